@@ -1,0 +1,12 @@
+import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
+
+/** A customer of the service: owns Applications, has administrators. */
+@Entity('accounts')
+@Index('accounts_slug', ['slug'], { unique: true })
+export class Account {
+  @PrimaryColumn('uuid') id!: string;
+  @Column('text') name!: string;
+  @Column('text') slug!: string;
+  @Column('timestamptz') createdAt!: Date;
+  @Column('timestamptz') updatedAt!: Date;
+}

@@ -1,0 +1,16 @@
+import { Column, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm';
+import { Account } from './account.js';
+
+/** A product of an Account; owns Environments. */
+@Entity('applications')
+@Index('applications_slug', ['accountId', 'slug'], { unique: true })
+export class Application {
+  @PrimaryColumn('uuid') id!: string;
+  @ForeignKey(() => Account, { name: 'applications_account_fk', onDelete: 'CASCADE' })
+  @Column('uuid')
+  accountId!: string;
+  @Column('text') name!: string;
+  @Column('text') slug!: string;
+  @Column('timestamptz') createdAt!: Date;
+  @Column('timestamptz') updatedAt!: Date;
+}

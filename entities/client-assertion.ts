@@ -1,0 +1,9 @@
+import { Column, Entity, PrimaryColumn } from 'typeorm';
+
+/** A `private_key_jwt` assertion that was used, kept until it expires so that it is not used again (RFC 7523 §3). */
+@Entity('client_assertions')
+export class ClientAssertion {
+  @PrimaryColumn('text') clientId!: string;
+  @PrimaryColumn('bytea') jtiHash!: Buffer;
+  @Column('timestamptz') expiresAt!: Date;
+}

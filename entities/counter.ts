@@ -1,0 +1,18 @@
+import { Column, Entity, ForeignKey, PrimaryColumn } from 'typeorm';
+import { Account } from './account.js';
+import { Environment } from './environment.js';
+
+export type CounterName = 'identities';
+
+/** How many rows a list has, kept in the transaction of each change so that nobody counts them. */
+@Entity('counters')
+export class Counter {
+  @ForeignKey(() => Environment, { name: 'counters_environment_fk', onDelete: 'CASCADE' })
+  @PrimaryColumn('uuid')
+  environmentId!: string;
+  @PrimaryColumn('text') name!: CounterName;
+  @ForeignKey(() => Account, { name: 'counters_account_fk', onDelete: 'CASCADE' })
+  @Column('uuid')
+  accountId!: string;
+  @Column('bigint') value!: string;
+}

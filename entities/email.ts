@@ -1,0 +1,23 @@
+import { Check, Column, Entity, Index, PrimaryColumn } from 'typeorm';
+
+export type EmailStatus = 'pending' | 'sent' | 'failed' | 'cancelled';
+
+/** A mail on its way. Links are not in here: they are derived when it is sent. The address goes when it has ended. */
+@Entity('emails')
+@Index('emails_cause', ['cause'], { unique: true })
+@Check('emails_status', `status in ('pending', 'sent', 'failed', 'cancelled')`)
+export class Email {
+  @PrimaryColumn('uuid') id!: string;
+  @Column('uuid', { nullable: true }) accountId!: string | null;
+  @Column('uuid', { nullable: true }) environmentId!: string | null;
+  @Column('text') template!: string;
+  @Column('text') locale!: 'en' | 'de';
+  /** What it is about; the sender looks up address and values by it. */
+  @Column('uuid') subjectId!: string;
+  /** One mail for one cause, such as `registration/{id}/verification`. */
+  @Column('text') cause!: string;
+  @Column('text') status!: EmailStatus;
+  @Column('text', { nullable: true }) failure!: string | null;
+  @Column('timestamptz') createdAt!: Date;
+  @Column('timestamptz', { nullable: true }) endedAt!: Date | null;
+}

@@ -1,0 +1,24 @@
+import { Column, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm';
+import { Account } from './account.js';
+import { Environment } from './environment.js';
+import { Identity } from './identity.js';
+
+/** An Identity's place in an Environment. */
+@Entity('environment_memberships')
+@Index('environment_memberships_one_per_identity', ['environmentId', 'identityId'], { unique: true })
+@Index('environment_memberships_by_age', ['environmentId', 'createdAt', 'identityId'])
+@Index('environment_memberships_identity', ['identityId'])
+export class EnvironmentMembership {
+  @PrimaryColumn('uuid') id!: string;
+  @ForeignKey(() => Account, { name: 'environment_memberships_account_fk', onDelete: 'CASCADE' })
+  @Column('uuid')
+  accountId!: string;
+  @ForeignKey(() => Environment, { name: 'environment_memberships_environment_fk', onDelete: 'CASCADE' })
+  @Column('uuid')
+  environmentId!: string;
+  @ForeignKey(() => Identity, { name: 'environment_memberships_identity_fk', onDelete: 'CASCADE' })
+  @Column('uuid')
+  identityId!: string;
+  @Column('boolean') isActive!: boolean;
+  @Column('timestamptz') createdAt!: Date;
+}

@@ -1,0 +1,25 @@
+import { Check, Column, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm';
+import { Account } from './account.js';
+import { Application } from './application.js';
+
+export type EnvironmentType = 'development' | 'production';
+
+/** Where credentials, identities and OAuth clients live; nothing crosses from one to another. */
+@Entity('environments')
+@Index('environments_slug', ['applicationId', 'slug'], { unique: true })
+@Index('environments_account', ['accountId'])
+@Check('environments_type', `type in ('development', 'production')`)
+export class Environment {
+  @PrimaryColumn('uuid') id!: string;
+  @ForeignKey(() => Account, { name: 'environments_account_fk', onDelete: 'CASCADE' })
+  @Column('uuid')
+  accountId!: string;
+  @ForeignKey(() => Application, { name: 'environments_application_fk', onDelete: 'CASCADE' })
+  @Column('uuid')
+  applicationId!: string;
+  @Column('text') name!: string;
+  @Column('text') slug!: string;
+  @Column('text') type!: EnvironmentType;
+  @Column('timestamptz') createdAt!: Date;
+  @Column('timestamptz') updatedAt!: Date;
+}

@@ -1,0 +1,41 @@
+import { Check, Column, Entity, Index, PrimaryColumn } from 'typeorm';
+
+export type ActorType = 'platform_admin' | 'identity' | 'api_key' | 'system' | 'anonymous';
+
+/**
+ * What happened: the one row behind the change feed, the webhooks and the audit log. Append-only: the service's role can
+ * neither update nor delete. It holds ids and no personal data; labels are looked up when it is read.
+ */
+@Entity('events')
+@Index('events_feed', ['environmentId', 'transactionId', 'id'])
+@Index('events_account', ['accountId', 'createdAt', 'id'])
+@Index('events_correlation', ['correlationId'])
+@Check('events_outcome', `outcome in ('success', 'failure', 'denied')`)
+@Check(
+  'events_category',
+  `category in ('auth', 'identity', 'access', 'structure', 'configuration', 'integration', 'security')`,
+)
+@Check('events_severity', `severity in ('info', 'notice', 'warning', 'critical')`)
+export class Event {
+  @PrimaryColumn('uuid') id!: string;
+  /** Orders the change feed: what a reader sees committed below the oldest running transaction never grows again. */
+  @Column('bigint') transactionId!: string;
+  @Column('uuid', { nullable: true }) accountId!: string | null;
+  @Column('uuid', { nullable: true }) applicationId!: string | null;
+  @Column('uuid', { nullable: true }) environmentId!: string | null;
+  @Column('text') actorType!: ActorType;
+  @Column('text', { nullable: true }) actorId!: string | null;
+  @Column('text') action!: string;
+  @Column('text') resourceType!: string;
+  @Column('text', { nullable: true }) resourceId!: string | null;
+  @Column('jsonb') metadata!: Record<string, unknown>;
+  @Column('text') outcome!: 'success' | 'failure' | 'denied';
+  @Column('text') category!: string;
+  @Column('text') severity!: string;
+  @Column('uuid') correlationId!: string;
+  /** False for what only the audit log tells, such as a failed sign-in. */
+  @Column('boolean') isDomainEvent!: boolean;
+  @Column('boolean') customerVisible!: boolean;
+  @Column('boolean') identityVisible!: boolean;
+  @Column('timestamptz') createdAt!: Date;
+}

@@ -1,0 +1,37 @@
+import { Column, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm';
+import { Account } from './account.js';
+import { Environment } from './environment.js';
+import { Identity } from './identity.js';
+import { OAuthClient } from './oauth-client.js';
+import { Session } from './session.js';
+
+/** What a client was given by one redeemed code: access tokens name it, and it is the family of its refresh tokens. */
+@Entity('grants')
+@Index('grants_session', ['sessionId'])
+@Index('grants_identity', ['environmentId', 'identityId'])
+export class Grant {
+  @PrimaryColumn('uuid') id!: string;
+  @ForeignKey(() => Account, { name: 'grants_account_fk', onDelete: 'CASCADE' })
+  @Column('uuid')
+  accountId!: string;
+  @ForeignKey(() => Environment, { name: 'grants_environment_fk', onDelete: 'CASCADE' })
+  @Column('uuid')
+  environmentId!: string;
+  @ForeignKey(() => OAuthClient, { name: 'grants_client_fk', onDelete: 'CASCADE' })
+  @Column('uuid')
+  oauthClientId!: string;
+  @ForeignKey(() => Identity, { name: 'grants_identity_fk', onDelete: 'CASCADE' })
+  @Column('uuid')
+  identityId!: string;
+  @ForeignKey(() => Session, { name: 'grants_session_fk', onDelete: 'CASCADE' })
+  @Column('uuid')
+  sessionId!: string;
+  @Column('text', { array: true }) scope!: string[];
+  @Column('timestamptz') authenticatedAt!: Date;
+  @Column('text', { array: true }) amr!: string[];
+  @Column('text') acr!: string;
+  @Column('timestamptz') createdAt!: Date;
+  @Column('timestamptz') expiresAt!: Date;
+  @Column('timestamptz', { nullable: true }) revokedAt!: Date | null;
+  @Column('text', { nullable: true }) revokedReason!: string | null;
+}

@@ -1,0 +1,17 @@
+import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
+
+/** The first answer to a write that carried an `Idempotency-Key`, kept 24 hours per credential. */
+@Entity('idempotent_requests')
+@Index('idempotent_requests_expiry', ['expiresAt'])
+export class IdempotentRequest {
+  @PrimaryColumn('text') credential!: string;
+  @PrimaryColumn('text') key!: string;
+  @Column('bytea') requestHash!: Buffer;
+  /** Null while the first request is still running. */
+  @Column('integer', { nullable: true }) statusCode!: number | null;
+  @Column('jsonb', { nullable: true }) headers!: Record<string, string> | null;
+  @Column('text', { nullable: true }) bodySealed!: string | null;
+  /** After this a request without an answer counts as crashed and may run again. */
+  @Column('timestamptz') lockedUntil!: Date;
+  @Column('timestamptz') expiresAt!: Date;
+}

@@ -1,0 +1,24 @@
+import { Column, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm';
+import { Account } from './account.js';
+
+/** An end user, one per address and Account; which Environments it may enter says EnvironmentMembership. */
+@Entity('identities')
+@Index('identities_email', ['accountId', 'email'], { unique: true })
+@Index('identities_external_id', ['accountId', 'externalId'], { unique: true })
+export class Identity {
+  @PrimaryColumn('uuid') id!: string;
+  @ForeignKey(() => Account, { name: 'identities_account_fk', onDelete: 'CASCADE' })
+  @Column('uuid')
+  accountId!: string;
+  @Column('citext') email!: string;
+  @Column('timestamptz', { nullable: true }) emailVerifiedAt!: Date | null;
+  @Column('text', { nullable: true }) firstName!: string | null;
+  @Column('text', { nullable: true }) lastName!: string | null;
+  @Column('text', { nullable: true }) avatarUrl!: string | null;
+  @Column('text', { nullable: true }) externalId!: string | null;
+  @Column('jsonb') metadata!: Record<string, unknown>;
+  @Column('text', { nullable: true }) passwordHash!: string | null;
+  @Column('timestamptz', { nullable: true }) passwordChangedAt!: Date | null;
+  @Column('timestamptz') createdAt!: Date;
+  @Column('timestamptz') updatedAt!: Date;
+}

@@ -1,0 +1,38 @@
+import { Check, Column, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm';
+import { Account } from './account.js';
+import { Application } from './application.js';
+import { Environment } from './environment.js';
+
+export type TokenEndpointAuthMethod = 'none' | 'client_secret_basic' | 'client_secret_post' | 'private_key_jwt';
+
+/** A relying party (RFC 7591 §2 names its fields). */
+@Entity('oauth_clients')
+@Index('oauth_clients_client_id', ['clientId'], { unique: true })
+@Index('oauth_clients_by_age', ['environmentId', 'createdAt', 'id'])
+@Check('oauth_clients_type', `(client_type = 'public') = (token_endpoint_auth_method = 'none')`)
+export class OAuthClient {
+  @PrimaryColumn('uuid') id!: string;
+  @ForeignKey(() => Account, { name: 'oauth_clients_account_fk', onDelete: 'CASCADE' })
+  @Column('uuid')
+  accountId!: string;
+  @ForeignKey(() => Application, { name: 'oauth_clients_application_fk', onDelete: 'CASCADE' })
+  @Column('uuid')
+  applicationId!: string;
+  @ForeignKey(() => Environment, { name: 'oauth_clients_environment_fk', onDelete: 'CASCADE' })
+  @Column('uuid')
+  environmentId!: string;
+  @Column('text') clientId!: string;
+  @Column('text') name!: string;
+  @Column('text') clientType!: 'public' | 'confidential';
+  @Column('text', { array: true }) redirectUris!: string[];
+  @Column('text', { array: true }) postLogoutRedirectUris!: string[];
+  @Column('text') tokenEndpointAuthMethod!: TokenEndpointAuthMethod;
+  @Column('bytea', { nullable: true }) secretHash!: Buffer | null;
+  @Column('boolean') requirePkce!: boolean;
+  @Column('boolean') rotateRefreshTokens!: boolean;
+  @Column('jsonb', { nullable: true }) jwks!: { keys: Record<string, unknown>[] } | null;
+  @Column('text', { nullable: true }) jwksUri!: string | null;
+  @Column('text', { nullable: true }) logoUrl!: string | null;
+  @Column('timestamptz') createdAt!: Date;
+  @Column('timestamptz') updatedAt!: Date;
+}

@@ -1,0 +1,15 @@
+import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
+
+/** A workflow that a committed change needs; the relay starts it and removes the row. */
+@Entity('outbox')
+@Index('outbox_due', ['dueAt', 'id'])
+export class OutboxMessage {
+  @PrimaryColumn('uuid') id!: string;
+  @Column('text') process!: string;
+  /** Ids and times only: it becomes the workflow's input, which anyone with the Temporal UI can read. */
+  @Column('jsonb') input!: Record<string, unknown>;
+  @Column('timestamptz') createdAt!: Date;
+  @Column('timestamptz') dueAt!: Date;
+  @Column('integer') attempts!: number;
+  @Column('text', { nullable: true }) lastError!: string | null;
+}

@@ -1,0 +1,31 @@
+import { Check, Column, Entity, Index, PrimaryColumn } from 'typeorm';
+
+export type PendingRegistrationStatus = 'pending' | 'confirmed' | 'expired' | 'discarded' | 'cancelled';
+
+/** A registration that waits for its link. Personal data is scrubbed when it ends without being confirmed. */
+@Entity('pending_registrations')
+@Index('pending_registrations_token', ['tokenHash'], { unique: true })
+@Index('pending_registrations_email', ['email'], { where: `status = 'pending'` })
+@Check('pending_registrations_status', `status in ('pending', 'confirmed', 'expired', 'discarded', 'cancelled')`)
+export class PendingRegistration {
+  @PrimaryColumn('uuid') id!: string;
+  @Column('citext', { nullable: true }) email!: string | null;
+  @Column('text', { nullable: true }) passwordHash!: string | null;
+  @Column('text', { nullable: true }) firstName!: string | null;
+  @Column('text', { nullable: true }) lastName!: string | null;
+  @Column('text', { nullable: true }) accountName!: string | null;
+  @Column('text', { nullable: true }) applicationName!: string | null;
+  @Column('text') locale!: 'en' | 'de';
+  @Column('bytea') tokenHash!: Buffer;
+  /** The master key that the link is derived from. */
+  @Column('text') tokenKeyId!: string;
+  /** `expired` is also computed from `expires_at` at every read: a stopped worker lets nothing in. */
+  @Column('text') status!: PendingRegistrationStatus;
+  @Column('text', { nullable: true }) endedReason!: string | null;
+  @Column('uuid', { nullable: true }) userId!: string | null;
+  @Column('uuid', { nullable: true }) accountId!: string | null;
+  @Column('uuid') correlationId!: string;
+  @Column('timestamptz') createdAt!: Date;
+  @Column('timestamptz') expiresAt!: Date;
+  @Column('timestamptz', { nullable: true }) endedAt!: Date | null;
+}

@@ -1,0 +1,9 @@
+import { Column, Entity, PrimaryColumn } from 'typeorm';
+
+/** The table of rate-limiter-flexible's PostgreSQL store; keys are hashes of what they count. */
+@Entity('rate_limits')
+export class RateLimit {
+  @PrimaryColumn('varchar', { length: 255 }) key!: string;
+  @Column('integer', { default: 0 }) points!: number;
+  @Column('bigint', { nullable: true }) expire!: string | null;
+}

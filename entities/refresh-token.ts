@@ -1,0 +1,14 @@
+import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
+
+/** One link of a refresh-token family: a grant's (OAuth clients) or a user session's (platform admins). */
+@Entity('refresh_tokens')
+@Index('refresh_tokens_family', ['familyId'])
+export class RefreshToken {
+  @PrimaryColumn('bytea') tokenHash!: Buffer;
+  @Column('text') kind!: 'grant' | 'user_session';
+  @Column('uuid') familyId!: string;
+  @Column('timestamptz') createdAt!: Date;
+  @Column('timestamptz') expiresAt!: Date;
+  @Column('timestamptz', { nullable: true }) spentAt!: Date | null;
+  @Column('bytea', { nullable: true }) successorHash!: Buffer | null;
+}

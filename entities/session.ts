@@ -1,0 +1,31 @@
+import { Column, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm';
+import { Account } from './account.js';
+import { Environment } from './environment.js';
+import { Identity } from './identity.js';
+
+/** An Identity signed in to an Environment with one browser; its id is the `sid` of the tokens. */
+@Entity('sessions')
+@Index('sessions_browser', ['browserHash', 'environmentId'], { unique: true, where: 'revoked_at is null' })
+@Index('sessions_identity', ['environmentId', 'identityId'])
+export class Session {
+  @PrimaryColumn('uuid') id!: string;
+  @ForeignKey(() => Account, { name: 'sessions_account_fk', onDelete: 'CASCADE' })
+  @Column('uuid')
+  accountId!: string;
+  @ForeignKey(() => Environment, { name: 'sessions_environment_fk', onDelete: 'CASCADE' })
+  @Column('uuid')
+  environmentId!: string;
+  @ForeignKey(() => Identity, { name: 'sessions_identity_fk', onDelete: 'CASCADE' })
+  @Column('uuid')
+  identityId!: string;
+  /** Hash of the `hosted_session` cookie. One cookie serves the sessions of a browser in several Environments. */
+  @Column('bytea') browserHash!: Buffer;
+  @Column('timestamptz') authenticatedAt!: Date;
+  @Column('text', { array: true }) amr!: string[];
+  @Column('text') acr!: string;
+  @Column('text', { nullable: true }) ipAddress!: string | null;
+  @Column('text', { nullable: true }) userAgent!: string | null;
+  @Column('timestamptz') createdAt!: Date;
+  @Column('timestamptz') expiresAt!: Date;
+  @Column('timestamptz', { nullable: true }) revokedAt!: Date | null;
+}

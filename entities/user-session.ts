@@ -1,0 +1,29 @@
+import { Column, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm';
+import { Account } from './account.js';
+import { Application } from './application.js';
+import { User } from './user.js';
+
+/** A signed-in browser of a platform admin. Its id is the `sid` of its tokens and the family of its refresh tokens. */
+@Entity('user_sessions')
+@Index('user_sessions_user', ['userId'])
+export class UserSession {
+  @PrimaryColumn('uuid') id!: string;
+  @ForeignKey(() => User, { name: 'user_sessions_user_fk', onDelete: 'CASCADE' })
+  @Column('uuid')
+  userId!: string;
+  /** The Account and Application that its tokens are bound to; none for a user without an Account. */
+  @ForeignKey(() => Account, { name: 'user_sessions_account_fk', onDelete: 'SET NULL' })
+  @Column('uuid', { nullable: true })
+  accountId!: string | null;
+  @ForeignKey(() => Application, { name: 'user_sessions_application_fk', onDelete: 'SET NULL' })
+  @Column('uuid', { nullable: true })
+  applicationId!: string | null;
+  @Column('timestamptz') authenticatedAt!: Date;
+  @Column('text', { array: true }) amr!: string[];
+  @Column('text', { nullable: true }) ipAddress!: string | null;
+  @Column('text', { nullable: true }) userAgent!: string | null;
+  @Column('timestamptz') createdAt!: Date;
+  @Column('timestamptz') lastUsedAt!: Date;
+  @Column('timestamptz') expiresAt!: Date;
+  @Column('timestamptz', { nullable: true }) revokedAt!: Date | null;
+}

@@ -1,0 +1,16 @@
+import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
+
+/** A platform admin: a person who operates Accounts. Global by email address. */
+@Entity('users')
+@Index('users_email', ['email'], { unique: true })
+export class User {
+  @PrimaryColumn('uuid') id!: string;
+  @Column('citext') email!: string;
+  @Column('text') firstName!: string;
+  @Column('text') lastName!: string;
+  @Column('text', { nullable: true }) passwordHash!: string | null;
+  @Column('timestamptz', { nullable: true }) passwordChangedAt!: Date | null;
+  @Column('timestamptz', { nullable: true }) emailVerifiedAt!: Date | null;
+  @Column('timestamptz') createdAt!: Date;
+  @Column('timestamptz') updatedAt!: Date;
+}

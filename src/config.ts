@@ -1,0 +1,169 @@
+import { join, resolve } from 'node:path';
+import { envSchema } from 'env-schema';
+import { type Static, Type } from 'typebox';
+import { parseMasterKeys } from './platform/crypto/master-keys.js';
+import { durationPattern, parseDuration } from './platform/duration.js';
+import { projectRoot } from './platform/root.js';
+
+/** Text that an operator reads and mends: one line for each setting that is missing or unreadable. */
+export class ConfigError extends Error {
+  constructor(readonly lines: string[]) {
+    super(lines.join('\n'));
+  }
+}
+
+const port = (fallback: number, description: string) =>
+  Type.Integer({ default: fallback, minimum: 0, maximum: 65_535, description });
+const duration = (fallback: string, description: string) =>
+  Type.String({ default: fallback, pattern: durationPattern, description });
+const text = (description: string, fallback: string) => Type.String({ description, default: fallback });
+const optional = (description: string) => Type.Optional(Type.String({ description }));
+
+/** Every setting that the processes read. The table in the README is checked against it. */
+export const Settings = Type.Object({
+  NODE_ENV: Type.String({
+    enum: ['development', 'production', 'test'],
+    default: 'development',
+    description: 'In `production` nothing is embedded and missing settings stop the start.',
+  }),
+  PORT: port(3000, 'Port of the api.'),
+  HOST: optional('Address that the api listens on. Development: IPv4 and IPv6 loopback; production: all.'),
+  BASE_URL: optional('Public address and OpenID issuer. Development: `http://localhost:PORT`.'),
+  DATA_DIR: text('Where the embedded parts keep their data, and `demo.json`.', '.data'),
+  DATABASE_URL: optional("PostgreSQL, as the service's role."),
+  DATABASE_OWNER_URL: optional('PostgreSQL, as the role that owns the schema (`migrate` only).'),
+  DATABASE_POOL_SIZE: Type.Integer({ default: 10, minimum: 1, description: 'Connections per process.' }),
+  TEMPORAL_ADDRESS: optional('`host:port` of the Temporal frontend.'),
+  TEMPORAL_NAMESPACE: text('Temporal namespace.', 'default'),
+  TEMPORAL_API_KEY: optional('API key of Temporal Cloud; switches TLS on.'),
+  TEMPORAL_CLI_PATH: optional('Temporal CLI for the embedded server.'),
+  TEMPORAL_UI_PORT: port(8233, 'Port of the embedded Temporal web UI.'),
+  SMTP_URL: optional('SMTP server, `smtp://` or `smtps://`.'),
+  INBOX_PORT: port(1080, 'Port of the embedded inbox page.'),
+  MAIL_FROM: text('Sender of every mail.', 'Gatehouse <no-reply@gatehouse.localhost>'),
+  MASTER_KEYS: optional('`id:base64[,id:base64]`, 32 bytes each; the first one encrypts, the others still decrypt.'),
+  BREACH_CHECK_URL: text('k-anonymity range API for passwords, or `off`.', 'https://api.pwnedpasswords.com/range/'),
+  TRUST_PROXY: text('Proxies whose `X-Forwarded-*` count: `false`, `true`, a hop count, or networks.', 'false'),
+  LOG_LEVEL: Type.String({
+    enum: ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'],
+    default: 'info',
+    description: 'Least severe level that is logged.',
+  }),
+  RATE_LIMITS: Type.String({
+    enum: ['on', 'off'],
+    default: 'on',
+    description: '`off` only outside production.',
+  }),
+  METRICS_PORT: port(9464, 'Port of `/metrics`; 0 switches it off. The worker uses the next one.'),
+  REGISTRATION_TTL: duration('24h', 'Life of a registration link.'),
+  REGISTRATION_REMINDER: duration('20h', 'When the one reminder of an open registration is sent.'),
+  INTENT_TTL: duration('24h', 'Life of a parked account-creation intent.'),
+});
+
+export type ProcessName = 'api' | 'worker' | 'migrate' | 'dev';
+
+const needed: Record<ProcessName, (keyof Static<typeof Settings>)[]> = {
+  api: ['DATABASE_URL', 'TEMPORAL_ADDRESS', 'MASTER_KEYS'],
+  worker: ['DATABASE_URL', 'TEMPORAL_ADDRESS', 'SMTP_URL', 'MASTER_KEYS'],
+  migrate: ['DATABASE_OWNER_URL', 'DATABASE_URL'],
+  dev: [],
+};
+
+/**
+ * Reads the environment once. Empty values count as absent.
+ * @throws ConfigError naming every missing or unreadable setting, one line each.
+ */
+export function loadConfig(process: ProcessName, data: NodeJS.ProcessEnv = globalThis.process.env) {
+  const present = Object.fromEntries(Object.entries(data).filter(([, value]) => value !== undefined && value !== ''));
+  const lines: string[] = [];
+  const env = readSettings(present, lines);
+  const production = present.NODE_ENV === 'production';
+  const required = new Set(needed[process]);
+  if (production && process !== 'migrate') required.add('BASE_URL');
+  for (const name of required) if (present[name] === undefined) lines.push(`${name} is required by ${process}`);
+  if (production && env.RATE_LIMITS === 'off') lines.push('RATE_LIMITS cannot be off in production');
+  if (production && process === 'dev') lines.push('npm start is for development; run start:api and start:worker');
+
+  const check = <T>(name: string, read: () => T): T => {
+    try {
+      return read();
+    } catch (error) {
+      lines.push(`${name} ${(error as Error).message}`);
+      return undefined as T; // never used: the lines are thrown below
+    }
+  };
+  const baseUrl = check('BASE_URL', () => originOf(env.BASE_URL ?? `http://localhost:${env.PORT}`));
+  const masterKeys = check('MASTER_KEYS', () => (env.MASTER_KEYS ? parseMasterKeys(env.MASTER_KEYS) : []));
+  const breachUrl = check('BREACH_CHECK_URL', () =>
+    env.BREACH_CHECK_URL === 'off' ? null : new URL(env.BREACH_CHECK_URL).href,
+  );
+  for (const name of ['DATABASE_URL', 'DATABASE_OWNER_URL', 'SMTP_URL'] as const) {
+    if (env[name]) check(name, () => urlOf(env[name] as string));
+  }
+  if (lines.length > 0) throw new ConfigError(lines);
+
+  return {
+    production,
+    baseUrl,
+    listen: { port: env.PORT, host: env.HOST ?? (production ? '::' : 'localhost') },
+    dataDir: resolve(projectRoot, env.DATA_DIR),
+    demoFile: join(resolve(projectRoot, env.DATA_DIR), 'demo.json'),
+    database: {
+      url: env.DATABASE_URL ?? null,
+      ownerUrl: env.DATABASE_OWNER_URL ?? null,
+      poolSize: env.DATABASE_POOL_SIZE,
+    },
+    temporal: {
+      address: env.TEMPORAL_ADDRESS ?? null,
+      namespace: env.TEMPORAL_NAMESPACE,
+      apiKey: env.TEMPORAL_API_KEY ?? null,
+      cliPath: env.TEMPORAL_CLI_PATH ?? null,
+      uiPort: env.TEMPORAL_UI_PORT,
+    },
+    mail: { smtpUrl: env.SMTP_URL ?? null, from: env.MAIL_FROM, inboxPort: env.INBOX_PORT },
+    masterKeys,
+    breachUrl,
+    trustProxy: trustProxy(env.TRUST_PROXY),
+    logLevel: env.LOG_LEVEL,
+    rateLimits: env.RATE_LIMITS === 'on',
+    metricsPort: env.METRICS_PORT,
+    registration: {
+      ttlMs: parseDuration(env.REGISTRATION_TTL),
+      reminderAfterMs: parseDuration(env.REGISTRATION_REMINDER),
+    },
+    intentTtlMs: parseDuration(env.INTENT_TTL),
+  } as const;
+}
+
+export type Config = ReturnType<typeof loadConfig>;
+
+function readSettings(present: NodeJS.ProcessEnv, lines: string[]) {
+  for (;;) {
+    try {
+      return envSchema<Static<typeof Settings>>({ schema: Settings, data: present, dotenv: false, env: false });
+    } catch (error) {
+      const [first] = (error as { errors?: { instancePath: string; message?: string }[] }).errors ?? [];
+      const name = first?.instancePath.slice(1);
+      if (!name || present[name] === undefined) throw error;
+      lines.push(`${name} ${first?.message ?? 'is unreadable'}`);
+      delete present[name]; // and look on, so that all of them are named at once
+    }
+  }
+}
+
+function originOf(text: string): string {
+  const url = urlOf(text);
+  if (!['http:', 'https:'].includes(url.protocol)) throw new Error('must start with http:// or https://');
+  if (url.pathname !== '/' || url.search || url.hash) throw new Error('must be an origin, without path or query');
+  return url.origin;
+}
+
+function urlOf(text: string): URL {
+  if (!URL.canParse(text)) throw new Error('must be a URL');
+  return new URL(text);
+}
+
+function trustProxy(text: string): boolean | number | string[] {
+  if (text === 'true' || text === 'false') return text === 'true';
+  return /^\d+$/.test(text) ? Number(text) : text.split(',').map((network) => network.trim());
+}

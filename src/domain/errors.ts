@@ -1,0 +1,66 @@
+/** Every refusal that callers can act on: its stable code and an English text. The HTTP layer gives each its status. */
+const messages = {
+  'auth.multiple_credentials': 'Send either an Authorization header or X-API-Key, not both',
+  'auth.invalid_credentials': 'The credentials are not right',
+  'account.capability_required': 'Your roles in this account lack the capability that this operation requires',
+  'account.not_found': 'No such account',
+  'account.slug_taken': 'Another account has this slug',
+  'api_key.scope_required': 'The API key lacks the scope that this operation requires',
+  'application.not_found': 'No such application',
+  'body.too_large': 'The request body is too large',
+  'body.malformed': 'The request body is not valid JSON',
+  'body.unsupported_media_type': 'Send the body as application/json',
+  'environment.not_found': 'No such environment',
+  'environment.unknown_slug': 'The application has no environment with this slug',
+  'idempotency.key_invalid': 'An Idempotency-Key has 1 to 255 visible ASCII characters',
+  'idempotency.key_reused': 'This Idempotency-Key came with another request before',
+  'idempotency.in_progress': 'The first request with this Idempotency-Key is still running',
+  'identity.email_taken': 'An identity with this email address is in the environment already',
+  'identity.external_id_taken': 'Another identity has this external_id',
+  'identity.not_found': 'No such identity in this environment',
+  'if_match.required': 'Send the version that you read in an If-Match header',
+  'if_match.invalid': 'If-Match must be the version that you read, such as "7"',
+  'oauth_client.not_found': 'No such OAuth client in this environment',
+  'password.breached': 'This password is known from a data breach; choose another one',
+  'password.too_short': 'The password is too short',
+  'rate_limit.exceeded': 'Too many requests; try again later',
+  'registration.link_invalid': 'This link is unknown, has expired or was used already',
+  'route.not_found': 'No such path',
+  'route.method_not_allowed': 'This path does not take this method',
+  'service.unavailable': 'The service cannot answer for the moment; try again soon',
+  'session.not_found': 'No such session',
+  'validation.failed': 'The request is not valid',
+  'version.conflict': 'Someone changed it meanwhile; read it again and repeat',
+} as const;
+
+export type ErrorCode = keyof typeof messages;
+
+/** One thing that is wrong with a request; `field` is a JSON path like `redirect_uris[0]`. */
+export interface ErrorDetail {
+  field: string;
+  code: string;
+  message: string;
+}
+
+export interface DomainErrorOptions {
+  details?: ErrorDetail[];
+  /** The resource as it is now, for a version conflict. */
+  current?: unknown;
+  /** Seconds until it is worth trying again. */
+  retryAfter?: number;
+  cause?: unknown;
+}
+
+/** A refusal: a rule that the caller ran into, as opposed to a fault of ours. */
+export class DomainError extends Error {
+  constructor(
+    readonly code: ErrorCode,
+    readonly options: DomainErrorOptions = {},
+  ) {
+    super(messages[code], { cause: options.cause });
+  }
+}
+
+/** A validation refusal of one field. */
+export const invalidField = (field: string, code: string, message: string): DomainError =>
+  new DomainError('validation.failed', { details: [{ field, code, message }] });

@@ -1,0 +1,70 @@
+export interface EventKind {
+  category: 'auth' | 'identity' | 'access' | 'structure' | 'configuration' | 'integration' | 'security';
+  resource: string;
+  severity?: 'info' | 'notice' | 'warning' | 'critical';
+  /** False for what only the audit log tells. */
+  domainEvent?: boolean;
+  /** True for what is on the identity surface of the audit log. */
+  identityVisible?: boolean;
+}
+
+const auth = (resource: string, more: Partial<EventKind> = {}): EventKind => ({
+  category: 'auth',
+  resource,
+  domainEvent: false,
+  ...more,
+});
+const configuration = (resource: string): EventKind => ({ category: 'configuration', resource });
+const ofIdentity = (more: Partial<EventKind> = {}): EventKind => ({
+  category: 'identity',
+  resource: 'identity',
+  identityVisible: true,
+  ...more,
+});
+
+/** Every action that an event row can name. */
+export const eventCatalogue = {
+  'account.created': configuration('account'),
+  'application.created': configuration('application'),
+  'environment.created': configuration('environment'),
+  'environment.settings_updated': configuration('environment_settings'),
+  'member.added': { category: 'access', resource: 'member' },
+  'oauth_client.created': configuration('oauth_client'),
+  'oauth_client.updated': configuration('oauth_client'),
+  'oauth_client.secret_rotated': configuration('oauth_client'),
+  'oauth_client.deleted': configuration('oauth_client'),
+  'api_key.created': configuration('api_key'),
+  'api_key.updated': configuration('api_key'),
+  'identity.created': ofIdentity(),
+  'identity.signed_in': ofIdentity({ category: 'auth' }),
+  'auth.registration_requested': auth('pending_registration'),
+  'auth.registration_confirmed': auth('pending_registration'),
+  'auth.registration_expired': auth('pending_registration'),
+  'auth.registration_discarded': auth('pending_registration'),
+  'auth.registration_cancelled': auth('pending_registration', { severity: 'notice' }),
+  'auth.admin_signed_in': auth('user'),
+  'auth.admin_sign_in_failed': auth('user', { severity: 'notice' }),
+  'auth.admin_signed_out': auth('user_session'),
+  'auth.admin_session_revoked': auth('user_session', { severity: 'notice' }),
+  'auth.identity_sign_in_failed': auth('identity', { severity: 'notice', identityVisible: true }),
+  'auth.identity_signed_out': auth('session', { identityVisible: true }),
+  'auth.access_denied': { category: 'security', resource: 'operation', severity: 'warning', domainEvent: false },
+  'session.refresh_reuse_detected': {
+    category: 'security',
+    resource: 'session',
+    severity: 'critical',
+    domainEvent: false,
+    identityVisible: true,
+  },
+  'session.code_reuse_detected': {
+    category: 'security',
+    resource: 'session',
+    severity: 'critical',
+    domainEvent: false,
+    identityVisible: true,
+  },
+  'signing_key.created': { category: 'security', resource: 'signing_key', domainEvent: false },
+  'email.failed': { category: 'integration', resource: 'email', severity: 'warning', domainEvent: false },
+} as const satisfies Record<string, EventKind>;
+
+export type EventAction = keyof typeof eventCatalogue;

@@ -1,0 +1,6 @@
+import type { AccountScope, EnvironmentScope } from '../platform/db.js';
+
+export type { AccountScope, EnvironmentScope };
+export interface ApplicationScope extends AccountScope {
+  applicationId: string;
+}

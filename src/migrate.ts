@@ -1,0 +1,12 @@
+import 'reflect-metadata';
+import { loadConfig } from './config.js';
+import { migrate } from './platform/migrations.js';
+import { runProcess } from './platform/process.js';
+
+await runProcess('migrate', async () => {
+  const { database } = loadConfig('migrate');
+  const ran = await migrate(database.ownerUrl as string, database.url as string);
+  process.stdout.write(
+    ran.length === 0 ? 'schema is up to date\n' : `${ran.map((name) => `ran ${name}`).join('\n')}\n`,
+  );
+});

@@ -1,0 +1,11 @@
+/** The one source of the current time in rules, so that tests can move it. */
+export type Clock = () => Date;
+
+export const systemClock: Clock = () => new Date();
+
+export const seconds = (count: number): number => count * 1000;
+export const minutes = (count: number): number => count * 60_000;
+export const hours = (count: number): number => count * 3_600_000;
+export const days = (count: number): number => count * 86_400_000;
+/** A date `ms` milliseconds after `date`. */
+export const after = (date: Date, ms: number): Date => new Date(date.getTime() + ms);

@@ -1,0 +1,23 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { v7 as uuidv7 } from 'uuid';
+
+/** Who acts. Ids only: names are looked up when an audit row is read. */
+export interface Actor {
+  type: 'platform_admin' | 'identity' | 'api_key' | 'system' | 'anonymous';
+  id: string | null;
+}
+
+export interface RequestContext {
+  /** The request's id, which becomes the `correlation_id` of everything it causes. */
+  correlationId: string;
+  actor: Actor;
+}
+
+const storage = new AsyncLocalStorage<RequestContext>();
+
+/** Runs `work`, and whatever it awaits, in this context. */
+export const runInContext = <T>(context: RequestContext, work: () => T): T => storage.run(context, work);
+
+/** The running request's context; a process that acts by itself is the system. */
+export const currentContext = (): RequestContext =>
+  storage.getStore() ?? { correlationId: uuidv7(), actor: { type: 'system', id: null } };

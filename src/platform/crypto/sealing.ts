@@ -1,0 +1,57 @@
+import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes } from 'node:crypto';
+import type { MasterKey } from './master-keys.js';
+
+/** Encryption at rest and derived secrets, from the configured master keys (contract §2, "Secrets at rest"). */
+export interface Sealing {
+  /** AES-256-GCM; the key's id and the context are authenticated with it. */
+  seal(plain: string, context: string): string;
+  /** @throws Error when the context differs, the text was changed, or its key is no longer configured. */
+  open(sealed: string, context: string): string;
+  /** Whether `seal` would use another key by now. */
+  isStale(sealed: string): boolean;
+  /**
+   * A 256-bit secret that can be made again but is never stored: links in mails that a process sends later, or twice.
+   * Names the key that made it, so that it stays the same when a new master key is put in front.
+   */
+  derive(purpose: string, subject: string, keyId?: string): { keyId: string; secret: Buffer };
+}
+
+export function createSealing(masterKeys: readonly MasterKey[]): Sealing {
+  const [current] = masterKeys;
+  if (!current) throw new Error('at least one master key is needed');
+  const usage = (key: Buffer, name: string) =>
+    Buffer.from(hkdfSync('sha256', key, Buffer.alloc(0), `gatehouse/${name}`, 32));
+  const keys = new Map(
+    masterKeys.map(({ id, key }) => [id, { id, sealing: usage(key, 'sealing'), deriving: usage(key, 'deriving') }]),
+  );
+  const keyOf = (id: string) => {
+    const key = keys.get(id);
+    if (!key) throw new Error(`master key ${id} is not configured`);
+    return key;
+  };
+  return {
+    seal(plain, context) {
+      const iv = randomBytes(12);
+      const cipher = createCipheriv('aes-256-gcm', keyOf(current.id).sealing, iv).setAAD(
+        Buffer.from(`${current.id}\n${context}`),
+      );
+      const body = Buffer.concat([iv, cipher.update(plain, 'utf8'), cipher.final(), cipher.getAuthTag()]);
+      return `${current.id}.${body.toString('base64url')}`;
+    },
+    open(sealed, context) {
+      const [id = '', body = ''] = sealed.split('.');
+      const bytes = Buffer.from(body, 'base64url');
+      if (bytes.length < 28) throw new Error('not a sealed text');
+      const decipher = createDecipheriv('aes-256-gcm', keyOf(id).sealing, bytes.subarray(0, 12)).setAAD(
+        Buffer.from(`${id}\n${context}`),
+      );
+      decipher.setAuthTag(bytes.subarray(-16));
+      return Buffer.concat([decipher.update(bytes.subarray(12, -16)), decipher.final()]).toString('utf8');
+    },
+    isStale: (sealed) => !sealed.startsWith(`${current.id}.`),
+    derive(purpose, subject, keyId = current.id) {
+      const secret = createHmac('sha256', keyOf(keyId).deriving).update(`${purpose}\n${subject}`).digest();
+      return { keyId, secret };
+    },
+  };
+}

@@ -1,0 +1,147 @@
+import pg from 'pg';
+import { DataSource, type EntityManager } from 'typeorm';
+import { entities } from '../../entities/index.js';
+import { SnakeCaseNaming } from './naming.js';
+
+/**
+ * Whose rows a transaction may see. `system` is for what belongs to no tenant yet (a link, a cookie, the relay);
+ * everything else names its Account, and what lives in an Environment names that too.
+ */
+export type Scope = 'system' | AccountScope;
+export interface AccountScope {
+  accountId: string;
+  environmentId?: string;
+}
+export interface EnvironmentScope extends AccountScope {
+  applicationId: string;
+  environmentId: string;
+}
+
+export interface Db {
+  /** Runs `work` in one transaction with row-level security set to `scope`; rolls back when it throws. */
+  transaction<T>(scope: Scope, work: (tx: EntityManager) => Promise<T>): Promise<T>;
+  /**
+   * One prepared statement in one round trip, for hot paths. It runs in the `system` scope, because it proves a credential
+   * before the tenant is known; so its text names every filter itself.
+   */
+  statement<Row>(statement: Statement, values: unknown[]): Promise<Row[]>;
+  /** @throws when PostgreSQL does not answer. */
+  ping(): Promise<void>;
+  close(): Promise<void>;
+  readonly source: DataSource;
+  readonly pool: pg.Pool;
+}
+
+export interface Statement {
+  name: string;
+  text: string;
+}
+
+/** The where-part that every query of a tenant's rows carries; row-level security is the second lock. */
+export const within = <S extends AccountScope>({
+  accountId,
+  environmentId,
+}: S): Pick<S, 'accountId' | 'environmentId'> =>
+  (environmentId === undefined ? { accountId } : { accountId, environmentId }) as Pick<
+    S,
+    'accountId' | 'environmentId'
+  >;
+
+export interface DbOptions {
+  url: string;
+  poolSize: number;
+  applicationName: string;
+  /** Told of errors on idle connections, which are otherwise replaced silently. */
+  onError: (error: Error) => void;
+}
+
+export async function openDb({ url, poolSize, applicationName, onError }: DbOptions): Promise<Db> {
+  const source = createDataSource(url, { poolSize, applicationName, onError });
+  await source.initialize();
+  // The scope is a property of these connections (docs/decisions/0003), so that setting it costs no round trip.
+  const pool = new pg.Pool({
+    connectionString: url,
+    max: poolSize,
+    application_name: `${applicationName} statements`,
+    options: '-c gatehouse.scope=system',
+    connectionTimeoutMillis: 5_000,
+    keepAlive: true,
+  });
+  pool.on('error', onError);
+  return {
+    source,
+    pool,
+    async transaction(scope, work) {
+      const runner = source.createQueryRunner();
+      try {
+        await runner.startTransaction();
+        await runner.query(
+          `select set_config('gatehouse.scope', $1, true), set_config('gatehouse.account_id', $2, true), set_config('gatehouse.environment_id', $3, true)`,
+          scopeSettings(scope),
+        );
+        const result = await work(runner.manager);
+        await runner.commitTransaction();
+        return result;
+      } catch (error) {
+        // A lost connection cannot roll back; PostgreSQL has done so already, and the first error says more.
+        if (runner.isTransactionActive) await runner.rollbackTransaction().catch(() => undefined);
+        throw error;
+      } finally {
+        await runner.release();
+      }
+    },
+    async statement({ name, text }, values) {
+      const { rows } = await pool.query({ name, text, values });
+      return rows;
+    },
+    async ping() {
+      await pool.query('select 1');
+    },
+    async close() {
+      await Promise.all([source.destroy(), pool.end()]);
+    },
+  };
+}
+
+/** The data source alone, for migrations (as the owner) and for checks of the schema. */
+export function createDataSource(
+  url: string,
+  { poolSize = 2, applicationName = 'gatehouse', onError = () => {} }: Partial<DbOptions> = {},
+) {
+  return new DataSource({
+    type: 'postgres',
+    url,
+    entities,
+    namingStrategy: new SnakeCaseNaming(),
+    synchronize: false,
+    logging: false,
+    installExtensions: false,
+    applicationName,
+    poolSize,
+    poolErrorHandler: onError,
+    connectTimeoutMS: 5_000,
+    extra: { keepAlive: true },
+  });
+}
+
+/** Whether `error` is PostgreSQL's refusal by the constraint or unique index of that name. */
+export function violates(error: unknown, constraint: string): boolean {
+  return driverErrorOf(error)?.constraint === constraint;
+}
+
+/** Whether `error` says that PostgreSQL is away for now: refused, lost, starting up or shutting down. */
+export function isOutage(error: unknown): boolean {
+  const { code = '', message = '' } = (driverErrorOf(error) ?? error ?? {}) as { code?: string; message?: string };
+  return (
+    /^(08...|57P0[123]|53300|ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN)$/.test(code) ||
+    /Connection terminated|timeout exceeded when trying to connect|connect timeout|not queryable|Client was closed/i.test(
+      message,
+    )
+  );
+}
+
+const driverErrorOf = (error: unknown): (pg.DatabaseError & { constraint?: string }) | undefined =>
+  (error as { driverError?: pg.DatabaseError })?.driverError ?? (error instanceof pg.DatabaseError ? error : undefined);
+
+const scopeSettings = (scope: Scope): string[] =>
+  scope === 'system' ? ['system', '', ''] : ['tenant', scope.accountId, scope.environmentId ?? ''];
