@@ -1,0 +1,16 @@
+/** What the shortest permitted password has; shorter entries of the list can never be asked for. */
+const SHORTEST = 8;
+
+let list: Promise<ReadonlySet<string>> | undefined;
+
+/** Whether the bundled list of common passwords has it, in whatever case. */
+export async function isCommon(password: string): Promise<boolean> {
+  list ??= load();
+  return (await list).has(password.toLowerCase());
+}
+
+// Loaded when first asked: a process that reaches the range API never needs its megabytes.
+async function load(): Promise<ReadonlySet<string>> {
+  const { dictionary } = await import('@zxcvbn-ts/language-common');
+  return new Set(dictionary['passwords-common'].filter((entry) => entry.length >= SHORTEST));
+}

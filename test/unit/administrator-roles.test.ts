@@ -1,0 +1,72 @@
+import { builtInRoles, capabilities, capabilitiesOf } from '../../src/domain/accounts/administrator-roles.js';
+
+const of = (key: keyof typeof builtInRoles) => [...builtInRoles[key].capabilities].sort();
+const views = capabilities.filter((capability) => capability.endsWith('.view'));
+
+test('every capability of the specification exists', () => {
+  expect(capabilities).toEqual(
+    expect.arrayContaining([
+      'env_structure.view',
+      'env_structure.manage',
+      'env_permissions.manage',
+      'audit.view',
+      'sso.manage',
+      'account_webhooks.view',
+      'identities.view',
+      'applications.view',
+    ]),
+  );
+  expect(new Set(capabilities).size).toBe(capabilities.length);
+});
+
+test('an Owner may do everything, an Admin all but account.manage, a Viewer reads', () => {
+  expect(of('owner')).toEqual([...capabilities].sort());
+  expect(of('admin')).toEqual(capabilities.filter((capability) => capability !== 'account.manage').sort());
+  expect(of('viewer')).toEqual([...views].sort());
+});
+
+test('a Developer runs applications, environments and OAuth clients and reads what surrounds them', () => {
+  expect(of('developer')).toEqual(
+    [
+      'applications.view',
+      'applications.manage',
+      ...capabilities.filter((capability) => capability.startsWith('env_')),
+      'oauth_clients.view',
+      'oauth_clients.manage',
+      'identities.view',
+      'audit.view',
+      'sso.view',
+      'scim.view',
+      'account_webhooks.view',
+      'processes.view',
+    ].sort(),
+  );
+});
+
+test('Support helps identities and processes and reads what that takes', () => {
+  expect(of('support')).toEqual(
+    [
+      'identities.view',
+      'identities.manage',
+      'processes.view',
+      'processes.manage',
+      'applications.view',
+      'env_structure.view',
+      'env_organizations.view',
+      'env_webhooks.view',
+      'account_webhooks.view',
+      'audit.view',
+      'sso.view',
+    ].sort(),
+  );
+});
+
+test('roles add up, built-in ones by their key and custom ones by their list', () => {
+  const held = capabilitiesOf([
+    { systemKey: null, capabilities: ['sso.manage', 'audit.view'] },
+    { systemKey: null, capabilities: ['audit.view', 'was.removed'] },
+  ]);
+  expect(held).toEqual(['audit.view', 'sso.manage']);
+  expect(capabilitiesOf([{ systemKey: 'viewer', capabilities: ['sso.manage'] }])).toEqual(views);
+  expect(capabilitiesOf([])).toEqual([]);
+});
