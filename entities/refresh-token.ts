@@ -11,4 +11,6 @@ export class RefreshToken {
   @Column('timestamptz') expiresAt!: Date;
   @Column('timestamptz', { nullable: true }) spentAt!: Date | null;
   @Column('bytea', { nullable: true }) successorHash!: Buffer | null;
+  /** The master key that the successor was derived with, so that it can be derived again. */
+  @Column('text', { nullable: true }) successorKeyId!: string | null;
 }

@@ -1,0 +1,151 @@
+import { randomBytes } from 'node:crypto';
+import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { createLocalJWKSet, decodeProtectedHeader, generateKeyPair, jwtVerify, SignJWT } from 'jose';
+import { createSigningKeys, isInvalidToken } from '../../src/domain/oidc/keys.js';
+import { days, hours, minutes } from '../../src/platform/clock.js';
+import { createSealing } from '../../src/platform/crypto/sealing.js';
+import { asOwner, newDatabase, type TestDatabase } from '../support/database.js';
+
+const issuer = 'https://id.example.com';
+const sealing = createSealing([{ id: 'test', key: randomBytes(32) }]);
+let database: TestDatabase;
+let time: number;
+const now = () => new Date(time);
+const process = () => createSigningKeys({ db: database.db, sealing, issuer, now });
+const claims = () => ({ sub: 'ana', aud: 'app', iat: time / 1000, exp: time / 1000 + 900 });
+const rows = () =>
+  asOwner(async (c) => (await c.query('select * from signing_keys order by signs_from')).rows, database.ownerUrl);
+const kidOf = async (keys: ReturnType<typeof process>) =>
+  decodeProtectedHeader(await keys.sign(claims(), { typ: 'at+jwt' })).kid;
+
+beforeAll(async () => {
+  database = await newDatabase();
+});
+afterAll(() => database.close());
+beforeEach(async () => {
+  await asOwner((client) => client.query('truncate signing_keys'), database.ownerUrl);
+  time = Date.parse('2026-01-01T00:00:00Z');
+});
+
+test('the first key is made on demand, once among processes, and its private part is sealed', async () => {
+  const all = await Promise.all([process(), process(), process()].map((keys) => keys.jwks()));
+  expect(new Set(all.map(({ keys }) => keys[0]?.kid)).size).toBe(1);
+  const [row] = await rows();
+  expect(row.public_jwk).toMatchObject({ kty: 'RSA', use: 'sig', alg: 'RS256', kid: row.kid });
+  expect(row.public_jwk).not.toHaveProperty('d');
+  expect(row.private_key_sealed).toMatch(/^test\.[\w-]+$/);
+  expect(row.private_key_sealed).not.toContain('PRIVATE KEY');
+});
+
+test('a token of one process is verified by another, and by anyone with the published keys', async () => {
+  const token = await process().sign(claims(), { typ: 'at+jwt' });
+  await expect(process().verify(token, { typ: 'at+jwt', audience: 'app' })).resolves.toMatchObject({ sub: 'ana' });
+  const published = createLocalJWKSet(await process().jwks());
+  await expect(jwtVerify(token, published, { issuer, currentDate: now() })).resolves.toBeDefined();
+});
+
+test('tokens of another type, audience or issuer, expired, unsigned or of a foreign key are refused', async () => {
+  const keys = process();
+  const good = await keys.sign(claims(), { typ: 'at+jwt' });
+  const { kid } = decodeProtectedHeader(good);
+  const foreign = await generateKeyPair('RS256');
+  const unsigned = `${Buffer.from('{"alg":"none","typ":"at+jwt"}').toString('base64url')}.${good.split('.')[1]}.`;
+  const symmetric = await new SignJWT({ ...claims(), iss: issuer })
+    .setProtectedHeader({ alg: 'HS256', typ: 'at+jwt', kid })
+    .sign(Buffer.from(JSON.stringify(await keys.jwks())));
+  const bad: [string, string][] = [
+    ['unsigned', unsigned],
+    ['symmetric', symmetric],
+    ['another type', await keys.sign(claims(), { typ: 'JWT' })],
+    ['another audience', await keys.sign({ ...claims(), aud: 'other' }, { typ: 'at+jwt' })],
+    ['another issuer', await keys.sign({ ...claims(), iss: 'https://evil.example' }, { typ: 'at+jwt' })],
+    ['expired', await keys.sign({ ...claims(), exp: time / 1000 - 1 }, { typ: 'at+jwt' })],
+    [
+      'changed',
+      good.replace(
+        /\.[^.]+\./,
+        (payload) => `${payload.slice(0, 5)}${payload[5] === 'A' ? 'B' : 'A'}${payload.slice(6)}`,
+      ),
+    ],
+    ['not a token', 'no.token.here'],
+    [
+      'foreign key',
+      await new SignJWT({ ...claims(), iss: issuer })
+        .setProtectedHeader({ alg: 'RS256', typ: 'at+jwt', kid })
+        .sign(foreign.privateKey),
+    ],
+  ];
+  for (const [name, token] of bad) {
+    const error = await keys.verify(token, { typ: 'at+jwt', audience: 'app' }).catch((thrown) => thrown);
+    expect([name, isInvalidToken(error)]).toEqual([name, true]);
+  }
+});
+
+test('an expired token is taken only where that is asked for', async () => {
+  const keys = process();
+  const token = await keys.sign(claims(), { typ: 'JWT' });
+  time += hours(2);
+  await expect(keys.verify(token, { typ: 'JWT' })).rejects.toThrow();
+  await expect(keys.verify(token, { typ: 'JWT', acceptExpired: true })).resolves.toMatchObject({ sub: 'ana' });
+});
+
+test('rotation: nothing before it is time, published a week before it signs, gone when its last token has expired', async () => {
+  const keys = process();
+  const first = await kidOf(keys);
+  time += days(82);
+  expect(await keys.rotate()).toEqual({ created: null });
+  time += days(1);
+  const { created: second } = await keys.rotate();
+  expect(second).toMatch(/^[\w-]{43}$/);
+  expect(await keys.rotate()).toEqual({ created: null });
+  expect((await keys.jwks()).keys.map(({ kid }) => kid)).toEqual([first, second]);
+  expect(await kidOf(keys)).toBe(first);
+
+  time += days(7) - minutes(1);
+  const last = await keys.sign({ ...claims(), exp: time / 1000 + 86_400 }, { typ: 'at+jwt' });
+  expect(decodeProtectedHeader(last).kid).toBe(first);
+  time += minutes(1);
+  expect(await kidOf(keys)).toBe(second);
+  time += hours(23);
+  await expect(keys.verify(last, { typ: 'at+jwt', audience: 'app' })).resolves.toBeDefined();
+  time += hours(3);
+  await keys.rotate();
+  expect((await keys.jwks()).keys.map(({ kid }) => kid)).toEqual([second]);
+  expect(await rows()).toHaveLength(1);
+});
+
+test('a rotation that nobody ran: the old key goes on for a day, in which its successor is published', async () => {
+  const keys = process();
+  const first = await kidOf(keys);
+  time += days(200);
+  expect(await kidOf(keys)).toBe(first);
+  const [, second] = (await keys.jwks()).keys;
+  expect(second).toBeDefined();
+  time += hours(24);
+  expect(await kidOf(keys)).toBe(second?.kid);
+});
+
+test('parallel rotations make one key', async () => {
+  await process().jwks();
+  time += days(85);
+  const made = await Promise.all([process(), process(), process(), process()].map((keys) => keys.rotate()));
+  expect(made.filter(({ created }) => created !== null)).toHaveLength(1);
+});
+
+test('a process meets a key that another one made at the first token of it, but does not ask for every unknown one', async () => {
+  const [one, other] = [process(), process()];
+  await Promise.all([one.jwks(), other.jwks()]);
+  time += days(83);
+  await Promise.all([one.jwks(), other.jwks()]);
+  await one.rotate();
+  const { kid } = (await one.jwks()).keys[1] as { kid: string };
+  expect((await other.jwks()).keys.map((key) => key.kid)).not.toContain(kid);
+  time += days(7);
+  const token = await one.sign(claims(), { typ: 'at+jwt' });
+  await expect(other.verify(token, { typ: 'at+jwt', audience: 'app' })).resolves.toBeDefined();
+});
+
+test('no token may outlive its key', async () => {
+  await expect(process().sign({ ...claims(), exp: time / 1000 + 90_000 }, { typ: 'JWT' })).rejects.toThrow(RangeError);
+  await expect(process().sign({ sub: 'ana' }, { typ: 'JWT' })).rejects.toThrow(RangeError);
+});
