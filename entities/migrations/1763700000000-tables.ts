@@ -358,7 +358,8 @@ create table refresh_tokens (
   created_at timestamptz not null,
   expires_at timestamptz not null,
   spent_at timestamptz,
-  successor_hash bytea
+  successor_hash bytea,
+  successor_key_id text
 );
 create index refresh_tokens_family on refresh_tokens (family_id);
 
