@@ -1,0 +1,23 @@
+import { randomInt } from 'node:crypto';
+
+const longest = 63;
+const alphabet = 'abcdefghjkmnpqrstuvwxyz23456789'; // without look-alikes: people read slugs to each other
+
+/** A slug made from a name (contract §1); `fallback` where the name has no Latin letter or digit. */
+export function slugFrom(name: string, fallback: string): string {
+  const slug = name
+    .replace(/ß/g, 'ss')
+    .normalize('NFKD')
+    .replace(/\p{M}/gu, '')
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, '-')
+    .slice(0, longest)
+    .replace(/^-+|-+$/g, '');
+  return slug || fallback;
+}
+
+/** The same slug with a short random ending, for when it is taken. */
+export function withSuffix(slug: string): string {
+  const suffix = Array.from({ length: 5 }, () => alphabet[randomInt(alphabet.length)]).join('');
+  return `${slug.slice(0, longest - suffix.length - 1).replace(/-+$/, '')}-${suffix}`;
+}

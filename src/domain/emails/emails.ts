@@ -1,0 +1,79 @@
+import type { EntityManager } from 'typeorm';
+import { Email, type EmailStatus } from '../../../entities/email.js';
+import type { Clock } from '../../platform/clock.js';
+import type { Db } from '../../platform/db.js';
+import { type Mailer, MailRejected } from '../../platform/mail/mailer.js';
+import type { EmailTemplates } from '../../platform/mail/templates.js';
+import { recordEvent } from '../events.js';
+import type { EmailSubjects } from './subjects.js';
+
+export interface EmailsDeps {
+  db: Db;
+  mailer: Pick<Mailer, 'send'>;
+  subjects: EmailSubjects;
+  now: Clock;
+}
+type EndedStatus = Exclude<EmailStatus, 'pending'>;
+
+export type Emails = ReturnType<typeof createEmails>;
+
+/** The deliveries of mails that `queueEmail` wrote down. */
+export function createEmails({ db, mailer, subjects, now }: EmailsDeps) {
+  const end = (id: string, status: EndedStatus, failure: string | null = null) =>
+    db.transaction('system', async (tx): Promise<EndedStatus> => {
+      const { affected } = await tx.update(Email, { id, status: 'pending' }, { status, failure, endedAt: now() });
+      if (!affected) return (await tx.findOneByOrFail(Email, { id })).status as EndedStatus;
+      if (status === 'failed') await recordFailure(tx, id, failure);
+      return status;
+    });
+
+  return {
+    /**
+     * Sends one mail, unless it has ended already. A refusal for good ends it as `failed`; any other failure of the mail
+     * server is thrown and worth another try.
+     *
+     * Between the server's acceptance and our commit lies a moment in which a crash makes the next try send it again.
+     * SMTP offers no way around that; the Message-ID stays the same, so that the receiving side can drop the copy.
+     */
+    async send(id: string): Promise<EndedStatus> {
+      const { email, content } = await db.transaction('system', async (tx) => {
+        const row = await tx.findOneByOrFail(Email, { id });
+        const template = row.template as keyof EmailTemplates;
+        const about = row.status === 'pending' ? await subjects[template](tx, row.subjectId, row.locale) : null;
+        return { email: { ...row, template }, content: about };
+      });
+      if (email.status !== 'pending') return email.status;
+      if (!content) return end(id, 'cancelled', 'nothing to send any more');
+      try {
+        await mailer.send(email.template, { ...content, locale: email.locale, messageId: `email/${id}` });
+      } catch (error) {
+        if (error instanceof MailRejected) return end(id, 'failed', refusal(error));
+        throw error;
+      }
+      return end(id, 'sent');
+    },
+
+    /** Ends a mail that could not be sent in time. Answers how it has ended. */
+    giveUp: (id: string) => end(id, 'failed', 'the mail server could not be reached in time'),
+
+    /** Ends a mail that an operator does not want sent. Answers how it has ended. */
+    cancel: (id: string) => end(id, 'cancelled', 'cancelled by an operator'),
+  };
+}
+
+async function recordFailure(tx: EntityManager, id: string, failure: string | null) {
+  const { accountId, environmentId, template, subjectId } = await tx.findOneByOrFail(Email, { id });
+  await recordEvent(tx, 'email.failed', {
+    accountId,
+    environmentId,
+    resourceId: id,
+    metadata: { template, subject_id: subjectId, reason: failure },
+    outcome: 'failure',
+  });
+}
+
+/** The reply's code alone: its text often quotes the address. */
+function refusal({ response }: MailRejected): string {
+  const code = /^\d{3}(?:[ -]\d\.\d{1,3}\.\d{1,3})?/.exec(response ?? '')?.[0];
+  return code ? `the mail server refused it: ${code}` : 'its address is not one';
+}

@@ -1,0 +1,51 @@
+import type { EntityManager } from 'typeorm';
+import { v5 as uuidv5 } from 'uuid';
+import { Email } from '../../../entities/email.js';
+import type { EmailTemplates } from '../../platform/mail/templates.js';
+import { startLater } from '../outbox.js';
+
+export interface QueuedEmail {
+  template: keyof EmailTemplates;
+  locale: 'en' | 'de';
+  /** What it is about; address and values are looked up by it when the mail is sent. */
+  subjectId: string;
+  /** One mail for one cause, such as `registration/{id}/verification`. */
+  cause: string;
+  accountId?: string;
+  environmentId?: string;
+}
+
+// The cause makes the id, so that planning a mail twice needs no look at the first one. Any fixed UUID would do.
+const causes = '5b0f5a2e-6c0c-4f0e-9d54-2f8a3b1c7e60';
+const idOf = (cause: string) => uuidv5(cause, causes);
+
+/** Writes the row of a mail that a process will ask for. Repeating it is harmless. */
+export async function planEmail(tx: EntityManager, email: QueuedEmail, now: Date): Promise<void> {
+  await tx
+    .createQueryBuilder()
+    .insert()
+    .into(Email)
+    .values({
+      id: idOf(email.cause),
+      accountId: email.accountId ?? null,
+      environmentId: email.environmentId ?? null,
+      template: email.template,
+      locale: email.locale,
+      subjectId: email.subjectId,
+      cause: email.cause,
+      status: 'pending',
+      failure: null,
+      createdAt: now,
+      endedAt: null,
+    })
+    .orIgnore()
+    .updateEntity(false)
+    .execute();
+}
+
+/** Sends a mail after the commit, once for its cause however often it is asked for. */
+export async function queueEmail(tx: EntityManager, email: QueuedEmail, now: Date): Promise<void> {
+  await planEmail(tx, email, now);
+  const { accountId, environmentId, subjectId } = email;
+  await startLater(tx, 'emailDelivery', { emailId: idOf(email.cause), subjectId, accountId, environmentId });
+}

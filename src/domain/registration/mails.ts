@@ -1,0 +1,52 @@
+import type { EntityManager } from 'typeorm';
+import { AccountIntent } from '../../../entities/account-intent.js';
+import { PendingRegistration } from '../../../entities/pending-registration.js';
+import { User } from '../../../entities/user.js';
+import { type Clock, hours, minutes } from '../../platform/clock.js';
+import type { Sealing } from '../../platform/crypto/sealing.js';
+import type { EmailSubjects } from '../emails/subjects.js';
+import { registrationLink, registrationToken } from './link.js';
+
+export interface RegistrationMailsDeps {
+  sealing: Sealing;
+  now: Clock;
+  baseUrl: string;
+  /** Where administrators sign in. */
+  adminAppUrl: string;
+}
+
+/** What the mails about registrations say. Each is null once the registration, or the parked wish, has ended. */
+export function registrationMails({ sealing, now, baseUrl, adminAppUrl }: RegistrationMailsDeps) {
+  const open = async (tx: EntityManager, id: string) => {
+    const found = await tx.findOneBy(PendingRegistration, { id, status: 'pending' });
+    if (!found || found.expiresAt <= now()) return null;
+    const { email, firstName, accountName, expiresAt } = found;
+    const link = registrationLink(baseUrl, registrationToken(sealing, found).token);
+    return { to: email!, expiresAt, values: { first_name: firstName!, account_name: accountName!, link } };
+  };
+  return {
+    'registration-verification': async (tx, id, locale) => {
+      const found = await open(tx, id);
+      return found && { to: found.to, values: { ...found.values, expires_at_text: inWords(found.expiresAt, locale) } };
+    },
+    'registration-reminder': async (tx, id) => {
+      const found = await open(tx, id);
+      // Whole hours that are left; ten minutes are forgiven, since the reminder itself comes a little late.
+      const left = found && (found.expiresAt.getTime() - now().getTime() + minutes(10)) / hours(1);
+      return found && { to: found.to, values: { ...found.values, hours_left: Math.max(1, Math.floor(left!)) } };
+    },
+    'registration-known-address': async (tx, id) => {
+      const intent = await tx.findOneBy(AccountIntent, { id, status: 'parked' });
+      if (!intent || intent.expiresAt <= now()) return null;
+      const user = await tx.findOneByOrFail(User, { id: intent.userId });
+      return {
+        to: user.email,
+        values: { first_name: user.firstName, account_name: intent.accountName, link: adminAppUrl },
+      };
+    },
+  } satisfies Partial<EmailSubjects>;
+}
+
+// The reader's time zone is unknown, so the text names ours.
+const inWords = (date: Date, locale: string) =>
+  `${new Intl.DateTimeFormat(locale, { dateStyle: 'long', timeStyle: 'short', timeZone: 'UTC' }).format(date)} UTC`;

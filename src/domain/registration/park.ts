@@ -1,0 +1,83 @@
+import type { EntityManager } from 'typeorm';
+import { v7 as uuidv7 } from 'uuid';
+import { AccountIntent } from '../../../entities/account-intent.js';
+import { PendingRegistration } from '../../../entities/pending-registration.js';
+import { User } from '../../../entities/user.js';
+import { after } from '../../platform/clock.js';
+import { currentContext } from '../../platform/context.js';
+import { hashSecret } from '../../platform/crypto/one-time-secret.js';
+import type { Sealing } from '../../platform/crypto/sealing.js';
+import { planEmail, queueEmail } from '../emails/queue.js';
+import { recordEvent } from '../events.js';
+import { startLater } from '../outbox.js';
+import { registrationToken } from './link.js';
+import { type Durations, processInput, verificationEmail } from './process.js';
+
+export interface RegistrationRequest {
+  email: string;
+  passwordHash: string;
+  firstName: string;
+  lastName: string;
+  accountName: string;
+  applicationName: string;
+  locale: 'en' | 'de';
+}
+
+/**
+ * Parks what somebody asked for until the owner of the address has answered its mail (spec, "States and transitions").
+ * Both ways make the same number of look-ups and writes, so that their time does not tell whether the address is known.
+ */
+export async function park(
+  tx: EntityManager,
+  request: RegistrationRequest,
+  { sealing, now, ...durations }: Durations & { sealing: Sealing; now: Date },
+): Promise<void> {
+  const user = await tx.findOneBy(User, { email: request.email });
+  const id = user ? await parkIntent(tx, user, request, after(now, durations.intentTtlMs), now) : uuidv7();
+  if (!user) await parkRegistration(tx, { ...request, id }, { sealing, now, durations });
+  await recordEvent(tx, 'auth.registration_requested', {
+    resourceId: id,
+    metadata: { parked: user ? 'account_intent' : 'pending_registration' },
+  });
+}
+
+async function parkRegistration(
+  tx: EntityManager,
+  request: RegistrationRequest & { id: string },
+  { sealing, now, durations }: { sealing: Sealing; now: Date; durations: Durations },
+) {
+  const { token, keyId } = registrationToken(sealing, request);
+  const registration: PendingRegistration = {
+    ...request,
+    tokenHash: hashSecret(token),
+    tokenKeyId: keyId,
+    status: 'pending',
+    endedReason: null,
+    userId: null,
+    accountId: null,
+    correlationId: currentContext().correlationId,
+    createdAt: now,
+    expiresAt: after(now, durations.ttlMs),
+    endedAt: null,
+  };
+  await tx.insert(PendingRegistration, registration);
+  await planEmail(tx, verificationEmail(registration), now); // its process asks for the sending
+  await startLater(tx, 'registrationVerification', processInput(registration, durations));
+}
+
+async function parkIntent(tx: EntityManager, user: User, request: RegistrationRequest, expiresAt: Date, now: Date) {
+  const id = uuidv7();
+  const { accountName, applicationName, locale } = request;
+  await tx.insert(AccountIntent, {
+    id,
+    userId: user.id,
+    accountName,
+    applicationName,
+    status: 'parked',
+    createdAt: now,
+    expiresAt,
+  });
+  const cause = `account-intent/${id}/known-address`;
+  await queueEmail(tx, { template: 'registration-known-address', locale, subjectId: id, cause }, now);
+  return id;
+}

@@ -1,0 +1,40 @@
+import type { PendingRegistration } from '../../../entities/pending-registration.js';
+import { after } from '../../platform/clock.js';
+import type { ProcessInput } from '../../platform/processes.js';
+import type { QueuedEmail } from '../emails/queue.js';
+
+export interface Durations {
+  /** Milliseconds: life of a registration's link, when its reminder is sent, life of a parked wish for an Account. */
+  ttlMs: number;
+  reminderAfterMs: number;
+  intentTtlMs: number;
+}
+
+/** What the process of a registration is told. A reminder that would come after the end is none. */
+export function processInput(
+  { id, createdAt, expiresAt }: Pick<PendingRegistration, 'id' | 'createdAt' | 'expiresAt'>,
+  { reminderAfterMs }: Pick<Durations, 'reminderAfterMs'>,
+): ProcessInput<'registrationVerification'> {
+  const reminderAt = after(createdAt, reminderAfterMs);
+  return {
+    pendingRegistrationId: id,
+    expiresAt: expiresAt.toISOString(),
+    reminderAt: reminderAt < expiresAt ? reminderAt.toISOString() : null,
+  };
+}
+
+type Addressed = Pick<PendingRegistration, 'id' | 'locale'>;
+
+export const verificationEmail = ({ id, locale }: Addressed): QueuedEmail => ({
+  template: 'registration-verification',
+  locale,
+  subjectId: id,
+  cause: `registration/${id}/verification`,
+});
+
+export const reminderEmail = ({ id, locale }: Addressed): QueuedEmail => ({
+  template: 'registration-reminder',
+  locale,
+  subjectId: id,
+  cause: `registration/${id}/reminder`,
+});

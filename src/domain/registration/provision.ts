@@ -1,0 +1,103 @@
+import type { EntityManager } from 'typeorm';
+import { v7 as uuidv7 } from 'uuid';
+import { Application } from '../../../entities/application.js';
+import { PendingRegistration } from '../../../entities/pending-registration.js';
+import { User } from '../../../entities/user.js';
+import { runInContext } from '../../platform/context.js';
+import { provisionAccount } from '../accounts/provisioning.js';
+import { recordEvent } from '../events.js';
+import { ended } from './ended.js';
+
+export interface ProvisionedRegistration {
+  userId: string;
+  accountId: string;
+  applicationId: string;
+  /** Registrations of the same address that waited too and are over now. */
+  discardedIds: string[];
+}
+
+/**
+ * Turns a pending registration into a User with an Account, in the caller's transaction. The first one of an address
+ * wins. Repeating it answers the same ids.
+ * @returns null where there is nothing to confirm: unknown, expired, ended, or the address belongs to a User by now
+ */
+export async function provision(tx: EntityManager, id: string, now: Date): Promise<ProvisionedRegistration | null> {
+  const rivals = await lockRivals(tx, id);
+  const registration = await tx.findOneBy(PendingRegistration, { id });
+  if (registration?.status === 'confirmed') return provisionedBefore(tx, registration);
+  if (registration?.status !== 'pending' || registration.expiresAt <= now) return null;
+  if (await tx.existsBy(User, { email: registration.email! })) {
+    await discard(tx, [id], { reason: 'address_has_a_user', now });
+    return null;
+  }
+  const user = userOf(registration, now);
+  // The person behind the link acts here, whichever process does the work.
+  return runInContext(
+    { correlationId: registration.correlationId, actor: { type: 'platform_admin', id: user.id } },
+    async () => {
+      await tx.insert(User, user);
+      const { account, application } = await provisionAccount(tx, {
+        userId: user.id,
+        accountName: registration.accountName!,
+        applicationName: registration.applicationName!,
+        now,
+      });
+      const made = { userId: user.id, accountId: account.id };
+      await tx.update(PendingRegistration, { id }, { ...ended('confirmed', null, now), ...made });
+      await recordEvent(tx, 'auth.registration_confirmed', { accountId: account.id, resourceId: id });
+      const discardedIds = rivals.filter((rival) => rival !== id);
+      await discard(tx, discardedIds, { reason: 'another_registration_confirmed', now, userId: user.id });
+      return { ...made, applicationId: application.id, discardedIds };
+    },
+  );
+}
+
+/** Every waiting registration of the same address, locked in one order, so that two links settle one after the other. */
+async function lockRivals(tx: EntityManager, id: string): Promise<string[]> {
+  const rows = await tx.query<{ id: string }[]>(
+    `select id from pending_registrations where status = 'pending'
+       and email = (select email from pending_registrations where id = $1) order by id for update`,
+    [id],
+  );
+  return rows.map((row) => row.id);
+}
+
+async function provisionedBefore(tx: EntityManager, { userId, accountId }: PendingRegistration) {
+  const application = await tx.findOneOrFail(Application, {
+    where: { accountId: accountId! },
+    order: { createdAt: 'asc', id: 'asc' },
+  });
+  const discarded = await tx.findBy(PendingRegistration, { userId: userId!, status: 'discarded' });
+  return {
+    userId: userId!,
+    accountId: accountId!,
+    applicationId: application.id,
+    discardedIds: discarded.map(({ id }) => id),
+  };
+}
+
+interface Discard {
+  reason: string;
+  now: Date;
+  /** Whose registration won. */
+  userId?: string;
+}
+
+async function discard(tx: EntityManager, ids: string[], { reason, now, userId = undefined }: Discard): Promise<void> {
+  for (const id of ids) {
+    await tx.update(PendingRegistration, { id }, { ...ended('discarded', reason, now), userId: userId ?? null });
+    await recordEvent(tx, 'auth.registration_discarded', { resourceId: id, metadata: { reason } });
+  }
+}
+
+const userOf = (registration: PendingRegistration, now: Date): User => ({
+  id: uuidv7(),
+  email: registration.email!,
+  firstName: registration.firstName!,
+  lastName: registration.lastName!,
+  passwordHash: registration.passwordHash,
+  passwordChangedAt: registration.createdAt,
+  emailVerifiedAt: now,
+  createdAt: now,
+  updatedAt: now,
+});

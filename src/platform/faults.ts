@@ -1,0 +1,22 @@
+/**
+ * The kind of a failure in one line without personal data: names and codes, never a message, because those quote what
+ * was sent. For workflow histories, rows that operators read, and logs.
+ */
+export function faultOf(error: unknown): string {
+  if (!(error instanceof Error)) return 'unknown failure';
+  const driver = (error as { driverError?: unknown }).driverError ?? error;
+  const { code, constraint, responseCode, command } = driver as Record<string, unknown>;
+  const parts = [code, responseCode, command, constraint].filter(
+    (part) => typeof part === 'number' || (typeof part === 'string' && /^[\w .-]{1,63}$/.test(part)),
+  );
+  return [error.name, ...new Set(parts)].join(' ');
+}
+
+/** Where it happened: the frames of the stack without its first lines, which repeat the message. */
+export const framesOf = (error: unknown): string[] =>
+  error instanceof Error
+    ? (error.stack ?? '')
+        .split('\n')
+        .filter((line) => /^\s+at /.test(line))
+        .map((line) => line.trim())
+    : [];

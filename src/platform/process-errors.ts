@@ -1,0 +1,48 @@
+import {
+  isGrpcServiceError,
+  WorkflowExecutionAlreadyStartedError,
+  WorkflowNotFoundError,
+  WorkflowUpdateFailedError,
+  WorkflowUpdateRPCTimeoutOrCancelledError,
+} from '@temporalio/client';
+import { ApplicationFailure, NamespaceNotFoundError } from '@temporalio/common';
+import { DomainError, isErrorCode } from '../domain/errors.js';
+
+/** Seconds after which it is worth asking again. */
+const retryAfter = 5;
+
+/** gRPC answers that say something about the request itself; every other one is an outage, a wrong API key included. */
+const aboutTheRequest = new Set([3, 5, 6, 9, 11, 12]);
+const alreadyExists = 6;
+
+/** What a failed call to Temporal means to the domain: a rule's refusal, an outage, or the error itself. */
+export function processError(error: unknown): unknown {
+  if (error instanceof WorkflowUpdateFailedError) return refusal(error);
+  if (isOutage(error)) return new DomainError('service.unavailable', { retryAfter, cause: error });
+  return error;
+}
+
+/** Whether the workflow of that id has run and ended, so that it is not started again. */
+export const hasEnded = (error: unknown): boolean =>
+  error instanceof WorkflowExecutionAlreadyStartedError ||
+  error instanceof WorkflowNotFoundError ||
+  grpcCode(error) === alreadyExists;
+
+function isOutage(error: unknown): boolean {
+  if (error instanceof WorkflowUpdateRPCTimeoutOrCancelledError || error instanceof NamespaceNotFoundError) return true;
+  const code = grpcCode(error);
+  return code !== undefined && !aboutTheRequest.has(code);
+}
+
+function grpcCode(error: unknown): number | undefined {
+  if (isGrpcServiceError(error)) return error.code;
+  const cause = (error as { cause?: unknown })?.cause;
+  return isGrpcServiceError(cause) ? cause.code : undefined;
+}
+
+/** The code that the workflow or its activity refused with. */
+function refusal(error: WorkflowUpdateFailedError): Error {
+  const { cause } = error;
+  if (!(cause instanceof ApplicationFailure) || !isErrorCode(cause.type)) return error;
+  return new DomainError(cause.type, cause.type === 'service.unavailable' ? { retryAfter, cause } : { cause });
+}

@@ -1,0 +1,149 @@
+import type { WorkflowStartOptions } from '@temporalio/client';
+import { Client, Connection, WithStartWorkflowOperation } from '@temporalio/client';
+import type { SearchAttributePair } from '@temporalio/common';
+import type { EmailDeliveryInput } from '../../workflows/email-delivery.js';
+import { emailId, registrationId } from '../../workflows/ids.js';
+import type {
+  ConfirmedRegistration,
+  RegistrationVerificationInput,
+  registrationVerification,
+} from '../../workflows/registration-verification.js';
+import { accountIdKey, environmentIdKey, stateKey, subjectIdKey } from '../../workflows/search-attributes.js';
+import { DomainError } from '../domain/errors.js';
+import { hasEnded, processError } from './process-errors.js';
+import { connectionOptions, type TemporalServer } from './temporal-connection.js';
+
+/** The workflows that a change can ask for through the outbox, and what each is told: ids and times only. */
+export interface ProcessInputs {
+  registrationVerification: RegistrationVerificationInput;
+  emailDelivery: EmailDeliveryInput;
+}
+export type ProcessName = keyof ProcessInputs;
+export type ProcessInput<P extends ProcessName> = ProcessInputs[P];
+
+export type TaskQueue = 'processes' | 'email';
+
+interface ProcessKind<Input> {
+  taskQueue: TaskQueue;
+  /** The same input always gives the same id, so that starting twice is starting once. */
+  id(input: Input): string;
+  summary: string;
+  firstState: string;
+  about(input: Input): { subjectId?: string; accountId?: string | null; environmentId?: string | null };
+}
+
+const kinds: { [P in ProcessName]: ProcessKind<ProcessInputs[P]> } = {
+  registrationVerification: {
+    taskQueue: 'processes',
+    id: (input) => registrationId(input.pendingRegistrationId),
+    summary: 'A registration waits for its email address to be confirmed',
+    firstState: 'waiting',
+    about: (input) => ({ subjectId: input.pendingRegistrationId }),
+  },
+  emailDelivery: {
+    taskQueue: 'email',
+    id: (input) => emailId(input.emailId),
+    summary: 'An email on its way to the SMTP server',
+    firstState: 'sending',
+    about: (input) => ({ subjectId: input.subjectId ?? input.emailId, ...input }),
+  },
+};
+
+/** Whether this version knows a process of that name; the outbox may hold one of a newer version. */
+export const isProcessName = (name: string): name is ProcessName => Object.hasOwn(kinds, name);
+
+export type Processes = ReturnType<typeof createProcesses>;
+
+/** How long a caller waits for Temporal to answer at all, and for a worker to finish what it accepted. */
+const answerWithinMs = 5_000;
+const finishWithinMs = 10_000;
+
+/**
+ * The only starter and signaller of workflows. It connects with the first call, so that a process starts, and accepts
+ * work through the outbox, while Temporal is away.
+ * @throws DomainError `service.unavailable` from every call while Temporal is away
+ */
+export function createProcesses(server: TemporalServer) {
+  const connection = Connection.lazy(connectionOptions(server));
+  const client = new Client({ connection, namespace: server.namespace });
+  const within = <T>(ms: number, call: () => Promise<T>): Promise<T> =>
+    connection.withDeadline(Date.now() + ms, call).catch((error) => {
+      throw processError(error);
+    });
+
+  return {
+    /**
+     * Starts a process unless it runs already or has run before: a message of the outbox that is read twice is harmless.
+     * @returns whether it was started now
+     */
+    async start<P extends ProcessName>(name: P, input: ProcessInput<P>): Promise<boolean> {
+      try {
+        // A running one answers as if it had just been started; only one that has ended is refused.
+        await within(answerWithinMs, () =>
+          client.workflow.start(name, {
+            ...startOptions(name, input),
+            workflowIdReusePolicy: 'REJECT_DUPLICATE',
+          }),
+        );
+        return true;
+      } catch (error) {
+        if (hasEnded(error)) return false;
+        throw error;
+      }
+    },
+
+    /**
+     * Confirms a registration and waits for what was created; starts its process where the relay has not done so yet.
+     * @throws DomainError `registration.link_invalid`, or `service.unavailable`: the link is good for another try
+     */
+    async confirmRegistration(input: RegistrationVerificationInput): Promise<ConfirmedRegistration> {
+      const start = new WithStartWorkflowOperation<typeof registrationVerification>('registrationVerification', {
+        ...startOptions('registrationVerification', input),
+        // One that somebody terminated may run again: the row decides whether there is anything left to confirm.
+        workflowIdReusePolicy: 'ALLOW_DUPLICATE_FAILED_ONLY',
+      });
+      start.workflowHandle().catch(() => undefined); // the update's own error says it
+      try {
+        const update = await within(answerWithinMs, () =>
+          client.workflow.startUpdateWithStart<typeof registrationVerification, ConfirmedRegistration, []>('confirm', {
+            startWorkflowOperation: start,
+            waitForStage: 'ACCEPTED',
+          }),
+        );
+        return await within(finishWithinMs, () => update.result());
+      } catch (error) {
+        throw hasEnded(error) ? new DomainError('registration.link_invalid', { cause: error }) : error;
+      }
+    },
+
+    /** @throws DomainError when Temporal does not answer. */
+    async ping(): Promise<void> {
+      await within(2_000, () => connection.workflowService.describeNamespace({ namespace: server.namespace }));
+    },
+
+    /** For what needs Temporal itself: schedules, search attributes, and tests. */
+    client,
+    close: () => connection.close(),
+  };
+}
+
+function startOptions<P extends ProcessName>(name: P, input: ProcessInput<P>) {
+  const kind: ProcessKind<ProcessInputs[P]> = kinds[name];
+  return {
+    workflowId: kind.id(input),
+    taskQueue: kind.taskQueue,
+    workflowIdConflictPolicy: 'USE_EXISTING',
+    staticSummary: kind.summary,
+    typedSearchAttributes: attributes(kind, input),
+    args: [input] as [ProcessInput<P>],
+  } satisfies WorkflowStartOptions<(input: ProcessInput<P>) => Promise<unknown>>;
+}
+
+function attributes<Input>({ about, firstState }: ProcessKind<Input>, input: Input): SearchAttributePair[] {
+  const { subjectId, accountId, environmentId } = about(input);
+  const pairs: SearchAttributePair[] = [{ key: stateKey, value: firstState }];
+  if (subjectId) pairs.push({ key: subjectIdKey, value: subjectId });
+  if (accountId) pairs.push({ key: accountIdKey, value: accountId });
+  if (environmentId) pairs.push({ key: environmentIdKey, value: environmentId });
+  return pairs;
+}

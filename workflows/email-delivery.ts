@@ -1,0 +1,69 @@
+import {
+  ActivityCancellationType,
+  ApplicationFailure,
+  CancellationScope,
+  defineQuery,
+  isCancellation,
+  proxyActivities,
+  setHandler,
+} from '@temporalio/workflow';
+import type { EmailActivities } from '../activities/emails.js';
+import { shownState } from './shown-state.js';
+
+export interface EmailDeliveryInput {
+  emailId: string;
+  /** What the mail is about, to find it by. */
+  subjectId?: string;
+  accountId?: string | null;
+  environmentId?: string | null;
+  /** Milliseconds: how long to try (24 h), the first wait between two tries (5 s), and the longest one (30 min). */
+  giveUpAfterMs?: number;
+  firstRetryMs?: number;
+  longestRetryMs?: number;
+}
+export type EmailState = 'sending' | 'sent' | 'failed' | 'cancelled';
+
+export const state = defineQuery<EmailState>('state');
+
+const { giveUpEmail, cancelEmail } = proxyActivities<EmailActivities>({
+  startToCloseTimeout: '10s',
+  retry: { initialInterval: '1s', maximumInterval: '30s' },
+});
+
+/** Brings one mail to the SMTP server, however long that is away, and gives up visibly. */
+export async function emailDelivery({
+  emailId,
+  giveUpAfterMs = 24 * 3_600_000,
+  firstRetryMs = 5_000,
+  longestRetryMs = 30 * 60_000,
+}: EmailDeliveryInput): Promise<EmailState> {
+  const shown = shownState<EmailState>('sending', (current) => describe(current, emailId, giveUpAfterMs));
+  setHandler(state, shown.get);
+  const { sendEmail } = proxyActivities<EmailActivities>({
+    startToCloseTimeout: '90s',
+    scheduleToCloseTimeout: giveUpAfterMs,
+    retry: { initialInterval: firstRetryMs, backoffCoefficient: 2, maximumInterval: longestRetryMs },
+    // An attempt that is talking to the server is let finish, so that "cancelled" never means "sent all the same".
+    cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
+  });
+  try {
+    shown.set(await sendEmail(emailId));
+  } catch (error) {
+    const cancelled = isCancellation(error);
+    shown.set(await CancellationScope.nonCancellable(() => (cancelled ? cancelEmail(emailId) : giveUpEmail(emailId))));
+    if (cancelled && shown.get() === 'cancelled') throw error;
+  }
+  if (shown.get() === 'failed')
+    throw ApplicationFailure.nonRetryable('The email could not be delivered', 'email.failed');
+  return shown.get();
+}
+
+function describe(current: EmailState, emailId: string, giveUpAfterMs: number): string {
+  const sentences: Record<EmailState, string> = {
+    sending: `Is being sent, for at most ${Math.round(giveUpAfterMs / 60_000)} minutes; the pending activity shows the last obstacle.`,
+    sent: 'The SMTP server has taken it.',
+    failed: 'It could not be delivered; the reason is in the row and in the audit log.',
+    cancelled: 'Not sent: it was cancelled, or there was nothing to send any more.',
+  };
+  return `Email ${emailId}: ${sentences[current]}`;
+}

@@ -1,0 +1,139 @@
+import {
+  ActivityFailure,
+  ApplicationFailure,
+  allHandlersFinished,
+  CancellationScope,
+  condition,
+  defineQuery,
+  defineSignal,
+  defineUpdate,
+  getExternalWorkflowHandle,
+  isCancellation,
+  proxyActivities,
+  setHandler,
+} from '@temporalio/workflow';
+import type { ProvisionedRegistration, RegistrationActivities } from '../activities/registration.js';
+import { registrationId } from './ids.js';
+import { shownState } from './shown-state.js';
+
+export interface RegistrationVerificationInput {
+  pendingRegistrationId: string;
+  /** ISO times. The row has its own `expires_at`, and decides. */
+  expiresAt: string;
+  reminderAt: string | null;
+}
+export type RegistrationState = 'waiting' | 'confirming' | 'confirmed' | 'expired' | 'discarded' | 'cancelled';
+export type ConfirmedRegistration = Pick<ProvisionedRegistration, 'userId' | 'accountId' | 'applicationId'>;
+
+/** The link was confirmed: answers what was created, or fails with `registration.link_invalid`. */
+export const confirm = defineUpdate<ConfirmedRegistration>('confirm');
+/** Another registration of the same address was confirmed first. */
+export const discarded = defineSignal('discarded');
+export const state = defineQuery<RegistrationState>('state');
+
+const { queueVerificationEmail, queueReminderEmail, expireRegistration, cancelRegistration } =
+  proxyActivities<RegistrationActivities>({
+    startToCloseTimeout: '10s',
+    retry: { initialInterval: '1s', maximumInterval: '30s' },
+  });
+// A person waits for this one. When it cannot be done within a minute the link stays good for another try.
+const { provisionRegistration } = proxyActivities<RegistrationActivities>({
+  startToCloseTimeout: '10s',
+  scheduleToCloseTimeout: '1m',
+  retry: { initialInterval: '500ms', maximumInterval: '5s' },
+});
+
+/**
+ * Waits for the person who owns the address (spec, "Pending registration"): sends the link, reminds once, and ends with
+ * the confirmation, the deadline, a better registration, or an operator's cancel.
+ */
+export async function registrationVerification(input: RegistrationVerificationInput): Promise<RegistrationState> {
+  const { pendingRegistrationId: id, expiresAt, reminderAt } = input;
+  const shown = shownState<RegistrationState>('waiting', (current) => describe(current, input));
+  const ended = () => !['waiting', 'confirming'].includes(shown.get());
+  const end = (status: Exclude<RegistrationState, 'waiting' | 'confirming'> | 'pending') => {
+    if (status !== 'pending' && !ended()) shown.set(status);
+  };
+  let doubted = false; // a refused confirmation means that the row may have ended without us
+  let rivals: string[] = [];
+
+  setHandler(state, shown.get);
+  setHandler(discarded, () => end('discarded'));
+  setHandler(
+    confirm,
+    async () => {
+      shown.set('confirming'); // before the first await: a second call meets the validator
+      try {
+        // Cancelling must not cut a provisioning short whose outcome we would then not know.
+        const done = await CancellationScope.nonCancellable(() => provisionRegistration(id));
+        rivals = done.discardedIds;
+        shown.set('confirmed');
+        return { userId: done.userId, accountId: done.accountId, applicationId: done.applicationId };
+      } catch (error) {
+        if (shown.get() === 'confirming') shown.set('waiting');
+        const refusal = refusalOf(error);
+        doubted = refusal.type === 'registration.link_invalid';
+        throw refusal;
+      }
+    },
+    {
+      validator: () => {
+        if (shown.get() !== 'waiting') throw linkInvalid();
+      },
+    },
+  );
+
+  try {
+    end(await queueVerificationEmail(id));
+    if (reminderAt && Date.parse(reminderAt) > Date.now() && Date.parse(reminderAt) < Date.parse(expiresAt)) {
+      const moved = await condition(() => ended() || doubted, Date.parse(reminderAt) - Date.now());
+      if (!moved) end(await queueReminderEmail(id));
+    }
+    while (!ended()) {
+      await condition(() => ended() || doubted, Math.max(1, Date.parse(expiresAt) - Date.now()));
+      doubted = false;
+      await condition(() => shown.get() !== 'confirming'); // a confirmation that began in time is finished first
+      if (!ended()) end(await expireRegistration(id)); // the row decides; its clock may be a little behind ours
+      if (!ended()) await condition(ended, '1s');
+    }
+  } catch (error) {
+    if (!isCancellation(error)) throw error;
+    await CancellationScope.nonCancellable(async () => {
+      await condition(() => shown.get() !== 'confirming');
+      if (!ended()) end(await cancelRegistration(id));
+    });
+    if (shown.get() === 'cancelled') throw error; // anything else came first, and the cancel too late
+  }
+  await CancellationScope.nonCancellable(async () => {
+    await condition(allHandlersFinished);
+    await tellRivals(rivals);
+  });
+  return shown.get();
+}
+
+/** Ends the waiting of the same address's other registrations now; one that misses this finds its row ended later. */
+async function tellRivals(ids: string[]): Promise<void> {
+  await Promise.allSettled(ids.map((id) => getExternalWorkflowHandle(registrationId(id)).signal(discarded)));
+}
+
+const linkInvalid = () => ApplicationFailure.nonRetryable('The link is no longer valid', 'registration.link_invalid');
+
+/** A rule's refusal keeps its code; anything else is an outage that outlasted the retries. */
+function refusalOf(error: unknown): ApplicationFailure {
+  const cause = error instanceof ActivityFailure ? error.cause : error;
+  return cause instanceof ApplicationFailure && cause.nonRetryable
+    ? ApplicationFailure.nonRetryable(cause.message, cause.type)
+    : ApplicationFailure.nonRetryable('The registration could not be completed for now', 'service.unavailable');
+}
+
+function describe(current: RegistrationState, { pendingRegistrationId, expiresAt }: RegistrationVerificationInput) {
+  const sentences: Record<RegistrationState, string> = {
+    waiting: `Waits until ${expiresAt} for the link in the verification email to be confirmed. Cancelling discards the registration.`,
+    confirming: 'The link was confirmed; the account is being created.',
+    confirmed: 'The link was confirmed and the account created.',
+    expired: `Nobody confirmed the link until ${expiresAt}; the personal data was deleted.`,
+    discarded: 'Another registration of the same address was confirmed; this one was discarded.',
+    cancelled: 'An operator cancelled it; the personal data was deleted.',
+  };
+  return `Registration ${pendingRegistrationId}: ${sentences[current]}`;
+}

@@ -1,0 +1,15 @@
+import { proxyActivities, setCurrentDetails } from '@temporalio/workflow';
+import type { SigningKeyActivities } from '../activities/signing-keys.js';
+
+const { rotateSigningKeys } = proxyActivities<SigningKeyActivities>({
+  startToCloseTimeout: '1m',
+  scheduleToCloseTimeout: '12h', // the next daily run then starts afresh
+  retry: { initialInterval: '5s', maximumInterval: '10m' },
+});
+
+/** Makes the next signing key when it is time for one (contract §2). A Temporal Schedule runs it every day. */
+export async function signingKeyRotation(): Promise<string | null> {
+  const { created } = await rotateSigningKeys();
+  setCurrentDetails(created ? `Published the next signing key ${created}.` : 'No new signing key was due.');
+  return created;
+}
