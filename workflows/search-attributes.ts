@@ -9,9 +9,9 @@ export const subjectIdKey = defineSearchAttributeKey('GatehouseSubjectId', 'KEYW
 export const stateKey = defineSearchAttributeKey('GatehouseState', 'KEYWORD');
 
 /** Name and type of each, as a Temporal server is told of them. Ids and states only: they are plain text there. */
-export const searchAttributes = {
+export const searchAttributes: Record<string, 'Keyword'> = {
   [accountIdKey.name]: 'Keyword',
   [environmentIdKey.name]: 'Keyword',
   [subjectIdKey.name]: 'Keyword',
   [stateKey.name]: 'Keyword',
-} as const satisfies Record<string, 'Keyword'>;
+};

@@ -123,6 +123,7 @@ export function createProcesses(server: TemporalServer) {
 
     /** For what needs Temporal itself: schedules, search attributes, and tests. */
     client,
+    connection,
     close: () => connection.close(),
   };
 }

@@ -1,0 +1,107 @@
+import { DomainError } from '../domain/errors.js';
+import { outboxChannel } from '../domain/outbox.js';
+import type { Db } from './db.js';
+import { faultOf } from './faults.js';
+import { isProcessName, type Processes } from './processes.js';
+import { createBell, listenForever } from './wake-up.js';
+
+export interface OutboxRelayDeps {
+  db: Db;
+  /** For the connection that listens. */
+  databaseUrl: string;
+  processes: Pick<Processes, 'start'>;
+  log: { warn(details: object, message: string): void; info(message: string): void };
+  /** Milliseconds between two looks when nobody rings; a notification can be lost with its connection. */
+  pollMs?: number;
+  batchSize?: number;
+}
+
+interface Message {
+  id: string;
+  process: string;
+  input: Record<string, unknown>;
+  attempts: number;
+}
+
+// A batch is leased rather than locked, so that no transaction stays open while Temporal is asked. A relay that dies
+// leaves its batch to the next one when the lease ends; starting one again is harmless.
+const claim = {
+  name: 'outbox_claim',
+  text: `update outbox set due_at = clock_timestamp() + interval '15 seconds', attempts = attempts + 1
+    where id in (select id from outbox where due_at <= clock_timestamp() order by due_at, id limit $1 for update skip locked)
+    returning id, process, input, attempts`,
+};
+const remove = { name: 'outbox_remove', text: 'delete from outbox where id = any($1::uuid[])' };
+const postpone = {
+  name: 'outbox_postpone',
+  text: `update outbox set due_at = clock_timestamp() + make_interval(secs => $2), last_error = $3 where id = $1`,
+};
+
+/** Seconds until a message is tried again: soon while Temporal is away, rarely when it is the message that is wrong. */
+const pauseAfter = (attempts: number, away: boolean) => Math.min(2 ** Math.min(attempts, 10), away ? 5 : 300);
+
+/**
+ * Starts the workflows that committed changes asked for, and removes each message once its workflow is there. Any number
+ * of relays may run. A message that cannot be started waits by itself and holds up no other.
+ */
+export function startOutboxRelay({ db, databaseUrl, processes, log, pollMs = 2_000, batchSize = 20 }: OutboxRelayDeps) {
+  const bell = createBell();
+  const listener = listenForever({ url: databaseUrl, channel: outboxChannel, onWake: bell.ring });
+  let stopped = false;
+  let away = false;
+
+  async function deliver(message: Message): Promise<string | null> {
+    try {
+      if (!isProcessName(message.process)) throw new Error(`no process ${message.process}`);
+      // The input was checked by the compiler when it was written, and is stored as it was.
+      await processes.start(message.process, message.input as never);
+      return message.id;
+    } catch (error) {
+      const outage = error instanceof DomainError && error.code === 'service.unavailable';
+      const reason = outage
+        ? 'Temporal does not answer'
+        : isProcessName(message.process)
+          ? faultOf(error)
+          : 'unknown process';
+      away ||= outage;
+      if (!outage)
+        log.warn({ messageId: message.id, process: message.process, reason }, 'a workflow cannot be started');
+      await db.statement(postpone, [message.id, pauseAfter(message.attempts, outage), reason]);
+      return null;
+    }
+  }
+
+  /** @returns whether there may be more to do at once */
+  async function deliverBatch(): Promise<boolean> {
+    const messages = await db.statement<Message>(claim, [batchSize]);
+    const wasAway = away;
+    away = false;
+    const done = (await Promise.all(messages.map(deliver))).filter((id) => id !== null);
+    if (done.length > 0) await db.statement(remove, [done]);
+    if (messages.length === 0) away = wasAway;
+    if (away && !wasAway)
+      log.warn({ waiting: messages.length }, 'Temporal does not answer; workflows wait in the outbox');
+    if (!away && wasAway) log.info('Temporal answers again');
+    return messages.length === batchSize && !away;
+  }
+
+  const running = (async () => {
+    while (!stopped) {
+      const more = await deliverBatch().catch((error) => {
+        log.warn({ fault: faultOf(error) }, 'the outbox cannot be read');
+        return false;
+      });
+      if (!more && !stopped) await bell.wait(pollMs);
+    }
+  })();
+
+  return {
+    /** Lets the batch on its way finish. */
+    async stop(): Promise<void> {
+      stopped = true;
+      bell.ring();
+      await running;
+      await listener.stop();
+    },
+  };
+}

@@ -1,0 +1,69 @@
+import pg from 'pg';
+
+/** A bell that anybody can ring: `wait` answers at the next ring, at once when it rang since the last wait, or in time. */
+export function createBell() {
+  let rung = false;
+  let answer = () => {};
+  return {
+    ring(): void {
+      rung = true;
+      answer();
+    },
+    async wait(ms: number): Promise<void> {
+      if (!rung) {
+        await new Promise<void>((resolve) => {
+          const timer = setTimeout(resolve, ms);
+          answer = () => {
+            clearTimeout(timer);
+            resolve();
+          };
+        });
+      }
+      rung = false;
+    },
+  };
+}
+
+const reconnectMs = 1_000;
+
+/**
+ * Listens on a channel of PostgreSQL with a connection of its own, and again after each loss of it; `onWake` is also
+ * called after every (re)connection, because what was announced meanwhile was not heard.
+ */
+export function listenForever({ url, channel, onWake }: { url: string; channel: string; onWake: () => void }) {
+  let client: pg.Client | undefined;
+  let timer: NodeJS.Timeout | undefined;
+  let stopped = false;
+  let connecting = Promise.resolve();
+
+  const again = () => {
+    if (!stopped) timer ??= setTimeout(connect, reconnectMs);
+  };
+  function connect() {
+    timer = undefined;
+    const next = new pg.Client({
+      connectionString: url,
+      application_name: `gatehouse ${channel}`,
+      keepAlive: true,
+      connectionTimeoutMillis: 5_000,
+    });
+    client = next;
+    next.on('error', () => {}); // 'end' follows
+    next.on('end', again);
+    next.on('notification', onWake);
+    connecting = next
+      .connect()
+      .then(() => next.query(`listen ${channel}`))
+      .then(onWake)
+      .catch(again);
+  }
+  connect();
+  return {
+    async stop(): Promise<void> {
+      stopped = true;
+      clearTimeout(timer);
+      await connecting;
+      await client?.end().catch(() => undefined);
+    },
+  };
+}

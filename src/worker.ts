@@ -1,0 +1,75 @@
+import 'reflect-metadata';
+import { loadConfig } from './config.js';
+import { openDb } from './platform/db.js';
+import { createMailer } from './platform/mail/mailer.js';
+import { pendingMigrations } from './platform/migrations.js';
+import { startOutboxRelay } from './platform/outbox-relay.js';
+import { runProcess, StartError } from './platform/process.js';
+import { createProcesses } from './platform/processes.js';
+import { ensureWorkflowBundle } from './platform/workflow-bundle.js';
+import { composeWorker } from './worker/compose.js';
+import { startHealthServer } from './worker/health.js';
+import { createLog, installRuntime } from './worker/log.js';
+import { createMetrics } from './worker/metrics.js';
+import { startTemporalWorkers } from './worker/temporal-workers.js';
+
+/** Longer than a drain may take; whatever hangs then is left to the next worker. */
+const stopWithinMs = 9_000;
+
+await runProcess('worker', async () => {
+  const config = loadConfig('worker');
+  const log = createLog(config.logLevel);
+  installRuntime(log);
+  const databaseUrl = config.database.url as string;
+  const db = await openDb({
+    url: databaseUrl,
+    poolSize: config.database.poolSize,
+    applicationName: 'gatehouse worker',
+    onError: () => log.warn('a connection to PostgreSQL was lost'),
+  });
+  if ((await pendingMigrations(db.source)).length > 0) {
+    throw new StartError('the schema is old: run npm run migrate');
+  }
+  const codePath = await ensureWorkflowBundle();
+  const server = { ...config.temporal, address: config.temporal.address as string };
+  const processes = createProcesses(server);
+  const mailer = createMailer({ smtpUrl: config.mail.smtpUrl as string, from: config.mail.from });
+  const metrics = createMetrics(db);
+  const activities = composeWorker({ config, db, mailer });
+
+  const workers = startTemporalWorkers({ server, processes, activities, codePath, metrics, log });
+  const health =
+    config.metricsPort === 0
+      ? null
+      : await startHealthServer({
+          host: config.listen.host,
+          port: config.metricsPort + 1,
+          metrics,
+          checks: {
+            database: () => db.ping(),
+            temporal: () => processes.ping(),
+            workers: async () => {
+              if (!workers.isWorking()) throw new Error('not working');
+            },
+          },
+        });
+  const relay = startOutboxRelay({ db, databaseUrl, processes, log });
+  log.info({ temporal: server.address }, 'started');
+
+  let stopping = false;
+  const stop = async (signal: string) => {
+    if (stopping) return;
+    stopping = true;
+    log.info({ signal }, 'stopping');
+    setTimeout(() => {
+      log.warn('something did not stop in time');
+      process.exit(0);
+    }, stopWithinMs).unref();
+    await Promise.all([relay.stop(), workers.stop()]);
+    mailer.close();
+    await Promise.all([health?.close(), processes.close(), db.close()]);
+    log.info('stopped');
+    process.exit(0);
+  };
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void stop(signal));
+});

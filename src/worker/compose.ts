@@ -1,0 +1,23 @@
+import { createActivities } from '../../activities/index.js';
+import type { Config } from '../config.js';
+import { createEmails } from '../domain/emails/emails.js';
+import { createSigningKeys } from '../domain/oidc/keys.js';
+import { registrationMails } from '../domain/registration/mails.js';
+import { createRegistrations } from '../domain/registration/registrations.js';
+import { systemClock } from '../platform/clock.js';
+import { createSealing } from '../platform/crypto/sealing.js';
+import type { Db } from '../platform/db.js';
+import type { Mailer } from '../platform/mail/mailer.js';
+
+/** The services behind the activities. */
+export function composeWorker({ config, db, mailer }: { config: Config; db: Db; mailer: Mailer }) {
+  const now = systemClock;
+  const { baseUrl, intentTtlMs, registration } = config;
+  const sealing = createSealing(config.masterKeys);
+  const subjects = registrationMails({ sealing, now, baseUrl, adminAppUrl: baseUrl });
+  return createActivities({
+    registrations: createRegistrations({ db, sealing, now, intentTtlMs, ...registration }),
+    emails: createEmails({ db, mailer, subjects, now }),
+    signingKeys: createSigningKeys({ db, sealing, issuer: baseUrl, now }),
+  });
+}

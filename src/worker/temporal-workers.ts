@@ -1,0 +1,108 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { NativeConnection, Worker } from '@temporalio/worker';
+import type { Logger } from 'pino';
+import type { createActivities } from '../../activities/index.js';
+import { faultOf } from '../platform/faults.js';
+import type { Processes, TaskQueue } from '../platform/processes.js';
+import { ensureSchedules } from '../platform/schedules.js';
+import { ensureSearchAttributes } from '../platform/search-attributes.js';
+import type { TemporalServer } from '../platform/temporal-connection.js';
+import type { Metrics } from './metrics.js';
+
+export interface TemporalWorkers {
+  server: TemporalServer;
+  processes: Processes;
+  activities: ReturnType<typeof createActivities>;
+  /** The workflow bundle. */
+  codePath: string;
+  metrics?: Pick<Metrics, 'interceptor'>;
+  log: Logger;
+}
+
+/** How many activities of a queue run at once in this process. The mailer keeps three connections. */
+const atOnce: Record<TaskQueue, number> = { processes: 20, email: 6 };
+const reconnectMs = 2_000;
+
+/**
+ * Runs a worker for each task queue until it is stopped. Temporal may be away at the start, or for as long as it likes:
+ * it is asked again until it is there.
+ */
+export function startTemporalWorkers(options: TemporalWorkers) {
+  const { log } = options;
+  const stopping = new AbortController();
+  let workers: Worker[] = [];
+
+  const running = (async () => {
+    for (let failures = 0; !stopping.signal.aborted; failures++) {
+      let connection: NativeConnection | undefined;
+      try {
+        connection = await connect(options.server);
+        workers = await createWorkers(options, connection);
+        failures = 0;
+        log.info({ queues: workers.map((worker) => worker.options.taskQueue) }, 'working');
+        if (!stopping.signal.aborted) await runAll(workers);
+      } catch (error) {
+        const details = { fault: faultOf(error), reason: (error as Error).message };
+        if (failures % 15 === 0) log.warn(details, 'Temporal cannot be reached; trying on');
+        await sleep(reconnectMs, undefined, { signal: stopping.signal }).catch(() => undefined);
+      } finally {
+        workers = [];
+        await connection?.close().catch(() => undefined);
+      }
+    }
+  })();
+
+  return {
+    /** Whether every queue is being worked on. */
+    isWorking: () => workers.length > 0 && workers.every((worker) => worker.getState() === 'RUNNING'),
+    /** Takes no new work and lets what runs finish; resolves when it has, or when its time is over. */
+    async stop(): Promise<void> {
+      stopping.abort();
+      for (const worker of workers) shutDown(worker);
+      await running;
+    },
+  };
+}
+
+const connect = ({ address, apiKey }: TemporalServer) =>
+  NativeConnection.connect({ address, ...(apiKey && { apiKey, tls: true }) });
+
+async function createWorkers(options: TemporalWorkers, connection: NativeConnection): Promise<Worker[]> {
+  const { server, processes, activities, codePath, metrics, log } = options;
+  const missing = await ensureSearchAttributes(processes.connection, server.namespace);
+  if (missing.length > 0) log.warn({ missing }, 'not allowed to make the search attributes; an operator has to');
+  await ensureSchedules(processes.client);
+  return Promise.all(
+    (Object.keys(activities) as TaskQueue[]).map((taskQueue) =>
+      Worker.create({
+        connection,
+        namespace: server.namespace,
+        taskQueue,
+        workflowBundle: { codePath },
+        activities: activities[taskQueue],
+        maxConcurrentActivityTaskExecutions: atOnce[taskQueue],
+        shutdownGraceTime: '4s',
+        shutdownForceTime: '7s', // an orchestrator kills after ten
+        interceptors: metrics && {
+          activity: [(context) => ({ inbound: metrics.interceptor(context.info.activityType) })],
+        },
+      }),
+    ),
+  );
+}
+
+/** When one of them fails for good the others are stopped too, and all are made anew. */
+async function runAll(workers: Worker[]): Promise<void> {
+  const runs = workers.map((worker) =>
+    worker.run().catch((error) => {
+      for (const other of workers) shutDown(other);
+      throw error;
+    }),
+  );
+  const failed = (await Promise.allSettled(runs)).find((run) => run.status === 'rejected');
+  if (failed) throw failed.reason;
+}
+
+function shutDown(worker: Worker): void {
+  if (worker.getState() === 'RUNNING') worker.shutdown();
+}
