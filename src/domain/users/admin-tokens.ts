@@ -1,0 +1,79 @@
+import { v7 as uuidv7 } from 'uuid';
+import { type Clock, minutes } from '../../platform/clock.js';
+import { DomainError } from '../errors.js';
+import { isInvalidToken, type SigningKeys } from '../oidc/keys.js';
+
+/** The client that admin tokens name; there is no OAuth client of it. */
+export const portalClientId = 'gatehouse-portal';
+const lifetimeMs = minutes(15);
+
+/** What an admin's access token is about. */
+export interface AdminSubject {
+  userId: string;
+  sessionId: string;
+  accountId: string | null;
+  applicationId: string | null;
+}
+
+export interface AccessToken {
+  accessToken: string;
+  expiresIn: number;
+}
+
+export interface AdminTokens {
+  issue(subject: AdminSubject & { authenticatedAt: Date; amr: readonly string[] }): Promise<AccessToken>;
+  /**
+   * The subject of a token that we issued and that has not expired; whether its session is alive is for the database to say.
+   * @throws DomainError principal.wrong_type when it is a valid one of another principal.
+   */
+  read(token: string): Promise<AdminSubject | null>;
+}
+
+export interface AdminTokensDeps {
+  keys: Pick<SigningKeys, 'sign' | 'verify'>;
+  baseUrl: string;
+  now: Clock;
+}
+
+/** Access tokens of platform admins (contract §2). */
+export function createAdminTokens({ keys, baseUrl, now }: AdminTokensDeps): AdminTokens {
+  return {
+    async issue({ userId, sessionId, accountId, applicationId, authenticatedAt, amr }) {
+      const iat = epochSeconds(now());
+      const expiresIn = lifetimeMs / 1000;
+      const accessToken = await keys.sign(
+        {
+          sub: userId,
+          aud: baseUrl,
+          client_id: portalClientId,
+          iat,
+          exp: iat + expiresIn,
+          jti: uuidv7(),
+          scope: 'portal',
+          sid: sessionId,
+          auth_time: epochSeconds(authenticatedAt),
+          acr: 'urn:gatehouse:aal1', // admins have no second factor yet, and a token never claims one that was not used
+          amr: [...amr],
+          principal_type: 'platform_admin',
+          ...(accountId && { account_id: accountId }),
+          ...(applicationId && { application_id: applicationId }),
+        },
+        { typ: 'at+jwt' },
+      );
+      return { accessToken, expiresIn };
+    },
+    async read(token) {
+      const claims = await keys.verify(token, { typ: 'at+jwt', audience: baseUrl }).catch((error: unknown) => {
+        if (isInvalidToken(error)) return null;
+        throw error;
+      });
+      if (!claims) return null;
+      if (claims.principal_type !== 'platform_admin') throw new DomainError('principal.wrong_type');
+      const { sub, sid, account_id, application_id } = claims as Record<string, string | undefined>;
+      if (!sub || !sid) return null;
+      return { userId: sub, sessionId: sid, accountId: account_id ?? null, applicationId: application_id ?? null };
+    },
+  };
+}
+
+const epochSeconds = (date: Date) => Math.floor(date.getTime() / 1000);

@@ -1,0 +1,79 @@
+import type { AdministratorRoleKey } from '../../../entities/administrator-role.js';
+import type { Clock } from '../../platform/clock.js';
+import type { Db } from '../../platform/db.js';
+import { type Capability, capabilitiesOf } from '../accounts/administrator-roles.js';
+import type { AdminSubject } from './admin-tokens.js';
+
+export interface PortalPath {
+  accountSlug: string;
+  appSlug?: string;
+  envSlug?: string;
+}
+
+/** A member's place in an Account, and what of the path exists there. */
+export interface PortalAccess {
+  accountId: string;
+  membershipId: string;
+  /** Null where the path names none, or one that does not exist. */
+  applicationId: string | null;
+  environmentId: string | null;
+  roles: { id: string; name: string }[];
+  capabilities: Capability[];
+}
+
+export interface PortalAccesses {
+  /** Whether the token's session is alive and its user is still there. */
+  isAlive(subject: AdminSubject): Promise<boolean>;
+  /** `dead` when the session is not alive; null where the user is no member of such an Account. */
+  find(subject: AdminSubject, path: PortalPath): Promise<PortalAccess | 'dead' | null>;
+}
+
+const alive = `from user_sessions s where s.id = $1 and s.user_id = $2 and s.revoked_at is null and s.expires_at > $3`;
+const aliveStatement = { name: 'alive_user_session', text: `select s.id ${alive}` };
+
+// Session, membership, path and roles in one round trip: it runs at every call of the Portal.
+const findStatement = {
+  name: 'portal_access',
+  text: `select m.id as membership_id, m.account_id, p.id as application_id, e.id as environment_id, coalesce(r.roles, '[]') as roles
+from (select s.user_id ${alive}) session
+left join accounts a on a.slug = $4
+left join memberships m on m.account_id = a.id and m.user_id = session.user_id
+left join applications p on p.account_id = m.account_id and p.slug = $5
+left join environments e on e.application_id = p.id and e.slug = $6
+left join lateral (
+  select json_agg(json_build_object('id', r.id, 'name', r.name, 'systemKey', r.system_key, 'capabilities', r.capabilities) order by r.name) as roles
+  from membership_roles mr join administrator_roles r on r.id = mr.role_id
+  where mr.membership_id = m.id
+) r on true`,
+};
+
+interface Row {
+  membership_id: string | null;
+  account_id: string;
+  application_id: string | null;
+  environment_id: string | null;
+  roles: { id: string; name: string; systemKey: AdministratorRoleKey | null; capabilities: string[] }[];
+}
+
+/** Who may do what in the Portal, proved from the database at every call, so that any change counts at once. */
+export function createPortalAccesses({ db, now }: { db: Pick<Db, 'statement'>; now: Clock }): PortalAccesses {
+  return {
+    async isAlive({ sessionId, userId }) {
+      return (await db.statement(aliveStatement, [sessionId, userId, now()])).length > 0;
+    },
+    async find({ sessionId, userId }, { accountSlug, appSlug, envSlug }) {
+      const values = [sessionId, userId, now(), accountSlug, appSlug ?? null, envSlug ?? null];
+      const [row] = await db.statement<Row>(findStatement, values);
+      if (!row) return 'dead';
+      if (!row.membership_id) return null;
+      return {
+        accountId: row.account_id,
+        membershipId: row.membership_id,
+        applicationId: row.application_id,
+        environmentId: row.environment_id,
+        roles: row.roles.map(({ id, name }) => ({ id, name })),
+        capabilities: capabilitiesOf(row.roles),
+      };
+    },
+  };
+}

@@ -1,0 +1,42 @@
+import type { AdministratorRoleKey } from '../../../entities/administrator-role.js';
+import type { Db } from '../../platform/db.js';
+import type { AdminSubject } from './admin-tokens.js';
+import type { Binding, Named } from './reachable.js';
+
+export interface Profile extends Binding {
+  user: { id: string; email: string; firstName: string; lastName: string; emailVerified: boolean; createdAt: Date };
+  accounts: (Named & { roles: { role_id: string; name: string; system_key: AdministratorRoleKey | null }[] })[];
+}
+
+const named = (alias: string) => `json_build_object('id', ${alias}.id, 'name', ${alias}.name, 'slug', ${alias}.slug)`;
+
+const statement = {
+  name: 'admin_profile',
+  text: `
+select json_build_object('id', u.id, 'email', u.email::text, 'firstName', u.first_name, 'lastName', u.last_name,
+    'emailVerified', u.email_verified_at is not null) as "user",
+  u.created_at as "createdAt",
+  case when bound.id is not null then ${named('bound')} end as account,
+  case when p.id is not null then ${named('p')} end as application,
+  coalesce((
+    select json_agg(json_build_object('id', a.id, 'name', a.name, 'slug', a.slug, 'roles', coalesce((
+      select json_agg(json_build_object('role_id', r.id, 'name', r.name, 'system_key', r.system_key) order by r.name)
+      from membership_roles mr join administrator_roles r on r.id = mr.role_id where mr.membership_id = m.id), '[]')
+    ) order by a.name, a.id)
+    from memberships m join accounts a on a.id = m.account_id where m.user_id = u.id), '[]') as accounts
+from users u
+join user_sessions s on s.id = $1 and s.user_id = u.id
+left join memberships bound_by on bound_by.account_id = s.account_id and bound_by.user_id = u.id
+left join accounts bound on bound.id = bound_by.account_id
+left join applications p on p.id = s.application_id and p.account_id = bound.id
+where u.id = $2`,
+};
+
+/** Who is signed in, the Accounts that this is a member of, and what the session is bound to. */
+export async function profileOf(db: Pick<Db, 'statement'>, subject: AdminSubject): Promise<Profile | null> {
+  const rows = await db.statement<Profile & { createdAt: Date }>(statement, [subject.sessionId, subject.userId]);
+  const [row] = rows;
+  if (!row) return null;
+  const { createdAt, user, ...rest } = row;
+  return { ...rest, user: { ...user, createdAt } };
+}

@@ -1,0 +1,53 @@
+import type { Db } from '../../platform/db.js';
+
+export interface Named {
+  id: string;
+  name: string;
+  slug: string;
+}
+
+/** An Account that a user is a member of and one of its Applications; an Account without any has one row with null. */
+export interface Reachable {
+  account: Named;
+  application: Named | null;
+}
+
+interface Row {
+  account_id: string;
+  account_name: string;
+  account_slug: string;
+  application_id: string | null;
+  application_name: string;
+  application_slug: string;
+}
+
+const statement = {
+  name: 'reachable_applications',
+  text: `select a.id as account_id, a.name as account_name, a.slug as account_slug,
+  p.id as application_id, p.name as application_name, p.slug as application_slug
+from memberships m
+join accounts a on a.id = m.account_id
+left join applications p on p.account_id = a.id
+where m.user_id = $1
+order by a.name, a.id, p.name, p.id`,
+};
+
+/** Everything that a platform admin can bind a session to. */
+export async function reachableOf(db: Pick<Db, 'statement'>, userId: string): Promise<Reachable[]> {
+  const rows = await db.statement<Row>(statement, [userId]);
+  return rows.map((row) => ({
+    account: { id: row.account_id, name: row.account_name, slug: row.account_slug },
+    application: row.application_id && {
+      id: row.application_id,
+      name: row.application_name,
+      slug: row.application_slug,
+    },
+  })) as Reachable[];
+}
+
+/** What a session is bound to: nothing, for a user without an Account. */
+export interface Binding {
+  account: Named | null;
+  application: Named | null;
+}
+export const unbound: Binding = { account: null, application: null };

@@ -1,0 +1,42 @@
+import { v7 as uuidv7 } from 'uuid';
+import { after, type Clock, minutes } from '../../platform/clock.js';
+import type { Sealing } from '../../platform/crypto/sealing.js';
+
+/** A proved user whose session still waits for its Application. */
+export interface Selection {
+  /** Of the session to be: its primary key makes the token work once. */
+  sessionId: string;
+  userId: string;
+  authenticatedAt: Date;
+  amr: string[];
+}
+
+const life = minutes(5);
+const context = 'admin-application-selection';
+
+/**
+ * Selection tokens: sealed, not signed, so that they say nothing to their bearer and nothing else takes them for a token.
+ */
+export function createSelections({ sealing, now }: { sealing: Pick<Sealing, 'seal' | 'open'>; now: Clock }) {
+  return {
+    begin: (userId: string, amr: string[]): Selection => ({ sessionId: uuidv7(), userId, amr, authenticatedAt: now() }),
+    write: (selection: Selection): string =>
+      sealing.seal(JSON.stringify({ ...selection, expiresAt: after(now(), life) }), context),
+    /** Null for whatever we did not write, or wrote too long ago. */
+    read(token: string): Selection | null {
+      const text = attempt(() => sealing.open(token, context));
+      if (text === null) return null;
+      const { expiresAt, authenticatedAt, ...selection } = JSON.parse(text);
+      if (new Date(expiresAt) <= now()) return null;
+      return { ...selection, authenticatedAt: new Date(authenticatedAt) };
+    },
+  };
+}
+
+function attempt(open: () => string): string | null {
+  try {
+    return open();
+  } catch {
+    return null; // of another key, context or hand
+  }
+}

@@ -1,0 +1,157 @@
+import { IsNull, MoreThan } from 'typeorm';
+import { v7 as uuidv7 } from 'uuid';
+import { UserSession } from '../../../entities/user-session.js';
+import { after, type Clock, days } from '../../platform/clock.js';
+import { hashSecret } from '../../platform/crypto/one-time-secret.js';
+import type { Db } from '../../platform/db.js';
+import { DomainError } from '../errors.js';
+import { recordEvent } from '../events.js';
+import type { RefreshTokens } from '../oidc/refresh-tokens.js';
+import { containing, type Page, type PageRequest, readPage } from '../paging.js';
+import type { AccessToken, AdminSubject, AdminTokens } from './admin-tokens.js';
+
+/** A browser that is not seen for this long has to sign in again; one that is, after the longest life at the latest. */
+const idleLife = days(30);
+const longestLife = days(90);
+
+export interface NewSession {
+  /** Given where it must be used once only: a second session of one id is refused by the primary key. */
+  id?: string;
+  userId: string;
+  accountId: string | null;
+  applicationId: string | null;
+  amr: string[];
+  authenticatedAt: Date;
+  ipAddress: string | null;
+  userAgent: string | null;
+}
+
+/** What a browser is given: a token to call with, and one to get the next with. */
+export interface SessionTokens extends AccessToken {
+  sessionId: string;
+  refreshToken: string;
+  refreshExpiresAt: Date;
+}
+
+export interface UserSessions {
+  start(session: NewSession): Promise<SessionTokens>;
+  /** @throws DomainError auth.invalid_credentials when the token or its session is not alive. */
+  refresh(refreshToken: string): Promise<SessionTokens>;
+  /** The live sessions of the subject's user. */
+  list(subject: AdminSubject, page: PageRequest<keyof typeof columns>): Promise<Page<UserSession>>;
+  /** @throws DomainError session.not_found unless it is a live session of the same user. */
+  revoke(subject: AdminSubject, sessionId: string): Promise<void>;
+  /** Signs out. Nothing to end is no error. */
+  end(session: { refreshToken: string } | AdminSubject): Promise<void>;
+}
+
+export interface UserSessionsDeps {
+  db: Db;
+  refreshTokens: Pick<RefreshTokens, 'issue' | 'rotate'>;
+  tokens: Pick<AdminTokens, 'issue'>;
+  now: Clock;
+}
+
+const useStatement = {
+  name: 'use_user_session',
+  text: `update user_sessions set last_used_at = $2 where id = $1 and revoked_at is null and expires_at > $2
+returning user_id as "userId", account_id as "accountId", application_id as "applicationId", authenticated_at as "authenticatedAt", amr`,
+};
+const columns = {
+  last_used_at: ['session.lastUsedAt', 'session.id'],
+  created_at: ['session.createdAt', 'session.id'],
+};
+
+/** The signed-in browsers of platform admins. */
+export function createUserSessions({ db, refreshTokens, tokens, now }: UserSessionsDeps): UserSessions {
+  async function revokeOne(sessionId: string, userId: string, event: RevocationEvent): Promise<boolean> {
+    return db.transaction('system', async (tx) => {
+      const [rows] = await tx.query<[{ account_id: string | null }[], number]>(
+        `update user_sessions set revoked_at = $3 where id = $1 and user_id = $2 and revoked_at is null and expires_at > $3 returning account_id`,
+        [sessionId, userId, now()],
+      );
+      const [revoked] = rows;
+      if (!revoked) return false;
+      const actor = { type: 'platform_admin', id: userId } as const;
+      await recordEvent(tx, event, { accountId: revoked.account_id, resourceId: sessionId, actor });
+      return true;
+    });
+  }
+
+  return {
+    async start({ id = uuidv7(), ...session }) {
+      const { userId, accountId } = session;
+      const at = now();
+      const refreshExpiresAt = after(at, idleLife);
+      const refreshToken = await db.transaction('system', async (tx) => {
+        await tx.insert(UserSession, {
+          ...session,
+          id,
+          userAgent: session.userAgent?.slice(0, 500) ?? null,
+          createdAt: at,
+          lastUsedAt: at,
+          expiresAt: after(at, longestLife),
+        });
+        await recordEvent(tx, 'auth.admin_signed_in', {
+          accountId,
+          resourceId: userId,
+          metadata: { session_id: id, amr: session.amr },
+          actor: { type: 'platform_admin', id: userId },
+        });
+        return refreshTokens.issue(tx, { kind: 'user_session', familyId: id, expiresAt: refreshExpiresAt });
+      });
+      const access = await tokens.issue({ ...session, sessionId: id });
+      return { ...access, sessionId: id, refreshToken, refreshExpiresAt };
+    },
+
+    async refresh(presented) {
+      const rotated = await refreshTokens.rotate(presented, 'user_session');
+      const [session] = rotated ? await db.statement<UserSession>(useStatement, [rotated.familyId, now()]) : [];
+      if (!rotated || !session) throw new DomainError('auth.invalid_credentials');
+      const access = await tokens.issue({ ...session, sessionId: rotated.familyId });
+      return {
+        ...access,
+        sessionId: rotated.familyId,
+        refreshToken: rotated.token,
+        refreshExpiresAt: rotated.expiresAt,
+      };
+    },
+
+    list: ({ userId }, page) =>
+      db.transaction('system', (tx) => {
+        const at = now();
+        const query = tx
+          .createQueryBuilder(UserSession, 'session')
+          .where({ userId, revokedAt: IsNull(), expiresAt: MoreThan(at), lastUsedAt: MoreThan(after(at, -idleLife)) });
+        if (page.q) {
+          const pattern = containing(page.q);
+          query.andWhere('(session.userAgent ilike :pattern or session.ipAddress ilike :pattern)', { pattern });
+        }
+        return readPage(query, page, columns[page.sortBy]);
+      }),
+
+    async revoke({ userId }, sessionId) {
+      if (!(await revokeOne(sessionId, userId, 'auth.admin_session_revoked')))
+        throw new DomainError('session.not_found');
+    },
+
+    async end(session) {
+      const found = 'refreshToken' in session ? await ownerOf(db, session.refreshToken) : session;
+      if (found) await revokeOne(found.sessionId, found.userId, 'auth.admin_signed_out');
+    },
+  };
+}
+
+type RevocationEvent = 'auth.admin_session_revoked' | 'auth.admin_signed_out';
+
+const ownerStatement = {
+  name: 'owner_of_admin_refresh_token',
+  text: `select s.id as "sessionId", s.user_id as "userId" from refresh_tokens t join user_sessions s on s.id = t.family_id
+where t.token_hash = $1 and t.kind = 'user_session'`,
+};
+
+/** A spent token signs out too: the answer with its successor may have been lost. */
+async function ownerOf(db: Pick<Db, 'statement'>, refreshToken: string) {
+  const [owner] = await db.statement<{ sessionId: string; userId: string }>(ownerStatement, [hashSecret(refreshToken)]);
+  return owner;
+}

@@ -1,0 +1,43 @@
+import type { FastifyRequest } from 'fastify';
+import { Type } from 'typebox';
+import type { AccessToken } from '../../domain/users/admin-tokens.js';
+import type { Named } from '../../domain/users/reachable.js';
+import type { Browser, SignedIn } from '../../domain/users/sign-in.js';
+import { Id, Nullable, OneOf } from '../schemas.js';
+
+export const NamedView = Type.Object({ id: Id, name: Type.String(), slug: Type.String() });
+
+export const TokenFields = {
+  access_token: Type.String({ description: 'For the Portal API, as `Authorization: Bearer`.' }),
+  token_type: OneOf(['Bearer']),
+  expires_in: Type.Integer({ description: 'Seconds.' }),
+};
+
+/** A started session; also what the creation of an account answers. */
+export const SignedInFields = {
+  ...TokenFields,
+  user: Type.Object({ id: Id, email: Type.String(), first_name: Type.String(), last_name: Type.String() }),
+  account: Nullable(NamedView),
+  application: Nullable(NamedView),
+};
+
+export const presentToken = ({ accessToken, expiresIn }: AccessToken) => ({
+  access_token: accessToken,
+  token_type: 'Bearer' as const,
+  expires_in: expiresIn,
+});
+
+export const presentSignedIn = ({ user, account, application, ...token }: SignedIn) => ({
+  ...presentToken(token),
+  user: { id: user.id, email: user.email, first_name: user.firstName, last_name: user.lastName },
+  account: account && presentNamed(account),
+  application: application && presentNamed(application),
+});
+
+export const presentNamed = ({ id, name, slug }: Named) => ({ id, name, slug });
+
+/** What a session remembers of the browser that it was started in. */
+export const browserOf = ({ ip, headers }: FastifyRequest): Browser => ({
+  ipAddress: ip,
+  userAgent: headers['user-agent'] ?? null,
+});

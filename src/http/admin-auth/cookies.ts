@@ -1,0 +1,29 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+
+/** What a browser keeps of an admin's session (contract §2, "Cookies"). */
+export interface AdminCookies {
+  set(reply: FastifyReply, session: { refreshToken: string; refreshExpiresAt: Date }): void;
+  clear(reply: FastifyReply): void;
+  /** The refresh token; null when there is none. */
+  read(request: FastifyRequest): string | null;
+}
+
+export function createAdminCookies(baseUrl: string): AdminCookies {
+  const secure = baseUrl.startsWith('https:');
+  const prefix = secure ? '__Host-' : ''; // which asks for Secure, for the path / and for no domain
+  const refresh = { name: `${prefix}admin_refresh`, attributes: { httpOnly: true, sameSite: 'strict' } } as const;
+  // Tells the Portal's scripts that asking for a token is worth it. It proves nothing.
+  const marker = { name: `${prefix}admin_session`, attributes: { sameSite: 'lax' } } as const;
+  const common = { path: '/', secure };
+  return {
+    set(reply, { refreshToken, refreshExpiresAt }) {
+      const maxAge = Math.max(0, Math.round((refreshExpiresAt.getTime() - Date.now()) / 1000));
+      reply.setCookie(refresh.name, refreshToken, { ...common, ...refresh.attributes, maxAge });
+      reply.setCookie(marker.name, '1', { ...common, ...marker.attributes, maxAge });
+    },
+    clear(reply) {
+      for (const { name, attributes } of [refresh, marker]) reply.clearCookie(name, { ...common, ...attributes });
+    },
+    read: (request) => request.cookies[refresh.name] || null,
+  };
+}

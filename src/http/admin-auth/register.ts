@@ -1,0 +1,49 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import { Type } from 'typebox';
+import { errors } from '../operation.js';
+import { chooseLocale } from '../pages/locale.js';
+import { Body, Email, Message, Name } from '../schemas.js';
+import type { AdminAuthOptions } from './index.js';
+
+const perAddress = { name: 'admin-register', points: 5, windowSeconds: 3600 };
+
+export const register: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app, { users, limits }) => {
+  app.post(
+    '/register',
+    {
+      onRequest: limits.exact(perAddress),
+      schema: {
+        operationId: 'register',
+        summary: 'Register as a platform admin',
+        description:
+          'Mails a link, valid for 24 hours, that creates the account. The answer is the same for every address, known or not. 5 per hour per IP.',
+        tags: ['Admin authentication'],
+        body: Body({
+          email: Email,
+          password: Type.String({ maxLength: 1024, description: '8 to 128 characters, not known from a breach.' }),
+          first_name: Name,
+          last_name: Name,
+          account_name: Name,
+          application_name: Name,
+        }),
+        response: {
+          201: Message,
+          ...errors('validation.failed', 'password.breached', 'rate_limit.exceeded', 'service.unavailable'),
+        },
+      },
+    },
+    async ({ body, headers }, reply) => {
+      await users.register({
+        email: body.email,
+        password: body.password,
+        firstName: body.first_name.trim(),
+        lastName: body.last_name.trim(),
+        accountName: body.account_name.trim(),
+        applicationName: body.application_name.trim(),
+        locale: chooseLocale({ acceptLanguage: headers['accept-language'] ?? null }),
+      });
+      const message = 'We have sent an email to this address. Follow its instructions to go on.';
+      return reply.code(201).send({ data: { message } });
+    },
+  );
+};

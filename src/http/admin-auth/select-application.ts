@@ -1,0 +1,41 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import { Type } from 'typebox';
+import { errors } from '../operation.js';
+import { Body, Id, single } from '../schemas.js';
+import { browserOf, presentSignedIn, SignedInFields } from './answers.js';
+import { createAdminCookies } from './cookies.js';
+import type { AdminAuthOptions } from './index.js';
+import { sameOrigin } from './origin.js';
+
+export const selectApplication: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app, { users, baseUrl }) => {
+  const cookies = createAdminCookies(baseUrl);
+  app.post(
+    '/select-application',
+    {
+      onRequest: sameOrigin(baseUrl),
+      schema: {
+        operationId: 'selectApplication',
+        summary: 'Finish signing in by choosing an application',
+        description: 'For the `selection_token` of `login`. Sets the same cookies.',
+        tags: ['Admin authentication'],
+        body: Body({ selection_token: Type.String({ maxLength: 2048 }), application_id: Id }),
+        response: {
+          200: single(Type.Object(SignedInFields)),
+          ...errors(
+            'validation.failed',
+            'auth.invalid_credentials',
+            'origin.foreign',
+            'application.not_found',
+            'service.unavailable',
+          ),
+        },
+      },
+    },
+    async (request, reply) => {
+      const { selection_token: selectionToken, application_id: applicationId } = request.body;
+      const signedIn = await users.signIn.selectApplication({ selectionToken, applicationId, ...browserOf(request) });
+      cookies.set(reply, signedIn);
+      return reply.send({ data: presentSignedIn(signedIn) });
+    },
+  );
+};

@@ -1,0 +1,94 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Type } from 'typebox';
+import type { UserSession } from '../../../entities/user-session.js';
+import type { AdminSubject } from '../../domain/users/admin-tokens.js';
+import { listQuery, paginated } from '../lists.js';
+import { errors } from '../operation.js';
+import { Id, listOf, Nullable, Timestamp } from '../schemas.js';
+import { createAdminCookies } from './cookies.js';
+import type { AdminAuthOptions } from './index.js';
+
+const SessionView = Type.Object({
+  id: Id,
+  current: Type.Boolean({ description: 'Whether it is the session that asks.' }),
+  created_at: Timestamp,
+  last_used_at: Timestamp,
+  ip_address: Nullable(Type.String()),
+  user_agent: Nullable(Type.String()),
+});
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    admin: AdminSubject | null;
+  }
+}
+
+export const sessions: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app, { users, admins, baseUrl }) => {
+  const cookies = createAdminCookies(baseUrl);
+  app.decorateRequest('admin', null);
+  app.addHook('onRequest', async (request: FastifyRequest, reply: FastifyReply) => {
+    request.admin = await admins.authenticate(request, reply);
+  });
+
+  app.get(
+    '/sessions',
+    {
+      schema: {
+        operationId: 'listSessions',
+        summary: 'List the live sessions of the signed-in user',
+        description: '`q` looks into address and user agent.',
+        tags: ['Admin authentication'],
+        security: [{ bearer: [] }],
+        querystring: listQuery(['last_used_at', 'created_at']),
+        response: {
+          200: listOf(SessionView),
+          ...errors('validation.failed', 'auth.invalid_credentials', 'principal.wrong_type', 'service.unavailable'),
+        },
+      },
+    },
+    async ({ admin, query: { sort_by: sortBy, ...page } }) => {
+      const subject = admin as AdminSubject;
+      return paginated(await users.sessions.list(subject, { ...page, sortBy }), (row) => present(row, subject));
+    },
+  );
+
+  app.delete(
+    '/sessions/:id',
+    {
+      schema: {
+        operationId: 'revokeSession',
+        summary: 'Revoke one of the own sessions',
+        description: 'Its tokens stop working at once. Revoking the current session clears both cookies.',
+        tags: ['Admin authentication'],
+        security: [{ bearer: [] }],
+        params: Type.Object({ id: Id }),
+        response: {
+          204: Type.Null(),
+          ...errors(
+            'validation.failed',
+            'auth.invalid_credentials',
+            'principal.wrong_type',
+            'session.not_found',
+            'service.unavailable',
+          ),
+        },
+      },
+    },
+    async ({ admin, params: { id } }, reply) => {
+      const subject = admin as AdminSubject;
+      await users.sessions.revoke(subject, id);
+      if (id === subject.sessionId) cookies.clear(reply);
+      return reply.code(204).send(null);
+    },
+  );
+};
+
+const present = (session: UserSession, { sessionId }: AdminSubject) => ({
+  id: session.id,
+  current: session.id === sessionId,
+  created_at: session.createdAt.toISOString(),
+  last_used_at: session.lastUsedAt.toISOString(),
+  ip_address: session.ipAddress,
+  user_agent: session.userAgent,
+});

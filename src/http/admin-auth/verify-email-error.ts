@@ -1,0 +1,42 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { refusalOf, sendError, statusOf } from '../errors.js';
+import type { Pages } from '../pages/pages.js';
+import { isForm, localeOf, sendPage } from './verify-email-page.js';
+
+/** A refusal in the form that the request is in: a page for a browser, the envelope for a program. */
+export function sendVerifyEmailError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  if (!wantsPage(request)) return sendError(error, request, reply);
+  const refusal = refusalOf(error);
+  if (!refusal) request.log.error({ err: error }, 'unexpected error');
+  const { retryAfter } = refusal?.options ?? {};
+  const status = refusal ? statusOf(refusal.code) : 500;
+  reply.code(status);
+  if (retryAfter !== undefined) reply.header('retry-after', Math.max(1, Math.ceil(retryAfter)));
+
+  const locale = localeOf(request);
+  const texts = textsFor(status);
+  // Whatever else is wrong with a link, to a person it is one that does not work.
+  if (!texts) return sendPage(reply, 'link-invalid', { nextUrl: null }, locale);
+  const retryAfterSeconds = retryAfter === undefined ? {} : { retryAfterSeconds: retryAfter };
+  const code = refusal?.code ?? 'internal';
+  return sendPage(
+    reply,
+    'error',
+    { ...texts, detail: null, code, requestId: request.id, ...retryAfterSeconds },
+    locale,
+  );
+}
+
+function textsFor(status: number): Pick<Pages['error'], 'title' | 'message'> | null {
+  if (status === 403) return { title: 'error.origin.title', message: 'error.origin.message' };
+  if (status === 429) return { title: 'error.too_many.title', message: 'error.too_many.message' };
+  if (status === 503) return { title: 'error.unavailable.title', message: 'error.unavailable.message' };
+  if (status >= 500) return { title: 'error.internal.title', message: 'error.internal.message' };
+  return null;
+}
+
+function wantsPage(request: FastifyRequest): boolean {
+  if (request.method === 'POST') return isForm(request);
+  const { accept = '' } = request.headers;
+  return accept.includes('text/html') || !accept.includes('application/json');
+}

@@ -1,0 +1,24 @@
+import { randomBytes } from 'node:crypto';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { chooseLocale, type Locale } from '../pages/locale.js';
+import type { Pages } from '../pages/pages.js';
+import { renderPage } from '../pages/render.js';
+import { pageHeaders } from '../pages/security-headers.js';
+
+export const isForm = ({ headers }: FastifyRequest): boolean =>
+  /^application\/x-www-form-urlencoded\b/i.test(headers['content-type'] ?? '');
+
+/** The browser's language, or else the one of the registration. */
+export const localeOf = ({ headers }: FastifyRequest, registered: Locale | null = null): Locale =>
+  chooseLocale({ acceptLanguage: headers['accept-language'] ?? null, default: registered });
+
+export function sendPage<P extends keyof Pages>(
+  reply: FastifyReply,
+  page: P,
+  values: Pages[P],
+  locale: Locale,
+): FastifyReply {
+  const nonce = randomBytes(16).toString('base64');
+  reply.headers(pageHeaders({ nonce, locale, formActions: [] }));
+  return reply.send(renderPage(page, { locale, nonce }, values));
+}
