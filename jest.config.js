@@ -1,4 +1,4 @@
-/** One configuration for every kind of test; `npm test -- test/unit` runs one kind. */
+/** One configuration for every kind of test; `npm test -- test/unit` runs one kind. The set-up runs compiled: build first. */
 export default {
   testEnvironment: 'node',
   roots: ['<rootDir>/test'],
@@ -19,9 +19,13 @@ export default {
   },
   moduleNameMapper: {
     '^(\\.{1,2}/.*)\\.js$': '$1',
-    // Fastify's inject() asks for cookie 2, an ES module that jest cannot require() before Node 24.9.
-    '^cookie$': '<rootDir>/node_modules/cookie/index.js',
+    // Fastify's inject() and @fastify/static ask for ES modules that jest cannot require() before Node 24.9.
+    '^content-disposition$': '<rootDir>/node_modules/content-disposition/index.js',
+    '^cookie$': '<rootDir>/node_modules/cookie/dist/index.js',
   },
+  globalSetup: '<rootDir>/dist/test/support/global-setup.js',
+  globalTeardown: '<rootDir>/dist/test/support/global-teardown.js',
+  setupFiles: ['reflect-metadata'],
   testTimeout: 30_000,
   maxWorkers: 2,
 };

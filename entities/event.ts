@@ -28,7 +28,7 @@ export class Event {
   @Column('text') action!: string;
   @Column('text') resourceType!: string;
   @Column('text', { nullable: true }) resourceId!: string | null;
-  @Column('jsonb') metadata!: Record<string, unknown>;
+  @Column('jsonb') metadata!: object;
   @Column('text') outcome!: 'success' | 'failure' | 'denied';
   @Column('text') category!: string;
   @Column('text') severity!: string;

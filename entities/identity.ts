@@ -16,7 +16,7 @@ export class Identity {
   @Column('text', { nullable: true }) lastName!: string | null;
   @Column('text', { nullable: true }) avatarUrl!: string | null;
   @Column('text', { nullable: true }) externalId!: string | null;
-  @Column('jsonb') metadata!: Record<string, unknown>;
+  @Column('jsonb') metadata!: object;
   @Column('text', { nullable: true }) passwordHash!: string | null;
   @Column('timestamptz', { nullable: true }) passwordChangedAt!: Date | null;
   @Column('timestamptz') createdAt!: Date;

@@ -30,7 +30,7 @@ export class OAuthClient {
   @Column('bytea', { nullable: true }) secretHash!: Buffer | null;
   @Column('boolean') requirePkce!: boolean;
   @Column('boolean') rotateRefreshTokens!: boolean;
-  @Column('jsonb', { nullable: true }) jwks!: { keys: Record<string, unknown>[] } | null;
+  @Column('jsonb', { nullable: true }) jwks!: { keys: object[] } | null;
   @Column('text', { nullable: true }) jwksUri!: string | null;
   @Column('text', { nullable: true }) logoUrl!: string | null;
   @Column('timestamptz') createdAt!: Date;

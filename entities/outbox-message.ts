@@ -7,7 +7,7 @@ export class OutboxMessage {
   @PrimaryColumn('uuid') id!: string;
   @Column('text') process!: string;
   /** Ids and times only: it becomes the workflow's input, which anyone with the Temporal UI can read. */
-  @Column('jsonb') input!: Record<string, unknown>;
+  @Column('jsonb') input!: object;
   @Column('timestamptz') createdAt!: Date;
   @Column('timestamptz') dueAt!: Date;
   @Column('integer') attempts!: number;

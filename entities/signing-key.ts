@@ -4,7 +4,7 @@ import { Column, Entity, PrimaryColumn } from 'typeorm';
 @Entity('signing_keys')
 export class SigningKey {
   @PrimaryColumn('text') kid!: string;
-  @Column('jsonb') publicJwk!: Record<string, unknown>;
+  @Column('jsonb') publicJwk!: object;
   @Column('text') privateKeySealed!: string;
   @Column('timestamptz') createdAt!: Date;
   @Column('timestamptz') signsFrom!: Date;

@@ -43,7 +43,7 @@ export const Settings = Type.Object({
   MAIL_FROM: text('Sender of every mail.', 'Gatehouse <no-reply@gatehouse.localhost>'),
   MASTER_KEYS: optional('`id:base64[,id:base64]`, 32 bytes each; the first one encrypts, the others still decrypt.'),
   BREACH_CHECK_URL: text('k-anonymity range API for passwords, or `off`.', 'https://api.pwnedpasswords.com/range/'),
-  TRUST_PROXY: text('Proxies whose `X-Forwarded-*` count: `false`, `true`, a hop count, or networks.', 'false'),
+  TRUST_PROXY: text('Proxies whose `X-Forwarded-*` count: `false`, `true`, or networks.', 'false'),
   LOG_LEVEL: Type.String({
     enum: ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'],
     default: 'info',
@@ -53,6 +53,21 @@ export const Settings = Type.Object({
     enum: ['on', 'off'],
     default: 'on',
     description: '`off` only outside production.',
+  }),
+  REQUESTS_PER_MINUTE_API_KEY: Type.Integer({
+    default: 12_000,
+    minimum: 1,
+    description: 'General limit per API key and process.',
+  }),
+  REQUESTS_PER_MINUTE_JWT: Type.Integer({
+    default: 1_200,
+    minimum: 1,
+    description: 'General limit per access token and process.',
+  }),
+  REQUESTS_PER_MINUTE_ADDRESS: Type.Integer({
+    default: 300,
+    minimum: 1,
+    description: 'General limit per unauthenticated address and process.',
   }),
   METRICS_PORT: port(9464, 'Port of `/metrics`; 0 switches it off. The worker uses the next one.'),
   REGISTRATION_TTL: duration('24h', 'Life of a registration link.'),
@@ -126,6 +141,11 @@ export function loadConfig(process: ProcessName, data: NodeJS.ProcessEnv = globa
     trustProxy: trustProxy(env.TRUST_PROXY),
     logLevel: env.LOG_LEVEL,
     rateLimits: env.RATE_LIMITS === 'on',
+    requestsPerMinute: {
+      apiKey: env.REQUESTS_PER_MINUTE_API_KEY,
+      jwt: env.REQUESTS_PER_MINUTE_JWT,
+      anonymous: env.REQUESTS_PER_MINUTE_ADDRESS,
+    },
     metricsPort: env.METRICS_PORT,
     registration: {
       ttlMs: parseDuration(env.REGISTRATION_TTL),
@@ -163,7 +183,7 @@ function urlOf(text: string): URL {
   return new URL(text);
 }
 
-function trustProxy(text: string): boolean | number | string[] {
+function trustProxy(text: string): boolean | string[] {
   if (text === 'true' || text === 'false') return text === 'true';
-  return /^\d+$/.test(text) ? Number(text) : text.split(',').map((network) => network.trim());
+  return text.split(',').map((network) => network.trim());
 }

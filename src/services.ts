@@ -1,6 +1,20 @@
+import type { AccountMembers } from './domain/accounts/members.js';
+import type { ApiKeyManagement } from './domain/api-keys/api-keys.js';
+import type { EnvironmentSettingsService } from './domain/environments/settings.js';
+import type { IdempotentRequests } from './domain/idempotency.js';
+import type { Identities } from './domain/identities/identities.js';
+import type { ClientManagement } from './domain/oidc/client-management.js';
+import type { ApplicationStates } from './domain/users/application-state.js';
 import type { Db } from './platform/db.js';
 
-/** What handlers, activities and tests are given; `compose.ts` builds it. */
+/** What the handlers of operations are given; `compose.ts` builds it. */
 export interface Services {
   db: Db;
+  accountMembers: AccountMembers;
+  apiKeyManagement: ApiKeyManagement;
+  applicationStates: ApplicationStates;
+  clientManagement: ClientManagement;
+  environmentSettings: EnvironmentSettingsService;
+  idempotentRequests: IdempotentRequests;
+  identities: Identities;
 }

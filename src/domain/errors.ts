@@ -5,6 +5,8 @@ const messages = {
   'account.capability_required': 'Your roles in this account lack the capability that this operation requires',
   'account.not_found': 'No such account',
   'account.slug_taken': 'Another account has this slug',
+  'api_key.cannot_grant': 'A key can only be given rights that you hold yourself',
+  'api_key.not_found': 'No such API key in this environment',
   'api_key.scope_required': 'The API key lacks the scope that this operation requires',
   'application.not_found': 'No such application',
   'body.too_large': 'The request body is too large',
@@ -20,9 +22,12 @@ const messages = {
   'identity.not_found': 'No such identity in this environment',
   'if_match.required': 'Send the version that you read in an If-Match header',
   'if_match.invalid': 'If-Match must be the version that you read, such as "7"',
+  'oauth_client.has_no_secret': 'This client does not authenticate with a secret',
   'oauth_client.not_found': 'No such OAuth client in this environment',
+  'origin.foreign': 'Requests from other origins are not accepted here',
   'password.breached': 'This password is known from a data breach; choose another one',
   'password.too_short': 'The password is too short',
+  'principal.wrong_type': 'This kind of token is not accepted here',
   'rate_limit.exceeded': 'Too many requests; try again later',
   'registration.link_invalid': 'This link is unknown, has expired or was used already',
   'route.not_found': 'No such path',
@@ -34,6 +39,9 @@ const messages = {
 } as const;
 
 export type ErrorCode = keyof typeof messages;
+
+export const isErrorCode = (code: unknown): code is ErrorCode =>
+  typeof code === 'string' && Object.hasOwn(messages, code);
 
 /** One thing that is wrong with a request; `field` is a JSON path like `redirect_uris[0]`. */
 export interface ErrorDetail {

@@ -48,6 +48,7 @@ export const eventCatalogue = {
   'auth.admin_session_revoked': auth('user_session', { severity: 'notice' }),
   'auth.identity_sign_in_failed': auth('identity', { severity: 'notice', identityVisible: true }),
   'auth.identity_signed_out': auth('session', { identityVisible: true }),
+  'auth.grant_revoked': auth('grant', { identityVisible: true }),
   'auth.access_denied': { category: 'security', resource: 'operation', severity: 'warning', domainEvent: false },
   'session.refresh_reuse_detected': {
     category: 'security',

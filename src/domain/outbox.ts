@@ -20,7 +20,7 @@ export async function startLater<P extends ProcessName>(
   await tx.insert(OutboxMessage, {
     id: uuidv7(),
     process,
-    input: input as OutboxMessage['input'],
+    input,
     createdAt: now,
     dueAt: now,
     attempts: 0,

@@ -1,6 +1,6 @@
 module gatehouse.dev/tools/temporal
 
-go 1.26.8
+go 1.25.0
 
 tool github.com/temporalio/cli/cmd/temporal
 

@@ -1,0 +1,41 @@
+import 'reflect-metadata';
+import { pino } from 'pino';
+import { composeApi } from './compose.js';
+import { loadConfig } from './config.js';
+import { openDb } from './platform/db.js';
+import { serveMetrics } from './platform/metrics-server.js';
+import { pendingMigrations } from './platform/migrations.js';
+import { runProcess, StartError } from './platform/process.js';
+
+/** Long enough for a login's hashing and a slow database; a load balancer has moved on by then. */
+const drainWithinMs = 10_000;
+
+await runProcess('api', async () => {
+  const config = loadConfig('api');
+  const log = pino({ level: config.logLevel, base: { process: 'api' } });
+  const db = await openDb({
+    url: config.database.url as string,
+    poolSize: config.database.poolSize,
+    applicationName: 'gatehouse api',
+    onError: ({ message }) => log.warn({ reason: message }, 'a database connection was lost'),
+  });
+  const pending = await pendingMigrations(db.source);
+  if (pending.length > 0) throw new StartError(`the schema is old (${pending.join(', ')}): run npm run migrate`);
+
+  const { app, registry, close } = await composeApi(config, db, log);
+  const { port, host } = config.listen;
+  await app.listen({ port, host });
+  const metrics = await serveMetrics(registry, config.metricsPort, config.production ? '::' : 'localhost');
+  log.info({ port, baseUrl: config.baseUrl }, 'listening');
+
+  const stop = async (signal: string) => {
+    log.info({ signal }, 'draining');
+    const forced = setTimeout(() => process.exit(1), drainWithinMs);
+    await app.close(); // takes no more, and waits for what is being answered
+    await metrics.close();
+    await close();
+    clearTimeout(forced);
+    process.exit(0);
+  };
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => void stop(signal));
+});

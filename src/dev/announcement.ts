@@ -1,0 +1,19 @@
+import type { Demo } from './demo.js';
+
+/** What a person reads when everything is up. */
+export function announce(demo: Demo): string {
+  return `
+  Gatehouse is ready.
+
+    Sign in as an end user   ${demo.sign_in_url}
+      ${demo.identities[0]?.email}  /  ${demo.identities[0]?.password}
+    Example relying party    ${demo.relying_party_url}
+    Administrator            ${demo.admin.email}  /  ${demo.admin.password}   (POST ${demo.base_url}/v1/auth/login)
+    API reference            ${demo.base_url}/docs
+    Temporal web UI          ${demo.temporal_ui_url ?? 'configured elsewhere'}
+    Inbox                    ${demo.inbox_url ?? 'configured elsewhere'}
+
+  All of it, with an API key, is in ${demo.file}.
+  Ctrl-C stops everything; the data stays.
+`;
+}

@@ -1,0 +1,137 @@
+import { v7 as uuidv7 } from 'uuid';
+import { Account } from '../../entities/account.js';
+import { Application } from '../../entities/application.js';
+import { Environment } from '../../entities/environment.js';
+import { Membership } from '../../entities/membership.js';
+import { OAuthClient } from '../../entities/oauth-client.js';
+import { User } from '../../entities/user.js';
+import { provisionAccount } from '../domain/accounts/provisioning.js';
+import { createApiKeyManagement } from '../domain/api-keys/api-keys.js';
+import { createApiKeyAuthentication } from '../domain/api-keys/authenticate.js';
+import { DomainError } from '../domain/errors.js';
+import { createIdentities } from '../domain/identities/identities.js';
+import { createClientManagement } from '../domain/oidc/client-management.js';
+import { createPasswords } from '../domain/passwords/passwords.js';
+import { systemClock as now } from '../platform/clock.js';
+import { type Db, type EnvironmentScope, openDb } from '../platform/db.js';
+import type { DevSecrets } from './secrets.js';
+
+export const demoAdmin = 'admin@acme.example';
+export const demoIdentities = ['ana@acme.example', 'ben@acme.example'];
+/** The example relying party; a loopback address may vary its port (RFC 8252 §7.3). */
+export const demoRedirectUri = 'http://127.0.0.1:3001/callback';
+
+export interface DemoData {
+  scope: EnvironmentScope;
+  accountSlug: string;
+  applicationSlug: string;
+  environmentSlug: string;
+  clientId: string;
+  apiKey: string;
+}
+
+/**
+ * An Account to try things with, made through the same rules as any other. What is there already is kept.
+ * @param keptApiKey of an earlier start: the database holds only its hash.
+ */
+export async function prepareDemoData(
+  databaseUrl: string,
+  secrets: DevSecrets,
+  keptApiKey: string | null,
+): Promise<DemoData> {
+  const db = await openDb({ url: databaseUrl, poolSize: 2, applicationName: 'gatehouse demo', onError: () => {} });
+  try {
+    const passwords = createPasswords({ breachUrl: null });
+    const { account, application, environment } =
+      (await findDemo(db)) ?? (await makeDemo(db, await passwords.hash(secrets.adminPassword)));
+    const scope = { accountId: account.id, applicationId: application.id, environmentId: environment.id };
+    const identities = createIdentities({ db, now, passwords });
+    for (const email of demoIdentities) await identities.create(scope, demoIdentity(email, secrets)).catch(unlessThere);
+    return {
+      scope,
+      accountSlug: account.slug,
+      applicationSlug: application.slug,
+      environmentSlug: environment.slug,
+      clientId: await clientOf(db, scope),
+      apiKey: await apiKeyOf(db, scope, keptApiKey),
+    };
+  } finally {
+    await db.close();
+  }
+}
+
+const findDemo = (db: Db) =>
+  db.transaction('system', async (tx) => {
+    const user = await tx.findOneBy(User, { email: demoAdmin });
+    const membership =
+      user && (await tx.findOne(Membership, { where: { userId: user.id }, order: { createdAt: 'asc' } }));
+    if (!membership) return null;
+    const account = await tx.findOneByOrFail(Account, { id: membership.accountId });
+    const application = await tx.findOneOrFail(Application, {
+      where: { accountId: account.id },
+      order: { createdAt: 'asc' },
+    });
+    const environment = await tx.findOneByOrFail(Environment, { applicationId: application.id, type: 'development' });
+    return { account, application, environment };
+  });
+
+const makeDemo = (db: Db, passwordHash: string) =>
+  db.transaction('system', async (tx) => {
+    const at = now();
+    const times = { passwordChangedAt: at, emailVerifiedAt: at, createdAt: at, updatedAt: at };
+    const user = { id: uuidv7(), email: demoAdmin, firstName: 'Ada', lastName: 'Admin', passwordHash, ...times };
+    await tx.insert(User, user);
+    const names = { accountName: 'Acme', applicationName: 'Acme Portal' };
+    const { account, application, environments } = await provisionAccount(tx, { userId: user.id, ...names, now: at });
+    return { account, application, environment: environments.development };
+  });
+
+const demoIdentity = (email: string, { identityPassword }: DevSecrets) => ({
+  email,
+  firstName: email.startsWith('ana') ? 'Ana' : 'Ben',
+  lastName: 'Example',
+  avatarUrl: null,
+  externalId: null,
+  metadata: {},
+  emailVerified: true,
+  password: identityPassword,
+});
+
+function unlessThere(error: unknown) {
+  if (!(error instanceof DomainError && error.code === 'identity.email_taken')) throw error;
+}
+
+async function clientOf(db: Db, scope: EnvironmentScope): Promise<string> {
+  const name = 'Demo relying party';
+  const there = await db.transaction(scope, (tx) =>
+    tx.findOneBy(OAuthClient, { environmentId: scope.environmentId, name }),
+  );
+  if (there) return there.clientId;
+  const { client } = await createClientManagement({ db, now }).create(scope, {
+    name,
+    clientType: 'public',
+    redirectUris: [demoRedirectUri],
+    postLogoutRedirectUris: ['http://127.0.0.1:3001/'],
+    tokenEndpointAuthMethod: 'none',
+    requirePkce: true,
+    rotateRefreshTokens: true,
+    jwks: null,
+    jwksUri: null,
+    logoUrl: null,
+  });
+  return client.clientId;
+}
+
+async function apiKeyOf(db: Db, scope: EnvironmentScope, kept: string | null): Promise<string> {
+  if (kept && (await createApiKeyAuthentication({ db, now }).authenticate(kept))) return kept;
+  const { secret } = await createApiKeyManagement({ db, now }).create(scope, demoCreator, {
+    name: 'Demo key',
+    description: null,
+    accessMode: 'full',
+    scopes: [],
+    expiresAt: null,
+  });
+  return secret;
+}
+
+const demoCreator = { type: 'platform_admin', userId: '', sessionId: '', capabilities: [], roles: [] } as const;

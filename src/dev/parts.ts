@@ -1,0 +1,77 @@
+import { join } from 'node:path';
+import { searchAttributes } from '../../workflows/search-attributes.js';
+import type { Config } from '../config.js';
+import { startInbox } from '../platform/embedded/inbox.js';
+import { configuredPort } from '../platform/embedded/ports.js';
+import { startPostgres } from '../platform/embedded/postgres.js';
+import { startTemporal } from '../platform/embedded/temporal.js';
+import { findTemporalCli } from '../platform/embedded/temporal-cli.js';
+import { StartError } from '../platform/process.js';
+import type { DevSecrets } from './secrets.js';
+import type { Stops } from './stops.js';
+
+/** Where PostgreSQL, Temporal and the inbox are, embedded here or configured elsewhere. */
+export interface Parts {
+  ownerUrl: string;
+  databaseUrl: string;
+  temporalAddress: string;
+  temporalUiUrl: string | null;
+  smtpUrl: string;
+  inboxUrl: string | null;
+}
+
+export interface Starting {
+  stops: Stops;
+  say(line: string): void;
+}
+
+/** Starts what is not configured, side by side: they do not need each other. */
+export async function startParts(config: Config, secrets: DevSecrets, starting: Starting): Promise<Parts> {
+  const started = await Promise.allSettled([
+    databaseOf(config, secrets, starting),
+    temporalOf(config, starting),
+    inboxOf(config, starting),
+  ]);
+  const failed = started.find(({ status }) => status === 'rejected') as PromiseRejectedResult | undefined;
+  if (failed) throw failed.reason;
+  const [database, temporal, inbox] = started.map((result) => (result as PromiseFulfilledResult<object>).value);
+  return { ...database, ...temporal, ...inbox } as Parts;
+}
+
+async function databaseOf({ database, dataDir }: Config, { servicePassword }: DevSecrets, { stops, say }: Starting) {
+  if (database.url) {
+    if (!database.ownerUrl)
+      throw new StartError('DATABASE_OWNER_URL is required with DATABASE_URL, for the migrations');
+    return { databaseUrl: database.url, ownerUrl: database.ownerUrl };
+  }
+  const postgres = await startPostgres({ dataDir: join(dataDir, 'postgres'), log: say });
+  stops.add({ name: 'PostgreSQL', ...postgres });
+  const service = new URL(postgres.url);
+  service.username = 'gatehouse_service';
+  service.password = servicePassword;
+  return { databaseUrl: service.href, ownerUrl: postgres.url };
+}
+
+async function temporalOf({ temporal, dataDir }: Config, { stops, say }: Starting) {
+  if (temporal.address) return { temporalAddress: temporal.address, temporalUiUrl: null };
+  const cliPath = await findTemporalCli({ configuredPath: temporal.cliPath ?? undefined, onProgress: say });
+  if (process.env.TEMPORAL_UI_PORT) await configuredPort(temporal.uiPort, 'TEMPORAL_UI_PORT');
+  const server = await startTemporal({
+    cliPath,
+    namespace: temporal.namespace,
+    dataDir: join(dataDir, 'temporal'),
+    uiPort: temporal.uiPort,
+    searchAttributes,
+    log: say,
+  });
+  stops.add({ name: 'Temporal', ...server });
+  return { temporalAddress: server.address, temporalUiUrl: server.uiUrl };
+}
+
+async function inboxOf({ mail, dataDir }: Config, { stops, say }: Starting) {
+  if (mail.smtpUrl) return { smtpUrl: mail.smtpUrl, inboxUrl: null };
+  if (process.env.INBOX_PORT) await configuredPort(mail.inboxPort, 'INBOX_PORT');
+  const inbox = await startInbox({ webPort: mail.inboxPort, mailDir: join(dataDir, 'mails'), log: say });
+  stops.add({ name: 'inbox', ...inbox });
+  return { smtpUrl: inbox.smtpUrl, inboxUrl: inbox.webUrl };
+}

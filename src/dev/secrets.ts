@@ -1,0 +1,31 @@
+import { randomBytes } from 'node:crypto';
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+
+export interface DevSecrets {
+  /** As `MASTER_KEYS`. */
+  masterKeys: string;
+  /** Of the service's role in the embedded PostgreSQL. */
+  servicePassword: string;
+  adminPassword: string;
+  identityPassword: string;
+}
+
+/** Secrets of a development installation: made once, kept in the data folder, readable by its owner only. */
+export async function keptSecrets(dataDir: string): Promise<DevSecrets> {
+  const file = join(dataDir, 'secrets.json');
+  const kept = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return null;
+    throw error;
+  });
+  if (kept) return JSON.parse(kept);
+  const random = (bytes: number) => randomBytes(bytes).toString('base64url');
+  const secrets: DevSecrets = {
+    masterKeys: `dev:${randomBytes(32).toString('base64')}`,
+    servicePassword: random(18),
+    adminPassword: random(12),
+    identityPassword: random(12),
+  };
+  await writeFile(file, JSON.stringify(secrets, null, 2), { mode: 0o600, flag: 'wx' });
+  return secrets;
+}

@@ -1,0 +1,51 @@
+interface Stoppable {
+  name: string;
+  exited: Promise<{ code: number | null; signal: string | null; tail?: string }>;
+  stop(): Promise<void>;
+}
+
+export interface Stops {
+  /** Remembers a part, to be stopped before those that were started earlier. Its own end is the end of all. */
+  add(part: Stoppable): void;
+  /** Stops everything, last started first. Safe to call twice. */
+  all(): Promise<void>;
+  /** From now on a signal, or the death of a part, stops everything and ends this process. */
+  untilSignalled(): void;
+}
+
+export function createStops(): Stops {
+  const parts: Stoppable[] = [];
+  let stopping: Promise<void> | undefined;
+  const all = () => {
+    stopping ??= (async () => {
+      for (const part of parts.reverse()) await part.stop();
+    })();
+    return stopping;
+  };
+  const end = async (code: number) => {
+    await all();
+    process.exit(code);
+  };
+  // While it still prepares, a signal must not leave children behind either.
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+    process.on(signal, () => {
+      process.stdout.write('Stopping…\n');
+      void end(0);
+    });
+  }
+  return {
+    all,
+    add: (part) => void parts.push(part),
+    untilSignalled() {
+      for (const { name, exited } of parts) {
+        void exited.then(({ code, signal, tail }) => {
+          if (stopping) return;
+          process.stderr.write(
+            `${name} ended by itself (${signal ?? `exit code ${code}`})${tail ? `:\n${tail}` : ''}\n`,
+          );
+          void end(1);
+        });
+      }
+    },
+  };
+}

@@ -1,0 +1,47 @@
+import { type Branding, EnvironmentSettings } from '../../../entities/environment-settings.js';
+import type { Clock } from '../../platform/clock.js';
+import { type Db, type EnvironmentScope, within } from '../../platform/db.js';
+import { DomainError } from '../errors.js';
+import { recordEvent } from '../events.js';
+
+/** What an administrator can change; the rest of the row says whose it is and which version. */
+export type ChangeableSettings = Omit<
+  EnvironmentSettings,
+  'environmentId' | 'accountId' | 'version' | 'updatedAt' | 'branding'
+> & {
+  branding: Partial<Branding>;
+};
+
+export interface EnvironmentSettingsService {
+  get(scope: EnvironmentScope): Promise<EnvironmentSettings>;
+  /** @throws DomainError version.conflict with the settings as they are now. */
+  update(scope: EnvironmentScope, version: number, changes: Partial<ChangeableSettings>): Promise<EnvironmentSettings>;
+}
+
+export function createEnvironmentSettings({ db, now }: { db: Db; now: Clock }): EnvironmentSettingsService {
+  return {
+    get: (scope) => db.transaction(scope, (tx) => tx.findOneByOrFail(EnvironmentSettings, within(scope))),
+    update: (scope, version, changes) =>
+      db.transaction(scope, async (tx) => {
+        const current = await tx.findOneOrFail(EnvironmentSettings, {
+          where: within(scope),
+          lock: { mode: 'pessimistic_write' },
+        });
+        if (current.version !== version) throw new DomainError('version.conflict', { current });
+        const updated = tx.create(EnvironmentSettings, {
+          ...current,
+          ...changes,
+          branding: { ...current.branding, ...changes.branding },
+          version: version + 1,
+          updatedAt: now(),
+        });
+        await tx.update(EnvironmentSettings, within(scope), updated);
+        await recordEvent(tx, 'environment.settings_updated', {
+          ...scope,
+          resourceId: scope.environmentId,
+          metadata: { changed: Object.keys(changes), version: updated.version },
+        });
+        return updated;
+      }),
+  };
+}

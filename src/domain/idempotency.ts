@@ -1,0 +1,94 @@
+import { after, type Clock, hours, seconds } from '../platform/clock.js';
+import type { Sealing } from '../platform/crypto/sealing.js';
+import type { Db } from '../platform/db.js';
+import { DomainError } from './errors.js';
+
+export interface KeptAnswer {
+  statusCode: number;
+  headers: Record<string, string>;
+  body: string;
+}
+export interface ClaimKey {
+  credential: string;
+  key: string;
+}
+
+export interface IdempotentRequests {
+  /**
+   * Takes the key for a request, or answers what the same request was answered before.
+   * @throws DomainError idempotency.key_reused, idempotency.in_progress
+   */
+  claim(request: ClaimKey & { requestHash: Buffer }): Promise<KeptAnswer | null>;
+  settle(claim: ClaimKey, answer: KeptAnswer): Promise<void>;
+  release(claim: ClaimKey): Promise<void>;
+}
+
+// The conflict target's row is taken over when its time is up, or when its first request died without an answer.
+const claimStatement = {
+  name: 'claim_idempotent_request',
+  text: `insert into idempotent_requests as kept (credential, key, request_hash, locked_until, expires_at)
+values ($1, $2, $3, $4, $5)
+on conflict (credential, key) do update
+  set request_hash = excluded.request_hash, locked_until = excluded.locked_until, expires_at = excluded.expires_at,
+      status_code = null, headers = null, body_sealed = null
+  where kept.expires_at <= $6 or (kept.status_code is null and kept.locked_until <= $6)
+returning 1`,
+};
+const readStatement = {
+  name: 'read_idempotent_request',
+  text: 'select request_hash, status_code, headers, body_sealed from idempotent_requests where credential = $1 and key = $2',
+};
+const settleStatement = {
+  name: 'settle_idempotent_request',
+  text: 'update idempotent_requests set status_code = $3, headers = $4, body_sealed = $5 where credential = $1 and key = $2',
+};
+const releaseStatement = {
+  name: 'release_idempotent_request',
+  text: 'delete from idempotent_requests where credential = $1 and key = $2',
+};
+
+interface Row {
+  request_hash: Buffer;
+  status_code: number | null;
+  headers: Record<string, string> | null;
+  body_sealed: string | null;
+}
+
+export function createIdempotentRequests({
+  db,
+  sealing,
+  now,
+}: {
+  db: Db;
+  sealing: Sealing;
+  now: Clock;
+}): IdempotentRequests {
+  // Answers may hold a secret that is shown once, so all of them are sealed.
+  const context = ({ credential, key }: ClaimKey) => `idempotent-request/${credential}/${key}`;
+  return {
+    async claim({ credential, key, requestHash }) {
+      const at = now();
+      const claimed = await db.statement(claimStatement, [
+        credential,
+        key,
+        requestHash,
+        after(at, seconds(60)),
+        after(at, hours(24)),
+        at,
+      ]);
+      if (claimed.length > 0) return null;
+      const [row] = await db.statement<Row>(readStatement, [credential, key]);
+      if (row && !row.request_hash.equals(requestHash)) throw new DomainError('idempotency.key_reused');
+      if (row?.status_code == null) throw new DomainError('idempotency.in_progress', { retryAfter: 1 });
+      const body = row.body_sealed === null ? '' : sealing.open(row.body_sealed, context({ credential, key }));
+      return { statusCode: row.status_code, headers: row.headers ?? {}, body };
+    },
+    async settle(claim, { statusCode, headers, body }) {
+      const sealed = body === '' ? null : sealing.seal(body, context(claim));
+      await db.statement(settleStatement, [claim.credential, claim.key, statusCode, headers, sealed]);
+    },
+    async release({ credential, key }) {
+      await db.statement(releaseStatement, [credential, key]);
+    },
+  };
+}

@@ -1,0 +1,115 @@
+import type { EntityManager } from 'typeorm';
+import { v7 as uuidv7 } from 'uuid';
+import { OAuthClient } from '../../../entities/oauth-client.js';
+import type { Clock } from '../../platform/clock.js';
+import { hashSecret, newSecret } from '../../platform/crypto/one-time-secret.js';
+import { type Db, type EnvironmentScope, within } from '../../platform/db.js';
+import { DomainError } from '../errors.js';
+import { recordEvent } from '../events.js';
+import { containing, type Page, type PageRequest, readPage } from '../paging.js';
+import { assertClient } from './client-rules.js';
+
+/** What an administrator says of a client; the service adds ids, hashes and times. */
+export type ClientSettings = Pick<
+  OAuthClient,
+  | 'name'
+  | 'clientType'
+  | 'redirectUris'
+  | 'postLogoutRedirectUris'
+  | 'tokenEndpointAuthMethod'
+  | 'requirePkce'
+  | 'rotateRefreshTokens'
+  | 'jwks'
+  | 'jwksUri'
+  | 'logoUrl'
+>;
+
+export interface ClientManagement {
+  list(scope: EnvironmentScope, page: PageRequest<'created_at' | 'name'>): Promise<Page<OAuthClient>>;
+  /** @throws DomainError oauth_client.not_found */
+  get(scope: EnvironmentScope, id: string): Promise<OAuthClient>;
+  /** The secret, where the client has one, is answered here and never again. @throws DomainError validation.failed */
+  create(scope: EnvironmentScope, input: ClientSettings): Promise<{ client: OAuthClient; secret: string | null }>;
+  update(
+    scope: EnvironmentScope,
+    id: string,
+    changes: Partial<Omit<ClientSettings, 'clientType'>>,
+  ): Promise<OAuthClient>;
+  /** A new secret; the old one ends at once. @throws DomainError validation.failed for a client without one. */
+  rotateSecret(scope: EnvironmentScope, id: string): Promise<{ client: OAuthClient; secret: string }>;
+  /** Its grants and tokens end with it. */
+  remove(scope: EnvironmentScope, id: string): Promise<void>;
+}
+
+const columns = { created_at: ['client.createdAt', 'client.id'], name: ['client.name', 'client.id'] };
+
+export function createClientManagement({ db, now }: { db: Db; now: Clock }): ClientManagement {
+  return {
+    list: (scope, page) =>
+      db.transaction(scope, (tx) => {
+        const query = tx.createQueryBuilder(OAuthClient, 'client').where(within(scope));
+        if (page.q) query.andWhere('client.name ilike :pattern', { pattern: containing(page.q) });
+        return readPage(query, page, columns[page.sortBy]);
+      }),
+    get: (scope, id) => db.transaction(scope, (tx) => find(tx, scope, id)),
+    async create(scope, input) {
+      assertClient(input);
+      const secret = hasSecret(input) ? newSecret() : null;
+      const at = now();
+      return db.transaction(scope, async (tx) => {
+        const client: OAuthClient = {
+          ...scope,
+          ...input,
+          id: uuidv7(),
+          clientId: uuidv7(),
+          secretHash: secret === null ? null : hashSecret(secret),
+          createdAt: at,
+          updatedAt: at,
+        };
+        await tx.insert(OAuthClient, client);
+        await recordEvent(tx, 'oauth_client.created', { ...scope, resourceId: client.id });
+        return { client, secret };
+      });
+    },
+    update: (scope, id, changes) =>
+      db.transaction(scope, async (tx) => {
+        const current = await find(tx, scope, id, true);
+        const updated: OAuthClient = { ...current, ...changes, updatedAt: now() };
+        assertClient(updated);
+        // A client that is told to use a secret must be given one, and one that no longer does must not keep it.
+        if (hasSecret(updated) !== hasSecret(current)) updated.secretHash = null;
+        await tx.update(OAuthClient, { ...within(scope), id }, updated);
+        await recordEvent(tx, 'oauth_client.updated', {
+          ...scope,
+          resourceId: id,
+          metadata: { changed: Object.keys(changes) },
+        });
+        return updated;
+      }),
+    rotateSecret: (scope, id) =>
+      db.transaction(scope, async (tx) => {
+        const client = await find(tx, scope, id, true);
+        if (!hasSecret(client)) throw new DomainError('oauth_client.has_no_secret');
+        const secret = newSecret();
+        await tx.update(OAuthClient, { ...within(scope), id }, { secretHash: hashSecret(secret), updatedAt: now() });
+        await recordEvent(tx, 'oauth_client.secret_rotated', { ...scope, resourceId: id });
+        return { client, secret };
+      }),
+    remove: (scope, id) =>
+      db.transaction(scope, async (tx) => {
+        const { affected } = await tx.delete(OAuthClient, { ...within(scope), id });
+        if (!affected) throw new DomainError('oauth_client.not_found');
+        await recordEvent(tx, 'oauth_client.deleted', { ...scope, resourceId: id });
+      }),
+  };
+}
+
+const hasSecret = ({ tokenEndpointAuthMethod: method }: Pick<OAuthClient, 'tokenEndpointAuthMethod'>): boolean =>
+  method === 'client_secret_basic' || method === 'client_secret_post';
+
+async function find(tx: EntityManager, scope: EnvironmentScope, id: string, lock = false): Promise<OAuthClient> {
+  const where = { ...within(scope), id };
+  const client = await tx.findOne(OAuthClient, lock ? { where, lock: { mode: 'pessimistic_write' } } : { where });
+  if (!client) throw new DomainError('oauth_client.not_found');
+  return client;
+}

@@ -1,0 +1,52 @@
+import { invalidField } from '../errors.js';
+import type { ClientSettings } from './client-management.js';
+
+/**
+ * What the schema cannot say of a client's registration (RFC 7591 §2, RFC 8252, OIDC Registration §2).
+ * @throws DomainError validation.failed naming the field
+ */
+export function assertClient(client: ClientSettings): void {
+  const { clientType, tokenEndpointAuthMethod: method, requirePkce, jwks, jwksUri } = client;
+  if ((clientType === 'public') !== (method === 'none')) {
+    throw invalidField('token_endpoint_auth_method', 'mismatch', 'is none for public clients and only for those');
+  }
+  if (clientType === 'public' && !requirePkce) {
+    throw invalidField('require_pkce', 'required', 'cannot be switched off for public clients (RFC 9700 §2.1.1)');
+  }
+  if (jwks && jwksUri) throw invalidField('jwks_uri', 'exclusive', 'cannot be used together with jwks');
+  if ((method === 'private_key_jwt') !== Boolean(jwks || jwksUri)) {
+    throw invalidField('jwks', 'mismatch', 'private_key_jwt needs jwks or jwks_uri, and nothing else uses them');
+  }
+  if (jwks?.keys.some((key) => 'd' in key || 'k' in key)) {
+    throw invalidField('jwks', 'private_key', 'holds a private key; register public ones only');
+  }
+  if (jwksUri && !isHttps(jwksUri)) throw invalidField('jwks_uri', 'scheme', 'must use https');
+  client.redirectUris.forEach((uri, index) => {
+    const problem = problemOfRedirectUri(uri);
+    if (problem) throw invalidField(`redirect_uris[${index}]`, 'redirect_uri', problem);
+  });
+  client.postLogoutRedirectUris.forEach((uri, index) => {
+    const problem = problemOfRedirectUri(uri);
+    if (problem) throw invalidField(`post_logout_redirect_uris[${index}]`, 'redirect_uri', problem);
+  });
+}
+
+/** Why a URI cannot be a redirect URI; null when it can. Plain http is for loopback only (RFC 8252 §7.3). */
+export function problemOfRedirectUri(uri: string): string | null {
+  if (!URL.canParse(uri)) return 'must be an absolute URI';
+  const { protocol, hostname, hash, username, password } = new URL(uri);
+  if (hash || uri.includes('#')) return 'must not have a fragment (RFC 6749 §3.1.2)';
+  if (username || password) return 'must not hold credentials';
+  if (uri.includes('*')) return 'must not hold a wildcard';
+  if (protocol === 'https:') return null;
+  if (protocol === 'http:') return isLoopback(hostname) ? null : 'must use https, unless it is a loopback address';
+  // RFC 8252 §7.1: a private-use scheme is a domain name turned round, so that its owner can be told.
+  return protocol.includes('.')
+    ? null
+    : 'must use https, or a private-use scheme that holds a dot, as com.example.app:/callback';
+}
+
+const isHttps = (uri: string) => URL.canParse(uri) && new URL(uri).protocol === 'https:';
+
+const isLoopback = (hostname: string) =>
+  hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d{1,3}){3}$/.test(hostname);

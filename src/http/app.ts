@@ -1,0 +1,102 @@
+import fastifyCookie from '@fastify/cookie';
+import fastifyFormbody from '@fastify/formbody';
+import Fastify, {
+  type FastifyInstance,
+  type FastifyPluginAsync,
+  type FastifyServerOptions,
+  LogController,
+} from 'fastify';
+import { v7 as uuidv7 } from 'uuid';
+import { type RequestContext, runInContext } from '../platform/context.js';
+import { sendError } from './errors.js';
+import { type HealthOptions, health } from './health.js';
+import { countRequests, type HttpMetrics } from './metrics.js';
+import { openApi } from './openapi.js';
+import { answerUnknownRoutes } from './unknown-routes.js';
+import { validatorCompiler } from './validation.js';
+
+export interface AppOptions {
+  baseUrl: string;
+  logger: FastifyServerOptions['loggerInstance'];
+  trustProxy: boolean | string[];
+  health: HealthOptions;
+  metrics: HttpMetrics;
+  /** The surfaces, each a plugin that brings what it needs. */
+  surfaces: FastifyPluginAsync[];
+}
+
+const mebibyte = 1024 * 1024;
+const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    context: RequestContext;
+  }
+}
+
+/** The api's HTTP server with every surface, ready to listen or to be injected into. */
+export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
+  const serverOptions: FastifyServerOptions = {
+    ...(options.logger ? { loggerInstance: options.logger } : { logger: false }),
+    // Its lines would hold addresses and query strings; `logAnswers` says what is fit to keep.
+    logController: new LogController({ disableRequestLogging: true }),
+    trustProxy: options.trustProxy,
+    bodyLimit: mebibyte,
+    genReqId: ({ headers }) =>
+      uuid.test(String(headers['x-request-id'])) ? String(headers['x-request-id']).toLowerCase() : uuidv7(),
+    routerOptions: { maxParamLength: 300, ignoreTrailingSlash: false },
+    requestTimeout: 60_000,
+    forceCloseConnections: 'idle',
+    frameworkErrors: sendError,
+  };
+  const app: FastifyInstance = Fastify(serverOptions);
+  app.setValidatorCompiler(validatorCompiler);
+  app.setErrorHandler(sendError);
+  app.decorateRequest('authorized', null);
+  app.decorateRequest('idempotencyClaim', null);
+  carryContext(app);
+  secureAnswers(app, options.baseUrl);
+  logAnswers(app);
+  countRequests(app, options.metrics);
+  answerUnknownRoutes(app);
+  await app.register(fastifyCookie);
+  await app.register(fastifyFormbody, { bodyLimit: mebibyte });
+  await app.register(openApi, { baseUrl: options.baseUrl });
+  await app.register(health, options.health);
+  for (const surface of options.surfaces) await app.register(surface);
+  await app.ready();
+  return app;
+}
+
+/** Whatever a request awaits knows whose request it is; parsing a body leaves the context, so it is entered again. */
+function carryContext(app: FastifyInstance) {
+  app.addHook('onRequest', (request, reply, done) => {
+    request.context = { correlationId: request.id, actor: { type: 'anonymous', id: null } };
+    reply.header('x-request-id', request.id);
+    runInContext(request.context, done);
+  });
+  app.addHook('preValidation', (request, _reply, done) => runInContext(request.context, done));
+}
+
+/** For answers of the APIs; pages set their own, stricter ones. */
+function secureAnswers(app: FastifyInstance, baseUrl: string) {
+  const https = baseUrl.startsWith('https:');
+  app.addHook('onSend', async (_request, reply) => {
+    const set = (name: string, value: string) => reply.hasHeader(name) || reply.header(name, value);
+    set('x-content-type-options', 'nosniff');
+    set('referrer-policy', 'no-referrer');
+    set('x-frame-options', 'DENY');
+    set('content-security-policy', "default-src 'none'; frame-ancestors 'none'");
+    set('cache-control', 'no-store');
+    if (https) set('strict-transport-security', 'max-age=31536000; includeSubDomains');
+  });
+}
+
+/** One line an answer, with the route's pattern: paths, queries, addresses and agents can hold personal data. */
+function logAnswers(app: FastifyInstance) {
+  app.addHook('onResponse', async (request, reply) => {
+    const { method, routeOptions } = request;
+    const ms = Math.round(reply.elapsedTime * 10) / 10;
+    request.log.info({ method, route: routeOptions.url ?? null, status: reply.statusCode, ms }, 'answered');
+  });
+}

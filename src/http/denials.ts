@@ -1,0 +1,22 @@
+import { actorOf } from '../domain/caller.js';
+import { recordEvent } from '../domain/events.js';
+import type { Db } from '../platform/db.js';
+import type { Authorized } from './surface.js';
+
+/** A refused right is an audit row with outcome `denied` (contract §10). Answers the refusal, to be thrown. */
+export async function denied<E extends Error>(
+  db: Db,
+  { caller, scope }: Authorized,
+  operationId: string,
+  refusal: E,
+): Promise<E> {
+  await db.transaction(scope, (tx) =>
+    recordEvent(tx, 'auth.access_denied', {
+      ...scope,
+      resourceId: operationId,
+      outcome: 'denied',
+      actor: actorOf(caller),
+    }),
+  );
+  return refusal;
+}

@@ -1,0 +1,120 @@
+import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
+import { Type } from 'typebox';
+import { DomainError, type ErrorCode, type ErrorDetail } from '../domain/errors.js';
+import { isOutage } from '../platform/db.js';
+import { Nullable } from './schemas.js';
+import { detailsOf } from './validation.js';
+
+/** The status of every refusal; the compiler asks for a new code's. */
+const statuses: Record<ErrorCode, number> = {
+  'auth.multiple_credentials': 400,
+  'auth.invalid_credentials': 401,
+  'account.capability_required': 403,
+  'account.not_found': 404,
+  'account.slug_taken': 409,
+  'api_key.cannot_grant': 403,
+  'api_key.not_found': 404,
+  'api_key.scope_required': 403,
+  'application.not_found': 404,
+  'body.too_large': 413,
+  'body.malformed': 400,
+  'body.unsupported_media_type': 415,
+  'environment.not_found': 404,
+  'environment.unknown_slug': 400,
+  'idempotency.key_invalid': 400,
+  'idempotency.key_reused': 400,
+  'idempotency.in_progress': 409,
+  'identity.email_taken': 409,
+  'identity.external_id_taken': 409,
+  'identity.not_found': 404,
+  'if_match.required': 400,
+  'if_match.invalid': 400,
+  'oauth_client.has_no_secret': 400,
+  'oauth_client.not_found': 404,
+  'origin.foreign': 403,
+  'password.breached': 400,
+  'password.too_short': 400,
+  'principal.wrong_type': 403,
+  'rate_limit.exceeded': 429,
+  'registration.link_invalid': 400,
+  'route.method_not_allowed': 405,
+  'route.not_found': 404,
+  'service.unavailable': 503,
+  'session.not_found': 404,
+  'validation.failed': 400,
+  'version.conflict': 409,
+};
+
+export const statusOf = (code: ErrorCode): number => statuses[code];
+
+/** Generic authentication and authorization failures carry no code (specification, "Errors"). */
+const withoutCode = new Set<ErrorCode>(['auth.invalid_credentials', 'principal.wrong_type']);
+
+export const ErrorEnvelope = Type.Object({
+  error: Type.Object({
+    statusCode: Type.Integer(),
+    code: Nullable(Type.String()),
+    message: Type.String(),
+    timestamp: Type.String({ format: 'date-time' }),
+    path: Type.String(),
+    method: Type.String(),
+    details: Type.Optional(
+      Type.Array(Type.Object({ field: Type.String(), code: Type.String(), message: Type.String() })),
+    ),
+  }),
+});
+
+/** The envelope of the specification; `path` leaves the query out, which may hold a token. */
+export function envelope(request: FastifyRequest, error: DomainError | { statusCode: number; message: string }) {
+  const refusal = error instanceof DomainError ? error : null;
+  const details = refusal?.options.details;
+  return {
+    error: {
+      statusCode: refusal ? statusOf(refusal.code) : (error as { statusCode: number }).statusCode,
+      code: refusal && !withoutCode.has(refusal.code) ? refusal.code : null,
+      message: error.message,
+      timestamp: new Date().toISOString(),
+      path: pathOf(request),
+      method: request.method,
+      ...(details && { details }),
+    },
+    ...(refusal?.options.current !== undefined && { data: refusal.options.current }),
+  };
+}
+
+export const pathOf = (request: FastifyRequest): string => request.url.split('?', 1)[0] as string;
+
+/** Whatever a handler or Fastify threw, as a refusal that a caller can act on; null when it is a fault of ours. */
+export function refusalOf(error: unknown): DomainError | null {
+  if (error instanceof DomainError) return error;
+  if (isOutage(error)) return new DomainError('service.unavailable', { retryAfter: 5, cause: error });
+  const { code = '', validation, validationContext, statusCode } = error as Partial<FastifyError>;
+  if (validation) {
+    return new DomainError('validation.failed', { details: detailsOf(validation, validationContext) });
+  }
+  if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') return new DomainError('body.too_large');
+  if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') return new DomainError('body.unsupported_media_type');
+  if (statusCode === 400) return new DomainError('body.malformed', { cause: error });
+  // Class 22, data exception: a text that PostgreSQL cannot hold, such as one with a NUL character.
+  if (/^22/.test((error as { driverError?: { code?: string } })?.driverError?.code ?? (code || ''))) {
+    return new DomainError('validation.failed', { details: [unstorable], cause: error });
+  }
+  return null;
+}
+
+const unstorable: ErrorDetail = { field: '', code: 'unstorable', message: 'holds a character that cannot be stored' };
+
+/** Answers an error as JSON, with the headers that belong to its status. */
+export function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const refusal = refusalOf(error);
+  if (!refusal) {
+    request.log.error({ err: error }, 'unexpected error');
+    return reply.code(500).send(envelope(request, { statusCode: 500, message: 'Something went wrong on our side' }));
+  }
+  const status = statusOf(refusal.code);
+  if (status === 503) request.log.warn({ reason: (refusal.options.cause as Error)?.message }, 'unavailable');
+  if (refusal.options.retryAfter !== undefined)
+    reply.header('retry-after', Math.max(1, Math.ceil(refusal.options.retryAfter)));
+  if (status === 401 && !reply.hasHeader('www-authenticate')) reply.header('www-authenticate', 'Bearer');
+  return reply.code(status).send(envelope(request, refusal));
+}

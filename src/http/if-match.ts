@@ -1,0 +1,14 @@
+import { DomainError } from '../domain/errors.js';
+
+/**
+ * The version in an If-Match header, written `"7"` or `7` (contract §1).
+ * @throws DomainError if_match.required, if_match.invalid
+ */
+export function versionOf(ifMatch: string | undefined): number {
+  if (ifMatch === undefined || ifMatch === '') throw new DomainError('if_match.required');
+  const match = /^(?:"(\d{1,9})"|(\d{1,9}))$/.exec(ifMatch.trim());
+  if (!match) throw new DomainError('if_match.invalid');
+  return Number(match[1] ?? match[2]);
+}
+
+export const etagOf = (version: number): string => `"${version}"`;

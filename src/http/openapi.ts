@@ -1,0 +1,31 @@
+import fastifySwagger from '@fastify/swagger';
+import fastifySwaggerUi from '@fastify/swagger-ui';
+import fastifyPlugin from 'fastify-plugin';
+
+const description = `One service for hosted sign-in, administration of accounts, and permissions.
+
+Errors come in one envelope with a stable \`code\`; lists take \`page\`, \`take\`, \`q\`, \`sort_by\` and \`order\`; writes take an
+\`Idempotency-Key\`; resources with a \`version\` are changed with \`If-Match\`.`;
+
+/** The OpenAPI 3.0 document of every route with a schema, and readable pages of it at `/docs`. */
+export const openApi = fastifyPlugin<{ baseUrl: string }>(async (app, { baseUrl }) => {
+  await app.register(fastifySwagger, {
+    openapi: {
+      openapi: '3.0.3',
+      info: { title: 'Gatehouse', version: '1.0', description },
+      servers: [{ url: baseUrl }],
+      components: {
+        securitySchemes: {
+          bearer: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' },
+          apiKey: { type: 'apiKey', in: 'header', name: 'X-API-Key' },
+        },
+      },
+    },
+  });
+  await app.register(fastifySwaggerUi, { routePrefix: '/docs', staticCSP: true, uiConfig: { docExpansion: 'list' } });
+  let text: string | undefined;
+  app.get('/openapi.json', { schema: { hide: true } }, async (_request, reply) => {
+    text ??= JSON.stringify(app.swagger());
+    return reply.type('application/json; charset=utf-8').header('cache-control', 'public, max-age=300').send(text);
+  });
+});

@@ -1,0 +1,95 @@
+import { Type } from 'typebox';
+import type { EnvironmentSettings } from '../../../entities/environment-settings.js';
+import { definedOnly } from '../defined-only.js';
+import { errors, operation } from '../operation.js';
+import { Email, Id, Name, Nullable, OneOf, single, Timestamp, Url } from '../schemas.js';
+import { conflictAs } from '../version-conflict.js';
+
+const Seconds = (minimum: number, maximum: number) => Type.Integer({ minimum, maximum, description: 'Seconds.' });
+const day = 86_400;
+
+const BrandingFields = {
+  name: Nullable(Name),
+  logo_url: Nullable(Url),
+  primary_color: Nullable(Type.String({ pattern: '^#[0-9a-fA-F]{6}$' })),
+  support_email: Nullable(Email),
+};
+const Fields = {
+  password_login_enabled: Type.Boolean(),
+  password_min_length: Type.Integer({ minimum: 8, maximum: 64 }),
+  default_locale: OneOf(['en', 'de']),
+  access_token_ttl_seconds: Seconds(60, day),
+  refresh_token_ttl_seconds: Seconds(300, 365 * day),
+  refresh_token_max_ttl_seconds: Seconds(300, 365 * day),
+  session_ttl_seconds: Seconds(300, 90 * day),
+  allowed_origins: Type.Array(Type.String({ pattern: '^https?://[^/?#\\s]+$', maxLength: 300 }), {
+    maxItems: 50,
+    uniqueItems: true,
+  }),
+};
+const SettingsView = Type.Object({
+  environment_id: Id,
+  ...Fields,
+  branding: Type.Object(BrandingFields),
+  version: Type.Integer(),
+  updated_at: Timestamp,
+});
+const Changes = Type.Partial(
+  Type.Object({ ...Fields, branding: Type.Partial(Type.Object(BrandingFields), { additionalProperties: false }) }),
+  { additionalProperties: false },
+);
+
+const present = (settings: EnvironmentSettings) => ({
+  environment_id: settings.environmentId,
+  password_login_enabled: settings.passwordLoginEnabled,
+  password_min_length: settings.passwordMinLength,
+  default_locale: settings.defaultLocale,
+  access_token_ttl_seconds: settings.accessTokenTtlSeconds,
+  refresh_token_ttl_seconds: settings.refreshTokenTtlSeconds,
+  refresh_token_max_ttl_seconds: settings.refreshTokenMaxTtlSeconds,
+  session_ttl_seconds: settings.sessionTtlSeconds,
+  allowed_origins: settings.allowedOrigins,
+  branding: settings.branding,
+  version: settings.version,
+  updated_at: settings.updatedAt,
+});
+
+export const getEnvironmentSettings = operation({
+  id: 'getEnvironmentSettings',
+  method: 'GET',
+  path: '/settings',
+  summary: 'Read the settings of an environment',
+  tag: 'Environments',
+  level: 'environment',
+  capability: 'env_settings.view',
+  answers: { 200: single(SettingsView) },
+  handle: async ({ services, scope }) => ({ data: present(await services.environmentSettings.get(scope)) }),
+});
+
+export const updateEnvironmentSettings = operation({
+  id: 'updateEnvironmentSettings',
+  method: 'PATCH',
+  path: '/settings',
+  summary: 'Change the settings of an environment',
+  tag: 'Environments',
+  level: 'environment',
+  capability: 'env_settings.manage',
+  ifMatch: 'required',
+  body: Changes,
+  answers: { 200: single(SettingsView), ...errors('validation.failed', 'if_match.required', 'if_match.invalid') },
+  async handle({ services, scope, version, body }) {
+    const changes = definedOnly({
+      passwordLoginEnabled: body.password_login_enabled,
+      passwordMinLength: body.password_min_length,
+      defaultLocale: body.default_locale,
+      accessTokenTtlSeconds: body.access_token_ttl_seconds,
+      refreshTokenTtlSeconds: body.refresh_token_ttl_seconds,
+      refreshTokenMaxTtlSeconds: body.refresh_token_max_ttl_seconds,
+      sessionTtlSeconds: body.session_ttl_seconds,
+      allowedOrigins: body.allowed_origins,
+      branding: body.branding,
+    });
+    const updated = await services.environmentSettings.update(scope, version, changes).catch(conflictAs(present));
+    return { data: present(updated) };
+  },
+});

@@ -1,0 +1,177 @@
+import { Type } from 'typebox';
+import type { OAuthClient } from '../../../entities/oauth-client.js';
+import { definedOnly } from '../defined-only.js';
+import { listQuery, paginated } from '../lists.js';
+import { errors, operation } from '../operation.js';
+import { Id, listOf, Name, Nullable, OneOf, single, Timestamp, Url } from '../schemas.js';
+
+const methods = ['none', 'client_secret_basic', 'client_secret_post', 'private_key_jwt'] as const;
+const Jwks = Type.Object({
+  keys: Type.Array(Type.Unsafe<object>({ type: 'object', additionalProperties: true }), { minItems: 1, maxItems: 20 }),
+});
+const RedirectUris = Type.Array(Type.String({ minLength: 1, maxLength: 2048 }), { maxItems: 100, uniqueItems: true });
+
+/** What may be said of a client at creation and later; RFC 7591 §2 names the fields. */
+const Settings = {
+  redirect_uris: RedirectUris,
+  post_logout_redirect_uris: RedirectUris,
+  token_endpoint_auth_method: OneOf(methods),
+  require_pkce: Type.Boolean(),
+  rotate_refresh_tokens: Type.Boolean({ description: 'Public clients always rotate.' }),
+  jwks: Nullable(Jwks),
+  jwks_uri: Nullable(Url),
+  logo_url: Nullable(Url),
+};
+const ClientFields = {
+  id: Id,
+  client_id: Type.String(),
+  name: Type.String(),
+  client_type: OneOf(['public', 'confidential']),
+  ...Settings,
+  has_client_secret: Type.Boolean(),
+  created_at: Timestamp,
+  updated_at: Timestamp,
+};
+const ClientView = Type.Object(ClientFields);
+const WithSecret = Type.Object({
+  ...ClientFields,
+  client_secret: Nullable(Type.String({ description: 'Shown this once; null for a client without one.' })),
+});
+const ById = Type.Object({ id: Id });
+
+const present = (client: OAuthClient) => ({
+  id: client.id,
+  client_id: client.clientId,
+  name: client.name,
+  client_type: client.clientType,
+  redirect_uris: client.redirectUris,
+  post_logout_redirect_uris: client.postLogoutRedirectUris,
+  token_endpoint_auth_method: client.tokenEndpointAuthMethod,
+  require_pkce: client.requirePkce,
+  rotate_refresh_tokens: client.rotateRefreshTokens,
+  jwks: client.jwks,
+  jwks_uri: client.jwksUri,
+  logo_url: client.logoUrl,
+  has_client_secret: client.secretHash !== null,
+  created_at: client.createdAt,
+  updated_at: client.updatedAt,
+});
+
+const common = { tag: 'OAuth clients', level: 'environment' } as const;
+
+export const listOAuthClients = operation({
+  ...common,
+  id: 'listOAuthClients',
+  method: 'GET',
+  path: '/oauth-clients',
+  summary: 'List OAuth clients',
+  capability: 'oauth_clients.view',
+  query: listQuery(['created_at', 'name']),
+  answers: { 200: listOf(ClientView) },
+  handle: async ({ services, scope, query: { sort_by: sortBy, ...page } }) =>
+    paginated(await services.clientManagement.list(scope, { ...page, sortBy }), present),
+});
+
+export const createOAuthClient = operation({
+  ...common,
+  id: 'createOAuthClient',
+  method: 'POST',
+  path: '/oauth-clients',
+  summary: 'Create an OAuth client',
+  capability: 'oauth_clients.manage',
+  body: Type.Object(
+    {
+      ...Type.Partial(Type.Object(Settings)).properties,
+      name: Name,
+      client_type: OneOf(['public', 'confidential']),
+      redirect_uris: RedirectUris,
+    },
+    { additionalProperties: false },
+  ),
+  answers: { 201: single(WithSecret), ...errors('validation.failed') },
+  async handle({ services, scope, body }) {
+    const isPublic = body.client_type === 'public';
+    const { client, secret } = await services.clientManagement.create(scope, {
+      name: body.name.trim(),
+      clientType: body.client_type,
+      redirectUris: body.redirect_uris,
+      postLogoutRedirectUris: body.post_logout_redirect_uris ?? [],
+      tokenEndpointAuthMethod: body.token_endpoint_auth_method ?? (isPublic ? 'none' : 'client_secret_basic'),
+      requirePkce: body.require_pkce ?? true,
+      rotateRefreshTokens: body.rotate_refresh_tokens ?? isPublic,
+      jwks: body.jwks ?? null,
+      jwksUri: body.jwks_uri ?? null,
+      logoUrl: body.logo_url ?? null,
+    });
+    return { data: { ...present(client), client_secret: secret } };
+  },
+});
+
+export const getOAuthClient = operation({
+  ...common,
+  id: 'getOAuthClient',
+  method: 'GET',
+  path: '/oauth-clients/:id',
+  summary: 'Read an OAuth client',
+  capability: 'oauth_clients.view',
+  params: ById,
+  answers: { 200: single(ClientView), ...errors('oauth_client.not_found') },
+  handle: async ({ services, scope, params }) => ({
+    data: present(await services.clientManagement.get(scope, params.id)),
+  }),
+});
+
+export const updateOAuthClient = operation({
+  ...common,
+  id: 'updateOAuthClient',
+  method: 'PATCH',
+  path: '/oauth-clients/:id',
+  summary: 'Change an OAuth client',
+  capability: 'oauth_clients.manage',
+  params: ById,
+  body: Type.Partial(Type.Object({ ...Settings, name: Name }), { additionalProperties: false }),
+  answers: { 200: single(ClientView), ...errors('oauth_client.not_found', 'validation.failed') },
+  async handle({ services, scope, params, body }) {
+    const named = {
+      name: body.name?.trim(),
+      redirectUris: body.redirect_uris,
+      postLogoutRedirectUris: body.post_logout_redirect_uris,
+      tokenEndpointAuthMethod: body.token_endpoint_auth_method,
+      requirePkce: body.require_pkce,
+      rotateRefreshTokens: body.rotate_refresh_tokens,
+      jwks: body.jwks,
+      jwksUri: body.jwks_uri,
+      logoUrl: body.logo_url,
+    };
+    return { data: present(await services.clientManagement.update(scope, params.id, definedOnly(named))) };
+  },
+});
+
+export const rotateOAuthClientSecret = operation({
+  ...common,
+  id: 'rotateOAuthClientSecret',
+  method: 'POST',
+  path: '/oauth-clients/:id/rotate-secret',
+  summary: 'Give an OAuth client a new secret',
+  description: 'The old secret ends at once.',
+  capability: 'oauth_clients.manage',
+  params: ById,
+  answers: { 200: single(WithSecret), ...errors('oauth_client.not_found', 'oauth_client.has_no_secret') },
+  async handle({ services, scope, params }) {
+    const { client, secret } = await services.clientManagement.rotateSecret(scope, params.id);
+    return { data: { ...present(client), client_secret: secret } };
+  },
+});
+
+export const deleteOAuthClient = operation({
+  ...common,
+  id: 'deleteOAuthClient',
+  method: 'DELETE',
+  path: '/oauth-clients/:id',
+  summary: 'Delete an OAuth client',
+  description: 'Its grants and tokens end with it.',
+  capability: 'oauth_clients.manage',
+  params: ById,
+  answers: { 204: Type.Null(), ...errors('oauth_client.not_found') },
+  handle: ({ services, scope, params }) => services.clientManagement.remove(scope, params.id),
+});

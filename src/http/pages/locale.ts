@@ -1,0 +1,57 @@
+import { type Locale, locales } from '../../platform/mail/texts.js';
+
+export { type Locale, locales };
+
+interface Wishes {
+  /** `ui_locales` of OpenID Connect Core 3.1.2.1: tags in order of preference, separated by spaces. */
+  uiLocales?: string | null;
+  acceptLanguage?: string | null;
+  /** The Environment's `default_locale`. */
+  default?: string | null;
+}
+
+const available = new Map<string, Locale>(locales.map((locale) => [locale.toLowerCase(), locale]));
+
+/** Longer wishes are an abuse, not a preference. */
+const MOST_RANGES = 20;
+
+/** The page's language: what the client asks for, then what the browser prefers, then the Environment's, then English. */
+export function chooseLocale({ uiLocales, acceptLanguage, default: fallback }: Wishes): Locale {
+  const ranges = [
+    ...(uiLocales ?? '').slice(0, 500).trim().split(/\s+/),
+    ...byQuality(acceptLanguage ?? ''),
+    fallback ?? '',
+  ];
+  for (const range of ranges) {
+    const found = lookup(range.toLowerCase());
+    if (found) return found;
+  }
+  return 'en';
+}
+
+/** RFC 4647 §3.4: cut subtags from the end until a language matches; a single-letter one goes with what followed it. */
+function lookup(range: string): Locale | undefined {
+  const subtags = range.split('-');
+  while (subtags.length > 0) {
+    const found = available.get(subtags.join('-'));
+    if (found) return found;
+    subtags.pop();
+    if (subtags.at(-1)?.length === 1) subtags.pop();
+  }
+  return undefined;
+}
+
+/** RFC 9110 §12.5.4: highest quality first, ties in the order given, `q=0` and the wildcard left out. */
+function byQuality(header: string): string[] {
+  return header
+    .slice(0, 1000)
+    .split(',', MOST_RANGES)
+    .map((item) => {
+      const [range = '', ...parameters] = item.split(';').map((part) => part.trim());
+      const q = parameters.find((parameter) => /^q=/i.test(parameter));
+      return { range, quality: q ? Number(q.slice(2)) : 1 };
+    })
+    .filter(({ range, quality }) => range !== '*' && quality > 0)
+    .sort((a, b) => b.quality - a.quality)
+    .map(({ range }) => range);
+}

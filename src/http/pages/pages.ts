@@ -1,0 +1,38 @@
+import type { TextKey } from '../../platform/mail/texts.js';
+
+/** The OAuth parameters of the authorization request, replayed as hidden inputs so that each form carries its context. */
+type Params = Readonly<Record<string, string>>;
+
+/** The application that a person signs in to. */
+export interface PageClient {
+  name: string;
+  logoUrl: string | null;
+}
+
+/** The values of each page in `templates/pages`: the compiler checks each caller. */
+export interface Pages {
+  'sign-in': {
+    action: string;
+    params: Params;
+    email: string;
+    error: TextKey | null;
+    signUpUrl: string | null;
+    forgotUrl: string | null;
+    client: PageClient;
+  };
+  'select-account': { action: string; params: Params; identity: { email: string }; client: PageClient };
+  logout: { action: string; params: Params; client: { name: string } | null };
+  'signed-out': { clientUrl: string | null };
+  error: {
+    title: TextKey;
+    message: TextKey;
+    /** A technical detail in English that is safe to show, such as `redirect_uri is not registered for this client`. */
+    detail: string | null;
+    code: string;
+    requestId: string;
+    retryAfterSeconds?: number;
+  };
+  'verify-email': { action: string; token: string; accountName: string; email: string };
+  'email-verified': { accountName: string; accountSlug: string; nextUrl: string | null };
+  'link-invalid': { nextUrl: string | null };
+}

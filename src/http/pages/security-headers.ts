@@ -1,0 +1,41 @@
+import type { Locale } from '../../platform/mail/texts.js';
+import { redirectSource } from './urls.js';
+
+interface PageHeaders {
+  nonce: string;
+  locale: Locale;
+  /** Where answers to the page's forms redirect: the client's redirect URI. The service itself is always included. */
+  formActions: readonly string[];
+  /** Whether the page shows a logo, of the client or of the Environment. */
+  logo?: boolean;
+}
+
+/**
+ * The headers of a hosted page. Nothing may run, frame or embed it, no cache keeps it and no address leaks from it.
+ */
+export function pageHeaders({ nonce, locale, formActions, logo = false }: PageHeaders) {
+  if (!/^[A-Za-z0-9+/_=-]+$/.test(nonce)) throw new Error('A nonce is base64');
+  // Browsers apply form-action to the redirects after a submission too, hence the client's origin.
+  const targets = ["'self'", ...new Set(formActions.map(redirectSource))];
+  return {
+    'content-type': 'text/html; charset=utf-8',
+    'content-language': locale,
+    'content-security-policy': [
+      "default-src 'none'",
+      `style-src 'nonce-${nonce}'`,
+      `img-src ${logo ? "'self' https: data:" : "'none'"}`,
+      `form-action ${targets.join(' ')}`,
+      "base-uri 'none'",
+      "frame-ancestors 'none'",
+    ].join('; '),
+    'x-frame-options': 'DENY',
+    'x-content-type-options': 'nosniff',
+    // Nothing leaves to others; `no-referrer` would also turn the Origin of our own forms into "null", which is checked.
+    'referrer-policy': 'same-origin',
+    'cache-control': 'no-store',
+    // An application may open its sign-in in a popup and wait there for the answer, which a policy would cut off for good.
+    'cross-origin-opener-policy': formActions.length > 0 ? 'unsafe-none' : 'same-origin',
+    'permissions-policy':
+      'camera=(), geolocation=(), microphone=(), payment=(), usb=(), publickey-credentials-get=(self)',
+  };
+}

@@ -1,0 +1,58 @@
+import type { FastifyReply, FastifyRequest, onRequestAsyncHookHandler } from 'fastify';
+import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible';
+import { DomainError } from '../domain/errors.js';
+import type { Db } from '../platform/db.js';
+import { createLimiter, type LimitPolicy, type LimitState } from '../platform/limiter.js';
+
+export interface RateLimits {
+  /** A limit of the specification: exact, shared by all processes, counted per key (by default the caller's address). */
+  exact(policy: LimitPolicy, keyOf?: (request: FastifyRequest) => string): onRequestAsyncHookHandler;
+  /** General protection of this process, kept in its memory (contract §1). */
+  general(kind: keyof GeneralLimits, key: string, reply: FastifyReply): Promise<void>;
+}
+
+export interface GeneralLimits {
+  apiKey: number;
+  jwt: number;
+  anonymous: number;
+}
+
+export interface RateLimitOptions {
+  enabled: boolean;
+  db: Pick<Db, 'pool'>;
+  perMinute: GeneralLimits;
+}
+
+export function createRateLimits({ enabled, db, perMinute }: RateLimitOptions): RateLimits {
+  const memory = (kind: keyof GeneralLimits) =>
+    new RateLimiterMemory({ keyPrefix: kind, points: perMinute[kind], duration: 60 });
+  const general = { apiKey: memory('apiKey'), jwt: memory('jwt'), anonymous: memory('anonymous') };
+  return {
+    exact(policy, keyOf = (request) => request.ip) {
+      if (!enabled) return async () => {};
+      const limiter = createLimiter(db, policy);
+      return async (request, reply) => announce(reply, policy, await limiter.consume(keyOf(request)));
+    },
+    async general(kind, key, reply) {
+      if (!enabled) return;
+      try {
+        await general[kind].consume(key);
+      } catch (error) {
+        if (!(error instanceof RateLimiterRes)) throw error;
+        const resetSeconds = Math.ceil(error.msBeforeNext / 1000);
+        announce(
+          reply,
+          { name: kind, points: perMinute[kind], windowSeconds: 60 },
+          { allowed: false, remaining: 0, resetSeconds },
+        );
+      }
+    },
+  };
+}
+
+/** `RateLimit` and `RateLimit-Policy` as in the IETF's rate-limit header draft; a refusal also says `Retry-After`. */
+function announce(reply: FastifyReply, { name, points, windowSeconds }: LimitPolicy, state: LimitState) {
+  reply.header('ratelimit-policy', `"${name}";q=${points};w=${windowSeconds}`);
+  reply.header('ratelimit', `"${name}";r=${state.remaining};t=${state.resetSeconds}`);
+  if (!state.allowed) throw new DomainError('rate_limit.exceeded', { retryAfter: state.resetSeconds });
+}

@@ -1,0 +1,40 @@
+import { type Static, type TProperties, type TSchema, Type } from 'typebox';
+
+/** OpenAPI 3.0 says `nullable`, where JSON Schema has a union with null; validator and serializer know it too. */
+export const Nullable = <S extends TSchema>(schema: S) => Type.Unsafe<Static<S> | null>({ ...schema, nullable: true });
+
+/** One of some strings. */
+export const OneOf = <const V extends string>(
+  values: readonly V[],
+  options: { description?: string; default?: V } = {},
+) => Type.Unsafe<V>({ type: 'string', enum: [...values], ...options });
+
+export const Id = Type.String({ format: 'uuid' });
+export const Timestamp = Type.String({ format: 'date-time' });
+export const Url = Type.String({ format: 'uri', maxLength: 2048 });
+export const Email = Type.String({ format: 'email', maxLength: 254 });
+/** 1–200 characters without control characters (contract §1); trimmed by `text`. */
+export const Name = Type.String({ minLength: 1, maxLength: 200, pattern: '^[^\\p{Cc}]*\\S[^\\p{Cc}]*$' });
+export const Slug = Type.String({ pattern: '^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$' });
+export const Metadata = Type.Unsafe<Record<string, unknown>>({ type: 'object', additionalProperties: true });
+
+/** A request body: unknown fields are refused (contract §1). */
+export const Body = <P extends TProperties>(properties: P) => Type.Object(properties, { additionalProperties: false });
+
+/** `{ data }`, the shape of every single resource. */
+export const single = <S extends TSchema>(schema: S) => Type.Object({ data: schema });
+
+export const PageMeta = Type.Object({
+  page: Type.Integer(),
+  take: Type.Integer(),
+  item_count: Type.Integer(),
+  page_count: Type.Integer(),
+  has_previous_page: Type.Boolean(),
+  has_next_page: Type.Boolean(),
+});
+
+/** `{ items, pagination }`, the shape of every paginated list. */
+export const listOf = <S extends TSchema>(schema: S) =>
+  Type.Object({ items: Type.Array(schema), pagination: PageMeta });
+
+export const Message = single(Type.Object({ message: Type.String() }));

@@ -1,0 +1,41 @@
+import { Ajv, type ErrorObject } from 'ajv';
+import addFormats from 'ajv-formats';
+import type { FastifySchemaCompiler, FastifySchemaValidationError } from 'fastify';
+import type { ErrorDetail } from '../domain/errors.js';
+
+const options = { allErrors: true, useDefaults: true, allowUnionTypes: true, strict: false } as const;
+const formats = addFormats as unknown as (ajv: Ajv, formats: string[]) => Ajv;
+const used = ['uuid', 'email', 'uri', 'date-time'];
+
+// Bodies are taken as they are: Fastify by default would turn a null into "" and drop what it does not know.
+const strict = formats(new Ajv({ ...options, coerceTypes: false, removeAdditional: false }), used);
+// In a URL everything is text.
+const lenient = formats(new Ajv({ ...options, coerceTypes: true, removeAdditional: false }), used);
+
+export const validatorCompiler: FastifySchemaCompiler<object> = ({ schema, httpPart }) =>
+  (httpPart === 'body' ? strict : lenient).compile(schema);
+
+/** The validator's findings as `error.details`: a JSON path, a code that is the rule's name, and a text. */
+export function detailsOf(errors: FastifySchemaValidationError[], context = 'body'): ErrorDetail[] {
+  const prefix = context === 'body' ? '' : context === 'querystring' ? 'query' : context;
+  return (errors as unknown as ErrorObject[]).slice(0, 20).map((error) => ({
+    field: [prefix, jsonPath(error)].filter(Boolean).join('.'),
+    code: error.keyword === 'additionalProperties' ? 'unknown_field' : error.keyword,
+    message: error.message ?? 'is not valid',
+  }));
+}
+
+function jsonPath({ instancePath, keyword, params }: ErrorObject): string {
+  const path = instancePath
+    .split('/')
+    .slice(1)
+    .map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~'))
+    .reduce((text, part) => (/^\d+$/.test(part) ? `${text}[${part}]` : text ? `${text}.${part}` : part), '');
+  const missing =
+    keyword === 'required'
+      ? params.missingProperty
+      : keyword === 'additionalProperties'
+        ? params.additionalProperty
+        : null;
+  return missing === null ? path : [path, missing].filter(Boolean).join('.');
+}

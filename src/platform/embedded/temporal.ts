@@ -1,0 +1,137 @@
+import { existsSync } from 'node:fs';
+import { mkdir, readdir, realpath, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { Connection } from '@temporalio/client';
+import { type Exit, startChild, untilReady } from './children.js';
+import { type Claim, claimFolder } from './claims.js';
+import { onFreePorts, rememberedPort, rememberPort } from './ports.js';
+
+const DEFAULT_PORT = 7233;
+/** The numbers of Temporal's IndexedValueType. */
+const TYPE_NUMBERS = { Text: 1, Keyword: 2, Int: 3, Datetime: 6 } as const;
+
+export interface StartTemporal {
+  cliPath: string;
+  namespace: string;
+  /** Keeps the histories from one start to the next; absent: in memory, and quicker. */
+  dataDir?: string;
+  /** Preferred port; without it the last one, then 7233. When it is taken, the next free one. */
+  port?: number;
+  /** Preferred port of the web page; without it there is none. */
+  uiPort?: number;
+  searchAttributes: Record<string, keyof typeof TYPE_NUMBERS>;
+  log?: (line: string) => void;
+}
+
+export interface EmbeddedTemporal {
+  /** `host:port` for clients and workers. */
+  address: string;
+  uiUrl: string | null;
+  port: number;
+  /** Resolves when the server has ended, by `stop` or on its own. */
+  exited: Promise<Exit & { tail: string }>;
+  stop(): Promise<void>;
+}
+
+/**
+ * Starts Temporal's dev server on 127.0.0.1 and answers once the namespace and the search attributes are there. A
+ * server that an earlier, killed start left running on the same `dataDir` is stopped first.
+ * @throws FolderInUse when another living process has started it from the same folder; Error with the server's last
+ *   lines when it does not come up
+ */
+export async function startTemporal(options: StartTemporal): Promise<EmbeddedTemporal> {
+  const { log = () => {} } = options;
+  const store = options.dataDir ? await openStore(options.dataDir) : undefined;
+  try {
+    const preferred = options.port ?? (store && (await rememberedPort(store.folder))) ?? DEFAULT_PORT;
+    const preferences = options.uiPort ? [preferred, options.uiPort] : [preferred];
+    return await onFreePorts(preferences, async ([port, uiPort]) => {
+      const server = await startServer(options, store, port!, uiPort);
+      if (store) await rememberPort(store.folder, port!);
+      const uiUrl = uiPort ? `http://127.0.0.1:${uiPort}` : null;
+      log(`Temporal listens on 127.0.0.1:${port}${uiUrl ? `, its web page on ${uiUrl}` : ''}`);
+      return {
+        address: `127.0.0.1:${port}`,
+        uiUrl,
+        port: port!,
+        exited: server.exited.then((exit) => ({ ...exit, tail: server.tail() })),
+        async stop() {
+          await server.stop();
+          await store?.claim.release();
+        },
+      };
+    });
+  } catch (error) {
+    await store?.claim.release();
+    throw error;
+  }
+}
+
+interface Store {
+  folder: string;
+  file: string;
+  claim: Claim;
+  /** The server came up on this file: from now on it is worth keeping. */
+  confirm(): Promise<void>;
+}
+
+/** The server takes an existing file for a complete one; one whose creation was interrupted has to go. */
+async function openStore(dataDir: string): Promise<Store> {
+  await mkdir(dataDir, { recursive: true });
+  const folder = await realpath(dataDir);
+  const claim = await claimFolder(folder);
+  const complete = join(folder, 'complete');
+  if (!existsSync(complete)) {
+    const leftovers = (await readdir(folder)).filter((name) => name.startsWith('temporal.db'));
+    await Promise.all(leftovers.map((name) => rm(join(folder, name))));
+  }
+  return { folder, file: join(folder, 'temporal.db'), claim, confirm: () => writeFile(complete, '') };
+}
+
+async function startServer(options: StartTemporal, store: Store | undefined, port: number, uiPort?: number) {
+  const { cliPath, namespace, searchAttributes } = options;
+  const attributes = Object.entries(searchAttributes).flatMap(([name, type]) => [
+    '--search-attribute',
+    `${name}=${type}`,
+  ]);
+  const args = ['server', 'start-dev', '--ip', '127.0.0.1', '--port', String(port), '--namespace', namespace];
+  args.push('--log-level', 'error', ...attributes);
+  args.push('--dynamic-config-value', 'frontend.enableServerVersionCheck=false'); // asks a public server otherwise
+  args.push(...(uiPort ? ['--ui-port', String(uiPort)] : ['--headless']));
+  // In WAL mode NORMAL loses nothing when a process is killed, only the last moment in a power cut.
+  if (store) args.push('--db-filename', store.file, '--sqlite-pragma', 'synchronous=1');
+  const server = await startChild({ command: cliPath, args, withoutEnv: /^(TEMPORAL_|NODE_OPTIONS$)/ });
+  try {
+    await store?.claim.record(server.pid);
+    await untilReady(server, { name: 'Temporal', announces: `:${port}` }, async () => {
+      await prepare(options, `127.0.0.1:${port}`);
+      if (uiPort) await fetch(`http://127.0.0.1:${uiPort}`, { signal: AbortSignal.timeout(2000) });
+    });
+    await store?.confirm();
+    await store?.claim.record(server.pid); // a wrapper script may have become the server meanwhile
+    return server;
+  } catch (error) {
+    await server.stop();
+    throw error;
+  }
+}
+
+/** Asks for what the workers need first, and adds what is missing. */
+async function prepare(options: StartTemporal, address: string): Promise<void> {
+  const connection = await Connection.connect({ address, connectTimeout: 2000 });
+  try {
+    await connection.workflowService.describeNamespace({ namespace: options.namespace });
+    await addMissingAttributes(connection, options);
+  } finally {
+    await connection.close();
+  }
+}
+
+/** On an existing file the server ignores its `--search-attribute` flags, so those of a newer release are added here. */
+async function addMissingAttributes(connection: Connection, { namespace, searchAttributes }: StartTemporal) {
+  const { customAttributes } = await connection.operatorService.listSearchAttributes({ namespace });
+  const missing = Object.entries(searchAttributes).filter(([name]) => !(name in customAttributes));
+  if (!missing.length) return;
+  const numbers = Object.fromEntries(missing.map(([name, type]) => [name, TYPE_NUMBERS[type]]));
+  await connection.operatorService.addSearchAttributes({ namespace, searchAttributes: numbers });
+}

@@ -1,0 +1,25 @@
+/** An address in the form that nodemailer takes as it is, without parsing a list out of it. */
+export interface Mailbox {
+  name: string;
+  address: string;
+}
+
+/**
+ * One plain address. Quoted local parts are lawful and refused: parsers disagree about `"a@evil.example b"@example.com`,
+ * and a line break would add headers or recipients.
+ */
+const plain = /^[^\s\p{C}"(),:;<>@[\]\\]{1,64}@(?!-)[^\s\p{C}"(),:;<>@[\]\\/]{1,253}$/u;
+
+export function mailbox(address: string, name = ''): Mailbox {
+  if (!plain.test(address)) throw new Error('Not an email address');
+  if (/\p{Cc}/u.test(name)) throw new Error('A name in an address holds no control characters');
+  return { name, address };
+}
+
+/** Reads `Name <address>`, or an address alone. */
+export function parseMailbox(text: string): Mailbox {
+  const [, name, address] = /^\s*(?:"?([^"<>]*?)"?\s*<)([^<>]+)>\s*$/u.exec(text) ?? [];
+  return address ? mailbox(address, name) : mailbox(text.trim());
+}
+
+export const domainOf = ({ address }: Mailbox) => address.slice(address.lastIndexOf('@') + 1);

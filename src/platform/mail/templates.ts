@@ -1,0 +1,93 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Eta } from 'eta';
+import { projectRoot } from '../root.js';
+import { type Locale, type TextKey, textWith } from './texts.js';
+import { oneLine, shown } from './values.js';
+
+/** The values of each mail in `templates/email`, a line per folder: the compiler checks each caller. */
+export interface EmailTemplates {
+  'registration-verification': { first_name: string; account_name: string; link: string; expires_at_text: string };
+  'registration-reminder': { first_name: string; account_name: string; link: string; hours_left: number };
+  /** To the owner of an address that somebody tried to register once more. */
+  'registration-known-address': { first_name: string; account_name: string; link: string };
+}
+
+export interface RenderedEmail {
+  subject: string;
+  html: string;
+  text: string;
+}
+
+/** A compiled part, cut where values go: markup at even positions, names of values at odd ones. */
+type Pieces = readonly string[];
+type Compiled = Record<keyof RenderedEmail, Pieces>;
+
+/** What stands for a value while MJML compiles; letters only, so that no parser on the way changes it. */
+const slot = (name: string) => `@@${name}@@`;
+const slots = /@@([a-z_]+)@@/;
+
+const compiled = new Map<string, Promise<Compiled>>();
+
+/** A mail as it is sent. The template is compiled once per language, after which only its values are filled in. */
+export async function renderEmail<N extends keyof EmailTemplates>(
+  name: N,
+  locale: Locale,
+  values: EmailTemplates[N],
+): Promise<RenderedEmail> {
+  const key = `${name}/${locale}`;
+  const parts = compiled.get(key) ?? compile(name, locale);
+  compiled.set(key, parts); // the promise, so that mails that come together compile once
+  const { subject, html, text } = await parts;
+  const value = (slotName: string) => {
+    const given = (values as Record<string, string | number | undefined>)[slotName];
+    if (given === undefined || given === null) throw new Error(`No value for ${slotName} in the mail ${name}`);
+    return shown(locale, slotName, given);
+  };
+  return {
+    subject: oneLine(fill(subject, value)),
+    html: fill(html, (slotName) => escapeHtml(value(slotName))),
+    text: fill(text, value),
+  };
+}
+
+/** Values go in side by side, so that one that looks like a slot stays what it is. */
+const fill = (pieces: Pieces, value: (name: string) => string) =>
+  pieces.map((piece, i) => (i % 2 ? value(piece) : piece)).join('');
+
+async function compile(name: keyof EmailTemplates, locale: Locale): Promise<Compiled> {
+  // Loaded with the first mail: it is heavy, and the processes that answer requests send none.
+  const { default: mjml2html } = await import('mjml');
+  const { html } = await mjml2html(evaluate(name, 'body.mjml', locale), {
+    validationLevel: 'strict',
+    fonts: {},
+    keepComments: false,
+  });
+  return {
+    subject: evaluate(name, 'subject.txt', locale).split(slots),
+    html: html.split(slots),
+    text: `${evaluate(name, 'body.txt', locale).trim()}\n`.split(slots),
+  };
+}
+
+/** Runs a template with the catalogue's texts in it and a slot for each value. */
+function evaluate(name: string, file: string, locale: Locale): string {
+  const markup = file.endsWith('.mjml');
+  const eta = new Eta({
+    functionHeader: 'const { t, rich } = it;',
+    autoEscape: markup,
+    escapeFunction: (value) => escapeHtml(String(value)),
+    autoTrim: markup ? [false, 'nl'] : false,
+  });
+  const read = (folder: string, of: string) => readFileSync(join(projectRoot, 'templates/email', folder, of), 'utf8');
+  if (file !== 'subject.txt') eta.loadTemplate('@layout', read('layout', file));
+  if (markup) eta.loadTemplate('@button', read('layout', 'button.mjml'));
+  return eta.renderString(read(name, file), {
+    locale,
+    t: (key: TextKey) => textWith(locale, key, slot),
+    rich: (key: TextKey) => escapeHtml(textWith(locale, key, slot)).replace(/@@[a-z_]+@@/g, '<strong>$&</strong>'),
+  });
+}
+
+const entities: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };
+const escapeHtml = (value: string) => value.replace(/[&<>"']/g, (char) => entities[char] as string);

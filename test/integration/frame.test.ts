@@ -1,0 +1,386 @@
+import { newAccount, send, startApi, type TestAccount, type TestApi } from '../support/api.js';
+
+let api: TestApi;
+let account: TestAccount;
+let key: Record<string, string>;
+beforeAll(async () => {
+  api = await startApi();
+  account = await newAccount(api);
+  key = await account.apiKey();
+});
+afterAll(() => api.stop());
+
+const json = { 'content-type': 'application/json' };
+
+describe('errors', () => {
+  test('an unknown path is 404 in the envelope, without its query', async () => {
+    const { error } = (await send(api.app, 404, { url: '/api/v1/nothing?token=secret' })).json();
+    expect(error).toEqual({
+      statusCode: 404,
+      code: 'route.not_found',
+      message: expect.any(String),
+      timestamp: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+      path: '/api/v1/nothing',
+      method: 'GET',
+    });
+  });
+
+  test('a known path with another method is 405 and names the methods', async () => {
+    const response = await send(api.app, 405, { method: 'DELETE', url: '/api/v1/identities', headers: key });
+    expect(response.headers.allow).toBe('GET, HEAD, POST');
+    expect(response.json().error.code).toBe('route.method_not_allowed');
+  });
+
+  const post = (payload: string, headers: Record<string, string> = json) => ({
+    method: 'POST' as const,
+    url: '/api/v1/identities',
+    headers: { ...key, ...headers },
+    payload,
+  });
+
+  test.each([
+    ['malformed JSON', '{', json, 400, 'body.malformed'],
+    ['an empty body', '', json, 400, 'body.malformed'],
+    ['a prototype in the body', '{"__proto__": {"x": 1}}', json, 400, 'body.malformed'],
+    ['another media type', '<a/>', { 'content-type': 'text/xml' }, 415, 'body.unsupported_media_type'],
+    ['an oversize body', JSON.stringify({ email: 'x'.repeat(1024 * 1024) }), json, 413, 'body.too_large'],
+    ['an array', '[]', json, 400, 'validation.failed'],
+    ['a NUL character', '{"email":"a@example.com","external_id":"a\\u0000b"}', json, 400, 'validation.failed'],
+  ])('%s is refused', async (_name, payload, headers, status, code) => {
+    expect((await send(api.app, status, post(payload, headers))).json().error.code).toBe(code);
+  });
+
+  test('an unknown field, a wrong type and a missing field are named', async () => {
+    const payload = JSON.stringify({ first_name: 7, nickname: 'x' });
+    const { error } = (await send(api.app, 400, post(payload))).json();
+    expect(error.details).toEqual(
+      expect.arrayContaining([
+        { field: 'email', code: 'required', message: expect.any(String) },
+        { field: 'nickname', code: 'unknown_field', message: expect.any(String) },
+        { field: 'first_name', code: 'type', message: expect.any(String) },
+      ]),
+    );
+  });
+
+  test('null is not turned into an empty text, nor a number into a text', async () => {
+    await send(api.app, 400, post(JSON.stringify({ email: null })));
+    await send(api.app, 400, post(JSON.stringify({ email: 'nul@example.com', external_id: 12 })));
+  });
+
+  test('a broken path encoding is 400', async () => {
+    await send(api.app, 400, { url: '/api/v1/identities/%zz/detail', headers: key });
+  });
+
+  test('the request id of the caller is kept when it is a UUID, and made otherwise', async () => {
+    const id = '0192f0c1-1111-7abc-8def-1234567890ab';
+    const kept = await api.app.inject({ url: '/healthz', headers: { 'x-request-id': id } });
+    expect(kept.headers['x-request-id']).toBe(id);
+    const made = await api.app.inject({ url: '/healthz', headers: { 'x-request-id': 'a b' } });
+    expect(made.headers['x-request-id']).toMatch(/^[0-9a-f-]{36}$/);
+  });
+});
+
+describe('principals', () => {
+  const url = '/api/v1/identities';
+  test('no credential, a wrong key and a mistyped one are 401 without a code', async () => {
+    const wrong = `${key['x-api-key']?.slice(0, -7)}0000000`;
+    for (const headers of [{}, { 'x-api-key': wrong }, { 'x-api-key': 'nonsense' }, { authorization: 'Basic eDp5' }]) {
+      const response = await send(api.app, 401, { url, headers });
+      expect(response.json().error.code).toBeNull();
+      expect(response.headers['www-authenticate']).toMatch(/^Bearer/);
+    }
+  });
+
+  test('both credentials at once are refused', async () => {
+    const both = { ...key, ...(await account.as('owner')) };
+    expect((await send(api.app, 400, { url, headers: both })).json().error.code).toBe('auth.multiple_credentials');
+  });
+
+  test("an administrator's token is of the wrong type for the Public API, and a key for the Portal", async () => {
+    expect((await send(api.app, 403, { url, headers: await account.as('owner') })).json().error.code).toBeNull();
+    await send(api.app, 401, { url: account.portalPath('/identities'), headers: key });
+  });
+
+  test('a scoped key does what its scopes say and nothing else', async () => {
+    const reader = await account.apiKey(['identity.view']);
+    await send(api.app, 200, { url, headers: reader });
+    const refused = await send(api.app, 403, {
+      method: 'POST',
+      url,
+      headers: reader,
+      payload: { email: 'x@example.com' },
+    });
+    expect(refused.json().error.code).toBe('api_key.scope_required');
+  });
+
+  test('a key cannot make a stronger one', async () => {
+    const maker = await account.apiKey(['api_key.manage']);
+    const make = (payload: object) =>
+      api.app.inject({ method: 'POST', url: '/api/v1/api-keys', headers: maker, payload });
+    expect((await make({ name: 'x', access_mode: 'full' })).json().error.code).toBe('api_key.cannot_grant');
+    expect((await make({ name: 'x', access_mode: 'scoped', scopes: ['identity.view'] })).statusCode).toBe(403);
+    expect((await make({ name: 'x', access_mode: 'scoped', scopes: ['api_key.manage'] })).statusCode).toBe(201);
+  });
+
+  test('a key that is switched off stops at once, and comes back', async () => {
+    const owner = await account.as('owner');
+    const made = await send(api.app, 201, {
+      method: 'POST',
+      url: account.portalPath('/api-keys'),
+      headers: owner,
+      payload: { name: 'switched', access_mode: 'full' },
+    });
+    const { id, secret, key_preview } = made.json().data;
+    expect(key_preview).toBe(`ghk_test_…${secret.slice(-4)}`);
+    const use = async (status: number) => send(api.app, status, { url, headers: { 'x-api-key': secret } });
+    const turn = (is_active: boolean) =>
+      send(api.app, 200, { method: 'PATCH', url: `/api/v1/api-keys/${id}`, headers: key, payload: { is_active } });
+    await use(200);
+    expect((await turn(false)).json().data).not.toHaveProperty('secret');
+    await use(401);
+    await turn(true);
+    await use(200);
+    api.clock.advance(1000);
+  });
+
+  test('a refused capability is 403 with its code and an audit row', async () => {
+    const response = await send(api.app, 403, {
+      method: 'PATCH',
+      url: account.portalPath('/settings'),
+      headers: await account.as('viewer'),
+      payload: {},
+    });
+    expect(response.json().error.code).toBe('account.capability_required');
+    const rows = await api.database.db.transaction('system', (tx) =>
+      tx.query(`select action, outcome, actor_type from events where correlation_id = $1`, [
+        response.headers['x-request-id'],
+      ]),
+    );
+    expect(rows).toEqual([{ action: 'auth.access_denied', outcome: 'denied', actor_type: 'platform_admin' }]);
+  });
+
+  test('another account, application or environment is 404', async () => {
+    const stranger = await newAccount(api);
+    const headers = await stranger.as('owner');
+    await send(api.app, 404, { url: account.portalPath('/identities'), headers });
+    await send(api.app, 404, { url: stranger.portalPath('/identities', 'staging'), headers });
+    await send(api.app, 404, { url: '/portal/v1/accounts/nobody/me', headers });
+  });
+
+  test('a revoked session counts at once', async () => {
+    const headers = await account.as('owner');
+    await send(api.app, 200, { url: `/portal/v1/accounts/${account.accountSlug}/me`, headers });
+    await api.database.db.transaction('system', (tx) => tx.query('update user_sessions set revoked_at = now()'));
+    await send(api.app, 401, { url: `/portal/v1/accounts/${account.accountSlug}/me`, headers });
+  });
+});
+
+describe('If-Match and ETag', () => {
+  test('settings are changed with the version that was read, and a stale one gets the current state', async () => {
+    const headers = await account.as('admin');
+    const url = account.portalPath('/settings');
+    const read = await send(api.app, 200, { url, headers });
+    expect(read.headers.etag).toBe(`"${read.json().data.version}"`);
+    const patch = (ifMatch: string | null, payload: object) =>
+      api.app.inject({
+        method: 'PATCH',
+        url,
+        headers: { ...headers, ...(ifMatch !== null && { 'if-match': ifMatch }) },
+        payload,
+      });
+
+    expect((await patch(null, {})).json().error.code).toBe('if_match.required');
+    expect((await patch('seven', {})).json().error.code).toBe('if_match.invalid');
+    const changed = await patch(read.headers.etag as string, { branding: { primary_color: '#123456' } });
+    expect(changed.statusCode).toBe(200);
+    expect(changed.headers.etag).toBe('"2"');
+    const stale = await patch('1', { password_min_length: 12 });
+    expect(stale.statusCode).toBe(409);
+    expect(stale.json()).toMatchObject({
+      error: { code: 'version.conflict' },
+      data: { version: 2, branding: { primary_color: '#123456' } },
+    });
+    expect((await patch('2', { password_min_length: 4 })).json().error.details[0].field).toBe('password_min_length');
+  });
+
+  test('of twenty writers with one version one wins', async () => {
+    const fresh = await newAccount(api);
+    const headers = { ...(await fresh.as('owner')), 'if-match': '1' };
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, () =>
+        api.app.inject({
+          method: 'PATCH',
+          url: fresh.portalPath('/settings'),
+          headers,
+          payload: { default_locale: 'de' },
+        }),
+      ),
+    );
+    expect(answers.map(({ statusCode }) => statusCode).sort()).toEqual([200, ...Array(19).fill(409)]);
+  });
+});
+
+describe('Idempotency-Key', () => {
+  const create = (idempotencyKey: string, payload: object) =>
+    api.app.inject({
+      method: 'POST',
+      url: '/api/v1/identities',
+      headers: { ...key, 'idempotency-key': idempotencyKey },
+      payload,
+    });
+
+  test('a retry gets the first answer again and creates nothing', async () => {
+    const first = await create('one', { email: 'idem@example.com' });
+    const again = await create('one', { email: 'idem@example.com' });
+    expect(again.statusCode).toBe(201);
+    expect(again.body).toBe(first.body);
+    expect(again.headers['idempotency-replayed']).toBe('true');
+    expect(first.headers['idempotency-replayed']).toBeUndefined();
+  });
+
+  test('the same key for another request is refused', async () => {
+    await create('two', { email: 'two@example.com' });
+    expect((await create('two', { email: 'three@example.com' })).json().error.code).toBe('idempotency.key_reused');
+  });
+
+  test('refusals are answers too: the same one comes again', async () => {
+    await create('dup-0', { email: 'dup@example.com' });
+    const first = await create('dup-1', { email: 'DUP@example.com' });
+    expect(first.json().error.code).toBe('identity.email_taken');
+    expect((await create('dup-1', { email: 'DUP@example.com' })).body).toBe(first.body);
+  });
+
+  test('twenty at once create one, and the rest hear that it runs or what it answered', async () => {
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, () => create('burst', { email: 'burst@example.com' })),
+    );
+    const created = answers.filter(({ statusCode }) => statusCode === 201);
+    expect(created.filter(({ headers }) => !headers['idempotency-replayed'])).toHaveLength(1);
+    for (const { statusCode, headers } of answers.filter((answer) => answer.statusCode !== 201)) {
+      expect(statusCode).toBe(409);
+      expect(headers['retry-after']).toBe('1');
+    }
+  });
+
+  test('keys are per credential, unreadable ones are refused, and after 24 hours a key is free', async () => {
+    const other = await (await newAccount(api)).apiKey();
+    await create('mine', { email: 'mine@example.com' });
+    await send(api.app, 201, {
+      method: 'POST',
+      url: '/api/v1/identities',
+      headers: { ...other, 'idempotency-key': 'mine' },
+      payload: { email: 'theirs@example.com' },
+    });
+    expect((await create('a b', { email: 'q@example.com' })).json().error.code).toBe('idempotency.key_invalid');
+    api.clock.advance(25 * 3_600_000);
+    expect((await create('mine', { email: 'mine2@example.com' })).statusCode).toBe(201);
+  });
+
+  test('kept answers are sealed: a secret that is shown once is not readable in the database', async () => {
+    const made = await send(api.app, 201, {
+      method: 'POST',
+      url: account.portalPath('/oauth-clients'),
+      headers: { ...(await account.as('owner')), 'idempotency-key': 'client' },
+      payload: { name: 'Web', client_type: 'confidential', redirect_uris: ['https://app.example.com/cb'] },
+    });
+    const rows = await api.database.db.transaction('system', (tx) =>
+      tx.query('select row_to_json(r)::text as row from idempotent_requests r'),
+    );
+    expect(rows.length).toBeGreaterThan(0);
+    expect(JSON.stringify(rows)).not.toContain(made.json().data.client_secret);
+  });
+});
+
+describe('lists', () => {
+  test('out of range is 400, not clamped', async () => {
+    for (const query of [
+      'take=0',
+      'take=101',
+      'page=0',
+      'page=x',
+      `q=${'a'.repeat(201)}`,
+      'sort_by=password_hash',
+      'order=up',
+      'limit=3',
+    ]) {
+      await send(api.app, 400, { url: `/api/v1/identities?${query}`, headers: key });
+    }
+  });
+
+  test('pages are whole, stable and counted, from either end', async () => {
+    const crowd = await newAccount(api);
+    const headers = await crowd.apiKey();
+    const empty = (await send(api.app, 200, { url: '/api/v1/identities', headers })).json();
+    expect(empty).toEqual({
+      items: [],
+      pagination: { page: 1, take: 20, item_count: 0, page_count: 0, has_previous_page: false, has_next_page: false },
+    });
+    const made: string[] = [];
+    for (let i = 0; i < 23; i++) {
+      const response = await send(api.app, 201, {
+        method: 'POST',
+        url: '/api/v1/identities',
+        headers,
+        payload: { email: `p${String(i).padStart(2, '0')}@example.com`, first_name: i % 2 ? 'Odd' : 'Even_%' },
+      });
+      made.push(response.json().data.id);
+      if (i % 3 === 0) api.clock.advance(1); // several share a moment: the id decides
+    }
+    const pages: string[] = [];
+    for (let page = 1; page <= 5; page++) {
+      const { items, pagination } = (
+        await send(api.app, 200, { url: `/api/v1/identities?take=5&page=${page}`, headers })
+      ).json();
+      expect(pagination).toEqual({
+        page,
+        take: 5,
+        item_count: 23,
+        page_count: 5,
+        has_previous_page: page > 1,
+        has_next_page: page < 5,
+      });
+      pages.push(...items.map(({ id }: { id: string }) => id));
+    }
+    expect(pages).toEqual([...made].reverse());
+    const byEmail = (
+      await send(api.app, 200, { url: '/api/v1/identities?sort_by=email&order=asc&take=3&page=8', headers })
+    ).json();
+    expect(byEmail.items.map(({ email }: { email: string }) => email)).toEqual(['p21@example.com', 'p22@example.com']);
+    const filtered = (await send(api.app, 200, { url: '/api/v1/identities?q=even_%25', headers })).json();
+    expect(filtered.pagination.item_count).toBe(12);
+    expect((await send(api.app, 200, { url: '/api/v1/identities?page=9', headers })).json().items).toEqual([]);
+  });
+});
+
+describe('documents', () => {
+  test('every operation is in the OpenAPI 3.0 document with its answers', async () => {
+    const document = (await send(api.app, 200, { url: '/openapi.json' })).json();
+    expect(document.openapi).toBe('3.0.3');
+    for (const [path, method] of [
+      ['/api/v1/identities', 'post'],
+      ['/portal/v1/accounts/{accountSlug}/applications/{appSlug}/environments/{envSlug}/oauth-clients', 'post'],
+      ['/v1/auth/register', 'post'],
+    ] as const) {
+      const operation = document.paths[path]?.[method];
+      expect(operation?.operationId).toEqual(expect.any(String));
+      expect(Object.keys(operation.responses).length).toBeGreaterThan(3);
+    }
+    const ids = Object.values(document.paths as Record<string, Record<string, { operationId?: string }>>).flatMap(
+      (methods) => Object.values(methods).map(({ operationId }) => operationId),
+    );
+    expect(new Set(ids).size).toBe(ids.length);
+  });
+
+  test('the readable pages are served', async () => {
+    expect((await send(api.app, 200, { url: '/docs/' })).headers['content-type']).toMatch(/^text\/html/);
+  });
+
+  test('health and readiness say what is so', async () => {
+    expect((await send(api.app, 200, { url: '/healthz' })).json()).toEqual({ status: 'ok' });
+    // There is no Temporal in this test.
+    expect((await send(api.app, 503, { url: '/readyz' })).json()).toEqual({
+      status: 'unavailable',
+      checks: { database: 'ok', migrations: 'ok', temporal: 'unavailable' },
+    });
+  });
+});

@@ -1,0 +1,55 @@
+import { randomBytes } from 'node:crypto';
+import pg from 'pg';
+import { type Db, openDb } from '../../src/platform/db.js';
+
+export interface TestDatabase {
+  /** As the service's role, which row-level security binds. */
+  url: string;
+  ownerUrl: string;
+  db: Db;
+  close(): Promise<void>;
+}
+
+const { GATEHOUSE_TEST_SERVER: server = '', GATEHOUSE_TEST_TEMPLATE: template = '' } = process.env;
+
+/** A migrated, empty database of its own: a copy of the template that the global set-up made, in milliseconds. */
+export async function newDatabase({ poolSize = 5 }: { poolSize?: number } = {}): Promise<TestDatabase> {
+  const name = `test_${randomBytes(6).toString('hex')}`;
+  await asOwner((client) => client.query(`create database ${name} template ${template} strategy file_copy`));
+  const ownerUrl = urlOf(server, name);
+  const url = urlOf(serviceUrl(server), name);
+  const db = await openDb({ url, poolSize, applicationName: 'test', onError: () => {} });
+  return {
+    url,
+    ownerUrl,
+    db,
+    async close() {
+      await db.close();
+      await asOwner((client) => client.query(`drop database if exists ${name} with (force)`));
+    },
+  };
+}
+
+/** Runs statements as the owner, who is not bound by row-level security: for looking at what a test did. */
+export async function asOwner<T>(work: (client: pg.Client) => Promise<T>, url = server): Promise<T> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  try {
+    return await work(client);
+  } finally {
+    await client.end();
+  }
+}
+
+export const serviceUrl = (ownerUrl: string): string => {
+  const url = new URL(ownerUrl);
+  url.username = 'gatehouse_service';
+  url.password = 'service';
+  return url.href;
+};
+
+const urlOf = (base: string, database: string) => {
+  const url = new URL(base);
+  url.pathname = `/${database}`;
+  return url.href;
+};

@@ -1,0 +1,47 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import 'reflect-metadata';
+import pg from 'pg';
+import { startPostgres } from '../../src/platform/embedded/postgres.js';
+import { migrate } from '../../src/platform/migrations.js';
+import { serviceUrl } from './database.js';
+
+const template = `gatehouse_template_${process.pid}`; // two runs may share a server
+
+/** Starts PostgreSQL once for the whole run (or uses `GATEHOUSE_TEST_SERVER`) and migrates the database that tests copy. */
+export default async function setUp(): Promise<void> {
+  const given = process.env.GATEHOUSE_TEST_SERVER;
+  const server = given ?? (await startServer());
+  const client = new pg.Client({ connectionString: server });
+  await client.connect();
+  await client.query(`create database ${template}`);
+  await client.end();
+  if (given) globalThis.gatehouseTearDown = () => dropTemplate(server);
+  const ownerUrl = new URL(server);
+  ownerUrl.pathname = `/${template}`;
+  await migrate(ownerUrl.href, serviceUrl(ownerUrl.href));
+  process.env.GATEHOUSE_TEST_SERVER = server;
+  process.env.GATEHOUSE_TEST_TEMPLATE = template;
+}
+
+async function startServer(): Promise<string> {
+  const dataDir = await mkdtemp(join(tmpdir(), 'gatehouse-test-'));
+  const postgres = await startPostgres({ dataDir, durable: false });
+  globalThis.gatehouseTearDown = async () => {
+    await postgres.stop();
+    await rm(dataDir, { recursive: true, force: true });
+  };
+  return postgres.url;
+}
+
+async function dropTemplate(server: string): Promise<void> {
+  const client = new pg.Client({ connectionString: server });
+  await client.connect();
+  await client.query(`drop database ${template} with (force)`);
+  await client.end();
+}
+
+declare global {
+  var gatehouseTearDown: (() => Promise<void>) | undefined;
+}

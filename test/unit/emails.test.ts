@@ -1,0 +1,202 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { SMTPServer } from 'smtp-server';
+import { mailbox, parseMailbox } from '../../src/platform/mail/addresses.js';
+import { createMailer, MailRejected } from '../../src/platform/mail/mailer.js';
+import { type EmailTemplates, renderEmail } from '../../src/platform/mail/templates.js';
+import { locales, textKeys } from '../../src/platform/mail/texts.js';
+import { projectRoot } from '../../src/platform/root.js';
+
+type Name = keyof EmailTemplates;
+type Sample = EmailTemplates[Name];
+
+const folder = join(projectRoot, 'templates/email');
+const names = readdirSync(folder).filter((name) => name !== 'layout') as Name[];
+const read = (name: string, file: string) => readFileSync(join(folder, name, file), 'utf8');
+const sample = <N extends Name>(name: N) => JSON.parse(read(name, 'sample.json')) as EmailTemplates[N];
+const verification = sample('registration-verification');
+
+describe.each(locales)('in %s', (locale) => {
+  test.each(names)('%s fills its sample in everywhere', async (name) => {
+    const values: Sample = sample(name);
+    const { subject, html, text } = await renderEmail(name, locale, values);
+    for (const part of [subject, html, text]) expect(part).not.toMatch(/@@|<%|undefined|\[object/);
+    expect(html.replace(/<style[\s\S]*?<\/style>/g, '')).not.toMatch(/\{[a-z_]+\}/);
+    for (const part of [html, text]) {
+      expect(part).toContain(values.first_name);
+      expect(part).toContain(values.account_name);
+    }
+    expect(text).toContain(`\n\n${values.link}\n\n`);
+    expect(html.split(`href="${values.link.replaceAll('&', '&amp;')}"`)).toHaveLength(3);
+    expect(text).not.toMatch(/<[a-z]|&[a-z]+;/);
+    expect(subject).toMatch(/^\S.{5,77}$/u);
+    expect(html).toContain(`lang="${locale}"`);
+  });
+
+  test.each(names)('%s loads nothing from elsewhere and is not cut by a mail program', async (name) => {
+    const { html } = await renderEmail(name, locale, sample(name));
+    expect(html).not.toMatch(/<img|<link|<script|@import|url\(/);
+    expect(Buffer.byteLength(html)).toBeLessThan(40_000); // Gmail cuts at 102 kB
+  });
+
+  test('every text that a mail names exists', () => {
+    for (const name of [...names, 'layout']) {
+      for (const file of readdirSync(join(folder, name))) {
+        for (const [, key] of read(name, file).matchAll(/'(email\.[^']+)'/g)) expect(textKeys(locale)).toContain(key);
+      }
+    }
+  });
+});
+
+test('values are text in HTML and are left as they are in plain text', async () => {
+  const values = { ...verification, first_name: '"><script>x</script>', account_name: `Müller & 'Söhne' <AG>` };
+  const { html, text } = await renderEmail('registration-verification', 'en', values);
+  expect(html).not.toContain('<script>');
+  expect(html).toContain('&quot;&gt;&lt;script&gt;');
+  expect(html).toContain('Müller &amp; &#39;Söhne&#39; &lt;AG&gt;');
+  expect(text).toContain(`Müller & 'Söhne' <AG>`);
+});
+
+test('a value that looks like a placeholder stays what it is', async () => {
+  const values = { ...verification, first_name: '@@link@@ {account_name} <%= 1 %> $&' };
+  const { text } = await renderEmail('registration-verification', 'en', values);
+  expect(text.replaceAll('\u2060', '')).toContain('Hello @@link@@ {account_name} <%= 1 %> $&,');
+});
+
+test('a stranger cannot put a link, a new line or turned text into a mail', async () => {
+  const values = {
+    ...verification,
+    first_name: 'Ana\r\n\r\nwin.example.com',
+    account_name: 'https://evil.example \u202elmth',
+  };
+  const { html, text } = await renderEmail('registration-verification', 'en', values);
+  for (const part of [html, text]) {
+    expect(part).not.toMatch(/win\.example\.com|https:\/\/evil|\u202e|Ana\r/);
+    expect(part).toContain('Ana win');
+  }
+  await expect(
+    renderEmail('registration-verification', 'en', { ...verification, link: 'javascript:alert(1)' }),
+  ).rejects.toThrow('web addresses');
+});
+
+test('a missing value throws', async () => {
+  const { link: _, ...values } = verification;
+  await expect(renderEmail('registration-verification', 'en', values as typeof verification)).rejects.toThrow('link');
+});
+
+test('hours are counted as each language does', async () => {
+  const text = async (locale: 'en' | 'de', hours_left: number) =>
+    (await renderEmail('registration-reminder', locale, { ...sample('registration-reminder'), hours_left })).text;
+  expect(await text('en', 1)).toContain('for another 1 hour.');
+  expect(await text('en', 2)).toContain('for another 2 hours.');
+  expect(await text('de', 1)).toContain('noch 1 Stunde gültig');
+});
+
+test('an address is one plain address', () => {
+  expect(parseMailbox('Gatehouse <no-reply@example.com>')).toEqual({
+    name: 'Gatehouse',
+    address: 'no-reply@example.com',
+  });
+  expect(parseMailbox('"Gatehouse, Inc." <no-reply@example.com>').name).toBe('Gatehouse, Inc.');
+  expect(parseMailbox('no-reply@example.com')).toEqual({ name: '', address: 'no-reply@example.com' });
+  for (const fine of ["o'hara+tag@mail.example.com", 'jörg@bücher.example', 'root@localhost']) {
+    expect(mailbox(fine).address).toBe(fine);
+  }
+  for (const bad of [
+    'ana@example.com\r\nBcc: all@example.com',
+    'ana@example.com\n',
+    'ana@example.com, eve@example.com',
+    'Ana <ana@example.com>',
+    '"eve@evil.example x"@example.com',
+    'a@b@example.com',
+    'group:ana@example.com;',
+    'ana',
+    '@example.com',
+    '',
+  ]) {
+    expect(() => mailbox(bad)).toThrow();
+  }
+  expect(() => mailbox('ana@example.com', 'Ana\r\nBcc: eve@example.com')).toThrow();
+});
+
+describe('sending', () => {
+  const received: { to: string[]; raw: string }[] = [];
+  const server = new SMTPServer({
+    authOptional: true,
+    disabledCommands: ['STARTTLS'],
+    onRcptTo({ address }, _session, done) {
+      const code = /^(\d{3})@/.exec(address)?.[1];
+      done(code ? Object.assign(new Error('no'), { responseCode: Number(code) }) : null);
+    },
+    onData(stream, session, done) {
+      let raw = '';
+      stream.setEncoding('utf8').on('data', (chunk: string) => {
+        raw += chunk;
+      });
+      stream.on('end', () => {
+        received.push({ to: session.envelope.rcptTo.map(({ address }) => address), raw });
+        done();
+      });
+    },
+  });
+  let mailer: ReturnType<typeof createMailer>;
+
+  beforeAll(async () => {
+    await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
+    const { port } = server.server.address() as AddressInfo;
+    mailer = createMailer({ smtpUrl: `smtp://127.0.0.1:${port}`, from: 'Gatehouse <no-reply@id.example.com>' });
+  });
+  afterAll(async () => {
+    mailer.close();
+    await new Promise<void>((closed) => server.close(() => closed()));
+  });
+
+  const send = (to: string, messageId = 'registration/1/verify') =>
+    mailer.send('registration-verification', { to, locale: 'de', values: verification, messageId });
+
+  test('a mail arrives in both forms, marked as automatic', async () => {
+    await mailer.verify();
+    const { messageId } = await send('ana@example.com');
+    const { to, raw } = received.at(-1)!;
+    expect(to).toEqual(['ana@example.com']);
+    expect(raw).toContain(`Message-ID: ${messageId}`);
+    expect(raw).toContain('Auto-Submitted: auto-generated');
+    expect(raw).toContain('X-Auto-Response-Suppress: All');
+    expect(raw).toContain('From: Gatehouse <no-reply@id.example.com>');
+    expect(raw).toContain('Content-Type: text/plain; charset=utf-8');
+    expect(raw).toContain('Content-Type: text/html; charset=utf-8');
+  });
+
+  test('sent again it has the same Message-ID, and another mail has another', async () => {
+    const first = await send('ana@example.com');
+    expect(await send('ana@example.com')).toEqual(first);
+    expect((await send('ana@example.com', 'registration/2/verify')).messageId).not.toBe(first.messageId);
+    expect(first.messageId).toMatch(/^<[0-9a-f]{40}@id\.example\.com>$/);
+  });
+
+  test('a refusal for good is told from one for now', async () => {
+    await expect(send('550@example.com')).rejects.toBeInstanceOf(MailRejected);
+    await expect(send('550@example.com')).rejects.toMatchObject({ response: expect.stringMatching(/^550/) });
+    for (const address of ['450@example.com', '530@example.com']) {
+      const error = await send(address).catch((e: unknown) => e);
+      expect(error).toBeInstanceOf(Error);
+      expect(error).not.toBeInstanceOf(MailRejected);
+    }
+  });
+
+  test('an address that would add a header is refused before anything is sent', async () => {
+    const before = received.length;
+    await expect(send('ana@example.com\r\nBcc: eve@example.com')).rejects.toBeInstanceOf(MailRejected);
+    expect(received).toHaveLength(before);
+  });
+
+  test('a server that cannot be reached is a failure for now', async () => {
+    const unreachable = createMailer({ smtpUrl: 'smtp://127.0.0.1:1', from: 'no-reply@example.com' });
+    const mail = { to: 'ana@example.com', locale: 'en', values: verification, messageId: 'x' } as const;
+    const error = await unreachable.send('registration-verification', mail).catch((e: unknown) => e);
+    unreachable.close();
+    expect(error).toMatchObject({ code: 'ESOCKET', command: 'CONN' });
+    expect(error).not.toBeInstanceOf(MailRejected);
+  });
+});
