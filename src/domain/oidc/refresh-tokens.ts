@@ -74,7 +74,9 @@ presented as materialized (
   select token_hash, family_id, expires_at, spent_at, successor_key_id from refresh_tokens
   where token_hash = $1 and kind = '${kind}' for update
 )`;
-export const standing = `case when spent_at is null then 'fresh' when spent_at >= $5 then 'repeated' else 'reused' end`;
+/** The `Standing` of a token's row; `since` is the earliest moment of spending that still counts as repeated. */
+export const standing = (since: string) =>
+  `case when spent_at is null then 'fresh' when spent_at >= ${since} then 'repeated' else 'reused' end`;
 /** `alive`, from `presented`, has its `standing` and `successor_expires_at`. */
 export const rotation = (kind: RefreshTokenKind) => `
 spent as (
@@ -91,7 +93,7 @@ const rotateStatement = (kind: RefreshTokenKind): Statement => ({
   text: `
 with ${presentedLocked(kind)},
 alive as (
-  select family_id, successor_key_id, ${standing} as standing, least($6::timestamptz, family.expires_at) as successor_expires_at
+  select family_id, successor_key_id, ${standing('$5::timestamptz')} as standing, least($6::timestamptz, family.expires_at) as successor_expires_at
   from presented join ${families[kind].table} family on family.id = family_id
   where presented.expires_at > $2::timestamptz and family.expires_at > $2 and family.revoked_at is null
 ), ${rotation(kind)}

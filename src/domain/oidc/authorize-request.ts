@@ -1,0 +1,168 @@
+import { OAuthError, type OAuthErrorCode } from './oauth-error.js';
+import { onlyOnce, type Parameters, type ReadParameters } from './parameters.js';
+import { isChallenge } from './pkce.js';
+import { isRegistered } from './redirect-uris.js';
+import { knownScopes, type ScopeName } from './scopes.js';
+
+/** An authorization request (RFC 6749 §4.1.1, OpenID Connect Core 3.1.2.1) that was found well-formed. */
+export interface AuthorizeRequest {
+  redirectUri: string;
+  scope: ScopeName[];
+  state: string | null;
+  nonce: string | null;
+  codeChallenge: string | null;
+  prompt: { none: boolean; login: boolean; selectAccount: boolean };
+  /** Seconds since the sign-in that the client accepts at most. */
+  maxAge: number | null;
+  idTokenHint: string | null;
+  loginHint: string | null;
+  /** What the forms of the hosted pages carry, so that each step checks everything again. */
+  parameters: Record<string, string>;
+}
+
+/** What of a client decides about its requests. */
+export interface AuthorizeClient {
+  clientType: 'public' | 'confidential';
+  redirectUris: readonly string[];
+  requirePkce: boolean;
+}
+
+/** A refusal that goes back to the client, because OpenID Connect says so; any other one is a page (contract §10). */
+export interface RedirectedError {
+  redirectUri: string;
+  state: string | null;
+  error: OAuthErrorCode;
+  description: string;
+}
+
+export type ParsedAuthorizeRequest = { request: AuthorizeRequest } | { redirected: RedirectedError };
+
+const known = [
+  'client_id',
+  'redirect_uri',
+  'response_type',
+  'response_mode',
+  'scope',
+  'state',
+  'nonce',
+  'code_challenge',
+  'code_challenge_method',
+  'prompt',
+  'max_age',
+  'id_token_hint',
+  'login_hint',
+  'ui_locales',
+  'claims_locales',
+  'display',
+  'acr_values',
+  'claims',
+  'method',
+  'organization',
+  'request',
+  'request_uri',
+  'registration',
+] as const;
+const isKnown = (name: string) => (known as readonly string[]).includes(name);
+/** RFC 6749 leaves lengths open; these leave room in a request line, whose limit is 16 KiB with all headers. */
+const longest = { default: 2048, id_token_hint: 8192, claims: 8192 } as const;
+const prompts = ['none', 'login', 'consent', 'select_account'];
+
+/** The client that a request names, for its look-up. @throws OAuthError invalid_request */
+export function clientIdOf(read: ReadParameters): string {
+  const clientId = onlyOnce(read, ['client_id']).get('client_id');
+  if (clientId === undefined) throw new OAuthError('invalid_request', 'client_id is missing');
+  return clientId;
+}
+
+/**
+ * Reads an authorization request of a client that was found.
+ * @throws OAuthError for what is shown on a page: nothing malformed, and nothing at all before the redirect URI is known
+ *   to be the client's, is answered by a redirect.
+ */
+export function parseAuthorizeRequest(read: ReadParameters, client: AuthorizeClient): ParsedAuthorizeRequest {
+  const values = onlyOnce(read, known);
+  const redirectUri = values.get('redirect_uri');
+  if (redirectUri === undefined) throw invalid('redirect_uri is missing');
+  if (!isRegistered(redirectUri, client.redirectUris)) throw invalid('redirect_uri is not registered for this client');
+  assertReadable(values);
+
+  const state = values.get('state') ?? null;
+  const redirected = (error: OAuthErrorCode, description: string) => ({
+    redirected: { redirectUri, state, error, description },
+  });
+  // OpenID Connect Core 3.1.2.6 has an error for each that the relying party is told by a redirect.
+  if (values.has('request')) return redirected('request_not_supported', 'request objects are not supported');
+  if (values.has('request_uri')) return redirected('request_uri_not_supported', 'request_uri is not supported');
+  if (values.has('registration')) return redirected('registration_not_supported', 'registration is not supported');
+
+  assertResponse(values);
+  return {
+    request: {
+      redirectUri,
+      scope: knownScopes(values.get('scope')),
+      state,
+      nonce: values.get('nonce') ?? null,
+      codeChallenge: challengeIn(values, client),
+      prompt: promptIn(values),
+      maxAge: maxAgeIn(values),
+      idTokenHint: values.get('id_token_hint') ?? null,
+      loginHint: values.get('login_hint') ?? null,
+      parameters: Object.fromEntries([...values].filter(([name]) => isKnown(name))),
+    },
+  };
+}
+
+const invalid = (description: string) => new OAuthError('invalid_request', description);
+
+function assertReadable(values: Parameters) {
+  for (const name of known) {
+    const value = values.get(name);
+    if (value === undefined) continue;
+    const most = name === 'id_token_hint' || name === 'claims' ? longest[name] : longest.default;
+    if (value.length > most) throw invalid(`${name} is longer than ${most} characters`);
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+    if (/[\x00-\x1f\x7f]/.test(value)) throw invalid(`${name} has a control character`);
+  }
+}
+
+function assertResponse(values: Parameters) {
+  const responseType = values.get('response_type');
+  if (responseType === undefined) throw invalid('response_type is missing');
+  if (responseType !== 'code') throw new OAuthError('unsupported_response_type', 'response_type must be code');
+  const responseMode = values.get('response_mode') ?? 'query';
+  if (responseMode !== 'query') throw invalid('response_mode must be query');
+}
+
+/** RFC 7636 §4.3, S256 only. */
+function challengeIn(values: Parameters, client: AuthorizeClient): string | null {
+  const challenge = values.get('code_challenge');
+  const method = values.get('code_challenge_method');
+  if (challenge === undefined) {
+    if (method !== undefined) throw invalid('code_challenge is missing');
+    if (client.clientType === 'public' || client.requirePkce) throw invalid('this client must send a code_challenge');
+    return null;
+  }
+  // Without a method RFC 7636 means plain, which is not offered.
+  if (method !== 'S256') throw invalid('code_challenge_method must be S256');
+  if (!isChallenge(challenge)) throw invalid('code_challenge must be 43 characters of base64url');
+  return challenge;
+}
+
+function promptIn(values: Parameters): AuthorizeRequest['prompt'] {
+  const asked = values.get('prompt')?.split(' ').filter(Boolean) ?? [];
+  const unknown = asked.find((value) => !prompts.includes(value));
+  if (unknown !== undefined) throw invalid('prompt has an unknown value');
+  if (asked.includes('none') && asked.length > 1) throw invalid('prompt=none cannot be combined with others');
+  return {
+    none: asked.includes('none'),
+    login: asked.includes('login'),
+    selectAccount: asked.includes('select_account'),
+  };
+}
+
+function maxAgeIn(values: Parameters): number | null {
+  const text = values.get('max_age');
+  if (text === undefined) return null;
+  if (!/^\d{1,10}$/.test(text)) throw invalid('max_age must be a number of seconds');
+  return Number(text);
+}

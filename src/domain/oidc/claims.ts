@@ -1,0 +1,107 @@
+import { createHash } from 'node:crypto';
+import type { JWTPayload } from 'jose';
+import type { Client } from './clients.js';
+import type { ScopeName } from './scopes.js';
+
+/** What a person's profile says of them, as a statement answers it. */
+export interface Subject {
+  identityId: string;
+  email: string;
+  emailVerifiedAt: Date | null;
+  firstName: string | null;
+  lastName: string | null;
+  avatarUrl: string | null;
+  updatedAt: Date;
+}
+
+/** The columns of a `Subject`; the statement names the identity `i`. */
+export const subjectColumns = `i.id as "identityId", i.email, i.email_verified_at as "emailVerifiedAt", i.first_name as "firstName",
+  i.last_name as "lastName", i.avatar_url as "avatarUrl", i.updated_at as "updatedAt"`;
+
+/** A grant as tokens tell of it. */
+export interface Granted extends Subject {
+  grantId: string;
+  sessionId: string;
+  scope: string[];
+  authenticatedAt: Date;
+  amr: string[];
+  acr: string;
+}
+
+export const grantColumns = `g.id as "grantId", g.session_id as "sessionId", g.scope, g.authenticated_at as "authenticatedAt", g.amr, g.acr`;
+
+export interface Issuing {
+  baseUrl: string;
+  at: Date;
+  client: Client;
+  granted: Granted;
+  /** The granted scope, or the part of it that a refresh asked for. */
+  scope: readonly string[];
+}
+
+/** The claims of an access token (RFC 9068 §2.2, contract §2). `grant_id` is what revoking reaches it by. */
+export function accessTokenClaims({ baseUrl, at, client, granted, scope }: Issuing, jti: string): JWTPayload {
+  return {
+    ...common({ baseUrl, at, client, granted, scope }),
+    aud: baseUrl,
+    client_id: client.clientId,
+    jti,
+    scope: scope.join(' '),
+    principal_type: 'identity',
+    account_id: client.accountId,
+    application_id: client.applicationId,
+    environment_id: client.environmentId,
+    grant_id: granted.grantId,
+  };
+}
+
+/** The claims of an ID token (OpenID Connect Core 2 and 3.1.3.6). */
+export function idTokenClaims(issuing: Issuing, accessToken: string, nonce: string | null): JWTPayload {
+  return {
+    ...common(issuing),
+    aud: issuing.client.clientId,
+    at_hash: leftHalfHash(accessToken),
+    ...(nonce !== null && { nonce }),
+    ...profileClaims(issuing.granted, issuing.scope),
+  };
+}
+
+const common = ({ baseUrl, at, client, granted }: Issuing): JWTPayload => ({
+  iss: baseUrl,
+  sub: granted.identityId,
+  iat: epoch(at),
+  exp: epoch(at) + client.settings.accessTokenTtlSeconds,
+  auth_time: epoch(granted.authenticatedAt),
+  acr: granted.acr,
+  amr: granted.amr,
+  sid: granted.sessionId,
+});
+
+/** The standard claims that scopes give (OpenID Connect Core 5.4); what is not known is left out. */
+export function profileClaims(subject: Subject, scope: readonly string[]): Record<string, unknown> {
+  const has = (name: ScopeName) => scope.includes(name);
+  const name = [subject.firstName, subject.lastName].filter(Boolean).join(' ');
+  const claims = {
+    ...(has('profile') && {
+      name: name || null,
+      given_name: subject.firstName,
+      family_name: subject.lastName,
+      picture: subject.avatarUrl,
+      updated_at: epoch(subject.updatedAt),
+    }),
+    ...(has('email') && { email: subject.email, email_verified: subject.emailVerifiedAt !== null }),
+  };
+  return Object.fromEntries(Object.entries(claims).filter(([, value]) => value !== null));
+}
+
+/** Every claim that a token or userinfo can have, for discovery. */
+export const supportedClaims = [
+  ...['iss', 'sub', 'aud', 'exp', 'iat', 'auth_time', 'nonce', 'at_hash', 'acr', 'amr', 'sid'],
+  ...['name', 'given_name', 'family_name', 'picture', 'updated_at', 'email', 'email_verified'],
+];
+
+export const epoch = (date: Date): number => Math.floor(date.getTime() / 1000);
+
+/** OpenID Connect Core 3.1.3.6: the left half of the hash of the token's ASCII form. */
+const leftHalfHash = (token: string) =>
+  createHash('sha256').update(token, 'ascii').digest().subarray(0, 16).toString('base64url');

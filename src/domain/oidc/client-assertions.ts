@@ -1,0 +1,75 @@
+import { decodeJwt, errors, type JWTPayload, jwtVerify } from 'jose';
+import { type Clock, hours } from '../../platform/clock.js';
+import { hashSecret } from '../../platform/crypto/one-time-secret.js';
+import type { Db } from '../../platform/db.js';
+import type { ClientKeys } from './client-keys.js';
+import type { Client } from './clients.js';
+import { OAuthError } from './oauth-error.js';
+
+export const assertionAlgorithms = ['RS256', 'PS256', 'ES256'];
+
+/** A used assertion is remembered until it expires, so it may not last long. */
+const longestLife = hours(1);
+
+const useStatement = {
+  name: 'use_client_assertion',
+  text: `insert into client_assertions (client_id, jti_hash, expires_at) values ($1, $2, $3) on conflict do nothing
+returning client_id`,
+};
+
+export interface ClientAssertions {
+  /** Whom an assertion says that it is of; not to be believed before `assertValid`. */
+  subjectOf(assertion: string): string | null;
+  /** @throws OAuthError invalid_client */
+  assertValid(client: Client, assertion: string): Promise<void>;
+}
+
+/** `private_key_jwt` (RFC 7523 §3, OpenID Connect Core 9). */
+export function createClientAssertions({
+  db,
+  clientKeys,
+  baseUrl,
+  now,
+}: {
+  db: Db;
+  clientKeys: ClientKeys;
+  baseUrl: string;
+  now: Clock;
+}): ClientAssertions {
+  async function verified(client: Client, assertion: string): Promise<JWTPayload> {
+    try {
+      const { payload } = await jwtVerify(assertion, await clientKeys.of(client), {
+        algorithms: assertionAlgorithms,
+        issuer: client.clientId,
+        subject: client.clientId,
+        audience: [baseUrl, `${baseUrl}/oauth/token`],
+        requiredClaims: ['exp', 'jti'],
+        currentDate: now(),
+        clockTolerance: 5,
+      });
+      return payload;
+    } catch (error) {
+      if (error instanceof errors.JOSEError || error instanceof TypeError) throw refused();
+      throw error;
+    }
+  }
+
+  return {
+    subjectOf(assertion) {
+      try {
+        return decodeJwt(assertion).sub ?? null;
+      } catch {
+        return null;
+      }
+    },
+    async assertValid(client, assertion) {
+      const { exp = 0, jti } = await verified(client, assertion);
+      if (typeof jti !== 'string' || exp * 1000 > now().getTime() + longestLife) throw refused();
+      // Kept past its expiry for as long as clocks may differ.
+      const used = await db.statement(useStatement, [client.clientId, hashSecret(jti), new Date((exp + 60) * 1000)]);
+      if (used.length === 0) throw refused();
+    },
+  };
+}
+
+const refused = () => new OAuthError('invalid_client', 'client authentication failed');

@@ -1,0 +1,96 @@
+import { equalInConstantTime, hashSecret } from '../../platform/crypto/one-time-secret.js';
+import type { ClientAssertions } from './client-assertions.js';
+import type { Client, Clients } from './clients.js';
+import { OAuthError } from './oauth-error.js';
+import type { Parameters } from './parameters.js';
+
+export const clientAuthenticationMethods = [
+  'client_secret_basic',
+  'client_secret_post',
+  'private_key_jwt',
+  'none',
+] as const;
+
+/** The parameters by which a client says who it is. */
+export const clientParameters = ['client_id', 'client_secret', 'client_assertion', 'client_assertion_type'] as const;
+
+const assertionType = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer';
+
+type Presented =
+  | { method: 'client_secret_basic' | 'client_secret_post'; clientId: string; secret: string }
+  | { method: 'private_key_jwt'; clientId: string; assertion: string }
+  | { method: 'none'; clientId: string };
+
+export interface ClientAuthentication {
+  /** The client by exactly the method that it is registered with. @throws OAuthError invalid_client, invalid_request */
+  authenticate(authorization: string | undefined, parameters: Parameters): Promise<Client>;
+}
+
+/** Client authentication at the token endpoint and its kin (RFC 6749 §2.3, RFC 7523). */
+export function createClientAuthentication({
+  clients,
+  assertions,
+}: {
+  clients: Clients;
+  assertions: ClientAssertions;
+}): ClientAuthentication {
+  return {
+    async authenticate(authorization, parameters) {
+      const presented = presentedIn(authorization, parameters, assertions.subjectOf);
+      const client = await clients.find(presented.clientId);
+      if (!client || client.tokenEndpointAuthMethod !== presented.method) throw refused();
+      if ('secret' in presented) assertSecret(client, presented.secret);
+      if ('assertion' in presented) await assertions.assertValid(client, presented.assertion);
+      return client;
+    },
+  };
+}
+
+function presentedIn(
+  authorization: string | undefined,
+  parameters: Parameters,
+  subjectOf: (assertion: string) => string | null,
+): Presented {
+  const clientId = parameters.get('client_id');
+  const secret = parameters.get('client_secret');
+  const assertion = parameters.get('client_assertion');
+  const type = parameters.get('client_assertion_type');
+  const basic = authorization === undefined ? null : basicOf(authorization);
+  const ways = [basic, secret, assertion ?? type].filter((way) => way != null);
+  // RFC 6749 §2.3: not more than one method in a request.
+  if (ways.length > 1) throw new OAuthError('invalid_request', 'authenticate the client in one way only');
+
+  if (basic) {
+    if (clientId !== undefined && clientId !== basic.clientId) throw refused();
+    return { method: 'client_secret_basic', ...basic };
+  }
+  if (assertion !== undefined || type !== undefined) {
+    const subject = assertion === undefined ? null : subjectOf(assertion);
+    if (type !== assertionType || assertion === undefined || subject === null) throw refused();
+    if (clientId !== undefined && clientId !== subject) throw refused();
+    return { method: 'private_key_jwt', clientId: subject, assertion };
+  }
+  if (clientId === undefined) throw refused();
+  if (secret !== undefined) return { method: 'client_secret_post', clientId, secret };
+  return { method: 'none', clientId };
+}
+
+/** RFC 6749 §2.3.1: both parts are form-encoded before they become a Basic credential. */
+function basicOf(authorization: string): { clientId: string; secret: string } {
+  const encoded = /^Basic +([A-Za-z0-9+/_-]+={0,2}) *$/i.exec(authorization)?.[1];
+  const [, id, secret] = /^([^:]*):(.*)$/s.exec(Buffer.from(encoded ?? '', 'base64').toString('utf8')) ?? [];
+  if (id === undefined || secret === undefined) throw refused();
+  try {
+    return { clientId: formDecoded(id), secret: formDecoded(secret) };
+  } catch {
+    throw refused(); // a stray percent sign
+  }
+}
+
+const formDecoded = (text: string) => decodeURIComponent(text.replaceAll('+', ' '));
+
+function assertSecret(client: Client, secret: string) {
+  if (!client.secretHash || !equalInConstantTime(client.secretHash, hashSecret(secret))) throw refused();
+}
+
+const refused = () => new OAuthError('invalid_client', 'client authentication failed');

@@ -1,0 +1,66 @@
+import type { Branding, EnvironmentSettings } from '../../../entities/environment-settings.js';
+import type { OAuthClient } from '../../../entities/oauth-client.js';
+import { type Clock, seconds } from '../../platform/clock.js';
+import type { Db } from '../../platform/db.js';
+
+/** A client with what its Environment sets: all that a request of it needs before anybody is signed in. */
+export interface Client extends Omit<OAuthClient, 'createdAt' | 'updatedAt'> {
+  settings: Pick<
+    EnvironmentSettings,
+    | 'passwordLoginEnabled'
+    | 'defaultLocale'
+    | 'accessTokenTtlSeconds'
+    | 'refreshTokenTtlSeconds'
+    | 'refreshTokenMaxTtlSeconds'
+    | 'sessionTtlSeconds'
+    | 'allowedOrigins'
+  > & { branding: Branding };
+}
+
+export interface Clients {
+  find(clientId: string): Promise<Client | null>;
+}
+
+const findByClientId = {
+  name: 'find_oauth_client',
+  text: `
+select c.id, c.account_id as "accountId", c.application_id as "applicationId", c.environment_id as "environmentId",
+  c.client_id as "clientId", c.name, c.client_type as "clientType", c.redirect_uris as "redirectUris",
+  c.post_logout_redirect_uris as "postLogoutRedirectUris", c.token_endpoint_auth_method as "tokenEndpointAuthMethod",
+  c.secret_hash as "secretHash", c.require_pkce as "requirePkce", c.rotate_refresh_tokens as "rotateRefreshTokens",
+  c.jwks, c.jwks_uri as "jwksUri", c.logo_url as "logoUrl",
+  json_build_object('passwordLoginEnabled', s.password_login_enabled, 'branding', s.branding, 'defaultLocale', s.default_locale,
+    'accessTokenTtlSeconds', s.access_token_ttl_seconds, 'refreshTokenTtlSeconds', s.refresh_token_ttl_seconds,
+    'refreshTokenMaxTtlSeconds', s.refresh_token_max_ttl_seconds, 'sessionTtlSeconds', s.session_ttl_seconds,
+    'allowedOrigins', s.allowed_origins) as settings
+from oauth_clients c join environment_settings s on s.environment_id = c.environment_id
+where c.client_id = $1`,
+};
+
+/** How old a client may be that a process remembers: changes and removals count within that time. */
+const keptFor = seconds(1);
+const keptAtMost = 1000;
+
+export function createClients({ db, now }: { db: Db; now: Clock }): Clients {
+  const kept = new Map<string, { at: number; client: Promise<Client | null> }>();
+
+  const read = async (clientId: string) => (await db.statement<Client>(findByClientId, [clientId]))[0] ?? null;
+
+  return {
+    async find(clientId) {
+      // What cannot be an id is not worth a question, nor can PostgreSQL hold all of it.
+      if (!/^[\x21-\x7e]{1,200}$/.test(clientId)) return null;
+      const at = now().getTime();
+      const found = kept.get(clientId);
+      if (found && Math.abs(at - found.at) < keptFor) return found.client;
+      const client = read(clientId);
+      kept.delete(clientId);
+      if (kept.size >= keptAtMost) kept.clear();
+      kept.set(clientId, { at, client });
+      // Unknown ids and failures are not remembered: they would push out what is.
+      const forget = () => kept.get(clientId)?.client === client && kept.delete(clientId);
+      client.then((result) => result ?? forget(), forget);
+      return client;
+    },
+  };
+}

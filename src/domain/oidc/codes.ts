@@ -1,0 +1,136 @@
+import { v7 as uuidv7 } from 'uuid';
+import { after, type Clock, seconds } from '../../platform/clock.js';
+import { hashSecret, newSecret } from '../../platform/crypto/one-time-secret.js';
+import type { Db } from '../../platform/db.js';
+import type { AuthorizeRequest } from './authorize-request.js';
+import { type Granted, subjectColumns } from './claims.js';
+import type { Client } from './clients.js';
+import type { Grants } from './grants.js';
+import { OAuthError } from './oauth-error.js';
+import { challengeOf, isVerifier } from './pkce.js';
+
+/** RFC 6749 §4.1.2 recommends ten minutes at most; a client redeems at once. */
+const codeLife = seconds(60);
+
+/** The sign-in that a code tells of. */
+export interface CodeSession {
+  id: string;
+  authenticatedAt: Date;
+  amr: string[];
+  acr: string;
+}
+
+export interface Redemption {
+  code: string;
+  redirectUri: string | null;
+  verifier: string | null;
+}
+
+export interface Redeemed {
+  granted: Granted;
+  nonce: string | null;
+  refreshToken: string;
+}
+
+const issueStatement = {
+  name: 'issue_authorization_code',
+  text: `
+insert into authorization_codes (code_hash, account_id, environment_id, oauth_client_id, session_id, redirect_uri, scope, nonce,
+  code_challenge, authenticated_at, amr, acr, created_at, expires_at)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`,
+};
+
+/**
+ * The lock makes parallel redemptions queue, and a waiting one then sees that the code is spent. A code of another client,
+ * redirect URI or verifier is left as it was: whoever holds it rightly can still redeem it.
+ */
+const redeemStatement = {
+  name: 'redeem_authorization_code',
+  text: `
+with presented as materialized (
+  select * from authorization_codes where code_hash = $1 and oauth_client_id = $2 for update
+),
+live as (
+  select presented.*, s.identity_id
+  from presented join sessions s on s.id = session_id
+    join environment_memberships m on m.environment_id = presented.environment_id and m.identity_id = s.identity_id
+  where grant_id is null and presented.expires_at > $3::timestamptz and redirect_uri = $4
+    and code_challenge is not distinct from $5 and s.revoked_at is null and m.is_active
+),
+granted as (
+  insert into grants (id, account_id, environment_id, oauth_client_id, identity_id, session_id, scope, authenticated_at, amr, acr,
+    created_at, expires_at)
+  select $6::uuid, account_id, environment_id, oauth_client_id, identity_id, session_id, scope, authenticated_at, amr, acr, $3,
+    $7::timestamptz
+  from live
+),
+refreshable as (
+  insert into refresh_tokens (token_hash, kind, family_id, created_at, expires_at)
+  select $8::bytea, 'grant', $6, $3, least($9::timestamptz, $7) from live
+),
+spent as (
+  update authorization_codes set grant_id = $6 from live where authorization_codes.code_hash = $1
+)
+select presented.grant_id as "spentFor", live.code_hash is not null as redeemed, live.nonce, live.session_id as "sessionId",
+  live.scope, live.authenticated_at as "authenticatedAt", live.amr, live.acr, ${subjectColumns}
+from presented left join live on true left join identities i on i.id = live.identity_id`,
+};
+
+/** Authorization codes (contract §2): 256 bits, a minute, once, bound to client, redirect URI and challenge. */
+export function createCodes({ db, grants, now }: { db: Db; grants: Grants; now: Clock }) {
+  return {
+    async issue(client: Client, request: AuthorizeRequest, session: CodeSession): Promise<string> {
+      const code = newSecret();
+      const at = now();
+      await db.statement(issueStatement, [
+        hashSecret(code),
+        client.accountId,
+        client.environmentId,
+        client.id,
+        session.id,
+        request.redirectUri,
+        request.scope,
+        request.nonce,
+        request.codeChallenge,
+        session.authenticatedAt,
+        session.amr,
+        session.acr,
+        at,
+        after(at, codeLife),
+      ]);
+      return code;
+    },
+
+    /** @throws OAuthError invalid_grant, one for every reason */
+    async redeem(client: Client, { code, redirectUri, verifier }: Redemption): Promise<Redeemed> {
+      if (verifier !== null && !isVerifier(verifier)) throw refused();
+      const at = now();
+      const grantId = uuidv7();
+      const refreshToken = newSecret();
+      const { refreshTokenTtlSeconds, refreshTokenMaxTtlSeconds } = client.settings;
+      const [row] = await db.statement<{ spentFor: string | null; redeemed: boolean; nonce: string | null } & Granted>(
+        redeemStatement,
+        [
+          hashSecret(code),
+          client.id,
+          at,
+          redirectUri,
+          verifier === null ? null : challengeOf(verifier),
+          grantId,
+          after(at, seconds(refreshTokenMaxTtlSeconds)),
+          hashSecret(refreshToken),
+          after(at, seconds(refreshTokenTtlSeconds)),
+        ],
+      );
+      // RFC 6749 §4.1.2: a code used twice revokes its tokens, however much later that is.
+      if (row?.spentFor) await grants.revoke(row.spentFor, 'code_reuse');
+      if (!row?.redeemed) throw refused();
+      const { spentFor: _, redeemed: __, nonce, ...granted } = row;
+      return { granted: { ...granted, grantId }, nonce, refreshToken };
+    },
+  };
+}
+
+export type Codes = ReturnType<typeof createCodes>;
+
+const refused = () => new OAuthError('invalid_grant', 'the code is unknown, expired, spent or was issued otherwise');

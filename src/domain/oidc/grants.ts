@@ -1,0 +1,140 @@
+import { after, type Clock, days, seconds } from '../../platform/clock.js';
+import { hashSecret } from '../../platform/crypto/one-time-secret.js';
+import type { Db } from '../../platform/db.js';
+import type { EventAction } from '../event-catalogue.js';
+import { recordEvent } from '../events.js';
+import { type Granted, grantColumns, subjectColumns } from './claims.js';
+import type { Client } from './clients.js';
+import { OAuthError } from './oauth-error.js';
+import {
+  presentedLocked,
+  type RefreshTokens,
+  repeatWindow,
+  rotation,
+  type Standing,
+  standing,
+} from './refresh-tokens.js';
+
+/** Why a grant ended, and what is recorded of it. */
+const revocations = {
+  code_reuse: 'session.code_reuse_detected',
+  client_request: 'auth.grant_revoked',
+} as const satisfies Record<string, EventAction>;
+
+export type RevocationReason = keyof typeof revocations;
+
+export interface Refreshed {
+  granted: Granted;
+  refreshToken: string;
+}
+
+export interface Grants {
+  /**
+   * @param asked the scope that the client wants this time, or undefined for all that was granted
+   * @throws OAuthError invalid_grant, invalid_scope
+   */
+  refresh(client: Client, token: string, asked?: string[]): Promise<Refreshed>;
+  /** Ends a grant with all its tokens, with an event; once. */
+  revoke(grantId: string, reason: RevocationReason): Promise<void>;
+}
+
+/** A refresh token that does not rotate slides once a day at most, so that a refresh is mostly a read. */
+const slidesAfter = days(1);
+
+/** Whoever refreshes is proved alive in the same statement: grant, explicit end of the session, membership. */
+const alive = (presented: string, oauthClientId: string) => `
+  from ${presented} p join grants g on g.id = p.family_id
+    join sessions s on s.id = g.session_id
+    join environment_memberships m on m.environment_id = g.environment_id and m.identity_id = g.identity_id
+    join identities i on i.id = g.identity_id
+  where g.oauth_client_id = ${oauthClientId} and p.expires_at > $2::timestamptz and g.expires_at > $2
+    and g.revoked_at is null and s.revoked_at is null and m.is_active`;
+const columns = `p.family_id, p.expires_at, p.successor_key_id as "keyId", ${grantColumns}, ${subjectColumns}`;
+
+/** Asking for more than was granted spends nothing (RFC 6749 §6). */
+const standingWithin = (since: string, asked: string) =>
+  `case when spent_at is null and not coalesce(${asked}::text[] <@ g.scope, true) then 'exceeding' else ${standing(since)} end`;
+
+const rotateStatement = {
+  name: 'refresh_grant_rotating',
+  text: `
+with ${presentedLocked('grant')},
+alive as (
+  select ${columns}, ${standingWithin('$5::timestamptz', '$8')} as standing,
+    least($6::timestamptz, g.expires_at) as successor_expires_at
+  ${alive('presented', '$7')}
+), ${rotation('grant')}
+select * from alive`,
+};
+const slideStatement = {
+  name: 'refresh_grant_sliding',
+  text: `
+with alive as (
+  select ${columns}, ${standingWithin('$3::timestamptz', '$7')} as standing,
+    least($4::timestamptz, g.expires_at) as slid_to
+  ${alive('refresh_tokens', '$5')} and p.token_hash = $1 and p.kind = 'grant'
+),
+slid as (
+  update refresh_tokens set expires_at = alive.slid_to from alive
+  where token_hash = $1 and alive.standing = 'fresh' and alive.expires_at < alive.slid_to - $6::interval
+)
+select * from alive`,
+};
+
+type Row = Granted & { keyId: string | null; standing: Standing | 'exceeding' };
+
+/** What clients were given: refreshed, and ended (contract §2). */
+export function createGrants({ db, refreshTokens, now }: { db: Db; refreshTokens: RefreshTokens; now: Clock }): Grants {
+  async function rotate(client: Client, token: string, asked: string[] | undefined, at: Date) {
+    const successor = refreshTokens.successorOf(token);
+    const slidTo = after(at, seconds(client.settings.refreshTokenTtlSeconds));
+    const since = after(at, -repeatWindow);
+    const values = [hashSecret(token), at, successor.hash, successor.keyId, since, slidTo, client.id, asked];
+    const [row] = await db.statement<Row>(rotateStatement, values);
+    return { row, next: successor.token };
+  }
+
+  async function slide(client: Client, token: string, asked: string[] | undefined, at: Date) {
+    const slidTo = after(at, seconds(client.settings.refreshTokenTtlSeconds));
+    const interval = `${slidesAfter} milliseconds`;
+    const values = [hashSecret(token), at, after(at, -repeatWindow), slidTo, client.id, interval, asked];
+    const [row] = await db.statement<Row>(slideStatement, values);
+    return { row, next: token };
+  }
+
+  return {
+    async refresh(client, token, asked) {
+      const rotates = client.clientType === 'public' || client.rotateRefreshTokens;
+      const { row, next } = await (rotates ? rotate : slide)(client, token, asked, now());
+      if (row?.standing === 'reused') await refreshTokens.revokeFamily('grant', row.grantId);
+      if (!row || row.standing === 'reused') throw new OAuthError('invalid_grant', 'the refresh token is not valid');
+      if (row.standing === 'exceeding') throw new OAuthError('invalid_scope', 'the scope exceeds what was granted');
+      const repeated = row.standing === 'repeated' && row.keyId !== null;
+      return {
+        granted: row,
+        refreshToken: repeated ? refreshTokens.successorOf(token, row.keyId as string).token : next,
+      };
+    },
+
+    async revoke(grantId, reason) {
+      await db.transaction('system', async (tx) => {
+        const [rows] = await tx.query<
+          [{ accountId: string; environmentId: string; applicationId: string; identityId: string }[], number]
+        >(
+          `update grants set revoked_at = $2, revoked_reason = $3 where id = $1 and revoked_at is null
+           returning account_id as "accountId", environment_id as "environmentId", identity_id as "identityId",
+             (select application_id from environments where id = environment_id) as "applicationId"`,
+          [grantId, now(), reason],
+        );
+        for (const { identityId, ...where } of rows) {
+          await recordEvent(tx, revocations[reason], {
+            ...where,
+            resourceId: grantId,
+            actor: { type: 'identity', id: identityId },
+            outcome: reason === 'code_reuse' ? 'denied' : 'success',
+          });
+        }
+      });
+    },
+  };
+}

@@ -1,0 +1,43 @@
+import type { Client, Clients } from './clients.js';
+import { type Hint, readHint } from './hints.js';
+import type { SigningKeys } from './keys.js';
+import { OAuthError } from './oauth-error.js';
+import { onlyOnce, type ReadParameters } from './parameters.js';
+
+/** A request of RP-Initiated Logout 1.0 §2, found right. */
+export interface LogoutRequest {
+  client: Client | null;
+  hint: Hint | null;
+  /** Where the browser goes afterwards; only ever an address that the client registered. */
+  redirectUri: string | null;
+  state: string | null;
+  parameters: Record<string, string>;
+}
+
+const known = ['id_token_hint', 'logout_hint', 'client_id', 'post_logout_redirect_uri', 'state', 'ui_locales'] as const;
+const longest = 8192;
+
+/** @throws OAuthError invalid_request, for what is shown on a page */
+export async function parseLogoutRequest(
+  read: ReadParameters,
+  { clients, keys }: { clients: Clients; keys: SigningKeys },
+): Promise<LogoutRequest> {
+  const values = onlyOnce(read, known);
+  const parameters = Object.fromEntries([...values].filter(([name]) => (known as readonly string[]).includes(name)));
+  if (Object.values(parameters).some((value) => value.length > longest)) throw invalid('a parameter is too long');
+
+  const hintToken = values.get('id_token_hint');
+  const hint = hintToken === undefined ? null : await readHint(keys, hintToken);
+  const clientId = values.get('client_id') ?? hint?.clientId;
+  if (hint && clientId !== hint.clientId) throw invalid('id_token_hint was issued to another client');
+  const client = clientId === undefined ? null : await clients.find(clientId);
+  if (clientId !== undefined && !client) throw invalid('client_id is unknown');
+
+  const redirectUri = values.get('post_logout_redirect_uri') ?? null;
+  if (redirectUri !== null && !client?.postLogoutRedirectUris.includes(redirectUri)) {
+    throw invalid('post_logout_redirect_uri is not registered for this client');
+  }
+  return { client, hint, redirectUri, state: values.get('state') ?? null, parameters };
+}
+
+const invalid = (description: string) => new OAuthError('invalid_request', description);

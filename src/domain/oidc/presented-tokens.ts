@@ -1,0 +1,101 @@
+import type { Clock } from '../../platform/clock.js';
+import { hashSecret } from '../../platform/crypto/one-time-secret.js';
+import type { Db } from '../../platform/db.js';
+import { DomainError } from '../errors.js';
+import type { AccessTokens, ProvenToken } from './access-tokens.js';
+import { epoch } from './claims.js';
+import type { Client } from './clients.js';
+import type { Grants } from './grants.js';
+import { isInvalidToken, type SigningKeys } from './keys.js';
+
+const findStatement = {
+  name: 'find_refresh_token',
+  text: `
+select g.id as "grantId", g.oauth_client_id as "oauthClientId", g.environment_id as "environmentId", c.client_id as "clientId",
+  g.identity_id as "identityId", g.session_id as "sessionId", g.scope, t.created_at as "createdAt", t.expires_at as "expiresAt",
+  t.spent_at is null and t.expires_at > $2::timestamptz and g.expires_at > $2 and g.revoked_at is null and s.revoked_at is null
+    and coalesce(m.is_active, false) as "isAlive"
+from refresh_tokens t
+  join grants g on g.id = t.family_id
+  join sessions s on s.id = g.session_id
+  join oauth_clients c on c.id = g.oauth_client_id
+  left join environment_memberships m on m.environment_id = g.environment_id and m.identity_id = g.identity_id
+where t.token_hash = $1 and t.kind = 'grant'`,
+};
+
+interface FoundRefreshToken {
+  grantId: string;
+  oauthClientId: string;
+  environmentId: string;
+  clientId: string;
+  identityId: string;
+  sessionId: string;
+  scope: string[];
+  createdAt: Date;
+  expiresAt: Date;
+  isAlive: boolean;
+}
+
+const denyStatement = {
+  name: 'revoke_access_token',
+  text: `insert into revoked_access_tokens (jti, expires_at) values ($1, $2) on conflict do nothing`,
+};
+
+export interface PresentedTokensDeps {
+  db: Db;
+  keys: SigningKeys;
+  accessTokens: AccessTokens;
+  grants: Grants;
+  baseUrl: string;
+  now: Clock;
+}
+
+/** What a client may do with a token that it holds: end it (RFC 7009), or ask what it is (RFC 7662). */
+export function createPresentedTokens({ db, keys, accessTokens, grants, baseUrl, now }: PresentedTokensDeps) {
+  const findRefreshToken = async (token: string) =>
+    (await db.statement<FoundRefreshToken>(findStatement, [hashSecret(token), now()]))[0];
+
+  return {
+    /** A refresh token ends with its whole grant, an access token alone. Unknown and foreign tokens are left as they are. */
+    async revoke(client: Client, token: string): Promise<void> {
+      const found = await findRefreshToken(token);
+      if (found) {
+        if (found.oauthClientId === client.id) await grants.revoke(found.grantId, 'client_request');
+        return;
+      }
+      const claims = await keys.verify(token, { typ: 'at+jwt', audience: baseUrl }).catch((error) => {
+        if (isInvalidToken(error)) return null;
+        throw error;
+      });
+      if (!claims || claims.client_id !== client.clientId || !claims.jti || !claims.exp) return;
+      await db.statement(denyStatement, [claims.jti, new Date(claims.exp * 1000)]);
+    },
+
+    /** Tokens of other Environments are as inactive as unknown ones. */
+    async introspect(client: Client, token: string): Promise<Record<string, unknown>> {
+      const found = await findRefreshToken(token);
+      if (found) {
+        if (!found.isAlive || found.environmentId !== client.environmentId) return { active: false };
+        return {
+          active: true,
+          token_type: 'refresh_token',
+          iss: baseUrl,
+          sub: found.identityId,
+          client_id: found.clientId,
+          scope: found.scope.join(' '),
+          sid: found.sessionId,
+          iat: epoch(found.createdAt),
+          exp: epoch(found.expiresAt),
+        };
+      }
+      const proven = await accessTokens.prove(token).catch((error): ProvenToken | null => {
+        if (error instanceof DomainError && error.code === 'principal.wrong_type') return null;
+        throw error;
+      });
+      if (!proven || proven.environmentId !== client.environmentId) return { active: false };
+      return { active: true, token_type: 'Bearer', ...proven.claims };
+    },
+  };
+}
+
+export type PresentedTokens = ReturnType<typeof createPresentedTokens>;

@@ -1,0 +1,73 @@
+import type { Clock } from '../../platform/clock.js';
+import type { Db } from '../../platform/db.js';
+import type { Outbound } from '../../platform/outbound/fetch.js';
+import type { PasswordLogin } from '../logins/password.js';
+import { createSessions, type Sessions } from '../sessions/sessions.js';
+import { type AccessTokens, createAccessTokens } from './access-tokens.js';
+import { createClientAssertions } from './client-assertions.js';
+import { type ClientAuthentication, createClientAuthentication } from './client-authentication.js';
+import { createClientKeys } from './client-keys.js';
+import { type Clients, createClients } from './clients.js';
+import { type Codes, createCodes } from './codes.js';
+import { createGrants, type Grants } from './grants.js';
+import type { SigningKeys } from './keys.js';
+import { createPresentedTokens, type PresentedTokens } from './presented-tokens.js';
+import type { RefreshTokens } from './refresh-tokens.js';
+import { createTokens, type Tokens } from './tokens.js';
+
+/** What the OAuth endpoints are given. */
+export interface Provider {
+  baseUrl: string;
+  keys: SigningKeys;
+  clients: Clients;
+  clientAuthentication: ClientAuthentication;
+  codes: Codes;
+  grants: Grants;
+  tokens: Tokens;
+  accessTokens: AccessTokens;
+  presentedTokens: PresentedTokens;
+  sessions: Sessions;
+  passwordLogin: PasswordLogin;
+  now: Clock;
+}
+
+export interface ProviderDeps {
+  db: Db;
+  keys: SigningKeys;
+  refreshTokens: RefreshTokens;
+  passwordLogin: PasswordLogin;
+  outbound: Outbound;
+  baseUrl: string;
+  now: Clock;
+}
+
+/** The OpenID provider, put together; keys and refresh tokens are shared with the administrators' sign-in. */
+export function createProvider({
+  db,
+  keys,
+  refreshTokens,
+  passwordLogin,
+  outbound,
+  baseUrl,
+  now,
+}: ProviderDeps): Provider {
+  const clients = createClients({ db, now });
+  const clientKeys = createClientKeys({ outbound, now });
+  const assertions = createClientAssertions({ db, clientKeys, baseUrl, now });
+  const grants = createGrants({ db, refreshTokens, now });
+  const accessTokens = createAccessTokens({ db, keys, baseUrl, now });
+  return {
+    baseUrl,
+    keys,
+    clients,
+    clientAuthentication: createClientAuthentication({ clients, assertions }),
+    codes: createCodes({ db, grants, now }),
+    grants,
+    tokens: createTokens({ keys, baseUrl, now }),
+    accessTokens,
+    presentedTokens: createPresentedTokens({ db, keys, accessTokens, grants, baseUrl, now }),
+    sessions: createSessions({ db, now }),
+    passwordLogin,
+    now,
+  };
+}

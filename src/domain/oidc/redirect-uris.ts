@@ -1,0 +1,20 @@
+const loopback = /^http:\/\/(127\.0\.0\.1|\[::1\])(?::(\d{1,5}))?((?:[/?].*)?)$/;
+
+/** Whether a redirect URI is registered: as it is, or on another port of a loopback IP address (RFC 8252 §7.3). */
+export function isRegistered(uri: string, registered: readonly string[]): boolean {
+  return registered.includes(uri) || registered.some((other) => differInPortOnly(uri, other));
+}
+
+function differInPortOnly(uri: string, registered: string): boolean {
+  const [, host, port, rest] = loopback.exec(uri) ?? [];
+  const [, registeredHost, , registeredRest] = loopback.exec(registered) ?? [];
+  return host !== undefined && host === registeredHost && rest === registeredRest && Number(port ?? 80) <= 65_535;
+}
+
+/** A redirect URI with parameters added, and otherwise left exactly as it was registered. */
+export function withParameters(uri: string, parameters: Record<string, string | null | undefined>): string {
+  const given = Object.entries(parameters).filter((entry): entry is [string, string] => entry[1] != null);
+  const query = new URLSearchParams(given).toString();
+  if (query === '') return uri;
+  return `${uri}${!uri.includes('?') ? '?' : /[?&]$/.test(uri) ? '' : '&'}${query}`;
+}

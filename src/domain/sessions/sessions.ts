@@ -1,0 +1,178 @@
+import { v7 as uuidv7 } from 'uuid';
+import { after, type Clock, seconds } from '../../platform/clock.js';
+import { hashSecret, newSecret } from '../../platform/crypto/one-time-secret.js';
+import type { Db, EnvironmentScope } from '../../platform/db.js';
+import { recordEvent } from '../events.js';
+
+/** An Identity signed in with this browser (contract §2, `hosted_session`). */
+export interface HostedSession {
+  id: string;
+  identityId: string;
+  email: string;
+  authenticatedAt: Date;
+  amr: string[];
+  acr: string;
+}
+
+export interface SignIn {
+  scope: EnvironmentScope;
+  identityId: string;
+  amr: string[];
+  acr: string;
+  lifeSeconds: number;
+  /** The value of the cookie that came with the request, if any. */
+  browser: string | null;
+  ipAddress: string;
+  userAgent: string | null;
+}
+
+export interface SignedIn {
+  session: Pick<HostedSession, 'id' | 'authenticatedAt' | 'amr' | 'acr'>;
+  /** The cookie's new value, and how long any session of this browser lasts. */
+  browser: string;
+  expiresAt: Date;
+}
+
+const findStatement = {
+  name: 'find_hosted_session',
+  text: `
+select s.id, s.identity_id as "identityId", i.email, s.authenticated_at as "authenticatedAt", s.amr, s.acr
+from sessions s
+  join environment_memberships m on m.environment_id = s.environment_id and m.identity_id = s.identity_id
+  join identities i on i.id = s.identity_id
+where s.browser_hash = $1 and s.environment_id = $2 and s.expires_at > $3 and s.revoked_at is null and m.is_active`,
+};
+
+/**
+ * All sessions of a browser move to its new cookie, so that a value from before the sign-in is worth nothing. In this
+ * Environment the same Identity goes on in its session; another one's ends. Sessions that have expired stay behind with the
+ * old value: their refresh tokens are good until they are revoked.
+ */
+const signInQuery = `
+with moved as (
+  update sessions set browser_hash = $2,
+    authenticated_at = case when environment_id = $5 and identity_id = $6 then $3 else authenticated_at end,
+    amr = case when environment_id = $5 and identity_id = $6 then $7 else amr end,
+    acr = case when environment_id = $5 and identity_id = $6 then $8 else acr end,
+    expires_at = case when environment_id = $5 and identity_id = $6 then $9 else expires_at end,
+    ip_address = case when environment_id = $5 and identity_id = $6 then $10 else ip_address end,
+    user_agent = case when environment_id = $5 and identity_id = $6 then $11 else user_agent end,
+    revoked_at = case when environment_id = $5 and identity_id <> $6 then $3 end
+  where browser_hash = $1 and expires_at > $3::timestamptz and revoked_at is null
+  returning id, environment_id, identity_id, expires_at, revoked_at
+),
+kept as (
+  select id from moved where environment_id = $5 and revoked_at is null
+),
+created as (
+  insert into sessions (id, account_id, environment_id, identity_id, browser_hash, authenticated_at, amr, acr, ip_address,
+    user_agent, created_at, expires_at)
+  select $12::uuid, $4::uuid, $5::uuid, $6::uuid, $2::bytea, $3, $7::text[], $8::text, $10::text, $11::text, $3, $9::timestamptz
+  where not exists (select from kept)
+)
+select coalesce((select id from kept), $12) as id,
+  greatest($9, (select max(expires_at) from moved where revoked_at is null)) as "expiresAt",
+  (select id from moved where revoked_at is not null) as "replacedId",
+  (select identity_id from moved where revoked_at is not null) as "replacedIdentityId"`;
+
+/** Sessions of the hosted login: one cookie a browser, one session an Environment. */
+export function createSessions({ db, now }: { db: Db; now: Clock }) {
+  return {
+    async find(browser: string | null, environmentId: string): Promise<HostedSession | null> {
+      if (browser === null) return null;
+      const [session] = await db.statement<HostedSession>(findStatement, [hashSecret(browser), environmentId, now()]);
+      return session ?? null;
+    },
+
+    /** Starts or renews the session of a person who has just proved who they are. */
+    async signIn({
+      scope,
+      identityId,
+      amr,
+      acr,
+      lifeSeconds,
+      browser,
+      ipAddress,
+      userAgent,
+    }: SignIn): Promise<SignedIn> {
+      const at = now();
+      const next = newSecret();
+      const values = [
+        // Without a cookie nothing is moved: no session has this hash.
+        hashSecret(browser ?? newSecret()),
+        hashSecret(next),
+        at,
+        scope.accountId,
+        scope.environmentId,
+        identityId,
+        amr,
+        acr,
+        after(at, seconds(lifeSeconds)),
+        ipAddress,
+        userAgent?.slice(0, 500) ?? null,
+        uuidv7(),
+      ];
+      const actor = { type: 'identity', id: identityId } as const;
+      // In the system's scope, because the browser's sessions may be of several tenants.
+      return db.transaction('system', async (tx) => {
+        const [row] = await tx.query<SignInRow[]>(signInQuery, values);
+        if (!row) throw new Error('a sign-in answers its session');
+        await recordEvent(tx, 'identity.signed_in', {
+          ...scope,
+          resourceId: identityId,
+          metadata: { session_id: row.id, amr },
+          actor,
+        });
+        if (row.replacedId) {
+          await recordEvent(tx, 'auth.identity_signed_out', {
+            ...scope,
+            resourceId: row.replacedId,
+            metadata: { reason: 'replaced' },
+            actor: { type: 'identity', id: row.replacedIdentityId },
+          });
+        }
+        return { session: { id: row.id, authenticatedAt: at, amr, acr }, browser: next, expiresAt: row.expiresAt };
+      });
+    },
+
+    /** Ends the browser's session in an Environment, or in all of them, with every grant that it gave. */
+    async end(browser: string, environmentId: string | null): Promise<{ othersLeft: boolean }> {
+      const at = now();
+      return db.transaction('system', async (tx) => {
+        const [ended] = await tx.query<[EndedRow[], number]>(
+          `update sessions set revoked_at = $2
+           where browser_hash = $1 and revoked_at is null and ($3::uuid is null or environment_id = $3)
+           returning id, identity_id as "identityId", account_id as "accountId", environment_id as "environmentId",
+             (select application_id from environments where environments.id = environment_id) as "applicationId"`,
+          [hashSecret(browser), at, environmentId],
+        );
+        await tx.query(
+          `update grants set revoked_at = $2, revoked_reason = 'logout' where session_id = any($1) and revoked_at is null`,
+          [ended.map(({ id }) => id), at],
+        );
+        for (const { id, identityId, ...scope } of ended) {
+          const actor = { type: 'identity', id: identityId } as const;
+          await recordEvent(tx, 'auth.identity_signed_out', { ...scope, resourceId: id, actor });
+        }
+        const [left] = await tx.query<{ any: boolean }[]>(
+          `select exists (select from sessions where browser_hash = $1 and revoked_at is null and expires_at > $2) as any`,
+          [hashSecret(browser), at],
+        );
+        return { othersLeft: left?.any ?? false };
+      });
+    },
+  };
+}
+
+export type Sessions = ReturnType<typeof createSessions>;
+
+interface SignInRow {
+  id: string;
+  expiresAt: Date;
+  replacedId: string | null;
+  replacedIdentityId: string | null;
+}
+interface EndedRow extends EnvironmentScope {
+  id: string;
+  identityId: string;
+}

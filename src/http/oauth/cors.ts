@@ -1,0 +1,32 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { Client } from '../../domain/oidc/clients.js';
+
+/**
+ * Lets scripts of a client's own origins read an answer. A preflight names no client, so it is always allowed: it gives
+ * nothing away, and without this header on the answer itself a foreign script cannot read it. No cookie is involved.
+ */
+export function allowOrigin(request: FastifyRequest, reply: FastifyReply, client: Client): void {
+  const { origin } = request.headers;
+  reply.header('vary', 'Origin');
+  if (origin === undefined || !originsOf(client).has(origin)) return;
+  reply.header('access-control-allow-origin', origin).header('access-control-expose-headers', 'WWW-Authenticate');
+}
+
+/** Where a client's scripts run: what the Environment allows, and for a public client where its answers go. */
+function originsOf({ settings, clientType, redirectUris }: Client): Set<string> {
+  const redirected = clientType === 'public' ? redirectUris.map((uri) => new URL(uri).origin) : [];
+  return new Set([...settings.allowedOrigins, ...redirected].filter((origin) => origin !== 'null'));
+}
+
+/** Answers the preflights of a path. */
+export function answerPreflights(app: FastifyInstance, path: string, methods: string): void {
+  app.options(path, { schema: { hide: true } }, async (_request, reply) =>
+    reply
+      .code(204)
+      .header('access-control-allow-origin', '*')
+      .header('access-control-allow-methods', methods)
+      .header('access-control-allow-headers', 'authorization, content-type')
+      .header('access-control-max-age', '600')
+      .send(),
+  );
+}

@@ -1,0 +1,92 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { type LogoutRequest, parseLogoutRequest } from '../../domain/oidc/logout-request.js';
+import { onlyOnce, readParameters } from '../../domain/oidc/parameters.js';
+import { browserCookie } from './browser-cookie.js';
+import type { OAuthOptions } from './index.js';
+import { assertOwnOrigin } from './origin.js';
+import { redirect, sendPage, wantsJson } from './pages.js';
+
+/** RP-Initiated Logout 1.0: ends the browser's session in the client's Environment, and the grants that it gave. */
+export const logout: FastifyPluginAsyncTypebox<OAuthOptions> = async (app, { provider }) => {
+  const { baseUrl, sessions } = provider;
+  const cookie = browserCookie(baseUrl);
+
+  app.get('/oauth/logout', async (request, reply) => {
+    const asked = await parseLogoutRequest(readParameters(request.query), provider);
+    const browser = cookie.read(request);
+    const current = await currentSession(asked, browser);
+    if (browser === null || current === 'none') return goOn(request, reply, asked);
+    // §2: without a hint that is about this very session, only the person can say that they meant it.
+    if (current === 'other') return askFirst(request, reply, asked);
+    return end(request, reply, asked, browser);
+  });
+
+  app.post('/oauth/logout', async (request, reply) => {
+    const read = readParameters(request.query, request.body);
+    const confirm = onlyOnce(read, ['confirm']).get('confirm');
+    if (confirm !== undefined) assertOwnOrigin(request, baseUrl);
+    const asked = await parseLogoutRequest(read, provider);
+    // From another site it comes without our cookie, which a GET brings.
+    if (confirm === undefined) return redirect(request, reply, '/oauth/logout', asked.parameters);
+    const browser = cookie.read(request);
+    if (confirm !== 'yes') return stay(request, reply, asked);
+    return browser === null ? goOn(request, reply, asked) : end(request, reply, asked, browser);
+  });
+
+  async function currentSession({ client, hint }: LogoutRequest, browser: string | null) {
+    if (browser === null) return 'none';
+    if (!client) return 'other'; // of whichever Environment
+    const session = await sessions.find(browser, client.environmentId);
+    if (!session) return 'none';
+    return hint && (hint.sessionId === session.id || hint.subject === session.identityId) ? 'hinted' : 'other';
+  }
+
+  async function end(request: FastifyRequest, reply: FastifyReply, asked: LogoutRequest, browser: string) {
+    const { othersLeft } = await sessions.end(browser, asked.client?.environmentId ?? null);
+    if (!othersLeft) cookie.clear(reply);
+    return goOn(request, reply, asked);
+  }
+
+  function goOn(request: FastifyRequest, reply: FastifyReply, asked: LogoutRequest) {
+    const { client, redirectUri, state } = asked;
+    if (redirectUri !== null) return redirect(request, reply, redirectUri, { state });
+    if (wantsJson(request)) return reply.header('cache-control', 'no-store').send({ redirect_to: null });
+    return sendPage(request, reply, 'signed-out', { clientUrl: homeOf(asked) }, pageOptions(client, asked));
+  }
+
+  /** Back to where the person came from, still signed in. */
+  function stay(request: FastifyRequest, reply: FastifyReply, asked: LogoutRequest) {
+    const home = asked.redirectUri ?? homeOf(asked);
+    return home === null
+      ? reply.code(204).send()
+      : redirect(request, reply, home, { state: asked.redirectUri && asked.state });
+  }
+
+  function askFirst(request: FastifyRequest, reply: FastifyReply, asked: LogoutRequest) {
+    const { client, parameters, redirectUri } = asked;
+    if (wantsJson(request)) {
+      const answer = { error: 'confirmation_required', error_description: 'post the same parameters with confirm=yes' };
+      return reply.code(409).header('cache-control', 'no-store').send(answer);
+    }
+    const goesTo = redirectUri ?? homeOf(asked);
+    return sendPage(
+      request,
+      reply,
+      'logout',
+      { action: '/oauth/logout', params: parameters, client: client && { name: client.name } },
+      { ...pageOptions(client, asked), formActions: goesTo === null ? [] : [goesTo] },
+    );
+  }
+
+  const pageOptions = (client: LogoutRequest['client'], { parameters }: LogoutRequest) => ({
+    client,
+    uiLocales: parameters.ui_locales,
+  });
+};
+
+/** The client's site, as far as its registration tells: the origin of its first web redirect URI. */
+function homeOf({ client }: LogoutRequest): string | null {
+  const uri = client?.redirectUris.find((candidate) => /^https?:/.test(candidate));
+  return uri === undefined ? null : new URL(uri).origin;
+}

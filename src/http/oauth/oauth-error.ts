@@ -1,0 +1,41 @@
+import type { FastifyInstance, FastifyReply } from 'fastify';
+import { OAuthError, type OAuthErrorCode } from '../../domain/oidc/oauth-error.js';
+import { refusalOf, statusOf } from '../errors.js';
+
+const statuses: Partial<Record<OAuthErrorCode, number>> = {
+  access_denied: 403,
+  insufficient_scope: 403,
+  invalid_client: 401,
+  invalid_token: 401,
+  server_error: 500,
+  temporarily_unavailable: 503,
+};
+
+/** RFC 6749 §5.2 leaves 400 for everything but the client's own authentication. */
+export const oauthStatusOf = (code: OAuthErrorCode): number => statuses[code] ?? 400;
+
+export const noStore = (reply: FastifyReply): FastifyReply =>
+  reply.header('cache-control', 'no-store').header('pragma', 'no-cache');
+
+/** Answers whatever goes wrong as `{ error, error_description }` (RFC 6749 §5.2). */
+export function handleOAuthErrors(app: FastifyInstance): void {
+  app.setErrorHandler((error, request, reply) => {
+    noStore(reply);
+    if (error instanceof OAuthError) {
+      if (error.code === 'invalid_client' && /^Basic\b/i.test(request.headers.authorization ?? '')) {
+        reply.header('www-authenticate', 'Basic realm="oauth", charset="UTF-8"');
+      }
+      return reply.code(oauthStatusOf(error.code)).send({ error: error.code, error_description: error.message });
+    }
+    const refusal = refusalOf(error);
+    if (!refusal) {
+      request.log.error({ err: error }, 'unexpected error');
+      return reply.code(500).send({ error: 'server_error', error_description: 'something went wrong on our side' });
+    }
+    const { retryAfter } = refusal.options;
+    if (retryAfter !== undefined) reply.header('retry-after', Math.max(1, Math.ceil(retryAfter)));
+    const status = statusOf(refusal.code);
+    const code: OAuthErrorCode = status === 503 || status === 429 ? 'temporarily_unavailable' : 'invalid_request';
+    return reply.code(status).send({ error: code, error_description: refusal.message });
+  });
+}

@@ -1,0 +1,103 @@
+import { randomBytes } from 'node:crypto';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { DomainError } from '../../domain/errors.js';
+import type { Client } from '../../domain/oidc/clients.js';
+import { OAuthError } from '../../domain/oidc/oauth-error.js';
+import { withParameters } from '../../domain/oidc/redirect-uris.js';
+import { refusalOf, statusOf } from '../errors.js';
+import { chooseLocale } from '../pages/locale.js';
+import type { Pages } from '../pages/pages.js';
+import { type Branding, renderPage } from '../pages/render.js';
+import { pageHeaders } from '../pages/security-headers.js';
+import { oauthStatusOf } from './oauth-error.js';
+
+interface PageOptions {
+  status?: number;
+  client?: Client | null;
+  uiLocales?: string | null;
+  /** Where the answer to the page's form may redirect, besides the service itself. */
+  formActions?: readonly string[];
+}
+
+/** Whether the caller is a script that wants to be told in JSON what a browser is shown (docs/decisions/0006). */
+export const wantsJson = ({ headers: { accept = '' } }: FastifyRequest): boolean =>
+  /\bapplication\/json\b/i.test(accept) && !/\btext\/html\b/i.test(accept);
+
+/** A hosted page in the Environment's looks and the reader's language. */
+export function sendPage<P extends keyof Pages>(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  name: P,
+  values: Pages[P],
+  { status = 200, client = null, uiLocales, formActions = [] }: PageOptions = {},
+): FastifyReply {
+  const nonce = randomBytes(16).toString('base64');
+  const acceptLanguage = request.headers['accept-language'];
+  const locale = chooseLocale({ uiLocales, acceptLanguage, default: client?.settings.defaultLocale });
+  const branding = client ? brandingOf(client) : null;
+  const logo = Boolean(client?.logoUrl || branding?.logo_url);
+  reply.headers(pageHeaders({ nonce, locale, formActions, logo }));
+  // With no-referrer a browser would hide the origin of the page's own form, and we could not tell it from a foreign one.
+  reply.header('referrer-policy', 'same-origin');
+  return reply.code(status).send(renderPage(name, { locale, nonce, branding }, values));
+}
+
+const brandingOf = ({ settings: { branding } }: Client): Branding => ({ ...branding, name: branding.name ?? '' });
+
+/** Sends the browser on; a script is told where. A form's answer is fetched with GET, hence 303. */
+export function redirect(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  uri: string,
+  parameters: Record<string, string | null> = {},
+): FastifyReply {
+  const target = withParameters(uri, parameters);
+  reply.header('cache-control', 'no-store').header('referrer-policy', 'no-referrer');
+  if (wantsJson(request)) return reply.send({ redirect_to: target });
+  // Header values are ASCII; whatever else a registered URI holds is escaped as browsers would.
+  return reply.code(303).header('location', encodeURI(target).replaceAll('%25', '%')).send();
+}
+
+/** Answers whatever goes wrong as a page: never a redirect, since nothing malformed is trusted with one. */
+export function handlePageErrors(app: FastifyInstance): void {
+  app.setErrorHandler((error, request, reply) => {
+    const refusal = error instanceof OAuthError ? error : refusalOf(error);
+    if (!refusal) request.log.error({ err: error }, 'unexpected error');
+    return sendErrorPage(request, reply, refusal);
+  });
+}
+
+function sendErrorPage(request: FastifyRequest, reply: FastifyReply, refusal: OAuthError | DomainError | null) {
+  const status = !refusal ? 500 : refusal instanceof OAuthError ? oauthStatusOf(refusal.code) : statusOf(refusal.code);
+  const code = refusal?.code ?? 'server_error';
+  const detail = refusal?.message ?? null;
+  const retryAfterSeconds = refusal instanceof DomainError ? refusal.options.retryAfter : undefined;
+  if (retryAfterSeconds !== undefined) reply.header('retry-after', Math.max(1, Math.ceil(retryAfterSeconds)));
+  if (wantsJson(request)) {
+    return reply.code(status).header('cache-control', 'no-store').send({ error: code, error_description: detail });
+  }
+  const texts = textsOf(status, code);
+  const shown = refusal instanceof OAuthError ? detail : null;
+  return sendPage(
+    request,
+    reply,
+    'error',
+    {
+      title: `error.${texts}.title`,
+      message: `error.${texts}.message`,
+      detail: shown,
+      code,
+      requestId: request.id,
+      retryAfterSeconds,
+    },
+    { status },
+  );
+}
+
+function textsOf(status: number, code: string) {
+  if (code === 'origin.foreign') return 'origin';
+  if (status === 403) return 'refused';
+  if (status === 429) return 'too_many';
+  if (status === 503) return 'unavailable';
+  return status >= 500 ? 'internal' : 'request';
+}

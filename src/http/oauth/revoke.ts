@@ -1,0 +1,22 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import { clientParameters } from '../../domain/oidc/client-authentication.js';
+import { OAuthError } from '../../domain/oidc/oauth-error.js';
+import { onlyOnce, readParameters } from '../../domain/oidc/parameters.js';
+import { allowOrigin, answerPreflights } from './cors.js';
+import type { OAuthOptions } from './index.js';
+import { noStore } from './oauth-error.js';
+
+/** Token revocation (RFC 7009). The hint is not needed: a token shows its kind. */
+export const revoke: FastifyPluginAsyncTypebox<OAuthOptions> = async (app, { provider }) => {
+  answerPreflights(app, '/oauth/revoke', 'POST');
+  app.post('/oauth/revoke', async (request, reply) => {
+    const values = onlyOnce(readParameters(request.body), [...clientParameters, 'token', 'token_type_hint']);
+    const client = await provider.clientAuthentication.authenticate(request.headers.authorization, values);
+    allowOrigin(request, reply, client);
+    const token = values.get('token');
+    if (token === undefined) throw new OAuthError('invalid_request', 'token is missing');
+    await provider.presentedTokens.revoke(client, token);
+    // RFC 7009 §2.2: the same for a token that was unknown already.
+    return noStore(reply).code(200).send();
+  });
+};

@@ -1,0 +1,43 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import { clientParameters } from '../../../domain/oidc/client-authentication.js';
+import { OAuthError } from '../../../domain/oidc/oauth-error.js';
+import { onlyOnce, type Parameters, readParameters } from '../../../domain/oidc/parameters.js';
+import { allowOrigin, answerPreflights } from '../cors.js';
+import type { OAuthOptions } from '../index.js';
+import { noStore } from '../oauth-error.js';
+import { redeemCode } from './authorization-code.js';
+import { refresh } from './refresh-token.js';
+
+/** Each grant type that is offered; discovery names them. */
+export const grantTypes = { authorization_code: redeemCode, refresh_token: refresh } as const;
+
+const parameters = [
+  ...clientParameters,
+  'grant_type',
+  'code',
+  'redirect_uri',
+  'code_verifier',
+  'refresh_token',
+  'scope',
+] as const;
+
+/** The token endpoint (RFC 6749 §3.2). */
+export const token: FastifyPluginAsyncTypebox<OAuthOptions> = async (app, { provider }) => {
+  answerPreflights(app, '/oauth/token', 'POST');
+  app.post('/oauth/token', async (request, reply) => {
+    const values = onlyOnce(readParameters(request.body), parameters);
+    const client = await provider.clientAuthentication.authenticate(request.headers.authorization, values);
+    allowOrigin(request, reply, client);
+    const grant = grantTypes[grantTypeOf(values)];
+    return noStore(reply).send(await grant(provider, client, values));
+  });
+};
+
+function grantTypeOf(values: Parameters): keyof typeof grantTypes {
+  const grantType = values.get('grant_type');
+  if (grantType === undefined) throw new OAuthError('invalid_request', 'grant_type is missing');
+  if (!Object.hasOwn(grantTypes, grantType)) {
+    throw new OAuthError('unsupported_grant_type', 'grant_type must be authorization_code or refresh_token');
+  }
+  return grantType as keyof typeof grantTypes;
+}

@@ -1,0 +1,15 @@
+import type { Client } from '../../../domain/oidc/clients.js';
+import { OAuthError } from '../../../domain/oidc/oauth-error.js';
+import type { Parameters } from '../../../domain/oidc/parameters.js';
+import type { Provider } from '../../../domain/oidc/provider.js';
+import type { TokenAnswer } from '../../../domain/oidc/tokens.js';
+
+/** RFC 6749 §6, OpenID Connect Core 12: no nonce, and the first sign-in's `auth_time`. */
+export async function refresh({ grants, tokens }: Provider, client: Client, values: Parameters): Promise<TokenAnswer> {
+  const token = values.get('refresh_token');
+  if (token === undefined) throw new OAuthError('invalid_request', 'refresh_token is missing');
+  const asked = values.get('scope')?.split(' ').filter(Boolean);
+  const { granted, refreshToken } = await grants.refresh(client, token, asked);
+  const scope = asked ? granted.scope.filter((name) => asked.includes(name)) : granted.scope;
+  return tokens.answer({ client, granted, scope, nonce: null, refreshToken });
+}

@@ -1,0 +1,73 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { decodeJwt } from 'jose';
+import { DomainError } from '../../domain/errors.js';
+import type { ProvenToken } from '../../domain/oidc/access-tokens.js';
+import { profileClaims } from '../../domain/oidc/claims.js';
+import type { OAuthErrorCode } from '../../domain/oidc/oauth-error.js';
+import { readParameters } from '../../domain/oidc/parameters.js';
+import { allowOrigin, answerPreflights } from './cors.js';
+import type { OAuthOptions } from './index.js';
+import { noStore, oauthStatusOf } from './oauth-error.js';
+
+/** UserInfo (OpenID Connect Core 5.3); the token comes as RFC 6750 §2.1 or, in a form, §2.2. */
+export const userinfo: FastifyPluginAsyncTypebox<OAuthOptions> = async (app, { provider }) => {
+  answerPreflights(app, '/oauth/userinfo', 'GET, POST');
+  app.route({
+    method: ['GET', 'POST'],
+    url: '/oauth/userinfo',
+    async handler(request, reply) {
+      noStore(reply);
+      const presented = presentedTokens(request);
+      const [token] = presented;
+      if (presented.length > 1) return refuse(reply, 'invalid_request', 'send the token in one way only');
+      // RFC 6750 §3.1: who shows nothing is told the scheme, and no error.
+      if (token === undefined) return reply.code(401).header('www-authenticate', 'Bearer').send();
+      await allowClientOf(token, request, reply);
+      const proven = await prove(token);
+      if (proven === 'wrong type') return refuse(reply, 'insufficient_scope', 'this is not the token of an end user');
+      if (!proven) return refuse(reply, 'invalid_token', 'the access token is expired, revoked or not valid');
+      if (!proven.scope.includes('openid'))
+        return refuse(reply, 'insufficient_scope', 'the token lacks the scope openid');
+      return reply.send({ sub: proven.identityId, ...profileClaims(proven.subject, proven.scope) });
+    },
+  });
+
+  const prove = (token: string): Promise<ProvenToken | 'wrong type' | null> =>
+    provider.accessTokens.prove(token).catch((error) => {
+      if (error instanceof DomainError && error.code === 'principal.wrong_type') return 'wrong type';
+      throw error;
+    });
+
+  /** An expired token too is answered readably to its client's scripts, so its claim is enough here. */
+  async function allowClientOf(token: string, request: FastifyRequest, reply: FastifyReply) {
+    if (request.headers.origin === undefined) return;
+    const clientId = claimedClientId(token);
+    const client = clientId === null ? null : await provider.clients.find(clientId);
+    if (client) allowOrigin(request, reply, client);
+  }
+};
+
+function presentedTokens(request: FastifyRequest): string[] {
+  const { authorization } = request.headers;
+  const header = authorization === undefined ? undefined : /^Bearer +(\S+) *$/i.exec(authorization)?.[1];
+  const { values, malformed } = readParameters(request.method === 'POST' ? request.body : {});
+  const body = values.get('access_token');
+  const twice = malformed.includes('access_token') ? ['', ''] : [];
+  return [header, body, ...twice].filter((token) => token !== undefined);
+}
+
+function claimedClientId(token: string): string | null {
+  try {
+    const { client_id: clientId } = decodeJwt(token);
+    return typeof clientId === 'string' ? clientId : null;
+  } catch {
+    return null;
+  }
+}
+
+const refuse = (reply: FastifyReply, error: OAuthErrorCode, description: string) =>
+  reply
+    .code(oauthStatusOf(error))
+    .header('www-authenticate', `Bearer error="${error}", error_description="${description}"`)
+    .send({ error, error_description: description });

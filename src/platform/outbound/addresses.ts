@@ -1,0 +1,26 @@
+import ipaddr from 'ipaddr.js';
+
+/** Networks that an operator allows in spite of the rule, as CIDR; `loopback` is what development allows. */
+export const loopback: readonly string[] = ['127.0.0.0/8', '::1/128'];
+
+/** Public by number, but a cloud's own metadata or platform service. */
+const reservedByClouds = ['168.63.129.16/32', '192.0.0.192/32'];
+/** Translations to IPv4 that the library counts as plain unicast. */
+const translated = ['64:ff9b:1::/48', '2002::/16', '2001::/32'];
+
+/**
+ * Whether an address may be called on behalf of a tenant: only public unicast ones (contract §7), whatever notation they
+ * hide in. Private, loopback, link-local, carrier-grade NAT, NAT64, 6to4, reserved, multicast and metadata ones may not.
+ */
+export function isCallable(address: string, allowed: readonly string[] = []): boolean {
+  if (!ipaddr.isValid(address)) return false;
+  const parsed = ipaddr.process(address); // an IPv4 address mapped into IPv6 is judged as what it reaches
+  if (allowed.some((network) => contains(network, parsed))) return true;
+  if ([...reservedByClouds, ...translated].some((network) => contains(network, parsed))) return false;
+  return parsed.range() === 'unicast';
+}
+
+function contains(network: string, address: ipaddr.IPv4 | ipaddr.IPv6): boolean {
+  const [base, bits] = ipaddr.parseCIDR(network);
+  return base.kind() === address.kind() && address.match(base, bits);
+}

@@ -1,0 +1,351 @@
+import { createHash, randomBytes } from 'node:crypto';
+import type { FastifyInstance, LightMyRequestResponse } from 'fastify';
+import { Registry } from 'prom-client';
+import { v7 as uuidv7 } from 'uuid';
+import { Account } from '../../entities/account.js';
+import { Application } from '../../entities/application.js';
+import { Environment } from '../../entities/environment.js';
+import { EnvironmentMembership } from '../../entities/environment-membership.js';
+import { EnvironmentSettings } from '../../entities/environment-settings.js';
+import { Identity } from '../../entities/identity.js';
+import { OAuthClient } from '../../entities/oauth-client.js';
+import { createAttempts } from '../../src/domain/logins/attempts.js';
+import { createPasswordLogin } from '../../src/domain/logins/password.js';
+import { createSigningKeys } from '../../src/domain/oidc/keys.js';
+import { createProvider } from '../../src/domain/oidc/provider.js';
+import { createRefreshTokens } from '../../src/domain/oidc/refresh-tokens.js';
+import { hashPassword, needsRehash, verifyPassword } from '../../src/domain/passwords/hashing.js';
+import { buildApp } from '../../src/http/app.js';
+import { createHttpMetrics } from '../../src/http/metrics.js';
+import { oauth } from '../../src/http/oauth/index.js';
+import { wellKnown } from '../../src/http/well-known.js';
+import { hashSecret, newSecret } from '../../src/platform/crypto/one-time-secret.js';
+import { createSealing } from '../../src/platform/crypto/sealing.js';
+import { createOutbound } from '../../src/platform/outbound/fetch.js';
+import { asOwner, newDatabase } from './database.js';
+
+export const password = 'correct horse battery';
+export const redirectUri = 'https://app.example.com/callback?tenant=1';
+export const loggedOutUri = 'https://app.example.com/signed-out';
+let passwordHash: Promise<string> | undefined;
+
+export interface TestProviderOptions {
+  baseUrl?: string;
+  rateLimits?: boolean;
+  /** Networks that the provider may fetch keys from. */
+  allowedNetworks?: readonly string[];
+}
+
+/** The provider on a database of its own, behind the real HTTP frame, with a clock that the test moves. */
+export async function newProvider({
+  baseUrl = 'http://localhost:3000',
+  rateLimits = false,
+  allowedNetworks,
+}: TestProviderOptions = {}) {
+  const database = await newDatabase({ poolSize: 10 });
+  const { db } = database;
+  let time = Date.parse('2026-03-01T12:00:00Z');
+  const now = () => new Date(time);
+  const sealing = createSealing([{ id: 'test', key: randomBytes(32) }]);
+  const keys = createSigningKeys({ db, sealing, issuer: baseUrl, now });
+  const refreshTokens = createRefreshTokens({ db, sealing, now });
+  const attempts = createAttempts({ db, enabled: rateLimits });
+  const faults: unknown[] = [];
+  const passwordLogin = createPasswordLogin({
+    db,
+    passwords: { hash: hashPassword, verify: verifyPassword, needsRehash },
+    attempts,
+    onRehashError: (error) => faults.push(error),
+  });
+  const outbound = createOutbound({ allowedNetworks });
+  const provider = createProvider({ db, keys, refreshTokens, passwordLogin, outbound, baseUrl, now });
+  const app = await buildApp({
+    baseUrl,
+    logger: undefined,
+    trustProxy: false,
+    health: { checks: {} },
+    metrics: createHttpMetrics(new Registry()),
+    surfaces: [
+      async (surface) => void (await surface.register(oauth, { provider })),
+      async (surface) => void (await surface.register(wellKnown, { baseUrl, keys })),
+    ],
+  });
+
+  const query = <Row>(text: string, values: unknown[] = []) =>
+    asOwner(async (client) => (await client.query(text, values)).rows as Row[], database.ownerUrl);
+
+  return {
+    app,
+    baseUrl,
+    db,
+    keys,
+    provider,
+    refreshTokens,
+    faults,
+    now,
+    query,
+    /** Moves the clock. */
+    wait: (ms: number) => {
+      time += ms;
+    },
+    newEnvironment: (settings: Partial<EnvironmentSettings> = {}) => newEnvironment(db, now(), settings),
+    browser: () => new Browser(app),
+    events: (action: string) =>
+      query<{ action: string; outcome: string; resource_id: string; account_id: string }>(
+        'select * from events where action = $1',
+        [action],
+      ),
+    close: async () => {
+      await app.close();
+      await outbound.close();
+      await database.close();
+    },
+  };
+}
+
+export type TestProvider = Awaited<ReturnType<typeof newProvider>>;
+type Database = Awaited<ReturnType<typeof newDatabase>>['db'];
+
+async function newEnvironment(db: Database, at: Date, settings: Partial<EnvironmentSettings>) {
+  const [accountId, applicationId, environmentId] = [uuidv7(), uuidv7(), uuidv7()];
+  const scope = { accountId, applicationId, environmentId };
+  const times = { createdAt: at, updatedAt: at };
+  await db.transaction('system', async (tx) => {
+    await tx.insert(Account, { id: accountId, name: 'Acme', slug: `acme-${accountId}`, ...times });
+    await tx.insert(Application, { id: applicationId, accountId, name: 'Shop', slug: 'shop', ...times });
+    await tx.insert(Environment, {
+      id: environmentId,
+      accountId,
+      applicationId,
+      name: 'Development',
+      slug: 'development',
+      type: 'development',
+      ...times,
+    });
+    await tx.insert(EnvironmentSettings, {
+      environmentId,
+      accountId,
+      version: 1,
+      passwordLoginEnabled: true,
+      passwordMinLength: 8,
+      branding: { name: 'Acme', logo_url: null, primary_color: null, support_email: null },
+      defaultLocale: 'en',
+      accessTokenTtlSeconds: 900,
+      refreshTokenTtlSeconds: 30 * 86_400,
+      refreshTokenMaxTtlSeconds: 90 * 86_400,
+      sessionTtlSeconds: 12 * 3600,
+      allowedOrigins: [],
+      updatedAt: at,
+      ...settings,
+    });
+  });
+
+  return {
+    ...scope,
+    async newClient(overrides: Partial<OAuthClient> = {}) {
+      const method = overrides.tokenEndpointAuthMethod ?? 'none';
+      const secret = method.startsWith('client_secret') ? newSecret() : null;
+      const client = {
+        ...scope,
+        id: uuidv7(),
+        clientId: uuidv7(),
+        name: 'Shop web',
+        clientType: method === 'none' ? 'public' : 'confidential',
+        redirectUris: [redirectUri, 'http://127.0.0.1/cb'],
+        postLogoutRedirectUris: [loggedOutUri],
+        tokenEndpointAuthMethod: method,
+        secretHash: secret === null ? null : hashSecret(secret),
+        requirePkce: true,
+        rotateRefreshTokens: false,
+        jwks: null,
+        jwksUri: null,
+        logoUrl: null,
+        ...times,
+        ...overrides,
+      } satisfies OAuthClient;
+      await db.transaction('system', (tx) => tx.insert(OAuthClient, client));
+      return { ...client, secret };
+    },
+    async newIdentity(overrides: Partial<Identity & { isActive: boolean; isMember: boolean }> = {}) {
+      const { isActive = true, isMember = true, ...fields } = overrides;
+      const id = uuidv7();
+      passwordHash ??= hashPassword(password);
+      const identity = {
+        id,
+        accountId,
+        email: `ana-${id}@example.com`,
+        emailVerifiedAt: at,
+        firstName: 'Ana',
+        lastName: 'Arendt',
+        avatarUrl: null,
+        externalId: null,
+        metadata: {},
+        passwordHash: await passwordHash,
+        passwordChangedAt: at,
+        ...times,
+        ...fields,
+      };
+      await db.transaction('system', async (tx) => {
+        await tx.insert(Identity, identity);
+        if (!isMember) return;
+        const membership = { id: uuidv7(), accountId, environmentId, identityId: id, isActive, createdAt: at };
+        await tx.insert(EnvironmentMembership, membership);
+      });
+      return identity;
+    },
+  };
+}
+
+export type TestEnvironment = Awaited<ReturnType<typeof newEnvironment>>;
+export type TestClient = Awaited<ReturnType<TestEnvironment['newClient']>>;
+
+/** A cookie jar that speaks forms. */
+export class Browser {
+  readonly cookies = new Map<string, string>();
+  constructor(readonly app: FastifyInstance) {}
+
+  async get(url: string, headers: Record<string, string> = {}) {
+    return this.keep(await this.app.inject({ method: 'GET', url, headers: this.headers(headers) }));
+  }
+  async post(url: string, fields: Record<string, string>, headers: Record<string, string> = {}) {
+    const form = { 'content-type': 'application/x-www-form-urlencoded' };
+    const payload = new URLSearchParams(fields).toString();
+    return this.keep(
+      await this.app.inject({ method: 'POST', url, payload, headers: this.headers({ ...form, ...headers }) }),
+    );
+  }
+  /** Fills the form of a page that was shown, as a person would. */
+  submit(page: LightMyRequestResponse, fields: Record<string, string>, headers: Record<string, string> = {}) {
+    const hidden = [...page.body.matchAll(/<input type="hidden" name="([^"]*)" value="([^"]*)">/g)];
+    const context = Object.fromEntries(hidden.map(([, name, value]) => [name, unescaped(value ?? '')]));
+    const action = /<form method="post" action="([^"]+)"/.exec(page.body)?.[1] ?? '';
+    return this.post(action, { ...context, ...fields }, headers);
+  }
+  private headers(more: Record<string, string>) {
+    const cookie = [...this.cookies].map(([name, value]) => `${name}=${value}`).join('; ');
+    return { accept: 'text/html', ...(cookie && { cookie }), ...more };
+  }
+  private keep(response: LightMyRequestResponse) {
+    for (const { name, value, maxAge } of response.cookies) {
+      if (maxAge === 0 || value === '') this.cookies.delete(name);
+      else this.cookies.set(name, value);
+    }
+    return response;
+  }
+}
+
+const unescaped = (html: string) =>
+  html
+    .replaceAll('&quot;', '"')
+    .replaceAll('&lt;', '<')
+    .replaceAll('&gt;', '>')
+    .replaceAll('&#39;', "'")
+    .replaceAll('&amp;', '&');
+
+/** A verifier with its challenge. */
+export function newPkce() {
+  const verifier = randomBytes(32).toString('base64url');
+  return { verifier, challenge: createHash('sha256').update(verifier).digest('base64url') };
+}
+
+export function authorizeUrl(
+  client: Pick<OAuthClient, 'clientId'>,
+  more: Record<string, string | undefined> = {},
+): string {
+  const parameters = {
+    client_id: client.clientId,
+    redirect_uri: redirectUri,
+    response_type: 'code',
+    scope: 'openid profile email',
+    state: 'the state',
+    nonce: 'the nonce',
+    code_challenge: newPkce().challenge,
+    code_challenge_method: 'S256',
+    ...more,
+  };
+  const given = Object.entries(parameters).filter((entry): entry is [string, string] => entry[1] !== undefined);
+  return `/oauth/authorize?${new URLSearchParams(given)}`;
+}
+
+/** Where an answer redirects to, taken apart. */
+export function locationOf(response: LightMyRequestResponse): URL {
+  return new URL(String(response.headers.location), 'http://localhost:3000');
+}
+
+/** Signs a person in and answers the code, through the page. */
+export async function codeFor(
+  browser: Browser,
+  client: Pick<OAuthClient, 'clientId'>,
+  email: string,
+  more: Record<string, string | undefined> = {},
+) {
+  const { verifier, challenge } = newPkce();
+  const url = authorizeUrl(client, { code_challenge: challenge, ...more });
+  let response = await browser.get(url);
+  if (response.statusCode === 200) response = await browser.submit(response, { email, password });
+  const code = locationOf(response).searchParams.get('code');
+  if (!code) throw new Error(`no code: ${response.statusCode} ${response.headers.location ?? response.body}`);
+  return { code, verifier, redirect: more.redirect_uri ?? redirectUri };
+}
+
+export interface TokenBody {
+  access_token: string;
+  id_token: string;
+  refresh_token: string;
+  scope: string;
+  expires_in: number;
+  token_type: string;
+  error?: string;
+  error_description?: string;
+}
+
+/** Posts to the token endpoint as the client would, by its own method. */
+export async function postToken(
+  app: FastifyInstance,
+  client: TestClient,
+  fields: Record<string, string | undefined>,
+  url = '/oauth/token',
+) {
+  const basic = client.tokenEndpointAuthMethod === 'client_secret_basic';
+  const given = Object.entries({
+    ...(!basic && { client_id: client.clientId }),
+    ...(client.tokenEndpointAuthMethod === 'client_secret_post' && { client_secret: client.secret ?? '' }),
+    ...fields,
+  }).filter((entry): entry is [string, string] => entry[1] !== undefined);
+  return app.inject({
+    method: 'POST',
+    url,
+    headers: {
+      'content-type': 'application/x-www-form-urlencoded',
+      ...(basic && { authorization: basicOf(client.clientId, client.secret ?? '') }),
+    },
+    payload: new URLSearchParams(given).toString(),
+  });
+}
+
+export const basicOf = (id: string, secret: string) => `Basic ${Buffer.from(`${id}:${secret}`).toString('base64')}`;
+
+export const redeem = (
+  app: FastifyInstance,
+  client: TestClient,
+  { code, verifier, redirect }: Awaited<ReturnType<typeof codeFor>>,
+) =>
+  postToken(app, client, { grant_type: 'authorization_code', code, redirect_uri: redirect, code_verifier: verifier });
+
+export const refresh = (app: FastifyInstance, client: TestClient, token: string, more: Record<string, string> = {}) =>
+  postToken(app, client, { grant_type: 'refresh_token', refresh_token: token, ...more });
+
+/** The whole way: signed in, redeemed. */
+export async function tokensFor(
+  browser: Browser,
+  client: TestClient,
+  email: string,
+  more: Record<string, string | undefined> = {},
+): Promise<TokenBody> {
+  const response = await redeem(browser.app, client, await codeFor(browser, client, email, more));
+  if (response.statusCode !== 200) throw new Error(`no tokens: ${response.body}`);
+  return response.json();
+}
+
+export const userinfo = (app: FastifyInstance, token: string) =>
+  app.inject({ method: 'GET', url: '/oauth/userinfo', headers: { authorization: `Bearer ${token}` } });
