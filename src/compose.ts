@@ -7,9 +7,11 @@ import { createApiKeyAuthentication } from './domain/api-keys/authenticate.js';
 import { createEnvironmentSettings } from './domain/environments/settings.js';
 import { createIdempotentRequests } from './domain/idempotency.js';
 import { createIdentities } from './domain/identities/identities.js';
-import { createAccessTokens } from './domain/oidc/access-tokens.js';
+import { createAttempts } from './domain/logins/attempts.js';
+import { createPasswordLogin } from './domain/logins/password.js';
 import { createClientManagement } from './domain/oidc/client-management.js';
 import { createSigningKeys } from './domain/oidc/keys.js';
+import { createProvider } from './domain/oidc/provider.js';
 import { createRefreshTokens } from './domain/oidc/refresh-tokens.js';
 import { createPasswords } from './domain/passwords/passwords.js';
 import { createRegistrations } from './domain/registration/registrations.js';
@@ -18,16 +20,19 @@ import { createUsers } from './domain/users/users.js';
 import { adminAuth } from './http/admin-auth/index.js';
 import { buildApp } from './http/app.js';
 import { createHttpMetrics } from './http/metrics.js';
+import { oauth } from './http/oauth/index.js';
 import { mountPortalApi } from './http/portal-api.js';
 import { createAdminPrincipals } from './http/principals/admin.js';
 import { createPublicPrincipals } from './http/principals/public.js';
 import { mountPublicApi } from './http/public-api.js';
 import { createRateLimits } from './http/rate-limits.js';
+import { wellKnown } from './http/well-known.js';
 import { type Clock, systemClock } from './platform/clock.js';
 import { createSealing } from './platform/crypto/sealing.js';
 import type { Db } from './platform/db.js';
 import { createRegistry } from './platform/metrics-server.js';
 import { pendingMigrations } from './platform/migrations.js';
+import { createOutbound } from './platform/outbound/fetch.js';
 import { createProcesses } from './platform/processes.js';
 import type { Services } from './services.js';
 
@@ -62,7 +67,14 @@ export async function composeApi(
   });
   const users = createUsers({ db, keys, refreshTokens, sealing, passwords, registrations, processes, baseUrl, now });
   const apiKeys = createApiKeyAuthentication({ db, now });
-  const identityTokens = createAccessTokens({ db, keys, baseUrl, now });
+  const outbound = createOutbound({ allowedNetworks: config.outboundNetworks });
+  const passwordLogin = createPasswordLogin({
+    db,
+    passwords,
+    attempts: createAttempts({ db, enabled: config.rateLimits }),
+    onRehashError: (error) => log.warn({ err: error }, 'a password could not be rehashed'),
+  });
+  const provider = createProvider({ db, keys, refreshTokens, passwordLogin, outbound, baseUrl, now });
 
   const services: Services = {
     db,
@@ -77,7 +89,7 @@ export async function composeApi(
 
   const limits = createRateLimits({ enabled: config.rateLimits, db, perMinute: config.requestsPerMinute });
   const admins = createAdminPrincipals({ tokens: users.tokens, portal: users.portal, limits });
-  const callers = createPublicPrincipals({ apiKeys, identityTokens, limits });
+  const callers = createPublicPrincipals({ apiKeys, identityTokens: provider.accessTokens, limits });
 
   const app = await buildApp({
     baseUrl,
@@ -92,10 +104,17 @@ export async function composeApi(
       },
     },
     surfaces: [
+      async (surface) => surface.register(wellKnown, { baseUrl, keys }),
+      async (surface) => surface.register(oauth, { provider }),
       async (surface) => surface.register(adminAuth, { prefix: '/v1/auth', users, admins, limits, baseUrl }),
       async (surface) => mountPublicApi(surface, callers, services),
       async (surface) => mountPortalApi(surface, admins, services),
     ],
   });
-  return { app, services, registry, close: () => processes.close() };
+  return {
+    app,
+    services,
+    registry,
+    close: async () => void (await Promise.all([processes.close(), outbound.close()])),
+  };
 }

@@ -43,6 +43,9 @@ export const Settings = Type.Object({
   MAIL_FROM: text('Sender of every mail.', 'Gatehouse <no-reply@gatehouse.localhost>'),
   MASTER_KEYS: optional('`id:base64[,id:base64]`, 32 bytes each; the first one encrypts, the others still decrypt.'),
   BREACH_CHECK_URL: text('k-anonymity range API for passwords, or `off`.', 'https://api.pwnedpasswords.com/range/'),
+  WEBHOOK_ALLOW_PRIVATE_ADDRESSES: optional(
+    'Non-public addresses that URLs of tenants may name: `false` (none; production), `true` (loopback; development), or networks.',
+  ),
   TRUST_PROXY: text('Proxies whose `X-Forwarded-*` count: `false`, `true`, or networks.', 'false'),
   LOG_LEVEL: Type.String({
     enum: ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'],
@@ -138,6 +141,7 @@ export function loadConfig(process: ProcessName, data: NodeJS.ProcessEnv = globa
     mail: { smtpUrl: env.SMTP_URL ?? null, from: env.MAIL_FROM, inboxPort: env.INBOX_PORT },
     masterKeys,
     breachUrl,
+    outboundNetworks: networks(env.WEBHOOK_ALLOW_PRIVATE_ADDRESSES ?? String(!production)),
     trustProxy: trustProxy(env.TRUST_PROXY),
     logLevel: env.LOG_LEVEL,
     rateLimits: env.RATE_LIMITS === 'on',
@@ -181,6 +185,11 @@ function originOf(text: string): string {
 function urlOf(text: string): URL {
   if (!URL.canParse(text)) throw new Error('must be a URL');
   return new URL(text);
+}
+
+function networks(text: string): string[] {
+  if (text === 'false') return [];
+  return text === 'true' ? ['127.0.0.0/8', '::1/128'] : text.split(',').map((network) => network.trim());
 }
 
 function trustProxy(text: string): boolean | string[] {

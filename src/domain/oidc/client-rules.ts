@@ -20,7 +20,7 @@ export function assertClient(client: ClientSettings): void {
   if (jwks?.keys.some((key) => 'd' in key || 'k' in key)) {
     throw invalidField('jwks', 'private_key', 'holds a private key; register public ones only');
   }
-  if (jwksUri && !isHttps(jwksUri)) throw invalidField('jwks_uri', 'scheme', 'must use https');
+  if (jwksUri && !isSecure(jwksUri)) throw invalidField('jwks_uri', 'scheme', 'must use https');
   client.redirectUris.forEach((uri, index) => {
     const problem = problemOfRedirectUri(uri);
     if (problem) throw invalidField(`redirect_uris[${index}]`, 'redirect_uri', problem);
@@ -46,7 +46,7 @@ export function problemOfRedirectUri(uri: string): string | null {
     : 'must use https, or a private-use scheme that holds a dot, as com.example.app:/callback';
 }
 
-const isHttps = (uri: string) => URL.canParse(uri) && new URL(uri).protocol === 'https:';
+const isSecure = (uri: string) => /^https?:/.test(uri) && problemOfRedirectUri(uri) === null;
 
 const isLoopback = (hostname: string) =>
   hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d{1,3}){3}$/.test(hostname);
