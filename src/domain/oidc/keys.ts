@@ -110,8 +110,8 @@ export function createSigningKeys({ db, sealing, issuer, now }: SigningKeysDeps)
   }
 
   async function signingKey(): Promise<{ kid: string; key: CryptoKey }> {
-    const at = now();
-    const find = ({ rows }: Known) => rows.findLast((row) => signsAt(row, at));
+    // The time of each look counts: the first key ever is made in between, and signs from then.
+    const find = ({ rows }: Known) => rows.findLast((row) => signsAt(row, now()));
     const row = find(await atMost(rereadEvery)) ?? find(await atMost(0));
     if (!row) throw new Error('no signing key is in force');
     let key = privateKeys.get(row.kid);
