@@ -29,6 +29,7 @@ export const Settings = Type.Object({
   PORT: port(3000, 'Port of the api.'),
   HOST: optional('Address that the api listens on. Development: IPv4 and IPv6 loopback; production: all.'),
   BASE_URL: optional('Public address and OpenID issuer. Development: `http://localhost:PORT`.'),
+  ADMIN_APP_URL: optional('Where administrators sign in; mails to them link to it. Without one, `BASE_URL`.'),
   DATA_DIR: text('Where the embedded parts keep their data, and `demo.json`.', '.data'),
   DATABASE_URL: optional("PostgreSQL, as the service's role."),
   DATABASE_OWNER_URL: optional('PostgreSQL, as the role that owns the schema (`migrate` only).'),
@@ -111,6 +112,8 @@ export function loadConfig(process: ProcessName, data: NodeJS.ProcessEnv = globa
     }
   };
   const baseUrl = check('BASE_URL', () => originOf(env.BASE_URL ?? `http://localhost:${env.PORT}`));
+  const adminAppUrl = env.ADMIN_APP_URL;
+  if (adminAppUrl) check('ADMIN_APP_URL', () => urlOf(adminAppUrl));
   const masterKeys = check('MASTER_KEYS', () => (env.MASTER_KEYS ? parseMasterKeys(env.MASTER_KEYS) : []));
   const breachUrl = check('BREACH_CHECK_URL', () =>
     env.BREACH_CHECK_URL === 'off' ? null : new URL(env.BREACH_CHECK_URL).href,
@@ -123,6 +126,7 @@ export function loadConfig(process: ProcessName, data: NodeJS.ProcessEnv = globa
   return {
     production,
     baseUrl,
+    adminAppUrl: adminAppUrl ?? baseUrl,
     listen: { port: env.PORT, host: env.HOST ?? (production ? '::' : 'localhost') },
     dataDir: resolve(projectRoot, env.DATA_DIR),
     demoFile: join(resolve(projectRoot, env.DATA_DIR), 'demo.json'),

@@ -38,6 +38,8 @@ export interface OperationSpec<L extends Level, P extends TSchema, Q extends TSc
   answers: Record<number, TSchema>;
   /** `required`: the caller must send the version that it read. */
   ifMatch?: 'required';
+  /** Refuses with the 404 of what the path names; asked only when the rest of the request is not valid. */
+  exists?(context: Pick<Context<L, P, TSchema, TSchema>, 'services' | 'scope' | 'params'>): Promise<unknown>;
   handle(context: Context<L, P, Q, B>): Promise<unknown>;
 }
 

@@ -47,11 +47,13 @@ export function mount(
       method: operation.method,
       url: surface.pathOf(operation),
       schema: schemaOf(operation, surface),
+      attachValidation: true,
       onRequest: async (request, reply) => {
         request.authorized = await surface.authorize(operation, request, reply);
         currentContext().actor = actorOf(request.authorized.caller);
       },
       preHandler: async (request, reply) => {
+        await refuseInvalid(operation, request, services);
         const { credential } = request.authorized as Authorized;
         if (await replayOrClaim(services.idempotentRequests, credential, request, reply)) return reply;
       },
@@ -64,25 +66,32 @@ export function mount(
   }
 }
 
+/** What is wrong with a request is said only of what exists: a 404 comes before any 400 (contract §10). */
+async function refuseInvalid(operation: Operation, request: FastifyRequest, services: Services): Promise<void> {
+  const { validationError } = request;
+  try {
+    if (validationError) throw validationError;
+    if (operation.ifMatch) versionOf(request.headers['if-match']);
+  } catch (invalid) {
+    if (validationError?.validationContext !== 'params') await operation.exists?.(contextOf(request, services));
+    throw invalid;
+  }
+}
+
 function handlerOf(operation: Operation, services: Services) {
   const status = successOf(operation);
   return async (request: FastifyRequest, reply: FastifyReply) => {
-    const { caller, scope } = request.authorized as Authorized;
     const version = operation.ifMatch ? versionOf(request.headers['if-match']) : 0;
-    const { params, query, body } = request;
-    const answer = await operation.handle({
-      services,
-      scope: scope as EnvironmentScope,
-      caller,
-      params,
-      query,
-      body,
-      version,
-    });
+    const answer = await operation.handle({ ...contextOf(request, services), version });
     const answered = (answer as { data?: { version?: number } } | undefined)?.data?.version;
     if (answered !== undefined) reply.header('etag', etagOf(answered));
     return reply.code(status).send(status === 204 ? undefined : answer);
   };
+}
+
+function contextOf({ authorized, params, query, body }: FastifyRequest, services: Services) {
+  const { caller, scope } = authorized as Authorized;
+  return { services, scope: scope as EnvironmentScope, caller, params, query, body, version: 0 };
 }
 
 const successOf = ({ answers }: Operation): number => Math.min(...Object.keys(answers).map(Number));

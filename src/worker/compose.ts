@@ -12,9 +12,9 @@ import type { Mailer } from '../platform/mail/mailer.js';
 /** The services behind the activities. */
 export function composeWorker({ config, db, mailer }: { config: Config; db: Db; mailer: Mailer }) {
   const now = systemClock;
-  const { baseUrl, intentTtlMs, registration } = config;
+  const { adminAppUrl, baseUrl, intentTtlMs, registration } = config;
   const sealing = createSealing(config.masterKeys);
-  const subjects = registrationMails({ sealing, now, baseUrl, adminAppUrl: baseUrl });
+  const subjects = registrationMails({ sealing, now, baseUrl, adminAppUrl });
   return createActivities({
     registrations: createRegistrations({ db, sealing, now, intentTtlMs, ...registration }),
     emails: createEmails({ db, mailer, subjects, now }),

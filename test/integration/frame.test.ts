@@ -167,6 +167,19 @@ describe('principals', () => {
     await send(api.app, 404, { url: '/portal/v1/accounts/nobody/me', headers });
   });
 
+  test('what does not exist is 404 before anything is said of the request', async () => {
+    const url = '/api/v1/api-keys/0192f0c1-1111-7abc-8def-1234567890ab';
+    await send(api.app, 404, { method: 'PATCH', url, headers: key, payload: { nonsense: true } });
+    await send(api.app, 401, { method: 'PATCH', url, payload: { nonsense: true } });
+    await send(api.app, 403, { method: 'PATCH', url, headers: await account.apiKey([]), payload: { nonsense: true } });
+    await send(api.app, 400, {
+      method: 'PATCH',
+      url: '/api/v1/api-keys/7',
+      headers: key,
+      payload: { is_active: true },
+    });
+  });
+
   test('a revoked session counts at once', async () => {
     const headers = await account.as('owner');
     await send(api.app, 200, { url: `/portal/v1/accounts/${account.accountSlug}/me`, headers });

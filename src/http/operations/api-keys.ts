@@ -111,6 +111,7 @@ export const updateApiKey = operation({
   capability: 'env_api_keys.manage',
   params: ById,
   body: Body({ is_active: Type.Boolean() }),
+  exists: ({ services, scope, params }) => services.apiKeyManagement.get(scope, params.id),
   answers: { 200: single(ApiKeyView), ...errors('api_key.not_found') },
   handle: async ({ services, scope, params, body }) => ({
     data: present(await services.apiKeyManagement.setActive(scope, params.id, body.is_active)),

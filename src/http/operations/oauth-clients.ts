@@ -130,6 +130,7 @@ export const updateOAuthClient = operation({
   capability: 'oauth_clients.manage',
   params: ById,
   body: Type.Partial(Type.Object({ ...Settings, name: Name }), { additionalProperties: false }),
+  exists: ({ services, scope, params }) => services.clientManagement.get(scope, params.id),
   answers: { 200: single(ClientView), ...errors('oauth_client.not_found', 'validation.failed') },
   async handle({ services, scope, params, body }) {
     const named = {
