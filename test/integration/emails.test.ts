@@ -1,0 +1,145 @@
+import { randomUUID } from 'node:crypto';
+import { SMTPServer } from 'smtp-server';
+import { createEmails } from '../../src/domain/emails/emails.js';
+import { queueEmail } from '../../src/domain/emails/queue.js';
+import type { EmailSubjects } from '../../src/domain/emails/subjects.js';
+import { createMailer, MailRejected } from '../../src/platform/mail/mailer.js';
+import { newDatabase, type TestDatabase } from '../support/database.js';
+import { registrationServices, rows } from '../support/registration.js';
+
+let database: TestDatabase;
+beforeAll(async () => {
+  database = await newDatabase();
+});
+afterAll(() => database.close());
+
+async function queuedMail() {
+  const services = registrationServices(database);
+  const { id, request } = await services.park();
+  await services.registrations.queueVerificationEmail(id);
+  const [email] = await rows(database.ownerUrl, 'select id from emails where subject_id = $1', [id]);
+  const emailId = email?.id as string;
+  const row = async () => (await rows(database.ownerUrl, 'select * from emails where id = $1', [emailId]))[0];
+  const events = () => rows(database.ownerUrl, 'select * from events where resource_id = $1', [emailId]);
+  return { ...services, registrationId: id, address: request.email, emailId, row, events };
+}
+
+test('a mail that was sent is not sent again', async () => {
+  const { emails, emailId, sent, row } = await queuedMail();
+  expect(await emails.send(emailId)).toBe('sent');
+  expect(await emails.send(emailId)).toBe('sent');
+  expect(sent).toHaveLength(1);
+  expect(await row()).toMatchObject({ status: 'sent', failure: null, ended_at: expect.any(Date) });
+});
+
+test('while the server is away the row waits, and nobody is told an address', async () => {
+  const { emails, emailId, sent, row, mailFails } = await queuedMail();
+  mailFails(Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' }));
+  await expect(emails.send(emailId)).rejects.toThrow('ECONNREFUSED');
+  expect(await row()).toMatchObject({ status: 'pending' });
+  mailFails(null);
+  expect(await emails.send(emailId)).toBe('sent');
+  expect(sent).toHaveLength(1);
+});
+
+test('a try after a crash between sending and commit carries the same Message-ID', async () => {
+  const { emails, emailId, sent } = await queuedMail();
+  await emails.send(emailId);
+  // As if the process had died before the commit.
+  await rows(database.ownerUrl, `update emails set status = 'pending', ended_at = null where id = $1`, [emailId]);
+  await emails.send(emailId);
+  expect(new Set(sent.map(({ messageId }) => messageId)).size).toBe(1);
+});
+
+test('a refusal for good ends it, with the code and without the address', async () => {
+  const { emails, emailId, address, row, events, mailFails } = await queuedMail();
+  mailFails(new MailRejected('The mail was refused', `550 5.1.1 <${address}>: no such user`));
+  expect(await emails.send(emailId)).toBe('failed');
+  expect(await row()).toMatchObject({ status: 'failed', failure: 'the mail server refused it: 550 5.1.1' });
+  const [event] = await events();
+  expect(event).toMatchObject({
+    action: 'email.failed',
+    outcome: 'failure',
+    metadata: { template: 'registration-verification' },
+  });
+  expect(JSON.stringify([await row(), event])).not.toContain(address);
+});
+
+test('giving up and cancelling count once, and never undo a sent mail', async () => {
+  const given = await queuedMail();
+  expect([await given.emails.giveUp(given.emailId), await given.emails.giveUp(given.emailId)]).toEqual([
+    'failed',
+    'failed',
+  ]);
+  expect(await given.events()).toHaveLength(1);
+  const cancelled = await queuedMail();
+  expect(await cancelled.emails.cancel(cancelled.emailId)).toBe('cancelled');
+  expect(await cancelled.emails.send(cancelled.emailId)).toBe('cancelled');
+  expect(cancelled.sent).toEqual([]);
+  const sent = await queuedMail();
+  await sent.emails.send(sent.emailId);
+  expect(await sent.emails.cancel(sent.emailId)).toBe('sent');
+  expect(await sent.emails.giveUp(sent.emailId)).toBe('sent');
+});
+
+test('a mail about something that has ended is not sent', async () => {
+  const { emails, emailId, registrations, registrationId, sent, row } = await queuedMail();
+  await registrations.cancel(registrationId, 'cancelled_by_operator');
+  expect(await emails.send(emailId)).toBe('cancelled');
+  expect(sent).toEqual([]);
+  expect(await row()).toMatchObject({ status: 'cancelled', failure: 'nothing to send any more' });
+});
+
+test("a tenant's transaction can queue its mail, twice for one cause, and reads none", async () => {
+  const scope = { accountId: randomUUID() };
+  const mail = {
+    template: 'registration-reminder',
+    locale: 'en',
+    subjectId: randomUUID(),
+    cause: `test/${randomUUID()}`,
+    accountId: scope.accountId,
+  } as const;
+  await database.db.transaction(scope, async (tx) => {
+    await queueEmail(tx, mail, new Date());
+    await queueEmail(tx, mail, new Date());
+    expect(await tx.query('select id from emails')).toEqual([]);
+  });
+  expect(await rows(database.ownerUrl, 'select id from emails where cause = $1', [mail.cause])).toHaveLength(1);
+});
+
+test('it arrives over SMTP', async () => {
+  const received: string[] = [];
+  const smtp = new SMTPServer({
+    authOptional: true,
+    disabledCommands: ['STARTTLS'],
+    onData(stream, _session, done) {
+      const chunks: Buffer[] = [];
+      stream.on('data', (chunk) => chunks.push(chunk));
+      stream.on('end', () => {
+        received.push(Buffer.concat(chunks).toString());
+        done();
+      });
+    },
+  });
+  await new Promise<void>((resolve) => smtp.listen(0, '127.0.0.1', () => resolve()));
+  const { port } = smtp.server.address() as { port: number };
+  const mailer = createMailer({ smtpUrl: `smtp://127.0.0.1:${port}`, from: 'Gatehouse <no-reply@example.com>' });
+  const { emailId } = await queuedMail();
+  const subjects = {
+    'registration-verification': async () => ({
+      to: 'ana@example.com',
+      values: {
+        first_name: 'Ana',
+        account_name: 'Northwind',
+        link: 'https://id.example.com/x',
+        expires_at_text: 'soon',
+      },
+    }),
+  } as unknown as EmailSubjects;
+  const emails = createEmails({ db: database.db, mailer, subjects, now: () => new Date() });
+  expect(await emails.send(emailId)).toBe('sent');
+  expect(received[0]).toMatch(/^To: ana@example.com$/m);
+  expect(received[0]).toMatch(/^Message-ID: <[0-9a-f]{40}@example.com>$/m);
+  mailer.close();
+  await new Promise<void>((resolve) => smtp.close(() => resolve()));
+});

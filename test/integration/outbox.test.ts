@@ -1,0 +1,127 @@
+import { randomUUID } from 'node:crypto';
+import { startLater } from '../../src/domain/outbox.js';
+import { freePort } from '../../src/platform/embedded/ports.js';
+import { startOutboxRelay } from '../../src/platform/outbox-relay.js';
+import { createProcesses, type Processes } from '../../src/platform/processes.js';
+import { newDatabase, type TestDatabase } from '../support/database.js';
+import { rows } from '../support/registration.js';
+import { namespace, startTestTemporal } from '../support/temporal.js';
+
+let database: TestDatabase;
+beforeEach(async () => {
+  database = await newDatabase();
+});
+afterEach(() => database.close());
+
+const log = { warn: () => {}, info: () => {} };
+const outbox = () => rows(database.ownerUrl, 'select process, attempts, last_error from outbox');
+const relayTo = (processes: Pick<Processes, 'start'>, pollMs = 60_000) =>
+  startOutboxRelay({ db: database.db, databaseUrl: database.url, processes, log, pollMs });
+const ask = (emailId: string = randomUUID()) =>
+  database.db.transaction('system', (tx) => startLater(tx, 'emailDelivery', { emailId })).then(() => emailId);
+
+async function until(done: () => Promise<boolean> | boolean, ms = 15_000): Promise<void> {
+  for (const deadline = Date.now() + ms; !(await done()); ) {
+    if (Date.now() > deadline) throw new Error('it did not happen in time');
+    await new Promise((resolve) => setTimeout(resolve, 30));
+  }
+}
+const empty = async () => (await outbox()).length === 0;
+
+test('with Temporal down changes are accepted; when it is up, each asked workflow runs once', async () => {
+  const port = await freePort(17_233);
+  const processes = createProcesses({ address: `127.0.0.1:${port}`, namespace, apiKey: null });
+  const relay = relayTo(processes, 300);
+  const ids = await Promise.all([ask(), ask(), ask()]);
+  await until(async () => (await outbox()).every((message) => message.last_error === 'Temporal does not answer'));
+  expect(await outbox()).toHaveLength(3);
+
+  const temporal = await startTestTemporal({ port });
+  try {
+    await until(empty, 30_000);
+    for (const id of ids) {
+      const description = await temporal.client.workflow.getHandle(`email/${id}`).describe();
+      expect(description).toMatchObject({ type: 'emailDelivery', taskQueue: 'email', status: { name: 'RUNNING' } });
+      expect(await description.staticSummary()).toMatch(/email/);
+    }
+  } finally {
+    await relay.stop();
+    await processes.close();
+    await temporal.stop();
+  }
+}, 60_000);
+
+test('a message is taken up at once, by its notification', async () => {
+  const started: unknown[] = [];
+  const relay = relayTo({ start: async (_name, input) => started.push(input) > 0 });
+  await new Promise((resolve) => setTimeout(resolve, 300)); // the relay has looked, and sleeps for a minute
+  const emailId = await ask();
+  await until(() => started.length === 1, 2_000);
+  expect(started).toEqual([{ emailId }]);
+  await until(empty);
+  await relay.stop();
+});
+
+test('a message that cannot be started waits by itself and holds up no other', async () => {
+  const started: string[] = [];
+  const relay = relayTo(
+    {
+      async start(_name, input) {
+        const { emailId } = input as { emailId: string };
+        if (emailId === 'poison') throw new TypeError(`secret ana@example.com`);
+        started.push(emailId);
+        return true;
+      },
+    },
+    100,
+  );
+  await ask('poison');
+  await rows(
+    database.ownerUrl,
+    `insert into outbox (id, process, input, created_at, due_at, attempts) values (gen_random_uuid(), 'ofANewerVersion', '{}', now(), now(), 0)`,
+  );
+  const good = await Promise.all([ask(), ask()]);
+  await until(async () => started.length === 2 && (await outbox()).length === 2);
+  expect(started.sort()).toEqual(good.sort());
+  expect((await outbox()).map(({ last_error }) => last_error).sort()).toEqual(['TypeError', 'unknown process']);
+  await relay.stop();
+});
+
+test('several relays share the work and start each workflow once', async () => {
+  const started: string[] = [];
+  const processes: Pick<Processes, 'start'> = {
+    async start(_name, input) {
+      started.push((input as { emailId: string }).emailId);
+      return true;
+    },
+  };
+  const relays = [relayTo(processes, 50), relayTo(processes, 50), relayTo(processes, 50)];
+  const ids = await Promise.all(Array.from({ length: 60 }, () => ask()));
+  await until(empty);
+  expect(started.sort()).toEqual(ids.sort());
+  await Promise.all(relays.map((relay) => relay.stop()));
+});
+
+test('it hears again after its connection was cut', async () => {
+  const started: unknown[] = [];
+  const relay = relayTo({ start: async () => started.push(1) > 0 });
+  await ask();
+  await until(empty);
+  await rows(
+    database.ownerUrl,
+    `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()`,
+  );
+  await new Promise((resolve) => setTimeout(resolve, 1_500));
+  await ask().catch(() => ask()); // the pool may still hold a cut connection
+  await until(empty, 5_000);
+  await relay.stop();
+});
+
+test('a rolled back change starts nothing', async () => {
+  const work = database.db.transaction('system', async (tx) => {
+    await startLater(tx, 'emailDelivery', { emailId: randomUUID() });
+    throw new Error('no');
+  });
+  await expect(work).rejects.toThrow('no');
+  expect(await outbox()).toEqual([]);
+});

@@ -1,0 +1,167 @@
+import { hours, minutes } from '../../src/platform/clock.js';
+import { newDatabase, type TestDatabase } from '../support/database.js';
+import { aRequest, registrationServices, rows } from '../support/registration.js';
+
+let database: TestDatabase;
+beforeAll(async () => {
+  database = await newDatabase({ poolSize: 10 });
+});
+afterAll(() => database.close());
+
+const select = (text: string, ...values: unknown[]) => rows(database.ownerUrl, text, values);
+const row = async (id: string) => (await select('select * from pending_registrations where id = $1', id))[0]!;
+const eventsOf = async (id: string) =>
+  (await select('select action from events where resource_id = $1 order by created_at', id)).map(
+    ({ action }) => action,
+  );
+const personal = ['email', 'password_hash', 'first_name', 'last_name', 'account_name', 'application_name'];
+const expectScrubbed = (registration: Record<string, unknown>) => {
+  for (const column of personal) expect([column, registration[column]]).toEqual([column, null]);
+};
+
+test('a new address is parked with its process, and nothing of its link is stored', async () => {
+  const services = registrationServices(database);
+  const { id, request } = await services.park();
+  const registration = await row(id);
+  expect(registration).toMatchObject({ email: request.email, status: 'pending', user_id: null });
+  const [message] = await select(`select process, input from outbox where input->>'pendingRegistrationId' = $1`, id);
+  const { expires_at: expiresAt, created_at: createdAt } = registration as { expires_at: Date; created_at: Date };
+  expect(expiresAt.getTime() - createdAt.getTime()).toBe(hours(24));
+  expect(message).toEqual({
+    process: 'registrationVerification',
+    input: {
+      pendingRegistrationId: id,
+      expiresAt: expiresAt.toISOString(),
+      reminderAt: new Date(createdAt.getTime() + hours(20)).toISOString(),
+    },
+  });
+  const everything = JSON.stringify([
+    registration,
+    message,
+    await select('select * from emails where subject_id = $1', id),
+  ]);
+  expect(everything).not.toContain(services.tokenOf(id));
+  expect(await eventsOf(id)).toEqual(['auth.registration_requested']);
+});
+
+test('a known address is told so, keeps its User, and costs as many statements', async () => {
+  const services = registrationServices(database);
+  const { id, request } = await services.park();
+  const count = await countStatements(() => services.registrations.park(aRequest()));
+  const { userId } = await services.registrations.provision(id);
+  const again = aRequest({ email: request.email.toUpperCase(), accountName: 'Second' });
+  expect(await countStatements(() => services.registrations.park(again))).toBe(count);
+
+  const [intent] = await select('select * from account_intents where user_id = $1', userId);
+  expect(intent).toMatchObject({ status: 'parked', account_name: 'Second' });
+  const [email] = await select('select * from emails where subject_id = $1', intent!.id);
+  expect(email).toMatchObject({ template: 'registration-known-address', status: 'pending' });
+  expect(await select('select from pending_registrations where email = $1', again.email)).toEqual([]);
+  await services.emails.send(email!.id as string);
+  expect(services.sent).toMatchObject([{ to: request.email, values: { account_name: 'Second', first_name: 'Ana' } }]);
+});
+
+test('a link finds its registration until it has expired, whatever the row says', async () => {
+  const services = registrationServices(database);
+  const { id, request } = await services.park();
+  const token = services.tokenOf(id);
+  expect(await services.registrations.find(token)).toMatchObject({
+    id,
+    status: 'pending',
+    accountName: request.accountName,
+  });
+  services.moveClock(hours(24) + 1);
+  expect(await services.registrations.find(token)).toMatchObject({ id, status: 'expired' });
+  expect(await row(id)).toMatchObject({ status: 'pending' });
+  expect(await services.registrations.find('unknown')).toBeNull();
+});
+
+test('expiring counts once, only when it is time, and deletes the personal data', async () => {
+  const services = registrationServices(database);
+  const { id } = await services.park();
+  expect(await services.registrations.expire(id)).toBe('pending');
+  services.moveClock(hours(24));
+  const both = await Promise.all([services.registrations.expire(id), services.registrations.expire(id)]);
+  expect(both).toEqual(['expired', 'expired']);
+  expectScrubbed(await row(id));
+  expect(await eventsOf(id)).toEqual(['auth.registration_requested', 'auth.registration_expired']);
+  await expect(services.registrations.provision(id)).rejects.toMatchObject({ code: 'registration.link_invalid' });
+});
+
+test('cancelling counts once, says why, and deletes the personal data', async () => {
+  const services = registrationServices(database);
+  const { id } = await services.park();
+  expect(await services.registrations.cancel(id, 'cancelled_by_operator')).toBe('cancelled');
+  expect(await services.registrations.cancel(id, 'cancelled_by_operator')).toBe('cancelled');
+  const registration = await row(id);
+  expect(registration).toMatchObject({ status: 'cancelled', ended_reason: 'cancelled_by_operator' });
+  expectScrubbed(registration);
+  expect(await eventsOf(id)).toEqual(['auth.registration_requested', 'auth.registration_cancelled']);
+});
+
+test('a registration that was confirmed can be neither expired nor cancelled', async () => {
+  const services = registrationServices(database);
+  const { id } = await services.park();
+  await services.registrations.provision(id);
+  services.moveClock(hours(48));
+  expect(await services.registrations.expire(id)).toBe('confirmed');
+  expect(await services.registrations.cancel(id, 'late')).toBe('confirmed');
+});
+
+test('an expired link provisions nothing even when no worker has noticed', async () => {
+  const services = registrationServices(database);
+  const { id, request } = await services.park();
+  services.moveClock(hours(24));
+  await expect(services.registrations.provision(id)).rejects.toMatchObject({ code: 'registration.link_invalid' });
+  expect(await select('select from users where email = $1', request.email)).toEqual([]);
+});
+
+test('the mails carry the link that works, the reminder the same one', async () => {
+  const services = registrationServices(database);
+  const { id, request } = await services.park();
+  expect(await services.registrations.queueVerificationEmail(id)).toBe('pending');
+  services.moveClock(hours(20) + minutes(1));
+  expect(await services.registrations.queueReminderEmail(id)).toBe('pending');
+  const mails = await select('select id from emails where subject_id = $1 order by created_at', id);
+  for (const mail of mails) await services.emails.send(mail.id as string);
+  const link = `https://id.example.com/v1/auth/verify-email?token=${services.tokenOf(id)}`;
+  expect(services.sent).toMatchObject([
+    { name: 'registration-verification', to: request.email, values: { link } },
+    { name: 'registration-reminder', to: request.email, values: { link, hours_left: 4 } },
+  ]);
+  expect(services.sent[0]?.values.expires_at_text).toMatch(/UTC$/);
+});
+
+test('asking for the mails again sends none twice', async () => {
+  const services = registrationServices(database);
+  const { id } = await services.park();
+  await Promise.all([1, 2, 3].map(() => services.registrations.queueVerificationEmail(id)));
+  expect(await select('select from emails where subject_id = $1', id)).toHaveLength(1);
+});
+
+test('a registration that has ended asks for no mail', async () => {
+  const services = registrationServices(database);
+  const { id } = await services.park();
+  await services.registrations.cancel(id, 'cancelled_by_operator');
+  expect(await services.registrations.queueVerificationEmail(id)).toBe('cancelled');
+  expect(await select(`select from outbox where process = 'emailDelivery' and input->>'subjectId' = $1`, id)).toEqual(
+    [],
+  );
+});
+
+/** How many statements `work` sends to PostgreSQL. */
+async function countStatements(work: () => Promise<unknown>): Promise<number> {
+  const prototype = (await import('pg')).default.Client.prototype as unknown as { query(...args: unknown[]): unknown };
+  const original = prototype.query;
+  let count = 0;
+  prototype.query = function (...args: unknown[]) {
+    count++;
+    return original.apply(this, args);
+  };
+  try {
+    await work();
+    return count;
+  } finally {
+    prototype.query = original;
+  }
+}

@@ -1,0 +1,79 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { createEmails } from '../../src/domain/emails/emails.js';
+import { registrationToken } from '../../src/domain/registration/link.js';
+import { registrationMails } from '../../src/domain/registration/mails.js';
+import type { RegistrationRequest } from '../../src/domain/registration/park.js';
+import { createRegistrations } from '../../src/domain/registration/registrations.js';
+import { hours } from '../../src/platform/clock.js';
+import { createSealing } from '../../src/platform/crypto/sealing.js';
+import type { Mailer } from '../../src/platform/mail/mailer.js';
+import { asOwner, type TestDatabase } from './database.js';
+
+export const baseUrl = 'https://id.example.com';
+
+export interface SentMail {
+  name: string;
+  to: string;
+  values: Record<string, string | number>;
+  messageId: string;
+}
+
+/** The registration services on a test's database, with a clock that it can move and a mailer that keeps what it is given. */
+export function registrationServices(
+  { db, ownerUrl }: TestDatabase,
+  durations = { ttlMs: hours(24), reminderAfterMs: hours(20), intentTtlMs: hours(24) },
+) {
+  const sealing = createSealing([{ id: 'k1', key: randomBytes(32) }]);
+  let ahead = 0;
+  const now = () => new Date(Date.now() + ahead);
+  const sent: SentMail[] = [];
+  let failure: Error | null = null;
+  const mailer: Pick<Mailer, 'send'> = {
+    async send(name, { to, values, messageId }) {
+      if (failure) throw failure;
+      sent.push({ name, to, values: values as SentMail['values'], messageId });
+      return { messageId: `<${messageId}@test>` };
+    },
+  };
+  const registrations = createRegistrations({ db, sealing, now, ...durations });
+  const subjects = registrationMails({ sealing, now, baseUrl, adminAppUrl: baseUrl });
+  return {
+    registrations,
+    emails: createEmails({ db, mailer, subjects, now }),
+    sent,
+    now,
+    moveClock(ms: number) {
+      ahead += ms;
+    },
+    mailFails(error: Error | null) {
+      failure = error;
+    },
+    tokenOf: (id: string) => registrationToken(sealing, { id }).token,
+    /** Parks one and answers its id and what was asked. */
+    async park(changes: Partial<RegistrationRequest> = {}) {
+      const request = aRequest(changes);
+      await registrations.park(request);
+      const [row] = await rows(
+        ownerUrl,
+        'select id from pending_registrations where email = $1 order by id desc limit 1',
+        [request.email],
+      );
+      return { id: row?.id as string, request };
+    },
+  };
+}
+
+export const aRequest = (changes: Partial<RegistrationRequest> = {}): RegistrationRequest => ({
+  email: `ana.${randomUUID()}@example.com`,
+  passwordHash: '$argon2id$v=19$m=19456,t=2,p=1$c2FsdA$aGFzaA',
+  firstName: 'Ana',
+  lastName: 'Kovač',
+  accountName: `Northwind ${randomUUID().slice(0, 8)}`,
+  applicationName: 'Shop',
+  locale: 'en',
+  ...changes,
+});
+
+/** Looks at the database as nobody in the service can. */
+export const rows = (ownerUrl: string, text: string, values: unknown[] = []): Promise<Record<string, unknown>[]> =>
+  asOwner((client) => client.query(text, values).then((result) => result.rows), ownerUrl);

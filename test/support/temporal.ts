@@ -1,0 +1,82 @@
+import { randomUUID } from 'node:crypto';
+import { Client, Connection, type WorkflowHandle } from '@temporalio/client';
+import { DefaultLogger, NativeConnection, Runtime, Worker, type WorkerOptions } from '@temporalio/worker';
+import { startTemporal } from '../../src/platform/embedded/temporal.js';
+import { findTemporalCli } from '../../src/platform/embedded/temporal-cli.js';
+import { ensureWorkflowBundle } from '../../src/platform/workflow-bundle.js';
+import { searchAttributes } from '../../workflows/search-attributes.js';
+
+export type TestTemporal = Awaited<ReturnType<typeof startTestTemporal>>;
+export const namespace = 'default';
+
+/** A real Temporal server of this test file's own, in memory. */
+export async function startTestTemporal({ port }: { port?: number } = {}) {
+  quiet();
+  const codePath = await ensureWorkflowBundle();
+  const cliPath = await findTemporalCli({ onProgress: () => {} });
+  const server = await startTemporal({ cliPath, namespace, port, searchAttributes });
+  const { address } = server;
+  const connection = await NativeConnection.connect({ address });
+  const clientConnection = await Connection.connect({ address });
+  const client = new Client({ connection: clientConnection, namespace });
+  const workers: { stop(): Promise<void> }[] = [];
+  return {
+    address,
+    port: server.port,
+    client,
+    codePath,
+    /** A worker with these activities, on a queue of its own unless one is named. */
+    async runWorker(
+      activities: NonNullable<WorkerOptions['activities']>,
+      taskQueue = `test-${randomUUID()}`,
+    ): Promise<{ taskQueue: string; stop(): Promise<void> }> {
+      const worker = await Worker.create({
+        connection,
+        namespace,
+        taskQueue,
+        activities,
+        workflowBundle: { codePath },
+        shutdownGraceTime: '1s',
+      });
+      const running = worker.run();
+      let stopped = false;
+      const stop = async () => {
+        if (!stopped) worker.shutdown();
+        stopped = true;
+        await running;
+      };
+      workers.push({ stop });
+      return { taskQueue, stop };
+    },
+    async stop(): Promise<void> {
+      await Promise.all(workers.map((worker) => worker.stop()));
+      await clientConnection.close();
+      await connection.close();
+      await server.stop();
+    },
+  };
+}
+
+/** Everything that a workflow's history holds, as one text: payloads are bytes in it, and failures have messages. */
+export async function historyText(handle: Pick<WorkflowHandle, 'fetchHistory'>): Promise<string> {
+  const texts: string[] = [];
+  const walk = (value: unknown): void => {
+    if (value instanceof Uint8Array) texts.push(Buffer.from(value).toString('utf8'));
+    else if (typeof value === 'string') texts.push(value);
+    else if (value && typeof value === 'object') {
+      for (const [key, child] of Object.entries(value)) {
+        texts.push(key);
+        walk(child);
+      }
+    }
+  };
+  walk(await handle.fetchHistory());
+  return texts.join('\n');
+}
+
+let installed = false;
+/** Lets the SDK log its errors only. */
+export function quiet() {
+  if (!installed) Runtime.install({ logger: new DefaultLogger('ERROR'), shutdownSignals: [] });
+  installed = true;
+}

@@ -1,0 +1,104 @@
+import { randomUUID } from 'node:crypto';
+import { jest } from '@jest/globals';
+import { ApplicationFailure } from '@temporalio/common';
+import type { EmailDeliveryInput, emailDelivery } from '../../workflows/email-delivery.js';
+import { recordHistory } from '../support/histories.js';
+import { startTestTemporal, type TestTemporal } from '../support/temporal.js';
+
+let temporal: TestTemporal;
+beforeAll(async () => {
+  temporal = await startTestTemporal();
+}, 60_000);
+afterAll(() => temporal.stop());
+
+type Ended = 'sent' | 'failed' | 'cancelled';
+const away = () => ApplicationFailure.retryable('Error ECONNREFUSED', 'outage');
+
+async function startDelivery(times: Partial<EmailDeliveryInput> = {}) {
+  const emailId = randomUUID();
+  const activities = {
+    sendEmail: jest.fn(async (_id: string): Promise<Ended> => 'sent'),
+    giveUpEmail: jest.fn(async (_id: string): Promise<Ended> => 'failed'),
+    cancelEmail: jest.fn(async (_id: string): Promise<Ended> => 'cancelled'),
+  };
+  const { taskQueue } = await temporal.runWorker(activities);
+  const start = () =>
+    temporal.client.workflow.start<typeof emailDelivery>('emailDelivery', {
+      workflowId: `email/${emailId}`,
+      taskQueue,
+      args: [{ emailId, firstRetryMs: 100, longestRetryMs: 200, ...times }],
+    });
+  return { emailId, activities, start };
+}
+
+test('a mail is sent once', async () => {
+  const { emailId, activities, start } = await startDelivery();
+  const handle = await start();
+  expect(await handle.result()).toBe('sent');
+  expect(activities.sendEmail.mock.calls).toEqual([[emailId]]);
+  await recordHistory('email-sent', handle);
+});
+
+test('it is tried again while the server is away', async () => {
+  const { activities, start } = await startDelivery();
+  activities.sendEmail.mockRejectedValueOnce(away()).mockRejectedValueOnce(away());
+  const handle = await start();
+  expect(await handle.result()).toBe('sent');
+  expect(activities.sendEmail).toHaveBeenCalledTimes(3);
+});
+
+test('when its time is over it fails where everybody can see it', async () => {
+  const { emailId, activities, start } = await startDelivery({ giveUpAfterMs: 1_500 });
+  activities.sendEmail.mockRejectedValue(away());
+  const handle = await start();
+  await expect(handle.result()).rejects.toThrow();
+  expect((await handle.describe()).status.name).toBe('FAILED');
+  expect(activities.giveUpEmail.mock.calls).toEqual([[emailId]]);
+  expect(await handle.query('state')).toBe('failed');
+  await recordHistory('email-failed', handle);
+});
+
+test('one that the server refused is failed without another try', async () => {
+  const { activities, start } = await startDelivery();
+  activities.sendEmail.mockResolvedValue('failed');
+  const handle = await start();
+  await expect(handle.result()).rejects.toThrow();
+  expect(activities.sendEmail).toHaveBeenCalledTimes(1);
+  expect(activities.giveUpEmail).not.toHaveBeenCalled();
+});
+
+test('one that has nothing to say any more ends as cancelled', async () => {
+  const { activities, start } = await startDelivery();
+  activities.sendEmail.mockResolvedValue('cancelled');
+  expect(await (await start()).result()).toBe('cancelled');
+});
+
+test('cancelled between two tries, its row says so', async () => {
+  const { emailId, activities, start } = await startDelivery({ firstRetryMs: 30_000, longestRetryMs: 30_000 });
+  activities.sendEmail.mockRejectedValue(away());
+  const handle = await start();
+  while (activities.sendEmail.mock.calls.length === 0) await new Promise((resolve) => setTimeout(resolve, 20));
+  await handle.cancel();
+  await expect(handle.result()).rejects.toThrow();
+  expect((await handle.describe()).status.name).toBe('CANCELLED');
+  expect(activities.cancelEmail.mock.calls).toEqual([[emailId]]);
+  await recordHistory('email-cancelled', handle);
+});
+
+test('cancelled while the server is taking it, it counts as sent', async () => {
+  const { activities, start } = await startDelivery();
+  let take = (_: Ended) => {};
+  activities.sendEmail.mockImplementationOnce(
+    () =>
+      new Promise((resolve) => {
+        take = resolve;
+      }),
+  );
+  const handle = await start();
+  while (activities.sendEmail.mock.calls.length === 0) await new Promise((resolve) => setTimeout(resolve, 20));
+  await handle.cancel();
+  await new Promise((resolve) => setTimeout(resolve, 300));
+  take('sent');
+  expect(await handle.result()).toBe('sent');
+  expect(activities.cancelEmail).not.toHaveBeenCalled();
+});

@@ -1,0 +1,203 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { pino } from 'pino';
+import { createActivities } from '../../activities/index.js';
+import { minutes, seconds } from '../../src/platform/clock.js';
+import { startOutboxRelay } from '../../src/platform/outbox-relay.js';
+import { createProcesses, type Processes } from '../../src/platform/processes.js';
+import { startTemporalWorkers } from '../../src/worker/temporal-workers.js';
+import { newDatabase, type TestDatabase } from '../support/database.js';
+import { registrationServices, rows } from '../support/registration.js';
+import { historyText, namespace, startTestTemporal, type TestTemporal } from '../support/temporal.js';
+
+let temporal: TestTemporal;
+let database: TestDatabase;
+let processes: Processes;
+const log = pino({ level: 'silent' });
+const stops: (() => Promise<void>)[] = [];
+
+beforeAll(async () => {
+  [temporal, database] = await Promise.all([startTestTemporal(), newDatabase({ poolSize: 10 })]);
+  processes = createProcesses({ address: temporal.address, namespace, apiKey: null });
+}, 60_000);
+afterAll(async () => {
+  await processes.close();
+  await temporal.stop();
+  await database.close();
+});
+afterEach(async () => {
+  await Promise.all(stops.splice(0).map((stop) => stop()));
+});
+
+/** The worker process's parts, on real PostgreSQL and Temporal; only the mail server is replaced. */
+function startWorker(durations = { ttlMs: minutes(5), reminderAfterMs: minutes(4), intentTtlMs: minutes(5) }) {
+  const services = registrationServices(database, durations);
+  const activities = createActivities({ ...services, signingKeys: { rotate: async () => ({ created: null }) } });
+  const server = { address: temporal.address, namespace, apiKey: null };
+  const workers = startTemporalWorkers({ server, processes, activities, codePath: temporal.codePath, log });
+  const relay = startOutboxRelay({ db: database.db, databaseUrl: database.url, processes, log });
+  stops.push(async () => {
+    await Promise.all([relay.stop(), workers.stop()]);
+  });
+  const found = async (id: string) => (await services.registrations.find(services.tokenOf(id)))!;
+  return {
+    ...services,
+    confirm: async (id: string) => processes.confirmRegistration((await found(id)).process),
+    found,
+  };
+}
+
+const handleOf = (id: string) => temporal.client.workflow.getHandle(`registration/${id}`);
+async function until<T>(look: () => T | undefined | Promise<T | undefined>, ms = 15_000): Promise<T> {
+  for (const deadline = Date.now() + ms; ; ) {
+    const seen = await look();
+    if (seen !== undefined) return seen;
+    if (Date.now() > deadline) throw new Error('it did not happen in time');
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}
+
+test('from the form to the Account, and no personal data or secret in any history', async () => {
+  const worker = startWorker();
+  const { id, request } = await worker.park({ email: `ana.${randomUUID()}@private.example` });
+  const mail = await until(() => worker.sent[0]);
+  expect(mail).toMatchObject({ name: 'registration-verification', to: request.email });
+  const token = new URL(mail.values.link as string).searchParams.get('token') as string;
+  expect((await worker.registrations.find(token))?.id).toBe(id);
+
+  const made = await worker.confirm(id);
+  expect(await rows(database.ownerUrl, 'select owner.id from users owner where id = $1', [made.userId])).toHaveLength(
+    1,
+  );
+  expect(await handleOf(id).result()).toBe('confirmed');
+
+  const [email] = await rows(database.ownerUrl, 'select id from emails where subject_id = $1', [id]);
+  const histories = await Promise.all(
+    [handleOf(id), temporal.client.workflow.getHandle(`email/${email?.id}`)].map(historyText),
+  );
+  for (const text of histories) {
+    expect(text).toContain(id);
+    for (const secret of [request.email, 'private.example', 'Ana', 'Kovač', request.accountName, token, 'argon2']) {
+      expect(text).not.toContain(secret);
+    }
+  }
+});
+
+test('everything about one registration is one search, and says its state', async () => {
+  const worker = startWorker();
+  const { id } = await worker.park();
+  await until(() => worker.sent[0]);
+  const query = `GatehouseSubjectId = "${id}"`;
+  const list = async () => {
+    const found: Record<string, unknown> = {};
+    for await (const { type, typedSearchAttributes } of temporal.client.workflow.list({ query })) {
+      found[type] = typedSearchAttributes.getAll().find(({ key }) => key.name === 'GatehouseState')?.value;
+    }
+    return found;
+  };
+  const wanted = { registrationVerification: 'waiting', emailDelivery: 'sent' };
+  await until(async () => (JSON.stringify(sorted(await list())) === JSON.stringify(sorted(wanted)) ? true : undefined));
+});
+
+test('a link is confirmed before the relay has started its process', async () => {
+  const services = registrationServices(database);
+  const { id } = await services.park(); // nobody relays it
+  const worker = startTemporalWorkers({
+    server: { address: temporal.address, namespace, apiKey: null },
+    processes,
+    activities: createActivities({ ...services, signingKeys: { rotate: async () => ({ created: null }) } }),
+    codePath: temporal.codePath,
+    log,
+  });
+  stops.push(() => worker.stop());
+  const found = await services.registrations.find(services.tokenOf(id));
+  expect(await processes.confirmRegistration(found!.process)).toMatchObject({ userId: expect.any(String) });
+});
+
+test('confirmed twice at once: one Account, one refusal; and afterwards only refusals', async () => {
+  const worker = startWorker();
+  const { id, request } = await worker.park();
+  const input = (await worker.found(id)).process;
+  const both = await Promise.allSettled([1, 2].map(() => processes.confirmRegistration(input)));
+  expect(both.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);
+  const linkInvalid = { code: 'registration.link_invalid' };
+  expect(both.find((result) => result.status === 'rejected')?.reason).toMatchObject(linkInvalid);
+  await handleOf(id).result();
+  await expect(processes.confirmRegistration(input)).rejects.toMatchObject(linkInvalid);
+  expect(await rows(database.ownerUrl, 'select from users where email = $1', [request.email])).toHaveLength(1);
+});
+
+test('the first confirmed registration of an address ends the process of the others', async () => {
+  const worker = startWorker();
+  const first = await worker.park();
+  const second = await worker.park({ email: first.request.email });
+  await until(() => (worker.sent.length === 2 ? true : undefined));
+  await worker.confirm(second.id);
+  expect(await handleOf(first.id).result()).toBe('discarded');
+});
+
+test('an expired registration loses its personal data, and its reminder came before', async () => {
+  const worker = startWorker({ ttlMs: seconds(4), reminderAfterMs: seconds(2), intentTtlMs: seconds(4) });
+  const { id } = await worker.park();
+  await until(() => worker.sent.find(({ name }) => name === 'registration-reminder'));
+  expect(await handleOf(id).result()).toBe('expired');
+  expect(await worker.found(id)).toMatchObject({ status: 'expired', email: null, firstName: null });
+});
+
+test('cancelled in the Temporal UI, the row says so', async () => {
+  const worker = startWorker();
+  const { id } = await worker.park();
+  await until(() => worker.sent[0]);
+  await handleOf(id).cancel();
+  await handleOf(id)
+    .result()
+    .catch(() => undefined);
+  expect(await worker.found(id)).toMatchObject({ status: 'cancelled', email: null });
+});
+
+test('a terminated process does not spoil the link', async () => {
+  const worker = startWorker();
+  const { id } = await worker.park();
+  await until(() => worker.sent[0]);
+  await handleOf(id).terminate('by mistake');
+  expect(await worker.confirm(id)).toMatchObject({ userId: expect.any(String) });
+});
+
+test('a process that has ended is not started by a message that is read again', async () => {
+  const worker = startWorker();
+  const { id } = await worker.park();
+  await until(() => worker.sent[0]);
+  const input = (await worker.found(id)).process;
+  await worker.confirm(id);
+  await handleOf(id).result();
+  expect(await processes.start('registrationVerification', input)).toBe(false);
+  expect((await handleOf(id).describe()).status.name).toBe('COMPLETED');
+});
+
+test('with no worker a confirmation is answered within seconds, and the link stays good', async () => {
+  const services = registrationServices(database);
+  const { id } = await services.park();
+  const input = (await services.registrations.find(services.tokenOf(id)))!.process;
+  const asked = Date.now();
+  await expect(processes.confirmRegistration(input)).rejects.toMatchObject({
+    code: 'service.unavailable',
+    options: { retryAfter: expect.any(Number) },
+  });
+  expect(Date.now() - asked).toBeLessThan(7_000);
+  expect(await services.registrations.find(services.tokenOf(id))).toMatchObject({ status: 'pending' });
+});
+
+test('with Temporal away every call says so within seconds', async () => {
+  const away = createProcesses({ address: '127.0.0.1:9', namespace, apiKey: null });
+  const asked = Date.now();
+  const input = { pendingRegistrationId: randomBytes(8).toString('hex'), expiresAt: '', reminderAt: null };
+  const unavailable = { code: 'service.unavailable' };
+  await Promise.all([
+    expect(away.confirmRegistration(input)).rejects.toMatchObject(unavailable),
+    expect(away.start('emailDelivery', { emailId: 'x' })).rejects.toMatchObject(unavailable),
+    expect(away.ping()).rejects.toMatchObject(unavailable),
+  ]);
+  expect(Date.now() - asked).toBeLessThan(7_000);
+  await away.close();
+});
+
+const sorted = (value: Record<string, unknown>) => Object.entries(value).sort();

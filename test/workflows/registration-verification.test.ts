@@ -1,0 +1,214 @@
+import { randomUUID } from 'node:crypto';
+import { jest } from '@jest/globals';
+import type { WorkflowUpdateFailedError } from '@temporalio/client';
+import { ApplicationFailure } from '@temporalio/common';
+import type { PendingRegistrationStatus } from '../../entities/pending-registration.js';
+import type { registrationVerification } from '../../workflows/registration-verification.js';
+import { recordHistory } from '../support/histories.js';
+import { startTestTemporal, type TestTemporal } from '../support/temporal.js';
+
+let temporal: TestTemporal;
+beforeAll(async () => {
+  temporal = await startTestTemporal();
+}, 60_000);
+afterAll(() => temporal.stop());
+
+const ids = { userId: randomUUID(), accountId: randomUUID(), applicationId: randomUUID() };
+const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+
+/** Stands for the row, which decides. */
+function fakeActivities(expiresAt: number, row: PendingRegistrationStatus) {
+  let status = row;
+  const status$ = async (_id: string) => status;
+  return {
+    queueVerificationEmail: jest.fn(status$),
+    queueReminderEmail: jest.fn(status$),
+    provisionRegistration: jest.fn(async (_id: string) => {
+      if (status !== 'pending') throw ApplicationFailure.nonRetryable('refused', 'registration.link_invalid');
+      status = 'confirmed';
+      return { ...ids, discardedIds: [] as string[] };
+    }),
+    expireRegistration: jest.fn(async (_id: string) => {
+      if (status === 'pending' && Date.now() >= expiresAt) status = 'expired';
+      return status;
+    }),
+    cancelRegistration: jest.fn(async (_id: string) => {
+      if (status === 'pending') status = 'cancelled';
+      return status;
+    }),
+    /** What another process did to the row. */
+    becomes(next: PendingRegistrationStatus) {
+      status = next;
+    },
+  };
+}
+
+interface Start {
+  ttlMs?: number;
+  reminderAfterMs?: number;
+  row?: PendingRegistrationStatus;
+}
+
+async function startRegistration({ ttlMs = 60_000, reminderAfterMs = 0, row = 'pending' }: Start = {}) {
+  const id = randomUUID();
+  const now = Date.now();
+  const fakes = fakeActivities(now + ttlMs, row);
+  const { becomes, ...activities } = fakes;
+  const { taskQueue, stop } = await temporal.runWorker(activities);
+  const handle = await temporal.client.workflow.start<typeof registrationVerification>('registrationVerification', {
+    workflowId: `registration/${id}`,
+    taskQueue,
+    args: [
+      {
+        pendingRegistrationId: id,
+        expiresAt: new Date(now + ttlMs).toISOString(),
+        reminderAt: reminderAfterMs ? new Date(now + reminderAfterMs).toISOString() : null,
+      },
+    ],
+  });
+  const confirm = () => handle.executeUpdate<typeof ids, []>('confirm');
+  const untilCalled = async (name: keyof typeof activities) => {
+    for (let waited = 0; activities[name].mock.calls.length === 0; waited += 20) {
+      if (waited > 10_000) throw new Error(`${name} was not called`);
+      await sleep(20);
+    }
+  };
+  return { id, handle, activities, becomes, confirm, untilCalled, stop };
+}
+
+const codeOf = (error: unknown) => ((error as WorkflowUpdateFailedError).cause as ApplicationFailure).type;
+const statusOf = async (handle: { describe(): Promise<{ status: { name: string } }> }) =>
+  (await handle.describe()).status.name;
+
+test('a confirmed link provisions, and the process ends', async () => {
+  const { id, handle, activities, confirm } = await startRegistration();
+  expect(await confirm()).toEqual(ids);
+  expect(await handle.result()).toBe('confirmed');
+  expect(activities.queueVerificationEmail.mock.calls).toEqual([[id]]);
+  expect(activities.expireRegistration).not.toHaveBeenCalled();
+  expect(await handle.query('state')).toBe('confirmed');
+  const { typedSearchAttributes } = await handle.describe();
+  expect(JSON.stringify(typedSearchAttributes)).toContain('confirmed');
+  await recordHistory('registration-confirmed', handle);
+});
+
+test('nobody confirms: it expires at its time', async () => {
+  const { handle, activities } = await startRegistration({ ttlMs: 700 });
+  expect(await handle.result()).toBe('expired');
+  expect(activities.queueReminderEmail).not.toHaveBeenCalled();
+});
+
+test('there is one reminder before the end', async () => {
+  const { handle, activities } = await startRegistration({ ttlMs: 2_500, reminderAfterMs: 1_000 });
+  expect(await handle.result()).toBe('expired');
+  expect(activities.queueReminderEmail).toHaveBeenCalledTimes(1);
+  await recordHistory('registration-reminded-expired', handle);
+});
+
+test('it can still be confirmed after the reminder', async () => {
+  const { handle, untilCalled, confirm } = await startRegistration({ reminderAfterMs: 1_000 });
+  await untilCalled('queueReminderEmail');
+  expect(await confirm()).toEqual(ids);
+  expect(await handle.result()).toBe('confirmed');
+});
+
+test('two confirmations at once provision once; the other one is refused', async () => {
+  const { handle, activities, confirm } = await startRegistration();
+  const both = await Promise.allSettled([confirm(), confirm()]);
+  expect(both.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);
+  const refused = both.find((result) => result.status === 'rejected');
+  expect(codeOf(refused?.reason)).toBe('registration.link_invalid');
+  expect(await handle.result()).toBe('confirmed');
+  expect(activities.provisionRegistration).toHaveBeenCalledTimes(1);
+});
+
+test('an outage while provisioning is ridden out', async () => {
+  const { activities, confirm } = await startRegistration();
+  activities.provisionRegistration.mockRejectedValueOnce(ApplicationFailure.retryable('away', 'outage'));
+  expect(await confirm()).toEqual(ids);
+  expect(activities.provisionRegistration).toHaveBeenCalledTimes(2);
+});
+
+test('a refused confirmation ends a process whose row has ended', async () => {
+  const { handle, becomes, untilCalled, confirm } = await startRegistration({ reminderAfterMs: 30_000 });
+  await untilCalled('queueVerificationEmail');
+  becomes('discarded');
+  expect(codeOf(await confirm().catch((error) => error))).toBe('registration.link_invalid');
+  expect(await handle.result()).toBe('discarded');
+});
+
+test('a row that ended before the process began ends it at once', async () => {
+  const { handle } = await startRegistration({ row: 'cancelled' });
+  expect(await handle.result()).toBe('cancelled');
+});
+
+test('the first confirmed registration of an address ends the waiting of the others', async () => {
+  const rival = await startRegistration();
+  const winner = await startRegistration();
+  winner.activities.provisionRegistration.mockResolvedValueOnce({ ...ids, discardedIds: [rival.id, randomUUID()] });
+  await winner.confirm();
+  expect(await rival.handle.result()).toBe('discarded');
+  expect(await winner.handle.result()).toBe('confirmed');
+  await recordHistory('registration-discarded', rival.handle);
+  await recordHistory('registration-confirmed-with-rivals', winner.handle);
+});
+
+describe('cancelled by an operator', () => {
+  const cases = {
+    'before the reminder': { reminderAfterMs: 30_000, after: 'queueVerificationEmail' },
+    'after the reminder': { reminderAfterMs: 1_000, after: 'queueReminderEmail' },
+    'with no reminder to come': { reminderAfterMs: 0, after: 'queueVerificationEmail' },
+  } as const;
+  test.each(Object.entries(cases))(
+    '%s, it says so in the row and in Temporal',
+    async (name, { reminderAfterMs, after }) => {
+      const { handle, activities, untilCalled } = await startRegistration({ reminderAfterMs });
+      await untilCalled(after);
+      await sleep(100);
+      await handle.cancel();
+      await expect(handle.result()).rejects.toThrow(/cancelled/);
+      expect(await statusOf(handle)).toBe('CANCELLED');
+      expect(activities.cancelRegistration).toHaveBeenCalledTimes(1);
+      expect(await handle.query('state')).toBe('cancelled');
+      await recordHistory(`registration-cancelled-${name.replaceAll(' ', '-')}`, handle);
+    },
+  );
+
+  test('while the mail cannot be queued, it is cancelled all the same', async () => {
+    const { handle, activities, untilCalled } = await startRegistration();
+    activities.queueVerificationEmail.mockRejectedValue(ApplicationFailure.retryable('away', 'outage'));
+    await untilCalled('queueVerificationEmail');
+    await handle.cancel();
+    await handle.result().catch(() => undefined);
+    expect(activities.cancelRegistration).toHaveBeenCalledTimes(1);
+  });
+
+  test('while it is being provisioned, the account comes first', async () => {
+    const { handle, activities, untilCalled, confirm } = await startRegistration();
+    let finish = (_: unknown) => {};
+    const provision = activities.provisionRegistration.getMockImplementation()!;
+    activities.provisionRegistration.mockImplementationOnce(async (id) => {
+      await new Promise((resolve) => {
+        finish = resolve;
+      });
+      return provision(id);
+    });
+    const confirmed = confirm();
+    await untilCalled('provisionRegistration');
+    await handle.cancel();
+    await sleep(300);
+    finish(null);
+    expect(await confirmed).toEqual(ids);
+    expect(await handle.result()).toBe('confirmed');
+    expect(activities.cancelRegistration).not.toHaveBeenCalled();
+    await recordHistory('registration-cancelled-too-late', handle);
+  });
+});
+
+test('a cancelled one cannot be confirmed any more', async () => {
+  const { handle, untilCalled, confirm } = await startRegistration();
+  await untilCalled('queueVerificationEmail');
+  await handle.cancel();
+  await handle.result().catch(() => undefined);
+  await expect(confirm()).rejects.toThrow();
+});

@@ -1,0 +1,28 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { Worker } from '@temporalio/worker';
+import { ensureWorkflowBundle } from '../../src/platform/workflow-bundle.js';
+import * as workflows from '../../workflows/index.js';
+import { historiesFolder, readHistory } from '../support/histories.js';
+import { quiet } from '../support/temporal.js';
+
+beforeAll(quiet);
+
+const files = (await readdir(historiesFolder)).filter((name) => name.endsWith('.json')).sort();
+
+test.each(files)('%s, recorded by an earlier release, still runs', async (file) => {
+  const workflowBundle = { codePath: await ensureWorkflowBundle() };
+  await Worker.runReplayHistory({ workflowBundle }, await readHistory(file), file);
+});
+
+test('there is a recorded history of every workflow', async () => {
+  const recorded = await Promise.all(files.map(readHistory));
+  const types = recorded.map(({ events }) => events?.[0]?.workflowExecutionStartedEventAttributes?.workflowType?.name);
+  expect([...new Set(types)].sort()).toEqual(Object.keys(workflows).sort());
+});
+
+test('the bundle holds workflows only: no entity, no driver, no activity', async () => {
+  const code = await readFile(await ensureWorkflowBundle(), 'utf8');
+  for (const stranger of ['typeorm', 'node_modules/pg/', 'nodemailer', './activities/', './entities/', './src/']) {
+    expect(code.includes(stranger)).toBe(false);
+  }
+});

@@ -1,0 +1,41 @@
+import { jest } from '@jest/globals';
+import { ensureSchedules } from '../../src/platform/schedules.js';
+import { signingKeyRotationId } from '../../workflows/ids.js';
+import { recordHistory } from '../support/histories.js';
+import { startTestTemporal, type TestTemporal } from '../support/temporal.js';
+
+let temporal: TestTemporal;
+beforeAll(async () => {
+  temporal = await startTestTemporal();
+}, 60_000);
+afterAll(() => temporal.stop());
+
+test('many workers make one schedule, and it rotates the keys', async () => {
+  await Promise.all([1, 2, 3].map(() => ensureSchedules(temporal.client)));
+  const schedule = temporal.client.schedule.getHandle(signingKeyRotationId);
+  const rotateSigningKeys = jest.fn(async () => ({ created: 'kid-2' }));
+  await temporal.runWorker({ rotateSigningKeys }, 'processes');
+  await schedule.trigger();
+  let run: { workflowId: string } | undefined;
+  for (let waited = 0; !run && waited < 10_000; waited += 100) {
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    const [action] = (await schedule.describe()).info.recentActions;
+    run = action?.action.type === 'startWorkflow' ? action.action.workflow : undefined;
+  }
+  const handle = temporal.client.workflow.getHandle(run!.workflowId);
+  expect(await handle.result()).toBe('kid-2');
+  expect(rotateSigningKeys).toHaveBeenCalledTimes(1);
+  await recordHistory('signing-key-rotation', handle);
+});
+
+test('a schedule that differs is brought up to date, and a pause stays', async () => {
+  await ensureSchedules(temporal.client);
+  const schedule = temporal.client.schedule.getHandle(signingKeyRotationId);
+  await schedule.update((current) => ({ ...current, spec: { intervals: [{ every: '5 days' }] } }));
+  await schedule.pause('maintenance');
+  await ensureSchedules(temporal.client);
+  const { spec, state } = await schedule.describe();
+  expect(spec.intervals ?? []).toEqual([]);
+  expect(spec.calendars?.[0]?.hour).toEqual([{ start: 3, end: 3, step: 1 }]);
+  expect(state.paused).toBe(true);
+});
