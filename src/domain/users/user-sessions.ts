@@ -30,7 +30,8 @@ export interface NewSession {
 export interface SessionTokens extends AccessToken {
   sessionId: string;
   refreshToken: string;
-  refreshExpiresAt: Date;
+  /** Seconds. */
+  refreshExpiresIn: number;
 }
 
 export interface UserSessions {
@@ -82,7 +83,6 @@ export function createUserSessions({ db, refreshTokens, tokens, now }: UserSessi
     async start({ id = uuidv7(), ...session }) {
       const { userId, accountId } = session;
       const at = now();
-      const refreshExpiresAt = after(at, idleLife);
       const refreshToken = await db.transaction('system', async (tx) => {
         await tx.insert(UserSession, {
           ...session,
@@ -98,22 +98,23 @@ export function createUserSessions({ db, refreshTokens, tokens, now }: UserSessi
           metadata: { session_id: id, amr: session.amr },
           actor: { type: 'platform_admin', id: userId },
         });
-        return refreshTokens.issue(tx, { kind: 'user_session', familyId: id, expiresAt: refreshExpiresAt });
+        return refreshTokens.issue(tx, { kind: 'user_session', familyId: id, expiresAt: after(at, idleLife) });
       });
       const access = await tokens.issue({ ...session, sessionId: id });
-      return { ...access, sessionId: id, refreshToken, refreshExpiresAt };
+      return { ...access, sessionId: id, refreshToken, refreshExpiresIn: idleLife / 1000 };
     },
 
     async refresh(presented) {
+      const at = now();
       const rotated = await refreshTokens.rotate(presented, 'user_session');
-      const [session] = rotated ? await db.statement<UserSession>(useStatement, [rotated.familyId, now()]) : [];
+      const [session] = rotated ? await db.statement<UserSession>(useStatement, [rotated.familyId, at]) : [];
       if (!rotated || !session) throw new DomainError('auth.invalid_credentials');
       const access = await tokens.issue({ ...session, sessionId: rotated.familyId });
       return {
         ...access,
         sessionId: rotated.familyId,
         refreshToken: rotated.token,
-        refreshExpiresAt: rotated.expiresAt,
+        refreshExpiresIn: Math.round((rotated.expiresAt.getTime() - at.getTime()) / 1000),
       };
     },
 

@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 
 /** What a browser keeps of an admin's session (contract §2, "Cookies"). */
 export interface AdminCookies {
-  set(reply: FastifyReply, session: { refreshToken: string; refreshExpiresAt: Date }): void;
+  set(reply: FastifyReply, session: { refreshToken: string; refreshExpiresIn: number }): void;
   clear(reply: FastifyReply): void;
   /** The refresh token; null when there is none. */
   read(request: FastifyRequest): string | null;
@@ -16,8 +16,7 @@ export function createAdminCookies(baseUrl: string): AdminCookies {
   const marker = { name: `${prefix}admin_session`, attributes: { sameSite: 'lax' } } as const;
   const common = { path: '/', secure };
   return {
-    set(reply, { refreshToken, refreshExpiresAt }) {
-      const maxAge = Math.max(0, Math.round((refreshExpiresAt.getTime() - Date.now()) / 1000));
+    set(reply, { refreshToken, refreshExpiresIn: maxAge }) {
       reply.setCookie(refresh.name, refreshToken, { ...common, ...refresh.attributes, maxAge });
       reply.setCookie(marker.name, '1', { ...common, ...marker.attributes, maxAge });
     },

@@ -20,12 +20,16 @@ export interface AdminAuthOptions {
 }
 
 /** Admin authentication, `/v1/auth`: a file's name is its path. */
-export const adminAuth: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app, options) => {
+export const adminAuth: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (
+  app,
+  { users, admins, limits, baseUrl },
+) => {
+  const options = { users, admins, limits, baseUrl }; // and not the prefix, which would be prepended again
   app.addHook('onRequest', async (request) => void credentialsOf(request)); // never two credentials
   // Without a credential there is only the address to count by. Two routes have limits of their own (specification,
   // "Limits"), and an access token brings its own.
   await app.register(async (anonymous) => {
-    anonymous.addHook('onRequest', (request, reply) => options.limits.general('anonymous', request.ip, reply));
+    anonymous.addHook('onRequest', (request, reply) => limits.general('anonymous', request.ip, reply));
     await anonymous.register(verifyEmail, options); // its page posts a form
     await anonymous.register(onlyJson(selectApplication, refresh, logout), options);
   });

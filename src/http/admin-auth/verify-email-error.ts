@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { refusalOf, sendError, statusOf } from '../errors.js';
+import { wantsJson } from '../oauth/pages.js';
 import type { Pages } from '../pages/pages.js';
 import { isForm, localeOf, sendPage } from './verify-email-page.js';
 
@@ -35,8 +36,5 @@ function textsFor(status: number): Pick<Pages['error'], 'title' | 'message'> | n
   return null;
 }
 
-function wantsPage(request: FastifyRequest): boolean {
-  if (request.method === 'POST') return isForm(request);
-  const { accept = '' } = request.headers;
-  return accept.includes('text/html') || !accept.includes('application/json');
-}
+const wantsPage = (request: FastifyRequest): boolean =>
+  request.method === 'POST' ? isForm(request) : !wantsJson(request);

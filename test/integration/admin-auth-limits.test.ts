@@ -1,0 +1,44 @@
+import { type AdminAuth, newAdminAuth } from './admin-auth-setup.js';
+
+let auth: AdminAuth;
+beforeAll(async () => {
+  auth = await newAdminAuth({ rateLimits: true });
+});
+afterAll(() => auth.close());
+
+const from = (address: string) => ({ 'x-forwarded-for': address });
+
+test.each([
+  ['/login', 900],
+  ['/register', 3600],
+])('%s answers five times in its window and then says when to come back', async (url, windowSeconds) => {
+  for (let i = 0; i < 5; i++) {
+    const answer = await auth.post(url, {}, from('203.0.113.1'));
+    expect(answer.statusCode).toBe(400); // counted all the same
+    expect(answer.headers['ratelimit-policy']).toContain(`q=5;w=${windowSeconds}`);
+  }
+  const refused = await auth.post(url, {}, from('203.0.113.1'));
+  expect([refused.statusCode, refused.json().error.code]).toEqual([429, 'rate_limit.exceeded']);
+  const retryAfter = Number(refused.headers['retry-after']);
+  expect(retryAfter).toBeGreaterThan(windowSeconds - 30);
+  expect(retryAfter).toBeLessThanOrEqual(windowSeconds);
+  // Another address is not concerned.
+  expect((await auth.post(url, {}, from('203.0.113.2'))).statusCode).toBe(400);
+});
+
+test('twenty sign-ins at once are five', async () => {
+  const user = await auth.addUser();
+  const credentials = { email: user.email, password: user.password };
+  const answers = await Promise.all(
+    Array.from({ length: 20 }, () => auth.post('/login', credentials, from('203.0.113.3'))),
+  );
+  expect(answers.filter(({ statusCode }) => statusCode === 200)).toHaveLength(5);
+  expect(answers.filter(({ statusCode }) => statusCode === 429)).toHaveLength(15);
+});
+
+test('what has no limit of its own has the general one', async () => {
+  const answers = [];
+  for (let i = 0; i < 301; i++) answers.push((await auth.post('/refresh', undefined, from('203.0.113.4'))).statusCode);
+  expect(answers.slice(0, 300).every((status) => status === 401)).toBe(true);
+  expect(answers[300]).toBe(429);
+});

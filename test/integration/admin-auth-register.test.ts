@@ -1,0 +1,120 @@
+import { createHash } from 'node:crypto';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { AccountIntent } from '../../entities/account-intent.js';
+import { PendingRegistration } from '../../entities/pending-registration.js';
+import { createPasswords } from '../../src/domain/passwords/passwords.js';
+import { createRegister } from '../../src/domain/users/register.js';
+import { type AdminAuth, newAdminAuth } from './admin-auth-setup.js';
+
+let auth: AdminAuth;
+beforeAll(async () => {
+  auth = await newAdminAuth();
+});
+afterAll(() => auth.close());
+
+let count = 0;
+const request = (more: object = {}) => {
+  count += 1;
+  return {
+    email: `new-${count}@example.com`,
+    password: 'violet tractor 19',
+    first_name: 'Ana',
+    last_name: 'Brandt',
+    account_name: 'Acme',
+    application_name: 'Shop',
+    ...more,
+  };
+};
+const registrationOf = (email: string) =>
+  auth.db.transaction('system', (tx) => tx.findOneBy(PendingRegistration, { email }));
+
+test('a registration is parked with its password as argon2id, names trimmed, in the browser’s language', async () => {
+  const body = request({ first_name: '  Ana ', account_name: ' Acme & Söhne ' });
+  const answer = await auth.post('/register', body, { 'accept-language': 'de-AT,de;q=0.9' });
+  expect(answer.statusCode).toBe(201);
+  expect(answer.json()).toEqual({ data: { message: expect.any(String) } });
+  expect(answer.cookies).toEqual([]);
+  const parked = await registrationOf(body.email);
+  expect(parked).toMatchObject({ status: 'pending', firstName: 'Ana', accountName: 'Acme & Söhne', locale: 'de' });
+  expect(parked?.passwordHash).toMatch(/^\$argon2id\$v=19\$m=19456,t=2,p=1\$/);
+  // Nobody can sign in with what was not confirmed.
+  expect((await auth.post('/login', { email: body.email, password: body.password })).statusCode).toBe(401);
+});
+
+test('the answer is the same for a new, a waiting and a known address', async () => {
+  const known = await auth.addUser();
+  const first = request();
+  const answers = [
+    await auth.post('/register', first),
+    await auth.post('/register', { ...request(), email: first.email }),
+    await auth.post('/register', { ...request(), email: known.email.toUpperCase() }),
+  ];
+  for (const answer of answers) {
+    expect(answer.statusCode).toBe(201);
+    expect(answer.body).toBe(answers[0]?.body);
+    expect(Object.keys(answer.headers).sort()).toEqual(Object.keys(answers[0]?.headers ?? {}).sort());
+  }
+  expect(await registrationOf(known.email)).toBeNull();
+  const intents = await auth.db.transaction('system', (tx) => tx.findBy(AccountIntent, { userId: known.id }));
+  expect(intents).toHaveLength(1);
+});
+
+test('it takes as long for a known address as for a new one', async () => {
+  const known = await auth.addUser();
+  const timeOf = async (body: object) => {
+    const start = performance.now();
+    expect((await auth.post('/register', body)).statusCode).toBe(201);
+    return performance.now() - start;
+  };
+  const [news, knowns]: [number[], number[]] = [[], []];
+  for (let i = 0; i < 5; i++) await timeOf(request(i % 2 ? { email: known.email } : {}));
+  for (let i = 0; i < 30; i++) {
+    news.push(await timeOf(request()));
+    knowns.push(await timeOf(request({ email: known.email })));
+  }
+  const ratio = median(knowns) / median(news);
+  expect(ratio).toBeGreaterThan(0.7);
+  expect(ratio).toBeLessThan(1.3);
+});
+
+test('a known password is refused in the same way for every address', async () => {
+  const known = await auth.addUser();
+  for (const email of [request().email, known.email]) {
+    const answer = await auth.post('/register', request({ email, password: 'Password1' }));
+    expect(answer.statusCode).toBe(400);
+    expect(answer.json().error.code).toBe('password.breached');
+  }
+});
+
+test('every path asks the breach list once and hashes once', async () => {
+  const asked: string[] = [];
+  const server = createServer(({ url }, response) => {
+    asked.push(url as string);
+    response.end();
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const breachUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}/range/`;
+  const passwords = createPasswords({ breachUrl });
+  let hashes = 0;
+  const counted = {
+    ...passwords,
+    hash: (password: string) => {
+      hashes += 1;
+      return passwords.hash(password);
+    },
+  };
+  try {
+    const register = createRegister({ passwords: counted, registrations: auth.registrations });
+    const known = await auth.addUser();
+    const names = { firstName: 'A', lastName: 'B', accountName: 'C', applicationName: 'D', locale: 'en' } as const;
+    for (const email of [request().email, known.email]) await register({ email, password: 'a new secret', ...names });
+    const prefix = createHash('sha1').update('a new secret').digest('hex').slice(0, 5).toUpperCase();
+    expect(asked).toEqual([`/range/${prefix}`, `/range/${prefix}`]);
+    expect(hashes).toBe(2);
+  } finally {
+    server.close();
+  }
+});
+
+const median = (values: number[]) => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] as number;

@@ -1,0 +1,150 @@
+import { randomBytes } from 'node:crypto';
+import { pino } from 'pino';
+import { Registry } from 'prom-client';
+import { v7 as uuidv7 } from 'uuid';
+import { Application } from '../../entities/application.js';
+import { PendingRegistration } from '../../entities/pending-registration.js';
+import { User } from '../../entities/user.js';
+import { provisionAccount } from '../../src/domain/accounts/provisioning.js';
+import { createSigningKeys } from '../../src/domain/oidc/keys.js';
+import { createRefreshTokens } from '../../src/domain/oidc/refresh-tokens.js';
+import { createPasswords } from '../../src/domain/passwords/passwords.js';
+import { registrationToken } from '../../src/domain/registration/link.js';
+import { createRegistrations } from '../../src/domain/registration/registrations.js';
+import { createUsers, type UsersDeps } from '../../src/domain/users/users.js';
+import { adminAuth } from '../../src/http/admin-auth/index.js';
+import { buildApp } from '../../src/http/app.js';
+import { createHttpMetrics } from '../../src/http/metrics.js';
+import { createAdminPrincipals } from '../../src/http/principals/admin.js';
+import { createRateLimits } from '../../src/http/rate-limits.js';
+import { hours } from '../../src/platform/clock.js';
+import { createSealing } from '../../src/platform/crypto/sealing.js';
+import { newDatabase } from '../support/database.js';
+
+export interface Options {
+  baseUrl?: string;
+  rateLimits?: boolean;
+  /** Stands for the workflow where its absence or failure is what a test is about. */
+  confirmRegistration?: UsersDeps['processes']['confirmRegistration'];
+}
+
+/** Admin authentication on a database of its own, with a clock that tests can move. Temporal's part is done at once. */
+export async function newAdminAuth({
+  baseUrl = 'http://localhost:3000',
+  rateLimits = false,
+  ...options
+}: Options = {}) {
+  const database = await newDatabase();
+  const { db } = database;
+  let movedMs = 0;
+  const now = () => new Date(Date.now() + movedMs);
+  const sealing = createSealing([{ id: 'test', key: randomBytes(32) }]);
+  const keys = createSigningKeys({ db, sealing, issuer: baseUrl, now });
+  await keys.rotate(); // makes the first key
+  const refreshTokens = createRefreshTokens({ db, sealing, now });
+  const passwords = createPasswords({ breachUrl: null });
+  const durations = { ttlMs: hours(24), reminderAfterMs: hours(20), intentTtlMs: hours(24) };
+  const registrations = createRegistrations({ db, sealing, now, ...durations });
+  const processes = {
+    confirmRegistration:
+      options.confirmRegistration ??
+      (({ pendingRegistrationId }: { pendingRegistrationId: string }) =>
+        registrations.provision(pendingRegistrationId)),
+  };
+  const deps = { db, keys, refreshTokens, sealing, passwords, registrations, processes, baseUrl, now };
+  const users = createUsers(deps);
+  const perMinute = { apiKey: 12_000, jwt: 1_200, anonymous: 300 };
+  const limits = createRateLimits({ enabled: rateLimits, db, perMinute });
+  const admins = createAdminPrincipals({ tokens: users.tokens, portal: users.portal, limits });
+  const app = await buildApp({
+    baseUrl,
+    logger: pino({ level: 'error' }, pino.destination(2)),
+    trustProxy: true,
+    health: { checks: {} },
+    metrics: createHttpMetrics(new Registry()),
+    surfaces: [
+      async (scope) => void (await scope.register(adminAuth, { prefix: '/v1/auth', users, admins, limits, baseUrl })),
+    ],
+  });
+
+  return {
+    ...deps,
+    app,
+    users,
+    admins,
+    /** Moves the clock ahead. */
+    pass: (ms: number) => {
+      movedMs += ms;
+    },
+    post: (url: string, payload?: object | string, headers: Record<string, string> = {}) =>
+      app.inject({ method: 'POST', url: `/v1/auth${url}`, ...(payload !== undefined && { payload }), headers }),
+    get: (url: string, headers: Record<string, string> = {}) =>
+      app.inject({ method: 'GET', url: `/v1/auth${url}`, headers }),
+    delete: (url: string, headers: Record<string, string> = {}) =>
+      app.inject({ method: 'DELETE', url: `/v1/auth${url}`, headers }),
+
+    /** A user with as many Applications in each Account as asked for. */
+    async addUser({
+      password = 'violet tractor 19',
+      accounts = [1],
+    }: {
+      password?: string | null;
+      accounts?: number[];
+    } = {}) {
+      const user: User = {
+        id: uuidv7(),
+        email: `${randomBytes(6).toString('hex')}@example.com`,
+        firstName: 'Ana',
+        lastName: 'Brandt',
+        passwordHash: password === null ? null : await passwords.hash(password),
+        passwordChangedAt: now(),
+        emailVerifiedAt: now(),
+        createdAt: now(),
+        updatedAt: now(),
+      };
+      const made = await db.transaction('system', async (tx) => {
+        await tx.insert(User, user);
+        const all = [];
+        for (const [i, count] of accounts.entries()) {
+          const names = { accountName: `Account ${i}`, applicationName: 'App 0' };
+          const { account, application } = await provisionAccount(tx, { userId: user.id, ...names, now: now() });
+          const applications = [application];
+          if (count === 0) await tx.delete(Application, { id: applications.pop()?.id });
+          for (let n = 1; n < count; n++) {
+            const more = { ...application, id: uuidv7(), name: `App ${n}`, slug: `app-${n}` };
+            await tx.insert(Application, more);
+            applications.push(more);
+          }
+          all.push({ account, applications });
+        }
+        return all;
+      });
+      return { ...user, password: password ?? '', accounts: made };
+    },
+
+    /** The token of the link that was mailed to an address. */
+    async linkTokenFor(email: string) {
+      const found = await db.transaction('system', (tx) => tx.findOneByOrFail(PendingRegistration, { email }));
+      return registrationToken(sealing, found).token;
+    },
+
+    async close() {
+      await app.close();
+      await database.close();
+    },
+  };
+}
+
+export type AdminAuth = Awaited<ReturnType<typeof newAdminAuth>>;
+
+type Answer = Awaited<ReturnType<AdminAuth['post']>>;
+
+export const cookieOf = (answer: Answer, name = 'admin_refresh') =>
+  answer.cookies.find((cookie) => cookie.name === name) as { name: string; value: string } & Record<string, unknown>;
+
+/** The Cookie header that a browser would send after an answer. */
+export const cookieHeader = (answer: Answer) => ({
+  cookie: answer.cookies.map(({ name, value }) => `${name}=${value}`).join('; '),
+});
+
+export const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
