@@ -3,6 +3,7 @@ import { type Hint, readHint } from './hints.js';
 import type { SigningKeys } from './keys.js';
 import { OAuthError } from './oauth-error.js';
 import { onlyOnce, type ReadParameters } from './parameters.js';
+import { isRegistered } from './redirect-uris.js';
 
 /** A request of RP-Initiated Logout 1.0 §2, found right. */
 export interface LogoutRequest {
@@ -34,7 +35,7 @@ export async function parseLogoutRequest(
   if (clientId !== undefined && !client) throw invalid('client_id is unknown');
 
   const redirectUri = values.get('post_logout_redirect_uri') ?? null;
-  if (redirectUri !== null && !client?.postLogoutRedirectUris.includes(redirectUri)) {
+  if (redirectUri !== null && !isRegistered(redirectUri, client?.postLogoutRedirectUris ?? [])) {
     throw invalid('post_logout_redirect_uri is not registered for this client');
   }
   return { client, hint, redirectUri, state: values.get('state') ?? null, parameters };

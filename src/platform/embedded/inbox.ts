@@ -19,6 +19,7 @@ export interface StartInbox {
 }
 
 export interface EmbeddedInbox {
+  pid: number;
   /** For SMTP_URL: no TLS, no authentication. */
   smtpUrl: string;
   /** A page for people; `GET {webUrl}/email` lists all mails as JSON. */
@@ -53,6 +54,7 @@ export async function startInbox(options: StartInbox = {}): Promise<EmbeddedInbo
       return {
         smtpUrl,
         webUrl,
+        pid: server.pid,
         exited: server.exited.then((exit) => ({ ...exit, tail: server.tail() })),
         async stop() {
           await server.stop();

@@ -30,6 +30,7 @@ export interface StartPostgres {
 }
 
 export interface EmbeddedPostgres {
+  pid: number;
   /** The owner's (superuser's) address of the database `gatehouse`. */
   url: string;
   port: number;
@@ -83,6 +84,7 @@ export async function startPostgres(options: StartPostgres): Promise<EmbeddedPos
     return {
       url: urlOf(cluster, port, DATABASE),
       port,
+      pid: server.pid,
       exited: server.exited.then((exit) => ({ ...exit, tail: server.tail() })),
       async stop() {
         await server.stop();

@@ -24,6 +24,7 @@ export interface StartTemporal {
 }
 
 export interface EmbeddedTemporal {
+  pid: number;
   /** `host:port` for clients and workers. */
   address: string;
   uiUrl: string | null;
@@ -54,6 +55,7 @@ export async function startTemporal(options: StartTemporal): Promise<EmbeddedTem
         address: `127.0.0.1:${port}`,
         uiUrl,
         port: port!,
+        pid: server.pid,
         exited: server.exited.then((exit) => ({ ...exit, tail: server.tail() })),
         async stop() {
           await server.stop();

@@ -1,0 +1,181 @@
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import { barriers, launchChromium, newVisitor, type Visitor } from '../support/chromium.js';
+import { type Seed, seed } from '../support/seed.js';
+import { type Service, startService } from '../support/service.js';
+import { startRelyingParty } from '../support/service-processes.js';
+
+let service: Service;
+let data: Seed;
+let browser: Browser;
+let shop: { url: string; stop(): Promise<void> };
+let office: { url: string; stop(): Promise<void> };
+beforeAll(async () => {
+  browser = await launchChromium();
+  service = await startService();
+  data = await seed(service.databaseUrl);
+  shop = await startRelyingParty({ ISSUER: service.baseUrl, CLIENT_ID: data.publicClient });
+  const { clientId, secret } = data.basicClient;
+  office = await startRelyingParty({ ISSUER: service.baseUrl, CLIENT_ID: clientId, CLIENT_SECRET: secret });
+}, 180_000);
+afterAll(async () => {
+  await browser?.close();
+  await Promise.all([shop?.stop(), office?.stop()]);
+  await service?.stop();
+});
+
+let visitor: Visitor;
+let page: Page;
+async function arrive(options?: BrowserContextOptions) {
+  visitor = await newVisitor(browser, options);
+  page = visitor.page;
+}
+afterEach(async () => {
+  const { complaints } = visitor;
+  await visitor.close();
+  expect(complaints).toEqual([]); // a violation of the pages' own security policy would be one
+});
+
+const button = (name: string) => page.getByRole('button', { name, exact: true });
+const heading = (name: string | RegExp) => page.getByRole('heading', { level: 1, name });
+const claim = (table: string, name: string) =>
+  page
+    .getByRole('table', { name: table })
+    .getByRole('row')
+    .filter({ has: page.getByRole('rowheader', { name, exact: true }) })
+    .getByRole('cell');
+const idToken = 'Claims of the ID token';
+const userinfo = 'Answer of the userinfo endpoint';
+
+async function startAt(url: string) {
+  await page.goto(url);
+  await heading('You are signed out').waitFor();
+  await page.getByRole('link', { name: 'Sign in' }).click();
+}
+
+async function fillIn({ email, password }: { email: string; password: string }) {
+  await page.getByLabel('Email').fill(email);
+  await page.getByLabel('Password').fill(password);
+  await button('Sign in').click();
+}
+
+async function expectNoBarriers() {
+  expect(await barriers(page)).toEqual([]);
+}
+
+test('a person signs in, refreshes, revokes, is known to a second application, and signs out of both', async () => {
+  await arrive();
+  await startAt(shop.url);
+  await heading(/^Sign in to /).waitFor();
+  expect(new URL(page.url()).origin).toBe(service.baseUrl);
+  await expectNoBarriers();
+  await fillIn(data.ana);
+
+  await heading('Hello, Ana Example').waitFor();
+  expect(page.url()).toBe(`${shop.url}/`);
+  expect(await claim(idToken, 'iss').textContent()).toBe(service.baseUrl);
+  expect(await claim(idToken, 'aud').textContent()).toBe(data.publicClient);
+  expect(await claim(idToken, 'email').textContent()).toBe(data.ana.email);
+  expect(await claim(userinfo, 'email').textContent()).toBe(data.ana.email);
+  await expectNoBarriers();
+
+  await button('Refresh tokens').click();
+  await page.getByText('The tokens were refreshed.').waitFor();
+  expect(await claim(userinfo, 'email').textContent()).toBe(data.ana.email);
+
+  await button('Revoke tokens').click();
+  await page.getByText('The tokens were revoked.').waitFor();
+  await claim(userinfo, 'error').waitFor();
+  await button('Refresh tokens').click();
+  await heading('That did not work').waitFor();
+  await expectNoBarriers();
+
+  await startAt(office.url);
+  await heading('Hello, Ana Example').waitFor(); // without a word: single sign-on
+  expect(await claim(idToken, 'aud').textContent()).toBe(data.basicClient.clientId);
+
+  await button('Sign out').click();
+  await heading('You are signed out').waitFor();
+  expect(page.url()).toBe(`${office.url}/`);
+  await page.getByRole('link', { name: 'Sign in' }).click();
+  await heading(/^Sign in to /).waitFor();
+  expect(await page.getByLabel('Password').inputValue()).toBe('');
+});
+
+test('a link that starts the sign-in without the application ends signed in at the application', async () => {
+  await arrive();
+  const query = new URLSearchParams({
+    client_id: data.publicClient,
+    redirect_uri: `${shop.url}/callback`,
+    response_type: 'code',
+    scope: 'openid profile email',
+    state: 'demo',
+    code_challenge: 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM',
+    code_challenge_method: 'S256',
+  });
+  await page.goto(`${service.baseUrl}/oauth/authorize?${query}`);
+  await fillIn(data.ben);
+  await heading('Hello, Ben Example').waitFor();
+  expect(page.url()).toBe(`${shop.url}/`);
+});
+
+test('a wrong password says so, and keeps the address that was typed', async () => {
+  await arrive();
+  await startAt(shop.url);
+  await fillIn({ email: data.ana.email, password: 'not her password' });
+  await page.getByRole('alert').waitFor();
+  expect(await page.getByRole('alert').textContent()).toMatch(/do not match/);
+  expect(await page.title()).toMatch(/^Error: /);
+  expect(await page.getByLabel('Email').inputValue()).toBe(data.ana.email);
+  expect(await page.getByLabel('Password').inputValue()).toBe('');
+  expect(await page.locator('#password:focus').count()).toBe(1);
+  await expectNoBarriers();
+
+  await page.keyboard.type(data.ana.password);
+  await page.keyboard.press('Enter');
+  await heading('Hello, Ana Example').waitFor();
+});
+
+test('a redirect URI of somebody else gets an error page and no redirect', async () => {
+  await arrive();
+  const visited: string[] = [];
+  page.on('request', (request) => visited.push(new URL(request.url()).origin));
+  const query = new URLSearchParams({
+    client_id: data.publicClient,
+    redirect_uri: 'https://elsewhere.example/callback',
+    response_type: 'code',
+    scope: 'openid',
+    code_challenge: 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM',
+    code_challenge_method: 'S256',
+  });
+  const response = await page.goto(`${service.baseUrl}/oauth/authorize?${query}`);
+  expect(response?.status()).toBe(400);
+  await heading('This sign-in link does not work').waitFor();
+  await page.getByText('redirect_uri is not registered for this client').waitFor();
+  await expectNoBarriers();
+  expect(new Set(visited)).toEqual(new Set([service.baseUrl]));
+  expect(await page.getByRole('link').count()).toBe(0);
+});
+
+test('everything works with JavaScript switched off', async () => {
+  await arrive({ javaScriptEnabled: false });
+  await startAt(shop.url);
+  await fillIn({ email: data.ben.email, password: 'not his password' });
+  await page.getByRole('alert').waitFor();
+  await fillIn(data.ben);
+  await heading('Hello, Ben Example').waitFor();
+  await button('Refresh tokens').click();
+  await page.getByText('The tokens were refreshed.').waitFor();
+  await button('Sign out').click();
+  await heading('You are signed out').waitFor();
+  expect(page.url()).toBe(`${shop.url}/`);
+});
+
+test('the page speaks the language of the browser, and is readable in the dark and on a small screen', async () => {
+  await arrive({ locale: 'de-AT', colorScheme: 'dark', viewport: { width: 320, height: 640 } });
+  await startAt(shop.url);
+  await page.getByLabel('E-Mail').waitFor();
+  expect(await page.locator('html').getAttribute('lang')).toBe('de');
+  // WCAG 2.2 §1.4.10: nothing has to be scrolled sideways
+  expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(320);
+  await expectNoBarriers();
+});

@@ -1,0 +1,47 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+
+export interface ReceivedMail {
+  id: string;
+  subject: string;
+  text: string;
+  html: string;
+  to: { address: string; name: string }[];
+}
+
+/**
+ * The newest mail to `address`, as soon as the inbox has it.
+ * @param subject tells apart several mails to one address
+ * @throws Error that lists what did arrive
+ */
+export async function waitForMail(
+  inboxUrl: string,
+  address: string,
+  subject = /(?:)/,
+  { timeoutMs = 20_000 }: { timeoutMs?: number } = {},
+): Promise<ReceivedMail> {
+  for (const end = Date.now() + timeoutMs; ; ) {
+    const mails = await mailsTo(inboxUrl, address);
+    const found = mails.findLast((mail) => subject.test(mail.subject));
+    if (found) return found;
+    if (Date.now() > end) {
+      const subjects = mails.map((mail) => mail.subject).join(', ') || 'none';
+      throw new Error(`No mail to ${address} with the subject ${subject} after ${timeoutMs} ms; arrived: ${subjects}`);
+    }
+    await sleep(100);
+  }
+}
+
+/** All mails to `address`, oldest first. */
+export async function mailsTo(inboxUrl: string, address: string): Promise<ReceivedMail[]> {
+  const response = await fetch(`${inboxUrl}/email`);
+  if (!response.ok) throw new Error(`The inbox answers ${response.status}`);
+  const mails = (await response.json()) as ReceivedMail[];
+  return mails.filter(({ to }) => to.some((one) => one.address.toLowerCase() === address.toLowerCase()));
+}
+
+/** The first link in a mail's text part, where it stands on a line of its own. */
+export function linkIn({ text, subject }: ReceivedMail): string {
+  const [link] = /https?:\/\/\S+/.exec(text) ?? [];
+  if (!link) throw new Error(`The mail "${subject}" has no link`);
+  return link;
+}

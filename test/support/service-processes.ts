@@ -1,0 +1,109 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Settings } from '../../src/config.js';
+import { startChild } from '../../src/platform/embedded/children.js';
+import { freePort } from '../../src/platform/embedded/ports.js';
+import { projectRoot } from '../../src/platform/root.js';
+import { type Part, type Running, restartable } from './parts.js';
+
+export interface ProcessPart extends Part {
+  /** Everything that it printed since it was first started. */
+  readonly lines: readonly string[];
+  /** `/healthz` and `/readyz` of this process are under it. */
+  readonly healthUrl: string;
+  /** @param until `alive`: it answers at all; `ready` (the default): its `/readyz` says that it can serve */
+  start(options?: { until?: 'alive' | 'ready' }): Promise<void>;
+}
+
+interface Process {
+  name: 'api' | 'worker';
+  env: Record<string, string>;
+  healthUrl: string;
+}
+
+/** What a developer has set for their own runs must not reach the tests' processes. */
+const foreignEnv = new RegExp(`^(NODE_OPTIONS|GATEHOUSE_TEST_.*|${Object.keys(Settings.properties).join('|')})$`);
+const readyWithinMs = 60_000;
+
+export const startApi = (env: Record<string, string>) =>
+  startProcess({ name: 'api', env: { METRICS_PORT: '0', ...env }, healthUrl: `http://localhost:${env.PORT}` });
+
+/** @param healthPort the worker's own is the one after METRICS_PORT */
+export const startWorker = (env: Record<string, string>, healthPort: number) =>
+  startProcess({
+    name: 'worker',
+    env: { METRICS_PORT: String(healthPort - 1), ...env },
+    healthUrl: `http://localhost:${healthPort}`,
+  });
+
+async function startProcess({ name, env, healthUrl }: Process): Promise<ProcessPart & { stop(): Promise<void> }> {
+  const script = join(projectRoot, `dist/src/${name}.js`);
+  if (!existsSync(script)) throw new Error(`${script} is missing: run npm run build first`);
+  const lines: string[] = [];
+  const launch = async (until: 'alive' | 'ready') => {
+    const child = await startChild({
+      command: process.execPath,
+      args: ['--enable-source-maps', script],
+      cwd: projectRoot,
+      withoutEnv: foreignEnv,
+      env: { NODE_ENV: 'development', LOG_LEVEL: process.env.TEST_LOG ?? 'warn', ...env },
+      onLine(line) {
+        lines.push(line);
+        if (process.env.TEST_LOG) process.stdout.write(`${name} | ${line}\n`);
+      },
+    });
+    let ended = false;
+    void child.exited.then(() => {
+      ended = true;
+    });
+    const answered = await answers(`${healthUrl}/${until === 'ready' ? 'readyz' : 'healthz'}`, () => ended);
+    if (answered === true) return child;
+    await child.stop();
+    throw new Error(`The ${name} did not start (${answered}):\n${child.tail()}`);
+  };
+  let until: 'alive' | 'ready' = 'ready';
+  const part = await restartable<Running>(() => launch(until));
+  return {
+    get pid() {
+      return part.pid;
+    },
+    kill: part.kill,
+    stop: part.stop,
+    lines,
+    healthUrl,
+    async start(options = {}) {
+      until = options.until ?? 'ready';
+      await part.start();
+    },
+  };
+}
+
+/** True once `url` answers with success; otherwise what it said last. */
+async function answers(url: string, ended: () => boolean): Promise<true | string> {
+  let last = 'no answer';
+  for (const end = Date.now() + readyWithinMs; Date.now() < end && !ended(); await sleep(50)) {
+    const response = await fetch(url, { signal: AbortSignal.timeout(2500) }).catch(() => null);
+    if (response?.ok) return true;
+    if (response) last = await response.text();
+  }
+  return last;
+}
+
+/** The example, as a reader runs it, with a client of the service. */
+export async function startRelyingParty(env: { ISSUER: string; CLIENT_ID: string; CLIENT_SECRET?: string }) {
+  const port = await freePort();
+  const url = `http://127.0.0.1:${port}`;
+  const child = await startChild({
+    command: process.execPath,
+    args: [join(projectRoot, 'examples/relying-party/server.mjs')],
+    withoutEnv: foreignEnv,
+    env: { ...env, PORT: String(port) },
+  });
+  let ended = false;
+  void child.exited.then(() => {
+    ended = true;
+  });
+  if ((await answers(url, () => ended)) !== true) throw new Error(`The example did not start:\n${child.tail()}`);
+  return { url, stop: child.stop };
+}

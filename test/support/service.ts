@@ -1,0 +1,157 @@
+import { randomBytes } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { startInbox } from '../../src/platform/embedded/inbox.js';
+import { freePort } from '../../src/platform/embedded/ports.js';
+import { startPostgres } from '../../src/platform/embedded/postgres.js';
+import { startTemporal } from '../../src/platform/embedded/temporal.js';
+import { findTemporalCli } from '../../src/platform/embedded/temporal-cli.js';
+import { migrate } from '../../src/platform/migrations.js';
+import { ensureWorkflowBundle } from '../../src/platform/workflow-bundle.js';
+import { searchAttributes } from '../../workflows/search-attributes.js';
+import { newDatabase, serviceUrl } from './database.js';
+import { type Part, type Running, restartable, sharedPart } from './parts.js';
+import { type ProcessPart, startApi, startWorker } from './service-processes.js';
+
+export interface StartService {
+  /** Settings of api and worker, over the defaults: `{ REGISTRATION_TTL: '5s' }`. */
+  env?: Record<string, string>;
+  /** A PostgreSQL server of this service's own, which can be killed; otherwise a database of the run's server. */
+  ownPostgres?: boolean;
+  /** Temporal keeps its histories on disk, so that they survive its end; otherwise it is quicker, in memory. */
+  keepHistories?: boolean;
+}
+
+export interface Service {
+  baseUrl: string;
+  inboxUrl: string;
+  temporalAddress: string;
+  /** As the service's role, which row-level security binds. */
+  databaseUrl: string;
+  ownerUrl: string;
+  masterKeys: string;
+  api: ProcessPart;
+  worker: ProcessPart;
+  temporal: Part;
+  inbox: Part;
+  postgres: Part;
+  /** Stops everything and removes its data. Safe to call twice. */
+  stop(): Promise<void>;
+}
+
+/**
+ * Starts the real service as `npm start` does: PostgreSQL, Temporal and an inbox, then the compiled api and worker as
+ * processes of their own, on free ports. Rate limits and the breach check are off unless `env` says otherwise.
+ */
+export async function startService({ env = {}, ownPostgres, keepHistories }: StartService = {}): Promise<Service> {
+  const folder = await mkdtemp(join(tmpdir(), 'gatehouse-service-'));
+  const stops: (() => Promise<unknown>)[] = [() => rm(folder, { recursive: true, force: true })];
+  let stopping: Promise<void> | undefined;
+  const stop = () => {
+    stopping ??= (async () => {
+      for (const stopOne of stops.reverse()) await stopOne();
+    })();
+    return stopping;
+  };
+  const stopped = <P extends { stop(): Promise<void> }>(part: P) => {
+    stops.push(part.stop);
+    return part;
+  };
+  try {
+    const needsServer = ownPostgres || !process.env.GATEHOUSE_TEST_TEMPLATE;
+    const [database, temporal, inbox] = await together([
+      needsServer ? ownDatabase(folder, stops) : sharedDatabase(stops),
+      temporalPart(keepHistories ? join(folder, 'temporal') : undefined).then(stopped),
+      inboxPart(join(folder, 'inbox')).then(stopped),
+      ensureWorkflowBundle(), // at one place, instead of by whichever worker comes first
+    ]);
+    await migrate(database.ownerUrl, database.databaseUrl);
+    const masterKeys = `test:${randomBytes(32).toString('base64')}`;
+    const settings = {
+      DATABASE_URL: database.databaseUrl,
+      TEMPORAL_ADDRESS: temporal.first.address,
+      SMTP_URL: inbox.first.smtpUrl,
+      MASTER_KEYS: masterKeys,
+      RATE_LIMITS: 'off',
+      BREACH_CHECK_URL: 'off',
+      ...env,
+    };
+    const port = Number(env.PORT ?? (await freePort()));
+    const baseUrl = env.BASE_URL ?? `http://localhost:${port}`;
+    const common = { ...settings, PORT: String(port), BASE_URL: baseUrl };
+    const [api, worker] = await together([
+      startApi(common).then(stopped),
+      startWorker(common, await freePort()).then(stopped),
+    ]);
+    return {
+      ...database,
+      baseUrl,
+      inboxUrl: inbox.first.webUrl,
+      temporalAddress: temporal.first.address,
+      masterKeys,
+      api,
+      worker,
+      temporal,
+      inbox,
+      stop,
+    };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+/** Waits for all of them even when one fails, so that what came up can be stopped. */
+async function together<T extends unknown[]>(starting: [...{ [K in keyof T]: Promise<T[K]> }]): Promise<T> {
+  const settled = await Promise.allSettled(starting);
+  const failed = settled.find(({ status }) => status === 'rejected') as PromiseRejectedResult | undefined;
+  if (failed) throw failed.reason;
+  return settled.map((result) => (result as PromiseFulfilledResult<unknown>).value) as T;
+}
+
+async function sharedDatabase(stops: (() => Promise<unknown>)[]) {
+  const { url, ownerUrl, close } = await newDatabase({ poolSize: 1 });
+  stops.push(close);
+  return {
+    databaseUrl: url,
+    ownerUrl,
+    postgres: sharedPart('PostgreSQL', 'start the service with { ownPostgres: true }'),
+  };
+}
+
+async function ownDatabase(folder: string, stops: (() => Promise<unknown>)[]) {
+  const dataDir = join(folder, 'postgres');
+  const postgres = await restartable<Awaited<ReturnType<typeof startPostgres>>>(async (before) =>
+    sameAddress(before?.url, await startPostgres({ dataDir, port: before?.port ?? (await freePort()) }), 'url'),
+  );
+  stops.push(postgres.stop);
+  return { databaseUrl: serviceUrl(postgres.first.url), ownerUrl: postgres.first.url, postgres };
+}
+
+async function temporalPart(dataDir: string | undefined) {
+  const cliPath = await findTemporalCli({ onProgress: () => {} });
+  return restartable<Awaited<ReturnType<typeof startTemporal>>>(async (before) => {
+    const port = before?.port ?? (await freePort());
+    const options = { cliPath, namespace: 'default', port, searchAttributes, ...(dataDir && { dataDir }) };
+    return sameAddress(before?.address, await startTemporal(options), 'address');
+  });
+}
+
+const inboxPart = (mailDir: string) =>
+  restartable<Awaited<ReturnType<typeof startInbox>>>(async (before) => {
+    const [smtpPort, webPort] = before
+      ? [before.smtpUrl, before.webUrl].map((url) => Number(new URL(url).port))
+      : [await freePort(), await freePort()];
+    return sameAddress(before?.smtpUrl, await startInbox({ mailDir, smtpPort, webPort }), 'smtpUrl');
+  });
+
+/** The embedded parts move on when their port is taken; a test that restarts one has to know. */
+function sameAddress<K extends string, R extends Running & Record<K, string>>(
+  before: string | undefined,
+  now: R,
+  key: K,
+): R {
+  if (before && now[key] !== before) throw new Error(`${before} was taken by something else during the restart`);
+  return now;
+}
