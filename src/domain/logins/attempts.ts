@@ -16,13 +16,19 @@ export interface Attempts {
   succeeded(attempt: Attempt): Promise<void>;
 }
 
-const windowSeconds = minutes(15) / 1000;
+export const attemptsByAddress = 10;
+export const attemptWindowSeconds = minutes(15) / 1000;
+const attemptsByIp = 100;
 
 /** Limits on guessing passwords: by the address that is tried, and by where the guesses come from. */
 export function createAttempts({ db, enabled }: { db: Db; enabled: boolean }): Attempts {
   if (!enabled) return { begin: async () => {}, succeeded: async () => {} };
-  const byAddress = createLimiter(db, { name: 'sign-in-address', points: 10, windowSeconds });
-  const byIp = createLimiter(db, { name: 'sign-in-ip', points: 100, windowSeconds });
+  const byAddress = createLimiter(db, {
+    name: 'sign-in-address',
+    points: attemptsByAddress,
+    windowSeconds: attemptWindowSeconds,
+  });
+  const byIp = createLimiter(db, { name: 'sign-in-ip', points: attemptsByIp, windowSeconds: attemptWindowSeconds });
   const addressOf = ({ environmentId, email }: Attempt) => `${environmentId} ${email.toLowerCase()}`;
   return {
     async begin(attempt) {

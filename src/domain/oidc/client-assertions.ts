@@ -37,8 +37,9 @@ export function createClientAssertions({
   now: Clock;
 }): ClientAssertions {
   async function verified(client: Client, assertion: string): Promise<JWTPayload> {
+    const keys = await clientKeys.of(client);
     try {
-      const { payload } = await jwtVerify(assertion, await clientKeys.of(client), {
+      const { payload } = await jwtVerify(assertion, keys, {
         algorithms: assertionAlgorithms,
         issuer: client.clientId,
         subject: client.clientId,
@@ -49,7 +50,10 @@ export function createClientAssertions({
       });
       return payload;
     } catch (error) {
-      if (error instanceof errors.JOSEError || error instanceof TypeError) throw refused();
+      // A registered key that cannot be imported is a TypeError or a DOMException.
+      if (error instanceof errors.JOSEError || error instanceof TypeError || error instanceof DOMException) {
+        throw refused();
+      }
       throw error;
     }
   }

@@ -17,7 +17,7 @@ export function readParameters(...inputs: unknown[]): ReadParameters {
     if (input === null || typeof input !== 'object' || Array.isArray(input)) continue;
     for (const [name, value] of Object.entries(input)) {
       const text = typeof value === 'number' && Number.isSafeInteger(value) ? String(value) : value;
-      if (text === null || text === '') continue;
+      if (text == null || text === '') continue;
       if (typeof text !== 'string' || values.has(name)) malformed.push(name);
       else values.set(name, text);
     }

@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { OAuthError, type OAuthErrorCode } from '../../domain/oidc/oauth-error.js';
+import { faultOf, framesOf } from '../../platform/faults.js';
 import { refusalOf, statusOf } from '../errors.js';
 
 const statuses: Partial<Record<OAuthErrorCode, number>> = {
@@ -29,7 +30,7 @@ export function handleOAuthErrors(app: FastifyInstance): void {
     }
     const refusal = refusalOf(error);
     if (!refusal) {
-      request.log.error({ err: error }, 'unexpected error');
+      request.log.error({ fault: faultOf(error), frames: framesOf(error) }, 'unexpected error');
       return reply.code(500).send({ error: 'server_error', error_description: 'something went wrong on our side' });
     }
     const { retryAfter } = refusal.options;

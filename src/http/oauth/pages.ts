@@ -1,9 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { DomainError } from '../../domain/errors.js';
+import { attemptsByAddress, attemptWindowSeconds } from '../../domain/logins/attempts.js';
 import type { Client } from '../../domain/oidc/clients.js';
 import { OAuthError } from '../../domain/oidc/oauth-error.js';
 import { withParameters } from '../../domain/oidc/redirect-uris.js';
+import { faultOf, framesOf } from '../../platform/faults.js';
 import { refusalOf, statusOf } from '../errors.js';
 import { chooseLocale } from '../pages/locale.js';
 import type { Pages } from '../pages/pages.js';
@@ -54,15 +56,18 @@ export function redirect(
   const target = withParameters(uri, parameters);
   reply.header('cache-control', 'no-store').header('referrer-policy', 'no-referrer');
   if (wantsJson(request)) return reply.send({ redirect_to: target });
-  // Header values are ASCII; whatever else a registered URI holds is escaped as browsers would.
-  return reply.code(303).header('location', encodeURI(target).replaceAll('%25', '%')).send();
+  // A header is ASCII; whatever else a registered URI holds is escaped as a browser would.
+  return reply
+    .code(303)
+    .header('location', target.replace(/[^\x21-\x7e]+/gu, encodeURIComponent))
+    .send();
 }
 
 /** Answers whatever goes wrong as a page: never a redirect, since nothing malformed is trusted with one. */
 export function handlePageErrors(app: FastifyInstance): void {
   app.setErrorHandler((error, request, reply) => {
     const refusal = error instanceof OAuthError ? error : refusalOf(error);
-    if (!refusal) request.log.error({ err: error }, 'unexpected error');
+    if (!refusal) request.log.error({ fault: faultOf(error), frames: framesOf(error) }, 'unexpected error');
     return sendErrorPage(request, reply, refusal);
   });
 }
@@ -73,6 +78,10 @@ function sendErrorPage(request: FastifyRequest, reply: FastifyReply, refusal: OA
   const detail = refusal?.message ?? null;
   const retryAfterSeconds = refusal instanceof DomainError ? refusal.options.retryAfter : undefined;
   if (retryAfterSeconds !== undefined) reply.header('retry-after', Math.max(1, Math.ceil(retryAfterSeconds)));
+  if (status === 429) {
+    reply.header('ratelimit-policy', `"sign-in";q=${attemptsByAddress};w=${attemptWindowSeconds}`);
+    reply.header('ratelimit', `"sign-in";r=0;t=${retryAfterSeconds}`);
+  }
   if (wantsJson(request)) {
     return reply.code(status).header('cache-control', 'no-store').send({ error: code, error_description: detail });
   }

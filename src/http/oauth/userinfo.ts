@@ -6,6 +6,7 @@ import type { ProvenToken } from '../../domain/oidc/access-tokens.js';
 import { profileClaims } from '../../domain/oidc/claims.js';
 import type { OAuthErrorCode } from '../../domain/oidc/oauth-error.js';
 import { readParameters } from '../../domain/oidc/parameters.js';
+import { credentialsOf } from '../principals/credentials.js';
 import { allowOrigin, answerPreflights } from './cors.js';
 import type { OAuthOptions } from './index.js';
 import { noStore, oauthStatusOf } from './oauth-error.js';
@@ -18,6 +19,7 @@ export const userinfo: FastifyPluginAsyncTypebox<OAuthOptions> = async (app, { p
     url: '/oauth/userinfo',
     async handler(request, reply) {
       noStore(reply);
+      credentialsOf(request); // refuses an API key besides the token, as every endpoint does
       const presented = presentedTokens(request);
       const [token] = presented;
       if (presented.length > 1) return refuse(reply, 'invalid_request', 'send the token in one way only');

@@ -1,0 +1,291 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { minutes, seconds } from '../../src/platform/clock.js';
+import {
+  basicOf,
+  codeFor,
+  newPkce,
+  newProvider,
+  postToken,
+  redeem,
+  redirectUri,
+  refresh,
+  type TestClient,
+  type TestEnvironment,
+  type TestProvider,
+  tokensFor,
+  userinfo,
+} from '../support/oauth.js';
+
+let world: TestProvider;
+let environment: TestEnvironment;
+let client: TestClient;
+let basic: TestClient;
+let post: TestClient;
+let ana: Awaited<ReturnType<TestEnvironment['newIdentity']>>;
+
+beforeAll(async () => {
+  world = await newProvider();
+  environment = await world.newEnvironment();
+  client = await environment.newClient();
+  basic = await environment.newClient({ tokenEndpointAuthMethod: 'client_secret_basic', requirePkce: false });
+  post = await environment.newClient({ tokenEndpointAuthMethod: 'client_secret_post' });
+  ana = await environment.newIdentity();
+});
+afterAll(() => world.close());
+
+const form = { 'content-type': 'application/x-www-form-urlencoded' };
+const send = (fields: Record<string, string>, headers: Record<string, string> = {}) =>
+  world.app.inject({
+    method: 'POST',
+    url: '/oauth/token',
+    headers: { ...form, ...headers },
+    payload: new URLSearchParams(fields).toString(),
+  });
+const flow = (of: TestClient = client, more: Record<string, string | undefined> = {}) =>
+  codeFor(world.browser(), of, ana.email, more);
+
+describe('client authentication', () => {
+  test('basic and post each redeem a code; a secret may hold anything', async () => {
+    expect((await redeem(world.app, basic, await flow(basic))).statusCode).toBe(200);
+    expect((await redeem(world.app, post, await flow(post))).statusCode).toBe(200);
+  });
+
+  test('exactly the registered method is taken', async () => {
+    const secret = basic.secret as string;
+    const grant = { grant_type: 'refresh_token', refresh_token: 'x' };
+    const tries: [Record<string, string>, Record<string, string>][] = [
+      [{ client_id: basic.clientId, client_secret: secret }, {}],
+      [{ client_id: basic.clientId }, {}],
+      [{}, { authorization: basicOf(post.clientId, post.secret as string) }],
+      [{}, { authorization: basicOf(client.clientId, '') }],
+      [{ client_id: client.clientId, client_secret: 'guessed' }, {}],
+      [{}, { authorization: basicOf(basic.clientId, 'wrong') }],
+      [{}, { authorization: basicOf('unknown', secret) }],
+      [{}, { authorization: 'Basic %%%' }],
+      [{}, { authorization: `Basic ${Buffer.from('%zz:%zz').toString('base64')}` }],
+      [{}, { authorization: 'Bearer token' }],
+      [{ client_id: post.clientId }, { authorization: basicOf(basic.clientId, secret) }],
+      [{ client_id: 'unknown' }, {}],
+      [{ client_id: '\u0000' }, {}],
+      [{}, {}],
+    ];
+    for (const [fields, headers] of tries) {
+      const answer = await send({ ...grant, ...fields }, headers);
+      expect([answer.statusCode, answer.json().error]).toEqual([401, 'invalid_client']);
+      expect(answer.headers['cache-control']).toBe('no-store');
+      const challenged = answer.headers['www-authenticate'] ?? '';
+      expect(String(challenged).startsWith('Basic')).toBe(headers.authorization?.startsWith('Basic') ?? false);
+    }
+  });
+
+  test('two methods at once are an invalid request', async () => {
+    const authorization = basicOf(basic.clientId, basic.secret as string);
+    const twice = await send({ grant_type: 'refresh_token', client_secret: 'x' }, { authorization });
+    expect([twice.statusCode, twice.json().error]).toEqual([400, 'invalid_request']);
+  });
+
+  test('a credential is form-decoded (RFC 6749 §2.3.1)', async () => {
+    const encoded = [...basic.clientId].map((c) => `%${c.charCodeAt(0).toString(16)}`).join('');
+    const authorization = basicOf(encoded, basic.secret as string);
+    const answer = await send({ grant_type: 'refresh_token', refresh_token: 'x' }, { authorization });
+    expect(answer.json().error).toBe('invalid_grant');
+  });
+});
+
+describe('malformed requests', () => {
+  test.each<[string, Record<string, string>, string]>([
+    ['no grant type', {}, 'invalid_request'],
+    ['an unknown grant type', { grant_type: 'password' }, 'unsupported_grant_type'],
+    ['a grant type named like a property', { grant_type: 'constructor' }, 'unsupported_grant_type'],
+    ['no code', { grant_type: 'authorization_code' }, 'invalid_request'],
+    ['an unknown code', { grant_type: 'authorization_code', code: 'x', redirect_uri: redirectUri }, 'invalid_grant'],
+    ['no refresh token', { grant_type: 'refresh_token' }, 'invalid_request'],
+    ['an unknown refresh token', { grant_type: 'refresh_token', refresh_token: '\u0000' }, 'invalid_grant'],
+  ])('%s', async (_name, fields, error) => {
+    const answer = await send({ client_id: client.clientId, ...fields });
+    expect([answer.statusCode, answer.json().error]).toEqual([400, error]);
+    expect(answer.json().error_description).toEqual(expect.any(String));
+  });
+
+  test('parameters given twice', async () => {
+    const payload = `client_id=${client.clientId}&grant_type=refresh_token&refresh_token=a&refresh_token=b`;
+    const answer = await world.app.inject({ method: 'POST', url: '/oauth/token', headers: form, payload });
+    expect([answer.statusCode, answer.json().error]).toEqual([400, 'invalid_request']);
+  });
+
+  test('bodies of another kind, and other methods', async () => {
+    const raw = (payload: string, type: string) =>
+      world.app.inject({ method: 'POST', url: '/oauth/token', payload, headers: { 'content-type': type } });
+    const answers = [
+      [await raw('{', 'application/json'), 400],
+      [await raw('[1]', 'application/json'), 401],
+      [await raw('{"client_id":1}', 'application/json'), 401],
+      [await raw('{"__proto__":{}}', 'application/json'), 400],
+      [await raw('x', 'text/plain'), 415],
+      [await raw('x'.repeat(1_100_000), 'application/json'), 413],
+      [await world.app.inject({ method: 'POST', url: '/oauth/token' }), 401],
+      [await world.app.inject('/oauth/token'), 405],
+    ] as const;
+    for (const [answer, status] of answers) expect([answer.statusCode, status]).toEqual([status, status]);
+  });
+
+  test('a JSON body is taken like a form', async () => {
+    const { code, verifier } = await flow();
+    const payload = {
+      client_id: client.clientId,
+      grant_type: 'authorization_code',
+      code,
+      redirect_uri: redirectUri,
+      code_verifier: verifier,
+    };
+    expect((await world.app.inject({ method: 'POST', url: '/oauth/token', payload })).statusCode).toBe(200);
+  });
+});
+
+describe('authorization codes', () => {
+  const refused = async (of: TestClient, fields: Awaited<ReturnType<typeof flow>>) => {
+    const answer = await redeem(world.app, of, fields);
+    expect([answer.statusCode, answer.json().error]).toEqual([400, 'invalid_grant']);
+  };
+
+  test('of another client, redirect URI or verifier are refused, and nothing is burned', async () => {
+    const good = await flow();
+    const sibling = await environment.newClient();
+    const stranger = await (await world.newEnvironment()).newClient();
+    await refused(sibling, good);
+    await refused(stranger, good);
+    await refused(basic, good);
+    await refused(client, { ...good, redirect: 'http://127.0.0.1/cb' });
+    await refused(client, { ...good, verifier: newPkce().verifier });
+    await refused(client, { ...good, verifier: 'short' });
+    const { code, redirect } = good;
+    const without = await postToken(world.app, client, {
+      grant_type: 'authorization_code',
+      code,
+      redirect_uri: redirect,
+    });
+    expect(without.json().error).toBe('invalid_grant');
+    const noUri = await postToken(world.app, client, {
+      grant_type: 'authorization_code',
+      code,
+      code_verifier: good.verifier,
+    });
+    expect(noUri.json().error).toBe('invalid_grant');
+    expect((await redeem(world.app, client, good)).statusCode).toBe(200);
+  });
+
+  test('a verifier without a challenge is refused (RFC 9700 §4.8.2), none is fine where PKCE is off', async () => {
+    const off = { code_challenge: undefined, code_challenge_method: undefined };
+    const first = await flow(basic, off);
+    await refused(basic, first);
+    const { code, redirect } = first;
+    const plain = await postToken(world.app, basic, { grant_type: 'authorization_code', code, redirect_uri: redirect });
+    expect(plain.statusCode).toBe(200);
+  });
+
+  test('live a minute', async () => {
+    const late = await flow();
+    world.wait(seconds(60));
+    await refused(client, late);
+  });
+
+  test.each([
+    ['at once', 0],
+    ['within 30 seconds', seconds(20)],
+    ['after 30 seconds', seconds(45)],
+    ['after hours', minutes(180)],
+  ])('used a second time %s: refused, and what the first use gave is revoked', async (_name, later) => {
+    const used = await flow();
+    const tokens = (await redeem(world.app, client, used)).json();
+    expect((await userinfo(world.app, tokens.access_token)).statusCode).toBe(200);
+    world.wait(later);
+    const before = (await world.events('session.code_reuse_detected')).length;
+    await refused(client, used);
+    expect((await userinfo(world.app, tokens.access_token)).statusCode).toBe(401);
+    expect((await refresh(world.app, client, tokens.refresh_token)).json().error).toBe('invalid_grant');
+    await refused(client, used);
+    const events = await world.events('session.code_reuse_detected');
+    expect(events).toHaveLength(before + 1);
+    expect(events.at(-1)).toMatchObject({ outcome: 'denied', account_id: environment.accountId });
+  });
+
+  test('another client that shows a spent code revokes nothing', async () => {
+    const used = await flow();
+    const tokens = (await redeem(world.app, client, used)).json();
+    await refused(await environment.newClient(), used);
+    expect((await userinfo(world.app, tokens.access_token)).statusCode).toBe(200);
+  });
+
+  test('twenty parallel redemptions: one succeeds, and its grant does not survive the others', async () => {
+    const used = await flow();
+    const answers = await Promise.all(Array.from({ length: 20 }, () => redeem(world.app, client, used)));
+    const good = answers.filter(({ statusCode }) => statusCode === 200);
+    expect(good).toHaveLength(1);
+    expect(
+      answers.filter((answer) => answer.statusCode === 400 && answer.json().error === 'invalid_grant'),
+    ).toHaveLength(19);
+    expect((await userinfo(world.app, good[0]?.json().access_token)).statusCode).toBe(401);
+  });
+
+  test('of a person who was deactivated or signed out meanwhile are refused', async () => {
+    const person = await environment.newIdentity();
+    const first = await codeFor(world.browser(), client, person.email);
+    await world.query('update environment_memberships set is_active = false where identity_id = $1', [person.id]);
+    await refused(client, first);
+    const browser = world.browser();
+    const second = await codeFor(browser, client, ana.email);
+    await world.provider.sessions.end(browser.cookies.get('hosted_session') as string, environment.environmentId);
+    await refused(client, second);
+  });
+
+  test('give what was asked for: scopes decide about ID token and claims', async () => {
+    const plain = await tokensFor(world.browser(), client, ana.email, { scope: 'email unknown' });
+    expect(plain).not.toHaveProperty('id_token');
+    expect(plain.scope).toBe('email');
+    const unscoped = await tokensFor(world.browser(), client, ana.email, { scope: undefined });
+    expect(unscoped.scope).toBe('');
+  });
+});
+
+test('scripts of the client’s origins may read the answer, others may not', async () => {
+  const tenant = await world.newEnvironment({ allowedOrigins: ['https://admin.example.com'] });
+  const spa = await tenant.newClient();
+  const server = await tenant.newClient({ tokenEndpointAuthMethod: 'client_secret_basic' });
+  const from = (origin: string, of: TestClient) =>
+    send(
+      { client_id: of.clientId, grant_type: 'refresh_token', refresh_token: 'x' },
+      { origin, ...(of.secret && { authorization: basicOf(of.clientId, of.secret) }) },
+    );
+  const allowed = async (origin: string, of: TestClient) => {
+    const { headers, body } = await from(origin, of);
+    expect(body).toContain('invalid_grant');
+    return headers['access-control-allow-origin'];
+  };
+  expect(await allowed('https://app.example.com', spa)).toBe('https://app.example.com');
+  expect(await allowed('https://admin.example.com', spa)).toBe('https://admin.example.com');
+  expect(await allowed('https://evil.example', spa)).toBeUndefined();
+  expect(await allowed('null', spa)).toBeUndefined();
+  expect(await allowed('https://app.example.com', server)).toBeUndefined();
+  expect(await allowed('https://admin.example.com', server)).toBe('https://admin.example.com');
+  const preflight = await world.app.inject({
+    method: 'OPTIONS',
+    url: '/oauth/token',
+    headers: { origin: 'https://app.example.com' },
+  });
+  expect(preflight.statusCode).toBe(204);
+  expect(preflight.headers['access-control-allow-credentials']).toBeUndefined();
+});
+
+test('codes and refresh tokens are stored as hashes only', async () => {
+  const used = await flow();
+  const tokens = (await redeem(world.app, client, used)).json();
+  const stored = JSON.stringify([
+    await world.query('select * from authorization_codes'),
+    await world.query('select * from refresh_tokens'),
+    await world.query('select * from grants'),
+    await world.query('select * from events'),
+  ]);
+  for (const secret of [used.code, used.verifier, tokens.refresh_token, tokens.access_token]) {
+    expect(stored).not.toContain(secret);
+  }
+});

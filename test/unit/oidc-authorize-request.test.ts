@@ -1,0 +1,138 @@
+import { describe, expect, test } from '@jest/globals';
+import { type AuthorizeClient, clientIdOf, parseAuthorizeRequest } from '../../src/domain/oidc/authorize-request.js';
+import { OAuthError } from '../../src/domain/oidc/oauth-error.js';
+import { readParameters } from '../../src/domain/oidc/parameters.js';
+
+const client: AuthorizeClient = {
+  clientType: 'public',
+  redirectUris: ['https://app.example.com/cb', 'http://127.0.0.1/cb'],
+  requirePkce: true,
+};
+const confidential: AuthorizeClient = { ...client, clientType: 'confidential', requirePkce: false };
+const good = {
+  client_id: 'app',
+  redirect_uri: 'https://app.example.com/cb',
+  response_type: 'code',
+  scope: 'openid email',
+  state: 's',
+  code_challenge: 'a'.repeat(43),
+  code_challenge_method: 'S256',
+};
+
+const parse = (changes: Record<string, unknown> = {}, of: AuthorizeClient = client) =>
+  parseAuthorizeRequest(readParameters({ ...good, ...changes }), of);
+const request = (changes: Record<string, unknown> = {}, of?: AuthorizeClient) => {
+  const parsed = parse(changes, of);
+  if ('redirected' in parsed) throw new Error(parsed.redirected.error);
+  return parsed.request;
+};
+const refusal = (changes: Record<string, unknown>, of?: AuthorizeClient) => {
+  try {
+    parse(changes, of);
+  } catch (error) {
+    if (error instanceof OAuthError) return [error.code, error.message];
+    throw error;
+  }
+  return null;
+};
+
+describe('shown on a page, never redirected', () => {
+  const missing = { redirect_uri: 'redirect_uri is missing', response_type: 'response_type is missing' };
+  test.each(Object.entries(missing))('without %s', (name, message) => {
+    expect(refusal({ [name]: undefined })).toEqual(['invalid_request', message]);
+    expect(refusal({ [name]: '' })).toEqual(['invalid_request', message]);
+  });
+
+  test.each([
+    ['an unregistered URI', { redirect_uri: 'https://evil.example/cb' }],
+    ['a longer path', { redirect_uri: 'https://app.example.com/cb/more' }],
+    ['another query', { redirect_uri: 'https://app.example.com/cb?x=1' }],
+    ['another case', { redirect_uri: 'https://APP.example.com/cb' }],
+    ['a URI given twice', { redirect_uri: ['https://app.example.com/cb', 'https://app.example.com/cb'] }],
+    ['a state given twice', { state: ['a', 'b'] }],
+    ['a nonce that is no text', { nonce: { a: 1 } }],
+    ['an unknown response mode', { response_mode: 'fragment' }],
+    ['form_post, which is not offered', { response_mode: 'form_post' }],
+    ['no challenge', { code_challenge: undefined, code_challenge_method: undefined }],
+    ['a method without a challenge', { code_challenge: undefined }],
+    ['a challenge without a method, which means plain', { code_challenge_method: undefined }],
+    ['plain', { code_challenge_method: 'plain' }],
+    ['a short challenge', { code_challenge: 'a'.repeat(42) }],
+    ['a challenge of other characters', { code_challenge: `${'a'.repeat(42)}=` }],
+    ['a long state', { state: 'a'.repeat(2049) }],
+    ['a long nonce', { nonce: 'a'.repeat(2049) }],
+    ['a control character', { nonce: 'a\u0000b' }],
+    ['an unknown prompt', { prompt: 'create' }],
+    ['prompt none with others', { prompt: 'none login' }],
+    ['a max_age that is no number', { max_age: '1h' }],
+    ['a negative max_age', { max_age: '-1' }],
+  ])('%s', (_name, changes) => {
+    expect(refusal(changes)?.[0]).toBe('invalid_request');
+  });
+
+  test.each(['token', 'id_token', 'code id_token', 'none', 'CODE'])('response_type %s', (responseType) => {
+    expect(refusal({ response_type: responseType })?.[0]).toBe('unsupported_response_type');
+  });
+
+  test('a client_id that is missing or given twice', () => {
+    expect(() => clientIdOf(readParameters({}))).toThrow('client_id is missing');
+    expect(() => clientIdOf(readParameters({ client_id: ['a', 'b'] }))).toThrow('client_id must be given once');
+    expect(clientIdOf(readParameters({ client_id: 'app' }))).toBe('app');
+  });
+});
+
+describe('told to the client by a redirect', () => {
+  test.each([
+    ['request', 'request_not_supported'],
+    ['request_uri', 'request_uri_not_supported'],
+    ['registration', 'registration_not_supported'],
+  ])('%s', (name, error) => {
+    expect(parse({ [name]: 'x' })).toMatchObject({ redirected: { error, state: 's', redirectUri: good.redirect_uri } });
+    expect(() => parse({ [name]: 'x', redirect_uri: 'https://evil.example' })).toThrow('not registered');
+  });
+});
+
+describe('accepted', () => {
+  test('what the standard asks to ignore: unknown parameters, even twice, and unknown scopes', () => {
+    const { scope, parameters } = request({
+      scope: 'openid email offline_access foo',
+      resource: ['a', 'b'],
+      foo: 'bar',
+    });
+    expect(scope).toEqual(['openid', 'email']);
+    expect(parameters).not.toHaveProperty('foo');
+    expect(parameters).toMatchObject({ client_id: 'app', state: 's' });
+  });
+
+  test('plain OAuth without openid, and no scope at all', () => {
+    expect(request({ scope: 'email' }).scope).toEqual(['email']);
+    expect(request({ scope: undefined }).scope).toEqual([]);
+  });
+
+  test('hints and wishes of OpenID Connect', () => {
+    const wishes = { display: 'popup', acr_values: 'x', claims: '{}', claims_locales: 'de', ui_locales: 'de en' };
+    const { parameters, loginHint, maxAge } = request({ ...wishes, login_hint: 'ana@example.com', max_age: '0' });
+    expect(parameters).toMatchObject(wishes);
+    expect([loginHint, maxAge]).toEqual(['ana@example.com', 0]);
+  });
+
+  test.each([
+    ['none', { none: true, login: false, selectAccount: false }],
+    ['login', { none: false, login: true, selectAccount: false }],
+    ['consent', { none: false, login: false, selectAccount: false }],
+    ['login select_account consent', { none: false, login: true, selectAccount: true }],
+  ])('prompt %s', (prompt, read) => {
+    expect(request({ prompt }).prompt).toEqual(read);
+  });
+
+  test('a confidential client that need not send a challenge; one that is sent is kept', () => {
+    const without = { code_challenge: undefined, code_challenge_method: undefined };
+    expect(request(without, confidential).codeChallenge).toBeNull();
+    expect(request({}, confidential).codeChallenge).toBe(good.code_challenge);
+    expect(refusal(without, { ...confidential, requirePkce: true })?.[0]).toBe('invalid_request');
+  });
+
+  test('numbers in a JSON body', () => {
+    expect(request({ max_age: 30 }).maxAge).toBe(30);
+  });
+});

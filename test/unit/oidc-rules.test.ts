@@ -1,0 +1,182 @@
+import { describe, expect, test } from '@jest/globals';
+import type { AuthorizeRequest } from '../../src/domain/oidc/authorize-request.js';
+import { accessTokenClaims, idTokenClaims, profileClaims, supportedClaims } from '../../src/domain/oidc/claims.js';
+import type { Client } from '../../src/domain/oidc/clients.js';
+import { discoveryDocument } from '../../src/domain/oidc/discovery.js';
+import { nextStep } from '../../src/domain/oidc/interaction.js';
+import { challengeOf, isVerifier } from '../../src/domain/oidc/pkce.js';
+import { isRegistered, withParameters } from '../../src/domain/oidc/redirect-uris.js';
+import { knownScopes } from '../../src/domain/oidc/scopes.js';
+import { isCallable, loopback } from '../../src/platform/outbound/addresses.js';
+
+describe('PKCE', () => {
+  test('the challenge of RFC 7636 appendix B', () => {
+    expect(challengeOf('dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk')).toBe(
+      'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM',
+    );
+  });
+  test.each([
+    [42, false],
+    [43, true],
+    [128, true],
+    [129, false],
+  ])('a verifier of %i characters: %s', (length, good) => expect(isVerifier('a'.repeat(length))).toBe(good));
+  test('only unreserved characters', () => expect(isVerifier(`${'a'.repeat(43)}+`)).toBe(false));
+});
+
+describe('redirect URIs', () => {
+  const registered = [
+    'https://app.example.com/cb',
+    'http://127.0.0.1/cb',
+    'http://[::1]:4000/cb?x=1',
+    'com.example.app:/cb',
+  ];
+  test.each([
+    ['https://app.example.com/cb', true],
+    ['https://app.example.com/cb/', false],
+    ['https://app.example.com:443/cb', false],
+    ['http://127.0.0.1:5123/cb', true],
+    ['http://127.0.0.1:5123/other', false],
+    ['http://127.0.0.1:99999/cb', false],
+    ['http://127.0.0.1:5123@evil.example/cb', false],
+    ['http://127.0.0.1.evil.example/cb', false],
+    ['http://localhost:5123/cb', false],
+    ['https://127.0.0.1:5123/cb', false],
+    ['http://[::1]/cb?x=1', true],
+    ['http://[::1]:1/cb', false],
+    ['com.example.app:/cb', true],
+    ['com.example.app://cb', false],
+  ])('%s: %s', (uri, good) => expect(isRegistered(uri, registered)).toBe(good));
+
+  test('parameters are added, and the registered part stays as it is', () => {
+    expect(withParameters('https://a.example/cb?t=1', { code: 'c', state: 'a b&c', none: null })).toBe(
+      'https://a.example/cb?t=1&code=c&state=a+b%26c',
+    );
+    expect(withParameters('com.example.app:/cb', { code: 'c' })).toBe('com.example.app:/cb?code=c');
+    expect(withParameters('https://a.example', {})).toBe('https://a.example');
+  });
+});
+
+test('scopes: the known ones, once, in a fixed order', () => {
+  expect(knownScopes('email openid openid  offline_access')).toEqual(['openid', 'email']);
+  expect(knownScopes(undefined)).toEqual([]);
+});
+
+describe('claims', () => {
+  const at = new Date('2026-03-01T12:00:00.900Z');
+  const subject = {
+    ...{ identityId: 'id', email: 'a@b.c', emailVerifiedAt: null, firstName: 'Ana', lastName: null, avatarUrl: null },
+    updatedAt: at,
+  };
+  const client = {
+    ...{ clientId: 'app', accountId: 'acc', applicationId: 'appl', environmentId: 'env' },
+    settings: { accessTokenTtlSeconds: 900 },
+  } as Client;
+  const granted = {
+    ...{ ...subject, grantId: 'g', sessionId: 's', scope: ['openid'], authenticatedAt: at, amr: ['pwd'], acr: 'x' },
+  };
+  const issuing = { baseUrl: 'https://id.example', at, client, granted, scope: ['openid'] };
+
+  test('each scope gives its own, and what is unknown is left out', () => {
+    expect(profileClaims(subject, ['openid'])).toEqual({});
+    expect(profileClaims(subject, ['profile'])).toEqual({ name: 'Ana', given_name: 'Ana', updated_at: 1772366400 });
+    expect(profileClaims(subject, ['email'])).toEqual({ email: 'a@b.c', email_verified: false });
+    const nameless = { ...subject, firstName: null };
+    expect(profileClaims(nameless, ['profile'])).toEqual({ updated_at: 1772366400 });
+  });
+
+  test('an access token is for the service, an ID token for the client, and neither makes claims up', () => {
+    expect(accessTokenClaims(issuing, 'j')).toMatchObject({
+      aud: 'https://id.example',
+      client_id: 'app',
+      jti: 'j',
+      grant_id: 'g',
+    });
+    expect(accessTokenClaims({ ...issuing, scope: ['org', 'permissions'] }, 'j')).not.toHaveProperty('permissions');
+    const id = idTokenClaims(issuing, 'token', null);
+    expect(id).toMatchObject({ aud: 'app', sid: 's', auth_time: 1772366400, exp: 1772366400 + 900 });
+    expect(id).not.toHaveProperty('nonce');
+    expect(Object.keys(idTokenClaims(issuing, 'token', 'n')).filter((name) => !supportedClaims.includes(name))).toEqual(
+      [],
+    );
+  });
+
+  // OpenID Connect Core, appendix A.3 has this pair.
+  test('at_hash is the left half of the access token’s hash', () => {
+    expect(idTokenClaims(issuing, 'jHkWEdUXMU1BwAsC4vtUsZwnNvTIxEl0z9K3vx5KF0Y', null).at_hash).toBe(
+      '77QmUPtjPfzWtF2AnpK9RQ',
+    );
+  });
+});
+
+describe('what a request needs', () => {
+  const now = new Date('2026-03-01T12:00:00Z');
+  const session = {
+    ...{ id: 's', identityId: 'ana', email: 'a@b.c', amr: ['pwd'], acr: 'x' },
+    authenticatedAt: new Date(now.getTime() - 60_000),
+  };
+  const request = (changes: object = {}) =>
+    ({
+      prompt: { none: false, login: false, selectAccount: false, ...changes },
+      maxAge: null,
+      ...changes,
+    }) as AuthorizeRequest;
+  const step = (changes: object = {}, situation: object = {}) =>
+    nextStep(request(changes), { session, hintedSubject: null, chosen: false, now, ...situation });
+
+  test.each([
+    ['a session is enough', {}, {}, 'continue'],
+    ['no session', {}, { session: null }, 'sign-in'],
+    ['no session, prompt none', { none: true }, { session: null }, 'login_required'],
+    ['prompt none with a session', { none: true }, {}, 'continue'],
+    ['prompt login', { login: true }, {}, 'sign-in'],
+    ['select_account', { selectAccount: true }, {}, 'select-account'],
+    ['select_account, chosen', { selectAccount: true }, { chosen: true }, 'continue'],
+    ['a session younger than max_age', { maxAge: 61 }, {}, 'continue'],
+    ['a session as old as max_age', { maxAge: 60 }, {}, 'sign-in'],
+    ['max_age 0', { maxAge: 0 }, { session: { ...session, authenticatedAt: now } }, 'sign-in'],
+    ['max_age, prompt none', { maxAge: 10, none: true }, {}, 'login_required'],
+    ['a hint of the same person', { none: true }, { hintedSubject: 'ana' }, 'continue'],
+    ['a hint of another person', {}, { hintedSubject: 'bob' }, 'sign-in'],
+    ['a hint of another person, prompt none', { none: true }, { hintedSubject: 'bob' }, 'login_required'],
+    ['a choice does not replace a sign-in', { login: true }, { chosen: true }, 'sign-in'],
+  ])('%s', (_name, changes, situation, expected) => expect(step(changes, situation)).toBe(expected));
+});
+
+test('discovery says what the specification lists', () => {
+  expect(discoveryDocument('https://id.example')).toMatchObject({
+    issuer: 'https://id.example',
+    response_types_supported: ['code'],
+    grant_types_supported: ['authorization_code', 'refresh_token'],
+    id_token_signing_alg_values_supported: ['RS256'],
+    scopes_supported: ['openid', 'profile', 'email', 'org', 'permissions'],
+    code_challenge_methods_supported: ['S256'],
+    jwks_uri: 'https://id.example/.well-known/jwks.json',
+  });
+});
+
+describe('addresses that may be called for a tenant', () => {
+  test.each(['93.184.216.34', '8.8.8.8', '2606:4700:4700::1111'])('%s', (address) =>
+    expect(isCallable(address)).toBe(true),
+  );
+  test.each([
+    ...['127.0.0.1', '10.1.2.3', '172.16.0.1', '192.168.1.1', '169.254.169.254', '100.64.0.1', '0.0.0.0', '224.0.0.1'],
+    ...['255.255.255.255', '192.0.2.1', '198.18.0.1', '240.0.0.1', '168.63.129.16', '::1', '::', 'fe80::1', 'fc00::1'],
+    ...[
+      'ff02::1',
+      '::ffff:127.0.0.1',
+      '::ffff:10.0.0.1',
+      '64:ff9b::a00:1',
+      '64:ff9b:1::a00:1',
+      '2002:a00:1::',
+      '2001:db8::1',
+    ],
+    ...['fd00:ec2::254', '2001::1', 'not an address'],
+  ])('%s is not one', (address) => expect(isCallable(address)).toBe(false));
+  test('but what an operator allows is', () => {
+    expect(isCallable('127.0.0.5', loopback)).toBe(true);
+    expect(isCallable('::ffff:127.0.0.1', loopback)).toBe(true);
+    expect(isCallable('10.0.0.1', loopback)).toBe(false);
+    expect(isCallable('::1', loopback)).toBe(true);
+  });
+});
