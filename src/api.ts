@@ -1,8 +1,8 @@
 import 'reflect-metadata';
-import { pino } from 'pino';
 import { composeApi } from './compose.js';
 import { loadConfig } from './config.js';
 import { openDb } from './platform/db.js';
+import { createLog } from './platform/log.js';
 import { serveMetrics } from './platform/metrics-server.js';
 import { pendingMigrations } from './platform/migrations.js';
 import { runProcess, StartError } from './platform/process.js';
@@ -12,12 +12,12 @@ const drainWithinMs = 10_000;
 
 await runProcess('api', async () => {
   const config = loadConfig('api');
-  const log = pino({ level: config.logLevel, base: { process: 'api' } });
+  const log = createLog('api', config.logLevel);
   const db = await openDb({
     url: config.database.url as string,
     poolSize: config.database.poolSize,
     applicationName: 'gatehouse api',
-    onError: ({ message }) => log.warn({ reason: message }, 'a database connection was lost'),
+    onError: () => log.warn('a connection to PostgreSQL was lost'),
   });
   const pending = await pendingMigrations(db.source);
   if (pending.length > 0) throw new StartError(`the schema is old (${pending.join(', ')}): run npm run migrate`);

@@ -56,7 +56,10 @@ export async function composeApi(
   const sealing = createSealing(config.masterKeys);
   const keys = createSigningKeys({ db, sealing, issuer: baseUrl, now });
   const refreshTokens = createRefreshTokens({ db, sealing, now });
-  const passwords = createPasswords({ breachUrl: config.breachUrl });
+  const passwords = createPasswords({
+    breachUrl: config.breachUrl,
+    onOutage: () => log.warn('the breach check does not answer; the bundled list of common passwords decides'),
+  });
   const processes = createProcesses({ ...config.temporal, address: config.temporal.address as string });
   const registrations = createRegistrations({
     db,

@@ -1,6 +1,7 @@
 import 'reflect-metadata';
 import { loadConfig } from './config.js';
 import { openDb } from './platform/db.js';
+import { createLog } from './platform/log.js';
 import { createMailer } from './platform/mail/mailer.js';
 import { pendingMigrations } from './platform/migrations.js';
 import { startOutboxRelay } from './platform/outbox-relay.js';
@@ -9,7 +10,7 @@ import { createProcesses } from './platform/processes.js';
 import { ensureWorkflowBundle } from './platform/workflow-bundle.js';
 import { composeWorker } from './worker/compose.js';
 import { startHealthServer } from './worker/health.js';
-import { createLog, installRuntime } from './worker/log.js';
+import { installRuntime } from './worker/log.js';
 import { createMetrics } from './worker/metrics.js';
 import { startTemporalWorkers } from './worker/temporal-workers.js';
 
@@ -18,7 +19,7 @@ const stopWithinMs = 9_000;
 
 await runProcess('worker', async () => {
   const config = loadConfig('worker');
-  const log = createLog(config.logLevel);
+  const log = createLog('worker', config.logLevel);
   installRuntime(log);
   const databaseUrl = config.database.url as string;
   const db = await openDb({
@@ -42,7 +43,7 @@ await runProcess('worker', async () => {
     config.metricsPort === 0
       ? null
       : await startHealthServer({
-          host: config.listen.host,
+          host: config.production ? '::' : 'localhost',
           port: config.metricsPort + 1,
           metrics,
           checks: {

@@ -1,5 +1,4 @@
 import fastifyCookie from '@fastify/cookie';
-import fastifyFormbody from '@fastify/formbody';
 import Fastify, {
   type FastifyInstance,
   type FastifyPluginAsync,
@@ -59,8 +58,8 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   logAnswers(app);
   countRequests(app, options.metrics);
   answerUnknownRoutes(app);
+  app.removeContentTypeParser('text/plain'); // bodies are JSON; what takes forms says so itself
   await app.register(fastifyCookie);
-  await app.register(fastifyFormbody, { bodyLimit: mebibyte });
   await app.register(openApi, { baseUrl: options.baseUrl });
   await app.register(health, options.health);
   for (const surface of options.surfaces) await app.register(surface);

@@ -112,7 +112,7 @@ export function sendError(error: unknown, request: FastifyRequest, reply: Fastif
     return reply.code(500).send(envelope(request, { statusCode: 500, message: 'Something went wrong on our side' }));
   }
   const status = statusOf(refusal.code);
-  if (status === 503) request.log.warn({ reason: (refusal.options.cause as Error)?.message }, 'unavailable');
+  if (status === 503) request.log.warn({ err: refusal.options.cause }, 'unavailable');
   if (refusal.options.retryAfter !== undefined)
     reply.header('retry-after', Math.max(1, Math.ceil(refusal.options.retryAfter)));
   if (status === 401 && !reply.hasHeader('www-authenticate')) reply.header('www-authenticate', 'Bearer');

@@ -14,7 +14,7 @@ export const Timestamp = Type.String({ format: 'date-time' });
 export const Url = Type.String({ format: 'uri', maxLength: 2048 });
 export const Email = Type.String({ format: 'email', maxLength: 254 });
 /** 1–200 characters without control characters (contract §1); trimmed by `text`. */
-export const Name = Type.String({ minLength: 1, maxLength: 200, pattern: '^[^\\p{Cc}]*\\S[^\\p{Cc}]*$' });
+export const Name = Type.String({ minLength: 1, maxLength: 200, pattern: '^(?=.*\\S)[^\\p{Cc}]+$' });
 export const Slug = Type.String({ pattern: '^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$' });
 export const Metadata = Type.Unsafe<Record<string, unknown>>({ type: 'object', additionalProperties: true });
 

@@ -1,8 +1,5 @@
 import { DefaultLogger, type LogLevel, makeTelemetryFilterString, Runtime } from '@temporalio/worker';
-import { type Logger, pino } from 'pino';
-
-/** JSON lines on stdout. What is logged names ids and kinds of faults, never people or secrets. */
-export const createLog = (level: string): Logger => pino({ level, base: { process: 'worker' } });
+import type { Logger } from 'pino';
 
 const levels: Record<LogLevel, 'trace' | 'debug' | 'info' | 'warn' | 'error'> = {
   TRACE: 'trace',

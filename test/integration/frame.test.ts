@@ -43,6 +43,8 @@ describe('errors', () => {
     ['an empty body', '', json, 400, 'body.malformed'],
     ['a prototype in the body', '{"__proto__": {"x": 1}}', json, 400, 'body.malformed'],
     ['another media type', '<a/>', { 'content-type': 'text/xml' }, 415, 'body.unsupported_media_type'],
+    ['a form', 'email=a', { 'content-type': 'application/x-www-form-urlencoded' }, 415, 'body.unsupported_media_type'],
+    ['a plain text', '{}', { 'content-type': 'text/plain' }, 415, 'body.unsupported_media_type'],
     ['an oversize body', JSON.stringify({ email: 'x'.repeat(1024 * 1024) }), json, 413, 'body.too_large'],
     ['an array', '[]', json, 400, 'validation.failed'],
     ['a NUL character', '{"email":"a@example.com","external_id":"a\\u0000b"}', json, 400, 'validation.failed'],

@@ -1,3 +1,4 @@
+import formbody from '@fastify/formbody';
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { Users } from '../../domain/users/users.js';
 import type { AdminPrincipals } from '../principals/admin.js';
@@ -30,16 +31,11 @@ export const adminAuth: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (
   // "Limits"), and an access token brings its own.
   await app.register(async (anonymous) => {
     anonymous.addHook('onRequest', (request, reply) => limits.general('anonymous', request.ip, reply));
-    await anonymous.register(verifyEmail, options); // its page posts a form
-    await anonymous.register(onlyJson(selectApplication, refresh, logout), options);
+    await anonymous.register(async (pages) => {
+      await pages.register(formbody); // its page posts a form
+      await pages.register(verifyEmail, options);
+    });
+    for (const route of [selectApplication, refresh, logout]) await anonymous.register(route, options);
   });
-  await app.register(onlyJson(register, login, me, sessions), options);
+  for (const route of [register, login, me, sessions]) await app.register(route, options);
 };
-
-/** Without this, a form on any page could be posted here, and the browser would not ask first. */
-const onlyJson =
-  (...routes: FastifyPluginAsyncTypebox<AdminAuthOptions>[]): FastifyPluginAsyncTypebox<AdminAuthOptions> =>
-  async (app, options) => {
-    app.removeContentTypeParser(['application/x-www-form-urlencoded', 'text/plain']);
-    for (const route of routes) await app.register(route, options);
-  };
