@@ -1,0 +1,202 @@
+import { execFile } from 'node:child_process';
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join, relative } from 'node:path';
+import { promisify } from 'node:util';
+import { projectRoot } from '../../src/platform/root.js';
+
+/** Who may import whom: that biome.json's rules bite, and that the sources have no other ways around them. */
+
+const run = promisify(execFile);
+const biome = join(projectRoot, 'node_modules/.bin/biome');
+
+interface Override {
+  includes: string[];
+  linter?: {
+    rules?: { style?: { noRestrictedImports?: { options?: { patterns?: { group: string[] }[] } } } };
+  };
+}
+const { $schema: _, ...configuration } = JSON.parse(await readFile(join(projectRoot, 'biome.json'), 'utf8'));
+const overrides = configuration.overrides as Override[];
+const groupsOf = ({ linter }: Override) =>
+  (linter?.rules?.style?.noRestrictedImports?.options?.patterns ?? []).flatMap(({ group }) => group);
+const restricting = overrides.filter((override) => groupsOf(override).length > 0);
+
+interface Diagnostic {
+  location: { path: string; start: { line: number } };
+}
+
+/**
+ * Which of its imports the linter refuses in each file, given by path. A tree of its own and one run for all files: on standard
+ * input Biome says only that something is wrong, and this says in which line.
+ */
+async function refusedIn(files: Record<string, string[]>): Promise<Record<string, string[]>> {
+  const folder = await mkdtemp(join(tmpdir(), 'gatehouse-lint-'));
+  try {
+    await writeFile(join(folder, 'biome.json'), JSON.stringify({ ...configuration, vcs: { enabled: false } }));
+    for (const [path, imports] of Object.entries(files)) {
+      await mkdir(dirname(join(folder, path)), { recursive: true });
+      await writeFile(join(folder, path), imports.map((from) => `export * from '${from}';\n`).join(''));
+    }
+    const args = ['lint', '--only=style/noRestrictedImports', '--reporter=json', '--max-diagnostics=none'];
+    const { stdout } = await run(biome, [...args, `--config-path=${folder}`, folder]).catch((error) => error);
+    const lines = new Set(
+      (JSON.parse(stdout).diagnostics as Diagnostic[]).map(
+        ({ location: { path, start } }) => `${relative(folder, path)}:${start.line}`,
+      ),
+    );
+    return Object.fromEntries(
+      Object.entries(files).map(([path, imports]) => [path, imports.filter((_, i) => lines.has(`${path}:${i + 1}`))]),
+    );
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+}
+
+test('every pattern of every rule in biome.json refuses what it names', async () => {
+  const exampleOf = (pattern: string) => pattern.replace(/^\*\*\//, '../../').replaceAll('**', 'some/file.js');
+  const files = Object.fromEntries(
+    restricting.map((override) => [
+      (override.includes[0] as string).replace('**', 'sample.ts'),
+      groupsOf(override).map((pattern) => exampleOf(pattern).replaceAll('*', 'some')),
+    ]),
+  );
+  expect(Object.keys(files).length).toBeGreaterThanOrEqual(6);
+  expect(await refusedIn(files)).toEqual(files);
+});
+
+const rules: { file: string; mayNot: string[]; may: string[] }[] = [
+  {
+    file: 'src/domain/oidc/sample.ts',
+    mayNot: ['../../http/errors.js', '../../../workflows/ids.js', '../../../activities/index.js', '../../compose.js'],
+    may: ['../../platform/db.js', '../../../entities/user.js', '../errors.js', 'typeorm', 'jose', 'node:crypto'],
+  },
+  {
+    file: 'src/domain/users/sample.ts',
+    mayNot: ['fastify', '@fastify/cookie', '@temporalio/client', '@temporalio/workflow', '../../config.js'],
+    may: ['./users.js', '../oidc/keys.js', 'uuid'],
+  },
+  {
+    file: 'src/http/oauth/sample.ts',
+    mayNot: ['@temporalio/client', '../../../workflows/index.js', '../../../activities/index.js', '../../compose.js'],
+    may: ['../../domain/oidc/provider.js', '../../platform/context.js', '../errors.js', 'fastify', '@fastify/cookie'],
+  },
+  {
+    file: 'src/platform/sample.ts',
+    mayNot: ['../http/app.js', '../../activities/index.js', '../compose.js', '../services.js', 'fastify'],
+    may: ['../../workflows/ids.js', '../../entities/index.js', '@temporalio/client', 'pg', './db.js'],
+  },
+  {
+    file: 'activities/sample.ts',
+    mayNot: ['../src/http/app.js', '../src/compose.js', '../src/config.js', '@temporalio/client', 'fastify'],
+    may: ['../src/domain/errors.js', '@temporalio/activity', '@temporalio/common', './settled.js'],
+  },
+  {
+    file: 'workflows/sample.ts',
+    mayNot: ['../src/domain/errors.js', '../src/platform/db.js', 'typeorm', 'pg', 'node:fs', '@temporalio/client'],
+    may: ['../activities/registration.js', '@temporalio/workflow', '@temporalio/common', './ids.js'],
+  },
+  {
+    file: 'entities/sample.ts',
+    mayNot: ['../src/domain/errors.js', '../workflows/ids.js', '../activities/index.js'],
+    may: ['./account.js', 'typeorm'],
+  },
+];
+
+test('each folder may import what the style guide says, and nothing that it forbids', async () => {
+  const mayNot = Object.fromEntries(rules.map((rule) => [rule.file, rule.mayNot]));
+  const all = Object.fromEntries(rules.map((rule) => [rule.file, [...rule.mayNot, ...rule.may]]));
+  expect(await refusedIn(all)).toEqual(mayNot);
+});
+
+// What no pattern can say: the linter sees one import at a time, and does not tell types from values.
+
+interface Import {
+  from: string;
+  to: string;
+  isType: boolean;
+}
+
+async function importsOf(folder: string): Promise<Import[]> {
+  const names = (await readdir(join(projectRoot, folder), { recursive: true })).filter((name) => name.endsWith('.ts'));
+  const found = await Promise.all(
+    names.map(async (name) => {
+      const from = join(folder, name);
+      const text = await readFile(join(projectRoot, from), 'utf8');
+      const statements = text.matchAll(/^(?:import|export)\s+(type\s)?(?:[^'";]*?\sfrom\s+)?'(\.[^']*)'/gm);
+      return [...statements].map(([, type, path]) => ({
+        from,
+        to: join(dirname(from), (path as string).replace(/\.js$/, '.ts')),
+        isType: type !== undefined,
+      }));
+    }),
+  );
+  return found.flat();
+}
+const imports = (await Promise.all(['src', 'workflows', 'activities', 'entities'].map(importsOf))).flat();
+
+/** `src/http`, `entities`, …; of the files right under `src/`, the file itself. */
+const layerOf = (path: string): string => {
+  const [first, second = ''] = path.split('/');
+  return first === 'src' ? `src/${second}` : (first as string);
+};
+
+/**
+ * Every layer, with the layers that it uses at run time. Whoever stands lower knows nobody higher.
+ * Types may look further: `http` names `services.ts`, `domain` the inputs of processes.
+ */
+const uses: Record<string, string[]> = {
+  entities: [],
+  workflows: [],
+  'src/config.ts': ['src/platform'],
+  'src/platform': ['entities', 'workflows', 'src/config.ts'],
+  'src/domain': ['entities', 'src/platform'],
+  activities: ['src/domain', 'src/platform'],
+  'src/http': ['src/domain', 'src/platform', 'entities'],
+  'src/compose.ts': ['src/http', 'src/domain', 'src/platform'],
+  'src/worker': ['activities', 'src/domain', 'src/platform'],
+  'src/dev': ['src/domain', 'src/platform', 'entities', 'workflows'],
+  'src/api.ts': ['src/compose.ts', 'src/config.ts', 'src/platform'],
+  'src/worker.ts': ['src/worker', 'src/config.ts', 'src/platform'],
+  'src/migrate.ts': ['src/config.ts', 'src/platform'],
+  'src/dev.ts': ['src/dev', 'src/config.ts', 'src/platform'],
+};
+/** Where the platform speaks the domain's words: a refusal of Temporal is a DomainError, and the relay's channel has a name. */
+const bridges = ['src/platform/processes.ts', 'src/platform/process-errors.ts', 'src/platform/outbox-relay.ts'];
+const bridged = ['src/domain/errors.ts', 'src/domain/outbox.ts'];
+
+test('no layer uses one that it should not know', () => {
+  const strangers = imports
+    .filter(({ isType }) => !isType)
+    .filter(({ from, to }) => layerOf(from) !== layerOf(to) && !uses[layerOf(from)]?.includes(layerOf(to)))
+    .filter(({ from, to }) => !(bridges.includes(from) && bridged.includes(to)))
+    .map(({ from, to }) => `${from} imports ${to}`);
+  expect(imports.length).toBeGreaterThan(300);
+  expect(strangers).toEqual([]);
+});
+
+test('no file imports itself by way of others', () => {
+  const next = new Map<string, string[]>();
+  for (const { from, to, isType } of imports) if (!isType) next.set(from, [...(next.get(from) ?? []), to]);
+  const settled = new Set<string>();
+  const cycles: string[] = [];
+  const visit = (file: string, path: string[]) => {
+    if (path.includes(file)) cycles.push([...path.slice(path.indexOf(file)), file].join(' → '));
+    if (path.includes(file) || settled.has(file)) return;
+    for (const other of next.get(file) ?? []) visit(other, [...path, file]);
+    settled.add(file);
+  };
+  for (const file of next.keys()) visit(file, []);
+  // Entities name each other, which decorators resolve when all of them are loaded.
+  expect(cycles.filter((cycle) => cycle.includes('src/'))).toEqual([]);
+});
+
+test('workflows know activities and entities by their types alone', () => {
+  const values = imports.filter(({ from, isType }) => layerOf(from) === 'workflows' && !isType);
+  expect(values.map(({ to }) => layerOf(to)).filter((layer) => layer !== 'workflows')).toEqual([]);
+});
+
+test('only the composition root, the tests and http itself know http', () => {
+  const users = imports.filter(({ to }) => layerOf(to) === 'src/http').map(({ from }) => layerOf(from));
+  expect([...new Set(users)].sort()).toEqual(['src/compose.ts', 'src/http']);
+});
