@@ -22,7 +22,7 @@ export const health: FastifyPluginAsync<HealthOptions> = async (app, { checks })
     async (_request, reply) => {
       const states = await Promise.all(
         Object.entries(checks).map(
-          async ([name, check]) => [name, await within(2000, check()).catch(() => 'unavailable')] as const,
+          async ([name, check]) => [name, await within(4000, check()).catch(() => 'unavailable')] as const,
         ),
       );
       const status = states.every(([, state]) => state === 'ok') ? 'ok' : 'unavailable';
