@@ -1,0 +1,181 @@
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { type CryptoKey, exportJWK, generateKeyPair, type JWTPayload, SignJWT } from 'jose';
+import { v4 as uuidv4 } from 'uuid';
+import { minutes } from '../../src/platform/clock.js';
+import { loopback } from '../../src/platform/outbound/addresses.js';
+import { createOutbound } from '../../src/platform/outbound/fetch.js';
+import {
+  codeFor,
+  newProvider,
+  redirectUri,
+  type TestClient,
+  type TestEnvironment,
+  type TestProvider,
+} from '../support/oauth.js';
+
+let world: TestProvider;
+let environment: TestEnvironment;
+let client: TestClient;
+let key: CryptoKey;
+let jwks: { keys: object[] };
+let served: unknown;
+let fetches = 0;
+let server: Server;
+let base: string;
+
+beforeAll(async () => {
+  world = await newProvider({ allowedNetworks: loopback });
+  environment = await world.newEnvironment();
+  const pair = await generateKeyPair('ES256');
+  key = pair.privateKey;
+  jwks = { keys: [{ ...(await exportJWK(pair.publicKey)), kid: 'k1' }] };
+  client = await environment.newClient({ tokenEndpointAuthMethod: 'private_key_jwt', jwks });
+  server = createServer((request, response) => {
+    fetches++;
+    const path = request.url?.split('?')[0];
+    if (path === '/big') return void response.end('x'.repeat(70_000));
+    if (path === '/moved') return void response.writeHead(302, { location: '/jwks' }).end();
+    return void response.setHeader('content-type', 'application/json').end(JSON.stringify(served));
+  });
+  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
+  base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+});
+afterAll(async () => {
+  server.close();
+  await world.close();
+});
+
+const assertion = (of: TestClient, changes: JWTPayload = {}, { by = key, kid = 'k1' } = {}) => {
+  const at = Math.floor(world.now().getTime() / 1000);
+  const claims = {
+    iss: of.clientId,
+    sub: of.clientId,
+    aud: world.baseUrl,
+    iat: at,
+    exp: at + 60,
+    jti: uuidv4(),
+    ...changes,
+  };
+  return new SignJWT(claims).setProtectedHeader({ alg: 'ES256', kid }).sign(by);
+};
+const send = (client_assertion: string, more: Record<string, string> = {}) =>
+  world.app.inject({
+    method: 'POST',
+    url: '/oauth/token',
+    headers: { 'content-type': 'application/x-www-form-urlencoded' },
+    payload: new URLSearchParams({
+      grant_type: 'refresh_token',
+      refresh_token: 'x',
+      client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
+      client_assertion,
+      ...more,
+    }).toString(),
+  });
+/** `invalid_grant` means that the client itself was let in. */
+const errorOf = async (token: string, more?: Record<string, string>) => (await send(token, more)).json().error;
+
+test('an assertion redeems a code, with the issuer or the token endpoint as its audience', async () => {
+  const ana = await environment.newIdentity();
+  for (const aud of [world.baseUrl, `${world.baseUrl}/oauth/token`, [world.baseUrl, 'https://other.example']]) {
+    const { code, verifier } = await codeFor(world.browser(), client, ana.email);
+    const grant = { grant_type: 'authorization_code', code, code_verifier: verifier, redirect_uri: redirectUri };
+    const answer = await send(await assertion(client, { aud }), { ...grant, refresh_token: '' });
+    expect(answer.statusCode).toBe(200);
+  }
+});
+
+test('an assertion counts once, also in parallel', async () => {
+  const once = await assertion(client);
+  const answers = await Promise.all(Array.from({ length: 10 }, () => errorOf(once)));
+  expect(answers.filter((error) => error === 'invalid_grant')).toHaveLength(1);
+  expect(answers.filter((error) => error === 'invalid_client')).toHaveLength(9);
+});
+
+test('assertions that are not right are refused', async () => {
+  const at = Math.floor(world.now().getTime() / 1000);
+  const { privateKey: foreign } = await generateKeyPair('ES256');
+  const other = await environment.newClient({ tokenEndpointAuthMethod: 'client_secret_basic' });
+  const [header, payload] = (await assertion(client)).split('.');
+  const bad = {
+    'another issuer': await assertion(client, { iss: 'other' }),
+    'another audience': await assertion(client, { aud: 'https://other.example' }),
+    expired: await assertion(client, { exp: at - 10 }),
+    'too long': await assertion(client, { exp: at + 7200 }),
+    'no expiry': await assertion(client, { exp: undefined }),
+    'no id': await assertion(client, { jti: undefined }),
+    'an id that is no text': await assertion(client, { jti: 7 as unknown as string }),
+    'a foreign key': await assertion(client, {}, { by: foreign }),
+    'an unknown key': await assertion(client, {}, { by: foreign, kid: 'k2' }),
+    'a client with another method': await assertion(other),
+    'no signature': `${header}.${payload}.`,
+    'no assertion': 'nonsense',
+  };
+  for (const [name, token] of Object.entries(bad)) {
+    const answer = await send(token);
+    expect([name, answer.statusCode, answer.json().error]).toEqual([name, 401, 'invalid_client']);
+  }
+  expect(await errorOf(await assertion(client), { client_assertion_type: 'other' })).toBe('invalid_client');
+  expect(await errorOf(await assertion(client), { client_id: other.clientId })).toBe('invalid_client');
+  expect(await errorOf(await assertion(client), { client_secret: 'x' })).toBe('invalid_request');
+  expect(await errorOf(await assertion(client), { client_id: client.clientId })).toBe('invalid_grant');
+});
+
+test('keys behind a jwks_uri are fetched, kept, and read again for a new key', async () => {
+  served = jwks;
+  const remote = await environment.newClient({ tokenEndpointAuthMethod: 'private_key_jwt', jwksUri: `${base}/jwks` });
+  fetches = 0;
+  expect(await errorOf(await assertion(remote))).toBe('invalid_grant');
+  expect(await errorOf(await assertion(remote))).toBe('invalid_grant');
+  expect(fetches).toBe(1);
+  const next = await generateKeyPair('ES256');
+  served = { keys: [{ ...(await exportJWK(next.publicKey)), kid: 'k2' }] };
+  const rotated = () => assertion(remote, {}, { by: next.privateKey, kid: 'k2' });
+  expect(await errorOf(await rotated())).toBe('invalid_client');
+  world.wait(11_000);
+  expect(await errorOf(await rotated())).toBe('invalid_grant');
+  expect(fetches).toBe(2);
+});
+
+test.each([
+  ['no key set', () => ({ served: { hello: 1 }, path: '/jwks' })],
+  [
+    'keys that are none',
+    () => ({ served: { keys: [{ kty: 'EC', crv: 'P-256', kid: 'k1', alg: 'ES256', x: '!', y: '?' }] }, path: '/jwks' }),
+  ],
+  ['too much', () => ({ served: {}, path: '/big' })],
+  ['a redirect', () => ({ served: jwks, path: '/moved' })],
+  ['nobody there', () => ({ served: jwks, path: null })],
+])('a jwks_uri with %s refuses the client', async (_name, situation) => {
+  const { served: answer, path } = situation();
+  served = answer;
+  const jwksUri = path === null ? 'http://127.0.0.1:1/jwks' : `${base}${path}?${uuidv4()}`;
+  const remote = await environment.newClient({
+    tokenEndpointAuthMethod: 'private_key_jwt',
+    jwksUri,
+  });
+  expect(await errorOf(await assertion(remote))).toBe('invalid_client');
+  world.wait(minutes(6));
+});
+
+test('without an operator’s leave nothing but public addresses over https is called', async () => {
+  const outbound = createOutbound();
+  const port = (server.address() as AddressInfo).port;
+  const before = fetches;
+  for (const url of [
+    `https://127.0.0.1:${port}/`,
+    `https://[::1]:${port}/`,
+    `https://[::ffff:127.0.0.1]:${port}/`,
+    `https://localhost:${port}/`,
+    `https://2130706433:${port}/`,
+    `https://0x7f.1:${port}/`,
+    'https://169.254.169.254/latest/meta-data',
+  ]) {
+    await expect(outbound.get(url)).rejects.toMatchObject({ reason: 'address' });
+  }
+  await expect(outbound.get('http://example.com/')).rejects.toMatchObject({ reason: 'scheme' });
+  await expect(outbound.get('file:///etc/passwd')).rejects.toMatchObject({ reason: 'scheme' });
+  expect(fetches).toBe(before);
+  await outbound.close();
+});

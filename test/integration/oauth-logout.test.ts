@@ -1,0 +1,132 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { hours } from '../../src/platform/clock.js';
+import {
+  authorizeUrl,
+  type Browser,
+  locationOf,
+  loggedOutUri,
+  newProvider,
+  refresh,
+  type TestClient,
+  type TestEnvironment,
+  type TestProvider,
+  type TokenBody,
+  tokensFor,
+  userinfo,
+} from '../support/oauth.js';
+
+let world: TestProvider;
+let environment: TestEnvironment;
+let client: TestClient;
+let ana: Awaited<ReturnType<TestEnvironment['newIdentity']>>;
+let browser: Browser;
+let tokens: TokenBody;
+
+beforeAll(async () => {
+  world = await newProvider();
+  environment = await world.newEnvironment();
+  client = await environment.newClient();
+});
+afterAll(() => world.close());
+beforeEach(async () => {
+  ana = await environment.newIdentity();
+  browser = world.browser();
+  tokens = await tokensFor(browser, client, ana.email);
+});
+
+const url = (parameters: Record<string, string>) => `/oauth/logout?${new URLSearchParams(parameters)}`;
+const isSignedIn = async () => (await browser.get(authorizeUrl(client))).statusCode === 303;
+
+test('with the hint of this session it ends session and grants at once, and goes where the client registered', async () => {
+  world.wait(hours(1)); // the hint may have expired
+  const answer = await browser.get(
+    url({ id_token_hint: tokens.id_token, post_logout_redirect_uri: loggedOutUri, state: 'a b' }),
+  );
+  expect(answer.statusCode).toBe(303);
+  expect(answer.headers.location).toBe(`${loggedOutUri}?state=a+b`);
+  expect(browser.cookies.size).toBe(0);
+  expect((await refresh(world.app, client, tokens.refresh_token)).json().error).toBe('invalid_grant');
+  expect((await userinfo(world.app, tokens.access_token)).statusCode).toBe(401);
+  expect(await isSignedIn()).toBe(false);
+  const events = await world.query(`select 1 from events where action = 'auth.identity_signed_out' and actor_id = $1`, [
+    ana.id,
+  ]);
+  expect(events).toHaveLength(1);
+});
+
+test('without a hint the person is asked; yes ends it, no does not', async () => {
+  const page = await browser.get(
+    url({ client_id: client.clientId, post_logout_redirect_uri: loggedOutUri, ui_locales: 'de' }),
+  );
+  expect(page.statusCode).toBe(200);
+  expect(page.headers['content-language']).toBe('de');
+  const stayed = await browser.submit(page, { confirm: 'no' });
+  expect(stayed.statusCode).toBe(303);
+  expect(await isSignedIn()).toBe(true);
+  const left = await browser.submit(page, { confirm: 'yes' });
+  expect(left.headers.location).toBe(loggedOutUri);
+  expect(await isSignedIn()).toBe(false);
+});
+
+test('with somebody else’s hint the person is asked', async () => {
+  const bob = await environment.newIdentity();
+  const { id_token: hint } = await tokensFor(world.browser(), client, bob.email);
+  expect((await browser.get(url({ id_token_hint: hint }))).body).toContain('Sign out?');
+  expect(await isSignedIn()).toBe(true);
+});
+
+test('without a client all of the browser’s sessions end after asking', async () => {
+  const page = await browser.get('/oauth/logout');
+  expect(page.body).toContain('Sign out?');
+  expect((await browser.submit(page, { confirm: 'no' })).statusCode).toBe(204);
+  const done = await browser.submit(page, { confirm: 'yes' });
+  expect(done.body).toContain('You are signed out');
+  expect(browser.cookies.size).toBe(0);
+});
+
+test('sessions in other Environments stay, and with them the cookie', async () => {
+  const elsewhere = await world.newEnvironment();
+  const there = await elsewhere.newClient();
+  await tokensFor(browser, there, (await elsewhere.newIdentity()).email);
+  const answer = await browser.get(url({ id_token_hint: tokens.id_token }));
+  expect(answer.body).toContain('You are signed out');
+  expect(await isSignedIn()).toBe(false);
+  expect(locationOf(await browser.get(authorizeUrl(there))).searchParams.has('code')).toBe(true);
+});
+
+test('a POST, also from another site, is answered by the same request as GET', async () => {
+  const fields = { id_token_hint: tokens.id_token, post_logout_redirect_uri: loggedOutUri };
+  const answer = await world.browser().post('/oauth/logout', fields, { origin: 'https://app.example.com' });
+  expect(answer.statusCode).toBe(303);
+  expect((await browser.get(String(answer.headers.location))).headers.location).toBe(loggedOutUri);
+  expect(await isSignedIn()).toBe(false);
+});
+
+test('a confirmation from another site is refused', async () => {
+  const fields = { client_id: client.clientId, confirm: 'yes' };
+  const answer = await browser.post('/oauth/logout', fields, { origin: 'https://evil.example' });
+  expect(answer.statusCode).toBe(403);
+  expect(await isSignedIn()).toBe(true);
+});
+
+test('whoever is signed out already goes on', async () => {
+  const stranger = world.browser();
+  const answer = await stranger.get(url({ client_id: client.clientId, post_logout_redirect_uri: loggedOutUri }));
+  expect(answer.headers.location).toBe(loggedOutUri);
+  expect((await stranger.get('/oauth/logout')).body).toContain('You are signed out');
+});
+
+test.each<[string, () => Record<string, string>]>([
+  ['an unregistered address', () => ({ client_id: client.clientId, post_logout_redirect_uri: 'https://evil.example' })],
+  ['an address without a client', () => ({ post_logout_redirect_uri: loggedOutUri })],
+  ['an unknown client', () => ({ client_id: 'unknown' })],
+  ['a hint that is none', () => ({ id_token_hint: 'nonsense' })],
+  ['an access token as hint', () => ({ id_token_hint: tokens.access_token })],
+  ['a hint of another client', () => ({ id_token_hint: tokens.id_token, client_id: 'other' })],
+])('%s is a 400 page and signs nobody out', async (_name, parameters) => {
+  const answer = await browser.get(url(parameters()));
+  expect(answer.statusCode).toBe(400);
+  expect(answer.headers.location).toBeUndefined();
+  expect(await isSignedIn()).toBe(true);
+  expect((await browser.get(`${url({ client_id: client.clientId })}&client_id=again`)).statusCode).toBe(400);
+});
