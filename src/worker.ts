@@ -48,6 +48,9 @@ await runProcess('worker', async () => {
           metrics,
           checks: {
             database: () => db.ping(),
+            migrations: async () => {
+              if ((await pendingMigrations(db.source)).length > 0) throw new Error('outdated');
+            },
             temporal: () => processes.ping(),
             workers: async () => {
               if (!workers.isWorking()) throw new Error('not working');

@@ -9,7 +9,7 @@ import { ApplicationFailure, NamespaceNotFoundError } from '@temporalio/common';
 import { DomainError, isErrorCode } from '../domain/errors.js';
 
 /** Seconds after which it is worth asking again. */
-const retryAfter = 5;
+export const retryAfter = 5;
 
 /** gRPC answers that say something about the request itself; every other one is an outage, a wrong API key included. */
 const aboutTheRequest = new Set([3, 5, 6, 9, 11, 12]);

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { WorkflowStartOptions } from '@temporalio/client';
 import { Client, Connection, WithStartWorkflowOperation } from '@temporalio/client';
 import type { SearchAttributePair } from '@temporalio/common';
@@ -10,7 +11,7 @@ import type {
 } from '../../workflows/registration-verification.js';
 import { accountIdKey, environmentIdKey, stateKey, subjectIdKey } from '../../workflows/search-attributes.js';
 import { DomainError } from '../domain/errors.js';
-import { hasEnded, processError } from './process-errors.js';
+import { hasEnded, processError, retryAfter } from './process-errors.js';
 import { connectionOptions, type TemporalServer } from './temporal-connection.js';
 
 /** The workflows that a change can ask for through the outbox, and what each is told: ids and times only. */
@@ -66,10 +67,21 @@ const finishWithinMs = 10_000;
 export function createProcesses(server: TemporalServer) {
   const connection = Connection.lazy(connectionOptions(server));
   const client = new Client({ connection, namespace: server.namespace });
-  const within = <T>(ms: number, call: () => Promise<T>): Promise<T> =>
-    connection.withDeadline(Date.now() + ms, call).catch((error) => {
-      throw processError(error);
+  const within = async <T>(ms: number, call: () => Promise<T>): Promise<T> => {
+    // The client's own retries may sleep past the deadline, and a person is waiting.
+    const late = new AbortController();
+    const timer = sleep(ms + 200, undefined, { signal: late.signal }).then(() => {
+      throw new DomainError('service.unavailable', { retryAfter });
     });
+    timer.catch(() => undefined); // told off below
+    try {
+      return await Promise.race([connection.withDeadline(Date.now() + ms, call), timer]);
+    } catch (error) {
+      throw processError(error);
+    } finally {
+      late.abort();
+    }
+  };
 
   return {
     /**

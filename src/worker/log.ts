@@ -12,9 +12,11 @@ const levels: Record<LogLevel, 'trace' | 'debug' | 'info' | 'warn' | 'error'> = 
 /** Sends what the Temporal SDK logs, its native part included, through the same log. We handle signals ourselves. */
 export function installRuntime(log: Logger): void {
   const temporal = log.child({ component: 'temporal' });
+  const isRepeated = repetitions();
   Runtime.install({
-    logger: new DefaultLogger('INFO', ({ level, message, meta }) => {
-      temporal[levels[level]](withoutStack(meta), message);
+    logger: new DefaultLogger('INFO', ({ level, message, meta = {} }) => {
+      if (meta.sdkComponent === 'core' && isRepeated(`${meta.target} ${message}`)) return;
+      temporal[levels[level]](plain(meta), message);
     }),
     telemetryOptions: {
       logging: { filter: makeTelemetryFilterString({ core: 'WARN', other: 'ERROR' }), forward: {} },
@@ -23,8 +25,19 @@ export function installRuntime(log: Logger): void {
   });
 }
 
+const sameAfterMs = 30_000;
+
+/** While Temporal is away every poll of the native part says so several times a second; once in a while will do. */
+function repetitions() {
+  const said = new Map<string, number>();
+  return (text: string): boolean => {
+    const now = Date.now();
+    if (now - (said.get(text) ?? 0) < sameAfterMs) return true;
+    said.set(text, now);
+    return false;
+  };
+}
+
 /** Errors of workflows and activities say their kind; their stacks are those of the SDK and say nothing more. */
-const withoutStack = ({ error, ...meta }: Record<string | symbol, unknown> = {}) =>
-  error instanceof Error
-    ? { ...meta, error: `${error.name}: ${error.message}` }
-    : { ...meta, ...(error ? { error } : {}) };
+const plain = ({ error, taskToken: _, ...meta }: Record<string | symbol, unknown>) =>
+  error instanceof Error ? { ...meta, error: `${error.name}: ${error.message}` } : { ...meta, error };

@@ -1,6 +1,7 @@
 import type { ActivityExecuteInput, ActivityInboundCallsInterceptor, Next } from '@temporalio/worker';
-import { collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import { Gauge, Histogram } from 'prom-client';
 import type { Db } from '../platform/db.js';
+import { createRegistry } from '../platform/metrics-server.js';
 
 const waiting = {
   name: 'outbox_waiting',
@@ -9,8 +10,7 @@ const waiting = {
 
 /** What `/metrics` of a worker shows. */
 export function createMetrics(db: Db) {
-  const registry = new Registry();
-  collectDefaultMetrics({ register: registry });
+  const registry = createRegistry('worker');
   const activities = new Histogram({
     name: 'gatehouse_activity_seconds',
     help: 'Duration of activity attempts',
@@ -28,9 +28,11 @@ export function createMetrics(db: Db) {
     help: 'Workflows that wait to be started',
     registers: [registry],
     async collect() {
-      const [row] = await db.statement<{ count: number; oldest: number }>(waiting, []);
-      this.set(row?.count ?? 0);
-      oldest.set(row?.oldest ?? 0);
+      // Without PostgreSQL the last figures stay, and the other metrics are still told.
+      const [row] = await db.statement<{ count: number; oldest: number }>(waiting, []).catch(() => []);
+      if (!row) return;
+      this.set(row.count);
+      oldest.set(row.oldest);
     },
   });
   return {

@@ -81,6 +81,9 @@ async function createWorkers(options: TemporalWorkers, connection: NativeConnect
         workflowBundle: { codePath },
         activities: activities[taskQueue],
         maxConcurrentActivityTaskExecutions: atOnce[taskQueue],
+        // A workflow's next task goes to the worker that has it in memory. Where that one was killed, a person's
+        // confirmation waits this long for another: by default ten seconds, longer than the api waits for an answer.
+        stickyQueueScheduleToStartTimeout: '1s',
         shutdownGraceTime: '4s',
         shutdownForceTime: '7s', // an orchestrator kills after ten
         interceptors: metrics && {

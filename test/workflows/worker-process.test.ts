@@ -1,0 +1,143 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { join } from 'node:path';
+import { SMTPServer } from 'smtp-server';
+import { registrationToken } from '../../src/domain/registration/link.js';
+import { createRegistrations } from '../../src/domain/registration/registrations.js';
+import { hours } from '../../src/platform/clock.js';
+import { createSealing } from '../../src/platform/crypto/sealing.js';
+import { freePort } from '../../src/platform/embedded/ports.js';
+import { createProcesses, type Processes } from '../../src/platform/processes.js';
+import { projectRoot } from '../../src/platform/root.js';
+import { asOwner, newDatabase, type TestDatabase } from '../support/database.js';
+import { aRequest, rows } from '../support/registration.js';
+import { namespace, startTestTemporal, type TestTemporal } from '../support/temporal.js';
+
+const key = randomBytes(32);
+const sealing = createSealing([{ id: 'k1', key }]);
+let database: TestDatabase;
+let temporal: TestTemporal | undefined;
+let processes: Processes;
+let settings: Record<string, string>;
+let smtpPort: number;
+let metricsPort: number;
+const children: ChildProcess[] = [];
+
+beforeAll(async () => {
+  database = await newDatabase();
+  const temporalPort = await freePort(18_233);
+  smtpPort = await freePort(18_025);
+  metricsPort = await freePort(18_464);
+  processes = createProcesses({ address: `127.0.0.1:${temporalPort}`, namespace, apiKey: null });
+  settings = {
+    DATABASE_URL: database.url,
+    TEMPORAL_ADDRESS: `127.0.0.1:${temporalPort}`,
+    SMTP_URL: `smtp://127.0.0.1:${smtpPort}`,
+    MASTER_KEYS: `k1:${key.toString('base64')}`,
+    METRICS_PORT: String(metricsPort),
+    BASE_URL: 'http://localhost:3000',
+    NODE_ENV: 'development',
+  };
+});
+afterAll(async () => {
+  for (const child of children) child.kill('SIGKILL');
+  await processes.close();
+  await temporal?.stop();
+  await database.close();
+});
+
+function startWorker(changes: Record<string, string> = {}) {
+  const child = spawn(process.execPath, [join(projectRoot, 'dist/src/worker.js')], {
+    env: { PATH: process.env.PATH, ...settings, ...changes },
+  });
+  children.push(child);
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (data) => (output += data));
+  const exited = new Promise<number | null>((resolve) => child.once('exit', resolve));
+  return { kill: (signal: NodeJS.Signals) => child.kill(signal), exited, output: () => output };
+}
+
+const readiness = async () => {
+  const answer = await fetch(`http://localhost:${metricsPort + 1}/readyz`).catch(() => null);
+  return answer ? ((await answer.json()) as { ready: boolean; checks: Record<string, string> }) : null;
+};
+async function until<T>(look: () => Promise<T | null | undefined | false>, ms = 45_000): Promise<T> {
+  for (const deadline = Date.now() + ms; ; ) {
+    const seen = await look();
+    if (seen) return seen;
+    if (Date.now() > deadline) throw new Error('it did not happen in time');
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+}
+
+test('an old schema stops the start with one line', async () => {
+  const url = new URL(database.ownerUrl);
+  await asOwner((client) => client.query('create database empty_of_this_test'), database.ownerUrl);
+  url.pathname = '/empty_of_this_test';
+  const worker = startWorker({ DATABASE_URL: url.href });
+  expect(await worker.exited).toBe(1);
+  expect(worker.output()).toBe('gatehouse worker: the schema is old: run npm run migrate\n');
+  await asOwner((client) => client.query('drop database empty_of_this_test with (force)'), database.ownerUrl);
+}, 60_000);
+
+test('a registration survives Temporal away, SMTP away and a killed worker', async () => {
+  const registrations = createRegistrations({
+    db: database.db,
+    sealing,
+    now: () => new Date(),
+    ttlMs: hours(1),
+    reminderAfterMs: hours(1),
+    intentTtlMs: hours(1),
+  });
+  const request = aRequest();
+  await registrations.park(request); // with no worker and no Temporal at all
+  const [row] = await rows(database.ownerUrl, 'select id from pending_registrations where email = $1', [request.email]);
+  const id = row?.id as string;
+
+  const first = startWorker();
+  expect(await until(readiness)).toMatchObject({ ready: false, checks: { database: 'ok', temporal: 'unavailable' } });
+  temporal = await startTestTemporal({ port: Number(settings.TEMPORAL_ADDRESS?.split(':')[1]) });
+  await until(async () => (await readiness())?.ready);
+
+  const handle = temporal.client.workflow.getHandle(`registration/${id}`);
+  await until(() => handle.query<string>('state').catch(() => null));
+  first.kill('SIGKILL');
+  await first.exited;
+  const mails: string[] = [];
+  const smtp = await receiver(mails); // only now is there a mail server
+  const second = startWorker();
+  const mail = await until(async () => mails[0]);
+  const { token } = registrationToken(sealing, { id });
+  expect(mail.replace(/=\r?\n/g, '').replaceAll('=3D', '=')).toContain(token);
+
+  const found = await registrations.find(token);
+  const made = await until(() => processes.confirmRegistration(found!.process).catch(() => null));
+  expect(await rows(database.ownerUrl, 'select id from users where email = $1', [request.email])).toEqual([
+    { id: made.userId },
+  ]);
+  const asked = Date.now();
+  second.kill('SIGTERM');
+  expect(await second.exited).toBe(0);
+  expect(Date.now() - asked).toBeLessThan(10_000);
+  for (const secret of [request.email, token, request.accountName, request.passwordHash]) {
+    expect(first.output() + second.output()).not.toContain(secret);
+  }
+  await new Promise<void>((resolve) => smtp.close(() => resolve()));
+}, 120_000);
+
+async function receiver(mails: string[]): Promise<SMTPServer> {
+  const server = new SMTPServer({
+    authOptional: true,
+    disabledCommands: ['STARTTLS'],
+    onData(stream, _session, done) {
+      let text = '';
+      stream.on('data', (data) => (text += data));
+      stream.on('end', () => {
+        mails.push(text);
+        done();
+      });
+    },
+  });
+  await new Promise<void>((resolve) => server.listen(smtpPort, '127.0.0.1', () => resolve()));
+  return server;
+}
