@@ -59,12 +59,15 @@ const signedOut = (issuer, error) => `
 <div class="actions"><a class="button main" href="/login">${error ? 'Try again' : 'Sign in'}</a></div>`;
 
 const signedIn = ({ claims, userinfo, expiresAt }) => `
-<p class="soft">The access token is valid until <time datetime="${expiresAt.toISOString()}">${escaped(expiresAt.toUTCString())}</time>.</p>
+${userinfo.error ? '' : validity(expiresAt)}
 <div class="actions">${button('/refresh', 'Refresh tokens')}${button('/revoke', 'Revoke tokens')}${button('/logout', 'Sign out', ' main')}</div>
 <h2 id="claims">Claims of the ID token</h2>
 ${table('claims', claims)}
 <h2 id="userinfo">Answer of the userinfo endpoint</h2>
 ${table('userinfo', userinfo)}`;
+
+const validity = (until) =>
+  `<p class="soft">The access token is valid until <time datetime="${until.toISOString()}">${until.toUTCString()}</time>.</p>`;
 
 const button = (action, label, kind = '') =>
   `<form method="post" action="${action}"><button class="button${kind}">${label}</button></form>`;

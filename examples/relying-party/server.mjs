@@ -124,7 +124,10 @@ function sessionOf({ headers }) {
 const redirect = (response, location) => response.writeHead(303, { location }).end();
 const send = (response, status, view) =>
   response.writeHead(status, pageHeaders(issuer.origin)).end(renderPage({ ...view, issuer: issuer.origin }));
-const reasonOf = (error) => error.error_description ?? error.error ?? error.cause?.message ?? error.message;
+
+/** The words of whoever refused: the token endpoint's JSON, a WWW-Authenticate header, or the network. */
+const reasonOf = ({ error_description, error, cause, message }) =>
+  error_description ?? error ?? cause?.[0]?.parameters?.error_description ?? cause?.message ?? message;
 
 // What changes something is a POST: SameSite=Lax keeps the cookie off those that other sites send.
 const routes = { 'GET /': home, 'GET /login': login, 'GET /callback': callback };

@@ -84,7 +84,7 @@ test('a person signs in, refreshes, revokes, is known to a second application, a
 
   await button('Revoke tokens').click();
   await page.getByText('The tokens were revoked.').waitFor();
-  await claim(userinfo, 'error').waitFor();
+  expect(await claim(userinfo, 'error').textContent()).toMatch(/token/); // the service's own words
   await button('Refresh tokens').click();
   await heading('That did not work').waitFor();
   await expectNoBarriers();
@@ -178,4 +178,16 @@ test('the page speaks the language of the browser, and is readable in the dark a
   // WCAG 2.2 §1.4.10: nothing has to be scrolled sideways
   expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(320);
   await expectNoBarriers();
+});
+
+test('an application that was started before the service serves people as soon as it is up', async () => {
+  await service.api.kill();
+  const early = await startRelyingParty({ ISSUER: service.baseUrl, CLIENT_ID: data.otherPublicClient });
+  await arrive();
+  await startAt(early.url);
+  await heading('That did not work').waitFor();
+  await service.api.start();
+  await page.getByRole('link', { name: 'Try again' }).click();
+  await heading('Sign in to Acme Portal').waitFor();
+  await early.stop();
 });

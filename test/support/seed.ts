@@ -75,7 +75,7 @@ export async function seed(databaseUrl: string): Promise<Seed> {
       ben,
       apiKey: demo.apiKey,
       publicClient: demo.clientId,
-      otherPublicClient: (await create('Second application', 'none')).client.clientId,
+      otherPublicClient: (await create('Acme Portal', 'none')).client.clientId,
       basicClient: await confidential('client_secret_basic'),
       postClient: await confidential('client_secret_post'),
     };

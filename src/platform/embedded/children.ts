@@ -157,7 +157,7 @@ function whenEnded(child: ChildProcess): Promise<Exit> {
   const closed = new Promise<void>((resolve) => child.once('close', () => resolve()));
   return new Promise((resolve) => {
     child.once('exit', (code, signal) => {
-      void Promise.race([closed, sleep(500)]).then(() => resolve({ code, signal }));
+      void Promise.race([closed, sleep(500, undefined, { ref: false })]).then(() => resolve({ code, signal }));
     });
   });
 }
