@@ -1,6 +1,7 @@
 import fastifySwagger from '@fastify/swagger';
 import fastifySwaggerUi from '@fastify/swagger-ui';
 import fastifyPlugin from 'fastify-plugin';
+import { oauthDocumentation } from './oauth/documentation.js';
 
 const description = `One service for hosted sign-in, administration of accounts, and permissions.
 
@@ -10,6 +11,7 @@ Errors come in one envelope with a stable \`code\`; lists take \`page\`, \`take\
 /** The OpenAPI 3.0 document of every route with a schema, and readable pages of it at `/docs`. */
 export const openApi = fastifyPlugin<{ baseUrl: string }>(async (app, { baseUrl }) => {
   await app.register(fastifySwagger, {
+    transform: ({ schema, url, route }) => ({ url, schema: schema ?? oauthDocumentation[`${route.method} ${url}`] }),
     openapi: {
       openapi: '3.0.3',
       info: { title: 'Gatehouse', version: '1.0', description },

@@ -380,9 +380,12 @@ describe('documents', () => {
       expect(operation?.operationId).toEqual(expect.any(String));
       expect(Object.keys(operation.responses).length).toBeGreaterThan(3);
     }
-    const ids = Object.values(document.paths as Record<string, Record<string, { operationId?: string }>>).flatMap(
-      (methods) => Object.values(methods).map(({ operationId }) => operationId),
+    const named = Object.entries(document.paths as Record<string, Record<string, { operationId?: string }>>).flatMap(
+      ([path, methods]) =>
+        Object.entries(methods).map(([method, { operationId }]) => [`${method} ${path}`, operationId] as const),
     );
+    expect(named.filter(([, id]) => !id)).toEqual([]);
+    const ids = named.map(([, id]) => id);
     expect(new Set(ids).size).toBe(ids.length);
   });
 

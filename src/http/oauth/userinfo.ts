@@ -14,26 +14,28 @@ import { noStore, oauthStatusOf } from './oauth-error.js';
 /** UserInfo (OpenID Connect Core 5.3); the token comes as RFC 6750 §2.1 or, in a form, §2.2. */
 export const userinfo: FastifyPluginAsyncTypebox<OAuthOptions> = async (app, { provider }) => {
   answerPreflights(app, '/oauth/userinfo', 'GET, POST');
-  app.route({
-    method: ['GET', 'POST'],
-    url: '/oauth/userinfo',
-    async handler(request, reply) {
-      noStore(reply);
-      credentialsOf(request); // refuses an API key besides the token, as every endpoint does
-      const presented = presentedTokens(request);
-      const [token] = presented;
-      if (presented.length > 1) return refuse(reply, 'invalid_request', 'send the token in one way only');
-      // RFC 6750 §3.1: who shows nothing is told the scheme, and no error.
-      if (token === undefined) return reply.code(401).header('www-authenticate', 'Bearer').send();
-      await allowClientOf(token, request, reply);
-      const proven = await prove(token);
-      if (proven === 'wrong type') return refuse(reply, 'insufficient_scope', 'this is not the token of an end user');
-      if (!proven) return refuse(reply, 'invalid_token', 'the access token is expired, revoked or not valid');
-      if (!proven.scope.includes('openid'))
-        return refuse(reply, 'insufficient_scope', 'the token lacks the scope openid');
-      return reply.send({ sub: proven.identityId, ...profileClaims(proven.subject, proven.scope) });
-    },
-  });
+  for (const method of ['GET', 'POST'] as const) {
+    app.route({
+      method,
+      url: '/oauth/userinfo',
+      async handler(request, reply) {
+        noStore(reply);
+        credentialsOf(request); // refuses an API key besides the token, as every endpoint does
+        const presented = presentedTokens(request);
+        const [token] = presented;
+        if (presented.length > 1) return refuse(reply, 'invalid_request', 'send the token in one way only');
+        // RFC 6750 §3.1: who shows nothing is told the scheme, and no error.
+        if (token === undefined) return reply.code(401).header('www-authenticate', 'Bearer').send();
+        await allowClientOf(token, request, reply);
+        const proven = await prove(token);
+        if (proven === 'wrong type') return refuse(reply, 'insufficient_scope', 'this is not the token of an end user');
+        if (!proven) return refuse(reply, 'invalid_token', 'the access token is expired, revoked or not valid');
+        if (!proven.scope.includes('openid'))
+          return refuse(reply, 'insufficient_scope', 'the token lacks the scope openid');
+        return reply.send({ sub: proven.identityId, ...profileClaims(proven.subject, proven.scope) });
+      },
+    });
+  }
 
   const prove = (token: string): Promise<ProvenToken | 'wrong type' | null> =>
     provider.accessTokens.prove(token).catch((error) => {
