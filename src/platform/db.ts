@@ -1,5 +1,10 @@
 import pg from 'pg';
-import { DataSource, type EntityManager } from 'typeorm';
+import {
+  DataSource,
+  type EntityManager,
+  QueryRunnerAlreadyReleasedError,
+  QueryRunnerProviderAlreadyReleasedError,
+} from 'typeorm';
 import { entities } from '../../entities/index.js';
 import { SnakeCaseNaming } from './naming.js';
 
@@ -83,6 +88,8 @@ export async function openDb({ url, poolSize, applicationName, onError }: DbOpti
         await runner.commitTransaction();
         return result;
       } catch (error) {
+        // TypeORM lets go of a connection that is lost between two statements, and then blames who uses it.
+        if (alreadyReleased.some((kind) => error instanceof kind)) throw new ConnectionLost(error);
         // A lost connection cannot roll back; PostgreSQL has done so already, and the first error says more.
         if (runner.isTransactionActive) await runner.rollbackTransaction().catch(() => undefined);
         throw error;
@@ -127,6 +134,13 @@ export function createDataSource(
 /** Whether `error` is PostgreSQL's refusal by the constraint or unique index of that name. */
 export function violates(error: unknown, constraint: string): boolean {
   return driverErrorOf(error)?.constraint === constraint;
+}
+
+const alreadyReleased = [QueryRunnerAlreadyReleasedError, QueryRunnerProviderAlreadyReleasedError];
+class ConnectionLost extends Error {
+  constructor(cause: unknown) {
+    super('Connection terminated between two statements', { cause });
+  }
 }
 
 /** Whether `error` says that PostgreSQL is away for now: refused, lost, starting up or shutting down. */

@@ -1,0 +1,24 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+
+/**
+ * Looks until what is awaited is so.
+ * @param what for the error: `the outage is noticed`
+ * @returns the first answer that is neither false, null nor undefined; a look that throws counts as "not yet"
+ */
+export async function until<T>(
+  what: string,
+  look: () => Promise<T> | T,
+  { timeoutMs = 20_000, everyMs = 50 }: { timeoutMs?: number; everyMs?: number } = {},
+): Promise<NonNullable<T>> {
+  let last: unknown;
+  for (const end = Date.now() + timeoutMs; Date.now() < end; await sleep(everyMs)) {
+    try {
+      const found = await look();
+      if (found !== false && found !== null && found !== undefined) return found;
+      last = found;
+    } catch (error) {
+      last = error;
+    }
+  }
+  throw new Error(`Not within ${timeoutMs} ms: ${what} (last: ${last instanceof Error ? last.message : last})`);
+}
