@@ -1,3 +1,5 @@
+import type { Clock } from '../../platform/clock.js';
+import { violates } from '../../platform/db.js';
 import type { ProcessInput } from '../../platform/processes.js';
 import { DomainError } from '../errors.js';
 import type { FoundRegistration, Registrations } from '../registration/registrations.js';
@@ -14,7 +16,7 @@ export interface ConfirmEmail {
 }
 
 export interface ConfirmEmailDeps {
-  registrations: Pick<Registrations, 'find'>;
+  registrations: Pick<Registrations, 'find' | 'provision'>;
   /** The waiting process does the work, and answers what it made. */
   processes: {
     confirmRegistration(
@@ -22,24 +24,52 @@ export interface ConfirmEmailDeps {
     ): Promise<{ userId: string; applicationId: string }>;
   };
   signIn: Pick<SignIn, 'signInConfirmed'>;
+  now: Clock;
 }
 
 /** The link in the mail to somebody who registered (spec, "Pending registration"). */
-export function createConfirmEmail({ registrations, processes, signIn }: ConfirmEmailDeps): ConfirmEmail {
-  async function pending(token: string) {
-    // A token of ours is 256 bits in base64url; anything else need not be looked for.
-    const found = /^[\w-]{43}$/.test(token) ? await registrations.find(token) : null;
-    if (found?.status !== 'pending') throw new DomainError('registration.link_invalid');
-    return found;
+export function createConfirmEmail({ registrations, processes, signIn, now }: ConfirmEmailDeps): ConfirmEmail {
+  // A token of ours is 256 bits in base64url; anything else need not be looked for.
+  const find = async (token: string) => (/^[\w-]{43}$/.test(token) ? await registrations.find(token) : null);
+
+  /**
+   * What the process of a registration made. It may finish after its caller was told to try again (no worker, a slow
+   * database), so that a link whose registration is confirmed already answers the same, as long as it lives.
+   */
+  async function confirmed(token: string): Promise<{ id: string; userId: string; applicationId: string }> {
+    const found = await find(token);
+    if (found?.status === 'pending') {
+      try {
+        return { id: found.id, ...(await processes.confirmRegistration(found.process)) };
+      } catch (error) {
+        if (!isLinkInvalid(error)) throw error;
+        const since = await find(token);
+        // The process refuses a second confirmation while the first one is at work.
+        if (since?.status === 'pending') throw new DomainError('service.unavailable', { retryAfter: 5, cause: error });
+        if (since?.status !== 'confirmed') throw error;
+      }
+    } else if (found?.status !== 'confirmed' || found.expiresAt <= now()) {
+      throw linkInvalid();
+    }
+    return { id: found.id, ...(await registrations.provision(found.id)) };
   }
+
   return {
     async preview(token) {
-      const { accountName, email, locale } = await pending(token);
-      return { accountName: accountName ?? '', email: email ?? '', locale };
+      const found = await find(token);
+      if (found?.status !== 'pending') throw linkInvalid();
+      return { accountName: found.accountName ?? '', email: found.email ?? '', locale: found.locale };
     },
     async confirm(token, browser) {
-      const { process } = await pending(token);
-      return signIn.signInConfirmed({ ...(await processes.confirmRegistration(process)), ...browser });
+      const { id, userId, applicationId } = await confirmed(token);
+      return signIn.signInConfirmed({ userId, applicationId, sessionId: id, ...browser }).catch((error: unknown) => {
+        throw isAlreadyStarted(error) ? linkInvalid() : error;
+      });
     },
   };
 }
+
+const linkInvalid = () => new DomainError('registration.link_invalid');
+const isLinkInvalid = (error: unknown) => error instanceof DomainError && error.code === 'registration.link_invalid';
+/** One link gives one session: that session has the registration's id. */
+const isAlreadyStarted = (error: unknown) => violates(error, 'user_sessions_pkey');

@@ -40,8 +40,8 @@ export interface SignIn {
    * @throws DomainError auth.invalid_credentials by the token, application.not_found when it is not one of the user's.
    */
   selectApplication(choice: { selectionToken: string; applicationId: string } & Browser): Promise<SignedIn>;
-  /** Starts the session of a user who has just proved the address by its link. */
-  signInConfirmed(place: { userId: string; applicationId: string } & Browser): Promise<SignedIn>;
+  /** Starts the session of a user who has just proved the address by its link; its id is given, so that it starts once. */
+  signInConfirmed(place: { userId: string; applicationId: string; sessionId: string } & Browser): Promise<SignedIn>;
 }
 
 export interface SignInDeps {
@@ -130,12 +130,12 @@ export function createSignIn({ db, passwords, sessions, sealing, now }: SignInDe
       });
     },
 
-    async signInConfirmed({ userId, applicationId, ...browser }) {
+    async signInConfirmed({ userId, applicationId, sessionId, ...browser }) {
       const [[user], reachable] = await Promise.all([db.statement<UserRow>(byId, [userId]), reachableOf(db, userId)]);
       if (!user) throw new DomainError('auth.invalid_credentials');
       const binding = reachable.find(({ application }) => application?.id === applicationId) ?? unbound;
       // RFC 8176 has no name for a link in a mail; it is a secret that works once.
-      return start(user, binding, { ...selections.begin(userId, ['otp']), ...browser });
+      return start(user, binding, { ...selections.begin(userId, ['otp']), sessionId, ...browser });
     },
   };
 }

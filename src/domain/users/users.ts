@@ -19,7 +19,7 @@ export interface UsersDeps {
   refreshTokens: Pick<RefreshTokens, 'issue' | 'rotate'>;
   sealing: Pick<Sealing, 'seal' | 'open'>;
   passwords: Passwords;
-  registrations: Pick<Registrations, 'find' | 'park'>;
+  registrations: Pick<Registrations, 'find' | 'park' | 'provision'>;
   processes: ConfirmEmailDeps['processes'];
   baseUrl: string;
   now: Clock;
