@@ -9,7 +9,7 @@ import { ApplicationFailure, NamespaceNotFoundError } from '@temporalio/common';
 import { DomainError, isErrorCode } from '../domain/errors.js';
 
 /** Seconds after which it is worth asking again. */
-export const retryAfter = 5;
+const retryAfter = 5;
 
 /** gRPC answers that say something about the request itself; every other one is an outage, a wrong API key included. */
 const aboutTheRequest = new Set([3, 5, 6, 9, 11, 12]);
@@ -18,7 +18,7 @@ const alreadyExists = 6;
 /** What a failed call to Temporal means to the domain: a rule's refusal, an outage, or the error itself. */
 export function processError(error: unknown): unknown {
   if (error instanceof WorkflowUpdateFailedError) return refusal(error);
-  if (isOutage(error)) return new DomainError('service.unavailable', { retryAfter, cause: error });
+  if (isTemporalAway(error)) return new DomainError('service.unavailable', { retryAfter, cause: error });
   return error;
 }
 
@@ -28,7 +28,8 @@ export const hasEnded = (error: unknown): boolean =>
   error instanceof WorkflowNotFoundError ||
   grpcCode(error) === alreadyExists;
 
-function isOutage(error: unknown): boolean {
+/** Whether Temporal itself is away, rather than a workflow's work undone. */
+export function isTemporalAway(error: unknown): boolean {
   if (error instanceof WorkflowUpdateRPCTimeoutOrCancelledError || error instanceof NamespaceNotFoundError) return true;
   const code = grpcCode(error);
   return code !== undefined && !aboutTheRequest.has(code);

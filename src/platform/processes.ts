@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { WorkflowStartOptions } from '@temporalio/client';
 import { Client, Connection, WithStartWorkflowOperation } from '@temporalio/client';
@@ -11,7 +12,7 @@ import type {
 } from '../../workflows/registration-verification.js';
 import { accountIdKey, environmentIdKey, stateKey, subjectIdKey } from '../../workflows/search-attributes.js';
 import { DomainError } from '../domain/errors.js';
-import { hasEnded, processError, retryAfter } from './process-errors.js';
+import { hasEnded, isTemporalAway, processError } from './process-errors.js';
 import { connectionOptions, type TemporalServer } from './temporal-connection.js';
 
 /** The workflows that a change can ask for through the outbox, and what each is told: ids and times only. */
@@ -58,6 +59,7 @@ export type Processes = ReturnType<typeof createProcesses>;
 /** How long a caller waits for Temporal to answer at all, and for a worker to finish what it accepted. */
 const answerWithinMs = 5_000;
 const finishWithinMs = 10_000;
+const retryMs = 300;
 
 /**
  * The only starter and signaller of workflows. It connects with the first call, so that a process starts, and accepts
@@ -67,19 +69,16 @@ const finishWithinMs = 10_000;
 export function createProcesses(server: TemporalServer) {
   const connection = Connection.lazy(connectionOptions(server));
   const client = new Client({ connection, namespace: server.namespace });
+  let closed = false;
+  /** Repeats `call`, which has to be safe to repeat, while Temporal is away and there is time. */
   const within = async <T>(ms: number, call: () => Promise<T>): Promise<T> => {
-    // The client's own retries may sleep past the deadline, and a person is waiting.
-    const late = new AbortController();
-    const timer = sleep(ms + 200, undefined, { signal: late.signal }).then(() => {
-      throw new DomainError('service.unavailable', { retryAfter });
-    });
-    timer.catch(() => undefined); // told off below
-    try {
-      return await Promise.race([connection.withDeadline(Date.now() + ms, call), timer]);
-    } catch (error) {
-      throw processError(error);
-    } finally {
-      late.abort();
+    for (const deadline = Date.now() + ms; ; await sleep(retryMs)) {
+      try {
+        return await connection.withDeadline(deadline, call);
+      } catch (error) {
+        const again = isTemporalAway(error) && !closed && Date.now() + retryMs < deadline;
+        if (!again) throw processError(error);
+      }
     }
   };
 
@@ -109,34 +108,40 @@ export function createProcesses(server: TemporalServer) {
      * @throws DomainError `registration.link_invalid`, or `service.unavailable`: the link is good for another try
      */
     async confirmRegistration(input: RegistrationVerificationInput): Promise<ConfirmedRegistration> {
-      const start = new WithStartWorkflowOperation<typeof registrationVerification>('registrationVerification', {
-        ...startOptions('registrationVerification', input),
-        // One that somebody terminated may run again: the row decides whether there is anything left to confirm.
-        workflowIdReusePolicy: 'ALLOW_DUPLICATE_FAILED_ONLY',
-      });
-      start.workflowHandle().catch(() => undefined); // the update's own error says it
+      const updateId = randomUUID(); // the same for each repetition, so that a lost answer is found again
       try {
-        const update = await within(answerWithinMs, () =>
-          client.workflow.startUpdateWithStart<typeof registrationVerification, ConfirmedRegistration, []>('confirm', {
-            startWorkflowOperation: start,
-            waitForStage: 'ACCEPTED',
-          }),
-        );
+        const update = await within(answerWithinMs, () => {
+          const start = new WithStartWorkflowOperation<typeof registrationVerification>('registrationVerification', {
+            ...startOptions('registrationVerification', input),
+            // One that somebody terminated may run again: the row decides whether there is anything left to confirm.
+            workflowIdReusePolicy: 'ALLOW_DUPLICATE_FAILED_ONLY',
+          });
+          start.workflowHandle().catch(() => undefined); // the update's own error says it
+          return client.workflow.startUpdateWithStart<typeof registrationVerification, ConfirmedRegistration, []>(
+            'confirm',
+            { startWorkflowOperation: start, waitForStage: 'ACCEPTED', updateId },
+          );
+        });
         return await within(finishWithinMs, () => update.result());
       } catch (error) {
         throw hasEnded(error) ? new DomainError('registration.link_invalid', { cause: error }) : error;
       }
     },
 
-    /** @throws DomainError when Temporal does not answer. */
+    /** @throws when Temporal does not answer, or does not know our namespace. */
     async ping(): Promise<void> {
-      await within(2_000, () => connection.workflowService.describeNamespace({ namespace: server.namespace }));
+      await connection.withDeadline(Date.now() + 2_000, () =>
+        connection.workflowService.describeNamespace({ namespace: server.namespace }),
+      );
     },
 
     /** For what needs Temporal itself: schedules, search attributes, and tests. */
     client,
     connection,
-    close: () => connection.close(),
+    async close(): Promise<void> {
+      closed = true;
+      await connection.close();
+    },
   };
 }
 

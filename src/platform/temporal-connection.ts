@@ -16,5 +16,7 @@ export const connectionOptions = ({
   address,
   ...(apiKey && { apiKey, tls: true }),
   connectTimeout: '5s',
+  // The client's own retries outlive a call's deadline, and throw into the void when the channel is closed meanwhile.
+  interceptors: [],
   channelArgs: { 'grpc.initial_reconnect_backoff_ms': 500, 'grpc.max_reconnect_backoff_ms': 3_000 },
 });

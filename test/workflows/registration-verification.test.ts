@@ -17,7 +17,7 @@ const ids = { userId: randomUUID(), accountId: randomUUID(), applicationId: rand
 const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
 /** Stands for the row, which decides. */
-function fakeActivities(expiresAt: number, row: PendingRegistrationStatus) {
+function fakeActivities(expiresAt: () => number, row: PendingRegistrationStatus) {
   let status = row;
   const status$ = async (_id: string) => status;
   return {
@@ -29,7 +29,7 @@ function fakeActivities(expiresAt: number, row: PendingRegistrationStatus) {
       return { ...ids, discardedIds: [] as string[] };
     }),
     expireRegistration: jest.fn(async (_id: string) => {
-      if (status === 'pending' && Date.now() >= expiresAt) status = 'expired';
+      if (status === 'pending' && Date.now() >= expiresAt()) status = 'expired';
       return status;
     }),
     cancelRegistration: jest.fn(async (_id: string) => {
@@ -51,10 +51,12 @@ interface Start {
 
 async function startRegistration({ ttlMs = 60_000, reminderAfterMs = 0, row = 'pending' }: Start = {}) {
   const id = randomUUID();
-  const now = Date.now();
-  const fakes = fakeActivities(now + ttlMs, row);
+  let expiresAt = 0;
+  const fakes = fakeActivities(() => expiresAt, row);
   const { becomes, ...activities } = fakes;
   const { taskQueue, stop } = await temporal.runWorker(activities);
+  const now = Date.now();
+  expiresAt = now + ttlMs;
   const handle = await temporal.client.workflow.start<typeof registrationVerification>('registrationVerification', {
     workflowId: `registration/${id}`,
     taskQueue,
@@ -99,14 +101,14 @@ test('nobody confirms: it expires at its time', async () => {
 });
 
 test('there is one reminder before the end', async () => {
-  const { handle, activities } = await startRegistration({ ttlMs: 2_500, reminderAfterMs: 1_000 });
+  const { handle, activities } = await startRegistration({ ttlMs: 4_000, reminderAfterMs: 2_500 });
   expect(await handle.result()).toBe('expired');
   expect(activities.queueReminderEmail).toHaveBeenCalledTimes(1);
   await recordHistory('registration-reminded-expired', handle);
 });
 
 test('it can still be confirmed after the reminder', async () => {
-  const { handle, untilCalled, confirm } = await startRegistration({ reminderAfterMs: 1_000 });
+  const { handle, untilCalled, confirm } = await startRegistration({ reminderAfterMs: 2_500 });
   await untilCalled('queueReminderEmail');
   expect(await confirm()).toEqual(ids);
   expect(await handle.result()).toBe('confirmed');
@@ -156,7 +158,7 @@ test('the first confirmed registration of an address ends the waiting of the oth
 describe('cancelled by an operator', () => {
   const cases = {
     'before the reminder': { reminderAfterMs: 30_000, after: 'queueVerificationEmail' },
-    'after the reminder': { reminderAfterMs: 1_000, after: 'queueReminderEmail' },
+    'after the reminder': { reminderAfterMs: 2_500, after: 'queueReminderEmail' },
     'with no reminder to come': { reminderAfterMs: 0, after: 'queueVerificationEmail' },
   } as const;
   test.each(Object.entries(cases))(
