@@ -146,11 +146,11 @@ export const oauthDocumentation: Documentation = {
     { ...clientAuthentication, token: Type.String(), token_type_hint: text('`access_token` or `refresh_token`') },
     { 200: Type.Object({ active: Type.Boolean() }, { additionalProperties: true }), 400: OAuthError, 401: OAuthError },
   ),
-  'GET /oauth/logout': page('beginLogout', 'Sign out (OpenID Connect RP-Initiated Logout)', {
+  'GET /oauth/logout': page('askToEndSession', 'Sign out (OpenID Connect RP-Initiated Logout)', {
     querystring: Type.Object(logoutParameters),
     response: { 200: Page('Asks, or says that it is done'), 302: Redirect, 400: Page('The parameters are not valid') },
   }),
-  'POST /oauth/logout': page('logout', 'Sign out by form, or answer the question', {
+  'POST /oauth/logout': page('endSession', 'Sign out by form, or answer the question', {
     consumes: ['application/x-www-form-urlencoded', 'application/json'],
     body: Type.Object({ ...logoutParameters, confirm: text('`yes` or `no`') }),
     response: {
