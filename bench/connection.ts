@@ -1,0 +1,47 @@
+import { Client } from 'undici';
+
+export interface Answer {
+  status: number;
+  headers: Record<string, string | string[] | undefined>;
+  text: string;
+}
+
+/** One keep-alive connection with one request at a time, as each worker of a closed loop has. */
+export interface Connection {
+  get(path: string, headers?: Record<string, string>): Promise<Answer>;
+  /** Posts a form. */
+  post(path: string, form: Record<string, string>, headers?: Record<string, string>): Promise<Answer>;
+  close(): Promise<void>;
+}
+
+export function connect(origin: string): Connection {
+  const client = new Client(origin, { pipelining: 1, headersTimeout: 30_000, bodyTimeout: 30_000 });
+  const send = async (method: 'GET' | 'POST', path: string, headers: Record<string, string>, body?: string) => {
+    const answer = await client.request({ method, path, headers, body });
+    return { status: answer.statusCode, headers: answer.headers, text: await answer.body.text() };
+  };
+  return {
+    get: (path, headers = {}) => send('GET', path, headers),
+    post: (path, form, headers = {}) =>
+      send('POST', path, { 'content-type': formType, ...headers }, new URLSearchParams(form).toString()),
+    close: () => client.close(),
+  };
+}
+
+const formType = 'application/x-www-form-urlencoded';
+
+/** @throws Error that shows what came instead */
+export function expectStatus(answer: Answer, status: number): Answer {
+  if (answer.status !== status) throw new Error(`${answer.status} instead of ${status}: ${answer.text.slice(0, 200)}`);
+  return answer;
+}
+
+/** @throws Error when the answer is not the status with a JSON object */
+export function jsonOf<T = Record<string, unknown>>(answer: Answer, status = 200): T {
+  return JSON.parse(expectStatus(answer, status).text) as T;
+}
+
+/** @throws Error that says what was wrong with an answer's content */
+export function expectContent(ok: unknown, what: string): asserts ok {
+  if (!ok) throw new Error(`the answer lacks ${what}`);
+}

@@ -1,0 +1,128 @@
+import 'reflect-metadata';
+import { writeFile } from 'node:fs/promises';
+import { cpus } from 'node:os';
+import { createStops, type Stops } from '../src/dev/stops.js';
+import { type Cell, type CellPlan, measureCell, type Server } from './cells.js';
+import { install } from './installation.js';
+import { measureLimits, startHellos } from './limits/index.js';
+import { type Options, parseOptions } from './options.js';
+import { targetOf, targetOfDemo } from './peers.js';
+import { type Results, shareOf, tableOf } from './report.js';
+import { seed as seedData } from './seed.js';
+import { startApis } from './service.js';
+import { createHolders, hello, type Workload, workloads } from './workloads/index.js';
+
+const idleFor = 15_000;
+const cores = cpus().length;
+const say = (line: string) => process.stderr.write(`${line}\n`);
+
+/** How long each part may take, in ms. */
+const fullTimes = { limit: 3000, warm: 500, measured: 2200 };
+const quickTimes = { limit: 1000, warm: 250, measured: 800 };
+
+async function main(options: Options): Promise<number> {
+  if (options.peers) {
+    process.stdout.write(`${JSON.stringify(await targetOfDemo(), null, 2)}\n`);
+    return 0;
+  }
+  const stops = createStops(); // a signal ends everything too
+  try {
+    return await (options.serve ? serve(stops) : measure(options, stops));
+  } finally {
+    await stops.all();
+  }
+}
+
+/** One seeded api process that external drivers can measure, until a signal comes. */
+async function serve(stops: Stops): Promise<never> {
+  const installation = await install(stops);
+  const seed = await seedData(installation.databaseUrl);
+  const [api] = await startApis(1, installation, stops);
+  process.stdout.write(`${JSON.stringify(targetOf(api!, seed), null, 2)}\n`);
+  stops.untilSignalled();
+  return new Promise(() => {});
+}
+
+async function measure(options: Options, stops: Stops): Promise<number> {
+  const chosen = workloads.filter(
+    ({ name }) => options.only.length === 0 || options.only.some((part) => name.includes(part)),
+  );
+  const times = options.quick ? quickTimes : fullTimes;
+  say('starting PostgreSQL and seeding');
+  const installation = await install(stops);
+  const seed = await seedData(installation.databaseUrl);
+  say(`measuring what this machine can do on ${cores} cores`);
+  const limits = await measureLimits({ cores, ms: times.limit, ownerUrl: installation.ownerUrl });
+  say(`starting ${cores} api processes`);
+  const apis = await startApis(cores, installation, stops);
+  const hellos = await startHellos(cores, stops);
+  const surroundings = {
+    seed,
+    holders: createHolders(apis[0]!.origin, seed),
+    postgresPid: installation.postgresPid,
+  };
+
+  const cells: Cell[] = [];
+  const run = async (processes: number, concurrency: number) => {
+    const plan = (servers: readonly Server[]): CellPlan => ({
+      servers: servers.slice(0, processes),
+      concurrency,
+      warmMs: times.warm,
+      measuredMs: times.measured,
+    });
+    const needsHello = chosen.some(({ limit }) => limit === 'hello');
+    const all: [Workload, readonly Server[]][] = chosen.map((workload) => [workload, apis]);
+    for (const [workload, servers] of needsHello ? [[hello, hellos] as const, ...all] : all) {
+      const cell = await measureCell(workload, plan(servers), surroundings);
+      say(progressOf(cell));
+      cells.push(cell);
+    }
+  };
+
+  const idle = apis.at(-1)!.rssAfter(idleFor); // the last one is left alone until it has been read
+  if (cores === 1) await idle;
+  for (const c of options.quick ? [1] : [1, 16]) await run(1, c);
+  const idleRssMb = await idle;
+  if (cores > 1) for (const c of options.quick ? [16] : [16, 64]) await run(cores, c);
+
+  const results: Results = {
+    at: new Date().toISOString(),
+    machine: { cores, model: cpus()[0]?.model.trim() ?? 'unknown', node: process.versions.node },
+    quick: options.quick,
+    limits,
+    readyMs: apis.map(({ readyMs }) => readyMs),
+    idleRssMb,
+    cells,
+  };
+  const shown = [hello, ...chosen];
+  process.stdout.write(`${tableOf(results, shown)}\n`);
+  if (options.json) await writeFile(options.json, `${JSON.stringify(withShares(results, shown), null, 2)}\n`);
+  return reportErrors(cells);
+}
+
+const progressOf = ({ workload, processes, concurrency, perSecond }: Cell) =>
+  `${workload}, ${processes} process${processes > 1 ? 'es' : ''}, c=${concurrency}: ${perSecond.toFixed(1)}/s`;
+
+const withShares = (results: Results, shown: readonly Workload[]) => ({
+  ...results,
+  cells: results.cells.map((cell) => {
+    const workload = shown.find(({ name }) => name === cell.workload) as Workload;
+    return { ...cell, share: shareOf(cell, workload, results) };
+  }),
+});
+
+/** Slowness is no failure; a wrong answer is. */
+function reportErrors(cells: readonly Cell[]): number {
+  const failed = cells.filter(({ errors }) => errors > 0);
+  for (const { workload, processes, concurrency, errors, error } of failed)
+    say(`${workload}, ${processes} processes, c=${concurrency}: ${errors} wrong answers, such as: ${error}`);
+  return failed.length > 0 ? 1 : 0;
+}
+
+try {
+  process.exitCode = await main(parseOptions(process.argv.slice(2)));
+} catch (error) {
+  say((error as Error).message);
+  process.exitCode = 1;
+}
+process.exit();

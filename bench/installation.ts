@@ -1,0 +1,30 @@
+import { chmod, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { keptSecrets } from '../src/dev/secrets.js';
+import type { Stops } from '../src/dev/stops.js';
+import { startPostgres } from '../src/platform/embedded/postgres.js';
+import { migrate } from '../src/platform/migrations.js';
+
+/** A fresh PostgreSQL with our schema, durable as in production, that goes when the benchmark ends. */
+export interface Installation {
+  ownerUrl: string;
+  databaseUrl: string;
+  masterKeys: string;
+  postgresPid: number;
+}
+
+export async function install(stops: Stops): Promise<Installation> {
+  const folder = await mkdtemp(join(tmpdir(), 'gatehouse-bench-'));
+  await chmod(folder, 0o755); // PostgreSQL runs as another user where we are root, and keeps its own folder closed
+  const forever = new Promise<never>(() => {});
+  stops.add({ name: 'folder', exited: forever, stop: () => rm(folder, { recursive: true, force: true }) });
+  const { masterKeys, servicePassword } = await keptSecrets(folder);
+  const postgres = await startPostgres({ dataDir: join(folder, 'postgres') });
+  stops.add({ name: 'PostgreSQL', ...postgres });
+  const service = new URL(postgres.url);
+  service.username = 'gatehouse_service';
+  service.password = servicePassword;
+  await migrate(postgres.url, service.href);
+  return { ownerUrl: postgres.url, databaseUrl: service.href, masterKeys, postgresPid: postgres.pid };
+}

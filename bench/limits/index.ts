@@ -1,0 +1,121 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import pg from 'pg';
+import type { Stops } from '../../src/dev/stops.js';
+import type { Counted, LimitKind } from './worker.js';
+
+/** What this machine can do at most on all of its cores. */
+export interface Limit {
+  perSecond: number;
+  /** What one of it costs; unlike its speed, hardly changed by what else the machine is doing. */
+  cpuMs: number;
+}
+
+export interface Limits {
+  /** RSA-2048 with SHA-256, the quicker of the two ways below. */
+  signatures: Limit;
+  signaturesByJose: Limit;
+  signaturesByNode: Limit;
+  /** argon2id with m=19456, t=2, p=1. */
+  argon2: Limit;
+  /** Durable commits of one inserted row: one connection, and sixteen. */
+  commitsAlone: number;
+  commits: number;
+}
+
+/** A bare server to compare with: one process of it for each api process. */
+export interface Hello {
+  origin: string;
+  pid: number;
+}
+
+export async function measureLimits({
+  cores,
+  ms,
+  ownerUrl,
+}: {
+  cores: number;
+  ms: number;
+  ownerUrl: string;
+}): Promise<Limits> {
+  const signaturesByJose = await countOn(cores, 'sign-jose', ms);
+  const signaturesByNode = await countOn(cores, 'sign-node', ms);
+  const quicker = signaturesByJose.perSecond > signaturesByNode.perSecond ? signaturesByJose : signaturesByNode;
+  const cpuMs = Math.min(signaturesByJose.cpuMs, signaturesByNode.cpuMs);
+  return {
+    signatures: { perSecond: quicker.perSecond, cpuMs },
+    signaturesByJose,
+    signaturesByNode,
+    argon2: await countOn(cores, 'argon2', ms),
+    commitsAlone: await commits(ownerUrl, 1, ms / 2),
+    commits: await commits(ownerUrl, 16, ms / 2),
+  };
+}
+
+/** Starts bare servers. */
+export async function startHellos(count: number, stops: Stops): Promise<Hello[]> {
+  return Promise.all(
+    Array.from({ length: count }, async () => {
+      const child = start('hello');
+      stops.add({ name: 'hello', exited: new Promise(() => {}), stop: () => end(child) });
+      return { origin: (await said(child)) as string, pid: child.pid as number };
+    }),
+  );
+}
+
+/** What one process for each core counts, all in the same stretch of time. */
+async function countOn(cores: number, kind: LimitKind, ms: number): Promise<Limit> {
+  const children = Array.from({ length: cores }, () => start(kind));
+  try {
+    await Promise.all(children.map(said));
+    const counts = children.map(said);
+    for (const child of children) child.send(ms);
+    const all = (await Promise.all(counts)) as Counted[];
+    const sum = (of: (counted: Counted) => number) => all.reduce((total, counted) => total + of(counted), 0);
+    const count = sum((counted) => counted.count);
+    return { perSecond: (count / ms) * 1000, cpuMs: sum((counted) => counted.cpuMs) / count };
+  } finally {
+    await Promise.all(children.map(end));
+  }
+}
+
+const start = (kind: LimitKind) => fork(fileURLToPath(new URL('worker.js', import.meta.url)), [kind]);
+
+/** The next message of a child. @throws Error when it ends instead */
+async function said(child: ChildProcess): Promise<unknown> {
+  const ended = once(child, 'exit').then(([code]) => {
+    throw new Error(`a process that measures limits ended with ${code}`);
+  });
+  const [message] = (await Promise.race([once(child, 'message'), ended])) as unknown[];
+  ended.catch(() => {}); // its end is expected from here on
+  return message;
+}
+
+async function end(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const ended = once(child, 'exit');
+  child.kill('SIGKILL');
+  await ended;
+}
+
+async function commits(ownerUrl: string, connections: number, ms: number): Promise<number> {
+  const pool = new pg.Pool({ connectionString: ownerUrl, max: connections });
+  try {
+    await pool.query(
+      'create table if not exists bench_commits (id bigint generated always as identity, at timestamptz)',
+    );
+    const insert = { name: 'bench_commit', text: 'insert into bench_commits (at) values (now())' };
+    await Promise.all(Array.from({ length: connections }, () => pool.query(insert)));
+    const end = performance.now() + ms;
+    let count = 0;
+    const loop = async () => {
+      for (; performance.now() < end; count++) await pool.query(insert);
+    };
+    await Promise.all(Array.from({ length: connections }, loop));
+    return (count / ms) * 1000;
+  } finally {
+    await pool.query('drop table if exists bench_commits').catch(() => {});
+    await pool.end();
+  }
+}

@@ -1,0 +1,135 @@
+import type { Cell } from './cells.js';
+import type { Limit, Limits } from './limits/index.js';
+import type { Workload } from './workloads/index.js';
+
+export interface Results {
+  at: string;
+  machine: { cores: number; model: string; node: string };
+  quick: boolean;
+  limits: Limits;
+  /** Of each api process, in the order of their starts. */
+  readyMs: number[];
+  /** Of an api process that has answered nothing but its readiness, 15 s after it; null off Linux. */
+  idleRssMb: number | null;
+  cells: Cell[];
+}
+
+export interface Share {
+  /** Of the machine's limit, counted in what the limit counts: signatures, hashes, bare answers. */
+  ofLimit: number;
+  /** The same counted per operation: a grant with two signatures counts once. */
+  perOperation: number;
+  /** How much of the CPU time of api and PostgreSQL goes into what the limit counts; null off Linux. */
+  ofCpu: number | null;
+}
+
+/** How near to its limit a workload came; null where the limit was not measured. */
+export function shareOf(cell: Cell, { limit, uses }: Workload, { limits, cells }: Results): Share | null {
+  const most = limit === 'hello' ? helloBeside(cell, cells) : limits[limit];
+  if (!most) return null;
+  const { serverCpuMs: server, postgresCpuMs: postgres } = cell;
+  const knowsCpu = server !== null && postgres !== null && most.cpuMs !== null;
+  return {
+    ofLimit: (cell.perSecond * uses) / most.perSecond,
+    perOperation: cell.perSecond / most.perSecond,
+    ofCpu: knowsCpu ? (uses * (most.cpuMs as number)) / (server + postgres) : null,
+  };
+}
+
+function helloBeside({ processes, concurrency }: Cell, cells: readonly Cell[]) {
+  const found = cells.find(
+    (cell) => cell.workload === 'hello' && cell.processes === processes && cell.concurrency === concurrency,
+  );
+  return found && { perSecond: found.perSecond, cpuMs: found.serverCpuMs };
+}
+
+const headings = [
+  'workload',
+  'processes',
+  'c',
+  'per s',
+  'p50 ms',
+  'p99 ms',
+  'errors',
+  'CPU ms api',
+  'PostgreSQL',
+  'client',
+  'others',
+  'of limit',
+  'of CPU',
+];
+
+/** The results as a person reads them. */
+export function tableOf(results: Results, workloads: readonly Workload[]): string {
+  const rows = workloads.flatMap((workload) =>
+    results.cells
+      .filter((cell) => cell.workload === workload.name)
+      .map((cell) => rowOf(cell, shareOf(cell, workload, results), workload)),
+  );
+  return [...headOf(results), '', ...aligned([headings, ...rows]), '', ...notes(workloads)].join('\n');
+}
+
+function headOf({ machine, limits, readyMs, idleRssMb, quick }: Results): string[] {
+  const { cores, model, node } = machine;
+  return [
+    `${cores} cores (${model}), Node ${node}; load, service and PostgreSQL share them${quick ? '; quick: only a look' : ''}`,
+    `RSA-2048 signatures on all cores   ${limit(limits.signatures)}; jose ${limit(limits.signaturesByJose)}, node:crypto ${limit(limits.signaturesByNode)}`,
+    `argon2id m=19456 t=2 p=1           ${limit(limits.argon2)}`,
+    `durable commits of one row         ${whole(limits.commitsAlone)}/s alone, ${whole(limits.commits)}/s from 16 connections`,
+    `api: start to first answer         ${readyMs.map((ms) => `${(ms / 1000).toFixed(2)} s`).join(', ')}`,
+    ...(idleRssMb === null ? [] : [`api: memory, idle for 15 s         ${idleRssMb} MB`]),
+  ];
+}
+
+function rowOf(cell: Cell, share: Share | null, { uses }: Workload): string[] {
+  return [
+    cell.workload,
+    String(cell.processes),
+    String(cell.concurrency),
+    digits(cell.perSecond),
+    digits(cell.p50),
+    digits(cell.p99),
+    String(cell.errors),
+    digits(cell.serverCpuMs),
+    digits(cell.postgresCpuMs),
+    digits(cell.clientCpuMs),
+    cell.othersPercent === null ? '' : `${cell.othersPercent.toFixed(0)} %`,
+    share === null ? '' : `${uses > 1 ? `(per grant ${percent(share.perOperation)}) ` : ''}${percent(share.ofLimit)}`,
+    share?.ofCpu ? percent(share.ofCpu) : '',
+  ];
+}
+
+const notes = (workloads: readonly Workload[]): string[] => [
+  ...workloads.map(({ name, about }) => `${name.padEnd(20)} ${about}`),
+  '',
+  'The limit is RSA signatures for refresh, argon2id hashes for login, the bare server under the same load for the rest.',
+  '"of limit" is speed against speed, with the load on the same cores. "of CPU" is what the limit costs of the CPU time that',
+  'api and PostgreSQL spend on an operation; it holds on a busy machine too. "others" is what unrelated processes took of',
+  'one core: above 15 % speeds and times mean little.',
+];
+
+function aligned(rows: string[][]): string[] {
+  const widths = headings.map((_, column) => Math.max(...rows.map((row) => (row[column] ?? '').length)));
+  return rows.map((row) =>
+    row
+      .map((text, column) =>
+        column === 0 ? text.padEnd(widths[column] as number) : text.padStart(widths[column] as number),
+      )
+      .join('  ')
+      .trimEnd(),
+  );
+}
+
+const limit = ({ perSecond, cpuMs }: Limit) => `${digits(perSecond)}/s at ${digits(cpuMs)} ms of CPU`;
+const whole = (value: number) => value.toFixed(0);
+const percent = (share: number) => `${(share * 100).toFixed(0)} %`;
+/** Three digits are all that a noisy machine gives. */
+const digits = (value: number | null) =>
+  value === null
+    ? ''
+    : value >= 100
+      ? value.toFixed(0)
+      : value
+          .toPrecision(3)
+          .replace(/(\.\d*?)0+$/, '$1')
+          .replace(/\.$/, '');

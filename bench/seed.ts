@@ -1,0 +1,83 @@
+import { v7 as uuidv7 } from 'uuid';
+import { EnvironmentMembership } from '../entities/environment-membership.js';
+import { Identity } from '../entities/identity.js';
+import { prepareDemoData } from '../src/dev/demo-data.js';
+import { addToCounter } from '../src/domain/counters.js';
+import { type ClientSettings, createClientManagement } from '../src/domain/oidc/client-management.js';
+import { hashPassword } from '../src/domain/passwords/hashing.js';
+import { systemClock as now } from '../src/platform/clock.js';
+import { type EnvironmentScope, openDb } from '../src/platform/db.js';
+
+export interface Client {
+  id: string;
+  /** Null for a public client. */
+  secret: string | null;
+}
+
+/** What the load is made of: one Environment with two clients, an API key and identities that share a password. */
+export interface Seed {
+  publicClient: Client;
+  confidentialClient: Client;
+  redirectUri: string;
+  apiKey: string;
+  emails: string[];
+  password: string;
+}
+
+const identities = 200;
+const redirectUri = 'http://127.0.0.1:9/callback';
+const password = 'correct horse battery';
+
+/** Seeds the demo Account and adds what the load needs, through the service's own rules where they are quick. */
+export async function seed(databaseUrl: string): Promise<Seed> {
+  const secrets = { masterKeys: '', servicePassword: '', adminPassword: password, identityPassword: password };
+  const { scope, apiKey } = await prepareDemoData(databaseUrl, secrets, null);
+  const db = await openDb({ url: databaseUrl, poolSize: 2, applicationName: 'gatehouse bench', onError: () => {} });
+  try {
+    const clients = createClientManagement({ db, now });
+    const made = async (input: ClientSettings): Promise<Client> => {
+      const { client, secret } = await clients.create(scope, input);
+      return { id: client.clientId, secret };
+    };
+    const publicClient = await made(newClient('public'));
+    const confidentialClient = await made(newClient('confidential'));
+    // One hash for all: hashing two hundred times would take longer than a cell.
+    const rows = identityRows(scope, await hashPassword(password));
+    await db.transaction(scope, async (tx) => {
+      await tx.insert(Identity, rows.profiles);
+      await tx.insert(EnvironmentMembership, rows.memberships);
+      await addToCounter(tx, scope, 'identities', identities);
+    });
+    const emails = rows.profiles.map(({ email }) => email);
+    return { publicClient, confidentialClient, redirectUri, apiKey, emails, password };
+  } finally {
+    await db.close();
+  }
+}
+
+const newClient = (clientType: 'public' | 'confidential'): ClientSettings => ({
+  name: `Bench, ${clientType}`,
+  clientType,
+  redirectUris: [redirectUri],
+  postLogoutRedirectUris: [],
+  tokenEndpointAuthMethod: clientType === 'public' ? 'none' : 'client_secret_basic',
+  requirePkce: true,
+  rotateRefreshTokens: clientType === 'public',
+  jwks: null,
+  jwksUri: null,
+  logoUrl: null,
+});
+
+function identityRows({ accountId, environmentId }: EnvironmentScope, passwordHash: string) {
+  const at = now();
+  const times = { emailVerifiedAt: at, passwordChangedAt: at, createdAt: at, updatedAt: at };
+  const none = { avatarUrl: null, externalId: null, metadata: {} };
+  const profiles = Array.from({ length: identities }, (_, i) => {
+    const [email, firstName] = [`login${i}@bench.example`, `Person${i}`];
+    return { id: uuidv7(), accountId, email, firstName, lastName: 'Example', passwordHash, ...none, ...times };
+  });
+  const memberships = profiles.map(({ id: identityId }) => {
+    return { id: uuidv7(), accountId, environmentId, identityId, isActive: true, createdAt: at };
+  });
+  return { profiles, memberships };
+}

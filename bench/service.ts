@@ -1,0 +1,87 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Stops } from '../src/dev/stops.js';
+import { startChild } from '../src/platform/embedded/children.js';
+import { freePort } from '../src/platform/embedded/ports.js';
+import { projectRoot } from '../src/platform/root.js';
+import { rssMb } from './cpu.js';
+import type { Installation } from './installation.js';
+
+/** One api process, started as `npm run start:api` does. */
+export interface Api {
+  origin: string;
+  pid: number;
+  /** From its start to its first answer out of the database. */
+  readyMs: number;
+  /** Its memory `afterMs` after it was ready, waiting as long as that takes; null off Linux. */
+  rssAfter(afterMs: number): Promise<number | null>;
+}
+
+const readyWithinMs = 30_000;
+
+/**
+ * Starts one api process after the other on free ports, with one database and one issuer: what a load balancer would hide.
+ * Temporal is not there; nothing that is measured needs it.
+ */
+export async function startApis(count: number, { databaseUrl, masterKeys }: Installation, stops: Stops) {
+  const apis: Api[] = [];
+  const ports: number[] = [];
+  for (let i = 0; i < count; i++) ports.push(await freePort(undefined, ports));
+  const closedPort = await freePort(undefined, ports);
+  for (const port of ports) {
+    const env = {
+      NODE_ENV: 'development',
+      PORT: String(port),
+      HOST: '127.0.0.1',
+      BASE_URL: `http://127.0.0.1:${ports[0]}`,
+      DATABASE_URL: databaseUrl,
+      MASTER_KEYS: masterKeys,
+      TEMPORAL_ADDRESS: `127.0.0.1:${closedPort}`,
+      RATE_LIMITS: 'off',
+      BREACH_CHECK_URL: 'off',
+      METRICS_PORT: '0',
+      LOG_LEVEL: process.env.LOG_LEVEL ?? 'warn',
+    };
+    apis.push(await startApi(port, env, stops));
+  }
+  return apis;
+}
+
+async function startApi(port: number, env: Record<string, string>, stops: Stops): Promise<Api> {
+  const startedAt = performance.now();
+  const child = await startChild({
+    command: process.execPath,
+    args: ['--enable-source-maps', 'dist/src/api.js'],
+    cwd: projectRoot,
+    env,
+    onLine: (line) => process.stderr.write(`api | ${line}\n`),
+  });
+  stops.add({ name: 'api', ...child });
+  const origin = `http://127.0.0.1:${port}`;
+  await untilAnswers(`${origin}/.well-known/jwks.json`, child.exited);
+  const readyAt = performance.now();
+  await fetch(`${origin}/readyz`).then((answer) => answer.arrayBuffer()); // as a load balancer would, before any request
+  return {
+    origin,
+    pid: child.pid,
+    readyMs: readyAt - startedAt,
+    async rssAfter(afterMs) {
+      await sleep(Math.max(0, readyAt + afterMs - performance.now()));
+      return rssMb(child.pid);
+    },
+  };
+}
+
+/** The key set comes out of the database: a process that answers it is ready for sign-ins. */
+async function untilAnswers(url: string, exited: Promise<unknown>): Promise<void> {
+  let ended = false;
+  void exited.then(() => {
+    ended = true;
+  });
+  const end = performance.now() + readyWithinMs;
+  while (performance.now() < end && !ended) {
+    const answer = await fetch(url, { signal: AbortSignal.timeout(2000) }).catch(() => null);
+    if (answer?.ok) return;
+    await sleep(10);
+  }
+  throw new Error(ended ? 'the api ended before it was ready' : 'the api is not ready after 30 s');
+}

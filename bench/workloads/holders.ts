@@ -1,0 +1,23 @@
+import { connect } from '../connection.js';
+import type { Client, Seed } from '../seed.js';
+import { signIn, type Tokens } from './sign-in.js';
+
+/** People who are signed in: one for each worker and client. Each refresh leaves its newest token here. */
+export interface Holders {
+  of(client: Client, index: number): Promise<Tokens>;
+}
+
+export function createHolders(origin: string, seed: Seed): Holders {
+  const held = new Map<string, Promise<Tokens>>();
+  const connection = connect(origin);
+  const enter = (client: Client, index: number) =>
+    signIn(connection, client, seed, seed.emails[index % seed.emails.length] as string);
+  return {
+    of(client, index) {
+      const key = `${client.id} ${index}`;
+      const tokens = held.get(key) ?? enter(client, index);
+      held.set(key, tokens);
+      return tokens;
+    },
+  };
+}

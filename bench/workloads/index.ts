@@ -1,0 +1,9 @@
+import { apiWorkloads, documentWorkloads } from './documents.js';
+import { tokenWorkloads } from './tokens.js';
+
+export { hello } from './documents.js';
+export { createHolders } from './holders.js';
+export type { WorkerContext, Workload } from './workload.js';
+
+export const workloads = [...documentWorkloads, ...tokenWorkloads, ...apiWorkloads];
+export const workloadNames = workloads.map(({ name }) => name);
