@@ -1,9 +1,12 @@
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
 import type { Registry } from 'prom-client';
 import type { Config } from './config.js';
+import { createAccounts } from './domain/accounts/account.js';
 import { createAccountMembers } from './domain/accounts/members.js';
 import { createApiKeyManagement } from './domain/api-keys/api-keys.js';
 import { createApiKeyAuthentication } from './domain/api-keys/authenticate.js';
+import { createApplications } from './domain/applications/applications.js';
+import { createEnvironments } from './domain/environments/environments.js';
 import { createEnvironmentSettings } from './domain/environments/settings.js';
 import { createIdempotentRequests } from './domain/idempotency.js';
 import { createIdentities } from './domain/identities/identities.js';
@@ -82,10 +85,13 @@ export async function composeApi(
   const services: Services = {
     db,
     accountMembers: createAccountMembers({ db }),
+    accounts: createAccounts({ db, now }),
     apiKeyManagement: createApiKeyManagement({ db, now }),
     applicationStates: createApplicationStates({ db, now }),
+    applications: createApplications({ db, now }),
     clientManagement: createClientManagement({ db, now }),
     environmentSettings: createEnvironmentSettings({ db, now }),
+    environments: createEnvironments({ db, now }),
     idempotentRequests: createIdempotentRequests({ db, sealing, now }),
     identities: createIdentities({ db, now, passwords }),
   };

@@ -1,5 +1,8 @@
+import type { Accounts } from './domain/accounts/account.js';
 import type { AccountMembers } from './domain/accounts/members.js';
 import type { ApiKeyManagement } from './domain/api-keys/api-keys.js';
+import type { Applications } from './domain/applications/applications.js';
+import type { Environments } from './domain/environments/environments.js';
 import type { EnvironmentSettingsService } from './domain/environments/settings.js';
 import type { IdempotentRequests } from './domain/idempotency.js';
 import type { Identities } from './domain/identities/identities.js';
@@ -11,10 +14,13 @@ import type { Db } from './platform/db.js';
 export interface Services {
   db: Db;
   accountMembers: AccountMembers;
+  accounts: Accounts;
   apiKeyManagement: ApiKeyManagement;
   applicationStates: ApplicationStates;
+  applications: Applications;
   clientManagement: ClientManagement;
   environmentSettings: EnvironmentSettingsService;
+  environments: Environments;
   idempotentRequests: IdempotentRequests;
   identities: Identities;
 }

@@ -25,8 +25,13 @@ const ofIdentity = (more: Partial<EventKind> = {}): EventKind => ({
 /** Every action that an event row can name. */
 export const eventCatalogue = {
   'account.created': configuration('account'),
+  'account.updated': configuration('account'),
   'application.created': configuration('application'),
+  'application.updated': configuration('application'),
+  'application.deleted': { ...configuration('application'), severity: 'warning' },
   'environment.created': configuration('environment'),
+  'environment.updated': configuration('environment'),
+  'environment.deleted': { ...configuration('environment'), severity: 'warning' },
   'environment.settings_updated': configuration('environment_settings'),
   'member.added': { category: 'access', resource: 'member' },
   'oauth_client.created': configuration('oauth_client'),

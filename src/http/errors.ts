@@ -2,6 +2,7 @@ import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { DomainError, type ErrorCode, type ErrorDetail } from '../domain/errors.js';
 import { isOutage } from '../platform/db.js';
+import { lostRaceOf } from './lost-races.js';
 import { Nullable } from './schemas.js';
 import { detailsOf } from './validation.js';
 
@@ -15,11 +16,15 @@ const statuses: Record<ErrorCode, number> = {
   'api_key.cannot_grant': 403,
   'api_key.not_found': 404,
   'api_key.scope_required': 403,
+  'application.confirmation_required': 400,
   'application.not_found': 404,
+  'application.slug_taken': 409,
   'body.too_large': 413,
   'body.malformed': 400,
   'body.unsupported_media_type': 415,
+  'environment.confirmation_required': 400,
   'environment.not_found': 404,
+  'environment.slug_taken': 409,
   'environment.unknown_slug': 400,
   'idempotency.key_invalid': 400,
   'idempotency.key_reused': 400,
@@ -88,6 +93,8 @@ export const pathOf = (request: FastifyRequest): string => request.url.split('?'
 export function refusalOf(error: unknown): DomainError | null {
   if (error instanceof DomainError) return error;
   if (isOutage(error)) return new DomainError('service.unavailable', { retryAfter: 5, cause: error });
+  const lostRace = lostRaceOf(error);
+  if (lostRace) return lostRace;
   const { code = '', validation, validationContext, statusCode } = error as Partial<FastifyError>;
   if (validation) {
     return new DomainError('validation.failed', { details: detailsOf(validation, validationContext) });

@@ -14,13 +14,42 @@ import {
   rotateOAuthClientSecret,
   updateOAuthClient,
 } from './operations/oauth-clients.js';
+import { getAccount, updateAccount } from './portal/account.js';
+import {
+  createApplication,
+  deleteApplication,
+  getApplication,
+  listApplications,
+  updateApplication,
+} from './portal/applications.js';
+import {
+  createEnvironment,
+  deleteEnvironment,
+  getEnvironment,
+  listEnvironments,
+  updateEnvironment,
+} from './portal/environments.js';
 import { getApplicationState, getMe, putApplicationState } from './portal/me.js';
+import { getSubscription } from './portal/subscription.js';
 import type { AdminPrincipals } from './principals/admin.js';
 import { Slug } from './schemas.js';
 import { mount, type Surface } from './surface.js';
 
 /** What signed-in administrators may do, each with its capability. */
 const operations = [
+  getAccount,
+  updateAccount,
+  getSubscription,
+  listApplications,
+  createApplication,
+  getApplication,
+  updateApplication,
+  deleteApplication,
+  listEnvironments,
+  createEnvironment,
+  getEnvironment,
+  updateEnvironment,
+  deleteEnvironment,
   getMe,
   getApplicationState,
   putApplicationState,

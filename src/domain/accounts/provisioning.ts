@@ -2,18 +2,13 @@ import type { EntityManager } from 'typeorm';
 import { v7 as uuidv7 } from 'uuid';
 import type { Account } from '../../../entities/account.js';
 import { AdministratorRole, type AdministratorRoleKey } from '../../../entities/administrator-role.js';
-import { Application } from '../../../entities/application.js';
-import { Counter } from '../../../entities/counter.js';
-import { Environment, type EnvironmentType } from '../../../entities/environment.js';
-import { EnvironmentSettings } from '../../../entities/environment-settings.js';
 import { Membership } from '../../../entities/membership.js';
 import { MembershipRole } from '../../../entities/membership-role.js';
 import { Subscription } from '../../../entities/subscription.js';
-import { DomainError } from '../errors.js';
+import { type AddedApplication, addApplication } from '../applications/add.js';
+import { underFreeSlug } from '../applications/free-slug.js';
 import { recordEvent } from '../events.js';
 import { builtInRoles } from './administrator-roles.js';
-import { environmentDefaults } from './environment-defaults.js';
-import { slugFrom, withSuffix } from './slugs.js';
 
 export interface ProvisionAccount {
   /** Becomes the Account's first Owner. */
@@ -25,10 +20,8 @@ export interface ProvisionAccount {
   now: Date;
 }
 
-export interface ProvisionedAccount {
+export interface ProvisionedAccount extends AddedApplication {
   account: Account;
-  application: Application;
-  environments: Record<EnvironmentType, Environment>;
 }
 
 /**
@@ -44,41 +37,30 @@ export async function provisionAccount(tx: EntityManager, input: ProvisionAccoun
   await tx.insert(Subscription, { id: uuidv7(), accountId, plan: 'free', status: 'active', createdAt: now });
   await addOwner(tx, { accountId, userId, now });
 
-  const application: Application = {
-    id: uuidv7(),
-    accountId,
-    name: input.applicationName,
-    slug: slugFrom(input.applicationName, 'application'),
-    createdAt: now,
-    updatedAt: now,
-  };
-  await tx.insert(Application, application);
-  await recordEvent(tx, 'application.created', {
-    accountId,
-    applicationId: application.id,
-    resourceId: application.id,
-  });
-  const environments = {
-    development: await addEnvironment(tx, application, { name: 'Development', type: 'development', now }),
-    production: await addEnvironment(tx, application, { name: 'Production', type: 'production', now }),
-  };
-  return { account, application, environments };
+  const added = await addApplication(tx, { accountId, name: input.applicationName, now });
+  return { account, ...added };
 }
 
-async function insertAccount(tx: EntityManager, { accountName, accountSlug, now }: ProvisionAccount): Promise<Account> {
-  const wanted = accountSlug ?? slugFrom(accountName, 'account');
-  const account = { id: uuidv7(), name: accountName, slug: wanted, createdAt: now, updatedAt: now };
-  for (;;) {
-    // A clash must not abort the transaction, as the unique index's error would.
-    const inserted = await tx.query(
-      `insert into accounts (id, name, slug, created_at, updated_at) values ($1, $2, $3, $4, $4) on conflict (slug) do nothing returning id`,
-      [account.id, account.name, account.slug, now],
-    );
-    if (inserted.length > 0) return account;
-    if (accountSlug !== undefined) throw new DomainError('account.slug_taken');
-    account.slug = withSuffix(wanted);
-  }
-}
+const insertAccount = (
+  tx: EntityManager,
+  { accountName: name, accountSlug, now }: ProvisionAccount,
+): Promise<Account> =>
+  underFreeSlug(
+    { name, slug: accountSlug },
+    {
+      fallback: 'account',
+      taken: 'account.slug_taken',
+      async insert(slug) {
+        const id = uuidv7();
+        // A clash must not abort the transaction, as the unique index's error would.
+        const inserted = await tx.query(
+          `insert into accounts (id, name, slug, created_at, updated_at) values ($1, $2, $3, $4, $4) on conflict (slug) do nothing returning id`,
+          [id, name, slug, now],
+        );
+        return inserted.length > 0 && { id, name, slug, createdAt: now, updatedAt: now };
+      },
+    },
+  );
 
 async function addOwner(
   tx: EntityManager,
@@ -102,32 +84,4 @@ async function addOwner(
     resourceId: membership.id,
     metadata: { user_id: userId, role_ids: [owner.id] },
   });
-}
-
-async function addEnvironment(
-  tx: EntityManager,
-  { id: applicationId, accountId }: Application,
-  { name, type, now }: Pick<Environment, 'name' | 'type'> & { now: Date },
-): Promise<Environment> {
-  const environment: Environment = {
-    id: uuidv7(),
-    accountId,
-    applicationId,
-    name,
-    slug: type,
-    type,
-    createdAt: now,
-    updatedAt: now,
-  };
-  await tx.insert(Environment, environment);
-  const scope = { accountId, environmentId: environment.id };
-  await tx.insert(EnvironmentSettings, { ...environmentDefaults(), ...scope, updatedAt: now });
-  await tx.insert(Counter, { ...scope, name: 'identities', value: '0' });
-  await recordEvent(tx, 'environment.created', {
-    ...scope,
-    applicationId,
-    resourceId: environment.id,
-    metadata: { type },
-  });
-  return environment;
 }

@@ -1,0 +1,47 @@
+import type { EntityManager } from 'typeorm';
+import { v7 as uuidv7 } from 'uuid';
+import { Application } from '../../../entities/application.js';
+import type { Environment, EnvironmentType } from '../../../entities/environment.js';
+import { addEnvironment } from '../environments/add.js';
+import { recordEvent } from '../events.js';
+import { type Naming, underFreeSlug } from './free-slug.js';
+
+export interface AddedApplication {
+  application: Application;
+  environments: Record<EnvironmentType, Environment>;
+}
+
+/**
+ * Adds an Application with its Development and Production Environments, in the caller's transaction: the first one of an
+ * Account and every later one alike.
+ * @throws DomainError application.slug_taken for a slug that was asked for
+ */
+export async function addApplication(
+  tx: EntityManager,
+  { accountId, now, ...naming }: Naming & { accountId: string; now: Date },
+): Promise<AddedApplication> {
+  const application = await underFreeSlug(naming, {
+    fallback: 'application',
+    taken: 'application.slug_taken',
+    async insert(slug) {
+      const row: Application = { id: uuidv7(), accountId, name: naming.name, slug, createdAt: now, updatedAt: now };
+      // A clash must not abort the transaction, as the unique index's error would.
+      const { raw } = await tx
+        .createQueryBuilder()
+        .insert()
+        .into(Application)
+        .values(row)
+        .orIgnore()
+        .returning('id')
+        .execute();
+      return raw.length > 0 && row;
+    },
+  });
+  const scope = { accountId, applicationId: application.id };
+  await recordEvent(tx, 'application.created', { ...scope, resourceId: application.id });
+  const environments = {
+    development: await addEnvironment(tx, scope, { name: 'Development', type: 'development', now }),
+    production: await addEnvironment(tx, scope, { name: 'Production', type: 'production', now }),
+  };
+  return { application, environments };
+}

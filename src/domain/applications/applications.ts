@@ -1,0 +1,102 @@
+import type { EntityManager, FindOneOptions } from 'typeorm';
+import { Application } from '../../../entities/application.js';
+import { Environment } from '../../../entities/environment.js';
+import type { Clock } from '../../platform/clock.js';
+import { type AccountScope, type Db, violates } from '../../platform/db.js';
+import { removeEnvironment } from '../environments/remove.js';
+import { retryingDeadlocks } from '../environments/retry-deadlocks.js';
+import { DomainError } from '../errors.js';
+import { recordEvent } from '../events.js';
+import { containing, type Page, type PageRequest, readPage } from '../paging.js';
+import type { ApplicationScope } from '../scope.js';
+import { addApplication } from './add.js';
+import { changedNaming, type Naming } from './free-slug.js';
+
+export interface Applications {
+  list(scope: AccountScope, page: PageRequest<keyof typeof columns>): Promise<Page<Application>>;
+  /** @throws DomainError application.not_found */
+  get(scope: ApplicationScope): Promise<Application>;
+  /** With its Development and Production Environments. @throws DomainError application.slug_taken */
+  create(scope: AccountScope, naming: Naming): Promise<Application>;
+  /** @throws DomainError application.not_found, application.slug_taken */
+  update(scope: ApplicationScope, changes: Partial<Naming>): Promise<Application>;
+  /**
+   * Ends everything in it.
+   * @param confirm its slug, as whoever deletes it typed it
+   * @throws DomainError application.not_found, application.confirmation_required
+   */
+  remove(scope: ApplicationScope, confirm: string | undefined): Promise<void>;
+}
+
+const columns = {
+  created_at: ['application.createdAt', 'application.id'],
+  name: ['application.name', 'application.id'],
+  slug: ['application.slug', 'application.id'],
+};
+
+/** The products of an Account (contract §6). */
+export function createApplications({ db, now }: { db: Db; now: Clock }): Applications {
+  return {
+    list: ({ accountId }, page) =>
+      db.transaction({ accountId }, (tx) => {
+        const query = tx.createQueryBuilder(Application, 'application').where({ accountId });
+        if (page.q) {
+          const pattern = containing(page.q);
+          query.andWhere('(application.name ilike :pattern or application.slug ilike :pattern)', { pattern });
+        }
+        return readPage(query, page, columns[page.sortBy]);
+      }),
+    get: (scope) => db.transaction({ accountId: scope.accountId }, (tx) => find(tx, scope)),
+    create: ({ accountId }, naming) =>
+      db.transaction(
+        { accountId },
+        async (tx) => (await addApplication(tx, { ...naming, accountId, now: now() })).application,
+      ),
+    update: (scope, changes) =>
+      db
+        .transaction({ accountId: scope.accountId }, async (tx) => {
+          const current = await find(tx, scope, locked);
+          const changed = changedNaming(current, changes);
+          if (changed.length === 0) return current;
+          const updated: Application = { ...current, ...changes, updatedAt: now() };
+          await tx.update(Application, whereOf(scope), updated);
+          await recordEvent(tx, 'application.updated', { ...idsOf(updated), metadata: { changed } });
+          return updated;
+        })
+        .catch((error: unknown) => {
+          throw violates(error, 'applications_slug') ? new DomainError('application.slug_taken') : error;
+        }),
+    remove: (scope, confirm) =>
+      retryingDeadlocks(() =>
+        db.transaction({ accountId: scope.accountId }, async (tx) => {
+          const application = await find(tx, scope, locked);
+          if (confirm !== application.slug) throw new DomainError('application.confirmation_required');
+          const environments = await tx.find(Environment, {
+            where: { accountId: scope.accountId, applicationId: application.id },
+            order: { id: 'asc' },
+            ...locked,
+          });
+          for (const environment of environments) await removeEnvironment(tx, environment);
+          await tx.delete(Application, whereOf(scope));
+          await recordEvent(tx, 'application.deleted', {
+            ...idsOf(application),
+            metadata: { slug: application.slug },
+          });
+        }),
+      ),
+  };
+}
+
+const locked = { lock: { mode: 'pessimistic_write' } } as const;
+const whereOf = ({ accountId, applicationId }: ApplicationScope) => ({ accountId, id: applicationId });
+const idsOf = ({ accountId, id }: Application) => ({ accountId, applicationId: id, resourceId: id });
+
+async function find(
+  tx: EntityManager,
+  scope: ApplicationScope,
+  lock: Pick<FindOneOptions<Application>, 'lock'> = {},
+): Promise<Application> {
+  const application = await tx.findOne(Application, { where: whereOf(scope), ...lock });
+  if (!application) throw new DomainError('application.not_found');
+  return application;
+}

@@ -1,0 +1,47 @@
+import type { EntityManager } from 'typeorm';
+import { v7 as uuidv7 } from 'uuid';
+import { Counter } from '../../../entities/counter.js';
+import { Environment } from '../../../entities/environment.js';
+import { EnvironmentSettings } from '../../../entities/environment-settings.js';
+import { environmentDefaults } from '../accounts/environment-defaults.js';
+import { type Naming, underFreeSlug } from '../applications/free-slug.js';
+import { recordEvent } from '../events.js';
+import type { ApplicationScope } from '../scope.js';
+
+/**
+ * Adds an Environment with everything that one needs to work, in the caller's transaction.
+ * @throws DomainError environment.slug_taken for a slug that was asked for
+ */
+export async function addEnvironment(
+  tx: EntityManager,
+  { accountId, applicationId }: ApplicationScope,
+  { type, now, ...naming }: Naming & Pick<Environment, 'type'> & { now: Date },
+): Promise<Environment> {
+  const times = { createdAt: now, updatedAt: now };
+  const environment = await underFreeSlug(naming, {
+    fallback: type,
+    taken: 'environment.slug_taken',
+    async insert(slug) {
+      const row: Environment = { id: uuidv7(), accountId, applicationId, name: naming.name, slug, type, ...times };
+      const { raw } = await tx
+        .createQueryBuilder()
+        .insert()
+        .into(Environment)
+        .values(row)
+        .orIgnore()
+        .returning('id')
+        .execute();
+      return raw.length > 0 && row;
+    },
+  });
+  const scope = { accountId, environmentId: environment.id };
+  await tx.insert(EnvironmentSettings, { ...environmentDefaults(), ...scope, updatedAt: now });
+  await tx.insert(Counter, { ...scope, name: 'identities', value: '0' });
+  await recordEvent(tx, 'environment.created', {
+    ...scope,
+    applicationId,
+    resourceId: environment.id,
+    metadata: { type },
+  });
+  return environment;
+}

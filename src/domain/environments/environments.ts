@@ -1,0 +1,104 @@
+import type { EntityManager, FindOneOptions } from 'typeorm';
+import { Application } from '../../../entities/application.js';
+import { Environment, type EnvironmentType } from '../../../entities/environment.js';
+import type { Clock } from '../../platform/clock.js';
+import { type Db, type EnvironmentScope, violates } from '../../platform/db.js';
+import { changedNaming, type Naming } from '../applications/free-slug.js';
+import { DomainError } from '../errors.js';
+import { recordEvent } from '../events.js';
+import { containing, type Page, type PageRequest, readPage } from '../paging.js';
+import type { ApplicationScope } from '../scope.js';
+import { addEnvironment } from './add.js';
+import { removeEnvironment } from './remove.js';
+import { retryingDeadlocks } from './retry-deadlocks.js';
+
+export interface Environments {
+  list(
+    scope: ApplicationScope,
+    page: PageRequest<keyof typeof columns> & { type: EnvironmentType | undefined },
+  ): Promise<Page<Environment>>;
+  /** @throws DomainError environment.not_found */
+  get(scope: EnvironmentScope): Promise<Environment>;
+  /** @throws DomainError application.not_found, environment.slug_taken */
+  create(scope: ApplicationScope, input: Naming & { type: EnvironmentType }): Promise<Environment>;
+  /** @throws DomainError environment.not_found, environment.slug_taken */
+  update(scope: EnvironmentScope, changes: Partial<Naming>): Promise<Environment>;
+  /**
+   * Ends everything in it.
+   * @param confirm its slug, as whoever deletes it typed it
+   * @throws DomainError environment.not_found, environment.confirmation_required
+   */
+  remove(scope: EnvironmentScope, confirm: string | undefined): Promise<void>;
+}
+
+const columns = {
+  created_at: ['environment.createdAt', 'environment.id'],
+  name: ['environment.name', 'environment.id'],
+  slug: ['environment.slug', 'environment.id'],
+};
+
+/** The Environments of an Application (contract §6). Each transaction sees the whole Account: they are parts of its tree. */
+export function createEnvironments({ db, now }: { db: Db; now: Clock }): Environments {
+  return {
+    list: ({ accountId, applicationId }, page) =>
+      db.transaction({ accountId }, (tx) => {
+        const query = tx.createQueryBuilder(Environment, 'environment').where({ accountId, applicationId });
+        if (page.type) query.andWhere('environment.type = :type', { type: page.type });
+        if (page.q) {
+          const pattern = containing(page.q);
+          query.andWhere('(environment.name ilike :pattern or environment.slug ilike :pattern)', { pattern });
+        }
+        return readPage(query, page, columns[page.sortBy]);
+      }),
+    get: (scope) => db.transaction({ accountId: scope.accountId }, (tx) => find(tx, scope)),
+    create: ({ accountId, applicationId }, input) =>
+      db.transaction({ accountId }, async (tx) => {
+        // Waits for a deletion of the Application that is under way, and keeps one from starting.
+        const where = { accountId, id: applicationId };
+        const application = await tx.findOne(Application, { where, lock: { mode: 'for_key_share' } });
+        if (!application) throw new DomainError('application.not_found');
+        return addEnvironment(tx, { accountId, applicationId }, { ...input, now: now() });
+      }),
+    update: (scope, changes) =>
+      db
+        .transaction({ accountId: scope.accountId }, async (tx) => {
+          const current = await find(tx, scope, locked);
+          const changed = changedNaming(current, changes);
+          if (changed.length === 0) return current;
+          const updated: Environment = { ...current, ...changes, updatedAt: now() };
+          await tx.update(Environment, whereOf(scope), updated);
+          const { accountId, applicationId, id } = updated;
+          const ids = { accountId, applicationId, environmentId: id, resourceId: id };
+          await recordEvent(tx, 'environment.updated', { ...ids, metadata: { changed } });
+          return updated;
+        })
+        .catch((error: unknown) => {
+          throw violates(error, 'environments_slug') ? new DomainError('environment.slug_taken') : error;
+        }),
+    remove: (scope, confirm) =>
+      retryingDeadlocks(() =>
+        db.transaction({ accountId: scope.accountId }, async (tx) => {
+          const environment = await find(tx, scope, locked);
+          if (confirm !== environment.slug) throw new DomainError('environment.confirmation_required');
+          await removeEnvironment(tx, environment);
+        }),
+      ),
+  };
+}
+
+const locked = { lock: { mode: 'pessimistic_write' } } as const;
+const whereOf = ({ accountId, applicationId, environmentId }: EnvironmentScope) => ({
+  accountId,
+  applicationId,
+  id: environmentId,
+});
+
+async function find(
+  tx: EntityManager,
+  scope: EnvironmentScope,
+  lock: Pick<FindOneOptions<Environment>, 'lock'> = {},
+): Promise<Environment> {
+  const environment = await tx.findOne(Environment, { where: whereOf(scope), ...lock });
+  if (!environment) throw new DomainError('environment.not_found');
+  return environment;
+}

@@ -1,0 +1,19 @@
+/** Often enough for one that is deleted under full traffic. */
+const attempts = 5;
+
+/**
+ * Deleting an Environment takes the locks of running sign-ins in another order than they do. PostgreSQL then ends one of
+ * the two transactions; where it is this one, nothing has happened and it is run again.
+ */
+export async function retryingDeadlocks<T>(work: () => Promise<T>): Promise<T> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await work();
+    } catch (error) {
+      if (!isDeadlock(error) || attempt === attempts) throw error;
+    }
+  }
+}
+
+const isDeadlock = (error: unknown): boolean =>
+  (error as { driverError?: { code?: string } })?.driverError?.code === '40P01';

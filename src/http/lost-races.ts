@@ -1,0 +1,31 @@
+import { EnvironmentSettings } from '../../entities/environment-settings.js';
+import { DomainError, type ErrorCode } from '../domain/errors.js';
+
+/** Parents whose deletion a request that was let in before can still meet, by the ending of the constraint's name. */
+const goneBy: [RegExp, ErrorCode][] = [
+  [/_environment_fk$/, 'environment.not_found'],
+  [/_application_fk$/, 'application.not_found'],
+  [/_account_fk$/, 'account.not_found'],
+  [/_client_fk$/, 'oauth_client.not_found'],
+  // Where the directory's entry went away in between, the next try makes a new one.
+  [/_identity_fk$/, 'service.unavailable'],
+];
+
+/**
+ * What the database refused only because someone else was faster: what the request works on was deleted meanwhile, or two
+ * transactions waited for each other and this one was ended. Null for anything else.
+ */
+export function lostRaceOf(error: unknown): DomainError | null {
+  const { driverError, entityClass } = (error ?? {}) as {
+    driverError?: { code?: string; constraint?: string };
+    entityClass?: unknown;
+  };
+  // Every Environment has its settings, as long as there is an Environment.
+  if (entityClass === EnvironmentSettings) return new DomainError('environment.not_found', { cause: error });
+  if (driverError?.code === '40P01') return new DomainError('service.unavailable', { retryAfter: 1, cause: error });
+  if (driverError?.code !== '23503') return null;
+  const found = goneBy.find(([constraint]) => constraint.test(driverError.constraint ?? ''));
+  return found
+    ? new DomainError(found[1], { cause: error, ...(found[1] === 'service.unavailable' && { retryAfter: 1 }) })
+    : null;
+}

@@ -1,0 +1,121 @@
+import { Type } from 'typebox';
+import type { Application } from '../../../entities/application.js';
+import { definedOnly } from '../defined-only.js';
+import { listQuery, paginated } from '../lists.js';
+import { errors, operation } from '../operation.js';
+import { Body, Id, listOf, Name, Nullable, Slug, single, Timestamp } from '../schemas.js';
+import { applicationOf } from './place.js';
+
+const ApplicationView = Type.Object({
+  id: Id,
+  name: Type.String(),
+  slug: Type.String(),
+  created_at: Timestamp,
+  updated_at: Timestamp,
+});
+const present = ({ id, name, slug, createdAt, updatedAt }: Application) => ({
+  id,
+  name,
+  slug,
+  created_at: createdAt,
+  updated_at: updatedAt,
+});
+
+const common = { tag: 'Applications' } as const;
+// Any text: one that no Application can have is not found, like one that none has.
+const BySlug = Type.Object({ appSlug: Type.String() });
+
+export const listApplications = operation({
+  ...common,
+  id: 'listApplications',
+  method: 'GET',
+  path: '/applications',
+  summary: 'List applications',
+  description: '`q` searches name and slug.',
+  level: 'account',
+  capability: 'applications.view',
+  query: listQuery(['created_at', 'name', 'slug']),
+  answers: { 200: listOf(ApplicationView), ...errors('account.not_found') },
+  handle: async ({ services, scope, query: { sort_by: sortBy, ...page } }) =>
+    paginated(await services.applications.list(scope, { ...page, sortBy }), present),
+});
+
+export const createApplication = operation({
+  ...common,
+  id: 'createApplication',
+  method: 'POST',
+  path: '/applications',
+  summary: 'Create an application',
+  description:
+    'It gets a Development and a Production environment with the slugs `development` and `production`. ' +
+    'Without a `slug`, the name gives one, with a short random ending where that is taken.',
+  level: 'account',
+  capability: 'applications.manage',
+  body: Body({ name: Name, slug: Type.Optional(Nullable(Slug)) }),
+  answers: {
+    201: single(ApplicationView),
+    ...errors('application.slug_taken', 'account.not_found', 'validation.failed'),
+  },
+  async handle({ services, scope, body }) {
+    const naming = { name: body.name.trim(), slug: body.slug ?? undefined };
+    return { data: present(await services.applications.create(scope, naming)) };
+  },
+});
+
+export const getApplication = operation({
+  ...common,
+  id: 'getApplication',
+  method: 'GET',
+  path: '',
+  summary: 'Read an application',
+  level: 'application',
+  capability: 'applications.view',
+  answers: { 200: single(ApplicationView), ...errors('application.not_found') },
+  handle: async ({ services, scope }) => ({ data: present(await services.applications.get(scope)) }),
+});
+
+export const updateApplication = operation({
+  ...common,
+  id: 'updateApplication',
+  method: 'PATCH',
+  path: '/applications/:appSlug',
+  summary: 'Change the name or the slug of an application',
+  description:
+    'A new slug counts at once in every Portal path below; credentials name the application by its id and go on.',
+  level: 'account',
+  capability: 'applications.manage',
+  params: BySlug,
+  body: Body({ name: Type.Optional(Name), slug: Type.Optional(Slug) }),
+  exists: async ({ scope }) => applicationOf(scope),
+  answers: {
+    200: single(ApplicationView),
+    ...errors('application.slug_taken', 'application.not_found', 'validation.failed'),
+  },
+  async handle({ services, scope, body }) {
+    const changes = definedOnly({ name: body.name?.trim(), slug: body.slug });
+    return { data: present(await services.applications.update(applicationOf(scope), changes)) };
+  },
+});
+
+export const deleteApplication = operation({
+  ...common,
+  id: 'deleteApplication',
+  method: 'DELETE',
+  path: '/applications/:appSlug',
+  summary: 'Delete an application with all its environments',
+  description:
+    'Repeat the slug in `confirm`: this cannot be undone. Every environment of it goes with everything in it, as if each ' +
+    'were deleted by itself, and API keys, sessions and tokens of them stop at once; administrators stay signed in. Records ' +
+    '`environment.deleted` for each environment and `application.deleted`. The last application may be deleted too: the ' +
+    'account, its administrators and its subscription stay, and a new application can be created.',
+  level: 'account',
+  capability: 'applications.manage',
+  params: BySlug,
+  query: Type.Object(
+    { confirm: Type.Optional(Type.String({ description: 'Required: the slug of the application.' })) },
+    { additionalProperties: false },
+  ),
+  exists: async ({ scope }) => applicationOf(scope),
+  answers: { 204: Type.Null(), ...errors('application.confirmation_required', 'application.not_found') },
+  handle: async ({ services, scope, query }) => services.applications.remove(applicationOf(scope), query.confirm),
+});

@@ -1,0 +1,128 @@
+import { Type } from 'typebox';
+import type { Environment } from '../../../entities/environment.js';
+import { definedOnly } from '../defined-only.js';
+import { listQuery, paginated } from '../lists.js';
+import { errors, operation } from '../operation.js';
+import { Body, Id, listOf, Name, Nullable, OneOf, Slug, single, Timestamp } from '../schemas.js';
+import { environmentOf } from './place.js';
+
+const EnvironmentTypes = OneOf(['development', 'production']);
+const EnvironmentView = Type.Object({
+  id: Id,
+  application_id: Id,
+  name: Type.String(),
+  slug: Type.String(),
+  type: EnvironmentTypes,
+  created_at: Timestamp,
+  updated_at: Timestamp,
+});
+const present = ({ id, applicationId, name, slug, type, createdAt, updatedAt }: Environment) => ({
+  id,
+  application_id: applicationId,
+  name,
+  slug,
+  type,
+  created_at: createdAt,
+  updated_at: updatedAt,
+});
+
+const common = { tag: 'Environments' } as const;
+// Any text: one that no Environment can have is not found, like one that none has.
+const BySlug = Type.Object({ envSlug: Type.String() });
+
+export const listEnvironments = operation({
+  ...common,
+  id: 'listEnvironments',
+  method: 'GET',
+  path: '/environments',
+  summary: 'List the environments of an application',
+  description: '`q` searches name and slug.',
+  level: 'application',
+  capability: 'applications.view',
+  query: listQuery(['created_at', 'name', 'slug'], { type: Type.Optional(EnvironmentTypes) }),
+  answers: { 200: listOf(EnvironmentView), ...errors('application.not_found') },
+  handle: async ({ services, scope, query: { sort_by: sortBy, type, ...page } }) =>
+    paginated(await services.environments.list(scope, { ...page, sortBy, type }), present),
+});
+
+export const createEnvironment = operation({
+  ...common,
+  id: 'createEnvironment',
+  method: 'POST',
+  path: '/environments',
+  summary: 'Create an environment',
+  description:
+    'It starts empty, with default settings. Without a `slug`, the name gives one, with a short random ending where that ' +
+    'is taken. The `type` stays: API keys say it (`ghk_live_`, `ghk_test_`), and some deletions are refused in production.',
+  level: 'application',
+  capability: 'applications.manage',
+  body: Body({ name: Name, slug: Type.Optional(Nullable(Slug)), type: EnvironmentTypes }),
+  answers: {
+    201: single(EnvironmentView),
+    ...errors('environment.slug_taken', 'application.not_found', 'validation.failed'),
+  },
+  async handle({ services, scope, body }) {
+    const input = { name: body.name.trim(), slug: body.slug ?? undefined, type: body.type };
+    return { data: present(await services.environments.create(scope, input)) };
+  },
+});
+
+export const getEnvironment = operation({
+  ...common,
+  id: 'getEnvironment',
+  method: 'GET',
+  path: '',
+  summary: 'Read an environment',
+  level: 'environment',
+  capability: 'applications.view',
+  answers: { 200: single(EnvironmentView), ...errors('application.not_found', 'environment.not_found') },
+  handle: async ({ services, scope }) => ({ data: present(await services.environments.get(scope)) }),
+});
+
+export const updateEnvironment = operation({
+  ...common,
+  id: 'updateEnvironment',
+  method: 'PATCH',
+  path: '/environments/:envSlug',
+  summary: 'Change the name or the slug of an environment',
+  description: 'A new slug counts at once in every Portal path below. The `type` cannot be changed.',
+  level: 'application',
+  capability: 'applications.manage',
+  params: BySlug,
+  body: Body({ name: Type.Optional(Name), slug: Type.Optional(Slug) }),
+  exists: async ({ scope }) => environmentOf(scope),
+  answers: {
+    200: single(EnvironmentView),
+    ...errors('environment.slug_taken', 'application.not_found', 'environment.not_found', 'validation.failed'),
+  },
+  async handle({ services, scope, body }) {
+    const changes = definedOnly({ name: body.name?.trim(), slug: body.slug });
+    return { data: present(await services.environments.update(environmentOf(scope), changes)) };
+  },
+});
+
+export const deleteEnvironment = operation({
+  ...common,
+  id: 'deleteEnvironment',
+  method: 'DELETE',
+  path: '/environments/:envSlug',
+  summary: 'Delete an environment with everything in it',
+  description:
+    'Repeat the slug in `confirm`: this cannot be undone. API keys, OAuth clients, sessions and tokens of it stop at once. An ' +
+    'identity that is in no other environment of the account goes with it, as when it is deleted by itself; one event, ' +
+    '`environment.deleted`, tells how many (`identities_deleted`). Audit rows stay. The last environment of an application ' +
+    'may be deleted too; a new one can be created.',
+  level: 'application',
+  capability: 'applications.manage',
+  params: BySlug,
+  query: Type.Object(
+    { confirm: Type.Optional(Type.String({ description: 'Required: the slug of the environment.' })) },
+    { additionalProperties: false },
+  ),
+  exists: async ({ scope }) => environmentOf(scope),
+  answers: {
+    204: Type.Null(),
+    ...errors('environment.confirmation_required', 'application.not_found', 'environment.not_found'),
+  },
+  handle: async ({ services, scope, query }) => services.environments.remove(environmentOf(scope), query.confirm),
+});

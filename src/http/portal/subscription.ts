@@ -1,0 +1,22 @@
+import { Type } from 'typebox';
+import { errors, operation } from '../operation.js';
+import { Id, OneOf, single, Timestamp } from '../schemas.js';
+
+export const getSubscription = operation({
+  id: 'getSubscription',
+  method: 'GET',
+  path: '/subscription',
+  summary: 'Read the subscription of the account',
+  description: 'Every account starts with the Free plan.',
+  tag: 'Account',
+  level: 'account',
+  capability: 'account.view',
+  answers: {
+    200: single(Type.Object({ id: Id, plan: OneOf(['free']), status: OneOf(['active']), created_at: Timestamp })),
+    ...errors('account.not_found'),
+  },
+  async handle({ services, scope }) {
+    const { id, plan, status, createdAt } = await services.accounts.subscription(scope);
+    return { data: { id, plan, status, created_at: createdAt } };
+  },
+});

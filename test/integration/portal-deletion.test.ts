@@ -1,0 +1,263 @@
+import { newAccount, send, startApi, type TestAccount, type TestApi } from '../support/api.js';
+import { Browser, password, postToken, redirectUri, type TestClient, tokensFor, userinfo } from '../support/oauth.js';
+import { type Call, callsOf, databaseTime, eventsSince, outcomeOf, outcomesOf, rowsOf } from './portal-setup.js';
+
+let api: TestApi;
+let account: TestAccount;
+let call: Call;
+let application: string;
+let environment: string;
+beforeAll(async () => {
+  api = await startApi();
+});
+beforeEach(async () => {
+  account = await newAccount(api);
+  call = callsOf(api, account.accountSlug, await account.as('owner'));
+  application = `/applications/${account.applicationSlug}`;
+  environment = `${application}/environments/development`;
+});
+afterAll(() => api.stop());
+
+const addIdentity = (headers: Record<string, string>, email: string) =>
+  api.app.inject({
+    method: 'POST',
+    url: '/api/v1/identities',
+    headers,
+    payload: { email, password, email_verified: true },
+  });
+
+/** A person signed in to a client of the Development Environment, and a key of it. */
+async function inhabited() {
+  const key = await account.apiKey();
+  const email = `ana@${account.accountSlug}.example`;
+  expect((await addIdentity(key, email)).statusCode).toBe(201);
+  const { id, client_id } = (
+    await call('POST', `${environment}/oauth-clients`, {
+      name: 'Web',
+      client_type: 'public',
+      redirect_uris: [redirectUri],
+    })
+  ).json().data;
+  const client = { id, clientId: client_id, tokenEndpointAuthMethod: 'none' } as TestClient;
+  const tokens = await tokensFor(new Browser(api.app), client, email);
+  return { key, email, client, tokens };
+}
+
+/** Rows of every table that names the Environment, but the audit log, which stays. */
+async function rowsIn(environmentId: string): Promise<Record<string, number>> {
+  const tables = await rowsOf<{ name: string }>(
+    api,
+    `select table_name as name from information_schema.columns where table_schema = 'public'
+       and column_name = 'environment_id' and table_name not in ('events', 'emails')`,
+  );
+  const counts: Record<string, number> = {};
+  for (const { name } of tables) {
+    const [row] = await rowsOf<{ n: number }>(api, `select count(*)::int as n from ${name} where environment_id = $1`, [
+      environmentId,
+    ]);
+    if (row?.n) counts[name] = row.n;
+  }
+  return counts;
+}
+
+test('what is in a deleted environment stops at once', async () => {
+  const { key, client, tokens } = await inhabited();
+  const { environmentId, accountId } = account.scope;
+  const [before] = await rowsOf<{ id: string }>(api, 'select id from identities where account_id = $1', [accountId]);
+  expect(before).toBeDefined();
+  expect(Object.keys(await rowsIn(environmentId))).toEqual(
+    expect.arrayContaining(['api_keys', 'environment_settings', 'grants', 'oauth_clients', 'sessions']),
+  );
+  await send(api.app, 200, { url: '/api/v1/identities', headers: key });
+  expect((await userinfo(api.app, tokens.access_token)).statusCode).toBe(200);
+  const since = await databaseTime(api);
+
+  expect(outcomeOf(await call('DELETE', `${environment}?confirm=development`))).toBe('204');
+
+  await send(api.app, 401, { url: '/api/v1/identities', headers: key });
+  expect((await userinfo(api.app, tokens.access_token)).statusCode).toBe(401);
+  await send(api.app, 401, {
+    url: '/api/v1/identities',
+    headers: { authorization: `Bearer ${tokens.access_token}` },
+  });
+  api.clock.advance(2000); // a process remembers a client for a second
+  const refreshed = await postToken(api.app, client, {
+    grant_type: 'refresh_token',
+    refresh_token: tokens.refresh_token,
+  });
+  expect([refreshed.statusCode, refreshed.json().error]).toEqual([401, 'invalid_client']);
+  expect(outcomeOf(await call('GET', environment))).toBe('404 environment.not_found');
+  expect(await rowsIn(environmentId)).toEqual({});
+  // Its person was nowhere else, so nothing of them is kept.
+  expect(await rowsOf(api, 'select from identities where account_id = $1', [accountId])).toEqual([]);
+  expect(await eventsSince(api, accountId, since)).toMatchObject([
+    {
+      action: 'environment.deleted',
+      environment_id: environmentId,
+      application_id: account.scope.applicationId,
+      actor_id: account.userId,
+      metadata: { slug: 'development', type: 'development', identities_deleted: 1 },
+    },
+  ]);
+  // The rest of the application is as it was, and the name is free again.
+  expect(outcomeOf(await call('GET', `${application}/environments/production/settings`))).toBe('200');
+  const again = await call('POST', `${application}/environments`, { name: 'Development', type: 'development' });
+  expect(again.json().data.slug).toBe('development');
+});
+
+test('a person who is in another environment too stays there', async () => {
+  const { email, key } = await inhabited();
+  const production = `${application}/environments/production`;
+  const made = await call('POST', `${production}/api-keys`, { name: 'k', access_mode: 'full' });
+  const there = { 'x-api-key': made.json().data.secret };
+  expect((await addIdentity(there, email)).statusCode).toBe(201);
+  await addIdentity(key, `ben@${account.accountSlug}.example`); // only in the one that goes
+  const neighbour = await newAccount(api);
+  const theirKey = await neighbour.apiKey();
+  await addIdentity(theirKey, email);
+
+  expect(outcomeOf(await call('DELETE', `${environment}?confirm=development`))).toBe('204');
+  for (const headers of [there, theirKey]) {
+    const { items } = (await send(api.app, 200, { url: '/api/v1/identities', headers })).json();
+    expect(items.map((identity: { email: string }) => identity.email)).toEqual([email]);
+  }
+  const people = await rowsOf(api, 'select email from identities where account_id = $1', [account.scope.accountId]);
+  expect(people).toEqual([{ email }]);
+});
+
+test.each(['', '?confirm=', '?confirm=Development', '?confirm=production', '?confirm=development%20'])(
+  'an environment is not deleted with "%s"',
+  async (query) => {
+    expect(outcomeOf(await call('DELETE', `${environment}${query}`))).toBe('400 environment.confirmation_required');
+    expect(outcomeOf(await call('GET', environment))).toBe('200');
+  },
+);
+
+test('a deletion is repeated with its key, and of twenty at once one counts', async () => {
+  const key = { 'idempotency-key': 'gone' };
+  const url = `${application}/environments/production?confirm=production`;
+  expect(outcomeOf(await call('DELETE', url, undefined, key))).toBe('204');
+  const again = await call('DELETE', url, undefined, key);
+  expect([again.statusCode, again.headers['idempotency-replayed']]).toEqual([204, 'true']);
+  expect(outcomeOf(await call('DELETE', url))).toBe('404 environment.not_found');
+
+  const since = await databaseTime(api);
+  const answers = await Promise.all(
+    Array.from({ length: 20 }, () => call('DELETE', `${environment}?confirm=development`)),
+  );
+  expect(outcomesOf(answers)).toEqual({ 204: 1, '404 environment.not_found': 19 });
+  expect(await eventsSince(api, account.scope.accountId, since)).toHaveLength(1);
+  // The last one went too; the application is empty and whole.
+  expect((await call('GET', `${application}/environments`)).json().pagination.item_count).toBe(0);
+  expect(outcomeOf(await call('GET', `${application}/me/state`))).toBe('200');
+});
+
+test('a deleted application takes its environments with it, and nothing else', async () => {
+  const { key, tokens } = await inhabited();
+  const { applicationId, accountId, environmentId } = account.scope;
+  const other = (await call('POST', '/applications', { name: 'Other' })).json().data;
+  const since = await databaseTime(api);
+  for (const query of ['', '?confirm=', '?confirm=other']) {
+    expect(outcomeOf(await call('DELETE', `${application}${query}`))).toBe('400 application.confirmation_required');
+  }
+  const idempotent = { 'idempotency-key': 'all' };
+  const url = `${application}?confirm=${account.applicationSlug}`;
+  expect(outcomeOf(await call('DELETE', url, undefined, idempotent))).toBe('204');
+  expect(outcomeOf(await call('DELETE', url, undefined, idempotent))).toBe('204');
+
+  await send(api.app, 401, { url: '/api/v1/identities', headers: key });
+  expect((await userinfo(api.app, tokens.access_token)).statusCode).toBe(401);
+  expect(outcomeOf(await call('GET', environment))).toBe('404 application.not_found');
+  for (const id of [environmentId, account.productionScope.environmentId]) expect(await rowsIn(id)).toEqual({});
+  const events = await eventsSince(api, accountId, since);
+  expect(events.map(({ action, metadata }) => [action, (metadata as { slug: string }).slug])).toEqual([
+    ['environment.deleted', 'development'],
+    ['environment.deleted', 'production'],
+    ['application.deleted', account.applicationSlug],
+  ]);
+  expect(events.every(({ application_id }) => application_id === applicationId)).toBe(true);
+
+  const { items } = (await call('GET', '/applications')).json();
+  expect(items.map(({ id }: { id: string }) => id)).toEqual([other.id]);
+  expect(outcomeOf(await call('GET', '/applications/other/environments/development/settings'))).toBe('200');
+});
+
+test('the last application may go: whoever is signed in stays so, and makes the next one', async () => {
+  expect(outcomeOf(await call('DELETE', `${application}?confirm=${account.applicationSlug}`))).toBe('204');
+  expect((await call('GET', '/applications')).json().pagination.item_count).toBe(0);
+  expect(outcomeOf(await call('GET', '/me'))).toBe('200');
+  expect(outcomeOf(await call('POST', '/applications', { name: 'Portal' }))).toBe('201');
+  expect(outcomeOf(await call('GET', environment))).toBe('200');
+});
+
+test('creating in what is being deleted ends in one of two truths', async () => {
+  for (let round = 0; round < 5; round++) {
+    await call('POST', '/applications', { name: 'Short', slug: 'short' });
+    const environments = '/applications/short/environments';
+    const [deleted, ...created] = await Promise.all([
+      call('DELETE', '/applications/short?confirm=short'),
+      ...Array.from({ length: 10 }, (_, i) => call('POST', environments, { name: `E${i}`, type: 'development' })),
+    ]);
+    expect(outcomeOf(deleted)).toBe('204');
+    for (const answer of created) expect(['201', '404 application.not_found']).toContain(outcomeOf(answer));
+  }
+  expect(
+    await rowsOf(api, 'select from environments e where account_id = $1 and application_id <> $2', [
+      account.scope.accountId,
+      account.scope.applicationId,
+    ]),
+  ).toEqual([]);
+});
+
+test('under traffic the deletion succeeds, and nobody hears of a fault of ours', async () => {
+  const { client, email } = await inhabited();
+  const keys = [await account.apiKey(), await account.apiKey()];
+  const seen: string[] = [];
+  let stopped = false;
+  const traffic = Array.from({ length: 8 }, async (_, worker) => {
+    for (let i = 0; !stopped || i < 3; i++) {
+      const payload = { email: `p${worker}-${i}@${account.accountSlug}.example` };
+      const headers = keys[worker % 2] as Record<string, string>;
+      const answer =
+        worker < 6
+          ? await api.app.inject({ method: 'POST', url: '/api/v1/identities', headers, payload })
+          : await call('POST', `${environment}/oauth-clients`, {
+              name: 'Web',
+              client_type: 'public',
+              redirect_uris: [redirectUri],
+            });
+      seen.push(outcomeOf(answer));
+    }
+  });
+  const signIns = Promise.allSettled(Array.from({ length: 4 }, () => tokensFor(new Browser(api.app), client, email)));
+  await new Promise((resolve) => setTimeout(resolve, 300));
+  const deleted = await call('DELETE', `${environment}?confirm=development`);
+  stopped = true;
+  await Promise.all([...traffic, signIns]);
+  expect(outcomeOf(deleted)).toBe('204');
+  expect(new Set(seen)).toContain('201');
+  expect(
+    seen.filter((outcome) => !/^(201|401|404 environment\.not_found|503 service\.unavailable)$/.test(outcome)),
+  ).toEqual([]);
+  expect(await rowsIn(account.scope.environmentId)).toEqual({});
+});
+
+test('a deletion that PostgreSQL ended for a deadlock is run again', async () => {
+  await inhabited();
+  const { environmentId } = account.scope;
+  // As a running sign-in: it has changed its session, then writes what belongs to the Environment.
+  const { db } = api.database;
+  let deletion: ReturnType<Call> | undefined;
+  await db.transaction('system', async (tx) => {
+    await tx.query('update sessions set amr = amr where environment_id = $1', [environmentId]);
+    deletion = call('DELETE', `${environment}?confirm=development`);
+    deletion.catch(() => undefined);
+    await new Promise((resolve) => setTimeout(resolve, 500)); // it waits for the session now
+    await tx.query(`insert into counters (environment_id, name, account_id, value) values ($1, 'tried', $2, 0)`, [
+      environmentId,
+      account.scope.accountId,
+    ]);
+  });
+  expect(outcomeOf(await deletion!)).toBe('204');
+  expect(await rowsIn(environmentId)).toEqual({});
+});

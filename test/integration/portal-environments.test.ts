@@ -1,0 +1,160 @@
+import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
+import { type Call, callsOf, databaseTime, eventsSince, outcomeOf, outcomesOf, rowsOf, shape } from './portal-setup.js';
+
+let api: TestApi;
+let account: TestAccount;
+let call: Call;
+let path: string;
+beforeAll(async () => {
+  api = await startApi();
+});
+beforeEach(async () => {
+  account = await newAccount(api);
+  call = callsOf(api, account.accountSlug, await account.as('owner'));
+  path = `/applications/${account.applicationSlug}/environments`;
+});
+afterAll(() => api.stop());
+
+const create = (body: object) => call('POST', path, { type: 'development', ...body });
+
+test('a new environment is empty, has default settings and works at once', async () => {
+  const since = await databaseTime(api);
+  const made = await create({ name: 'Staging EU', type: 'production' });
+  expect(outcomeOf(made)).toBe('201');
+  const { applicationId, accountId } = account.scope;
+  expect(made.json()).toEqual({
+    data: { ...shape, application_id: applicationId, name: 'Staging EU', slug: 'staging-eu', type: 'production' },
+  });
+  const { id } = made.json().data;
+  expect((await call('GET', `${path}/staging-eu`)).json()).toEqual(made.json());
+  const settings = (slug: string) => call('GET', `${path}/${slug}/settings`);
+  const { environment_id: _, updated_at: __, ...defaults } = (await settings('development')).json().data;
+  expect((await settings('staging-eu')).json().data).toMatchObject({ ...defaults, environment_id: id, version: 1 });
+  expect(await rowsOf(api, 'select name, value from counters where environment_id = $1', [id])).toEqual([
+    { name: 'identities', value: '0' },
+  ]);
+  expect(await eventsSince(api, accountId, since)).toMatchObject([
+    {
+      action: 'environment.created',
+      application_id: applicationId,
+      environment_id: id,
+      metadata: { type: 'production' },
+    },
+  ]);
+  const key = await call('POST', `${path}/staging-eu/api-keys`, { name: 'k', access_mode: 'full' });
+  const headers = { 'x-api-key': key.json().data.secret };
+  expect((await api.app.inject({ url: '/api/v1/identities', headers })).json().items).toEqual([]);
+});
+
+test('the slug is taken as asked, or made from the name with an ending where that is taken', async () => {
+  expect((await create({ name: 'QA', slug: 'quality' })).json().data.slug).toBe('quality');
+  expect((await create({ name: 'QA' })).json().data.slug).toBe('qa');
+  expect((await create({ name: 'QA' })).json().data.slug).toMatch(/^qa-[a-z0-9]{5}$/);
+  expect((await create({ name: '検証', type: 'production' })).json().data.slug).toMatch(/^production-[a-z0-9]{5}$/);
+  expect(outcomeOf(await create({ name: 'X', slug: 'development' }))).toBe('409 environment.slug_taken');
+  // Another application may have it too.
+  await call('POST', '/applications', { name: 'Second' });
+  expect(outcomeOf(await call('POST', '/applications/second/environments', { name: 'QA', type: 'production' }))).toBe(
+    '201',
+  );
+});
+
+test('twenty that create one slug at once make one environment; a retry makes none', async () => {
+  const answers = await Promise.all(Array.from({ length: 20 }, () => create({ name: 'Race', slug: 'race' })));
+  expect(outcomesOf(answers)).toEqual({ 201: 1, '409 environment.slug_taken': 19 });
+  const key = { 'idempotency-key': 'once' };
+  const body = { name: 'Once', type: 'development' };
+  const first = await call('POST', path, body, key);
+  expect((await call('POST', path, body, key)).body).toBe(first.body);
+});
+
+test('name and slug change, the type stays; the stored place of an admin follows', async () => {
+  const state = `/applications/${account.applicationSlug}/me/state`;
+  const owner = { ...(await account.as('owner')) };
+  const url = `/portal/v1/accounts/${account.accountSlug}${state}`;
+  await api.app.inject({ method: 'PUT', url, headers: owner, payload: { environment_slug: 'development' } });
+  const since = await databaseTime(api);
+  const key = { 'idempotency-key': 'rename' };
+  const changed = await call('PATCH', `${path}/development`, { name: 'Dev', slug: 'dev' }, key);
+  expect(changed.json().data).toMatchObject({ name: 'Dev', slug: 'dev', type: 'development' });
+  expect(outcomeOf(await call('GET', `${path}/development`))).toBe('404 environment.not_found');
+  expect((await call('GET', state)).json().data.environment_slug).toBe('dev');
+  const again = await call('PATCH', `${path}/development`, { name: 'Dev', slug: 'dev' }, key);
+  expect([again.statusCode, again.body]).toEqual([200, changed.body]);
+  expect(outcomeOf(await call('PATCH', `${path}/dev`, { slug: 'production' }))).toBe('409 environment.slug_taken');
+  expect(outcomeOf(await call('PATCH', `${path}/dev`, { type: 'production' }))).toBe('400 validation.failed');
+  expect(outcomeOf(await call('PATCH', `${path}/dev`, {}))).toBe('200');
+  expect(await eventsSince(api, account.scope.accountId, since)).toMatchObject([
+    { action: 'environment.updated', metadata: { changed: ['name', 'slug'] } },
+  ]);
+});
+
+test('the list has pages, a search, an order and a filter by type', async () => {
+  await create({ name: 'Alpha' });
+  const names = async (query: string) =>
+    (await call('GET', `${path}?${query}`)).json().items.map(({ name }: { name: string }) => name);
+  expect(await names('sort_by=name&order=asc')).toEqual(['Alpha', 'Development', 'Production']);
+  expect(await names('type=development&sort_by=slug&order=desc')).toEqual(['Development', 'Alpha']);
+  expect(await names('q=PROD')).toEqual(['Production']);
+  expect((await call('GET', `${path}?take=2&page=2`)).json().pagination).toMatchObject({
+    item_count: 3,
+    page_count: 2,
+  });
+  for (const query of ['take=0', 'page=0', 'sort_by=id', 'order=up', 'type=staging', 'limit=1']) {
+    expect(outcomeOf(await call('GET', `${path}?${query}`))).toBe('400 validation.failed');
+  }
+});
+
+test.each([
+  [{ type: undefined, name: 'x' }],
+  [{ type: 'staging', name: 'x' }],
+  [{ type: null, name: 'x' }],
+  [{}],
+  [{ name: ' ' }],
+  [{ name: 'x'.repeat(201) }],
+  [{ name: 'x', slug: 'A' }],
+  [{ name: 'x', slug: 'a.b' }],
+  [{ name: 'x', settings: {} }],
+])('a bad body is refused: %j', async (body) => {
+  expect(outcomeOf(await create(body))).toBe('400 validation.failed');
+});
+
+test('strangers, members without the capability and neighbours are refused before anything is said of the request', async () => {
+  const anonymous = callsOf(api, account.accountSlug, {});
+  const support = callsOf(api, account.accountSlug, await account.as('support'));
+  const developer = callsOf(api, account.accountSlug, await account.as('developer'));
+  const neighbour = callsOf(api, account.accountSlug, await (await newAccount(api)).as('owner'));
+  const writes = [
+    ['POST', path, { nonsense: 1 }],
+    ['PATCH', `${path}/production`, { nonsense: 1 }],
+    ['DELETE', `${path}/production?nonsense=1`, undefined],
+  ] as const;
+  for (const read of [path, `${path}/production`]) {
+    expect(outcomeOf(await anonymous('GET', read))).toBe('401');
+    expect(outcomeOf(await support('GET', read))).toBe('200');
+    expect(outcomeOf(await neighbour('GET', read))).toBe('404 account.not_found');
+  }
+  for (const [method, url, body] of writes) {
+    expect(outcomeOf(await anonymous(method, url, body))).toBe('401');
+    expect(outcomeOf(await support(method, url, body))).toBe('403 account.capability_required');
+    expect(outcomeOf(await neighbour(method, url, body))).toBe('404 account.not_found');
+    expect(outcomeOf(await developer(method, url, body))).toBe('400 validation.failed');
+  }
+  // Of another application, or of none, or not even a slug; and below an application that is not there.
+  await call('POST', '/applications', { name: 'Second' });
+  await call('POST', '/applications/second/environments', { name: 'Theirs', type: 'development' });
+  for (const missing of ['theirs', 'nowhere', 'Not_A_Slug']) {
+    for (const method of ['GET', 'PATCH', 'DELETE'] as const) {
+      const body = method === 'PATCH' ? { nonsense: 1 } : undefined;
+      expect(outcomeOf(await call(method, `${path}/${missing}`, body))).toBe('404 environment.not_found');
+      expect(outcomeOf(await call(method, `/applications/nowhere/environments/production`, body))).toBe(
+        '404 application.not_found',
+      );
+    }
+  }
+  expect(outcomeOf(await call('POST', '/applications/nowhere/environments', { nonsense: 1 }))).toBe(
+    '404 application.not_found',
+  );
+  await rowsOf(api, 'delete from membership_roles where account_id = $1', [account.scope.accountId]);
+  expect(outcomeOf(await developer('GET', path))).toBe('403 account.capability_required');
+});
