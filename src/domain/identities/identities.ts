@@ -1,4 +1,4 @@
-import type { EntityManager } from 'typeorm';
+import { type EntityManager, Raw } from 'typeorm';
 import { v7 as uuidv7 } from 'uuid';
 import { EnvironmentMembership } from '../../../entities/environment-membership.js';
 import { EnvironmentSettings } from '../../../entities/environment-settings.js';
@@ -92,7 +92,7 @@ export function createIdentities({ db, now, passwords }: { db: Db; now: Clock; p
       return db
         .transaction(scope, async (tx) => {
           const at = now();
-          const known = await tx.findOneBy(Identity, { accountId: scope.accountId, email: input.email });
+          const known = await findByAddress(tx, scope, input.email);
           const identity = known ?? newIdentity(scope, input, passwordHash, at);
           if (!known) await tx.insert(Identity, identity);
           const membership = { id: uuidv7(), ...within(scope), identityId: identity.id, isActive: true, createdAt: at };
@@ -125,6 +125,12 @@ export function createIdentities({ db, now, passwords }: { db: Db; now: Clock; p
     await passwords.assertAcceptable(password, { minLength, field: 'password' });
     return passwords.hash(password);
   }
+}
+
+/** By way of a function, since row-level security keeps PostgreSQL from using the index on addresses. */
+function findByAddress(tx: EntityManager, { accountId }: EnvironmentScope, email: string): Promise<Identity | null> {
+  const id = Raw((column) => `${column} = gatehouse_identity_id(:accountId, :email)`, { accountId, email });
+  return tx.findOneBy(Identity, { accountId, id });
 }
 
 async function findIn(tx: EntityManager, scope: EnvironmentScope, id: string): Promise<IdentityInEnvironment | null> {

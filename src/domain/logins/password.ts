@@ -44,7 +44,7 @@ const findStatement = {
 select i.id as "identityId", i.password_hash as "passwordHash", i.email_verified_at is not null as "isVerified",
   m.is_active as "isActive"
 from identities i join environment_memberships m on m.identity_id = i.id and m.environment_id = $2
-where i.account_id = $1 and i.email = $3::citext`,
+where i.account_id = $1 and i.id = gatehouse_identity_id($1, $3::citext)`,
 };
 
 /** Sign-in of an end user with a password: the same answer after the same work, whatever was wrong (contract §4). */

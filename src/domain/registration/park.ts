@@ -1,4 +1,4 @@
-import type { EntityManager } from 'typeorm';
+import { type EntityManager, Raw } from 'typeorm';
 import { v7 as uuidv7 } from 'uuid';
 import { AccountIntent } from '../../../entities/account-intent.js';
 import { PendingRegistration } from '../../../entities/pending-registration.js';
@@ -32,7 +32,8 @@ export async function park(
   request: RegistrationRequest,
   { sealing, now, ...durations }: Durations & { sealing: Sealing; now: Date },
 ): Promise<void> {
-  const user = await tx.findOneBy(User, { email: request.email });
+  // Row-level security keeps PostgreSQL from using the index on addresses; the function may.
+  const user = await tx.findOneBy(User, { id: Raw((column) => `${column} = gatehouse_user_id(:email)`, request) });
   const id = user ? await parkIntent(tx, user, request, after(now, durations.intentTtlMs), now) : uuidv7();
   if (!user) await parkRegistration(tx, { ...request, id }, { sealing, now, durations });
   await recordEvent(tx, 'auth.registration_requested', {

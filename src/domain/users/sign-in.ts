@@ -57,7 +57,7 @@ interface UserRow extends SignedInUser {
 }
 
 const columns = `id, email, first_name as "firstName", last_name as "lastName", password_hash as "passwordHash"`;
-const byEmail = { name: 'user_by_email', text: `select ${columns} from users where email = $1` };
+const byEmail = { name: 'user_by_email', text: `select ${columns} from users where id = gatehouse_user_id($1)` };
 const byId = { name: 'user_by_id', text: `select ${columns} from users where id = $1` };
 const rehash = {
   name: 'rehash_user_password',
