@@ -108,7 +108,7 @@ export const deleteEnvironment = operation({
   path: '/environments/:envSlug',
   summary: 'Delete an environment with everything in it',
   description:
-    'Repeat the slug in `confirm`: this cannot be undone. API keys, OAuth clients, sessions and tokens of it stop at once. An ' +
+    'Repeat the slug in `confirm`: this cannot be undone. API keys, sessions and tokens of it stop at once, its OAuth clients within a second. An ' +
     'identity that is in no other environment of the account goes with it, as when it is deleted by itself; one event, ' +
     '`environment.deleted`, tells how many (`identities_deleted`). Audit rows stay. The last environment of an application ' +
     'may be deleted too; a new one can be created.',
