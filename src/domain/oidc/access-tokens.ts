@@ -27,17 +27,21 @@ export interface AccessTokens {
   prove(token: string): Promise<ProvenToken | null>;
 }
 
-/** The token's own claims are trusted for what cannot change; whether it still counts is asked of the database. */
+/**
+ * The token's own claims are trusted for what cannot change; whether it still counts is asked of the database. Each
+ * `offset 0` keeps the join in this order, one row to one row by key.
+ */
 const proveStatement = {
   name: 'prove_access_token',
   text: `
 select c.client_id as "clientId", c.application_id as "applicationId", g.account_id as "accountId",
   g.environment_id as "environmentId", g.session_id as "sessionId", ${subjectColumns}
 from grants g
-  join sessions s on s.id = g.session_id
-  join oauth_clients c on c.id = g.oauth_client_id
-  join environment_memberships m on m.environment_id = g.environment_id and m.identity_id = g.identity_id
-  join identities i on i.id = g.identity_id
+  cross join lateral (select revoked_at from sessions where id = g.session_id offset 0) s
+  cross join lateral (select client_id, application_id from oauth_clients where id = g.oauth_client_id offset 0) c
+  cross join lateral (select is_active from environment_memberships
+    where environment_id = g.environment_id and identity_id = g.identity_id offset 0) m
+  cross join lateral (select * from identities where id = g.identity_id offset 0) i
 where g.id = $1 and g.identity_id = $2 and g.expires_at > $3 and g.revoked_at is null and s.revoked_at is null and m.is_active
   and not exists (select from revoked_access_tokens r where r.jti = $4)`,
 };

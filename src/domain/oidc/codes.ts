@@ -52,8 +52,10 @@ with presented as materialized (
 ),
 live as (
   select presented.*, s.identity_id
-  from presented join sessions s on s.id = session_id
-    join environment_memberships m on m.environment_id = presented.environment_id and m.identity_id = s.identity_id
+  from presented
+    cross join lateral (select identity_id, revoked_at from sessions where id = session_id offset 0) s
+    cross join lateral (select is_active from environment_memberships m
+      where m.environment_id = presented.environment_id and m.identity_id = s.identity_id offset 0) m
   where grant_id is null and presented.expires_at > $3::timestamptz and redirect_uri = $4
     and code_challenge is not distinct from $5 and s.revoked_at is null and m.is_active
 ),
@@ -73,7 +75,7 @@ spent as (
 )
 select presented.grant_id as "spentFor", live.code_hash is not null as redeemed, live.nonce, live.session_id as "sessionId",
   live.scope, live.authenticated_at as "authenticatedAt", live.amr, live.acr, ${subjectColumns}
-from presented left join live on true left join identities i on i.id = live.identity_id`,
+from presented left join live on true left join lateral (select * from identities where id = live.identity_id offset 0) i on true`,
 };
 
 /** Authorization codes (contract §2): 256 bits, a minute, once, bound to client, redirect URI and challenge. */

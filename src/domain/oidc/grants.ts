@@ -41,15 +41,20 @@ export interface Grants {
 /** A refresh token that does not rotate slides once a day at most, so that a refresh is mostly a read. */
 const slidesAfter = days(1);
 
-/** Whoever refreshes is proved alive in the same statement: grant, explicit end of the session, membership. */
+/**
+ * Whoever refreshes is proved alive in the same statement: grant, explicit end of the session, membership. Each `offset 0`
+ * keeps the join in this order, one row to one row by key, whatever the planner believes of the tables when it plans once.
+ */
 const alive = (presented: string, oauthClientId: string) => `
-  from ${presented} p join grants g on g.id = p.family_id
-    join sessions s on s.id = g.session_id
-    join environment_memberships m on m.environment_id = g.environment_id and m.identity_id = g.identity_id
-    join identities i on i.id = g.identity_id
+  from ${presented} p
+    cross join lateral (select * from grants where id = p.family_id offset 0) g
+    cross join lateral (select revoked_at from sessions where id = g.session_id offset 0) s
+    cross join lateral (select is_active from environment_memberships
+      where environment_id = g.environment_id and identity_id = g.identity_id offset 0) m
+    cross join lateral (select * from identities where id = g.identity_id offset 0) i
   where g.oauth_client_id = ${oauthClientId} and p.expires_at > $2::timestamptz and g.expires_at > $2
     and g.revoked_at is null and s.revoked_at is null and m.is_active`;
-const columns = `p.family_id, p.expires_at, p.successor_key_id as "keyId", ${grantColumns}, ${subjectColumns}`;
+const columns = `p.family_id, p.successor_key_id as "keyId", ${grantColumns}, ${subjectColumns}`;
 
 /** Asking for more than was granted spends nothing (RFC 6749 §6). */
 const standingWithin = (since: string, asked: string) =>
@@ -66,19 +71,16 @@ alive as (
 ), ${rotation('grant')}
 select * from alive`,
 };
-const slideStatement = {
+const slidingStatement = {
   name: 'refresh_grant_sliding',
   text: `
-with alive as (
-  select ${columns}, ${standingWithin('$3::timestamptz', '$7')} as standing,
-    least($4::timestamptz, g.expires_at) as slid_to
-  ${alive('refresh_tokens', '$5')} and p.token_hash = $1 and p.kind = 'grant'
-),
-slid as (
-  update refresh_tokens set expires_at = alive.slid_to from alive
-  where token_hash = $1 and alive.standing = 'fresh' and alive.expires_at < alive.slid_to - $6::interval
-)
-select * from alive`,
+select ${columns}, ${standingWithin('$3::timestamptz', '$5')} as standing, least($6::timestamptz, g.expires_at) as "slidTo",
+  p.expires_at as "expiresAt"
+${alive('refresh_tokens', '$4')} and p.token_hash = $1 and p.kind = 'grant'`,
+};
+const slideStatement = {
+  name: 'slide_refresh_token',
+  text: 'update refresh_tokens set expires_at = $2 where token_hash = $1 and spent_at is null',
 };
 
 type Row = Granted & { keyId: string | null; standing: Standing | 'exceeding' };
@@ -95,10 +97,13 @@ export function createGrants({ db, refreshTokens, now }: { db: Db; refreshTokens
   }
 
   async function slide(client: Client, token: string, asked: string[] | undefined, at: Date) {
+    const hash = hashSecret(token);
     const slidTo = after(at, seconds(client.settings.refreshTokenTtlSeconds));
-    const interval = `${slidesAfter} milliseconds`;
-    const values = [hashSecret(token), at, after(at, -repeatWindow), slidTo, client.id, interval, asked];
-    const [row] = await db.statement<Row>(slideStatement, values);
+    const values = [hash, at, after(at, -repeatWindow), client.id, asked, slidTo];
+    const [row] = await db.statement<Row & { slidTo: Date; expiresAt: Date }>(slidingStatement, values);
+    if (row?.standing === 'fresh' && row.slidTo.getTime() - row.expiresAt.getTime() > slidesAfter) {
+      await db.statement(slideStatement, [hash, row.slidTo]);
+    }
     return { row, next: token };
   }
 

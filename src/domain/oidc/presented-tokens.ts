@@ -16,10 +16,11 @@ select g.id as "grantId", g.oauth_client_id as "oauthClientId", g.environment_id
   t.spent_at is null and t.expires_at > $2::timestamptz and g.expires_at > $2 and g.revoked_at is null and s.revoked_at is null
     and coalesce(m.is_active, false) as "isAlive"
 from refresh_tokens t
-  join grants g on g.id = t.family_id
-  join sessions s on s.id = g.session_id
-  join oauth_clients c on c.id = g.oauth_client_id
-  left join environment_memberships m on m.environment_id = g.environment_id and m.identity_id = g.identity_id
+  cross join lateral (select * from grants where id = t.family_id offset 0) g
+  cross join lateral (select revoked_at from sessions where id = g.session_id offset 0) s
+  cross join lateral (select client_id from oauth_clients where id = g.oauth_client_id offset 0) c
+  left join lateral (select is_active from environment_memberships
+    where environment_id = g.environment_id and identity_id = g.identity_id offset 0) m on true
 where t.token_hash = $1 and t.kind = 'grant'`,
 };
 

@@ -38,8 +38,9 @@ const findStatement = {
   text: `
 select s.id, s.identity_id as "identityId", i.email, s.authenticated_at as "authenticatedAt", s.amr, s.acr
 from sessions s
-  join environment_memberships m on m.environment_id = s.environment_id and m.identity_id = s.identity_id
-  join identities i on i.id = s.identity_id
+  cross join lateral (select is_active from environment_memberships
+    where environment_id = s.environment_id and identity_id = s.identity_id offset 0) m
+  cross join lateral (select email from identities where id = s.identity_id offset 0) i
 where s.browser_hash = $1 and s.environment_id = $2 and s.expires_at > $3 and s.revoked_at is null and m.is_active`,
 };
 

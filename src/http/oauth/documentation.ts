@@ -93,18 +93,19 @@ export const oauthDocumentation: Documentation = {
   'GET /.well-known/jwks.json': document('getJwks', 'Public keys for verifying tokens (RFC 7517)'),
   'GET /oauth/authorize': page('authorize', 'Begin a sign-in (OpenID Connect Core §3.1.2)', {
     querystring: Type.Object(authorizeParameters),
-    response: { 200: Page('The sign-in page'), 302: Redirect, 400: Page('The parameters are not valid') },
+    response: { 200: Page('The sign-in page'), 303: Redirect, 400: Page('The parameters are not valid') },
   }),
   'POST /oauth/authorize': page('submitSignIn', 'Begin a sign-in by form, or send its credentials', {
     description:
       'With OAuth parameters only it is an authorization request, answered by 303 to its GET. With `email` and `password` ' +
-      'it is the sign-in form; every parameter is checked again.',
+      'it is the sign-in form; every parameter is checked again. With `Accept: application/json` a redirect is answered ' +
+      'as 200 `{ redirect_to }`, and whatever would be a page as `{ error, error_description }`.',
     consumes: ['application/x-www-form-urlencoded', 'application/json'],
     body: Type.Object({ ...authorizeParameters, email: text('Of the person'), password: text('Of the person') }),
     response: {
-      302: Redirect,
-      303: { description: 'To GET with the same parameters', type: 'null' },
-      400: Page('Not valid, or the credentials are not right'),
+      200: Page('The form again, because the credentials are not right; 401 in JSON'),
+      303: { description: 'Back to the client with a code; an authorization request, to its GET', type: 'null' },
+      400: Page('The parameters are not valid'),
       403: Page('Sent from a foreign origin'),
       429: Page('Too many failures; `Retry-After` says when'),
     },
@@ -148,14 +149,13 @@ export const oauthDocumentation: Documentation = {
   ),
   'GET /oauth/logout': page('askToEndSession', 'Sign out (OpenID Connect RP-Initiated Logout)', {
     querystring: Type.Object(logoutParameters),
-    response: { 200: Page('Asks, or says that it is done'), 302: Redirect, 400: Page('The parameters are not valid') },
+    response: { 200: Page('Asks, or says that it is done'), 303: Redirect, 400: Page('The parameters are not valid') },
   }),
   'POST /oauth/logout': page('endSession', 'Sign out by form, or answer the question', {
     consumes: ['application/x-www-form-urlencoded', 'application/json'],
     body: Type.Object({ ...logoutParameters, confirm: text('`yes` or `no`') }),
     response: {
       200: Page('Says that it is done'),
-      302: Redirect,
       303: Redirect,
       400: Page('The parameters are not valid'),
     },
