@@ -28,7 +28,10 @@ await runProcess('api', async () => {
   const metrics = await serveMetrics(registry, config.metricsPort, config.production ? '::' : 'localhost');
   log.info({ port, baseUrl: config.baseUrl }, 'listening');
 
+  let stopping = false;
   const stop = async (signal: string) => {
+    if (stopping) return; // npm hands on the Ctrl-C that the terminal sends to everyone
+    stopping = true;
     log.info({ signal }, 'draining');
     const forced = setTimeout(() => process.exit(1), drainWithinMs);
     await app.close(); // takes no more, and waits for what is being answered
@@ -37,5 +40,5 @@ await runProcess('api', async () => {
     clearTimeout(forced);
     process.exit(0);
   };
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => void stop(signal));
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void stop(signal));
 });

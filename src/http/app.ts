@@ -7,6 +7,7 @@ import Fastify, {
 } from 'fastify';
 import { v7 as uuidv7 } from 'uuid';
 import { type RequestContext, runInContext } from '../platform/context.js';
+import { createDraining } from './draining.js';
 import { sendError } from './errors.js';
 import { type HealthOptions, health } from './health.js';
 import { countRequests, type HttpMetrics } from './metrics.js';
@@ -35,6 +36,7 @@ declare module 'fastify' {
 
 /** The api's HTTP server with every surface, ready to listen or to be injected into. */
 export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
+  const draining = createDraining({ keepAliveMs: 72_000, requestMs: 60_000 });
   const serverOptions: FastifyServerOptions = {
     ...(options.logger ? { loggerInstance: options.logger } : { logger: false }),
     // Its lines would hold addresses and query strings; `logAnswers` says what is fit to keep.
@@ -44,8 +46,9 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
     genReqId: ({ headers }) =>
       uuid.test(String(headers['x-request-id'])) ? String(headers['x-request-id']).toLowerCase() : uuidv7(),
     routerOptions: { maxParamLength: 300, ignoreTrailingSlash: false },
-    requestTimeout: 60_000,
+    serverFactory: draining.serverFactory,
     forceCloseConnections: 'idle',
+    return503OnClosing: false, // what was taken is answered, and the answer says that the connection ends
     frameworkErrors: sendError,
   };
   const app: FastifyInstance = Fastify(serverOptions);
@@ -53,6 +56,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   app.setErrorHandler(sendError);
   app.decorateRequest('authorized', null);
   app.decorateRequest('idempotencyClaim', null);
+  draining.drain(app);
   carryContext(app);
   secureAnswers(app, options.baseUrl);
   logAnswers(app);

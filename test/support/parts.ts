@@ -1,16 +1,21 @@
+import type { Exit } from '../../src/platform/embedded/children.js';
+
 /** A piece of the running service that a test can take away and bring back. */
 export interface Part {
   /** Of the process that runs now. */
   readonly pid: number;
-  /** Sends a signal, SIGKILL unless said otherwise, and waits for the end where the signal is one that ends. */
-  kill(signal?: NodeJS.Signals): Promise<void>;
+  /**
+   * Sends a signal, SIGKILL unless said otherwise, and waits for the end where the signal is one that ends.
+   * @returns how it ended
+   */
+  kill(signal?: NodeJS.Signals): Promise<Exit | null>;
   /** Starts it again at the same address, with the same data. */
   start(): Promise<void>;
 }
 
 export interface Running {
   pid: number;
-  exited: Promise<unknown>;
+  exited: Promise<Exit>;
   stop(): Promise<void>;
 }
 
@@ -31,9 +36,10 @@ export async function restartable<R extends Running>(launch: (before?: R) => Pro
     },
     async kill(signal = 'SIGKILL') {
       process.kill(running.pid, signal);
-      if (signal === 'SIGSTOP' || signal === 'SIGCONT') return;
-      await running.exited;
+      if (signal === 'SIGSTOP' || signal === 'SIGCONT') return null;
+      const exit = await running.exited;
       await running.stop(); // lets go of its folder
+      return exit;
     },
     async start() {
       running = await launch(running);

@@ -1,0 +1,59 @@
+import { createServer, type Server } from 'node:http';
+import type { Socket } from 'node:net';
+import type { FastifyInstance, FastifyServerFactory } from 'fastify';
+
+/** How long a client may take to begin a request on a connection that it has opened already, once we are closing. */
+const silentMs = 500;
+/** How long a request that is being sent or answered may hold up the end. */
+const unfinishedMs = 8_000;
+
+export interface HttpTimeouts {
+  keepAliveMs: number;
+  requestMs: number;
+}
+
+/**
+ * Lets a closing server end as soon as the last request is answered. Node closes the connections that are idle at that
+ * moment and waits for all others: also for those that turn idle with their next answer, and for clients that opened one
+ * ahead of need or never finish what they send.
+ */
+export function createDraining({ keepAliveMs, requestMs }: HttpTimeouts) {
+  const servers = new Map<Server, Set<Socket>>(); // one for each address that is listened on
+  const serverFactory: FastifyServerFactory = (handler) => {
+    const sockets = new Set<Socket>();
+    const server = createServer({ keepAliveTimeout: keepAliveMs, requestTimeout: requestMs }, handler);
+    server.on('connection', (socket) => {
+      sockets.add(socket);
+      socket.once('close', () => sockets.delete(socket));
+    });
+    servers.set(server, sockets);
+    return server;
+  };
+
+  function closeSilent() {
+    for (const sockets of servers.values()) for (const socket of sockets) if (socket.bytesRead === 0) socket.destroy();
+  }
+
+  return {
+    serverFactory,
+    /** Makes `app.close()` wait for requests only, and not for ever. */
+    drain(app: FastifyInstance): void {
+      const timers: NodeJS.Timeout[] = [];
+      app.addHook('preClose', async () => {
+        const each = (close: (server: Server) => void) => () => [...servers.keys()].forEach(close);
+        timers.push(
+          setInterval(
+            each((server) => server.closeIdleConnections()),
+            50,
+          ),
+          setTimeout(closeSilent, silentMs),
+          setTimeout(
+            each((server) => server.closeAllConnections()),
+            unfinishedMs,
+          ),
+        );
+      });
+      app.addHook('onClose', async () => timers.forEach(clearTimeout));
+    },
+  };
+}

@@ -1,0 +1,129 @@
+import { once } from 'node:events';
+import { Agent } from 'node:http';
+import { connect } from 'node:net';
+import { signInAdmin } from '../support/chaos-client.js';
+import { call, statusOf } from '../support/chaos-load.js';
+import { livingIn } from '../support/chaos-processes.js';
+import { mailStatus, register } from '../support/chaos-registration.js';
+import { startSlowSmtp } from '../support/chaos-smtp.js';
+import { until } from '../support/chaos-until.js';
+import type { Part } from '../support/parts.js';
+import { type Seed, seed } from '../support/seed.js';
+import { type Service, startService } from '../support/service.js';
+
+let service: Service;
+let data: Seed;
+let smtp: Awaited<ReturnType<typeof startSlowSmtp>>;
+beforeAll(async () => {
+  smtp = await startSlowSmtp({ acceptsAfterMs: 1_500 });
+  service = await startService({ env: { SMTP_URL: smtp.url } });
+  data = await seed(service.databaseUrl);
+}, 120_000);
+afterAll(async () => {
+  await service?.stop();
+  await smtp?.stop();
+}, 60_000);
+
+/**
+ * Asks a process to end, and sees how.
+ * @param onceAway asks again when it has begun to, which this address shows by no longer saying yes
+ */
+async function ended(part: Part, { onceAway = '' } = {}) {
+  const { pid } = part;
+  const askedAt = Date.now();
+  const ending = part.kill('SIGTERM');
+  if (onceAway) {
+    await until('it has begun to end', async () => statusOf(await call(onceAway)) !== 200, { everyMs: 5 });
+    process.kill(pid, 'SIGTERM');
+  }
+  const exit = await ending;
+  return { code: exit?.code, signal: exit?.signal, inTime: Date.now() - askedAt < 10_000, left: livingIn(pid) };
+}
+const cleanly = { code: 0, signal: null, inTime: true, left: [] };
+
+/** Many sign-ins at once, each hashing for a while; resolves when the api has taken all of them and answered few. */
+async function startSignIns(count: number, agent?: Agent) {
+  let sent = 0;
+  const answers = Promise.all(
+    Array.from({ length: count }, () =>
+      signInAdmin(service, data, agent, () => {
+        sent += 1;
+      }),
+    ),
+  );
+  await until('every request was sent', () => sent === count);
+  // Connections are accepted in their order: with this answer all of the earlier ones have been.
+  expect(statusOf(await call(`${service.baseUrl}/healthz`))).toBe(200);
+  return async () => (await answers).map(statusOf);
+}
+const allOk = (count: number) => Array.from({ length: count }, () => 200);
+
+describe('an api that is asked to end while it answers', () => {
+  afterEach(() => service.api.start());
+
+  test('answers every request that it took, and exits cleanly', async () => {
+    const answers = await startSignIns(30);
+    expect(await ended(service.api)).toEqual(cleanly);
+    expect(await answers()).toEqual(allOk(30));
+  }, 40_000);
+
+  test('is not kept by connections that could serve another request', async () => {
+    const agent = new Agent({ keepAlive: true });
+    const answers = await startSignIns(20, agent);
+    expect(await ended(service.api)).toEqual(cleanly);
+    expect(await answers()).toEqual(allOk(20));
+    agent.destroy();
+  }, 40_000);
+
+  test('is not kept by clients that have said nothing yet, or half of it', async () => {
+    const { port } = new URL(service.baseUrl);
+    const lazy = ['', 'POST /v1/auth/login HTTP/1.1\r\nHost: x\r\nContent-Le'].map((text) => {
+      const socket = connect(Number(port), 'localhost');
+      socket.on('error', () => {});
+      socket.write(text);
+      return socket;
+    });
+    await Promise.all(lazy.map((socket) => once(socket, 'connect')));
+    expect(statusOf(await call(`${service.baseUrl}/healthz`))).toBe(200);
+    expect(await ended(service.api)).toEqual(cleanly);
+    for (const socket of lazy) socket.destroy();
+  }, 40_000);
+
+  test('answers them all the same when it is asked twice, as npm does at Ctrl-C', async () => {
+    const answers = await startSignIns(20);
+    expect(await ended(service.api, { onceAway: `${service.baseUrl}/healthz` })).toEqual(cleanly);
+    expect(await answers()).toEqual(allOk(20));
+  }, 40_000);
+});
+
+describe('a worker that is asked to end', () => {
+  test.each([
+    ['once', false],
+    ['twice', true],
+  ])(
+    'while a mail is on its way, %s: the mail is finished and noted, and goes out once',
+    async (_, again) => {
+      const before = { ...smtp.counts };
+      const person = await register(service);
+      await until('the mail is on its way', () => smtp.counts.begun > before.begun);
+      const onceAway = again ? `${service.worker.healthUrl}/readyz` : '';
+      expect(await ended(service.worker, { onceAway })).toEqual(cleanly);
+      expect(await mailStatus(service, person)).toBe('sent');
+      await service.worker.start();
+      const later = await register(service); // whose mail would come after a second one of the first
+      await until('the next mail is sent', async () => (await mailStatus(service, later)) === 'sent');
+      expect(smtp.counts.accepted - before.accepted).toBe(2);
+    },
+    60_000,
+  );
+
+  test('while Temporal does not answer: ends in time all the same', async () => {
+    await service.temporal.kill('SIGSTOP');
+    try {
+      expect(await ended(service.worker)).toEqual(cleanly);
+    } finally {
+      await service.temporal.kill('SIGCONT');
+    }
+    await service.worker.start();
+  }, 60_000);
+});
