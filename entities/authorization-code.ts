@@ -7,6 +7,8 @@ import { Session } from './session.js';
 /** RFC 6749 §4.1.2. Kept a while after its use, so that a second use can revoke what the first one issued. */
 @Entity('authorization_codes')
 @Index('authorization_codes_expiry', ['expiresAt'])
+@Index('authorization_codes_session', ['sessionId'])
+@Index('authorization_codes_client', ['oauthClientId'])
 export class AuthorizationCode {
   @PrimaryColumn('bytea') codeHash!: Buffer;
   @ForeignKey(() => Account, { name: 'authorization_codes_account_fk', onDelete: 'CASCADE' })

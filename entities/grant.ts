@@ -8,7 +8,8 @@ import { Session } from './session.js';
 /** What a client was given by one redeemed code: access tokens name it, and it is the family of its refresh tokens. */
 @Entity('grants')
 @Index('grants_session', ['sessionId'])
-@Index('grants_identity', ['environmentId', 'identityId'])
+@Index('grants_identity', ['identityId', 'environmentId'])
+@Index('grants_client', ['oauthClientId'])
 export class Grant {
   @PrimaryColumn('uuid') id!: string;
   @ForeignKey(() => Account, { name: 'grants_account_fk', onDelete: 'CASCADE' })

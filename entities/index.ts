@@ -18,6 +18,7 @@ import { Membership } from './membership.js';
 import { MembershipRole } from './membership-role.js';
 import { OAuthClient } from './oauth-client.js';
 import { OutboxMessage } from './outbox-message.js';
+import { PasswordLink } from './password-link.js';
 import { PendingRegistration } from './pending-registration.js';
 import { RateLimit } from './rate-limit.js';
 import { RefreshToken } from './refresh-token.js';
@@ -51,6 +52,7 @@ export const entities = [
   MembershipRole,
   OAuthClient,
   OutboxMessage,
+  PasswordLink,
   PendingRegistration,
   RateLimit,
   RefreshToken,

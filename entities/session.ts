@@ -6,7 +6,7 @@ import { Identity } from './identity.js';
 /** An Identity signed in to an Environment with one browser; its id is the `sid` of the tokens. */
 @Entity('sessions')
 @Index('sessions_browser', ['browserHash', 'environmentId'], { unique: true, where: 'revoked_at is null' })
-@Index('sessions_identity', ['environmentId', 'identityId'])
+@Index('sessions_identity', ['identityId', 'environmentId'])
 export class Session {
   @PrimaryColumn('uuid') id!: string;
   @ForeignKey(() => Account, { name: 'sessions_account_fk', onDelete: 'CASCADE' })

@@ -1,4 +1,4 @@
-import { Column, Entity, ForeignKey, PrimaryColumn } from 'typeorm';
+import { Column, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm';
 import { Account } from './account.js';
 import { Application } from './application.js';
 import { Environment } from './environment.js';
@@ -6,6 +6,8 @@ import { User } from './user.js';
 
 /** Which Environment of an Application an admin looked at last. */
 @Entity('user_application_states')
+@Index('user_application_states_application', ['applicationId'])
+@Index('user_application_states_environment', ['environmentId'])
 export class UserApplicationState {
   @ForeignKey(() => User, { name: 'user_application_states_user_fk', onDelete: 'CASCADE' })
   @PrimaryColumn('uuid')

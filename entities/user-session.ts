@@ -6,6 +6,8 @@ import { User } from './user.js';
 /** A signed-in browser of a platform admin. Its id is the `sid` of its tokens and the family of its refresh tokens. */
 @Entity('user_sessions')
 @Index('user_sessions_user', ['userId'])
+@Index('user_sessions_account', ['accountId'])
+@Index('user_sessions_application', ['applicationId'])
 export class UserSession {
   @PrimaryColumn('uuid') id!: string;
   @ForeignKey(() => User, { name: 'user_sessions_user_fk', onDelete: 'CASCADE' })

@@ -151,7 +151,7 @@ create table sessions (
   expires_at timestamptz not null,
   revoked_at timestamptz
 );
-create index sessions_identity on sessions (environment_id, identity_id);
+create index sessions_identity on sessions (identity_id, environment_id);
 create unique index sessions_browser on sessions (browser_hash, environment_id) where revoked_at is null;
 
 create table authorization_codes (
@@ -172,6 +172,8 @@ create table authorization_codes (
   grant_id uuid
 );
 create index authorization_codes_expiry on authorization_codes (expires_at);
+create index authorization_codes_session on authorization_codes (session_id);
+create index authorization_codes_client on authorization_codes (oauth_client_id);
 
 create table client_assertions (
   client_id text not null,
@@ -277,7 +279,8 @@ create table grants (
   revoked_at timestamptz,
   revoked_reason text
 );
-create index grants_identity on grants (environment_id, identity_id);
+create index grants_identity on grants (identity_id, environment_id);
+create index grants_client on grants (oauth_client_id);
 create index grants_session on grants (session_id);
 
 create table idempotent_requests (
@@ -396,6 +399,8 @@ create table user_application_states (
   updated_at timestamptz not null,
   primary key (user_id, application_id)
 );
+create index user_application_states_application on user_application_states (application_id);
+create index user_application_states_environment on user_application_states (environment_id);
 
 create table user_sessions (
   id uuid primary key,
@@ -412,6 +417,8 @@ create table user_sessions (
   revoked_at timestamptz
 );
 create index user_sessions_user on user_sessions (user_id);
+create index user_sessions_account on user_sessions (account_id);
+create index user_sessions_application on user_sessions (application_id);
 `);
   }
 
