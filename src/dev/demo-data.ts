@@ -8,6 +8,8 @@ import { User } from '../../entities/user.js';
 import { provisionAccount } from '../domain/accounts/provisioning.js';
 import { createApiKeyManagement } from '../domain/api-keys/api-keys.js';
 import { createApiKeyAuthentication } from '../domain/api-keys/authenticate.js';
+import { addApplication } from '../domain/applications/add.js';
+import { addEnvironment } from '../domain/environments/add.js';
 import { DomainError } from '../domain/errors.js';
 import { createIdentities } from '../domain/identities/identities.js';
 import { createClientManagement } from '../domain/oidc/client-management.js';
@@ -16,6 +18,7 @@ import { systemClock as now } from '../platform/clock.js';
 import { type Db, type EnvironmentScope, openDb } from '../platform/db.js';
 import type { DevSecrets } from './secrets.js';
 
+const applicationName = 'Acme Portal';
 export const demoAdmin = 'admin@acme.example';
 export const demoIdentities = ['ana@acme.example', 'ben@acme.example'];
 /** The example relying party; a loopback address may vary its port (RFC 8252 §7.3). */
@@ -67,11 +70,15 @@ const findDemo = (db: Db) =>
       user && (await tx.findOne(Membership, { where: { userId: user.id }, order: { createdAt: 'asc' } }));
     if (!membership) return null;
     const account = await tx.findOneByOrFail(Account, { id: membership.accountId });
-    const application = await tx.findOneOrFail(Application, {
-      where: { accountId: account.id },
-      order: { createdAt: 'asc' },
-    });
-    const environment = await tx.findOneByOrFail(Environment, { applicationId: application.id, type: 'development' });
+    const ofAccount = { where: { accountId: account.id }, order: { createdAt: 'asc' } } as const;
+    // A person who tried deleting them finds new ones.
+    const application =
+      (await tx.findOne(Application, ofAccount)) ??
+      (await addApplication(tx, { accountId: account.id, name: applicationName, now: now() })).application;
+    const scope = { accountId: account.id, applicationId: application.id };
+    const environment =
+      (await tx.findOneBy(Environment, { ...scope, type: 'development' })) ??
+      (await addEnvironment(tx, scope, { name: 'Development', type: 'development', now: now() }));
     return { account, application, environment };
   });
 
@@ -81,7 +88,7 @@ const makeDemo = (db: Db, passwordHash: string) =>
     const times = { passwordChangedAt: at, emailVerifiedAt: at, createdAt: at, updatedAt: at };
     const user = { id: uuidv7(), email: demoAdmin, firstName: 'Ada', lastName: 'Admin', passwordHash, ...times };
     await tx.insert(User, user);
-    const names = { accountName: 'Acme', applicationName: 'Acme Portal' };
+    const names = { accountName: 'Acme', applicationName };
     const { account, application, environments } = await provisionAccount(tx, { userId: user.id, ...names, now: at });
     return { account, application, environment: environments.development };
   });
