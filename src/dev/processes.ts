@@ -54,9 +54,13 @@ async function startNode(name: string, args: string[], env: Record<string, strin
     args: ['--enable-source-maps', ...args],
     cwd: projectRoot,
     env,
-    onLine: (line) => say(`${name} | ${line}`),
+    ...(name !== 'example' && { onLine: (line: string) => say(`${name} | ${line}`) }), // it says only where it is, as we do
   });
-  stops.add({ name, ...child, exited: child.exited.then((exit) => ({ ...exit, tail: '' })) });
+  stops.add({
+    name,
+    ...child,
+    exited: child.exited.then((exit) => ({ ...exit, tail: name === 'example' ? child.tail() : '' })),
+  });
 }
 
 async function startRelyingParty(issuer: string, clientId: string, starting: Starting): Promise<string> {
