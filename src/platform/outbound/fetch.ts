@@ -1,6 +1,6 @@
 import { lookup as resolve } from 'node:dns/promises';
 import { isIP } from 'node:net';
-import { Agent, request } from 'undici';
+import type { Agent } from 'undici';
 import { seconds } from '../clock.js';
 import { isCallable } from './addresses.js';
 
@@ -34,7 +34,40 @@ const sizeLimit = 64 * 1024;
  * @param allowedNetworks what an operator allows besides, also over plain http: loopback in development.
  */
 export function createOutbound({ allowedNetworks = [] }: { allowedNetworks?: readonly string[] } = {}): Outbound {
-  const agent = new Agent({
+  let opened: Promise<Agent> | undefined;
+  const open = () => {
+    opened ??= openAgent(allowedNetworks);
+    return opened;
+  };
+
+  return {
+    async get(url, headers = {}) {
+      const { protocol, hostname } = new URL(url);
+      const literal = hostname.replace(/^\[|\]$/g, '');
+      // A literal address is connected to without a look-up.
+      if (isIP(literal) && !isCallable(literal, allowedNetworks)) throw new OutboundError('address');
+      if (protocol !== 'https:' && !(protocol === 'http:' && allowedNetworks.length > 0))
+        throw new OutboundError('scheme');
+      try {
+        const { request } = await import('undici');
+        const { statusCode, body } = await request(url, {
+          dispatcher: await open(),
+          headers,
+          signal: AbortSignal.timeout(timeLimit),
+        });
+        return { status: statusCode, body: await limited(body) };
+      } catch (error) {
+        throw asOutboundError(error);
+      }
+    },
+    close: async () => (await opened)?.close(),
+  };
+}
+
+/** Not before the first call: the library's 20 MB and 100 ms are for processes that call somebody. */
+async function openAgent(allowedNetworks: readonly string[]): Promise<Agent> {
+  const { Agent } = await import('undici');
+  return new Agent({
     connect: {
       timeout: timeLimit,
       lookup(hostname, _options, callback) {
@@ -47,28 +80,6 @@ export function createOutbound({ allowedNetworks = [] }: { allowedNetworks?: rea
     headersTimeout: timeLimit,
     bodyTimeout: timeLimit,
   });
-
-  return {
-    async get(url, headers = {}) {
-      const { protocol, hostname } = new URL(url);
-      const literal = hostname.replace(/^\[|\]$/g, '');
-      // A literal address is connected to without a look-up.
-      if (isIP(literal) && !isCallable(literal, allowedNetworks)) throw new OutboundError('address');
-      if (protocol !== 'https:' && !(protocol === 'http:' && allowedNetworks.length > 0))
-        throw new OutboundError('scheme');
-      try {
-        const { statusCode, body } = await request(url, {
-          dispatcher: agent,
-          headers,
-          signal: AbortSignal.timeout(timeLimit),
-        });
-        return { status: statusCode, body: await limited(body) };
-      } catch (error) {
-        throw asOutboundError(error);
-      }
-    },
-    close: () => agent.close(),
-  };
 }
 
 async function callableAddresses(hostname: string, allowed: readonly string[]) {
