@@ -63,7 +63,7 @@ async function measure(options: Options, stops: Stops): Promise<number> {
   };
 
   const cells: Cell[] = [];
-  const run = async (processes: number, concurrency: number) => {
+  const run = async (processes: number, concurrency: number, isFirst: boolean) => {
     const plan = (servers: readonly Server[]): CellPlan => ({
       servers: servers.slice(0, processes),
       concurrency,
@@ -72,7 +72,12 @@ async function measure(options: Options, stops: Stops): Promise<number> {
     });
     const needsHello = chosen.some(({ limit }) => limit === 'hello');
     const all: [Workload, readonly Server[]][] = chosen.map((workload) => [workload, apis]);
-    for (const [workload, servers] of needsHello ? [[hello, hellos] as const, ...all] : all) {
+    if (needsHello) all.unshift([hello, hellos]);
+    // A young process is slow until its code is compiled; without this the first cells would pay for it.
+    const warming = { concurrency: 16, warmMs: 0, measuredMs: times.warm };
+    for (const [workload, servers] of isFirst ? all : [])
+      await measureCell(workload, { ...plan(servers), ...warming }, surroundings);
+    for (const [workload, servers] of all) {
       const cell = await measureCell(workload, plan(servers), surroundings);
       say(progressOf(cell));
       cells.push(cell);
@@ -81,9 +86,9 @@ async function measure(options: Options, stops: Stops): Promise<number> {
 
   const idle = apis.at(-1)!.rssAfter(idleFor); // the last one is left alone until it has been read
   if (cores === 1) await idle;
-  for (const c of options.quick ? [1] : [1, 16]) await run(1, c);
+  for (const c of options.quick ? [1] : [1, 16]) await run(1, c, c === 1);
   const idleRssMb = await idle;
-  if (cores > 1) for (const c of options.quick ? [16] : [16, 64]) await run(cores, c);
+  if (cores > 1) for (const c of options.quick ? [16] : [16, 64]) await run(cores, c, c === 16);
 
   const results: Results = {
     at: new Date().toISOString(),
