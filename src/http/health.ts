@@ -4,15 +4,20 @@ import { OneOf } from './schemas.js';
 
 export type CheckState = 'ok' | 'unavailable' | 'outdated';
 export interface HealthOptions {
-  /** Each part that readiness depends on, by name; a check that throws says `unavailable`. */
+  /** Each part by name; a check that throws says `unavailable`. */
   checks: Record<string, () => Promise<CheckState>>;
+  /** Parts without which the api still serves: they are told, and take nothing out of rotation. */
+  dispensable?: readonly string[];
 }
 
 const Status = OneOf(['ok', 'unavailable', 'outdated']);
-const Readiness = Type.Object({ status: Status, checks: Type.Record(Type.String(), Status) });
+const Readiness = Type.Object({
+  status: OneOf(['ok', 'degraded', 'unavailable']),
+  checks: Type.Record(Type.String(), Status),
+});
 
 /** `/healthz`: the process lives. `/readyz`: it can serve, with the state of each part. */
-export const health: FastifyPluginAsync<HealthOptions> = async (app, { checks }) => {
+export const health: FastifyPluginAsync<HealthOptions> = async (app, { checks, dispensable = [] }) => {
   app.get('/healthz', { schema: { hide: true, response: { 200: Type.Object({ status: Status }) } } }, async () => ({
     status: 'ok',
   }));
@@ -25,8 +30,11 @@ export const health: FastifyPluginAsync<HealthOptions> = async (app, { checks })
           async ([name, check]) => [name, await within(4000, check()).catch(() => 'unavailable')] as const,
         ),
       );
-      const status = states.every(([, state]) => state === 'ok') ? 'ok' : 'unavailable';
-      return reply.code(status === 'ok' ? 200 : 503).send({ status, checks: Object.fromEntries(states) });
+      const away = states.filter(([, state]) => state !== 'ok').map(([name]) => name);
+      const serves = away.every((name) => dispensable.includes(name));
+      const status = away.length === 0 ? 'ok' : serves ? 'degraded' : 'unavailable';
+      if (!serves) reply.header('retry-after', 5);
+      return reply.code(serves ? 200 : 503).send({ status, checks: Object.fromEntries(states) });
     },
   );
 };

@@ -19,7 +19,7 @@ export async function startHealthServer({ host, port, checks, metrics }: HealthS
       path === '/healthz'
         ? Promise.resolve(json(response, 200, { status: 'ok' }))
         : path === '/readyz'
-          ? ready(checks).then((state) => json(response, state.ready ? 200 : 503, state))
+          ? ready(checks).then((state) => json(response, state.status === 'ok' ? 200 : 503, state))
           : path === '/metrics'
             ? metrics.text().then((text) => send(response, 200, metrics.contentType, text))
             : Promise.resolve(json(response, 404, { error: { code: 'route.not_found', message: 'No such path' } }));
@@ -51,7 +51,8 @@ async function ready(checks: Checks) {
       return [name, ok ? 'ok' : 'unavailable'] as const;
     }),
   );
-  return { ready: states.every(([, state]) => state === 'ok'), checks: Object.fromEntries(states) };
+  const status = states.every(([, state]) => state === 'ok') ? 'ok' : 'unavailable';
+  return { status, checks: Object.fromEntries(states) };
 }
 
 async function inTime(check: () => Promise<void>): Promise<void> {

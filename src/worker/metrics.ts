@@ -18,23 +18,20 @@ export function createMetrics(db: Db) {
     buckets: [0.005, 0.02, 0.1, 0.5, 2, 10, 60],
     registers: [registry],
   });
-  const oldest = new Gauge({
-    name: 'gatehouse_outbox_oldest_seconds',
-    help: 'Age of the oldest message in the outbox',
-    registers: [registry],
-  });
-  new Gauge({
-    name: 'gatehouse_outbox_messages',
-    help: 'Workflows that wait to be started',
-    registers: [registry],
-    async collect() {
-      // Without PostgreSQL the last figures stay, and the other metrics are still told.
-      const [row] = await db.statement<{ count: number; oldest: number }>(waiting, []).catch(() => []);
-      if (!row) return;
-      this.set(row.count);
-      oldest.set(row.oldest);
-    },
-  });
+  const read = async () => (await db.statement<{ count: number; oldest: number }>(waiting, []).catch(() => []))[0];
+  // Without PostgreSQL the last figures stay, and the other metrics are still told.
+  const gauge = (name: string, help: string, of: (row: { count: number; oldest: number }) => number) =>
+    new Gauge({
+      name,
+      help,
+      registers: [registry],
+      async collect() {
+        const row = await read();
+        if (row) this.set(of(row));
+      },
+    });
+  gauge('gatehouse_outbox_messages', 'Workflows that wait to be started', ({ count }) => count);
+  gauge('gatehouse_outbox_oldest_seconds', 'Age of the oldest message in the outbox', ({ oldest }) => oldest);
   return {
     text: () => registry.metrics(),
     contentType: registry.contentType,

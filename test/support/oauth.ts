@@ -18,6 +18,7 @@ import { hashPassword, needsRehash, verifyPassword } from '../../src/domain/pass
 import { buildApp } from '../../src/http/app.js';
 import { createHttpMetrics } from '../../src/http/metrics.js';
 import { oauth } from '../../src/http/oauth/index.js';
+import { createRateLimits } from '../../src/http/rate-limits.js';
 import { wellKnown } from '../../src/http/well-known.js';
 import { hashSecret, newSecret } from '../../src/platform/crypto/one-time-secret.js';
 import { createSealing } from '../../src/platform/crypto/sealing.js';
@@ -59,6 +60,7 @@ export async function newProvider({
   });
   const outbound = createOutbound({ allowedNetworks });
   const provider = createProvider({ db, keys, refreshTokens, passwordLogin, outbound, baseUrl, now });
+  const limits = createRateLimits({ enabled: false, db, perMinute: { apiKey: 1, jwt: 1, anonymous: 1 } });
   const app = await buildApp({
     baseUrl,
     logger: undefined,
@@ -66,7 +68,7 @@ export async function newProvider({
     health: { checks: {} },
     metrics: createHttpMetrics(new Registry()),
     surfaces: [
-      async (surface) => void (await surface.register(oauth, { provider })),
+      async (surface) => void (await surface.register(oauth, { provider, limits })),
       async (surface) => void (await surface.register(wellKnown, { baseUrl, keys })),
     ],
   });

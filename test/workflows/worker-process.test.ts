@@ -59,7 +59,7 @@ function startWorker(changes: Record<string, string> = {}) {
 
 const readiness = async () => {
   const answer = await fetch(`http://localhost:${metricsPort + 1}/readyz`).catch(() => null);
-  return answer ? ((await answer.json()) as { ready: boolean; checks: Record<string, string> }) : null;
+  return answer ? ((await answer.json()) as { status: string; checks: Record<string, string> }) : null;
 };
 async function until<T>(look: () => Promise<T | null | undefined | false>, ms = 45_000): Promise<T> {
   for (const deadline = Date.now() + ms; ; ) {
@@ -95,9 +95,12 @@ test('a registration survives Temporal away, SMTP away and a killed worker', asy
   const id = row?.id as string;
 
   const first = startWorker();
-  expect(await until(readiness)).toMatchObject({ ready: false, checks: { database: 'ok', temporal: 'unavailable' } });
+  expect(await until(readiness)).toMatchObject({
+    status: 'unavailable',
+    checks: { database: 'ok', temporal: 'unavailable' },
+  });
   temporal = await startTestTemporal({ port: Number(settings.TEMPORAL_ADDRESS?.split(':')[1]) });
-  await until(async () => (await readiness())?.ready);
+  await until(async () => (await readiness())?.status === 'ok');
 
   const handle = temporal.client.workflow.getHandle(`registration/${id}`);
   await until(() => handle.query<string>('state').catch(() => null));

@@ -91,8 +91,7 @@ export const authorize: FastifyPluginAsyncTypebox<OAuthOptions> = async (app, { 
     const scope = { accountId, applicationId, environmentId };
     const result = await passwordLogin.signIn(scope, { email, password, ipAddress: request.ip });
     if (result.outcome === 'refused') return showSignIn(visit, { email, error: 'sign_in.error.credentials' });
-    if (result.outcome === 'unverified')
-      throw new OAuthError('access_denied', 'this email address is not confirmed yet');
+    if (result.outcome === 'unverified') return showSignIn(visit, { email, error: 'sign_in.error.unverified' });
 
     const { session, browser, expiresAt } = await sessions.signIn({
       scope,
@@ -129,7 +128,10 @@ export const authorize: FastifyPluginAsyncTypebox<OAuthOptions> = async (app, { 
     const { request, reply, client, asked } = visit;
     if (!client.settings.passwordLoginEnabled) throw new OAuthError('access_denied', 'password sign-in is off');
     if (wantsJson(request)) {
-      const code = error === 'sign_in.error.credentials' ? 'access_denied' : 'login_required';
+      const code =
+        error === 'sign_in.error.credentials' || error === 'sign_in.error.unverified'
+          ? 'access_denied'
+          : 'login_required';
       return sendJson(reply, code, error ?? 'send email and password with the same parameters');
     }
     return sendPage(

@@ -1,6 +1,7 @@
 import formbody from '@fastify/formbody';
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { Provider } from '../../domain/oidc/provider.js';
+import type { RateLimits } from '../rate-limits.js';
 import { authorize } from './authorize.js';
 import { introspect } from './introspect.js';
 import { logout } from './logout.js';
@@ -12,6 +13,7 @@ import { userinfo } from './userinfo.js';
 
 export interface OAuthOptions {
   provider: Provider;
+  limits: Pick<RateLimits, 'general'>;
 }
 
 /** Everything under `/oauth`: what browsers open answers pages, what clients call answers RFC 6749's JSON. */
@@ -22,6 +24,7 @@ export const oauth: FastifyPluginAsyncTypebox<OAuthOptions> = async (app, option
 
   await app.register(async (pages) => {
     handlePageErrors(pages);
+    pages.addHook('onRequest', (request, reply) => options.limits.general('anonymous', request.ip, reply));
     await pages.register(authorize, options);
     await pages.register(logout, options);
   });

@@ -22,12 +22,14 @@ const parameters = [
 ] as const;
 
 /** The token endpoint (RFC 6749 §3.2). */
-export const token: FastifyPluginAsyncTypebox<OAuthOptions> = async (app, { provider }) => {
+export const token: FastifyPluginAsyncTypebox<OAuthOptions> = async (app, { provider, limits }) => {
   answerPreflights(app, '/oauth/token', 'POST');
   app.post('/oauth/token', async (request, reply) => {
     const values = onlyOnce(readParameters(request.body), parameters);
     const client = await provider.clientAuthentication.authenticate(request.headers.authorization, values);
     allowOrigin(request, reply, client);
+    // By client and not by address: one server asks for all the people who use it.
+    await limits.general('apiKey', client.clientId, reply);
     const grant = grantTypes[grantTypeOf(values)];
     return noStore(reply).send(await grant(provider, client, values));
   });
