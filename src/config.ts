@@ -1,8 +1,11 @@
 import { join, resolve } from 'node:path';
 import { envSchema } from 'env-schema';
+import ipaddr from 'ipaddr.js';
 import { type Static, Type } from 'typebox';
 import { parseMasterKeys } from './platform/crypto/master-keys.js';
 import { durationPattern, parseDuration } from './platform/duration.js';
+import { parseMailbox } from './platform/mail/addresses.js';
+import { loopback } from './platform/outbound/addresses.js';
 import { projectRoot } from './platform/root.js';
 
 /** Text that an operator reads and mends: one line for each setting that is missing or unreadable. */
@@ -33,7 +36,11 @@ export const Settings = Type.Object({
   DATA_DIR: text('Where the embedded parts keep their data, and `demo.json`.', '.data'),
   DATABASE_URL: optional("PostgreSQL, as the service's role."),
   DATABASE_OWNER_URL: optional('PostgreSQL, as the role that owns the schema (`migrate` only).'),
-  DATABASE_POOL_SIZE: Type.Integer({ default: 10, minimum: 1, description: 'Connections per process.' }),
+  DATABASE_POOL_SIZE: Type.Integer({
+    default: 10,
+    minimum: 1,
+    description: 'Connections per pool; a process has two.',
+  }),
   TEMPORAL_ADDRESS: optional('`host:port` of the Temporal frontend.'),
   TEMPORAL_NAMESPACE: text('Temporal namespace.', 'default'),
   TEMPORAL_API_KEY: optional('API key of Temporal Cloud; switches TLS on.'),
@@ -66,7 +73,7 @@ export const Settings = Type.Object({
   REQUESTS_PER_MINUTE_JWT: Type.Integer({
     default: 1_200,
     minimum: 1,
-    description: 'General limit per access token and process.',
+    description: 'General limit per signed-in person and process.',
   }),
   REQUESTS_PER_MINUTE_ADDRESS: Type.Integer({
     default: 300,
@@ -77,14 +84,16 @@ export const Settings = Type.Object({
   REGISTRATION_TTL: duration('24h', 'Life of a registration link.'),
   REGISTRATION_REMINDER: duration('20h', 'When the one reminder of an open registration is sent.'),
   INTENT_TTL: duration('24h', 'Life of a parked account-creation intent.'),
+  INVITE_TTL: duration('7d', 'Life of an invite and of its link; the reminder comes two days before its end.'),
 });
 
-export type ProcessName = 'api' | 'worker' | 'migrate' | 'dev';
+export type ProcessName = 'api' | 'worker' | 'migrate' | 'reencrypt' | 'dev';
 
 const needed: Record<ProcessName, (keyof Static<typeof Settings>)[]> = {
   api: ['DATABASE_URL', 'TEMPORAL_ADDRESS', 'MASTER_KEYS'],
   worker: ['DATABASE_URL', 'TEMPORAL_ADDRESS', 'SMTP_URL', 'MASTER_KEYS'],
   migrate: ['DATABASE_OWNER_URL', 'DATABASE_URL'],
+  reencrypt: ['DATABASE_URL', 'MASTER_KEYS'],
   dev: [],
 };
 
@@ -98,7 +107,7 @@ export function loadConfig(process: ProcessName, data: NodeJS.ProcessEnv = globa
   const env = readSettings(present, lines);
   const production = present.NODE_ENV === 'production';
   const required = new Set(needed[process]);
-  if (production && process !== 'migrate') required.add('BASE_URL');
+  if (production && (process === 'api' || process === 'worker')) required.add('BASE_URL');
   for (const name of required) if (present[name] === undefined) lines.push(`${name} is required by ${process}`);
   if (production && env.RATE_LIMITS === 'off') lines.push('RATE_LIMITS cannot be off in production');
   if (production && process === 'dev') lines.push('npm start is for development; run start:api and start:worker');
@@ -113,14 +122,19 @@ export function loadConfig(process: ProcessName, data: NodeJS.ProcessEnv = globa
   };
   const baseUrl = check('BASE_URL', () => originOf(env.BASE_URL ?? `http://localhost:${env.PORT}`));
   const adminAppUrl = env.ADMIN_APP_URL;
-  if (adminAppUrl) check('ADMIN_APP_URL', () => urlOf(adminAppUrl));
+  if (adminAppUrl) check('ADMIN_APP_URL', () => urlOf(adminAppUrl, ['http', 'https']));
   const masterKeys = check('MASTER_KEYS', () => (env.MASTER_KEYS ? parseMasterKeys(env.MASTER_KEYS) : []));
   const breachUrl = check('BREACH_CHECK_URL', () =>
     env.BREACH_CHECK_URL === 'off' ? null : new URL(env.BREACH_CHECK_URL).href,
   );
-  for (const name of ['DATABASE_URL', 'DATABASE_OWNER_URL', 'SMTP_URL'] as const) {
-    if (env[name]) check(name, () => urlOf(env[name] as string));
+  for (const [name, schemes] of Object.entries(schemesOf) as [keyof typeof schemesOf, string[]][]) {
+    if (env[name]) check(name, () => urlOf(env[name] as string, schemes));
   }
+  check('TEMPORAL_ADDRESS', () => env.TEMPORAL_ADDRESS && hostAndPort(env.TEMPORAL_ADDRESS));
+  check('MAIL_FROM', () => parseMailbox(env.MAIL_FROM));
+  const trustProxy = check('TRUST_PROXY', () => flagOrNetworks(env.TRUST_PROXY, proxyNames));
+  const privateAddresses = env.WEBHOOK_ALLOW_PRIVATE_ADDRESSES ?? String(!production);
+  const outbound = check('WEBHOOK_ALLOW_PRIVATE_ADDRESSES', () => flagOrNetworks(privateAddresses));
   if (lines.length > 0) throw new ConfigError(lines);
 
   return {
@@ -145,8 +159,8 @@ export function loadConfig(process: ProcessName, data: NodeJS.ProcessEnv = globa
     mail: { smtpUrl: env.SMTP_URL ?? null, from: env.MAIL_FROM, inboxPort: env.INBOX_PORT },
     masterKeys,
     breachUrl,
-    outboundNetworks: networks(env.WEBHOOK_ALLOW_PRIVATE_ADDRESSES ?? String(!production)),
-    trustProxy: trustProxy(env.TRUST_PROXY),
+    outboundNetworks: typeof outbound === 'boolean' ? (outbound ? [...loopback] : []) : outbound,
+    trustProxy,
     logLevel: env.LOG_LEVEL,
     rateLimits: env.RATE_LIMITS === 'on',
     requestsPerMinute: {
@@ -160,6 +174,7 @@ export function loadConfig(process: ProcessName, data: NodeJS.ProcessEnv = globa
       reminderAfterMs: parseDuration(env.REGISTRATION_REMINDER),
     },
     intentTtlMs: parseDuration(env.INTENT_TTL),
+    inviteTtlMs: parseDuration(env.INVITE_TTL),
   } as const;
 }
 
@@ -180,23 +195,42 @@ function readSettings(present: NodeJS.ProcessEnv, lines: string[]) {
 }
 
 function originOf(text: string): string {
-  const url = urlOf(text);
-  if (!['http:', 'https:'].includes(url.protocol)) throw new Error('must start with http:// or https://');
+  const url = urlOf(text, ['http', 'https']);
   if (url.pathname !== '/' || url.search || url.hash) throw new Error('must be an origin, without path or query');
   return url.origin;
 }
 
-function urlOf(text: string): URL {
+const schemesOf = {
+  DATABASE_URL: ['postgres', 'postgresql'],
+  DATABASE_OWNER_URL: ['postgres', 'postgresql'],
+  SMTP_URL: ['smtp', 'smtps'],
+};
+
+function urlOf(text: string, schemes: string[]): URL {
   if (!URL.canParse(text)) throw new Error('must be a URL');
-  return new URL(text);
+  const url = new URL(text);
+  if (!schemes.includes(url.protocol.slice(0, -1))) {
+    throw new Error(`must start with ${schemes.map((scheme) => `${scheme}://`).join(' or ')}`);
+  }
+  return url;
 }
 
-function networks(text: string): string[] {
-  if (text === 'false') return [];
-  return text === 'true' ? ['127.0.0.0/8', '::1/128'] : text.split(',').map((network) => network.trim());
+function hostAndPort(text: string): void {
+  if (!/^(\[[0-9a-f:.]+\]|[\w.-]+):\d{1,5}$/i.test(text)) throw new Error('must be host:port');
 }
 
-function trustProxy(text: string): boolean | string[] {
+/** What Fastify calls these networks. */
+const proxyNames = ['loopback', 'linklocal', 'uniquelocal'];
+
+/** `true`, `false`, or a list of networks: an address, or CIDR. */
+function flagOrNetworks(text: string, names: readonly string[] = []): boolean | string[] {
   if (text === 'true' || text === 'false') return text === 'true';
-  return text.split(',').map((network) => network.trim());
+  const networks = text.split(',').map((network) => network.trim());
+  const unreadable = networks.find((network) => !names.includes(network) && !isNetwork(network));
+  if (unreadable !== undefined) throw new Error('must be true, false, or networks such as 10.0.0.0/8');
+  return networks.map((network) => (isAddress(network) ? onlyThis(network) : network));
 }
+
+const isAddress = (text: string) => ipaddr.IPv6.isValid(text) || ipaddr.IPv4.isValidFourPartDecimal(text);
+const isNetwork = (text: string) => ipaddr.isValidCIDR(text) || isAddress(text);
+const onlyThis = (address: string) => `${address}/${address.includes(':') ? 128 : 32}`;

@@ -34,6 +34,8 @@ export interface SigningKeys {
   jwks(): Promise<{ keys: JWK[] }>;
   /** Makes the next key when it is time, and forgets keys that nothing needs. Harmless to repeat. */
   rotate(): Promise<{ created: string | null }>;
+  /** Encrypts private keys anew that an older master key sealed. Answers how many. */
+  reseal(): Promise<number>;
 }
 
 export interface VerifyOptions {
@@ -170,6 +172,22 @@ export function createSigningKeys({ db, sealing, issuer, now }: SigningKeysDeps)
     return { created };
   }
 
+  async function reseal(): Promise<number> {
+    return db.transaction('system', async (tx) => {
+      const rows = await tx.find(SigningKey, { lock: { mode: 'pessimistic_write' } });
+      const stale = rows.filter(({ privateKeySealed }) => sealing.isStale(privateKeySealed));
+      for (const { kid, privateKeySealed } of stale) {
+        const context = contextOf(kid);
+        await tx.update(
+          SigningKey,
+          { kid },
+          { privateKeySealed: sealing.seal(sealing.open(privateKeySealed, context), context) },
+        );
+      }
+      return stale.length;
+    });
+  }
+
   const newest = () =>
     db.transaction('system', async (tx) => (await tx.find(SigningKey, { order: { signsFrom: 'DESC' }, take: 1 }))[0]);
 
@@ -208,6 +226,7 @@ export function createSigningKeys({ db, sealing, issuer, now }: SigningKeysDeps)
       return (await atMost(rereadEvery)).jwks;
     },
     rotate,
+    reseal,
   };
 }
 
