@@ -27,6 +27,6 @@ await runProcess('start', async () => {
     stops.untilSignalled();
   } catch (error) {
     await stops.all();
-    throw error;
+    if (!stops.signalled) throw error;
   }
 });

@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Config } from '../config.js';
-import { startChild } from '../platform/embedded/children.js';
-import { configuredPort, freePort } from '../platform/embedded/ports.js';
+import { type Exit, startChild } from '../platform/embedded/children.js';
+import { configuredPort, freePort, portInUse } from '../platform/embedded/ports.js';
 import { StartError } from '../platform/process.js';
 import { projectRoot } from '../platform/root.js';
 import type { Parts, Starting } from './parts.js';
@@ -24,28 +24,51 @@ export async function startProcesses(
   clientId: string,
   starting: Starting,
 ): Promise<RunningProcesses> {
-  const port = process.env.PORT ? await configuredPort(config.listen.port, 'PORT') : await freePort(config.listen.port);
-  const metricsPort = process.env.METRICS_PORT ? config.metricsPort : await freePort(config.metricsPort);
-  const baseUrl = process.env.BASE_URL ? config.baseUrl : `http://localhost:${port}`;
-  const env = {
-    NODE_ENV: 'development',
-    PORT: String(port),
-    BASE_URL: baseUrl,
-    DATABASE_URL: parts.databaseUrl,
-    TEMPORAL_ADDRESS: parts.temporalAddress,
-    SMTP_URL: parts.smtpUrl,
-    MASTER_KEYS: process.env.MASTER_KEYS ?? secrets.masterKeys,
-    METRICS_PORT: String(metricsPort),
-    LOG_LEVEL: process.env.LOG_LEVEL ?? 'warn',
-  };
-  const local = `http://localhost:${port}`;
-  await Promise.all([
-    startNode('worker', ['dist/src/worker.js'], env, starting),
-    startNode('api', ['dist/src/api.js'], env, starting),
-  ]);
-  await untilReady(`${local}/readyz`);
-  const relyingPartyUrl = await startRelyingParty(baseUrl, clientId, starting);
-  return { baseUrl, relyingPartyUrl };
+  for (let attempt = 1; ; attempt++) {
+    const ports = await choosePorts(config);
+    const baseUrl = process.env.BASE_URL ? config.baseUrl : `http://localhost:${ports.api}`;
+    const env = {
+      NODE_ENV: 'development',
+      PORT: String(ports.api),
+      BASE_URL: baseUrl,
+      DATABASE_URL: parts.databaseUrl,
+      TEMPORAL_ADDRESS: parts.temporalAddress,
+      SMTP_URL: parts.smtpUrl,
+      MASTER_KEYS: process.env.MASTER_KEYS ?? secrets.masterKeys,
+      METRICS_PORT: String(ports.metrics),
+      LOG_LEVEL: process.env.LOG_LEVEL ?? 'warn',
+    };
+    const pair = await Promise.all([
+      startNode('worker', ['dist/src/worker.js'], env, starting),
+      startNode('api', ['dist/src/api.js'], env, starting),
+    ]);
+    try {
+      await untilReady(`http://localhost:${ports.api}/readyz`, pair);
+      return { baseUrl, relyingPartyUrl: await startRelyingParty(baseUrl, clientId, starting) };
+    } catch (error) {
+      for (const { stop, forget } of pair) await stop().then(forget);
+      // Another start at the same moment found the same ports free, and was quicker.
+      const taken = await Promise.all([ports.api, ports.metrics, ports.metrics + 1].map(portInUse));
+      if (attempt === 5 || starting.stops.signalled || !taken.includes(true)) throw error;
+    }
+  }
+}
+
+async function choosePorts({ listen, metricsPort }: Config): Promise<{ api: number; metrics: number }> {
+  const api = process.env.PORT ? await configuredPort(listen.port, 'PORT') : await freePort(listen.port);
+  if (!process.env.METRICS_PORT) return { api, metrics: await freePair(metricsPort, api) };
+  if (metricsPort === 0) return { api, metrics: 0 };
+  // The worker uses the next one.
+  await configuredPort(metricsPort + 1, 'METRICS_PORT + 1');
+  return { api, metrics: await configuredPort(metricsPort, 'METRICS_PORT') };
+}
+
+/** The first of two free ports side by side, neither of them `except`. */
+async function freePair(from: number, except: number): Promise<number> {
+  for (let port = from; ; port++) {
+    const pair = [port, port + 1];
+    if (!pair.includes(except) && !(await Promise.all(pair.map(portInUse))).includes(true)) return port;
+  }
 }
 
 async function startNode(name: string, args: string[], env: Record<string, string>, { stops, say }: Starting) {
@@ -56,11 +79,12 @@ async function startNode(name: string, args: string[], env: Record<string, strin
     env,
     ...(name !== 'example' && { onLine: (line: string) => say(`${name} | ${line}`) }), // it says only where it is, as we do
   });
-  stops.add({
+  const forget = stops.add({
     name,
     ...child,
     exited: child.exited.then((exit) => ({ ...exit, tail: name === 'example' ? child.tail() : '' })),
   });
+  return { name, exited: child.exited, stop: child.stop, forget };
 }
 
 async function startRelyingParty(issuer: string, clientId: string, starting: Starting): Promise<string> {
@@ -75,14 +99,20 @@ async function startRelyingParty(issuer: string, clientId: string, starting: Sta
   return url;
 }
 
-async function untilReady(url: string): Promise<void> {
+async function untilReady(url: string, needed: { name: string; exited: Promise<Exit> }[]): Promise<void> {
   const end = Date.now() + readyWithinMs;
   let last = 'no answer';
-  while (Date.now() < end) {
+  let ended: string | undefined;
+  for (const { name, exited } of needed) {
+    void exited.then(({ code, signal }) => {
+      ended ??= `the ${name} ended (${signal ?? `exit code ${code}`})`;
+    });
+  }
+  while (Date.now() < end && !ended) {
     const answer = await fetch(url, { signal: AbortSignal.timeout(2000) }).catch(() => null);
     if (answer?.ok) return;
     if (answer) last = await answer.text();
     await sleep(100);
   }
-  throw new StartError(`the api is not ready after ${readyWithinMs / 1000} s: ${last}`);
+  throw new StartError(ended ?? `the api is not ready after ${readyWithinMs / 1000} s: ${last}`);
 }

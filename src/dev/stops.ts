@@ -5,8 +5,13 @@ interface Stoppable {
 }
 
 export interface Stops {
-  /** Remembers a part, to be stopped before those that were started earlier. Its own end is the end of all. */
-  add(part: Stoppable): void;
+  /**
+   * Remembers a part, to be stopped before those that were started earlier. Its own end is the end of all.
+   * @returns what forgets it again, once it has ended
+   */
+  add(part: Stoppable): () => void;
+  /** Whether somebody has asked for the end, so that whatever fails now is no news. */
+  readonly signalled: boolean;
   /** Stops everything, last started first. Safe to call twice. */
   all(): Promise<void>;
   /** From now on a signal, or the death of a part, stops everything and ends this process. */
@@ -16,6 +21,7 @@ export interface Stops {
 export function createStops(): Stops {
   const parts: Stoppable[] = [];
   let stopping: Promise<void> | undefined;
+  let signalled = false;
   const all = () => {
     stopping ??= (async () => {
       for (const part of parts.reverse()) await part.stop();
@@ -29,13 +35,20 @@ export function createStops(): Stops {
   // While it still prepares, a signal must not leave children behind either.
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
     process.on(signal, () => {
+      signalled = true;
       process.stdout.write('Stopping…\n');
       void end(0);
     });
   }
   return {
     all,
-    add: (part) => void parts.push(part),
+    get signalled() {
+      return signalled;
+    },
+    add(part) {
+      parts.push(part);
+      return () => void parts.splice(parts.indexOf(part), 1);
+    },
     untilSignalled() {
       for (const { name, exited } of parts) {
         void exited.then(({ code, signal, tail }) => {

@@ -1,5 +1,8 @@
 import { ConfigError } from '../config.js';
 import { isOutage } from './db.js';
+import { StartError } from './start-error.js';
+
+export { StartError };
 
 /** Says what keeps a process from starting, in one line for each reason, and ends it with a non-zero exit code. */
 export async function runProcess(name: string, start: () => Promise<void>): Promise<void> {
@@ -10,9 +13,6 @@ export async function runProcess(name: string, start: () => Promise<void>): Prom
     process.exit(1);
   }
 }
-
-/** An expected obstacle whose message is all that an operator needs. */
-export class StartError extends Error {}
 
 function reasons(error: unknown): string[] {
   if (error instanceof ConfigError) return error.lines;

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { StartError } from '../start-error.js';
 import { signalGroup } from './children.js';
 
 /** A process that can be told from a later one with the same id. */
@@ -22,7 +23,7 @@ export interface Claim {
 }
 
 /** Another living process works in the folder. */
-export class FolderInUse extends Error {
+export class FolderInUse extends StartError {
   constructor(
     readonly folder: string,
     readonly pid: number,
@@ -101,7 +102,7 @@ export async function stopStranger(pid: number, signal: NodeJS.Signals): Promise
   if (gone()) return;
   signalGroup(pid, 'SIGKILL');
   for (let waited = 0; !gone() && waited < 5000; waited += 50) await sleep(50);
-  if (!gone()) throw new Error(`process ${pid} of an earlier start cannot be stopped; end it by hand`);
+  if (!gone()) throw new StartError(`process ${pid} of an earlier start cannot be stopped; end it by hand`);
 }
 
 function isAlive({ pid, identity }: Process): boolean {

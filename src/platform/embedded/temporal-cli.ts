@@ -6,6 +6,7 @@ import { delimiter, join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { projectRoot } from '../root.js';
+import { StartError } from '../start-error.js';
 import { runChild } from './children.js';
 import { claimFolder, FolderInUse } from './claims.js';
 import { downloadTemporalCli } from './temporal-download.js';
@@ -33,7 +34,7 @@ export interface FindTemporalCli {
 export async function findTemporalCli({ configuredPath, onProgress }: FindTemporalCli): Promise<string> {
   if (configuredPath) {
     const flaw = await flawOf(resolve(configuredPath));
-    if (flaw) throw new Error(`TEMPORAL_CLI_PATH=${configuredPath}: ${flaw}`);
+    if (flaw) throw new StartError(`TEMPORAL_CLI_PATH=${configuredPath}: ${flaw}`);
     return resolve(configuredPath);
   }
   const installed = onPath('temporal');
@@ -89,7 +90,7 @@ async function obtain(cache: string, target: string, onProgress: (line: string) 
     await rm(draft, { force: true });
   }
   const [download, build] = failures;
-  throw new Error(
+  throw new StartError(
     `There is no Temporal server to start: no "temporal" on the PATH, the download failed (${download}), ` +
       `building failed (${build}). Install the Temporal CLI (docs.temporal.io/cli), set TEMPORAL_CLI_PATH to one, ` +
       'set TEMPORAL_ADDRESS to a running server, or install Go 1.25 or later.',
