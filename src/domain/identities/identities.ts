@@ -129,7 +129,7 @@ export function createIdentities({ db, now, passwords }: { db: Db; now: Clock; p
 
 /** By way of a function, since row-level security keeps PostgreSQL from using the index on addresses. */
 function findByAddress(tx: EntityManager, { accountId }: EnvironmentScope, email: string): Promise<Identity | null> {
-  const id = Raw((column) => `${column} = gatehouse_identity_id(:accountId, :email)`, { accountId, email });
+  const id = Raw((column) => `${column} = (select gatehouse_identity_id(:accountId, :email))`, { accountId, email });
   return tx.findOneBy(Identity, { accountId, id });
 }
 

@@ -38,13 +38,15 @@ interface Row {
   isActive: boolean;
 }
 
+// The address is looked up once and first, whatever the planner believes of the tables' sizes (docs/decisions/0005).
 const findStatement = {
   name: 'find_identity_for_sign_in',
   text: `
 select i.id as "identityId", i.password_hash as "passwordHash", i.email_verified_at is not null as "isVerified",
   m.is_active as "isActive"
-from identities i join environment_memberships m on m.identity_id = i.id and m.environment_id = $2
-where i.account_id = $1 and i.id = gatehouse_identity_id($1, $3::citext)`,
+from identities i
+  cross join lateral (select is_active from environment_memberships where environment_id = $2 and identity_id = i.id offset 0) m
+where i.account_id = $1 and i.id = (select gatehouse_identity_id($1, $3::citext))`,
 };
 
 /** Sign-in of an end user with a password: the same answer after the same work, whatever was wrong (contract §4). */
