@@ -18,7 +18,7 @@ const say = (line: string) => process.stderr.write(`${line}\n`);
 
 /** How long each part may take, in ms. */
 const fullTimes = { limit: 3000, warm: 500, measured: 2200 };
-const quickTimes = { limit: 1000, warm: 250, measured: 800 };
+const quickTimes = { limit: 800, warm: 150, measured: 700 };
 
 async function main(options: Options): Promise<number> {
   if (options.peers) {
