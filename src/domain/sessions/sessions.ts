@@ -2,7 +2,7 @@ import { v7 as uuidv7 } from 'uuid';
 import { after, type Clock, seconds } from '../../platform/clock.js';
 import { hashSecret, newSecret } from '../../platform/crypto/one-time-secret.js';
 import type { Db, EnvironmentScope } from '../../platform/db.js';
-import { recordEvent } from '../events.js';
+import { eventInsert, eventRow, recordEvent } from '../events.js';
 
 /** An Identity signed in with this browser (contract §2, `hosted_session`). */
 export interface HostedSession {
@@ -49,7 +49,9 @@ where s.browser_hash = $1 and s.environment_id = $2 and s.expires_at > $3 and s.
  * Environment the same Identity goes on in its session; another one's ends. Sessions that have expired stay behind with the
  * old value: their refresh tokens are good until they are revoked.
  */
-const signInQuery = `
+const signInStatement = {
+  name: 'sign_in_with_browser',
+  text: `
 with moved as (
   update sessions set browser_hash = $2,
     authenticated_at = case when environment_id = $5 and identity_id = $6 then $3 else authenticated_at end,
@@ -70,11 +72,18 @@ created as (
     user_agent, created_at, expires_at)
   select $12::uuid, $4::uuid, $5::uuid, $6::uuid, $2::bytea, $3, $7::text[], $8::text, $10::text, $11::text, $3, $9::timestamptz
   where not exists (select from kept)
-)
+),
+signed_in as (${eventInsert('$13', {
+    metadata: `e.metadata || jsonb_build_object('session_id', coalesce((select id from kept), $12))`,
+  })}),
+signed_out as (${eventInsert('$14', {
+    resourceId: 'moved.id::text',
+    actorId: 'moved.identity_id::text',
+    from: ' join moved on moved.revoked_at is not null',
+  })})
 select coalesce((select id from kept), $12) as id,
-  greatest($9, (select max(expires_at) from moved where revoked_at is null)) as "expiresAt",
-  (select id from moved where revoked_at is not null) as "replacedId",
-  (select identity_id from moved where revoked_at is not null) as "replacedIdentityId"`;
+  greatest($9, (select max(expires_at) from moved where revoked_at is null)) as "expiresAt"`,
+};
 
 /** Sessions of the hosted login: one cookie a browser, one session an Environment. */
 export function createSessions({ db, now }: { db: Db; now: Clock }) {
@@ -113,27 +122,22 @@ export function createSessions({ db, now }: { db: Db; now: Clock }) {
         userAgent?.slice(0, 500) ?? null,
         uuidv7(),
       ];
-      const actor = { type: 'identity', id: identityId } as const;
-      // In the system's scope, because the browser's sessions may be of several tenants.
-      return db.transaction('system', async (tx) => {
-        const [row] = await tx.query<SignInRow[]>(signInQuery, values);
-        if (!row) throw new Error('a sign-in answers its session');
-        await recordEvent(tx, 'identity.signed_in', {
-          ...scope,
-          resourceId: identityId,
-          metadata: { session_id: row.id, amr },
-          actor,
-        });
-        if (row.replacedId) {
-          await recordEvent(tx, 'auth.identity_signed_out', {
-            ...scope,
-            resourceId: row.replacedId,
-            metadata: { reason: 'replaced' },
-            actor: { type: 'identity', id: row.replacedIdentityId },
-          });
-        }
-        return { session: { id: row.id, authenticatedAt: at, amr, acr }, browser: next, expiresAt: row.expiresAt };
+      const signedIn = eventRow('identity.signed_in', {
+        ...scope,
+        resourceId: identityId,
+        metadata: { amr },
+        actor: { type: 'identity', id: identityId },
       });
+      // Whose session it was is found by the statement.
+      const signedOut = eventRow('auth.identity_signed_out', {
+        ...scope,
+        resourceId: null,
+        metadata: { reason: 'replaced' },
+        actor: { type: 'identity', id: null },
+      });
+      const [row] = await db.statement<SignInRow>(signInStatement, [...values, signedIn, signedOut]);
+      if (!row) throw new Error('a sign-in answers its session');
+      return { session: { id: row.id, authenticatedAt: at, amr, acr }, browser: next, expiresAt: row.expiresAt };
     },
 
     /** Ends the browser's session in an Environment, or in all of them, with every grant that it gave. */
@@ -170,8 +174,6 @@ export type Sessions = ReturnType<typeof createSessions>;
 interface SignInRow {
   id: string;
   expiresAt: Date;
-  replacedId: string | null;
-  replacedIdentityId: string | null;
 }
 interface EndedRow extends EnvironmentScope {
   id: string;
