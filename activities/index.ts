@@ -1,13 +1,19 @@
+import { createAccountIntentActivities } from './account-intents.js';
 import { createEmailActivities } from './emails.js';
 import { createRegistrationActivities } from './registration.js';
 import { createSigningKeyActivities } from './signing-keys.js';
 
 type Needs = Parameters<typeof createEmailActivities>[0] &
+  Parameters<typeof createAccountIntentActivities>[0] &
   Parameters<typeof createRegistrationActivities>[0] &
   Parameters<typeof createSigningKeyActivities>[0];
 
 /** The activities of each task queue. A queue's worker runs only its own, so that a slow mail server delays no sign-up. */
 export const createActivities = (services: Needs) => ({
-  processes: { ...createRegistrationActivities(services), ...createSigningKeyActivities(services) },
+  processes: {
+    ...createAccountIntentActivities(services),
+    ...createRegistrationActivities(services),
+    ...createSigningKeyActivities(services),
+  },
   email: createEmailActivities(services),
 });

@@ -1,6 +1,7 @@
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
 import type { Registry } from 'prom-client';
 import type { Config } from './config.js';
+import { createAccountIntents } from './domain/account-intents/account-intents.js';
 import { createAccounts } from './domain/accounts/account.js';
 import { createAccountMembers } from './domain/accounts/members.js';
 import { createApiKeyManagement } from './domain/api-keys/api-keys.js';
@@ -71,7 +72,21 @@ export async function composeApi(
     intentTtlMs: config.intentTtlMs,
     ...config.registration,
   });
-  const users = createUsers({ db, keys, refreshTokens, sealing, passwords, registrations, processes, baseUrl, now });
+  const { intentTtlMs, rateLimits } = config;
+  const accountIntents = createAccountIntents({ db, sealing, now, intentTtlMs });
+  const users = createUsers({
+    db,
+    keys,
+    refreshTokens,
+    sealing,
+    passwords,
+    registrations,
+    accountIntents,
+    processes,
+    rateLimits,
+    baseUrl,
+    now,
+  });
   const apiKeys = createApiKeyAuthentication({ db, now });
   const outbound = createOutbound({ allowedNetworks: config.outboundNetworks });
   const passwordLogin = createPasswordLogin({
@@ -115,7 +130,11 @@ export async function composeApi(
     surfaces: [
       async (surface) => surface.register(wellKnown, { baseUrl, keys }),
       async (surface) => surface.register(oauth, { provider }),
-      async (surface) => surface.register(adminAuth, { prefix: '/v1/auth', users, admins, limits, baseUrl }),
+      async (surface) => {
+        const { idempotentRequests } = services;
+        const options = { users, admins, limits, idempotentRequests, baseUrl, adminAppUrl: config.adminAppUrl };
+        await surface.register(adminAuth, { prefix: '/v1/auth', ...options });
+      },
       async (surface) => mountPublicApi(surface, callers, services),
       async (surface) => mountPortalApi(surface, admins, services),
     ],

@@ -2,5 +2,7 @@
 
 /** @param id of the pending registration */
 export const registrationId = (id: string) => `registration/${id}`;
+/** @param id of the intent */
+export const accountIntentId = (id: string) => `account-intent/${id}`;
 export const emailId = (id: string) => `email/${id}`;
 export const signingKeyRotationId = 'signing-key-rotation';

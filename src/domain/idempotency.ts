@@ -7,6 +7,8 @@ export interface KeptAnswer {
   statusCode: number;
   headers: Record<string, string>;
   body: string;
+  /** The answer's `set-cookie` lines; sealed like the body. */
+  cookies?: string[];
 }
 export interface ClaimKey {
   credential: string;
@@ -54,6 +56,9 @@ interface Row {
   body_sealed: string | null;
 }
 
+/** Where the stored headers have the cookies. */
+const sealedCookies = 'sealed-cookies';
+
 export function createIdempotentRequests({
   db,
   sealing,
@@ -65,6 +70,7 @@ export function createIdempotentRequests({
 }): IdempotentRequests {
   // Answers may hold a secret that is shown once, so all of them are sealed.
   const context = ({ credential, key }: ClaimKey) => `idempotent-request/${credential}/${key}`;
+  const cookieContext = (claim: ClaimKey) => `${context(claim)}/cookies`;
   return {
     async claim({ credential, key, requestHash }) {
       const at = now();
@@ -81,11 +87,21 @@ export function createIdempotentRequests({
       if (row && !row.request_hash.equals(requestHash)) throw new DomainError('idempotency.key_reused');
       if (row?.status_code == null) throw new DomainError('idempotency.in_progress', { retryAfter: 1 });
       const body = row.body_sealed === null ? '' : sealing.open(row.body_sealed, context({ credential, key }));
-      return { statusCode: row.status_code, headers: row.headers ?? {}, body };
+      const { [sealedCookies]: cookies, ...headers } = row.headers ?? {};
+      return {
+        statusCode: row.status_code,
+        headers,
+        body,
+        ...(cookies && { cookies: JSON.parse(sealing.open(cookies, cookieContext({ credential, key }))) }),
+      };
     },
-    async settle(claim, { statusCode, headers, body }) {
+    async settle(claim, { statusCode, headers, body, cookies = [] }) {
       const sealed = body === '' ? null : sealing.seal(body, context(claim));
-      await db.statement(settleStatement, [claim.credential, claim.key, statusCode, headers, sealed]);
+      const kept =
+        cookies.length === 0
+          ? headers
+          : { ...headers, [sealedCookies]: sealing.seal(JSON.stringify(cookies), cookieContext(claim)) };
+      await db.statement(settleStatement, [claim.credential, claim.key, statusCode, kept, sealed]);
     },
     async release({ credential, key }) {
       await db.statement(releaseStatement, [credential, key]);

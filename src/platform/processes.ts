@@ -2,15 +2,16 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { WorkflowStartOptions } from '@temporalio/client';
 import { Client, Connection, WithStartWorkflowOperation } from '@temporalio/client';
-import type { SearchAttributePair } from '@temporalio/common';
+import type { SearchAttributePair, Workflow } from '@temporalio/common';
+import type { AccountIntentInput } from '../../workflows/account-intent.js';
 import type { EmailDeliveryInput } from '../../workflows/email-delivery.js';
-import { emailId, registrationId } from '../../workflows/ids.js';
+import { accountIntentId, emailId, registrationId } from '../../workflows/ids.js';
 import type {
   ConfirmedRegistration,
   RegistrationVerificationInput,
-  registrationVerification,
 } from '../../workflows/registration-verification.js';
 import { accountIdKey, environmentIdKey, stateKey, subjectIdKey } from '../../workflows/search-attributes.js';
+import type { ProvisionedIntent } from '../domain/account-intents/provision.js';
 import { DomainError } from '../domain/errors.js';
 import { hasEnded, isTemporalAway, processError } from './process-errors.js';
 import { connectionOptions, type TemporalServer } from './temporal-connection.js';
@@ -18,6 +19,7 @@ import { connectionOptions, type TemporalServer } from './temporal-connection.js
 /** The workflows that a change can ask for through the outbox, and what each is told: ids and times only. */
 export interface ProcessInputs {
   registrationVerification: RegistrationVerificationInput;
+  accountIntent: AccountIntentInput;
   emailDelivery: EmailDeliveryInput;
 }
 export type ProcessName = keyof ProcessInputs;
@@ -31,6 +33,8 @@ interface ProcessKind<Input> {
   id(input: Input): string;
   summary: string;
   firstState: string;
+  /** For one that support can have done again: a run that failed does not keep the next one from starting. */
+  mayRunAgain?: true;
   about(input: Input): { subjectId?: string; accountId?: string | null; environmentId?: string | null };
 }
 
@@ -41,6 +45,14 @@ const kinds: { [P in ProcessName]: ProcessKind<ProcessInputs[P]> } = {
     summary: 'A registration waits for its email address to be confirmed',
     firstState: 'waiting',
     about: (input) => ({ subjectId: input.pendingRegistrationId }),
+  },
+  accountIntent: {
+    taskQueue: 'processes',
+    id: (input) => accountIntentId(input.intentId),
+    summary: 'The names of an account wait for a user to sign in and resume its creation',
+    firstState: 'parked',
+    mayRunAgain: true, // its row says how far it has come
+    about: (input) => ({ subjectId: input.intentId }),
   },
   emailDelivery: {
     taskQueue: 'email',
@@ -82,6 +94,25 @@ export function createProcesses(server: TemporalServer) {
     }
   };
 
+  /** What a process answers to an update; starts it where the relay has not done so yet. */
+  async function answerOf<Answer>(
+    name: ProcessName,
+    input: ProcessInput<ProcessName>,
+    { update, updateId, args }: { update: string; updateId: string; args: unknown[] },
+  ): Promise<Answer> {
+    const accepted = await within(answerWithinMs, () => {
+      const start = new WithStartWorkflowOperation<Workflow>(name, {
+        ...startOptions(name, input),
+        // One that somebody terminated may run again: the row decides whether there is anything left to do.
+        workflowIdReusePolicy: 'ALLOW_DUPLICATE_FAILED_ONLY',
+      });
+      start.workflowHandle().catch(() => undefined); // the update's own error says it
+      const options = { startWorkflowOperation: start, waitForStage: 'ACCEPTED', updateId, args } as const;
+      return client.workflow.startUpdateWithStart<Workflow, Answer, unknown[]>(update, options);
+    });
+    return await within(finishWithinMs, () => accepted.result());
+  }
+
   return {
     /**
      * Starts a process unless it runs already or has run before: a message of the outbox that is read twice is harmless.
@@ -93,7 +124,7 @@ export function createProcesses(server: TemporalServer) {
         await within(answerWithinMs, () =>
           client.workflow.start(name, {
             ...startOptions(name, input),
-            workflowIdReusePolicy: 'REJECT_DUPLICATE',
+            workflowIdReusePolicy: kinds[name].mayRunAgain ? 'ALLOW_DUPLICATE_FAILED_ONLY' : 'REJECT_DUPLICATE',
           }),
         );
         return true;
@@ -108,24 +139,38 @@ export function createProcesses(server: TemporalServer) {
      * @throws DomainError `registration.link_invalid`, or `service.unavailable`: the link is good for another try
      */
     async confirmRegistration(input: RegistrationVerificationInput): Promise<ConfirmedRegistration> {
-      const updateId = randomUUID(); // the same for each repetition, so that a lost answer is found again
       try {
-        const update = await within(answerWithinMs, () => {
-          const start = new WithStartWorkflowOperation<typeof registrationVerification>('registrationVerification', {
-            ...startOptions('registrationVerification', input),
-            // One that somebody terminated may run again: the row decides whether there is anything left to confirm.
-            workflowIdReusePolicy: 'ALLOW_DUPLICATE_FAILED_ONLY',
-          });
-          start.workflowHandle().catch(() => undefined); // the update's own error says it
-          return client.workflow.startUpdateWithStart<typeof registrationVerification, ConfirmedRegistration, []>(
-            'confirm',
-            { startWorkflowOperation: start, waitForStage: 'ACCEPTED', updateId },
-          );
+        // One id for each repetition, so that a lost answer is found again.
+        return await answerOf<ConfirmedRegistration>('registrationVerification', input, {
+          update: 'confirm',
+          updateId: randomUUID(),
+          args: [],
         });
-        return await within(finishWithinMs, () => update.result());
       } catch (error) {
         throw hasEnded(error) ? new DomainError('registration.link_invalid', { cause: error }) : error;
       }
+    },
+
+    /**
+     * Claims a parked wish for an Account and waits for what was created. The same request may ask again.
+     * @throws DomainError `account_intent.not_found`, the reason why there is no Account, or `service.unavailable`
+     */
+    async resumeAccountIntent(input: AccountIntentInput, claimId: string): Promise<ProvisionedIntent> {
+      try {
+        return await answerOf<ProvisionedIntent>('accountIntent', input, {
+          update: 'resume',
+          updateId: claimId,
+          args: [claimId],
+        });
+      } catch (error) {
+        throw hasEnded(error) ? new DomainError('account_intent.not_found', { cause: error }) : error;
+      }
+    },
+
+    /** Ends the waiting of wishes whose rows were discarded. One that does not run needs no end. */
+    async discardAccountIntents(ids: string[]): Promise<void> {
+      const signal = (id: string) => client.workflow.getHandle(accountIntentId(id)).signal('discard');
+      await Promise.allSettled(ids.map((id) => within(answerWithinMs, () => signal(id))));
     },
 
     /** @throws when Temporal does not answer, or does not know our namespace. */

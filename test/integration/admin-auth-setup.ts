@@ -3,11 +3,16 @@ import { pino } from 'pino';
 import { Registry } from 'prom-client';
 import { v7 as uuidv7 } from 'uuid';
 import { Application } from '../../entities/application.js';
+import { PasswordLink } from '../../entities/password-link.js';
 import { PendingRegistration } from '../../entities/pending-registration.js';
 import { User } from '../../entities/user.js';
+import { createAccountIntents } from '../../src/domain/account-intents/account-intents.js';
 import { provisionAccount } from '../../src/domain/accounts/provisioning.js';
+import { DomainError } from '../../src/domain/errors.js';
+import { createIdempotentRequests } from '../../src/domain/idempotency.js';
 import { createSigningKeys } from '../../src/domain/oidc/keys.js';
 import { createRefreshTokens } from '../../src/domain/oidc/refresh-tokens.js';
+import { passwordLinkToken } from '../../src/domain/passwords/links.js';
 import { createPasswords } from '../../src/domain/passwords/passwords.js';
 import { registrationToken } from '../../src/domain/registration/link.js';
 import { createRegistrations } from '../../src/domain/registration/registrations.js';
@@ -26,6 +31,7 @@ export interface Options {
   rateLimits?: boolean;
   /** Stands for the workflow where its absence or failure is what a test is about. */
   confirmRegistration?: UsersDeps['processes']['confirmRegistration'];
+  resumeAccountIntent?: UsersDeps['processes']['resumeAccountIntent'];
 }
 
 /** Admin authentication on a database of its own, with a clock that tests can move. Temporal's part is done at once. */
@@ -45,16 +51,44 @@ export async function newAdminAuth({
   const passwords = createPasswords({ breachUrl: null });
   const durations = { ttlMs: hours(24), reminderAfterMs: hours(20), intentTtlMs: hours(24) };
   const registrations = createRegistrations({ db, sealing, now, ...durations });
+  const accountIntents = createAccountIntents({ db, sealing, now, intentTtlMs: durations.intentTtlMs });
   const processes = {
     confirmRegistration:
       options.confirmRegistration ??
       (({ pendingRegistrationId }: { pendingRegistrationId: string }) =>
         registrations.provision(pendingRegistrationId)),
+    /** As `workflows/account-intent.ts` does. */
+    resumeAccountIntent:
+      options.resumeAccountIntent ??
+      (async ({ intentId }: { intentId: string }, claimId: string) => {
+        const claim = await accountIntents.claim(intentId, claimId);
+        if (!claim.mine) throw new DomainError('account_intent.not_found');
+        try {
+          return await accountIntents.provision(intentId);
+        } catch (error) {
+          await accountIntents.fail(intentId, (error as DomainError).code);
+          throw error;
+        }
+      }),
+    discardAccountIntents: async () => {},
   };
-  const deps = { db, keys, refreshTokens, sealing, passwords, registrations, processes, baseUrl, now };
+  const deps = {
+    db,
+    keys,
+    refreshTokens,
+    sealing,
+    passwords,
+    registrations,
+    accountIntents,
+    processes,
+    rateLimits,
+    baseUrl,
+    now,
+  };
   const users = createUsers(deps);
   const perMinute = { apiKey: 12_000, jwt: 1_200, anonymous: 300 };
   const limits = createRateLimits({ enabled: rateLimits, db, perMinute });
+  const idempotentRequests = createIdempotentRequests({ db, sealing, now });
   const admins = createAdminPrincipals({ tokens: users.tokens, portal: users.portal, limits });
   const app = await buildApp({
     baseUrl,
@@ -63,7 +97,10 @@ export async function newAdminAuth({
     health: { checks: {} },
     metrics: createHttpMetrics(new Registry()),
     surfaces: [
-      async (scope) => void (await scope.register(adminAuth, { prefix: '/v1/auth', users, admins, limits, baseUrl })),
+      async (scope) => {
+        const adminOptions = { users, admins, limits, idempotentRequests, baseUrl };
+        await scope.register(adminAuth, { prefix: '/v1/auth', ...adminOptions });
+      },
     ],
   });
 
@@ -80,6 +117,8 @@ export async function newAdminAuth({
       app.inject({ method: 'POST', url: `/v1/auth${url}`, ...(payload !== undefined && { payload }), headers }),
     get: (url: string, headers: Record<string, string> = {}) =>
       app.inject({ method: 'GET', url: `/v1/auth${url}`, headers }),
+    put: (url: string, payload: object, headers: Record<string, string> = {}) =>
+      app.inject({ method: 'PUT', url: `/v1/auth${url}`, payload, headers }),
     delete: (url: string, headers: Record<string, string> = {}) =>
       app.inject({ method: 'DELETE', url: `/v1/auth${url}`, headers }),
 
@@ -126,6 +165,23 @@ export async function newAdminAuth({
     async linkTokenFor(email: string) {
       const found = await db.transaction('system', (tx) => tx.findOneByOrFail(PendingRegistration, { email }));
       return registrationToken(sealing, found).token;
+    },
+
+    /** The token of the newest link to set a password that was written for a user. */
+    async passwordTokenFor(userId: string) {
+      const found = await db.transaction('system', (tx) =>
+        tx.findOneOrFail(PasswordLink, { where: { userId }, order: { createdAt: 'desc', id: 'desc' } }),
+      );
+      return passwordLinkToken(sealing, found).token;
+    },
+
+    /** What a signed-in browser of a user sends with its calls; without a password there is no sign-in to ask for it. */
+    async sessionOf(userId: string) {
+      const user = await db.transaction('system', (tx) => tx.findOneByOrFail(User, { id: userId }));
+      const browser = { ipAddress: null, userAgent: null };
+      const unbound = { accountId: null, applicationId: null, amr: ['pwd'], authenticatedAt: now(), ...browser };
+      const proof = { passwordChangedAt: user.passwordChangedAt };
+      return users.sessions.start({ ...unbound, userId, proof });
     },
 
     async close() {

@@ -1,9 +1,12 @@
 import { randomBytes, randomUUID } from 'node:crypto';
+import { createAccountIntents } from '../../src/domain/account-intents/account-intents.js';
+import { accountIntentMails } from '../../src/domain/account-intents/mails.js';
 import { createEmails } from '../../src/domain/emails/emails.js';
 import { registrationToken } from '../../src/domain/registration/link.js';
 import { registrationMails } from '../../src/domain/registration/mails.js';
 import type { RegistrationRequest } from '../../src/domain/registration/park.js';
 import { createRegistrations } from '../../src/domain/registration/registrations.js';
+import { passwordMails } from '../../src/domain/users/password-mails.js';
 import { hours } from '../../src/platform/clock.js';
 import { createSealing } from '../../src/platform/crypto/sealing.js';
 import type { Mailer } from '../../src/platform/mail/mailer.js';
@@ -36,9 +39,16 @@ export function registrationServices(
     },
   };
   const registrations = createRegistrations({ db, sealing, now, ...durations });
-  const subjects = registrationMails({ sealing, now, baseUrl, adminAppUrl: baseUrl });
+  const accountIntents = createAccountIntents({ db, sealing, now, intentTtlMs: durations.intentTtlMs });
+  const subjects = {
+    ...registrationMails({ sealing, now, baseUrl, adminAppUrl: baseUrl }),
+    ...accountIntentMails({ adminAppUrl: baseUrl }),
+    ...passwordMails({ sealing, now, baseUrl, adminAppUrl: baseUrl }),
+  };
   return {
     registrations,
+    accountIntents,
+    sealing,
     emails: createEmails({ db, mailer, subjects, now }),
     sent,
     now,

@@ -44,6 +44,14 @@ const everyPage = (value: string): Pages => ({
   },
   'verify-email': { action: '/v1/auth/verify-email', token: value, accountName: value, email: value },
   'email-verified': { accountName: value, accountSlug: value, nextUrl: value },
+  'choose-password': {
+    action: '/v1/auth/password/reset',
+    token: value,
+    purpose: 'reset',
+    email: value,
+    error: 'choose_password.error.breached',
+  },
+  'password-saved': { nextUrl: value },
   'link-invalid': { nextUrl: value },
 });
 

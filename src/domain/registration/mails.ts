@@ -4,6 +4,7 @@ import { PendingRegistration } from '../../../entities/pending-registration.js';
 import { User } from '../../../entities/user.js';
 import { type Clock, hours, minutes } from '../../platform/clock.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
+import { inWords } from '../emails/in-words.js';
 import type { EmailSubjects } from '../emails/subjects.js';
 import { registrationLink, registrationToken } from './link.js';
 
@@ -46,7 +47,3 @@ export function registrationMails({ sealing, now, baseUrl, adminAppUrl }: Regist
     },
   } satisfies Partial<EmailSubjects>;
 }
-
-// The reader's time zone is unknown, so the text names ours.
-const inWords = (date: Date, locale: string) =>
-  `${new Intl.DateTimeFormat(locale, { dateStyle: 'long', timeStyle: 'short', timeZone: 'UTC' }).format(date)} UTC`;

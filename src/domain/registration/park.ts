@@ -1,13 +1,13 @@
 import { type EntityManager, Raw } from 'typeorm';
 import { v7 as uuidv7 } from 'uuid';
-import { AccountIntent } from '../../../entities/account-intent.js';
 import { PendingRegistration } from '../../../entities/pending-registration.js';
 import { User } from '../../../entities/user.js';
 import { after } from '../../platform/clock.js';
 import { currentContext } from '../../platform/context.js';
 import { hashSecret } from '../../platform/crypto/one-time-secret.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
-import { planEmail, queueEmail } from '../emails/queue.js';
+import { parkIntent } from '../account-intents/park.js';
+import { planEmail } from '../emails/queue.js';
 import { recordEvent } from '../events.js';
 import { startLater } from '../outbox.js';
 import { registrationToken } from './link.js';
@@ -34,7 +34,9 @@ export async function park(
 ): Promise<void> {
   // Row-level security keeps PostgreSQL from using the index on addresses; the function may.
   const user = await tx.findOneBy(User, { id: Raw((column) => `${column} = gatehouse_user_id(:email)`, request) });
-  const id = user ? await parkIntent(tx, user, request, after(now, durations.intentTtlMs), now) : uuidv7();
+  const id = user
+    ? await parkIntentOf(tx, user, request, { now, expiresAt: after(now, durations.intentTtlMs) })
+    : uuidv7();
   if (!user) await parkRegistration(tx, { ...request, id }, { sealing, now, durations });
   await recordEvent(tx, 'auth.registration_requested', {
     resourceId: id,
@@ -66,19 +68,9 @@ async function parkRegistration(
   await startLater(tx, 'registrationVerification', processInput(registration, durations));
 }
 
-async function parkIntent(tx: EntityManager, user: User, request: RegistrationRequest, expiresAt: Date, now: Date) {
-  const id = uuidv7();
-  const { accountName, applicationName, locale } = request;
-  await tx.insert(AccountIntent, {
-    id,
-    userId: user.id,
-    accountName,
-    applicationName,
-    status: 'parked',
-    createdAt: now,
-    expiresAt,
-  });
-  const cause = `account-intent/${id}/known-address`;
-  await queueEmail(tx, { template: 'registration-known-address', locale, subjectId: id, cause }, now);
-  return id;
-}
+const parkIntentOf = (
+  tx: EntityManager,
+  user: User,
+  { accountName, applicationName, locale }: RegistrationRequest,
+  times: { now: Date; expiresAt: Date },
+) => parkIntent(tx, { user, accountName, applicationName, locale, ...times });

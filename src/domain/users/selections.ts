@@ -1,4 +1,5 @@
 import { v7 as uuidv7 } from 'uuid';
+import type { User } from '../../../entities/user.js';
 import { after, type Clock, minutes } from '../../platform/clock.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
 
@@ -9,6 +10,8 @@ export interface Selection {
   userId: string;
   authenticatedAt: Date;
   amr: string[];
+  /** Of the password that proved the user: a later change makes the token worthless. */
+  passwordChangedAt: Date | null;
 }
 
 const life = minutes(5);
@@ -19,16 +22,26 @@ const context = 'admin-application-selection';
  */
 export function createSelections({ sealing, now }: { sealing: Pick<Sealing, 'seal' | 'open'>; now: Clock }) {
   return {
-    begin: (userId: string, amr: string[]): Selection => ({ sessionId: uuidv7(), userId, amr, authenticatedAt: now() }),
+    begin: (user: Pick<User, 'id' | 'passwordChangedAt'>, amr: string[]): Selection => ({
+      sessionId: uuidv7(),
+      userId: user.id,
+      passwordChangedAt: user.passwordChangedAt,
+      amr,
+      authenticatedAt: now(),
+    }),
     write: (selection: Selection): string =>
       sealing.seal(JSON.stringify({ ...selection, expiresAt: after(now(), life) }), context),
     /** Null for whatever we did not write, or wrote too long ago. */
     read(token: string): Selection | null {
       const text = attempt(() => sealing.open(token, context));
       if (text === null) return null;
-      const { expiresAt, authenticatedAt, ...selection } = JSON.parse(text);
+      const { expiresAt, authenticatedAt, passwordChangedAt, ...selection } = JSON.parse(text);
       if (new Date(expiresAt) <= now()) return null;
-      return { ...selection, authenticatedAt: new Date(authenticatedAt) };
+      return {
+        ...selection,
+        authenticatedAt: new Date(authenticatedAt),
+        passwordChangedAt: passwordChangedAt && new Date(passwordChangedAt),
+      };
     },
   };
 }

@@ -4,9 +4,10 @@ import { type Db, violates } from '../../platform/db.js';
 import { DomainError } from '../errors.js';
 import { recordEvent } from '../events.js';
 import type { Passwords } from '../passwords/passwords.js';
+import type { AdminSubject } from './admin-tokens.js';
 import { type Binding, type Named, reachableOf, unbound } from './reachable.js';
 import { createSelections, type Selection } from './selections.js';
-import type { SessionTokens, UserSessions } from './user-sessions.js';
+import type { SessionProof, SessionTokens, UserSessions } from './user-sessions.js';
 
 export interface Browser {
   ipAddress: string | null;
@@ -42,6 +43,8 @@ export interface SignIn {
   selectApplication(choice: { selectionToken: string; applicationId: string } & Browser): Promise<SignedIn>;
   /** Starts the session of a user who has just proved the address by its link; its id is given, so that it starts once. */
   signInConfirmed(place: { userId: string; applicationId: string; sessionId: string } & Browser): Promise<SignedIn>;
+  /** Starts another session of who is signed in, for the Account that they have just created. The old one stays. */
+  signInCreated(place: { subject: AdminSubject; applicationId: string } & Browser): Promise<SignedIn>;
 }
 
 export interface SignInDeps {
@@ -54,11 +57,17 @@ export interface SignInDeps {
 
 interface UserRow extends SignedInUser {
   passwordHash: string | null;
+  passwordChangedAt: Date | null;
 }
 
-const columns = `id, email, first_name as "firstName", last_name as "lastName", password_hash as "passwordHash"`;
+const columns = `id, email, first_name as "firstName", last_name as "lastName", password_hash as "passwordHash",
+  password_changed_at as "passwordChangedAt"`;
 const byEmail = { name: 'user_by_email', text: `select ${columns} from users where id = gatehouse_user_id($1)` };
 const byId = { name: 'user_by_id', text: `select ${columns} from users where id = $1` };
+const ownSession = {
+  name: 'own_user_session',
+  text: `select authenticated_at as "authenticatedAt", amr from user_sessions where id = $1 and user_id = $2`,
+};
 const rehash = {
   name: 'rehash_user_password',
   text: 'update users set password_hash = $3 where id = $1 and password_hash = $2',
@@ -68,8 +77,12 @@ const rehash = {
 export function createSignIn({ db, passwords, sessions, sealing, now }: SignInDeps): SignIn {
   const selections = createSelections({ sealing, now });
 
-  async function start(user: UserRow, { account, application }: Binding, session: Selection & Browser) {
-    const { passwordHash: _, ...signedIn } = user;
+  async function start(
+    user: UserRow,
+    { account, application }: Binding,
+    session: Omit<Selection, 'userId'> & Browser & { proof?: SessionProof },
+  ) {
+    const { passwordHash: _, passwordChangedAt: __, ...signedIn } = user;
     const tokens = await sessions.start({
       id: session.sessionId,
       userId: user.id,
@@ -79,6 +92,7 @@ export function createSignIn({ db, passwords, sessions, sealing, now }: SignInDe
       authenticatedAt: session.authenticatedAt,
       ipAddress: session.ipAddress,
       userAgent: session.userAgent,
+      proof: session.proof ?? { passwordChangedAt: session.passwordChangedAt },
     });
     return { account, application, user: signedIn, ...tokens };
   }
@@ -102,7 +116,7 @@ export function createSignIn({ db, passwords, sessions, sealing, now }: SignInDe
       }
 
       const reachable = await reachableOf(db, user.id);
-      const proof = selections.begin(user.id, ['pwd']);
+      const proof = selections.begin(user, ['pwd']);
       const [first] = reachable;
       if (!first) return { outcome: 'account_required', ...(await start(user, unbound, { ...proof, ...browser })) };
 
@@ -135,7 +149,20 @@ export function createSignIn({ db, passwords, sessions, sealing, now }: SignInDe
       if (!user) throw new DomainError('auth.invalid_credentials');
       const binding = reachable.find(({ application }) => application?.id === applicationId) ?? unbound;
       // RFC 8176 has no name for a link in a mail; it is a secret that works once.
-      return start(user, binding, { ...selections.begin(userId, ['otp']), sessionId, ...browser });
+      return start(user, binding, { ...selections.begin(user, ['otp']), sessionId, ...browser });
+    },
+
+    async signInCreated({ subject, applicationId, ...browser }) {
+      const { userId, sessionId } = subject;
+      const [[user], [own], reachable] = await Promise.all([
+        db.statement<UserRow>(byId, [userId]),
+        db.statement<Pick<Selection, 'authenticatedAt' | 'amr'>>(ownSession, [sessionId, userId]),
+        reachableOf(db, userId),
+      ]);
+      if (!user || !own) throw new DomainError('auth.invalid_credentials');
+      const binding = reachable.find(({ application }) => application?.id === applicationId) ?? unbound;
+      // Nothing was proved anew: how and when is what the session that asks says.
+      return start(user, binding, { ...selections.begin(user, own.amr), ...own, proof: { sessionId }, ...browser });
     },
   };
 }

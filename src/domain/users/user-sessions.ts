@@ -1,4 +1,4 @@
-import { IsNull, MoreThan } from 'typeorm';
+import { type EntityManager, IsNull, MoreThan } from 'typeorm';
 import { v7 as uuidv7 } from 'uuid';
 import { UserSession } from '../../../entities/user-session.js';
 import { after, type Clock, days } from '../../platform/clock.js';
@@ -24,7 +24,12 @@ export interface NewSession {
   authenticatedAt: Date;
   ipAddress: string | null;
   userAgent: string | null;
+  /** What proved the user; looked at again under a lock, so that no session outlives a change of the password. */
+  proof: SessionProof;
 }
+
+/** The password as it was when it was verified (or when a link proved the user), or a session that is alive. */
+export type SessionProof = { passwordChangedAt: Date | null } | { sessionId: string };
 
 /** What a browser is given: a token to call with, and one to get the next with. */
 export interface SessionTokens extends AccessToken {
@@ -35,9 +40,12 @@ export interface SessionTokens extends AccessToken {
 }
 
 export interface UserSessions {
+  /** @throws DomainError auth.invalid_credentials when what proved the user counts no more. */
   start(session: NewSession): Promise<SessionTokens>;
   /** @throws DomainError auth.invalid_credentials when the token or its session is not alive. */
   refresh(refreshToken: string): Promise<SessionTokens>;
+  /** Whether a refresh token is one that has not been used, of a session that is alive. */
+  isUnused(refreshToken: string): Promise<boolean>;
   /** The live sessions of the subject's user. */
   list(subject: AdminSubject, page: PageRequest<keyof typeof columns>): Promise<Page<UserSession>>;
   /** @throws DomainError session.not_found unless it is a live session of the same user. */
@@ -57,6 +65,12 @@ const useStatement = {
   name: 'use_user_session',
   text: `update user_sessions set last_used_at = $2 where id = $1 and revoked_at is null and expires_at > $2
 returning user_id as "userId", account_id as "accountId", application_id as "applicationId", authenticated_at as "authenticatedAt", amr`,
+};
+const unusedStatement = {
+  name: 'unused_admin_refresh_token',
+  text: `select from refresh_tokens t join user_sessions s on s.id = t.family_id
+where t.token_hash = $1 and t.kind = 'user_session' and t.spent_at is null and t.expires_at > $2
+  and s.revoked_at is null and s.expires_at > $2`,
 };
 const columns = {
   last_used_at: ['session.lastUsedAt', 'session.id'],
@@ -80,10 +94,11 @@ export function createUserSessions({ db, refreshTokens, tokens, now }: UserSessi
   }
 
   return {
-    async start({ id = uuidv7(), ...session }) {
+    async start({ id = uuidv7(), proof, ...session }) {
       const { userId, accountId } = session;
       const at = now();
       const refreshToken = await db.transaction('system', async (tx) => {
+        await assertProved(tx, { userId, proof, at });
         await tx.insert(UserSession, {
           ...session,
           id,
@@ -118,6 +133,9 @@ export function createUserSessions({ db, refreshTokens, tokens, now }: UserSessi
       };
     },
 
+    isUnused: async (refreshToken) =>
+      (await db.statement(unusedStatement, [hashSecret(refreshToken), now()])).length > 0,
+
     list: ({ userId }, page) =>
       db.transaction('system', (tx) => {
         const at = now();
@@ -142,6 +160,27 @@ export function createUserSessions({ db, refreshTokens, tokens, now }: UserSessi
     },
   };
 }
+
+/**
+ * Holds the user's row until the session is there. A change of the password locks it too (`password-write`): either it waits
+ * for the session and ends it, or it came first and the session is refused.
+ */
+async function assertProved(
+  tx: EntityManager,
+  { userId, proof, at }: { userId: string; proof: SessionProof; at: Date },
+): Promise<void> {
+  const [user] = await tx.query<{ changedAt: Date | null }[]>(
+    `select password_changed_at as "changedAt" from users where id = $1 for share`,
+    [userId],
+  );
+  const holds =
+    'sessionId' in proof
+      ? (await tx.query<unknown[]>(aliveSession, [proof.sessionId, userId, at])).length > 0
+      : user?.changedAt?.getTime() === proof.passwordChangedAt?.getTime();
+  if (!user || !holds) throw new DomainError('auth.invalid_credentials');
+}
+const aliveSession =
+  'select from user_sessions where id = $1 and user_id = $2 and revoked_at is null and expires_at > $3';
 
 type RevocationEvent = 'auth.admin_session_revoked' | 'auth.admin_signed_out';
 

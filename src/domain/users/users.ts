@@ -5,8 +5,12 @@ import type { SigningKeys } from '../oidc/keys.js';
 import type { RefreshTokens } from '../oidc/refresh-tokens.js';
 import type { Passwords } from '../passwords/passwords.js';
 import type { Registrations } from '../registration/registrations.js';
+import { type AccountCreation, type AccountCreationDeps, createAccountCreation } from './account-creation.js';
 import { type AdminSubject, type AdminTokens, createAdminTokens } from './admin-tokens.js';
 import { type ConfirmEmail, type ConfirmEmailDeps, createConfirmEmail } from './confirm-email.js';
+import { createPasswordChange, type PasswordChange } from './password-change.js';
+import { createPasswordForgot } from './password-forgot.js';
+import { createPasswordReset, type PasswordReset } from './password-reset.js';
 import { createPortalAccesses, type PortalAccesses } from './portal-access.js';
 import { type Profile, profileOf } from './profile.js';
 import { createRegister, type RegistrationRequest } from './register.js';
@@ -17,10 +21,13 @@ export interface UsersDeps {
   db: Db;
   keys: Pick<SigningKeys, 'sign' | 'verify'>;
   refreshTokens: Pick<RefreshTokens, 'issue' | 'rotate'>;
-  sealing: Pick<Sealing, 'seal' | 'open'>;
+  sealing: Pick<Sealing, 'seal' | 'open' | 'derive'>;
   passwords: Passwords;
   registrations: Pick<Registrations, 'find' | 'park' | 'provision'>;
-  processes: ConfirmEmailDeps['processes'];
+  accountIntents: AccountCreationDeps['accountIntents'];
+  processes: ConfirmEmailDeps['processes'] & AccountCreationDeps['processes'];
+  /** Whether guesses are counted. */
+  rateLimits: boolean;
   baseUrl: string;
   now: Clock;
 }
@@ -30,6 +37,12 @@ export interface Users {
   register(request: RegistrationRequest): Promise<void>;
   email: ConfirmEmail;
   signIn: SignIn;
+  accounts: AccountCreation;
+  passwords: {
+    forgot(request: { email: string; locale: 'en' | 'de' }): Promise<void>;
+    link: PasswordReset;
+    change(subject: AdminSubject, change: PasswordChange): Promise<void>;
+  };
   sessions: UserSessions;
   tokens: AdminTokens;
   portal: PortalAccesses;
@@ -44,6 +57,12 @@ export function createUsers(deps: UsersDeps): Users {
     register: createRegister(deps),
     email: createConfirmEmail({ ...deps, signIn }),
     signIn,
+    accounts: createAccountCreation({ ...deps, signIn }),
+    passwords: {
+      forgot: createPasswordForgot(deps),
+      link: createPasswordReset(deps),
+      change: createPasswordChange(deps),
+    },
     sessions,
     tokens,
     portal: createPortalAccesses(deps),

@@ -6,6 +6,8 @@ export interface AdminCookies {
   clear(reply: FastifyReply): void;
   /** The refresh token; null when there is none. */
   read(request: FastifyRequest): string | null;
+  /** The refresh token in `set-cookie` lines of ours. */
+  readSet(lines: string[]): string | null;
 }
 
 export function createAdminCookies(baseUrl: string): AdminCookies {
@@ -22,6 +24,10 @@ export function createAdminCookies(baseUrl: string): AdminCookies {
     },
     clear(reply) {
       for (const { name, attributes } of [refresh, marker]) reply.clearCookie(name, { ...common, ...attributes });
+    },
+    readSet: (lines) => {
+      const line = lines.find((one) => one.startsWith(`${refresh.name}=`));
+      return line?.slice(refresh.name.length + 1).split(';', 1)[0] || null;
     },
     read: (request) => request.cookies[refresh.name] || null,
   };

@@ -1,31 +1,43 @@
 import formbody from '@fastify/formbody';
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import type { IdempotentRequests } from '../../domain/idempotency.js';
 import type { Users } from '../../domain/users/users.js';
+import { takeIdempotencyKeys } from '../idempotency.js';
 import type { AdminPrincipals } from '../principals/admin.js';
 import { credentialsOf } from '../principals/credentials.js';
 import type { RateLimits } from '../rate-limits.js';
+import { accounts } from './accounts.js';
+import { accountsResume } from './accounts-resume.js';
+import { createAdminCookies } from './cookies.js';
 import { login } from './login.js';
 import { logout } from './logout.js';
 import { me } from './me.js';
+import { password } from './password.js';
+import { passwordForgot } from './password-forgot.js';
+import { passwordReset } from './password-reset.js';
 import { refresh } from './refresh.js';
 import { register } from './register.js';
 import { selectApplication } from './select-application.js';
 import { sessions } from './sessions.js';
+import { requireSignIn, userOf } from './signed-in.js';
 import { verifyEmail } from './verify-email.js';
 
 export interface AdminAuthOptions {
   users: Users;
   admins: AdminPrincipals;
   limits: RateLimits;
+  idempotentRequests: IdempotentRequests;
   baseUrl: string;
+  /** Where administrators sign in. */
+  adminAppUrl?: string;
 }
 
 /** Admin authentication, `/v1/auth`: a file's name is its path. */
 export const adminAuth: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (
   app,
-  { users, admins, limits, baseUrl },
+  { users, admins, limits, idempotentRequests, baseUrl, adminAppUrl },
 ) => {
-  const options = { users, admins, limits, baseUrl }; // and not the prefix, which would be prepended again
+  const options = { users, admins, limits, idempotentRequests, baseUrl, adminAppUrl }; // and not the prefix, which would be prepended again
   app.addHook('onRequest', async (request) => void credentialsOf(request)); // never two credentials
   // Without a credential there is only the address to count by. Two routes have limits of their own (specification,
   // "Limits"), and an access token brings its own.
@@ -34,8 +46,23 @@ export const adminAuth: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (
     await anonymous.register(async (pages) => {
       await pages.register(formbody); // its page posts a form
       await pages.register(verifyEmail, options);
+      await pages.register(passwordReset, options);
     });
     for (const route of [selectApplication, refresh, logout]) await anonymous.register(route, options);
   });
-  for (const route of [register, login, me, sessions]) await app.register(route, options);
+  for (const route of [register, login, me, sessions, password, passwordForgot]) await app.register(route, options);
+  await app.register(async (creation) => {
+    requireSignIn(creation, admins);
+    const cookies = createAdminCookies(baseUrl);
+    takeIdempotencyKeys(creation, {
+      requests: idempotentRequests,
+      // Of the user and not of the token: a retry may come with the next token.
+      credentialOf: (request) => `platform_admin/${userOf(request)}`,
+      async mayRepeatCookies(lines) {
+        const refreshToken = cookies.readSet(lines);
+        return refreshToken !== null && users.sessions.isUnused(refreshToken);
+      },
+    });
+    for (const route of [accounts, accountsResume]) await creation.register(route, options);
+  });
 };

@@ -34,5 +34,14 @@ export interface Pages {
   };
   'verify-email': { action: string; token: string; accountName: string; email: string };
   'email-verified': { accountName: string; accountSlug: string; nextUrl: string | null };
+  'choose-password': {
+    action: string;
+    token: string;
+    purpose: 'reset' | 'set';
+    email: string;
+    /** What was wrong with the password that was sent. */
+    error: TextKey | null;
+  };
+  'password-saved': { nextUrl: string | null };
   'link-invalid': { nextUrl: string | null };
 }

@@ -11,6 +11,11 @@ export interface EmailTemplates {
   'registration-reminder': { first_name: string; account_name: string; link: string; hours_left: number };
   /** To the owner of an address that somebody tried to register once more. */
   'registration-known-address': { first_name: string; account_name: string; link: string };
+  /** To somebody who has signed in without a password so far. */
+  'set-password': { first_name: string; link: string; expires_at_text: string };
+  'password-reset': { first_name: string; link: string; expires_at_text: string };
+  'password-changed': { first_name: string; changed_at_text: string; link: string };
+  'account-creation-failed': { first_name: string; account_name: string; reason: string; link: string };
 }
 
 export interface RenderedEmail {

@@ -1,0 +1,110 @@
+import { AccountIntent, type AccountIntentStatus } from '../../../entities/account-intent.js';
+import { User } from '../../../entities/user.js';
+import type { Clock } from '../../platform/clock.js';
+import type { Sealing } from '../../platform/crypto/sealing.js';
+import type { Db } from '../../platform/db.js';
+import type { ProcessInput } from '../../platform/processes.js';
+import { queueEmail } from '../emails/queue.js';
+import { startLater } from '../outbox.js';
+import { insertPasswordLink } from '../passwords/links.js';
+import { type Claim, claim, claimedBy, discard, lockUser, newestParked, statusOf } from './claim.js';
+import { type CreateNow, createNow } from './create.js';
+import { end, fail, retry } from './end.js';
+import { noticeEmail, processInput } from './process.js';
+import { failureOf, type ProvisionedIntent, provision, provisionedBefore } from './provision.js';
+
+export interface AccountIntentsDeps {
+  db: Db;
+  sealing: Pick<Sealing, 'derive'>;
+  now: Clock;
+  /** Milliseconds: life of a parked wish for an Account. */
+  intentTtlMs: number;
+}
+
+/** What a request to resume has to go on with. */
+export type Resumable =
+  | { status: 'parked' | 'claimed'; process: ProcessInput<'accountIntent'> }
+  | ({ status: 'consumed' } & ProvisionedIntent);
+
+export type AccountIntents = ReturnType<typeof createAccountIntents>;
+
+/** Wishes of users for further Accounts, from the parked names to the Account (spec, "Parked account-creation intent"). */
+export function createAccountIntents({ db, sealing, now, intentTtlMs }: AccountIntentsDeps) {
+  return {
+    /** Creates at once; null where it was parked, for want of a password. @throws DomainError account.slug_taken */
+    createNow: (request: Omit<CreateNow, 'now' | 'intentTtlMs'>): Promise<ProvisionedIntent | null> =>
+      db.transaction('system', (tx) => createNow(tx, { ...request, now: now(), intentTtlMs })),
+
+    /** The newest that is parked; of several it is the one that counts. */
+    pending: (userId: string): Promise<AccountIntent | null> =>
+      db.transaction('system', (tx) => newestParked(tx, userId, now())),
+
+    /**
+     * What a request goes on with: the intent that it claimed when it came before, or the newest parked one.
+     * @throws DomainError the reason for which the one that it claimed has failed
+     */
+    findFor: (userId: string, claimId: string): Promise<Resumable | null> =>
+      db.transaction('system', async (tx) => {
+        const at = now();
+        const intent = (await claimedBy(tx, { userId, claimId, now: at })) ?? (await newestParked(tx, userId, at));
+        if (!intent) return null;
+        if (intent.status === 'failed') throw failureOf(intent);
+        if (intent.status === 'consumed') return { status: 'consumed', ...(await provisionedBefore(tx, intent)) };
+        return { status: intent.status === 'claimed' ? 'claimed' : 'parked', process: processInput(intent) };
+      }),
+
+    /** Ends every parked one of a user; answers which. None is no error. */
+    discardAll: (userId: string): Promise<string[]> =>
+      db.transaction('system', async (tx) => {
+        await lockUser(tx, userId);
+        const ids = (await tx.findBy(AccountIntent, { userId, status: 'parked' })).map(({ id }) => id);
+        await discard(tx, ids, 'discarded_by_its_owner', now());
+        return ids;
+      }),
+
+    /** Sends the notice, once, while it is parked; answers how it stands. */
+    announce: (id: string): Promise<AccountIntentStatus> =>
+      db.transaction('system', async (tx) => {
+        const at = now();
+        const intent = await tx.findOneBy(AccountIntent, { id });
+        const status = statusOf(intent, at);
+        if (!intent || status !== 'parked') return status;
+        const { userId, locale } = intent;
+        const { passwordHash } = await tx.findOneByOrFail(User, { id: userId });
+        if (passwordHash === null)
+          await insertPasswordLink(tx, sealing, { id, userId, purpose: 'set', locale, now: at });
+        await queueEmail(tx, noticeEmail(intent, passwordHash !== null), at);
+        return status;
+      }),
+
+    claim: (id: string, claimId: string): Promise<Claim> =>
+      db.transaction('system', (tx) => claim(tx, { id, claimId, now: now() })),
+
+    /** Creates the Account of a claimed one, once. @throws DomainError account_intent.not_found, account.slug_taken */
+    provision: (id: string): Promise<ProvisionedIntent> => db.transaction('system', (tx) => provision(tx, id, now())),
+
+    /** Ends a claimed one whose Account cannot be made; answers the Account where there is one after all. */
+    fail: (id: string, reason: string): Promise<ProvisionedIntent | null> =>
+      db.transaction('system', (tx) => fail(tx, id, { reason, now: now() })),
+
+    /** Ends one whose time is over. Answers how it stands. */
+    expire: (id: string): Promise<AccountIntentStatus> =>
+      db.transaction('system', (tx) =>
+        end(tx, id, { status: 'expired', reason: 'not_resumed_in_time', due: true, now: now() }),
+      ),
+
+    /** Ends a parked one for an operator's reason. Answers how it stands. */
+    cancel: (id: string, reason: string): Promise<AccountIntentStatus> =>
+      db.transaction('system', (tx) => end(tx, id, { status: 'cancelled', reason, due: false, now: now() })),
+
+    /**
+     * For support: has a failed one provisioned again by its process, with its owner's earlier consent.
+     * @throws DomainError account_intent.not_found, account_intent.not_failed
+     */
+    retry: (id: string, changes: { accountSlug?: string } = {}): Promise<void> =>
+      db.transaction('system', async (tx) => {
+        const intent = await retry(tx, id, { ...changes, now: now() });
+        await startLater(tx, 'accountIntent', processInput(intent));
+      }),
+  };
+}

@@ -1,0 +1,65 @@
+import type { EntityManager } from 'typeorm';
+import { LessThanOrEqual } from 'typeorm';
+import { AccountIntent, type AccountIntentStatus } from '../../../entities/account-intent.js';
+import { queueEmail } from '../emails/queue.js';
+import { DomainError } from '../errors.js';
+import { recordEvent } from '../events.js';
+import { failureEmail } from './process.js';
+import { type ProvisionedIntent, provisionedBefore } from './provision.js';
+
+/** Ends one that is parked, and answers how it has ended or how it stands. Repeating it is harmless. */
+export async function end(
+  tx: EntityManager,
+  id: string,
+  { status, reason, due, now }: { status: 'expired' | 'cancelled'; reason: string; due: boolean; now: Date },
+): Promise<AccountIntentStatus> {
+  const parked = { id, status: 'parked' as const, ...(due && { expiresAt: LessThanOrEqual(now) }) };
+  const { affected } = await tx.update(AccountIntent, parked, { status, endedReason: reason, endedAt: now });
+  if (affected) await recordEvent(tx, `auth.account_intent_${status}`, { resourceId: id, metadata: { reason } });
+  return (await tx.findOneBy(AccountIntent, { id }))?.status ?? 'discarded';
+}
+
+/**
+ * Ends a claimed one whose Account cannot be made, and tells its owner.
+ * @returns the Account, where it was made after all: a lost answer looks like a failure
+ */
+export async function fail(
+  tx: EntityManager,
+  id: string,
+  { reason, now }: { reason: string; now: Date },
+): Promise<ProvisionedIntent | null> {
+  const failed = { status: 'failed', endedReason: reason, endedAt: now } as const;
+  const { affected } = await tx.update(AccountIntent, { id, status: 'claimed' }, failed);
+  const intent = await tx.findOneBy(AccountIntent, { id });
+  if (intent?.status === 'consumed') return provisionedBefore(tx, intent);
+  if (!affected || !intent) return null;
+  await queueEmail(tx, failureEmail(intent), now);
+  await recordEvent(tx, 'auth.account_intent_failed', { resourceId: id, metadata: { reason }, outcome: 'failure' });
+  return null;
+}
+
+/**
+ * Has a failed one provisioned once more. A short name that was taken is given up for one that the name gives, unless support
+ * names another.
+ * @throws DomainError account_intent.not_found, account_intent.not_failed
+ */
+export async function retry(
+  tx: EntityManager,
+  id: string,
+  { accountSlug, now }: { accountSlug?: string | undefined; now: Date },
+): Promise<AccountIntent> {
+  const intent = await tx.findOne(AccountIntent, { where: { id }, lock: { mode: 'pessimistic_write' } });
+  if (!intent) throw new DomainError('account_intent.not_found');
+  if (intent.status !== 'failed') throw new DomainError('account_intent.not_failed');
+  const kept = intent.endedReason === 'account.slug_taken' ? null : intent.accountSlug;
+  const again = {
+    status: 'claimed',
+    accountSlug: accountSlug ?? kept,
+    claimedAt: now,
+    endedReason: null,
+    endedAt: null,
+  } as const;
+  await tx.update(AccountIntent, { id }, again);
+  await recordEvent(tx, 'auth.account_intent_retried', { resourceId: id });
+  return { ...intent, ...again };
+}

@@ -1,0 +1,24 @@
+import { AccountIntent } from '../../../entities/account-intent.js';
+import { User } from '../../../entities/user.js';
+import { text } from '../../platform/mail/texts.js';
+import type { EmailSubjects } from '../emails/subjects.js';
+
+/** What the mails about parked wishes say, besides the notice of `registration/mails.ts`. */
+export const accountIntentMails = ({ adminAppUrl }: { adminAppUrl: string }) =>
+  ({
+    'account-creation-failed': async (tx, id, locale) => {
+      const intent = await tx.findOneBy(AccountIntent, { id, status: 'failed' });
+      if (!intent) return null; // support was quicker than the mail
+      const user = await tx.findOneByOrFail(User, { id: intent.userId });
+      const why = intent.endedReason === 'account.slug_taken' ? 'slug_taken' : 'other';
+      return {
+        to: user.email,
+        values: {
+          first_name: user.firstName,
+          account_name: intent.accountName,
+          reason: text(locale, `email.account_creation_failed.reason_${why}`),
+          link: adminAppUrl,
+        },
+      };
+    },
+  }) satisfies Partial<EmailSubjects>;

@@ -1,0 +1,82 @@
+import { type Clock, minutes } from '../../platform/clock.js';
+import type { Db } from '../../platform/db.js';
+import { createLimiter } from '../../platform/limiter.js';
+import { DomainError } from '../errors.js';
+import { recordEvent } from '../events.js';
+import { type Passwords, passwordLength } from '../passwords/passwords.js';
+import type { AdminSubject } from './admin-tokens.js';
+import { lockForPassword, writePassword } from './password-write.js';
+
+export interface PasswordChange {
+  currentPassword: string;
+  newPassword: string;
+  locale: 'en' | 'de';
+}
+
+export interface PasswordChangeDeps {
+  db: Db;
+  passwords: Pick<Passwords, 'hash' | 'verify' | 'assertAcceptable'>;
+  /** Whether wrong guesses are counted. */
+  rateLimits: boolean;
+  now: Clock;
+}
+
+/** Wrong current passwords of one user. */
+export const passwordFailures = {
+  name: 'admin-password-change',
+  points: 10,
+  windowSeconds: minutes(15) / 1000,
+} as const;
+
+const readHash = {
+  name: 'user_password_hash',
+  text: 'select password_hash as "hash", password_changed_at as "changedAt" from users where id = $1',
+};
+const isAlive = `select from user_sessions where id = $1 and revoked_at is null and expires_at > $2`;
+
+/**
+ * Changes the password of who is signed in, ends the other sessions and keeps the one that asks. A user without a password
+ * has none to prove, and sets one by a mailed link.
+ * @throws DomainError password.wrong, rate_limit.exceeded, password.breached, validation.failed, auth.invalid_credentials
+ */
+export function createPasswordChange({ db, passwords, rateLimits, now }: PasswordChangeDeps) {
+  const failures = rateLimits ? createLimiter(db, passwordFailures) : null;
+
+  async function refuse(userId: string): Promise<never> {
+    await db.transaction('system', (tx) =>
+      recordEvent(tx, 'auth.password_change_failed', { resourceId: userId, outcome: 'failure' }),
+    );
+    throw new DomainError('password.wrong');
+  }
+
+  return async ({ userId, sessionId }: AdminSubject, { currentPassword, newPassword, locale }: PasswordChange) => {
+    // Counted before it is looked at, so that parallel guesses cannot slip through; only wrong ones stay counted.
+    const state = await failures?.consume(userId);
+    if (state?.allowed === false) throw new DomainError('rate_limit.exceeded', { retryAfter: state.resetSeconds });
+    const [user] = await db.statement<{ hash: string | null; changedAt: Date | null }>(readHash, [userId]);
+    const matches = await passwords.verify(user?.hash ?? null, currentPassword);
+    if (!matches) return refuse(userId);
+    await failures?.giveBack(userId);
+    await passwords.assertAcceptable(newPassword, { minLength: passwordLength.min, field: 'new_password' });
+    const passwordHash = await passwords.hash(newPassword);
+    await db.transaction('system', async (tx) => {
+      const locked = await lockForPassword(tx, userId);
+      const at = now();
+      // What was proved may have been reset meanwhile, and the session that proved it ended.
+      if ((await tx.query<unknown[]>(isAlive, [sessionId, at])).length === 0) {
+        throw new DomainError('auth.invalid_credentials');
+      }
+      if (locked?.passwordChangedAt?.getTime() !== user?.changedAt?.getTime()) throw new DomainError('password.wrong');
+      const action = 'auth.password_changed';
+      await writePassword(tx, {
+        userId,
+        passwordHash,
+        locale,
+        keepSessionId: sessionId,
+        provesEmail: false,
+        action,
+        now: at,
+      });
+    });
+  };
+}

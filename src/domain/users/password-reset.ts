@@ -1,0 +1,50 @@
+import type { EntityManager } from 'typeorm';
+import { PasswordLink } from '../../../entities/password-link.js';
+import type { Clock } from '../../platform/clock.js';
+import type { Db } from '../../platform/db.js';
+import { DomainError } from '../errors.js';
+import { findPasswordLink, type UsablePasswordLink } from '../passwords/links.js';
+import { type Passwords, passwordLength } from '../passwords/passwords.js';
+import { lockForPassword, writePassword } from './password-write.js';
+
+export interface PasswordReset {
+  /** Whose password the link sets. Looking changes nothing, so mail scanners may. @throws DomainError password.link_invalid */
+  preview(token: string): Promise<Pick<UsablePasswordLink, 'email' | 'purpose' | 'locale'>>;
+  /**
+   * Sets the password, ends every session of the user and counts the address as proved.
+   * @throws DomainError password.link_invalid, or password.breached and validation.failed with the link still good
+   */
+  reset(request: { token: string; password: string }): Promise<void>;
+}
+
+export interface PasswordResetDeps {
+  db: Db;
+  passwords: Pick<Passwords, 'hash' | 'assertAcceptable'>;
+  now: Clock;
+}
+
+/** The mailed link with which a password is set. */
+export function createPasswordReset({ db, passwords, now }: PasswordResetDeps): PasswordReset {
+  const find = async (tx: EntityManager, token: string) => {
+    const link = await findPasswordLink(tx, token, now());
+    if (!link) throw new DomainError('password.link_invalid');
+    return link;
+  };
+  const preview = (token: string) => db.transaction('system', (tx) => find(tx, token));
+  return {
+    preview,
+    async reset({ token, password }) {
+      const { userId } = await preview(token);
+      await passwords.assertAcceptable(password, { minLength: passwordLength.min, field: 'password' });
+      const passwordHash = await passwords.hash(password);
+      await db.transaction('system', async (tx) => {
+        await lockForPassword(tx, userId);
+        const { id, purpose, locale } = await find(tx, token); // as it is under the lock: a link works once
+        const at = now();
+        await tx.update(PasswordLink, { id }, { usedAt: at });
+        const action = purpose === 'set' ? 'auth.password_set' : 'auth.password_reset';
+        await writePassword(tx, { userId, passwordHash, locale, provesEmail: true, action, now: at });
+      });
+    },
+  };
+}

@@ -1,0 +1,49 @@
+import type { EntityManager } from 'typeorm';
+import { v7 as uuidv7 } from 'uuid';
+import { User } from '../../../entities/user.js';
+import { queueEmail } from '../emails/queue.js';
+import type { EventAction } from '../event-catalogue.js';
+import { recordEvent } from '../events.js';
+
+export interface NewPassword {
+  userId: string;
+  passwordHash: string;
+  locale: 'en' | 'de';
+  /** The session that goes on; all others end. */
+  keepSessionId?: string;
+  /** Whether the person has proved the address in doing so. */
+  provesEmail: boolean;
+  action: Extract<EventAction, `auth.password_${string}`>;
+  now: Date;
+}
+
+/**
+ * Taken before a password is changed. A sign-in that is about to start its session holds the row as well (`user-sessions`),
+ * so that either its session is there to be ended, or it sees the change and starts none.
+ */
+export async function lockForPassword(tx: EntityManager, userId: string): Promise<User | null> {
+  return tx.findOne(User, { where: { id: userId }, lock: { mode: 'pessimistic_write' } });
+}
+
+/** Writes a password, ends sessions, and tells the owner of the address. Under the lock. */
+export async function writePassword(tx: EntityManager, change: NewPassword): Promise<void> {
+  const { userId, passwordHash, locale, keepSessionId = null, provesEmail, action, now } = change;
+  await tx.query(
+    `update users set password_hash = $2, password_changed_at = $3, updated_at = $3,
+       email_verified_at = case when $4 then coalesce(email_verified_at, $3) else email_verified_at end
+     where id = $1`,
+    [userId, passwordHash, now, provesEmail],
+  );
+  const [revoked] = await tx.query<[{ id: string }[], number]>(
+    `update user_sessions set revoked_at = $2
+     where user_id = $1 and revoked_at is null and expires_at > $2 and id is distinct from $3 returning id`,
+    [userId, now, keepSessionId],
+  );
+  await recordEvent(tx, action, {
+    resourceId: userId,
+    metadata: { revoked_session_ids: revoked.map(({ id }) => id) },
+    actor: { type: 'platform_admin', id: userId },
+  });
+  const cause = `password-changed/${uuidv7()}`; // one mail for each change
+  await queueEmail(tx, { template: 'password-changed', locale, subjectId: userId, cause }, now);
+}

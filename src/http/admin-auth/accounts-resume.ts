@@ -1,0 +1,90 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import { Type } from 'typebox';
+import { DomainError } from '../../domain/errors.js';
+import { requestIdOf } from '../idempotency.js';
+import { errors } from '../operation.js';
+import { single } from '../schemas.js';
+import { browserOf, presentSignedIn, SignedInFields } from './answers.js';
+import { createAdminCookies } from './cookies.js';
+import type { AdminAuthOptions } from './index.js';
+import { subjectOf, userOf } from './signed-in.js';
+
+const perUser = { name: 'admin-accounts-resume', points: 10, windowSeconds: 3600 };
+const common = { tags: ['Admin authentication'], security: [{ bearer: [] }] };
+const refusals = ['auth.invalid_credentials', 'principal.wrong_type', 'service.unavailable'] as const;
+
+/** The account whose names are parked for the signed-in user (specification, "States and transitions"). */
+export const accountsResume: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app, { users, limits, baseUrl }) => {
+  const cookies = createAdminCookies(baseUrl);
+  const path = '/accounts/resume';
+
+  app.get(
+    path,
+    {
+      schema: {
+        ...common,
+        operationId: 'readParkedAccount',
+        summary: 'Read the names of the account that waits to be created',
+        description:
+          'Somebody wrote them who was not signed in: have them reviewed before resuming. Of several parked wishes the newest counts; resuming it ends the older ones.',
+        response: {
+          200: single(Type.Object({ account_name: Type.String(), application_name: Type.String() })),
+          ...errors(...refusals, 'account_intent.not_found'),
+        },
+      },
+    },
+    async (request, reply) => {
+      const parked = await users.accounts.pending(userOf(request));
+      if (!parked) throw new DomainError('account_intent.not_found');
+      return reply.send({ data: { account_name: parked.accountName, application_name: parked.applicationName } });
+    },
+  );
+
+  app.delete(
+    path,
+    {
+      schema: {
+        ...common,
+        operationId: 'discardParkedAccount',
+        summary: 'Discard what waits to be created',
+        description: 'Every parked wish of the user. None is no error.',
+        response: { 204: Type.Null(), ...errors(...refusals) },
+      },
+    },
+    async (request, reply) => {
+      await users.accounts.discard(userOf(request));
+      return reply.code(204).send(null);
+    },
+  );
+
+  app.post(
+    path,
+    {
+      onRequest: limits.exact(perUser, userOf),
+      schema: {
+        ...common,
+        operationId: 'resumeAccount',
+        summary: 'Create the account that waits',
+        description:
+          'The wish is claimed before anything is created, so that of many calls one gets the account and the others 404. A retry with the same `Idempotency-Key` gets it again. Starts a session as the creation of an account does. While our processes cannot answer it is 503; the same request, with the same key, may then be repeated. 10 per hour per user.',
+        response: {
+          201: single(Type.Object(SignedInFields)),
+          ...errors(
+            ...refusals,
+            'idempotency.key_reused',
+            'account_intent.not_found',
+            'account.slug_taken',
+            'idempotency.in_progress',
+            'rate_limit.exceeded',
+          ),
+        },
+      },
+    },
+    async (request, reply) => {
+      const caller = { subject: subjectOf(request), claimId: requestIdOf(request), ...browserOf(request) };
+      const signedIn = await users.accounts.resume(caller);
+      cookies.set(reply, signedIn);
+      return reply.code(201).send({ data: presentSignedIn(signedIn) });
+    },
+  );
+};

@@ -1,0 +1,63 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import { Type } from 'typebox';
+import { requestIdOf } from '../idempotency.js';
+import { errors } from '../operation.js';
+import { chooseLocale } from '../pages/locale.js';
+import { Body, Name, Slug, single } from '../schemas.js';
+import { browserOf, presentSignedIn, SignedInFields } from './answers.js';
+import { createAdminCookies } from './cookies.js';
+import type { AdminAuthOptions } from './index.js';
+import { subjectOf, userOf } from './signed-in.js';
+
+const perUser = { name: 'admin-accounts', points: 10, windowSeconds: 3600 };
+
+export const accounts: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app, { users, limits, baseUrl }) => {
+  const cookies = createAdminCookies(baseUrl);
+  app.post(
+    '/accounts',
+    {
+      onRequest: limits.exact(perUser, userOf),
+      schema: {
+        operationId: 'createAccount',
+        summary: 'Create an account',
+        description:
+          'With a Free subscription, the caller as its Owner, its first application and that one’s environments `development` and `production`. Starts a session that is bound to them and sets both cookies; the session that asked goes on. A user without a password (who signs in by SSO only) is refused with `account.password_required`: the wish is parked for 24 hours and a link to set a password is mailed. 10 per hour per user. Takes an `Idempotency-Key`.',
+        tags: ['Admin authentication'],
+        security: [{ bearer: [] }],
+        body: Body({
+          account_name: Name,
+          application_name: Name,
+          account_slug: Type.Optional(Slug),
+        }),
+        response: {
+          201: single(Type.Object(SignedInFields)),
+          ...errors(
+            'validation.failed',
+            'idempotency.key_reused',
+            'auth.invalid_credentials',
+            'principal.wrong_type',
+            'account.password_required',
+            'account.slug_taken',
+            'idempotency.in_progress',
+            'rate_limit.exceeded',
+            'service.unavailable',
+          ),
+        },
+      },
+    },
+    async (request, reply) => {
+      const { account_name, application_name, account_slug } = request.body;
+      const signedIn = await users.accounts.create(
+        {
+          accountName: account_name.trim(),
+          applicationName: application_name.trim(),
+          accountSlug: account_slug,
+          locale: chooseLocale({ acceptLanguage: request.headers['accept-language'] ?? null }),
+        },
+        { subject: subjectOf(request), claimId: requestIdOf(request), ...browserOf(request) },
+      );
+      cookies.set(reply, signedIn);
+      return reply.code(201).send({ data: presentSignedIn(signedIn) });
+    },
+  );
+};

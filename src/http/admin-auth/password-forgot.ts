@@ -1,0 +1,34 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import { errors } from '../operation.js';
+import { chooseLocale } from '../pages/locale.js';
+import { Body, Email, Message } from '../schemas.js';
+import type { AdminAuthOptions } from './index.js';
+
+const perIp = { name: 'admin-password-forgot', points: 5, windowSeconds: 3600 };
+const perAddress = { name: 'admin-password-forgot-address', points: 3, windowSeconds: 3600 };
+
+export const passwordForgot: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app, { users, limits }) => {
+  app.post(
+    '/password/forgot',
+    {
+      onRequest: limits.exact(perIp),
+      // Counted whether or not the address is known, so that the refusal says nothing either.
+      preHandler: limits.exact(perAddress, ({ body }) => (body as { email: string }).email.normalize().toLowerCase()),
+      schema: {
+        operationId: 'forgotPassword',
+        summary: 'Have a link mailed that sets a new password',
+        description:
+          'The answer and its time are the same for every address, known or not. The link works once, for an hour; a newer one makes it void. 5 per hour per IP and 3 per hour per address.',
+        tags: ['Admin authentication'],
+        body: Body({ email: Email }),
+        response: { 200: Message, ...errors('validation.failed', 'rate_limit.exceeded', 'service.unavailable') },
+      },
+    },
+    async ({ body: { email }, headers }, reply) => {
+      const locale = chooseLocale({ acceptLanguage: headers['accept-language'] ?? null });
+      await users.passwords.forgot({ email, locale });
+      const message = 'If somebody signs in with this address, we have sent an email with a link to it.';
+      return reply.send({ data: { message } });
+    },
+  );
+};

@@ -1,0 +1,101 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import type { FastifyReply } from 'fastify';
+import { Type } from 'typebox';
+import { DomainError } from '../../domain/errors.js';
+import type { TextKey } from '../../platform/mail/texts.js';
+import { statusOf } from '../errors.js';
+import { errors } from '../operation.js';
+import { Body, Message } from '../schemas.js';
+import type { AdminAuthOptions } from './index.js';
+import { sameOrigin } from './origin.js';
+import { Password } from './password.js';
+import { sendVerifyEmailError } from './verify-email-error.js';
+import { isForm, localeOf, sendPage } from './verify-email-page.js';
+
+const perIp = { name: 'admin-password-reset', points: 20, windowSeconds: 3600 };
+const Html = { content: { 'text/html': { schema: Type.String() } } };
+const tags = ['Admin authentication'];
+
+/** The mailed link to set a password. Opening it shows a form; only sending that consumes it, so mail scanners cannot. */
+export const passwordReset: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app, options) => {
+  const { users, limits, baseUrl, adminAppUrl = baseUrl } = options;
+  const nextUrl = adminAppUrl === baseUrl ? null : adminAppUrl; // we have no page of our own to sign in on
+  app.setErrorHandler(sendVerifyEmailError);
+
+  app.get(
+    '/password/reset',
+    {
+      schema: {
+        operationId: 'resetPasswordPage',
+        summary: 'Show the form of a link to set a password',
+        description: 'Nothing is consumed.',
+        tags,
+        querystring: Type.Object({ token: Type.String() }),
+        response: { 200: { description: 'The page', ...Html }, ...errors('password.link_invalid') },
+      },
+    },
+    async (request, reply) => {
+      const { token } = request.query;
+      const { locale, purpose, email } = await users.passwords.link.preview(token);
+      const action = request.url.split('?', 1)[0] as string;
+      return sendPage(
+        reply,
+        'choose-password',
+        { action, token, purpose, email, error: null },
+        localeOf(request, locale),
+      );
+    },
+  );
+
+  app.post(
+    '/password/reset',
+    {
+      onRequest: [sameOrigin(baseUrl), limits.exact(perIp)],
+      schema: {
+        operationId: 'resetPassword',
+        summary: 'Set a password with a mailed link',
+        description:
+          'Ends every session of the user, counts the address as verified, and mails a notice. A refused password leaves the link as it was. JSON is answered with JSON, a form with a page. 20 per hour per IP.',
+        tags,
+        body: Body({ token: Type.String(), password: Password }),
+        response: {
+          200: { description: 'A message, or the page for a form', ...bothForms },
+          ...errors(
+            'validation.failed',
+            'password.link_invalid',
+            'password.breached',
+            'origin.foreign',
+            'rate_limit.exceeded',
+            'service.unavailable',
+          ),
+        },
+      },
+    },
+    async (request, reply) => {
+      const { token } = request.body;
+      try {
+        await users.passwords.link.reset(request.body);
+      } catch (error) {
+        const wrong = isForm(request) && wrongWith(error);
+        if (!wrong) throw error;
+        const { locale, purpose, email } = await users.passwords.link.preview(token);
+        (reply as FastifyReply).code(statusOf('password.breached'));
+        const values = { action: request.url, token, purpose, email, error: wrong };
+        return sendPage(reply, 'choose-password', values, localeOf(request, locale));
+      }
+      if (isForm(request)) return sendPage(reply, 'password-saved', { nextUrl }, localeOf(request));
+      return reply.send({ data: { message: 'Your password is set, and all your sessions were signed out.' } });
+    },
+  );
+};
+
+const bothForms = { content: { 'application/json': { schema: Message }, ...Html.content } };
+
+/** What to tell somebody who can choose another password on the same page. */
+function wrongWith(error: unknown): TextKey | null {
+  if (!(error instanceof DomainError)) return null;
+  if (error.code === 'password.breached') return 'choose_password.error.breached';
+  const [detail] = error.options.details ?? [];
+  if (detail?.code === 'password.too_short') return 'choose_password.error.too_short';
+  return detail?.code === 'password.too_long' ? 'choose_password.error.too_long' : null;
+}

@@ -1,0 +1,46 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import { Type } from 'typebox';
+import { errors } from '../operation.js';
+import { chooseLocale } from '../pages/locale.js';
+import { Body, Message } from '../schemas.js';
+import type { AdminAuthOptions } from './index.js';
+import { requireSignIn, subjectOf } from './signed-in.js';
+
+/** More than any password that can be set; normalizing a megabyte would hold up everyone else. */
+export const Password = Type.String({ maxLength: 1024, description: '8 to 128 characters, not known from a breach.' });
+
+export const password: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app, { users, admins }) => {
+  requireSignIn(app, admins);
+  app.put(
+    '/password',
+    {
+      schema: {
+        operationId: 'changePassword',
+        summary: 'Change the own password',
+        description:
+          'Ends the other sessions of the user, keeps the one that asks, and mails a notice. Ten wrong current passwords in 15 minutes stop further guesses. A user without a password sets one by `password/forgot`.',
+        tags: ['Admin authentication'],
+        security: [{ bearer: [] }],
+        body: Body({ current_password: Type.String({ maxLength: 1024 }), new_password: Password }),
+        response: {
+          200: Message,
+          ...errors(
+            'validation.failed',
+            'password.wrong',
+            'password.breached',
+            'auth.invalid_credentials',
+            'principal.wrong_type',
+            'rate_limit.exceeded',
+            'service.unavailable',
+          ),
+        },
+      },
+    },
+    async (request, reply) => {
+      const { current_password: currentPassword, new_password: newPassword } = request.body;
+      const locale = chooseLocale({ acceptLanguage: request.headers['accept-language'] ?? null });
+      await users.passwords.change(subjectOf(request), { currentPassword, newPassword, locale });
+      return reply.send({ data: { message: 'Your password is changed. Your other sessions were signed out.' } });
+    },
+  );
+};

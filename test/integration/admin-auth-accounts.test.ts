@@ -1,0 +1,255 @@
+import { decodeJwt } from 'jose';
+import { AccountIntent } from '../../entities/account-intent.js';
+import { Email } from '../../entities/email.js';
+import { Event } from '../../entities/event.js';
+import { OutboxMessage } from '../../entities/outbox-message.js';
+import { PasswordLink } from '../../entities/password-link.js';
+import { hours } from '../../src/platform/clock.js';
+import { type AdminAuth, bearer, cookieHeader, cookieOf, newAdminAuth } from './admin-auth-setup.js';
+
+let auth: AdminAuth;
+beforeAll(async () => {
+  auth = await newAdminAuth();
+});
+afterAll(() => auth.close());
+
+const names = (more: object = {}) => ({ account_name: ' Northwind Trading ', application_name: 'Shop', ...more });
+/** A user who is signed in, and what their calls are sent with. */
+async function signedIn(more: Parameters<AdminAuth['addUser']>[0] = {}, at = auth) {
+  const user = await at.addUser(more);
+  const session = await at.sessionOf(user.id);
+  return { user, session, headers: bearer(session.accessToken) };
+}
+const intentsOf = (userId: string, at = auth) =>
+  at.db.transaction('system', (tx) => tx.find(AccountIntent, { where: { userId }, order: { id: 'asc' } }));
+const accountsOf = async (headers: Record<string, string>, at = auth) =>
+  (await at.get('/me', headers)).json().data.accounts as { name: string; slug: string }[];
+const outcome = ({ statusCode, body }: { statusCode: number; body: string }) =>
+  `${statusCode} ${body ? JSON.parse(body).error?.code : ''}`;
+
+test('an account is created whole, and a session of it is started', async () => {
+  const { user, session, headers } = await signedIn();
+  const answer = await auth.post('/accounts', names(), headers);
+  expect(answer.statusCode).toBe(201);
+  expect(answer.json()).toEqual({
+    data: {
+      access_token: expect.any(String),
+      token_type: 'Bearer',
+      expires_in: 900,
+      user: { id: user.id, email: user.email, first_name: 'Ana', last_name: 'Brandt' },
+      account: { id: expect.any(String), name: 'Northwind Trading', slug: 'northwind-trading' },
+      application: { id: expect.any(String), name: 'Shop', slug: 'shop' },
+    },
+  });
+  const { access_token, account, application } = answer.json().data;
+  const claims = decodeJwt(access_token);
+  expect(claims).toMatchObject({ sub: user.id, account_id: account.id, application_id: application.id, amr: ['pwd'] });
+  expect(claims.auth_time).toBe(decodeJwt(session.accessToken).auth_time); // nothing was proved anew
+  expect(answer.cookies.map(({ name }) => name)).toEqual(['admin_refresh', 'admin_session']);
+  const me = await auth.get('/me', bearer(access_token));
+  expect(me.json().data.account).toEqual(account);
+  expect(me.json().data.accounts).toContainEqual(
+    expect.objectContaining({ roles: [expect.objectContaining({ name: 'Owner' })] }),
+  );
+  expect((await auth.get('/me', headers)).statusCode).toBe(200); // the session that asked goes on
+  expect((await auth.post('/refresh', undefined, cookieHeader(answer))).statusCode).toBe(200);
+  const [event] = await auth.db.transaction('system', (tx) =>
+    tx.findBy(Event, { action: 'account.created', accountId: account.id }),
+  );
+  expect(event).toMatchObject({ actorType: 'platform_admin', actorId: user.id });
+});
+
+test('an account’s short name is the one asked for, or 409 where it is taken; without one there is always a free one', async () => {
+  const { headers } = await signedIn();
+  const asked = await auth.post('/accounts', names({ account_slug: 'asked-for' }), headers);
+  expect(asked.json().data.account.slug).toBe('asked-for');
+  expect(outcome(await auth.post('/accounts', names({ account_slug: 'asked-for' }), headers))).toBe(
+    '409 account.slug_taken',
+  );
+  const twice = [await auth.post('/accounts', names(), headers), await auth.post('/accounts', names(), headers)];
+  expect(new Set(twice.map((one) => one.json().data.account.slug)).size).toBe(2);
+});
+
+test.each([
+  [{}],
+  [{ account_name: '', application_name: 'x' }],
+  [{ account_name: 'x', application_name: '  ' }],
+  [{ account_name: 'x', application_name: 'y', account_slug: 'Not A Slug' }],
+  [{ account_name: 'x', application_name: 'y', account_slug: null }],
+  [{ account_name: 'x', application_name: 'y', plan: 'free' }],
+  [{ account_name: 'x\u0000', application_name: 'y' }],
+  [{ account_name: 7, application_name: 'y' }],
+])('%j is 400', async (body) => {
+  const { headers } = await signedIn();
+  expect(outcome(await auth.post('/accounts', body, headers))).toBe('400 validation.failed');
+});
+
+describe('whoever is not a signed-in admin', () => {
+  const calls: [string, () => { method: 'GET' | 'POST' | 'DELETE' | 'PUT'; url: string; payload?: object }][] = [
+    ['creates', () => ({ method: 'POST', url: '/v1/auth/accounts', payload: names() })],
+    ['reads', () => ({ method: 'GET', url: '/v1/auth/accounts/resume' })],
+    ['resumes', () => ({ method: 'POST', url: '/v1/auth/accounts/resume' })],
+    ['discards', () => ({ method: 'DELETE', url: '/v1/auth/accounts/resume' })],
+    [
+      'changes a password',
+      () => ({ method: 'PUT', url: '/v1/auth/password', payload: { current_password: 'x', new_password: 'y' } }),
+    ],
+  ];
+  test.each(calls)('%s nothing', async (_, call) => {
+    const inject = (headers: Record<string, string>) => auth.app.inject({ ...call(), headers });
+    expect(outcome(await inject({}))).toBe('401 null');
+    expect(outcome(await inject(bearer('nonsense')))).toBe('401 null');
+    const { user, session, headers } = await signedIn();
+    await auth.users.sessions.end({
+      userId: user.id,
+      sessionId: session.sessionId,
+      accountId: null,
+      applicationId: null,
+    });
+    expect(outcome(await inject(headers))).toBe('401 null');
+    const claims = { sub: user.id, aud: auth.baseUrl, iat: 0, sid: session.sessionId, principal_type: 'identity' };
+    const exp = Math.floor(Date.now() / 1000) + 60;
+    const foreign = await auth.keys.sign({ ...claims, exp, iat: exp - 60 } as never, { typ: 'at+jwt' });
+    expect(outcome(await inject(bearer(foreign)))).toBe('403 null');
+    expect(outcome(await inject({ ...headers, 'x-api-key': 'k' }))).toBe('400 auth.multiple_credentials');
+  });
+});
+
+test('a user without a password is refused; the wish is parked, with a link to set one, and goes on after that', async () => {
+  const { user, headers } = await signedIn({ password: null, accounts: [] });
+  const refused = await auth.post('/accounts', names({ account_slug: 'sso-only' }), headers);
+  expect(outcome(refused)).toBe('403 account.password_required');
+  expect(refused.cookies).toEqual([]);
+  expect(await accountsOf(headers)).toEqual([]);
+  const [intent] = await intentsOf(user.id);
+  expect(intent).toMatchObject({ status: 'parked', accountName: 'Northwind Trading', accountSlug: 'sso-only' });
+  const [message] = await auth.db.transaction('system', (tx) => tx.findBy(OutboxMessage, { process: 'accountIntent' }));
+  expect(message?.input).toEqual({ intentId: intent?.id, expiresAt: intent?.expiresAt.toISOString() });
+  const email = await auth.db.transaction('system', (tx) => tx.findOneByOrFail(Email, { subjectId: intent?.id }));
+  expect(email.template).toBe('set-password');
+
+  expect(await auth.accountIntents.announce(intent!.id)).toBe('parked'); // as its process does, and may do twice
+  expect(await auth.accountIntents.announce(intent!.id)).toBe('parked');
+  const links = await auth.db.transaction('system', (tx) => tx.findBy(PasswordLink, { userId: user.id }));
+  expect(links).toMatchObject([{ purpose: 'set', id: intent?.id }]);
+  const token = await auth.passwordTokenFor(user.id);
+  const password = 'a brand new violet tractor';
+  expect((await auth.post('/password/reset', { token, password })).statusCode).toBe(200);
+  const login = await auth.post('/login', { email: user.email, password });
+  expect(login.json().data.outcome).toBe('account_required');
+  const own = bearer(login.json().data.access_token);
+  expect((await auth.get('/accounts/resume', own)).json()).toEqual({
+    data: { account_name: 'Northwind Trading', application_name: 'Shop' },
+  });
+  const resumed = await auth.post('/accounts/resume', undefined, own);
+  expect([resumed.statusCode, resumed.json().data.account.slug]).toEqual([201, 'sso-only']);
+});
+
+describe('Idempotency-Key', () => {
+  test('the same request again gets the same answer and cookies, and creates nothing', async () => {
+    const { headers } = await signedIn({ accounts: [] });
+    const keyed = { ...headers, 'idempotency-key': 'create-1' };
+    const first = await auth.post('/accounts', names(), keyed);
+    const again = await auth.post('/accounts', names(), keyed);
+    expect(again.statusCode).toBe(201);
+    expect(again.headers['idempotency-replayed']).toBe('true');
+    expect(again.body).toBe(first.body);
+    expect(again.headers['set-cookie']).toEqual(first.headers['set-cookie']);
+    expect(await accountsOf(headers)).toHaveLength(1);
+    // A session that has gone on is not set back to a spent token.
+    const refreshed = await auth.post('/refresh', undefined, cookieHeader(first));
+    expect(refreshed.statusCode).toBe(200);
+    const late = await auth.post('/accounts', names(), keyed);
+    expect([late.body, late.cookies]).toEqual([first.body, []]);
+    expect(outcome(await auth.post('/accounts', names({ account_slug: 'other' }), keyed))).toBe(
+      '400 idempotency.key_reused',
+    );
+    expect(outcome(await auth.post('/accounts', names(), { ...headers, 'idempotency-key': 'ü' }))).toBe(
+      '400 idempotency.key_invalid',
+    );
+    expect(await accountsOf(headers)).toHaveLength(1);
+  });
+
+  test('what is kept of an answer is sealed', async () => {
+    const { headers } = await signedIn();
+    const answer = await auth.post('/accounts', names(), { ...headers, 'idempotency-key': 'create-2' });
+    const stored = JSON.stringify(
+      await auth.db.source.manager.transaction(async (tx) => {
+        await tx.query(`select set_config('gatehouse.scope', 'system', true)`);
+        return tx.query('select * from idempotent_requests where key = $1', ['create-2']);
+      }),
+    );
+    for (const secret of [cookieOf(answer).value, answer.json().data.access_token, 'Northwind']) {
+      expect(stored).not.toContain(secret);
+    }
+  });
+
+  test('a process that died between the Account and its answer has still created one', async () => {
+    const { user, headers } = await signedIn({ accounts: [] });
+    const keyed = { ...headers, 'idempotency-key': 'create-3' };
+    const first = await auth.post('/accounts', names(), keyed);
+    await auth.db.statement(
+      {
+        name: 'die',
+        text: `update idempotent_requests set status_code = null, locked_until = now() - interval '1 s' where key = 'create-3' returning 1`,
+      },
+      [],
+    );
+    const again = await auth.post('/accounts', names(), keyed);
+    expect(again.statusCode).toBe(201);
+    expect(again.json().data.account).toEqual(first.json().data.account);
+    expect(await accountsOf(headers)).toHaveLength(1);
+    expect(await intentsOf(user.id)).toHaveLength(1);
+  });
+
+  test('twenty at once are one', async () => {
+    const { headers } = await signedIn({ accounts: [] });
+    const keyed = { ...headers, 'idempotency-key': 'create-4' };
+    const answers = await Promise.all(Array.from({ length: 20 }, () => auth.post('/accounts', names(), keyed)));
+    for (const { statusCode } of answers) expect([201, 409]).toContain(statusCode);
+    expect(await accountsOf(headers)).toHaveLength(1);
+  });
+
+  test('a refusal is kept as well: an SSO-only user’s wish is parked once', async () => {
+    const { user, headers } = await signedIn({ password: null });
+    const keyed = { ...headers, 'idempotency-key': 'create-5' };
+    for (let i = 0; i < 2; i++) {
+      expect(outcome(await auth.post('/accounts', names(), keyed))).toBe('403 account.password_required');
+    }
+    expect(await intentsOf(user.id)).toHaveLength(1);
+  });
+});
+
+test('a session that was ended while the Account was made gives no new one', async () => {
+  const { user, session } = await signedIn();
+  const subject = { userId: user.id, sessionId: session.sessionId, accountId: null, applicationId: null };
+  await auth.users.sessions.end(subject);
+  const caller = { subject, claimId: user.id, ipAddress: null, userAgent: null };
+  const wanted = { accountName: 'Late', applicationName: 'x', locale: 'en' } as const;
+  await expect(auth.users.accounts.create(wanted, caller)).rejects.toMatchObject({ code: 'auth.invalid_credentials' });
+});
+
+test('ten an hour, counted for each user', async () => {
+  const limited = await newAdminAuth({ rateLimits: true });
+  try {
+    const one = await signedIn({}, limited);
+    const other = await signedIn({}, limited);
+    for (const [method, url] of [
+      ['POST', '/v1/auth/accounts'],
+      ['POST', '/v1/auth/accounts/resume'],
+    ] as const) {
+      const call = (headers: Record<string, string>) => limited.app.inject({ method, url, headers });
+      for (let i = 0; i < 10; i++) {
+        const answer = await call(one.headers);
+        expect([400, 404]).toContain(answer.statusCode);
+        expect(answer.headers['ratelimit-policy']).toContain('q=10;w=3600');
+      }
+      const refused = await call(one.headers);
+      expect(outcome(refused)).toBe('429 rate_limit.exceeded');
+      expect(Number(refused.headers['retry-after'])).toBeGreaterThan(hours(1) / 1000 - 60);
+      expect([400, 404]).toContain((await call(other.headers)).statusCode);
+    }
+  } finally {
+    await limited.close();
+  }
+});

@@ -1,0 +1,383 @@
+import { IsNull } from 'typeorm';
+import { Email } from '../../entities/email.js';
+import { Event } from '../../entities/event.js';
+import { PasswordLink } from '../../entities/password-link.js';
+import { User } from '../../entities/user.js';
+import { passwordLinkToken } from '../../src/domain/passwords/links.js';
+import { hours, minutes } from '../../src/platform/clock.js';
+import { type AdminAuth, bearer, newAdminAuth } from './admin-auth-setup.js';
+
+let auth: AdminAuth;
+beforeAll(async () => {
+  auth = await newAdminAuth();
+});
+afterAll(() => auth.close());
+
+const next = 'amber harvest 2041';
+const outcome = ({ statusCode, body }: { statusCode: number; body: string }) =>
+  body.startsWith('{')
+    ? `${statusCode} ${statusCode < 400 ? 'ok' : JSON.parse(body).error.code}`
+    : `${statusCode} page`;
+const from = (address: string) => ({ 'x-forwarded-for': address });
+const userRow = (id: string) => auth.db.transaction('system', (tx) => tx.findOneByOrFail(User, { id }));
+const mailsAbout = (subjectId: string, template: string) =>
+  auth.db.transaction('system', (tx) => tx.findBy(Email, { subjectId, template }));
+const eventsAbout = (resourceId: string, action: string) =>
+  auth.db.transaction('system', (tx) => tx.findBy(Event, { resourceId, action }));
+const signIn = (email: string, password: string) => auth.post('/login', { email, password });
+const tokenOf = async (user: { id: string; email: string }, at = auth) => {
+  expect((await at.post('/password/forgot', { email: user.email })).statusCode).toBe(200);
+  return at.passwordTokenFor(user.id);
+};
+const form = { 'content-type': 'application/x-www-form-urlencoded' };
+const asForm = (token: string, password: string, headers: Record<string, string> = {}) =>
+  auth.post('/password/reset', new URLSearchParams({ token, password }).toString(), { ...form, ...headers });
+
+describe('forgot', () => {
+  test('the answer is the same for every address; only a known one is sent anything', async () => {
+    const known = await auth.addUser();
+    const answers = [];
+    for (const email of [known.email.toUpperCase(), 'nobody@example.com']) {
+      answers.push(await auth.post('/password/forgot', { email }));
+    }
+    const [one, other] = answers;
+    expect(one?.statusCode).toBe(200);
+    expect(one?.json()).toEqual({ data: { message: expect.any(String) } });
+    expect(other?.body).toBe(one?.body);
+    expect(Object.keys(other?.headers ?? {}).sort()).toEqual(Object.keys(one?.headers ?? {}).sort());
+  });
+
+  test('it costs as many statements and as long for an unknown address', async () => {
+    const known = await auth.addUser();
+    const timeOf = async (email: string) => {
+      const start = performance.now();
+      expect((await auth.post('/password/forgot', { email })).statusCode).toBe(200);
+      return performance.now() - start;
+    };
+    const [unknowns, knowns]: [number[], number[]] = [[], []];
+    for (let i = 0; i < 5; i++) await timeOf(i % 2 ? known.email : `x${i}@example.com`);
+    for (let i = 0; i < 40; i++) {
+      unknowns.push(await timeOf(`nobody-${i}@example.com`));
+      knowns.push(await timeOf(known.email));
+    }
+    const ratio = median(knowns) / median(unknowns);
+    expect(ratio).toBeGreaterThan(0.6);
+    expect(ratio).toBeLessThan(1.6);
+    expect(await statementsOf(() => auth.post('/password/forgot', { email: known.email }))).toBe(
+      await statementsOf(() => auth.post('/password/forgot', { email: 'nobody@example.com' })),
+    );
+  });
+
+  test.each([[{}], [{ email: 'no address' }], [{ email: 'a@example.com', more: 1 }], [{ email: null }]])(
+    '%j is 400',
+    async (body) => expect(outcome(await auth.post('/password/forgot', body))).toBe('400 validation.failed'),
+  );
+});
+
+describe('reset', () => {
+  test('sets the password, ends every session, verifies the address, mails a notice, and works once', async () => {
+    const user = await auth.addUser();
+    await auth.db.transaction('system', (tx) => tx.update(User, { id: user.id }, { emailVerifiedAt: null }));
+    const sessions = [await signIn(user.email, user.password), await signIn(user.email, user.password)];
+    const tokens = sessions.map((one) => one.json().data.access_token as string);
+    const token = await tokenOf(user);
+    const answer = await auth.post('/password/reset', { token, password: next });
+    expect([answer.statusCode, answer.json().data.message]).toEqual([200, expect.stringContaining('signed out')]);
+    expect(answer.cookies).toEqual([]);
+    for (const one of tokens) expect((await auth.get('/me', bearer(one))).statusCode).toBe(401);
+    expect((await signIn(user.email, user.password)).statusCode).toBe(401);
+    expect((await signIn(user.email, next)).statusCode).toBe(200);
+    const row = await userRow(user.id);
+    expect(row.emailVerifiedAt).not.toBeNull();
+    expect(row.passwordHash).toMatch(/^\$argon2id\$/);
+    expect(await mailsAbout(user.id, 'password-changed')).toHaveLength(1);
+    const [event] = await eventsAbout(user.id, 'auth.password_reset');
+    const metadata = { revoked_session_ids: [expect.any(String), expect.any(String)] };
+    expect(event).toMatchObject({ actorType: 'platform_admin', actorId: user.id, metadata });
+    expect(outcome(await auth.post('/password/reset', { token, password: 'yet another one 77' }))).toBe(
+      '400 password.link_invalid',
+    );
+  });
+
+  test('an older link is void once there is a newer one, and all are after a change', async () => {
+    const user = await auth.addUser();
+    const older = await tokenOf(user);
+    const newer = await tokenOf(user);
+    expect(outcome(await auth.post('/password/reset', { token: older, password: next }))).toBe(
+      '400 password.link_invalid',
+    );
+    auth.pass(5);
+    const { access_token } = (await signIn(user.email, user.password)).json().data;
+    const change = { current_password: user.password, new_password: next };
+    expect((await auth.put('/password', change, bearer(access_token))).statusCode).toBe(200);
+    expect(outcome(await auth.post('/password/reset', { token: newer, password: 'yet another one 77' }))).toBe(
+      '400 password.link_invalid',
+    );
+  });
+
+  test('twice at once is once', async () => {
+    const user = await auth.addUser();
+    const token = await tokenOf(user);
+    const answers = await Promise.all(
+      ['first password 81', 'second password 82'].map((password) => auth.post('/password/reset', { token, password })),
+    );
+    expect(answers.map(outcome).sort()).toEqual(['200 ok', '400 password.link_invalid']);
+  });
+
+  test('a refused password leaves the link as it was', async () => {
+    const user = await auth.addUser();
+    const token = await tokenOf(user);
+    expect(outcome(await auth.post('/password/reset', { token, password: 'password1' }))).toBe('400 password.breached');
+    const short = await auth.post('/password/reset', { token, password: 'short' });
+    expect(short.json().error.details).toMatchObject([{ field: 'password', code: 'password.too_short' }]);
+    expect(outcome(await auth.post('/password/reset', { token, password: next }))).toBe('200 ok');
+  });
+
+  test('an expired link is 400, as is one that nobody’s address got', async () => {
+    const own = await newAdminAuth();
+    try {
+      const user = await own.addUser();
+      const token = await tokenOf(user, own);
+      own.pass(hours(1));
+      expect(outcome(await own.post('/password/reset', { token, password: next }))).toBe('400 password.link_invalid');
+      expect(outcome(await own.get(`/password/reset?token=${token}`, { accept: 'application/json' }))).toBe(
+        '400 password.link_invalid',
+      );
+      await own.post('/password/forgot', { email: 'nobody@example.com' });
+      const row = await own.db.transaction('system', (tx) => tx.findOneByOrFail(PasswordLink, { userId: IsNull() }));
+      const nobodys = passwordLinkToken(own.sealing, row).token;
+      expect(outcome(await own.post('/password/reset', { token: nobodys, password: next }))).toBe(
+        '400 password.link_invalid',
+      );
+    } finally {
+      await own.close();
+    }
+  });
+
+  test.each([['A'.repeat(43)], ['A'.repeat(42)], [''], ['A'.repeat(5000)], ['\u0000../%00']])(
+    'the token %j is 400, as a page or as the envelope',
+    async (token) => {
+      const query = `/password/reset?token=${encodeURIComponent(token)}`;
+      for (const page of [await auth.get(query), await asForm(token, next)]) {
+        expect([page.statusCode, page.headers['content-type']]).toEqual([400, 'text/html; charset=utf-8']);
+        expect(page.body).toContain('This link no longer works');
+      }
+      expect(outcome(await auth.get(query, { accept: 'application/json' }))).toBe('400 password.link_invalid');
+      expect(outcome(await auth.post('/password/reset', { token, password: next }))).toBe('400 password.link_invalid');
+    },
+  );
+
+  test.each([[{}], [{ token: 'x' }], [{ token: 7, password: next }], [{ token: 'x', password: next, more: 1 }]])(
+    '%j is 400',
+    async (body) => expect(outcome(await auth.post('/password/reset', body))).toBe('400 validation.failed'),
+  );
+});
+
+describe('the page of the link', () => {
+  test('shows a form as often as anybody likes, and consumes nothing', async () => {
+    const user = await auth.addUser();
+    const token = await tokenOf(user);
+    for (let i = 0; i < 3; i++) {
+      const page = await auth.get(`/password/reset?token=${token}`);
+      expect([page.statusCode, page.headers['content-type']]).toEqual([200, 'text/html; charset=utf-8']);
+      expect(page.headers['referrer-policy']).toBe('same-origin'); // its address has the token
+      expect(page.headers['content-security-policy']).toMatch(/default-src 'none'.*form-action 'self'/);
+      expect(page.body).toContain('<form method="post" action="/v1/auth/password/reset">');
+      expect(page.body).toContain(user.email);
+      expect(page.body).not.toContain('<script');
+    }
+    const german = await auth.get(`/password/reset?token=${token}`, { 'accept-language': 'de' });
+    expect(german.body).toContain('Neues Passwort wählen');
+    expect(outcome(await asForm(token, next, { origin: auth.baseUrl, 'sec-fetch-site': 'same-origin' }))).toBe(
+      '200 page',
+    );
+    expect((await signIn(user.email, next)).statusCode).toBe(200);
+  });
+
+  test('says what is wrong with a password, and keeps the link', async () => {
+    const user = await auth.addUser();
+    const token = await tokenOf(user);
+    for (const [password, text] of [
+      ['password1', 'known from a data breach'],
+      ['short', 'too short'],
+      ['x'.repeat(200), 'too long'],
+    ] as const) {
+      const page = await asForm(token, password);
+      expect(page.statusCode).toBe(400);
+      expect(page.body).toContain(text);
+      expect(page.body).toContain(`value="${token}"`);
+      expect(page.body).not.toContain(`"${password}"`);
+    }
+    expect((await asForm(token, next)).body).toContain('Your password is saved');
+  });
+
+  test('a form that another site posts is 403 and changes nothing', async () => {
+    const user = await auth.addUser();
+    const token = await tokenOf(user);
+    for (const origin of ['https://evil.example', 'null']) {
+      expect((await asForm(token, next, { origin })).statusCode).toBe(403);
+    }
+    expect((await signIn(user.email, user.password)).statusCode).toBe(200);
+  });
+});
+
+test('a user without a password sets the first one with the link', async () => {
+  const user = await auth.addUser({ password: null });
+  const token = await tokenOf(user);
+  expect((await auth.get(`/password/reset?token=${token}`)).body).toContain('Set a password');
+  expect(outcome(await auth.post('/password/reset', { token, password: next }))).toBe('200 ok');
+  expect(await eventsAbout(user.id, 'auth.password_set')).toHaveLength(1);
+  expect((await signIn(user.email, next)).statusCode).toBe(200);
+});
+
+describe('change', () => {
+  const change = (token: string, current_password: string, new_password = next) =>
+    auth.put('/password', { current_password, new_password }, bearer(token));
+
+  test('keeps the session that asks, ends the others and mails a notice', async () => {
+    const user = await auth.addUser();
+    const [mine, other] = [await signIn(user.email, user.password), await signIn(user.email, user.password)].map(
+      (one) => one.json().data.access_token as string,
+    ) as [string, string];
+    expect(outcome(await change(mine, user.password))).toBe('200 ok');
+    expect((await auth.get('/me', bearer(mine))).statusCode).toBe(200);
+    expect((await auth.get('/me', bearer(other))).statusCode).toBe(401);
+    expect((await signIn(user.email, user.password)).statusCode).toBe(401);
+    expect((await signIn(user.email, next)).statusCode).toBe(200);
+    expect(await mailsAbout(user.id, 'password-changed')).toHaveLength(1);
+    expect(await eventsAbout(user.id, 'auth.password_changed')).toHaveLength(1);
+  });
+
+  test('a wrong current password is 400 and an event; a new one that is known or too short is 400', async () => {
+    const user = await auth.addUser();
+    const token = (await signIn(user.email, user.password)).json().data.access_token;
+    expect(outcome(await change(token, 'not the password'))).toBe('400 password.wrong');
+    expect(await eventsAbout(user.id, 'auth.password_change_failed')).toHaveLength(1);
+    expect(outcome(await change(token, user.password, 'password1'))).toBe('400 password.breached');
+    expect((await change(token, user.password, 'short')).json().error.details).toMatchObject([
+      { field: 'new_password', code: 'password.too_short' },
+    ]);
+    expect(outcome(await auth.put('/password', {}, bearer(token)))).toBe('400 validation.failed');
+    expect((await signIn(user.email, user.password)).statusCode).toBe(200);
+  });
+
+  test('a user without a password has none to change', async () => {
+    const user = await auth.addUser({ password: null });
+    const { accessToken } = await auth.sessionOf(user.id);
+    expect(outcome(await change(accessToken, ''))).toBe('400 password.wrong');
+  });
+});
+
+describe('a sign-in that races a reset', () => {
+  test('leaves no session that proved the old password', async () => {
+    for (let i = 0; i < 4; i++) {
+      const user = await auth.addUser();
+      const token = await tokenOf(user);
+      const [reset, ...logins] = await Promise.all([
+        auth.post('/password/reset', { token, password: next }),
+        ...Array.from({ length: 6 }, () => signIn(user.email, user.password)),
+      ]);
+      expect(reset.statusCode).toBe(200);
+      for (const login of logins) {
+        if (login.statusCode === 401) continue;
+        expect((await auth.get('/me', bearer(login.json().data.access_token))).statusCode).toBe(401);
+      }
+    }
+  });
+
+  test('between its verification and its session, it is refused', async () => {
+    const user = await auth.addUser();
+    const start = auth.users.sessions.start({
+      userId: user.id,
+      accountId: null,
+      applicationId: null,
+      amr: ['pwd'],
+      authenticatedAt: auth.now(),
+      ipAddress: null,
+      userAgent: null,
+      proof: { passwordChangedAt: new Date(0) }, // as it was before the reset
+    });
+    await expect(start).rejects.toMatchObject({ code: 'auth.invalid_credentials' });
+  });
+
+  test('a choice of application that was put before it is void', async () => {
+    const user = await auth.addUser({ accounts: [2] });
+    const { selection_token, applications } = (await signIn(user.email, user.password)).json().data;
+    auth.pass(5);
+    await auth.post('/password/reset', { token: await tokenOf(user), password: next });
+    const choice = { selection_token, application_id: applications[0].id };
+    expect(outcome(await auth.post('/select-application', choice))).toBe('401 null');
+  });
+});
+
+describe('limits', () => {
+  let limited: AdminAuth;
+  beforeAll(async () => {
+    limited = await newAdminAuth({ rateLimits: true });
+  });
+  afterAll(() => limited.close());
+
+  test('forgot: five an hour from one address of the network', async () => {
+    for (let i = 0; i < 5; i++) {
+      const answer = await limited.post('/password/forgot', { email: `a${i}@example.com` }, from('203.0.113.1'));
+      expect(answer.statusCode).toBe(200);
+    }
+    const refused = await limited.post('/password/forgot', { email: 'b@example.com' }, from('203.0.113.1'));
+    expect(outcome(refused)).toBe('429 rate_limit.exceeded');
+  });
+
+  test('forgot: three an hour for one email address, known or not, however it is written', async () => {
+    const { email } = await limited.addUser();
+    for (const [n, address] of [email, 'stranger@example.com'].entries()) {
+      for (let i = 0; i < 3; i++) {
+        const written = i % 2 ? address : address.toUpperCase();
+        const answer = await limited.post('/password/forgot', { email: written }, from(`203.0.113.${10 + n * 4 + i}`));
+        expect(answer.statusCode).toBe(200);
+      }
+      const refused = await limited.post('/password/forgot', { email: address }, from(`203.0.113.${13 + n * 4}`));
+      expect(outcome(refused)).toBe('429 rate_limit.exceeded');
+    }
+  });
+
+  test('reset: twenty an hour', async () => {
+    const body = { token: 'A'.repeat(43), password: next };
+    for (let i = 0; i < 20; i++) {
+      expect((await limited.post('/password/reset', body, from('203.0.113.30'))).statusCode).toBe(400);
+    }
+    expect((await limited.post('/password/reset', body, from('203.0.113.30'))).statusCode).toBe(429);
+  });
+
+  test('change: ten wrong guesses a quarter of an hour, even at once; right ones do not count', async () => {
+    const user = await limited.addUser();
+    const { accessToken } = await limited.sessionOf(user.id);
+    const change = (current_password: string, new_password: string) =>
+      limited.put('/password', { current_password, new_password }, bearer(accessToken));
+    expect((await change(user.password, next)).statusCode).toBe(200);
+    const answers = await Promise.all(Array.from({ length: 14 }, () => change('a wrong guess', next)));
+    expect(answers.map(outcome).sort()).toEqual([
+      ...Array.from({ length: 10 }, () => '400 password.wrong'),
+      ...Array.from({ length: 4 }, () => '429 rate_limit.exceeded'),
+    ]);
+    const refused = await change(next, 'yet another one 77');
+    expect(Number(refused.headers['retry-after'])).toBeGreaterThan(minutes(14) / 1000);
+  });
+});
+
+const median = (values: number[]) => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] as number;
+
+/** How many statements `work` sends to PostgreSQL. */
+async function statementsOf(work: () => Promise<unknown>): Promise<number> {
+  const prototype = (await import('pg')).default.Client.prototype as unknown as { query(...args: unknown[]): unknown };
+  const original = prototype.query;
+  let count = 0;
+  prototype.query = function (...args: unknown[]) {
+    count++;
+    return original.apply(this, args);
+  };
+  try {
+    await work();
+    return count;
+  } finally {
+    prototype.query = original;
+  }
+}

@@ -1,0 +1,217 @@
+import { randomUUID } from 'node:crypto';
+import { pino } from 'pino';
+import { createAccountIntentActivities } from '../../activities/account-intents.js';
+import { createActivities } from '../../activities/index.js';
+import { minutes, seconds } from '../../src/platform/clock.js';
+import { startOutboxRelay } from '../../src/platform/outbox-relay.js';
+import { createProcesses, type Processes } from '../../src/platform/processes.js';
+import { startTemporalWorkers } from '../../src/worker/temporal-workers.js';
+import { newDatabase, type TestDatabase } from '../support/database.js';
+import { aRequest, registrationServices, rows } from '../support/registration.js';
+import { historyText, namespace, startTestTemporal, type TestTemporal } from '../support/temporal.js';
+
+let temporal: TestTemporal;
+let database: TestDatabase;
+let processes: Processes;
+const log = pino({ level: 'silent' });
+const stops: (() => Promise<void>)[] = [];
+
+beforeAll(async () => {
+  [temporal, database] = await Promise.all([startTestTemporal(), newDatabase({ poolSize: 10 })]);
+  processes = createProcesses({ address: temporal.address, namespace, apiKey: null });
+}, 60_000);
+afterAll(async () => {
+  await processes.close();
+  await temporal.stop();
+  await database.close();
+});
+afterEach(async () => {
+  await Promise.all(stops.splice(0).map((stop) => stop()));
+});
+
+type Services = ReturnType<typeof registrationServices>;
+
+/** The worker process's parts, on real PostgreSQL and Temporal; only the mail server is replaced. */
+function startWorker(services: Services) {
+  const activities = createActivities({
+    ...services,
+    signingKeys: { rotate: async () => ({ created: null }) },
+  } as never);
+  const server = { address: temporal.address, namespace, apiKey: null };
+  const workers = startTemporalWorkers({ server, processes, activities, codePath: temporal.codePath, log });
+  const relay = startOutboxRelay({ db: database.db, databaseUrl: database.url, processes, log });
+  stops.push(async () => {
+    await Promise.all([relay.stop(), workers.stop()]);
+  });
+}
+
+const newServices = (intentTtlMs = minutes(5)) =>
+  registrationServices(database, { ttlMs: minutes(5), reminderAfterMs: minutes(4), intentTtlMs });
+
+const insertUser = `insert into users (id, email, first_name, last_name, password_hash, created_at, updated_at)
+  values ($1, $2, 'Zdenka', 'Kovač', $3, now(), now())`;
+
+/** A user for whose address somebody registers once more. */
+async function parked(services: Services, { hasPassword = true } = {}) {
+  const user = { id: randomUUID(), email: `zdenka.${randomUUID()}@private.example` };
+  await select(insertUser, user.id, user.email, hasPassword ? 'hash' : null);
+  const request = aRequest({ email: user.email });
+  await services.registrations.park(request);
+  const id = (await select('select id from account_intents where user_id = $1', user.id))[0]?.id as string;
+  return { id, user, request };
+}
+
+const select = (text: string, ...values: unknown[]) => rows(database.ownerUrl, text, values);
+const row = async (id: string) => (await select('select * from account_intents where id = $1', id))[0]!;
+const accountsOf = (userId: string) => select('select account_id from memberships where user_id = $1', userId);
+const handleOf = (id: string) => temporal.client.workflow.getHandle(`account-intent/${id}`);
+const resume = async (services: Services, userId: string, claimId: string = randomUUID()) => {
+  const found = await services.accountIntents.findFor(userId, claimId);
+  if (found?.status !== 'parked' && found?.status !== 'claimed') throw new Error('nothing to resume');
+  return processes.resumeAccountIntent(found.process, claimId);
+};
+async function until<T>(look: () => T | undefined | Promise<T | undefined>, ms = 20_000): Promise<T> {
+  for (const deadline = Date.now() + ms; ; ) {
+    const seen = await look();
+    if (seen !== undefined) return seen;
+    if (Date.now() > deadline) throw new Error('it did not happen in time');
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}
+const notFound = { code: 'account_intent.not_found' };
+
+test('from the form to the Account, and no personal data or secret in any history', async () => {
+  const services = newServices();
+  startWorker(services);
+  const { id, user, request } = await parked(services, { hasPassword: false });
+  const mail = await until(() => services.sent.find(({ to }) => to === user.email));
+  expect(mail.name).toBe('set-password');
+  const token = new URL(mail.values.link as string).searchParams.get('token') as string;
+  expect(token).toMatch(/^[\w-]{43}$/);
+  const claimId = randomUUID();
+  const made = await resume(services, user.id, claimId);
+  expect(await handleOf(id).result()).toBe('consumed');
+  expect(await accountsOf(user.id)).toEqual([{ account_id: made.accountId }]);
+  expect(await services.accountIntents.findFor(user.id, claimId)).toEqual({ status: 'consumed', ...made });
+  await expect(processes.resumeAccountIntent({ intentId: id, expiresAt: '' }, randomUUID())).rejects.toMatchObject(
+    notFound,
+  );
+
+  const emails = await select('select id from emails where subject_id = $1', id);
+  expect(emails).toHaveLength(1);
+  const handles = [handleOf(id), ...emails.map((email) => temporal.client.workflow.getHandle(`email/${email.id}`))];
+  for (const text of await Promise.all(handles.map(historyText))) {
+    expect(text).toContain(id);
+    for (const secret of [user.email, 'private.example', 'Zdenka', 'Kovač', request.accountName, token]) {
+      expect(text).not.toContain(secret);
+    }
+  }
+});
+
+test('twenty resumes at once create one Account', async () => {
+  const services = newServices();
+  startWorker(services);
+  const { user } = await parked(services);
+  const results = await Promise.allSettled(Array.from({ length: 20 }, () => resume(services, user.id)));
+  expect(results.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
+  for (const result of results) if (result.status === 'rejected') expect(result.reason).toMatchObject(notFound);
+  expect(await accountsOf(user.id)).toHaveLength(1);
+});
+
+test('a worker that dies between claim and provisioning has not created, and the next one does, once', async () => {
+  const services = newServices();
+  const { id, user } = await parked(services);
+  const real = createAccountIntentActivities(services);
+  // The first one claims; what it then was doing has no answer until long after, as with a killed process.
+  let died = () => {};
+  const dead = new Promise<void>((resolve) => {
+    died = resolve;
+  });
+  let bury = () => {};
+  const silence = new Promise<never>((_, reject) => {
+    bury = () => reject(new Error('dead'));
+  });
+  const provisionIntent = () => {
+    died();
+    return silence;
+  };
+  const first = await temporal.runWorker({ ...real, provisionIntent }, 'processes');
+  const claimId = randomUUID();
+  const asked = resume(services, user.id, claimId).catch((error: unknown) => error);
+  await dead;
+  expect(await row(id)).toMatchObject({ status: 'claimed', claim_id: claimId });
+  expect(await accountsOf(user.id)).toEqual([]);
+  const stopped = first.stop(); // takes no more work
+  startWorker(services);
+  expect(await asked).toMatchObject({ code: 'service.unavailable' });
+  const made = await until(() => resume(services, user.id, claimId).catch(() => undefined), 40_000);
+  expect(await accountsOf(user.id)).toEqual([{ account_id: made.accountId }]);
+  expect(await handleOf(id).result()).toBe('consumed');
+  bury();
+  await stopped;
+}, 90_000);
+
+test('terminated between claim and provisioning, it goes on where its row stands', async () => {
+  const services = newServices();
+  startWorker(services);
+  const { id, user } = await parked(services);
+  await until(() => services.sent.find(({ to }) => to === user.email));
+  const claimId = randomUUID();
+  expect(await services.accountIntents.claim(id, claimId)).toMatchObject({ mine: true });
+  await handleOf(id).terminate('by mistake');
+  await resume(services, user.id, claimId).catch(() => undefined);
+  await until(async () => ((await row(id)).status === 'consumed' ? true : undefined));
+  expect(await handleOf(id).result()).toBe('consumed');
+  expect(await accountsOf(user.id)).toHaveLength(1);
+});
+
+test('discarded by its owner, it ends at once', async () => {
+  const services = newServices();
+  startWorker(services);
+  const { id, user } = await parked(services);
+  await until(() => services.sent.find(({ to }) => to === user.email));
+  const ids = await services.accountIntents.discardAll(user.id);
+  expect(ids).toEqual([id]);
+  await processes.discardAccountIntents([...ids, randomUUID()]);
+  expect(await handleOf(id).result()).toBe('discarded');
+});
+
+test('nobody resumes it: the row says expired', async () => {
+  const services = newServices(seconds(3));
+  startWorker(services);
+  const { id } = await parked(services);
+  await until(async () => ((await row(id)).status === 'expired' ? true : undefined));
+  expect(await handleOf(id).result()).toBe('expired');
+});
+
+test('cancelled in the Temporal UI, the row says so', async () => {
+  const services = newServices();
+  startWorker(services);
+  const { id, user } = await parked(services);
+  await until(() => services.sent.find(({ to }) => to === user.email));
+  await handleOf(id).cancel();
+  await until(async () => ((await row(id)).status === 'cancelled' ? true : undefined));
+  expect(await row(id)).toMatchObject({ ended_reason: 'cancelled_by_operator' });
+});
+
+test('a short name taken meanwhile: failed, said by mail, and created when support has it tried again', async () => {
+  const services = newServices();
+  startWorker(services);
+  const { id, user } = await parked(services);
+  const slug = `taken-${randomUUID().slice(0, 8)}`;
+  await select(
+    `insert into accounts (id, name, slug, created_at, updated_at) values ($1, 'x', $2, now(), now())`,
+    randomUUID(),
+    slug,
+  );
+  await select('update account_intents set account_slug = $2 where id = $1', id, slug);
+  await expect(resume(services, user.id)).rejects.toMatchObject({ code: 'account.slug_taken' });
+  await expect(handleOf(id).result()).rejects.toThrow();
+  expect(await row(id)).toMatchObject({ status: 'failed', ended_reason: 'account.slug_taken' });
+  const mail = await until(() => services.sent.find(({ name }) => name === 'account-creation-failed'));
+  expect(mail).toMatchObject({ to: user.email, values: { reason: expect.stringContaining('short name') } });
+
+  await services.accountIntents.retry(id); // the relay starts its process again
+  await until(async () => ((await row(id)).status === 'consumed' ? true : undefined));
+  expect(await accountsOf(user.id)).toHaveLength(1);
+});

@@ -1,0 +1,252 @@
+import { randomUUID } from 'node:crypto';
+import { jest } from '@jest/globals';
+import type { WorkflowUpdateFailedError } from '@temporalio/client';
+import { ApplicationFailure } from '@temporalio/common';
+import type { AccountIntentStatus } from '../../entities/account-intent.js';
+import type { accountIntent } from '../../workflows/account-intent.js';
+import { recordHistory } from '../support/histories.js';
+import { startTestTemporal, type TestTemporal } from '../support/temporal.js';
+
+let temporal: TestTemporal;
+beforeAll(async () => {
+  temporal = await startTestTemporal();
+}, 60_000);
+afterAll(() => temporal.stop());
+
+type Made = { accountId: string; applicationId: string };
+const ids: Made = { accountId: randomUUID(), applicationId: randomUUID() };
+const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+const outage = () => ApplicationFailure.retryable('away', 'outage');
+const slugTaken = () => ApplicationFailure.nonRetryable('taken', 'account.slug_taken');
+
+/** Stands for the row, which decides. */
+function fakeActivities(expiresAt: () => number, row: AccountIntentStatus) {
+  let status = row;
+  let claimed = '';
+  return {
+    announceIntent: jest.fn(async (_id: string) => status),
+    claimIntent: jest.fn(async (_id: string, claimId: string) => {
+      if (status === 'parked') [status, claimed] = ['claimed', claimId];
+      return claimed === claimId ? { mine: true, discardedIds: [] as string[] } : { mine: false, status };
+    }),
+    provisionIntent: jest.fn(async (_id: string) => {
+      if (status !== 'claimed') throw ApplicationFailure.nonRetryable('refused', 'account_intent.not_found');
+      status = 'consumed';
+      return ids;
+    }),
+    failIntent: jest.fn(async (_id: string, _reason: string): Promise<Made | null> => {
+      if (status === 'claimed') status = 'failed';
+      return status === 'consumed' ? ids : null;
+    }),
+    expireIntent: jest.fn(async (_id: string) => {
+      if (status === 'parked' && Date.now() >= expiresAt()) status = 'expired';
+      return status;
+    }),
+    cancelIntent: jest.fn(async (_id: string) => {
+      if (status === 'parked') status = 'cancelled';
+      return status;
+    }),
+    /** What another process did to the row. */
+    becomes(next: AccountIntentStatus) {
+      status = next;
+    },
+  };
+}
+
+async function startIntent({ ttlMs = 60_000, row = 'parked' as AccountIntentStatus, id = randomUUID() } = {}) {
+  const expiresAt = Date.now() + ttlMs;
+  const { becomes, ...activities } = fakeActivities(() => expiresAt, row);
+  const { taskQueue } = await temporal.runWorker(activities);
+  const handle = await temporal.client.workflow.start<typeof accountIntent>('accountIntent', {
+    workflowId: `account-intent/${id}`,
+    taskQueue,
+    args: [{ intentId: id, expiresAt: new Date(expiresAt).toISOString() }],
+  });
+  const resume = (claimId: string = randomUUID()) =>
+    handle.executeUpdate<Made, [string]>('resume', { args: [claimId], updateId: claimId });
+  const untilCalled = async (name: keyof typeof activities, times = 1) => {
+    for (let waited = 0; activities[name].mock.calls.length < times; waited += 20) {
+      if (waited > 10_000) throw new Error(`${name} was not called`);
+      await sleep(20);
+    }
+  };
+  return { id, handle, activities, becomes, resume, untilCalled };
+}
+
+const codeOf = (error: unknown) => ((error as WorkflowUpdateFailedError).cause as ApplicationFailure).type;
+const refusalOf = (promise: Promise<unknown>) => promise.then(() => 'none', codeOf);
+const statusOf = async (handle: { describe(): Promise<{ status: { name: string } }> }) =>
+  (await handle.describe()).status.name;
+
+test('a resumed one is claimed, then provisioned, and says its Account', async () => {
+  const { id, handle, activities, resume } = await startIntent();
+  const claimId = randomUUID();
+  expect(await resume(claimId)).toEqual(ids);
+  expect(await handle.result()).toBe('consumed');
+  expect(activities.announceIntent.mock.calls).toEqual([[id]]);
+  expect(activities.claimIntent.mock.calls).toEqual([[id, claimId]]);
+  expect(activities.provisionIntent.mock.calls).toEqual([[id]]);
+  expect(await handle.query('state')).toBe('consumed');
+  const attributes = JSON.stringify((await handle.describe()).typedSearchAttributes);
+  expect(attributes).toContain('consumed');
+  expect(attributes).toContain(ids.accountId);
+  await recordHistory('account-intent', handle);
+});
+
+// As many as a server takes for one workflow at once; `account-intent-processes` has more.
+test('ten resumes at once provision once; the others are refused', async () => {
+  const { handle, activities, resume } = await startIntent();
+  const outcomes = await Promise.all(Array.from({ length: 10 }, () => refusalOf(resume())));
+  expect(outcomes.sort()).toEqual([...Array.from({ length: 9 }, () => 'account_intent.not_found'), 'none']);
+  expect(await handle.result()).toBe('consumed');
+  expect(activities.claimIntent).toHaveBeenCalledTimes(1);
+  expect(activities.provisionIntent).toHaveBeenCalledTimes(1);
+});
+
+test('the same request again is answered the same', async () => {
+  const { activities, resume } = await startIntent();
+  const claimId = randomUUID();
+  expect(await Promise.all([resume(claimId), resume(claimId)])).toEqual([ids, ids]);
+  expect(activities.provisionIntent).toHaveBeenCalledTimes(1);
+});
+
+test('a lost answer of any step is ridden out, and creates one Account', async () => {
+  const { handle, activities, resume } = await startIntent();
+  for (const activity of [activities.claimIntent, activities.provisionIntent] as jest.Mock<() => Promise<unknown>>[]) {
+    const work = activity.getMockImplementation() as (...args: unknown[]) => Promise<unknown>;
+    activity.mockImplementationOnce((async (...args: unknown[]) => {
+      await work(...args);
+      throw outage(); // after its effect was committed
+    }) as never);
+  }
+  // The provisioning's second run finds it done.
+  activities.provisionIntent.mockImplementation(async () => ids);
+  expect(await resume()).toEqual(ids);
+  expect(await handle.result()).toBe('consumed');
+});
+
+test('nobody resumes: it expires at its time', async () => {
+  const { handle, activities } = await startIntent({ ttlMs: 1_500 });
+  expect(await handle.result()).toBe('expired');
+  expect(activities.expireIntent).toHaveBeenCalled();
+  await recordHistory('account-intent-expired', handle);
+});
+
+test('a discarded one ends, and cannot be resumed', async () => {
+  const { handle, untilCalled, resume, activities } = await startIntent();
+  await untilCalled('announceIntent');
+  await handle.signal('discard');
+  expect(await handle.result()).toBe('discarded');
+  await expect(resume()).rejects.toThrow();
+  expect(activities.claimIntent).not.toHaveBeenCalled();
+  await recordHistory('account-intent-discarded', handle);
+});
+
+test('a row that ended before the process began, or without its knowing, ends it', async () => {
+  const early = await startIntent({ row: 'discarded' });
+  expect(await early.handle.result()).toBe('discarded');
+  const late = await startIntent();
+  await late.untilCalled('announceIntent');
+  late.becomes('discarded');
+  expect(await refusalOf(late.resume())).toBe('account_intent.not_found');
+  expect(await late.handle.result()).toBe('discarded');
+});
+
+test('older wishes of the same user end with a resumed one', async () => {
+  const older = await startIntent();
+  const newer = await startIntent();
+  newer.activities.claimIntent.mockImplementationOnce(async () => {
+    newer.becomes('claimed');
+    return { mine: true, discardedIds: [older.id, randomUUID()] };
+  });
+  expect(await newer.resume()).toEqual(ids);
+  expect(await older.handle.result()).toBe('discarded');
+  expect(await newer.handle.result()).toBe('consumed');
+  await recordHistory('account-intent-with-older-ones', newer.handle);
+});
+
+describe('one whose Account cannot be made', () => {
+  test('fails with the reason, for its caller and in the Temporal UI', async () => {
+    const { id, handle, activities, resume } = await startIntent();
+    activities.provisionIntent.mockRejectedValue(slugTaken());
+    expect(await refusalOf(resume())).toBe('account.slug_taken');
+    await expect(handle.result()).rejects.toThrow();
+    expect(await statusOf(handle)).toBe('FAILED');
+    expect(activities.failIntent.mock.calls).toEqual([[id, 'account.slug_taken']]);
+    expect(await handle.query('state')).toBe('failed');
+    await recordHistory('account-intent-failed', handle);
+  });
+
+  test('is provisioned by a new run when support has it tried again', async () => {
+    const { handle, activities } = await startIntent({ row: 'claimed' });
+    expect(await handle.result()).toBe('consumed');
+    expect(activities.claimIntent).not.toHaveBeenCalled();
+    await recordHistory('account-intent-retried', handle);
+  });
+
+  test('was made after all, when the row says so', async () => {
+    const { handle, activities, resume } = await startIntent();
+    activities.provisionIntent.mockRejectedValue(slugTaken());
+    activities.failIntent.mockResolvedValue(ids);
+    expect(await resume()).toEqual(ids);
+    expect(await handle.result()).toBe('consumed');
+  });
+});
+
+describe('cancelled by an operator', () => {
+  test('while it is announced, with the database away', async () => {
+    const { handle, activities, untilCalled } = await startIntent();
+    activities.announceIntent.mockRejectedValue(outage());
+    await untilCalled('announceIntent');
+    await handle.cancel();
+    await expect(handle.result()).rejects.toThrow(/cancelled/);
+    expect(activities.cancelIntent).toHaveBeenCalledTimes(1);
+  });
+
+  test('while it waits, it says so in the row and in Temporal, and cannot be resumed', async () => {
+    const { handle, activities, untilCalled, resume } = await startIntent();
+    await untilCalled('announceIntent');
+    await sleep(100);
+    await handle.cancel();
+    await expect(handle.result()).rejects.toThrow(/cancelled/);
+    expect(await statusOf(handle)).toBe('CANCELLED');
+    expect(activities.cancelIntent).toHaveBeenCalledTimes(1);
+    expect(await handle.query('state')).toBe('cancelled');
+    await expect(resume()).rejects.toThrow();
+    await recordHistory('account-intent-cancelled', handle);
+  });
+
+  test.each(['claimIntent', 'provisionIntent'] as const)('during %s, the account comes first', async (step) => {
+    const { handle, activities, untilCalled, resume } = await startIntent();
+    let finish = (_: unknown) => {};
+    const activity = activities[step] as unknown as jest.Mock<(...args: unknown[]) => Promise<unknown>>;
+    const work = activity.getMockImplementation()!;
+    activity.mockImplementationOnce(async (...args) => {
+      await new Promise((resolve) => {
+        finish = resolve;
+      });
+      return work(...args);
+    });
+    const resumed = resume();
+    await untilCalled(step);
+    await handle.cancel();
+    await sleep(300);
+    finish(null);
+    expect(await resumed).toEqual(ids);
+    expect(await handle.result()).toBe('consumed');
+    expect(activities.cancelIntent).not.toHaveBeenCalled();
+    await recordHistory(`account-intent-cancelled-during-${step}`, handle);
+  });
+
+  test('while it fails, it has failed', async () => {
+    const { handle, activities, untilCalled, resume } = await startIntent();
+    activities.provisionIntent.mockRejectedValue(slugTaken());
+    activities.failIntent.mockRejectedValueOnce(outage());
+    const refused = refusalOf(resume());
+    await untilCalled('failIntent');
+    await handle.cancel();
+    expect(await refused).toBe('account.slug_taken');
+    await handle.result().catch(() => undefined);
+    expect(await statusOf(handle)).toBe('FAILED');
+  });
+});

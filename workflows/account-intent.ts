@@ -1,0 +1,162 @@
+import {
+  ActivityFailure,
+  ApplicationFailure,
+  allHandlersFinished,
+  CancellationScope,
+  condition,
+  defineQuery,
+  defineSignal,
+  defineUpdate,
+  getExternalWorkflowHandle,
+  isCancellation,
+  proxyActivities,
+  setHandler,
+  upsertSearchAttributes,
+} from '@temporalio/workflow';
+import type { AccountIntentActivities, ProvisionedIntent } from '../activities/account-intents.js';
+import { accountIntentId } from './ids.js';
+import { accountIdKey } from './search-attributes.js';
+import { shownState } from './shown-state.js';
+
+export interface AccountIntentInput {
+  intentId: string;
+  /** ISO time. The row has its own `expires_at`, and decides. */
+  expiresAt: string;
+}
+export type IntentState = 'parked' | 'claimed' | 'consumed' | 'discarded' | 'expired' | 'cancelled' | 'failed';
+
+/** Its owner wants the Account: claims, provisions and answers what was created. The argument names the request. */
+export const resume = defineUpdate<ProvisionedIntent, [claimId: string]>('resume');
+/** Its owner does not want it any more; the row says so already. */
+export const discard = defineSignal('discard');
+export const state = defineQuery<IntentState>('state');
+
+const { announceIntent, claimIntent, failIntent, expireIntent, cancelIntent } =
+  proxyActivities<AccountIntentActivities>({
+    startToCloseTimeout: '5s', // a person waits ten: long enough for another worker to take over from a dead one
+    retry: { initialInterval: '500ms', maximumInterval: '10s' },
+  });
+// A claim is a promise: it is kept through outages of half a day, and only then given up visibly.
+const { provisionIntent } = proxyActivities<AccountIntentActivities>({
+  startToCloseTimeout: '5s',
+  scheduleToCloseTimeout: '12h',
+  retry: { initialInterval: '500ms', maximumInterval: '10s' },
+});
+
+/**
+ * Waits for the user to come back for an Account whose names are parked (spec, "Parked account-creation intent"). It may
+ * start anew at any time: the row says how far it had come.
+ */
+export async function accountIntent(input: AccountIntentInput): Promise<IntentState> {
+  const { intentId, expiresAt } = input;
+  const shown = shownState<IntentState>('parked', (current) => describe(current, input));
+  const ended = () => !['parked', 'claimed'].includes(shown.get());
+  let busy = false; // a resume is at work
+  let doubted = false; // a refused resume means that the row may have moved without us
+  let rivals: string[] = [];
+  let failure: string | null = null;
+
+  /** Makes the Account of the claimed row, or ends it with the reason. Never cut short: half an Account helps nobody. */
+  const provision = () =>
+    CancellationScope.nonCancellable(async (): Promise<ProvisionedIntent> => {
+      shown.set('claimed');
+      let made: ProvisionedIntent | null;
+      try {
+        made = await provisionIntent(intentId);
+      } catch (error) {
+        failure = reasonOf(error);
+        made = await failIntent(intentId, failure);
+      }
+      shown.set(made ? 'consumed' : 'failed');
+      if (!made) throw ApplicationFailure.nonRetryable('The account could not be created', failure ?? outage);
+      upsertSearchAttributes([{ key: accountIdKey, value: made.accountId }]);
+      return made;
+    });
+
+  setHandler(state, shown.get);
+  setHandler(discard, () => {
+    if (shown.get() === 'parked' && !busy) shown.set('discarded');
+  });
+  setHandler(
+    resume,
+    async (claimId: string) => {
+      busy = true; // before the first await: a second call meets the validator
+      try {
+        const claim = await CancellationScope.nonCancellable(() => claimIntent(intentId, claimId));
+        doubted = !claim.mine;
+        if (!claim.mine) throw notFound();
+        rivals = claim.discardedIds;
+        return await provision();
+      } finally {
+        busy = false;
+      }
+    },
+    {
+      validator: (_claimId: string) => {
+        if (busy || shown.get() !== 'parked') throw notFound();
+      },
+    },
+  );
+
+  try {
+    let row: IntentState = await announceIntent(intentId);
+    for (;;) {
+      await condition(() => !busy);
+      if (ended()) break;
+      // Claimed by a run before this one, or for another try by support.
+      if (row === 'claimed') await provision().catch(() => undefined);
+      else if (row !== 'parked') shown.set(row);
+      if (ended()) break;
+      const moved = () => busy || doubted || ended();
+      await condition(moved, Math.max(1000, Date.parse(expiresAt) - Date.now()));
+      await condition(() => !busy);
+      doubted = false;
+      if (!ended()) row = await expireIntent(intentId); // the row decides; its clock may be a little behind ours
+    }
+  } catch (error) {
+    if (!isCancellation(error)) throw error;
+    await CancellationScope.nonCancellable(async () => {
+      await condition(() => !busy);
+      if (ended()) return;
+      const row = await cancelIntent(intentId);
+      if (row === 'claimed') await provision().catch(() => undefined);
+      else shown.set(row);
+    });
+    if (shown.get() === 'cancelled') throw error; // anything else came first, and the cancel too late
+  }
+  await CancellationScope.nonCancellable(async () => {
+    await condition(allHandlersFinished);
+    await tellRivals(rivals);
+  });
+  // A failed execution is found in the Temporal UI, and may be started again.
+  if (shown.get() === 'failed')
+    throw ApplicationFailure.nonRetryable('The account could not be created', failure ?? outage);
+  return shown.get();
+}
+
+/** Ends the waiting of the user's older wishes now; one that misses this finds its row ended later. */
+async function tellRivals(ids: string[]): Promise<void> {
+  await Promise.allSettled(ids.map((id) => getExternalWorkflowHandle(accountIntentId(id)).signal(discard)));
+}
+
+const outage = 'service.unavailable';
+const notFound = () => ApplicationFailure.nonRetryable('Nothing is parked here', 'account_intent.not_found');
+
+/** A rule's refusal keeps its code; anything else is an outage that outlasted the retries. */
+function reasonOf(error: unknown): string {
+  const cause = error instanceof ActivityFailure ? error.cause : error;
+  return (cause instanceof ApplicationFailure && cause.nonRetryable && cause.type) || outage;
+}
+
+function describe(current: IntentState, { intentId, expiresAt }: AccountIntentInput): string {
+  const sentences: Record<IntentState, string> = {
+    parked: `Waits until ${expiresAt} for its owner to sign in and resume it. Cancelling discards the wish.`,
+    claimed: 'Its owner has resumed it; the account is being created. A cancel comes too late.',
+    consumed: 'The account was created.',
+    discarded: 'Its owner does not want it any more, or resumed a newer wish.',
+    expired: `Nobody resumed it until ${expiresAt}.`,
+    cancelled: 'An operator cancelled it; nothing was created.',
+    failed: 'The account could not be created; the reason is in the row, and its owner was told. Support can retry it.',
+  };
+  return `Account intent ${intentId}: ${sentences[current]}`;
+}
