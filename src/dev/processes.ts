@@ -33,6 +33,7 @@ export async function startProcesses(
       BASE_URL: baseUrl,
       DATABASE_URL: parts.databaseUrl,
       TEMPORAL_ADDRESS: parts.temporalAddress,
+      ...(parts.temporalUiUrl && !process.env.TEMPORAL_UI_URL && { TEMPORAL_UI_URL: parts.temporalUiUrl }),
       SMTP_URL: parts.smtpUrl,
       MASTER_KEYS: process.env.MASTER_KEYS ?? secrets.masterKeys,
       METRICS_PORT: String(ports.metrics),
@@ -40,7 +41,7 @@ export async function startProcesses(
     };
     const pair = await Promise.all([
       startNode('worker', ['dist/src/worker.js'], env, starting),
-      startNode('api', ['dist/src/api.js'], env, starting),
+      startNode('api', ['--max-semi-space-size=8', 'dist/src/api.js'], env, starting),
     ]);
     try {
       await untilReady(`http://localhost:${ports.api}/readyz`, pair);
@@ -74,7 +75,7 @@ async function freePair(from: number, except: number): Promise<number> {
 async function startNode(name: string, args: string[], env: Record<string, string>, { stops, say }: Starting) {
   const child = await startChild({
     command: process.execPath,
-    args: ['--enable-source-maps', ...args],
+    args,
     cwd: projectRoot,
     env,
     ...(name !== 'example' && { onLine: (line: string) => say(`${name} | ${line}`) }), // it says only where it is, as we do
