@@ -27,4 +27,4 @@ COPY --from=build /app/dist dist
 USER node
 EXPOSE 3000 9464 9465
 # Node as the first process gets SIGTERM itself; npm would stand in between. The worker: dist/src/worker.js. The migrations: dist/src/migrate.js.
-CMD ["node", "--enable-source-maps", "dist/src/api.js"]
+CMD ["node", "--max-semi-space-size=8", "dist/src/api.js"]
