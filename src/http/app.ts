@@ -2,14 +2,17 @@ import fastifyCookie from '@fastify/cookie';
 import Fastify, {
   type FastifyInstance,
   type FastifyPluginAsync,
+  type FastifyReply,
   type FastifyServerOptions,
   LogController,
 } from 'fastify';
 import { v7 as uuidv7 } from 'uuid';
+import { DomainError } from '../domain/errors.js';
 import { type RequestContext, runInContext } from '../platform/context.js';
 import { createDraining } from './draining.js';
 import { sendError } from './errors.js';
 import { type HealthOptions, health } from './health.js';
+import { readJsonBodies } from './json-bodies.js';
 import { countRequests, type HttpMetrics } from './metrics.js';
 import { openApi } from './openapi.js';
 import { answerUnknownRoutes } from './unknown-routes.js';
@@ -49,7 +52,14 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
     serverFactory: draining.serverFactory,
     forceCloseConnections: 'idle',
     return503OnClosing: false, // what was taken is answered, and the answer says that the connection ends
-    frameworkErrors: sendError,
+    // A path that cannot be read is refused before any hook runs.
+    frameworkErrors(error, request, reply) {
+      reply.header('x-request-id', request.id);
+      secure(reply, options.baseUrl);
+      // Longer than any id or slug: there is no such thing.
+      const tooLong = error.statusCode === 414;
+      return sendError(tooLong ? new DomainError('route.not_found') : error, request, reply);
+    },
   };
   const app: FastifyInstance = Fastify(serverOptions);
   app.setValidatorCompiler(validatorCompiler);
@@ -63,6 +73,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   countRequests(app, options.metrics);
   answerUnknownRoutes(app);
   app.removeContentTypeParser('text/plain'); // bodies are JSON; what takes forms says so itself
+  readJsonBodies(app);
   await app.register(fastifyCookie);
   await app.register(openApi, { baseUrl: options.baseUrl });
   await app.register(health, options.health);
@@ -81,18 +92,19 @@ function carryContext(app: FastifyInstance) {
   app.addHook('preValidation', (request, _reply, done) => runInContext(request.context, done));
 }
 
-/** For answers of the APIs; pages set their own, stricter ones. */
 function secureAnswers(app: FastifyInstance, baseUrl: string) {
-  const https = baseUrl.startsWith('https:');
-  app.addHook('onSend', async (_request, reply) => {
-    const set = (name: string, value: string) => reply.hasHeader(name) || reply.header(name, value);
-    set('x-content-type-options', 'nosniff');
-    set('referrer-policy', 'no-referrer');
-    set('x-frame-options', 'DENY');
-    set('content-security-policy', "default-src 'none'; frame-ancestors 'none'");
-    set('cache-control', 'no-store');
-    if (https) set('strict-transport-security', 'max-age=31536000; includeSubDomains');
-  });
+  app.addHook('onSend', async (_request, reply) => secure(reply, baseUrl));
+}
+
+/** For answers of the APIs; pages set their own, stricter ones. */
+function secure(reply: FastifyReply, baseUrl: string): void {
+  const set = (name: string, value: string) => reply.hasHeader(name) || reply.header(name, value);
+  set('x-content-type-options', 'nosniff');
+  set('referrer-policy', 'no-referrer');
+  set('x-frame-options', 'DENY');
+  set('content-security-policy', "default-src 'none'; frame-ancestors 'none'");
+  set('cache-control', 'no-store');
+  if (baseUrl.startsWith('https:')) set('strict-transport-security', 'max-age=31536000; includeSubDomains');
 }
 
 /** One line an answer, with the route's pattern: paths, queries, addresses and agents can hold personal data. */

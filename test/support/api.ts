@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { FastifyInstance, InjectOptions, LightMyRequestResponse } from 'fastify';
-import { pino } from 'pino';
+import { type Logger, pino } from 'pino';
 import { v7 as uuidv7 } from 'uuid';
 import { AdministratorRole, type AdministratorRoleKey } from '../../entities/administrator-role.js';
 import { Membership } from '../../entities/membership.js';
@@ -25,8 +25,14 @@ export interface TestApi extends ComposedApi {
   stop(): Promise<void>;
 }
 
-/** The whole api in this process, on a database of its own; requests are injected. Temporal is not there. */
-export async function startApi(env: Record<string, string> = {}): Promise<TestApi> {
+/**
+ * The whole api in this process, on a database of its own; requests are injected. Temporal is not there.
+ * @param log for tests of what is logged
+ */
+export async function startApi(
+  env: Record<string, string> = {},
+  log: Logger = pino({ level: process.env.TEST_LOG ?? 'silent' }),
+): Promise<TestApi> {
   const database = await newDatabase();
   const config = loadConfig('api', {
     NODE_ENV: 'test',
@@ -44,12 +50,7 @@ export async function startApi(env: Record<string, string> = {}): Promise<TestAp
       clock.now = new Date(clock.now.getTime() + ms);
     },
   };
-  const composed = await composeApi(
-    config,
-    database.db,
-    pino({ level: process.env.TEST_LOG ?? 'silent' }),
-    () => clock.now,
-  );
+  const composed = await composeApi(config, database.db, log, () => clock.now);
   return {
     ...composed,
     database,

@@ -1,0 +1,37 @@
+import type { FastifyInstance } from 'fastify';
+import { DomainError } from '../domain/errors.js';
+
+/** Deeper than anything that means something, and far from where recursion (ours, JSON's or PostgreSQL's) ends. */
+const deepest = 100;
+
+/** Reads JSON bodies, and refuses what is nested so deeply that whoever walks through it runs out of stack. */
+export function readJsonBodies(app: FastifyInstance): void {
+  const parse = app.getDefaultJsonParser('error', 'error');
+  app.removeContentTypeParser('application/json');
+  app.addContentTypeParser('application/json', { parseAs: 'string' }, (request, body, done) => {
+    if (isDeeper(body as string, deepest)) return done(tooDeep());
+    void parse(request, body as string, done);
+  });
+}
+
+/** Whether more brackets than `most` are open at once, outside of strings. */
+export function isDeeper(text: string, most: number): boolean {
+  if (text.length <= most) return false;
+  let depth = 0;
+  for (let i = 0, inText = false; i < text.length; i++) {
+    const character = text[i];
+    if (inText) {
+      if (character === '\\') i++;
+      else if (character === '"') inText = false;
+    } else if (character === '"') inText = true;
+    else if (character === '{' || character === '[') {
+      if (++depth > most) return true;
+    } else if (character === '}' || character === ']') depth--;
+  }
+  return false;
+}
+
+const tooDeep = () =>
+  new DomainError('validation.failed', {
+    details: [{ field: '', code: 'too_deep', message: `is nested more than ${deepest} levels deep` }],
+  });

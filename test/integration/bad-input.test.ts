@@ -1,0 +1,411 @@
+import { createHash } from 'node:crypto';
+import { connect } from 'node:net';
+import fc from 'fast-check';
+import type { LightMyRequestResponse } from 'fastify';
+import { pino } from 'pino';
+import { PendingRegistration } from '../../entities/pending-registration.js';
+import { registrationToken } from '../../src/domain/registration/link.js';
+import { createSealing } from '../../src/platform/crypto/sealing.js';
+import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
+import {
+  type Known,
+  marker,
+  newMarked,
+  type Route,
+  type RouteInput,
+  remoteAddress,
+  requestFor,
+  routesIn,
+  type Sent,
+} from '../support/chaos-input.js';
+import { newPkce } from '../support/oauth.js';
+
+const seed = 20_261_121;
+/** Requests per route; more with FUZZ_RUNS, for whoever looks for more. */
+const runs = Number(process.env.FUZZ_RUNS ?? 80);
+const redirectUri = 'https://app.example.com/callback';
+const password = newMarked('Pass ');
+
+const logged: string[] = [];
+let api: TestApi;
+let account: TestAccount;
+let clientId: string;
+let known: Omit<Known, 'credentials'>;
+let identity: Record<string, string>;
+let person: { id: string; email: string };
+beforeAll(async () => {
+  const log = pino({ level: 'trace' }, { write: (line: string) => void logged.push(line) });
+  api = await startApi({}, log);
+  account = await newAccount(api);
+  const { services } = api;
+  const settings = {
+    name: 'Public',
+    clientType: 'public' as const,
+    redirectUris: [redirectUri],
+    postLogoutRedirectUris: [redirectUri],
+    tokenEndpointAuthMethod: 'none' as const,
+    requirePkce: true,
+    rotateRefreshTokens: true,
+    jwks: null,
+    jwksUri: null,
+    logoUrl: null,
+  };
+  const { client } = await services.clientManagement.create(account.scope, settings);
+  const { client: changed } = await services.clientManagement.create(account.scope, { ...settings, name: 'Changed' });
+  clientId = client.clientId;
+  const email = `${newMarked('ana')}@example.com`;
+  const names = { firstName: 'Ana', lastName: 'B', avatarUrl: null, externalId: null, metadata: {} };
+  const made = await services.identities.create(account.scope, { email, ...names, emailVerified: true, password });
+  person = { id: made.identity.id, email };
+  const { client: server, secret } = await services.clientManagement.create(account.scope, {
+    ...settings,
+    name: 'Server',
+    clientType: 'confidential',
+    tokenEndpointAuthMethod: 'client_secret_post',
+  });
+  known = await knownIn(changed.id, { client_id: server.clientId, client_secret: secret as string });
+  identity = await asIdentity();
+}, 60_000);
+afterAll(() => api?.stop());
+
+async function knownIn(
+  oauthClientId: string,
+  confidential: Record<string, string>,
+): Promise<Omit<Known, 'credentials'>> {
+  const key = await account.apiKey();
+  const listed = (await api.app.inject({ url: '/api/v1/api-keys', headers: key })).json();
+  const { verifier, challenge } = newPkce();
+  const secret = newMarked('A').padEnd(43, 'x').slice(0, 43);
+  const secrets = [secret, `${marker}.${marker}.${marker}`];
+  return {
+    params: {
+      accountSlug: [account.accountSlug],
+      appSlug: [account.applicationSlug],
+      envSlug: ['development', 'production'],
+      id: [person.id, oauthClientId, listed.items[0].id],
+      '*': ['static/index.html'],
+    },
+    fields: {
+      client_id: [clientId],
+      redirect_uri: [redirectUri],
+      response_type: ['code'],
+      scope: ['openid profile', `openid ${marker}`],
+      state: [marker],
+      nonce: [marker],
+      code_challenge: [challenge],
+      code_challenge_method: ['S256'],
+      prompt: ['none', 'login', 'select_account', 'consent login'],
+      max_age: ['0', '100'],
+      id_token_hint: secrets,
+      login_hint: [person.email],
+      ui_locales: ['de en', 'xx'],
+      claims: ['{}'],
+      request: ['x'],
+      email: [person.email, `${marker}@example.com`],
+      password: [password, newMarked('wrong')],
+      choice: ['continue', 'other'],
+      confirm: ['yes', 'no'],
+      post_logout_redirect_uri: [redirectUri],
+      grant_type: ['authorization_code', 'refresh_token', 'client_credentials'],
+      code: secrets,
+      code_verifier: [verifier],
+      refresh_token: secrets,
+      client_secret: secrets,
+      client_assertion: secrets,
+      client_assertion_type: ['urn:ietf:params:oauth:client-assertion-type:jwt-bearer'],
+      token: secrets,
+      token_type_hint: ['refresh_token', 'access_token'],
+      access_token: secrets,
+      redirect_uris: [redirectUri, 'http://127.0.0.1/cb', 'com.example.app:/cb'],
+      post_logout_redirect_uris: [redirectUri],
+      environment_slug: ['development'],
+    },
+    wholes: {
+      '/oauth/authorize': {
+        ...{ client_id: clientId, redirect_uri: redirectUri, response_type: 'code', scope: 'openid', state: marker },
+        ...{ code_challenge: challenge, code_challenge_method: 'S256', nonce: marker, max_age: '100', prompt: 'login' },
+        ...{ ui_locales: 'de', login_hint: person.email, email: person.email, password },
+      },
+      '/oauth/token': {
+        ...{ grant_type: 'authorization_code', client_id: clientId, code: secret, redirect_uri: redirectUri },
+        ...{ code_verifier: verifier, scope: 'openid', refresh_token: secret },
+      },
+      '/oauth/revoke': { client_id: clientId, token: secret, token_type_hint: 'refresh_token' },
+      '/oauth/introspect': { ...confidential, token: secret, token_type_hint: 'access_token' },
+      '/oauth/userinfo': { access_token: secret },
+      '/oauth/logout': { client_id: clientId, post_logout_redirect_uri: redirectUri, state: marker, ui_locales: 'de' },
+      '/v1/auth/verify-email': { token: await registrationLink() },
+      '/v1/auth/password/reset': { token: secret, password },
+    },
+    cookies: secrets.flatMap((value) => [
+      `hosted_session=${value}`,
+      `admin_refresh=${value}`,
+      `admin_session=${value}`,
+    ]),
+  };
+}
+
+/** The token of the link of somebody who waits for nothing but it. */
+async function registrationLink(): Promise<string> {
+  const email = `${newMarked('waiting')}@example.com`;
+  const names = { first_name: 'Ana', last_name: 'B', account_name: 'Acme', application_name: 'Shop' };
+  await api.app.inject({ method: 'POST', url: '/v1/auth/register', payload: { email, password, ...names } });
+  const { db } = api.database;
+  const found = await db.transaction('system', (tx) => tx.findOneByOrFail(PendingRegistration, { email }));
+  return registrationToken(createSealing([{ id: 'test', key: Buffer.alloc(32, 7) }]), found).token;
+}
+
+/** New for each route: one of the earlier requests may have signed its session out. */
+async function credentials({ url }: Route): Promise<Record<string, string>[]> {
+  const [key, owner] = [await account.apiKey(), await account.as('owner')];
+  const usual = url.startsWith('/api') ? key : url.startsWith('/oauth/userinfo') ? identity : owner;
+  const versions = ['"1"', '2', '"3"', '"4"'].map((version) => ({ ...usual, 'if-match': version }));
+  return [key, owner, identity, {}, ...(url.startsWith('/oauth/') ? [] : [usual, usual, usual, usual, ...versions])];
+}
+
+async function asIdentity(): Promise<Record<string, string>> {
+  const { verifier, challenge } = newPkce();
+  const form = (url: string, fields: Record<string, string>) =>
+    api.app.inject({
+      method: 'POST',
+      url,
+      headers: { accept: 'application/json', 'content-type': 'application/x-www-form-urlencoded' },
+      payload: new URLSearchParams(fields).toString(),
+    });
+  const asked = { client_id: clientId, redirect_uri: redirectUri, response_type: 'code', scope: 'openid' };
+  const pkce = { code_challenge: challenge, code_challenge_method: 'S256' };
+  const there = (await form('/oauth/authorize', { ...asked, ...pkce, email: person.email, password })).json();
+  const code = new URL(there.redirect_to).searchParams.get('code') ?? '';
+  const grant = { grant_type: 'authorization_code', client_id: clientId, redirect_uri: redirectUri };
+  const tokens = (await form('/oauth/token', { ...grant, code, code_verifier: verifier })).json();
+  return { authorization: `Bearer ${tokens.access_token}` };
+}
+
+interface OpenApi {
+  paths: Record<string, Record<string, { parameters?: Parameter[]; requestBody?: { content: Content } }>>;
+}
+interface Parameter {
+  in: string;
+  name: string;
+}
+type Content = Record<string, { schema?: RouteInput['body'] }>;
+
+/** Every route, with what the document says of its input. What changes and deletes comes last: the others need what is there. */
+async function everyRoute(): Promise<(Route & RouteInput)[]> {
+  const { paths } = (await api.app.inject('/openapi.json')).json() as OpenApi;
+  const routes = routesIn(api.app.printRoutes({ commonPrefix: false, includeHooks: false })).map((route) => {
+    const operation = paths[route.url.replace(/:(\w+)/g, '{$1}')]?.[route.method.toLowerCase()];
+    const content = Object.values(operation?.requestBody?.content ?? {})[0];
+    const query = (operation?.parameters ?? []).filter((parameter) => parameter.in === 'query');
+    return { ...route, query: query.map(({ name }) => name), body: content?.schema ?? null };
+  });
+  const documented = Object.entries(paths).flatMap(([path, operations]) =>
+    Object.keys(operations).map((method) => `${method.toUpperCase()} ${path.replace(/\{(\w+)\}/g, ':$1')}`),
+  );
+  const found = new Set(routes.map(({ method, url }) => `${method} ${url}`));
+  expect(documented.filter((name) => !found.has(name))).toEqual([]);
+  const depth = ({ url }: Route) => url.split('/').length;
+  const ofKind = (...methods: string[]) => routes.filter(({ method }) => methods.includes(method));
+  return [
+    ...ofKind('GET', 'HEAD', 'OPTIONS', 'POST'),
+    ...ofKind('PUT', 'PATCH').sort((a, b) => depth(b) - depth(a)),
+    ...ofKind('DELETE').sort((a, b) => depth(b) - depth(a)),
+  ];
+}
+
+const ours =
+  /\n\s+at |node_modules|QueryFailed|PostgresError|duplicate key|violates \w+|invalid (input|byte)|syntax error at|\b(select|insert into|update) .{1,200}\b(from|values|set)\b/i;
+/** These ask Temporal, which is away here; anything else has no reason to be unavailable. */
+const needsTemporal = /^\/v1\/auth\/(verify-email|accounts)/;
+const pages = /^\/oauth\/(authorize|logout)$|^\/v1\/auth\/(verify-email|password\/reset|accept-invite)$/;
+const wantsJson = ({ headers = {} }: Sent) => /application\/json/i.test(String(headers.accept ?? ''));
+
+/** What is wrong with an answer; null when nothing is. */
+function problemOf(route: Route, sent: Sent, response: LightMyRequestResponse): string | null {
+  const { statusCode: status, headers, body } = response;
+  const type = String(headers['content-type'] ?? '');
+  if (status === 503 && needsTemporal.test(route.url)) return headers['retry-after'] ? null : 'no Retry-After';
+  if (status >= 500) return `status ${status}`;
+  const leak = ours.exec(body);
+  if (leak && !route.url.startsWith('/docs')) return `the body shows ours: ${leak[0]}`;
+  if (!headers['x-request-id'] || headers['x-content-type-options'] !== 'nosniff') return 'headers are missing';
+  if (status < 400 || route.method === 'HEAD') return null;
+  if (pages.test(route.url) && type.startsWith('text/html')) return body.includes('</html>') ? null : 'no whole page';
+  if (pages.test(route.url) && !wantsJson(sent) && ['GET', 'HEAD'].includes(route.method))
+    return `${status} is no page`;
+  return route.url.startsWith('/oauth') ? oauthProblem(response) : envelopeProblem(sent, response);
+}
+
+function oauthProblem({ statusCode, headers, body }: LightMyRequestResponse): string | null {
+  // RFC 6750 §3.1: who shows no token is told the scheme and no error.
+  if (body === '' && statusCode === 401 && headers['www-authenticate']) return null;
+  const { error, error_description: description, ...more } = parsed(body);
+  const isWhole = typeof error === 'string' && /^[a-z_.]+$/.test(error) && typeof description === 'string';
+  return isWhole && Object.keys(more).length === 0 ? null : `not RFC 6749: ${body.slice(0, 300)}`;
+}
+
+function envelopeProblem(sent: Sent, { statusCode, body }: LightMyRequestResponse): string | null {
+  const { error } = parsed(body) as { error?: Record<string, unknown> };
+  if (error?.statusCode !== statusCode) return `not the envelope: ${body.slice(0, 300)}`;
+  const { code, message, path, method, timestamp } = error;
+  if (code !== null && !/^[a-z_]+\.[a-z_]+$/.test(String(code))) return `odd code ${String(code)}`;
+  if (typeof message !== 'string' || method !== sent.method || !Date.parse(String(timestamp)))
+    return `odd envelope ${body}`;
+  return String(path).includes('?') ? 'the path has the query' : null;
+}
+
+function parsed(body: string): Record<string, unknown> {
+  try {
+    return JSON.parse(body) as Record<string, unknown>;
+  } catch {
+    return {};
+  }
+}
+
+/** Shows what was sent so that it can be sent again, and not all of what is very long. */
+const shown = ({ payload, ...sent }: Sent) => {
+  const text = Buffer.isBuffer(payload) ? `base64 ${payload.toString('base64')}` : JSON.stringify(payload);
+  const short = (value: string) => value.replace(/(.)\1{50,}/g, (run, one) => `${one}…×${run.length}`).slice(0, 1_500);
+  return `${short(JSON.stringify(sent))}\n      body ${short(text ?? 'none')}`;
+};
+
+/** Few for what reads nothing of its request, and for HEAD, which does what GET does. */
+const runsOf = ({ method, url }: Route) =>
+  ['HEAD', 'OPTIONS'].includes(method) || /^\/(docs|openapi|healthz|readyz|\.well-known)/.test(url)
+    ? Math.ceil(runs / 10)
+    : runs;
+
+test('no input of any kind gives a 500, another shape of error, or a look inside; and nothing of it is logged', async () => {
+  const problems: string[] = [];
+  const answers = new Map<number, number>();
+  for (const route of await everyRoute()) {
+    const secrets = await credentials(route);
+    const property = fc.asyncProperty(requestFor(route, route, { ...known, credentials: secrets }), async (sent) => {
+      logged.length = 0;
+      const response = await api.app.inject(sent);
+      answers.set(response.statusCode, (answers.get(response.statusCode) ?? 0) + 1);
+      const problem = problemOf(route, sent, response) ?? logProblem(secrets);
+      if (problem) throw new Error(problem);
+    });
+    const details = await fc.check(property, { seed, numRuns: runsOf(route), interruptAfterTimeLimit: 20_000 });
+    if (!details.failed || !details.counterexample) continue;
+    const [sent] = details.counterexample;
+    const said = (details.errorInstance as Error)?.message;
+    problems.push(
+      `${route.method} ${route.url}: ${said}\n    ${shown(sent)}\n      log ${logged.slice(-2).join('').slice(0, 1500)}`,
+    );
+  }
+  expect(problems.join('\n\n')).toBe('');
+  // Or the requests would all be turned away at the door.
+  for (const status of [200, 201, 204, 303, 400, 401, 403, 404, 409, 413, 415]) {
+    expect([status, answers.get(status) ?? 0]).not.toEqual([status, 0]);
+  }
+}, 300_000);
+
+/** What was sent and must not be kept: everything with the marker, the credentials, the client's address. */
+function logProblem(credentials: Record<string, string>[]): string | null {
+  const secrets = credentials.flatMap((headers) => headers.authorization ?? headers['x-api-key'] ?? []);
+  const forbidden = [marker, remoteAddress, password, ...secrets.map((secret) => secret.slice(-40))];
+  const text = logged.join('');
+  const found = forbidden.find((secret) => text.toLowerCase().includes(secret.toLowerCase()));
+  return found === undefined
+    ? null
+    : `the log holds ${found === marker ? 'what was sent' : createHash('sha256').update(found).digest('hex').slice(0, 8)}`;
+}
+
+test.each([
+  ['arrays', '[', ']'],
+  ['objects', '{"a":', '}'],
+])(
+  '%s nested without end are refused wherever they stand, and brackets in texts do not count',
+  async (_, open, close) => {
+    const deep = `${open.repeat(5_000)}1${close.repeat(5_000)}`;
+    const key = await account.apiKey();
+    const owner = await account.as('owner');
+    const send = (url: string, headers: object, payload: string) =>
+      api.app.inject({
+        method: 'POST',
+        url,
+        headers: { ...headers, 'content-type': 'application/json', 'idempotency-key': 'deep' },
+        payload,
+      });
+    const email = `${newMarked('deep')}@example.com`;
+    const client = account.portalPath(`/oauth-clients/${known.params.id?.[1]}/rotate-secret`);
+    const answers = [
+      await send(client, owner, deep),
+      await send('/api/v1/identities', key, `{"email":"${email}","metadata":{"x":${deep}}}`),
+      await send('/oauth/token', {}, deep),
+      await send('/v1/auth/login', {}, deep),
+    ];
+    expect(answers.map(({ statusCode }) => statusCode)).toEqual([400, 400, 400, 400]);
+    expect(answers[0]?.json().error).toMatchObject({ code: 'validation.failed', details: [{ code: 'too_deep' }] });
+    const text = JSON.stringify({ email, metadata: { x: `\\"${'[{'.repeat(500)}`, y: [[[[{}]]]] } });
+    expect((await send('/api/v1/identities', key, text)).statusCode).toBe(201);
+  },
+);
+
+test('a path whose part is longer than any id is 404 in the envelope', async () => {
+  const answer = await api.app.inject({ url: `/api/v1/api-keys/${'x'.repeat(301)}`, headers: await account.apiKey() });
+  expect([answer.statusCode, answer.json().error.code]).toEqual([404, 'route.not_found']);
+});
+
+test('a path that cannot be decoded is 400 in the envelope, with the headers of every answer', async () => {
+  const answer = await api.app.inject({ url: '/api/v1/api-keys/%zz', headers: await account.apiKey() });
+  expect([answer.statusCode, answer.json().error.path]).toEqual([400, '/api/v1/api-keys/%zz']);
+  expect(answer.headers).toMatchObject({
+    'x-request-id': expect.stringMatching(/^[0-9a-f-]{36}$/),
+    'x-content-type-options': 'nosniff',
+    'cache-control': 'no-store',
+  });
+});
+
+test('what is not HTTP is refused on its connection, and others go on', async () => {
+  await api.app.listen({ port: 0, host: '127.0.0.1' });
+  const { port } = api.app.server.address() as { port: number };
+  const host = 'Host: localhost\r\n';
+  const garbage = [
+    'hello\r\n\r\n',
+    '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03', // TLS
+    `GET / HTTP/9.9\r\n${host}\r\n`,
+    `GET /healthz HTTP/1.1\r\n\r\n`, // no Host
+    `GET /healthz HTTP/1.1\r\n${host}X: ${'x'.repeat(20_000)}\r\n\r\n`,
+    `GET /${'x'.repeat(20_000)} HTTP/1.1\r\n${host}\r\n`,
+    `GET /\x00 HTTP/1.1\r\n${host}\r\n`,
+    `GET //evil.example/%2e%2e HTTP/1.1\r\n${host}Connection: close\r\n\r\n`,
+    `GET http://evil.example/healthz?${marker} HTTP/1.1\r\n${host}Connection: close\r\n\r\n`,
+    `OPTIONS * HTTP/1.1\r\n${host}Connection: close\r\n\r\n`,
+    `TRACE / HTTP/1.1\r\n${host}Connection: close\r\n\r\n`,
+    `POST /oauth/token HTTP/1.1\r\n${host}Content-Length: -1\r\n\r\n`,
+    `POST /oauth/token HTTP/1.1\r\n${host}Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`,
+    `POST /oauth/token HTTP/1.1\r\n${host}Transfer-Encoding: chunked\r\n\r\nzz\r\n`,
+    `POST /v1/auth/login HTTP/1.1\r\n${host}Content-Type: application/json\r\nContent-Length: 99999999\r\n\r\n{`,
+    `POST /v1/auth/login HTTP/1.1\r\n${host}Content-Type: application/json\r\nExpect: 200-maybe\r\nConnection: close\r\nContent-Length: 2\r\n\r\n{}`,
+    `GET /healthz HTTP/1.1\r\n${host}Upgrade: websocket\r\nConnection: Upgrade\r\n\r\n`,
+    `CONNECT evil.example:443 HTTP/1.1\r\n${host}\r\n`,
+  ];
+  logged.length = 0;
+  for (const text of garbage) {
+    const answer = await said(port, text);
+    expect([text.slice(0, 60), answer]).toEqual([
+      text.slice(0, 60),
+      expect.stringMatching(/^$|^HTTP\/1\.1 [2-4]\d\d /),
+    ]);
+    expect(answer).not.toMatch(ours);
+    expect((await fetch(`http://127.0.0.1:${port}/healthz`)).status).toBe(200);
+  }
+  expect(logged.join('')).not.toContain(marker);
+}, 30_000);
+
+/** What a connection is answered until the server ends it; nothing more comes within a second of the last of it. */
+function said(port: number, text: string): Promise<string> {
+  return new Promise((resolve) => {
+    let answer = '';
+    const socket = connect(port, '127.0.0.1', () => socket.write(text, 'latin1'));
+    socket.setTimeout(1_000, () => socket.destroy());
+    socket.on('data', (chunk) => {
+      answer += chunk.toString('latin1');
+    });
+    socket.on('error', () => {});
+    socket.on('close', () => resolve(answer));
+  });
+}
