@@ -159,6 +159,7 @@ const uses: Record<string, string[]> = {
   'src/api.ts': ['src/compose.ts', 'src/config.ts', 'src/platform'],
   'src/worker.ts': ['src/worker', 'src/config.ts', 'src/platform'],
   'src/migrate.ts': ['src/config.ts', 'src/platform'],
+  'src/reencrypt.ts': ['src/config.ts', 'src/domain', 'src/platform'],
   'src/dev.ts': ['src/dev', 'src/config.ts', 'src/platform'],
 };
 /** Where the platform speaks the domain's words: a refusal of Temporal is a DomainError, and the relay's channel has a name. */
