@@ -163,7 +163,9 @@ const uses: Record<string, string[]> = {
   'src/dev.ts': ['src/dev', 'src/config.ts', 'src/platform'],
 };
 /** Where the platform speaks the domain's words: a refusal of Temporal is a DomainError, and the relay's channel has a name. */
-const bridges = ['src/platform/processes.ts', 'src/platform/process-errors.ts', 'src/platform/outbox-relay.ts'];
+const bridges = ['processes.ts', 'process-errors.ts', 'process-look.ts', 'outbox-relay.ts'].map(
+  (name) => `src/platform/${name}`,
+);
 const bridged = ['src/domain/errors.ts', 'src/domain/outbox.ts'];
 
 test('no layer uses one that it should not know', () => {
