@@ -1,10 +1,12 @@
 import { createAccountIntentActivities } from './account-intents.js';
 import { createEmailActivities } from './emails.js';
+import { createInviteActivities } from './invites.js';
 import { createRegistrationActivities } from './registration.js';
 import { createSigningKeyActivities } from './signing-keys.js';
 
 type Needs = Parameters<typeof createEmailActivities>[0] &
   Parameters<typeof createAccountIntentActivities>[0] &
+  Parameters<typeof createInviteActivities>[0] &
   Parameters<typeof createRegistrationActivities>[0] &
   Parameters<typeof createSigningKeyActivities>[0];
 
@@ -12,6 +14,7 @@ type Needs = Parameters<typeof createEmailActivities>[0] &
 export const createActivities = (services: Needs) => ({
   processes: {
     ...createAccountIntentActivities(services),
+    ...createInviteActivities(services),
     ...createRegistrationActivities(services),
     ...createSigningKeyActivities(services),
   },

@@ -13,7 +13,10 @@ export class AdministratorRole {
   @Column('uuid')
   accountId!: string;
   @Column('text') name!: string;
+  /** Of a built-in role the text is code, like what it may do. */
+  @Column('text', { nullable: true }) description!: string | null;
   @Column('text', { nullable: true }) systemKey!: AdministratorRoleKey | null;
   @Column('text', { array: true }) capabilities!: string[];
   @Column('timestamptz') createdAt!: Date;
+  @Column('timestamptz', { default: () => 'now()' }) updatedAt!: Date;
 }

@@ -1,5 +1,6 @@
 import { Account } from './account.js';
 import { AccountIntent } from './account-intent.js';
+import { AdministratorInvite } from './administrator-invite.js';
 import { AdministratorRole } from './administrator-role.js';
 import { ApiKey } from './api-key.js';
 import { Application } from './application.js';
@@ -34,6 +35,7 @@ import { UserSession } from './user-session.js';
 export const entities = [
   Account,
   AccountIntent,
+  AdministratorInvite,
   AdministratorRole,
   ApiKey,
   Application,

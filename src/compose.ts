@@ -4,6 +4,7 @@ import type { Config } from './config.js';
 import { createAccountIntents } from './domain/account-intents/account-intents.js';
 import { createAccounts } from './domain/accounts/account.js';
 import { createAccountMembers } from './domain/accounts/members.js';
+import { createAdministratorRoles } from './domain/accounts/roles.js';
 import { createApiKeyManagement } from './domain/api-keys/api-keys.js';
 import { createApiKeyAuthentication } from './domain/api-keys/authenticate.js';
 import { createApplications } from './domain/applications/applications.js';
@@ -11,6 +12,7 @@ import { createEnvironments } from './domain/environments/environments.js';
 import { createEnvironmentSettings } from './domain/environments/settings.js';
 import { createIdempotentRequests } from './domain/idempotency.js';
 import { createIdentities } from './domain/identities/identities.js';
+import { createAdministratorInvites } from './domain/invites/administrator-invites.js';
 import { createAttempts } from './domain/logins/attempts.js';
 import { createPasswordLogin } from './domain/logins/password.js';
 import { createClientManagement } from './domain/oidc/client-management.js';
@@ -101,6 +103,8 @@ export async function composeApi(
     db,
     accountMembers: createAccountMembers({ db }),
     accounts: createAccounts({ db, now }),
+    administratorInvites: createAdministratorInvites({ db, sealing, now, ttlMs: config.inviteTtlMs }),
+    administratorRoles: createAdministratorRoles({ db, now }),
     apiKeyManagement: createApiKeyManagement({ db, now }),
     applicationStates: createApplicationStates({ db, now }),
     applications: createApplications({ db, now }),
@@ -129,7 +133,7 @@ export async function composeApi(
     },
     surfaces: [
       async (surface) => surface.register(wellKnown, { baseUrl, keys }),
-      async (surface) => surface.register(oauth, { provider }),
+      async (surface) => surface.register(oauth, { provider, limits }),
       async (surface) => {
         const { idempotentRequests } = services;
         const options = { users, admins, limits, idempotentRequests, baseUrl, adminAppUrl: config.adminAppUrl };

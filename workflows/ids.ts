@@ -4,5 +4,7 @@
 export const registrationId = (id: string) => `registration/${id}`;
 /** @param id of the intent */
 export const accountIntentId = (id: string) => `account-intent/${id}`;
+/** @param id of the invite, of whatever kind */
+export const inviteId = (id: string) => `invite/${id}`;
 export const emailId = (id: string) => `email/${id}`;
 export const signingKeyRotationId = 'signing-key-rotation';

@@ -16,6 +16,20 @@ import {
 } from './operations/oauth-clients.js';
 import { getAccount, updateAccount } from './portal/account.js';
 import {
+  createAdministratorInvite,
+  getAdministratorInvite,
+  listAdministratorInvites,
+  resendAdministratorInvite,
+  revokeAdministratorInvite,
+} from './portal/administrator-invites.js';
+import {
+  createAdministratorRole,
+  deleteAdministratorRole,
+  getAdministratorRole,
+  listAdministratorRoles,
+  updateAdministratorRole,
+} from './portal/administrator-roles.js';
+import {
   createApplication,
   deleteApplication,
   getApplication,
@@ -30,6 +44,7 @@ import {
   updateEnvironment,
 } from './portal/environments.js';
 import { getApplicationState, getMe, putApplicationState } from './portal/me.js';
+import { getMember, listMembers, removeMember, updateMember } from './portal/members.js';
 import { getSubscription } from './portal/subscription.js';
 import type { AdminPrincipals } from './principals/admin.js';
 import { Slug } from './schemas.js';
@@ -40,6 +55,20 @@ const operations = [
   getAccount,
   updateAccount,
   getSubscription,
+  listMembers,
+  getMember,
+  updateMember,
+  removeMember,
+  listAdministratorRoles,
+  createAdministratorRole,
+  getAdministratorRole,
+  updateAdministratorRole,
+  deleteAdministratorRole,
+  listAdministratorInvites,
+  createAdministratorInvite,
+  getAdministratorInvite,
+  resendAdministratorInvite,
+  revokeAdministratorInvite,
   listApplications,
   createApplication,
   getApplication,

@@ -5,7 +5,8 @@ import { Client, Connection, WithStartWorkflowOperation } from '@temporalio/clie
 import type { SearchAttributePair, Workflow } from '@temporalio/common';
 import type { AccountIntentInput } from '../../workflows/account-intent.js';
 import type { EmailDeliveryInput } from '../../workflows/email-delivery.js';
-import { accountIntentId, emailId, registrationId } from '../../workflows/ids.js';
+import { accountIntentId, emailId, inviteId, registrationId } from '../../workflows/ids.js';
+import type { InviteExpiryInput } from '../../workflows/invite-expiry.js';
 import type {
   ConfirmedRegistration,
   RegistrationVerificationInput,
@@ -20,6 +21,7 @@ import { connectionOptions, type TemporalServer } from './temporal-connection.js
 export interface ProcessInputs {
   registrationVerification: RegistrationVerificationInput;
   accountIntent: AccountIntentInput;
+  inviteExpiry: InviteExpiryInput;
   emailDelivery: EmailDeliveryInput;
 }
 export type ProcessName = keyof ProcessInputs;
@@ -35,7 +37,16 @@ interface ProcessKind<Input> {
   firstState: string;
   /** For one that support can have done again: a run that failed does not keep the next one from starting. */
   mayRunAgain?: true;
+  /** What an input tells the process that runs by now, instead of starting it. */
+  news?(input: Input): ProcessNews | null;
   about(input: Input): { subjectId?: string; accountId?: string | null; environmentId?: string | null };
+}
+
+/** A signal. With `starts` it begins a run where none is left; otherwise there is nobody left to tell. */
+interface ProcessNews {
+  signal: string;
+  args: unknown[];
+  starts: boolean;
 }
 
 const kinds: { [P in ProcessName]: ProcessKind<ProcessInputs[P]> } = {
@@ -53,6 +64,19 @@ const kinds: { [P in ProcessName]: ProcessKind<ProcessInputs[P]> } = {
     firstState: 'parked',
     mayRunAgain: true, // its row says how far it has come
     about: (input) => ({ subjectId: input.intentId }),
+  },
+  inviteExpiry: {
+    taskQueue: 'processes',
+    id: (input) => inviteId(input.inviteId),
+    summary: 'An invite waits to be accepted',
+    firstState: 'waiting',
+    news: ({ news, expiresAt, reminderAt }) =>
+      news === 'resent'
+        ? { signal: news, args: [{ expiresAt, reminderAt }], starts: true }
+        : news
+          ? { signal: news, args: [], starts: false }
+          : null,
+    about: (input) => ({ ...input, subjectId: input.inviteId }),
   },
   emailDelivery: {
     taskQueue: 'email',
@@ -116,10 +140,16 @@ export function createProcesses(server: TemporalServer) {
   return {
     /**
      * Starts a process unless it runs already or has run before: a message of the outbox that is read twice is harmless.
-     * @returns whether it was started now
+     * An input with news for a running process is signalled to it instead; one that has ended need not hear it.
+     * @returns whether it was started now, or told
      */
     async start<P extends ProcessName>(name: P, input: ProcessInput<P>): Promise<boolean> {
       try {
+        const news = newsFor(name, input);
+        if (news) {
+          await within(answerWithinMs, () => tell(client, name, input, news));
+          return true;
+        }
         // A running one answers as if it had just been started; only one that has ended is refused.
         await within(answerWithinMs, () =>
           client.workflow.start(name, {
@@ -200,6 +230,18 @@ function startOptions<P extends ProcessName>(name: P, input: ProcessInput<P>) {
     typedSearchAttributes: attributes(kind, input),
     args: [input] as [ProcessInput<P>],
   } satisfies WorkflowStartOptions<(input: ProcessInput<P>) => Promise<unknown>>;
+}
+
+const newsFor = <P extends ProcessName>(name: P, input: ProcessInput<P>): ProcessNews | null =>
+  (kinds[name] as ProcessKind<ProcessInputs[P]>).news?.(input) ?? null;
+
+async function tell<P extends ProcessName>(client: Client, name: P, input: ProcessInput<P>, news: ProcessNews) {
+  const { signal, args: signalArgs, starts } = news;
+  const { workflowIdConflictPolicy: _, ...options } = startOptions(name, input);
+  if (!starts) return void (await client.workflow.getHandle(options.workflowId).signal(signal, ...signalArgs));
+  const args = [{ ...input, news: undefined }];
+  const workflowIdReusePolicy = 'ALLOW_DUPLICATE'; // the row decides whether there is anything left to do
+  await client.workflow.signalWithStart(name, { ...options, args, signal, signalArgs, workflowIdReusePolicy });
 }
 
 function attributes<Input>({ about, firstState }: ProcessKind<Input>, input: Input): SearchAttributePair[] {

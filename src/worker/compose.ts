@@ -3,6 +3,8 @@ import type { Config } from '../config.js';
 import { createAccountIntents } from '../domain/account-intents/account-intents.js';
 import { accountIntentMails } from '../domain/account-intents/mails.js';
 import { createEmails } from '../domain/emails/emails.js';
+import { createAdministratorInviteExpiry } from '../domain/invites/expiry.js';
+import { inviteMails } from '../domain/invites/mails.js';
 import { createSigningKeys } from '../domain/oidc/keys.js';
 import { registrationMails } from '../domain/registration/mails.js';
 import { createRegistrations } from '../domain/registration/registrations.js';
@@ -19,12 +21,14 @@ export function composeWorker({ config, db, mailer }: { config: Config; db: Db; 
   const sealing = createSealing(config.masterKeys);
   const subjects = {
     ...registrationMails({ sealing, now, baseUrl, adminAppUrl }),
+    ...inviteMails({ sealing, now, baseUrl }),
     ...accountIntentMails({ adminAppUrl }),
     ...passwordMails({ sealing, now, baseUrl, adminAppUrl }),
   };
   return createActivities({
     accountIntents: createAccountIntents({ db, sealing, now, intentTtlMs }),
     registrations: createRegistrations({ db, sealing, now, intentTtlMs, ...registration }),
+    invites: { administrator: createAdministratorInviteExpiry({ db, now }) },
     emails: createEmails({ db, mailer, subjects, now }),
     signingKeys: createSigningKeys({ db, sealing, issuer: baseUrl, now }),
   });

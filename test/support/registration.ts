@@ -2,6 +2,8 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { createAccountIntents } from '../../src/domain/account-intents/account-intents.js';
 import { accountIntentMails } from '../../src/domain/account-intents/mails.js';
 import { createEmails } from '../../src/domain/emails/emails.js';
+import { createAdministratorInviteExpiry } from '../../src/domain/invites/expiry.js';
+import { inviteMails } from '../../src/domain/invites/mails.js';
 import { registrationToken } from '../../src/domain/registration/link.js';
 import { registrationMails } from '../../src/domain/registration/mails.js';
 import type { RegistrationRequest } from '../../src/domain/registration/park.js';
@@ -42,12 +44,14 @@ export function registrationServices(
   const accountIntents = createAccountIntents({ db, sealing, now, intentTtlMs: durations.intentTtlMs });
   const subjects = {
     ...registrationMails({ sealing, now, baseUrl, adminAppUrl: baseUrl }),
+    ...inviteMails({ sealing, now, baseUrl }),
     ...accountIntentMails({ adminAppUrl: baseUrl }),
     ...passwordMails({ sealing, now, baseUrl, adminAppUrl: baseUrl }),
   };
   return {
     registrations,
     accountIntents,
+    invites: { administrator: createAdministratorInviteExpiry({ db, now }) },
     sealing,
     emails: createEmails({ db, mailer, subjects, now }),
     sent,

@@ -52,6 +52,20 @@ const everyPage = (value: string): Pages => ({
     error: 'choose_password.error.breached',
   },
   'password-saved': { nextUrl: value },
+  'accept-invite': {
+    action: '/v1/auth/accept-invite',
+    token: value,
+    accountName: value,
+    email: value,
+    firstName: value,
+    lastName: value,
+    asksNames: true,
+    asksPassword: true,
+    passwordOptional: false,
+    error: 'choose_password.error.breached',
+  },
+  'invite-accepted': { accountName: value },
+  'invite-invalid': {},
   'link-invalid': { nextUrl: value },
 });
 

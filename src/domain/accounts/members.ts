@@ -1,18 +1,148 @@
+import type { EntityManager } from 'typeorm';
 import { Account } from '../../../entities/account.js';
+import { Membership } from '../../../entities/membership.js';
+import { MembershipRole } from '../../../entities/membership-role.js';
 import { User } from '../../../entities/user.js';
+import { UserApplicationState } from '../../../entities/user-application-state.js';
 import type { AccountScope, Db } from '../../platform/db.js';
+import { DomainError } from '../errors.js';
+import { recordEvent } from '../events.js';
+import { containing, type Page, type PageRequest, readPage } from '../paging.js';
+import { sameLimits } from './limits.js';
+import { type MemberRole, type RoleOfMember, rolesOf, type WantedRole, wantedRoles } from './members-roles.js';
+import { assertMayGive, authorityOf, lockAdministration, makesOwner } from './roles-authority.js';
+
+export type { WantedRole };
+
+export interface Member {
+  id: string;
+  user: User;
+  roles: MemberRole[];
+  createdAt: Date;
+}
 
 export interface AccountMembers {
   /** The account and one of its administrators. */
   read(scope: AccountScope, userId: string): Promise<{ user: User; account: Account }>;
+  list(scope: AccountScope, page: PageRequest<keyof typeof columns> & { roleId?: string }): Promise<Page<Member>>;
+  /** @throws DomainError member.not_found */
+  get(scope: AccountScope, id: string): Promise<Member>;
+  /**
+   * Gives a member exactly these roles; they count from the next request.
+   * @param userId who gives them
+   * @throws DomainError member.not_found, member.last_owner, member.owner_required, administrator_role.cannot_grant,
+   *   validation.failed
+   */
+  update(scope: AccountScope, userId: string, id: string, roles: WantedRole[]): Promise<Member>;
+  /** Ends a member's access at once. @throws DomainError member.not_found, member.last_owner, member.owner_required */
+  remove(scope: AccountScope, userId: string, id: string): Promise<void>;
 }
 
+const columns = {
+  created_at: ['member.createdAt', 'member.id'],
+  email: ['user.email', 'member.id'],
+  last_name: ['user.lastName', 'member.id'],
+};
+
+type Found = Membership & { user: User };
+
+/** The administrators of an Account (contract §10). */
 export function createAccountMembers({ db }: { db: Db }): AccountMembers {
+  const select = (tx: EntityManager, { accountId }: AccountScope) =>
+    tx
+      .createQueryBuilder(Membership, 'member')
+      .innerJoinAndMapOne('member.user', User, 'user', 'user.id = member.userId')
+      .where('member.accountId = :accountId', { accountId });
+
+  async function find(tx: EntityManager, scope: AccountScope, id: string): Promise<Member> {
+    const found = (await select(tx, scope).andWhere('member.id = :id', { id }).getOne()) as Found | null;
+    if (!found) throw new DomainError('member.not_found');
+    return present(found, await rolesOf(tx, scope, [id]));
+  }
+
   return {
     read: ({ accountId }, userId) =>
       db.transaction({ accountId }, async (tx) => ({
         user: await tx.findOneByOrFail(User, { id: userId }),
         account: await tx.findOneByOrFail(Account, { id: accountId }),
       })),
+
+    list: ({ accountId }, { roleId, ...page }) =>
+      db.transaction({ accountId }, async (tx) => {
+        const query = select(tx, { accountId });
+        if (roleId) {
+          const holders = 'select held.membership_id from membership_roles held where held.role_id = :roleId';
+          query.andWhere(`member.id in (${holders})`, { roleId });
+        }
+        if (page.q) {
+          const searched = `("user".email ilike :pattern or "user".first_name || ' ' || "user".last_name ilike :pattern)`;
+          query.andWhere(searched, { pattern: containing(page.q) });
+        }
+        const { rows, ...rest } = await readPage(query, page, columns[page.sortBy]);
+        const ids = rows.map(({ id }) => id);
+        const roles = await rolesOf(tx, { accountId }, ids);
+        return { ...rest, rows: rows.map((row) => present(row as Found, roles)) };
+      }),
+
+    get: ({ accountId }, id) => db.transaction({ accountId }, (tx) => find(tx, { accountId }, id)),
+
+    update: ({ accountId }, userId, id, wanted) =>
+      db.transaction({ accountId }, async (tx) => {
+        const scope = { accountId };
+        await lockAdministration(tx, scope);
+        const member = await find(tx, scope, id);
+        const roles = await wantedRoles(tx, scope, wanted);
+        const isHeld = (role: MemberRole) => member.roles.some((held) => isSame(held, role));
+        const given = roles.filter((role) => !isHeld(role));
+        if (given.length === 0 && roles.length === member.roles.length) return member;
+
+        if (member.roles.some(makesOwner) && !roles.some(makesOwner)) await assertAnotherOwner(tx, scope, id);
+        const giver = await authorityOf(tx, scope, userId);
+        if (member.roles.some(isOwnerRole) && !giver.isOwner) throw new DomainError('member.owner_required');
+        for (const { role, limits } of given) await assertMayGive(tx, scope, giver, { role, limits });
+
+        await tx.delete(MembershipRole, { accountId, membershipId: id });
+        const rows = roles.map(({ roleId, limits }) => ({ accountId, membershipId: id, roleId, limits }));
+        await tx.insert(MembershipRole, rows);
+        await recordEvent(tx, 'member.updated', {
+          accountId,
+          resourceId: id,
+          metadata: { user_id: member.user.id, roles: rows.map(({ roleId, limits }) => ({ role_id: roleId, limits })) },
+        });
+        return find(tx, scope, id);
+      }),
+
+    remove: ({ accountId }, userId, id) =>
+      db.transaction({ accountId }, async (tx) => {
+        const scope = { accountId };
+        await lockAdministration(tx, scope);
+        const { user, roles } = await find(tx, scope, id);
+        if (roles.some(makesOwner)) await assertAnotherOwner(tx, scope, id);
+        const remover = await authorityOf(tx, scope, userId);
+        if (roles.some(isOwnerRole) && !remover.isOwner) throw new DomainError('member.owner_required');
+        await tx.delete(UserApplicationState, { accountId, userId: user.id });
+        await tx.delete(Membership, { accountId, id });
+        await recordEvent(tx, 'member.removed', { accountId, resourceId: id, metadata: { user_id: user.id } });
+      }),
   };
+}
+
+const present = ({ id, user, createdAt }: Found, roles: RoleOfMember[]): Member => ({
+  id,
+  user,
+  createdAt,
+  roles: roles.filter(({ membershipId }) => membershipId === id),
+});
+
+const isOwnerRole = ({ systemKey }: MemberRole): boolean => systemKey === 'owner';
+const isSame = (a: MemberRole, b: MemberRole) => a.roleId === b.roleId && sameLimits(a.limits, b.limits);
+
+/** @throws DomainError member.last_owner */
+async function assertAnotherOwner(tx: EntityManager, { accountId }: AccountScope, exceptId: string): Promise<void> {
+  const [other] = await tx.query(
+    `select from membership_roles mr join administrator_roles r on r.id = mr.role_id
+     where mr.account_id = $1 and r.system_key = 'owner' and mr.limits is null and mr.membership_id <> $2 limit 1`,
+    [accountId, exceptId],
+  );
+  if (!other) throw new DomainError('member.last_owner');
 }

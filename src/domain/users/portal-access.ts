@@ -1,7 +1,10 @@
 import type { AdministratorRoleKey } from '../../../entities/administrator-role.js';
+import type { RoleLimits } from '../../../entities/membership-role.js';
 import type { Clock } from '../../platform/clock.js';
 import type { Db } from '../../platform/db.js';
 import { type Capability, capabilitiesOf } from '../accounts/administrator-roles.js';
+import { covers, type Place } from '../accounts/limits.js';
+import { capabilitiesAt } from '../accounts/roles-authority.js';
 import type { AdminSubject } from './admin-tokens.js';
 
 export interface PortalPath {
@@ -10,14 +13,18 @@ export interface PortalPath {
   envSlug?: string;
 }
 
-/** A member's place in an Account, and what of the path exists there. */
+/** A member's place in an Account, and what of the path exists there for them. */
 export interface PortalAccess {
   accountId: string;
   membershipId: string;
-  /** Null where the path names none, or one that does not exist. */
+  /** Null where the path names none, one that does not exist, or one that no role of the member reaches. */
   applicationId: string | null;
   environmentId: string | null;
   roles: { id: string; name: string }[];
+  /**
+   * What the roles allow together at the end of the path: those without limits, and those whose limits it is within. Where
+   * the path leads nowhere, whatever any role allows, so that the answer is 404 and not a 403 that tells something.
+   */
   capabilities: Capability[];
 }
 
@@ -31,9 +38,10 @@ export interface PortalAccesses {
 const alive = `from user_sessions s where s.id = $1 and s.user_id = $2 and s.revoked_at is null and s.expires_at > $3`;
 const aliveStatement = { name: 'alive_user_session', text: `select s.id ${alive}` };
 
-// Session, membership, path and roles in one round trip: it runs at every call of the Portal.
+// Session, membership, path and roles in one round trip: it runs at every call of the Portal. A role within limits leads
+// through an Application in which it reaches an Environment.
 const findStatement = {
-  name: 'portal_access',
+  name: 'portal_access_within_limits',
   text: `select m.id as membership_id, m.account_id, p.id as application_id, e.id as environment_id, coalesce(r.roles, '[]') as roles
 from (select s.user_id ${alive}) session
 left join accounts a on a.slug = $4
@@ -41,7 +49,10 @@ left join memberships m on m.account_id = a.id and m.user_id = session.user_id
 left join applications p on p.account_id = m.account_id and p.slug = $5
 left join environments e on e.application_id = p.id and e.slug = $6
 left join lateral (
-  select json_agg(json_build_object('id', r.id, 'name', r.name, 'systemKey', r.system_key, 'capabilities', r.capabilities) order by r.name) as roles
+  select json_agg(json_build_object('id', r.id, 'name', r.name, 'systemKey', r.system_key, 'capabilities', r.capabilities,
+    'limits', mr.limits, 'leadsThrough', case when mr.limits is null or p.id is null then false else exists (
+      select from environments inside where inside.application_id = p.id and mr.limits->'environment_ids' ? inside.id::text) end
+    ) order by r.name) as roles
   from membership_roles mr join administrator_roles r on r.id = mr.role_id
   where mr.membership_id = m.id
 ) r on true`,
@@ -52,7 +63,14 @@ interface Row {
   account_id: string;
   application_id: string | null;
   environment_id: string | null;
-  roles: { id: string; name: string; systemKey: AdministratorRoleKey | null; capabilities: string[] }[];
+  roles: {
+    id: string;
+    name: string;
+    systemKey: AdministratorRoleKey | null;
+    capabilities: string[];
+    limits: RoleLimits | null;
+    leadsThrough: boolean;
+  }[];
 }
 
 /** Who may do what in the Portal, proved from the database at every call, so that any change counts at once. */
@@ -66,14 +84,26 @@ export function createPortalAccesses({ db, now }: { db: Pick<Db, 'statement'>; n
       const [row] = await db.statement<Row>(findStatement, values);
       if (!row) return 'dead';
       if (!row.membership_id) return null;
+      const { roles } = row;
+      const place = reachedBy(row);
+      const leadsNowhere = (appSlug && !place.applicationId) || (envSlug && !place.environmentId);
       return {
         accountId: row.account_id,
         membershipId: row.membership_id,
-        applicationId: row.application_id,
-        environmentId: row.environment_id,
-        roles: row.roles.map(({ id, name }) => ({ id, name })),
-        capabilities: capabilitiesOf(row.roles),
+        applicationId: place.applicationId ?? null,
+        environmentId: place.environmentId ?? null,
+        roles: roles.map(({ id, name }) => ({ id, name })),
+        capabilities: leadsNowhere ? capabilitiesOf(roles) : capabilitiesAt(roles, place),
       };
     },
   };
+}
+
+/** As much of the path as exists for the holder of these roles. */
+function reachedBy({ application_id: applicationId, environment_id: environmentId, roles }: Row): Place {
+  const place = { applicationId, environmentId };
+  if (environmentId && roles.some(({ limits }) => covers(limits, place))) return place;
+  const application = { applicationId, environmentId: null };
+  const isReached = roles.some(({ limits, leadsThrough }) => leadsThrough || covers(limits, application));
+  return isReached ? application : {};
 }

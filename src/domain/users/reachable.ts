@@ -6,7 +6,7 @@ export interface Named {
   slug: string;
 }
 
-/** An Account that a user is a member of and one of its Applications; an Account without any has one row with null. */
+/** An Account that a user is a member of and an Application that their roles reach; without any, one row with null. */
 export interface Reachable {
   account: Named;
   application: Named | null;
@@ -22,12 +22,15 @@ interface Row {
 }
 
 const statement = {
-  name: 'reachable_applications',
+  name: 'applications_within_limits',
   text: `select a.id as account_id, a.name as account_name, a.slug as account_slug,
   p.id as application_id, p.name as application_name, p.slug as application_slug
 from memberships m
 join accounts a on a.id = m.account_id
-left join applications p on p.account_id = a.id
+left join applications p on p.account_id = a.id and exists (
+  select from membership_roles mr where mr.membership_id = m.id and (mr.limits is null
+    or mr.limits->'application_ids' ? p.id::text
+    or exists (select from environments e where e.application_id = p.id and mr.limits->'environment_ids' ? e.id::text)))
 where m.user_id = $1
 order by a.name, a.id, p.name, p.id`,
 };

@@ -1,6 +1,7 @@
 import type { Clock } from '../../platform/clock.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
 import type { Db } from '../../platform/db.js';
+import { createInviteAcceptance, type InviteAcceptance } from '../invites/acceptance.js';
 import type { SigningKeys } from '../oidc/keys.js';
 import type { RefreshTokens } from '../oidc/refresh-tokens.js';
 import type { Passwords } from '../passwords/passwords.js';
@@ -43,6 +44,7 @@ export interface Users {
     link: PasswordReset;
     change(subject: AdminSubject, change: PasswordChange): Promise<void>;
   };
+  invites: InviteAcceptance;
   sessions: UserSessions;
   tokens: AdminTokens;
   portal: PortalAccesses;
@@ -63,6 +65,7 @@ export function createUsers(deps: UsersDeps): Users {
       link: createPasswordReset(deps),
       change: createPasswordChange(deps),
     },
+    invites: createInviteAcceptance(deps),
     sessions,
     tokens,
     portal: createPortalAccesses(deps),

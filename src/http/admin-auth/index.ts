@@ -6,9 +6,11 @@ import { takeIdempotencyKeys } from '../idempotency.js';
 import type { AdminPrincipals } from '../principals/admin.js';
 import { credentialsOf } from '../principals/credentials.js';
 import type { RateLimits } from '../rate-limits.js';
+import { acceptInvite } from './accept-invite.js';
 import { accounts } from './accounts.js';
 import { accountsResume } from './accounts-resume.js';
 import { createAdminCookies } from './cookies.js';
+import { inviteInfo } from './invite-info.js';
 import { login } from './login.js';
 import { logout } from './logout.js';
 import { me } from './me.js';
@@ -47,10 +49,12 @@ export const adminAuth: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (
       await pages.register(formbody); // its page posts a form
       await pages.register(verifyEmail, options);
       await pages.register(passwordReset, options);
+      await pages.register(acceptInvite, options);
     });
     for (const route of [selectApplication, refresh, logout]) await anonymous.register(route, options);
   });
-  for (const route of [register, login, me, sessions, password, passwordForgot]) await app.register(route, options);
+  for (const route of [register, login, inviteInfo, me, sessions, password, passwordForgot])
+    await app.register(route, options);
   await app.register(async (creation) => {
     requireSignIn(creation, admins);
     const cookies = createAdminCookies(baseUrl);

@@ -43,5 +43,21 @@ export interface Pages {
     error: TextKey | null;
   };
   'password-saved': { nextUrl: string | null };
+  'accept-invite': {
+    action: string;
+    token: string;
+    accountName: string;
+    email: string;
+    firstName: string;
+    lastName: string;
+    /** False for a person who has a sign-in: what is theirs stays as it is. */
+    asksNames: boolean;
+    asksPassword: boolean;
+    /** The account's identity provider can take its place. */
+    passwordOptional: boolean;
+    error: TextKey | null;
+  };
+  'invite-accepted': { accountName: string };
+  'invite-invalid': Record<never, never>;
   'link-invalid': { nextUrl: string | null };
 }

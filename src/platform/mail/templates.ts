@@ -16,6 +16,18 @@ export interface EmailTemplates {
   'password-reset': { first_name: string; link: string; expires_at_text: string };
   'password-changed': { first_name: string; changed_at_text: string; link: string };
   'account-creation-failed': { first_name: string; account_name: string; reason: string; link: string };
+  'administrator-invite': AdministratorInviteMail;
+  'administrator-invite-reminder': AdministratorInviteMail;
+}
+
+interface AdministratorInviteMail {
+  first_name: string;
+  account_name: string;
+  /** Who asks: a person's name, or the Account's. */
+  inviter: string;
+  role: string;
+  link: string;
+  expires_at_text: string;
 }
 
 export interface RenderedEmail {

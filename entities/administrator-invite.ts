@@ -1,0 +1,49 @@
+import { Check, Column, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm';
+import { Account } from './account.js';
+import { AdministratorRole } from './administrator-role.js';
+import type { RoleLimits } from './membership-role.js';
+import { User } from './user.js';
+
+export type InviteStatus = 'pending' | 'accepted' | 'expired' | 'revoked';
+
+/** Somebody is asked to administrate an Account. The link is stored nowhere: it is derived when a mail goes out. */
+@Entity('administrator_invites')
+@Index('administrator_invites_token', ['tokenHash'], { unique: true })
+@Index('administrator_invites_one_pending_per_address', ['accountId', 'email'], {
+  unique: true,
+  where: `status = 'pending'`,
+})
+@Index('administrator_invites_by_age', ['accountId', 'createdAt', 'id'])
+@Index('administrator_invites_role', ['roleId'])
+@Check('administrator_invites_status', `status in ('pending', 'accepted', 'expired', 'revoked')`)
+export class AdministratorInvite {
+  @PrimaryColumn('uuid') id!: string;
+  @ForeignKey(() => Account, { name: 'administrator_invites_account_fk', onDelete: 'CASCADE' })
+  @Column('uuid')
+  accountId!: string;
+  @Column('citext') email!: string;
+  @Column('text') firstName!: string;
+  @Column('text') lastName!: string;
+  /** Null once the role was deleted, which only an invite that has ended allows. */
+  @ForeignKey(() => AdministratorRole, { name: 'administrator_invites_role_fk', onDelete: 'SET NULL' })
+  @Column('uuid', { nullable: true })
+  roleId!: string | null;
+  @Column('jsonb', { nullable: true }) limits!: RoleLimits | null;
+  /** The language of its mails. */
+  @Column('text') locale!: 'en' | 'de';
+  @Column('bytea') tokenHash!: Buffer;
+  /** The master key that the link is derived from. */
+  @Column('text') tokenKeyId!: string;
+  /** Which link counts: 1 for the first, and one more with each that was sent since. */
+  @Column('integer') linkNumber!: number;
+  /** `expired` is also computed from `expires_at` at every read: a stopped worker lets nobody in. */
+  @Column('text') status!: InviteStatus;
+  @Column('text', { nullable: true }) endedReason!: string | null;
+  @ForeignKey(() => User, { name: 'administrator_invites_invited_by_fk', onDelete: 'SET NULL' })
+  @Column('uuid', { nullable: true })
+  invitedBy!: string | null;
+  @Column('uuid', { nullable: true }) membershipId!: string | null;
+  @Column('timestamptz') createdAt!: Date;
+  @Column('timestamptz') expiresAt!: Date;
+  @Column('timestamptz', { nullable: true }) endedAt!: Date | null;
+}

@@ -1,0 +1,85 @@
+import { type EntityManager, In } from 'typeorm';
+import { Application } from '../../../entities/application.js';
+import { Environment } from '../../../entities/environment.js';
+import type { RoleLimits } from '../../../entities/membership-role.js';
+import { DomainError, type ErrorDetail } from '../errors.js';
+import type { AccountScope } from '../scope.js';
+
+export type { RoleLimits };
+
+/** A part of an Account; without ids, the Account itself. */
+export interface Place {
+  applicationId?: string | null;
+  environmentId?: string | null;
+}
+
+/** Limits as a caller names them. */
+export type WantedLimits = Partial<RoleLimits> | null | undefined;
+
+/** Whether a role with these limits counts at a place. Only a role without limits counts in the Account itself. */
+export function covers(limits: RoleLimits | null, { applicationId, environmentId }: Place): boolean {
+  if (!limits) return true;
+  return (
+    (applicationId != null && limits.application_ids.includes(applicationId)) ||
+    (environmentId != null && limits.environment_ids.includes(environmentId))
+  );
+}
+
+export const sameLimits = (a: RoleLimits | null, b: RoleLimits | null): boolean =>
+  JSON.stringify(a && normal(a)) === JSON.stringify(b && normal(b));
+
+/**
+ * Limits in their stored form. Every id has to be of the Account; there are no hierarchy nodes yet, so none is known.
+ * @param field where they were in the request, for the error's details
+ * @throws DomainError validation.failed
+ */
+export async function checkedLimits(
+  tx: EntityManager,
+  { accountId }: AccountScope,
+  wanted: WantedLimits,
+  field: string,
+): Promise<RoleLimits | null> {
+  if (!wanted) return null;
+  const limits = normal(wanted);
+  const { application_ids, environment_ids, node_ids } = limits;
+  if (application_ids.length + environment_ids.length + node_ids.length === 0) {
+    const message = 'names nothing, so that the role would count nowhere; null stands for the whole account';
+    throw new DomainError('validation.failed', { details: [{ field, code: 'empty', message }] });
+  }
+  const known = {
+    application_ids: idsOf(await tx.findBy(Application, { accountId, id: In(application_ids) })),
+    environment_ids: idsOf(await tx.findBy(Environment, { accountId, id: In(environment_ids) })),
+    node_ids: new Set<string>(),
+  };
+  const details = (Object.keys(known) as (keyof RoleLimits)[]).flatMap((kind): ErrorDetail[] =>
+    (wanted[kind] ?? []).flatMap((id, i) =>
+      known[kind].has(id.toLowerCase())
+        ? []
+        : [{ field: `${field}.${kind}[${i}]`, code: 'unknown', message: 'is not in the account' }],
+    ),
+  );
+  if (details.length > 0) throw new DomainError('validation.failed', { details });
+  return limits;
+}
+
+/** Every place that limits name; the Account itself where there are none. */
+export async function placesOf(
+  tx: EntityManager,
+  { accountId }: AccountScope,
+  limits: RoleLimits | null,
+): Promise<Place[]> {
+  if (!limits) return [{}];
+  const environments = await tx.findBy(Environment, { accountId, id: In(limits.environment_ids) });
+  return [
+    ...limits.application_ids.map((applicationId) => ({ applicationId })),
+    ...environments.map(({ id, applicationId }) => ({ applicationId, environmentId: id })),
+  ];
+}
+
+const idsOf = (rows: { id: string }[]) => new Set(rows.map(({ id }) => id));
+const sorted = (ids: string[] = []) => [...new Set(ids.map((id) => id.toLowerCase()))].sort();
+const normal = ({ application_ids, environment_ids, node_ids }: Partial<RoleLimits>): RoleLimits => ({
+  application_ids: sorted(application_ids),
+  environment_ids: sorted(environment_ids),
+  node_ids: sorted(node_ids),
+});

@@ -1,0 +1,75 @@
+import type { EntityManager } from 'typeorm';
+import type { AdministratorRole, AdministratorRoleKey } from '../../../entities/administrator-role.js';
+import { DomainError } from '../errors.js';
+import type { AccountScope } from '../scope.js';
+import { type Capability, capabilitiesOf } from './administrator-roles.js';
+import { covers, type Place, placesOf, type RoleLimits } from './limits.js';
+
+/** A role as somebody holds it. */
+export interface HeldRole {
+  systemKey: AdministratorRoleKey | null;
+  capabilities: readonly string[];
+  limits: RoleLimits | null;
+}
+
+/** What an administrator may pass on. */
+export interface Authority {
+  isOwner: boolean;
+  at(place: Place): Capability[];
+}
+
+/** Only the Owner role without limits makes an Owner. */
+export const makesOwner = ({ systemKey, limits }: Pick<HeldRole, 'systemKey' | 'limits'>): boolean =>
+  systemKey === 'owner' && limits === null;
+
+/** What roles allow together at a place. */
+export const capabilitiesAt = (roles: readonly HeldRole[], place: Place): Capability[] =>
+  capabilitiesOf(roles.filter(({ limits }) => covers(limits, place)));
+
+/**
+ * From here to the end of the transaction nobody else changes who administers the Account. So the last Owner is the last
+ * one, and nobody passes on a right that is being taken from them. Rows that only refer to the Account are not held up.
+ */
+export async function lockAdministration(tx: EntityManager, { accountId }: AccountScope): Promise<void> {
+  const [account] = await tx.query<{ id: string }[]>('select id from accounts where id = $1 for no key update', [
+    accountId,
+  ]);
+  if (!account) throw new DomainError('account.not_found');
+}
+
+/**
+ * What a user holds in the Account at this moment, which may be less than when the request was let in.
+ * @throws DomainError account.capability_required where they may not manage members any more
+ */
+export async function authorityOf(tx: EntityManager, { accountId }: AccountScope, userId: string): Promise<Authority> {
+  const roles = await tx.query<HeldRole[]>(
+    `select r.system_key as "systemKey", r.capabilities, mr.limits
+     from memberships m
+     join membership_roles mr on mr.membership_id = m.id
+     join administrator_roles r on r.id = mr.role_id
+     where m.account_id = $1 and m.user_id = $2`,
+    [accountId, userId],
+  );
+  if (!capabilitiesAt(roles, {}).includes('members.manage')) throw new DomainError('account.capability_required');
+  return { isOwner: roles.some(makesOwner), at: (place) => capabilitiesAt(roles, place) };
+}
+
+/**
+ * Nobody gives more than they hold, wherever the role is going to count; only Owners make Owners.
+ * @throws DomainError member.owner_required, administrator_role.cannot_grant
+ */
+export async function assertMayGive(
+  tx: EntityManager,
+  scope: AccountScope,
+  giver: Authority,
+  { role, limits }: { role: AdministratorRole; limits: RoleLimits | null },
+): Promise<void> {
+  if (role.systemKey === 'owner' && !giver.isOwner) throw new DomainError('member.owner_required');
+  for (const place of await placesOf(tx, scope, limits)) assertHolds(giver, capabilitiesOf([role]), place);
+}
+
+/** @throws DomainError administrator_role.cannot_grant */
+export function assertHolds(giver: Authority, wanted: readonly Capability[], place: Place = {}): void {
+  const held = new Set(giver.at(place));
+  if (!wanted.every((capability) => held.has(capability))) throw new DomainError('administrator_role.cannot_grant');
+}

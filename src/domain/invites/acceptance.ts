@@ -1,0 +1,124 @@
+import type { EntityManager } from 'typeorm';
+import { Account } from '../../../entities/account.js';
+import { AdministratorInvite } from '../../../entities/administrator-invite.js';
+import { User } from '../../../entities/user.js';
+import type { Clock } from '../../platform/clock.js';
+import { hashSecret } from '../../platform/crypto/one-time-secret.js';
+import { type Db, violates } from '../../platform/db.js';
+import { lockAdministration } from '../accounts/roles-authority.js';
+import { DomainError, invalidField } from '../errors.js';
+import { type Passwords, passwordLength } from '../passwords/passwords.js';
+import { join } from './join.js';
+import { isInviteToken } from './link.js';
+import { statusOf } from './process.js';
+import { hasAdminSso } from './sso.js';
+
+/** What the link of an invite stands for. */
+export interface OfferedInvite {
+  email: string;
+  firstName: string;
+  lastName: string;
+  accountName: string;
+  locale: 'en' | 'de';
+  /** The Account lets the address in through its identity provider, so that no password is needed. */
+  ssoAvailable: boolean;
+  /** What is missing of the person: nothing, for a verified User with a password. */
+  asksNames: boolean;
+  asksPassword: boolean;
+}
+
+export interface Acceptance {
+  token: string;
+  firstName: string;
+  lastName: string;
+  password?: string;
+}
+
+export interface InviteAcceptance {
+  /** Looking changes nothing, so mail scanners may. @throws DomainError invite.link_invalid */
+  preview(token: string): Promise<OfferedInvite>;
+  /**
+   * Makes whom the link was sent to an administrator. A new person becomes a verified User, and so does an unverified User
+   * with the names and the password given here. A verified User stays as they are, but for a first password.
+   * @throws DomainError invite.link_invalid, password.breached, validation.failed
+   */
+  accept(acceptance: Acceptance): Promise<{ accountName: string }>;
+}
+
+export interface InviteAcceptanceDeps {
+  db: Db;
+  passwords: Pick<Passwords, 'hash' | 'assertAcceptable'>;
+  now: Clock;
+}
+
+/** The link in the mail to somebody who was invited to an Account (spec, `POST /v1/auth/accept-invite`). */
+export function createInviteAcceptance({ db, passwords, now }: InviteAcceptanceDeps): InviteAcceptance {
+  const find = (token: string) =>
+    db.transaction('system', async (tx) => {
+      const invite = await pendingOf(tx, token, now());
+      const account = await tx.findOneByOrFail(Account, { id: invite.accountId });
+      const user = await userOf(tx, invite.email);
+      return { invite, account, ...(await needsOf(user, invite)) };
+    });
+
+  async function accept({ token, password, ...names }: Acceptance): Promise<{ accountName: string }> {
+    const { account, asksPassword, ssoAvailable } = await find(token);
+    let passwordHash: string | null = null;
+    // Checked and hashed before the transaction: both are slow, and the first one asks another service.
+    if (asksPassword && password !== undefined) {
+      await passwords.assertAcceptable(password, { minLength: passwordLength.min, field: 'password' });
+      passwordHash = await passwords.hash(password);
+    }
+    if (asksPassword && passwordHash === null && !ssoAvailable) throw passwordRequired();
+
+    await db.transaction('system', async (tx) => {
+      await lockAdministration(tx, { accountId: account.id });
+      const invite = await pendingOf(tx, token, now());
+      const user = await userOf(tx, invite.email);
+      const needs = await needsOf(user, invite);
+      if (needs.asksPassword && passwordHash === null && !needs.ssoAvailable) throw passwordRequired();
+      await join(tx, { invite, user, names, passwordHash, now: now() });
+    });
+    return { accountName: account.name };
+  }
+
+  return {
+    async preview(token) {
+      const { invite, account, ...needs } = await find(token);
+      const { email, firstName, lastName, locale } = invite;
+      return { email, firstName, lastName, locale, accountName: account.name, ...needs };
+    },
+    accept: (acceptance) =>
+      accept(acceptance).catch((error: unknown) => {
+        // Somebody else made a User of the address at this moment; looking again tells the rest.
+        if (violates(error, 'users_email')) return accept(acceptance);
+        throw error;
+      }),
+  };
+}
+
+/** @throws DomainError invite.link_invalid, alike for every token that does not work */
+async function pendingOf(tx: EntityManager, token: string, now: Date): Promise<AdministratorInvite> {
+  const invite = isInviteToken(token)
+    ? await tx.findOneBy(AdministratorInvite, { tokenHash: hashSecret(token) })
+    : null;
+  if (!invite || statusOf(invite, now) !== 'pending') throw new DomainError('invite.link_invalid');
+  return invite;
+}
+
+async function userOf(tx: EntityManager, email: string): Promise<User | null> {
+  // Row-level security keeps PostgreSQL from using the index on addresses; the function may.
+  const [found] = await tx.query<{ id: string | null }[]>('select gatehouse_user_id($1) as id', [email]);
+  return found?.id ? tx.findOneBy(User, { id: found.id }) : null;
+}
+
+async function needsOf(user: User | null, { accountId, email }: AdministratorInvite) {
+  const asksNames = !user?.emailVerifiedAt;
+  return {
+    ssoAvailable: await hasAdminSso({ accountId, email }),
+    asksNames,
+    asksPassword: asksNames || user.passwordHash === null,
+  };
+}
+
+const passwordRequired = () => invalidField('password', 'password.required', 'is required');

@@ -1,0 +1,208 @@
+import type { EntityManager } from 'typeorm';
+import { v7 as uuidv7 } from 'uuid';
+import { AdministratorInvite, type InviteStatus } from '../../../entities/administrator-invite.js';
+import { AdministratorRole } from '../../../entities/administrator-role.js';
+import { after, type Clock } from '../../platform/clock.js';
+import { hashSecret } from '../../platform/crypto/one-time-secret.js';
+import type { Sealing } from '../../platform/crypto/sealing.js';
+import { type Db, violates } from '../../platform/db.js';
+import { checkedLimits, type WantedLimits } from '../accounts/limits.js';
+import { findRoles, roleName } from '../accounts/members-roles.js';
+import { assertMayGive, authorityOf, lockAdministration } from '../accounts/roles-authority.js';
+import { queueEmail } from '../emails/queue.js';
+import { DomainError } from '../errors.js';
+import { recordEvent } from '../events.js';
+import { startLater } from '../outbox.js';
+import { containing, type Page, type PageRequest, readPage } from '../paging.js';
+import type { AccountScope } from '../scope.js';
+import { expireOverdue } from './expiry.js';
+import { inviteToken } from './link.js';
+import { inviteEmail, processInput, statusOf } from './process.js';
+
+export interface NewInvite {
+  email: string;
+  firstName: string;
+  lastName: string;
+  roleId: string;
+  limits: WantedLimits;
+  locale: 'en' | 'de';
+}
+
+/** An invite as it is shown: its status as of now, and the name of its role. */
+export interface ShownInvite extends AdministratorInvite {
+  roleName: string | null;
+}
+
+export interface AdministratorInvites {
+  list(
+    scope: AccountScope,
+    page: PageRequest<keyof typeof columns> & { status?: InviteStatus },
+  ): Promise<Page<ShownInvite>>;
+  /** @throws DomainError administrator_invite.not_found */
+  get(scope: AccountScope, id: string): Promise<ShownInvite>;
+  /**
+   * Asks somebody to administrate the Account, by mail.
+   * @param userId who asks
+   * @throws DomainError administrator_invite.already_pending, member.already_member, member.owner_required,
+   *   administrator_role.cannot_grant, validation.failed
+   */
+  create(scope: AccountScope, userId: string, invite: NewInvite): Promise<ShownInvite>;
+  /**
+   * Sends a new link, which lives as long as a first one; the old one is void. An expired invite waits again.
+   * @throws DomainError as `create`, and administrator_invite.not_found, administrator_invite.not_pending
+   */
+  resend(scope: AccountScope, userId: string, id: string): Promise<ShownInvite>;
+  /** @throws DomainError administrator_invite.not_found, administrator_invite.not_pending */
+  revoke(scope: AccountScope, userId: string, id: string): Promise<ShownInvite>;
+}
+
+export interface AdministratorInvitesDeps {
+  db: Db;
+  sealing: Pick<Sealing, 'derive'>;
+  now: Clock;
+  /** Milliseconds: life of a link. */
+  ttlMs: number;
+}
+
+const columns = {
+  created_at: ['invite.createdAt', 'invite.id'],
+  expires_at: ['invite.expiresAt', 'invite.id'],
+  email: ['invite.email', 'invite.id'],
+};
+
+/** Invites of administrators to an Account (contract §10). */
+export function createAdministratorInvites({
+  db,
+  sealing,
+  now,
+  ttlMs,
+}: AdministratorInvitesDeps): AdministratorInvites {
+  const change = <T>({ accountId }: AccountScope, work: (tx: EntityManager, scope: AccountScope) => Promise<T>) =>
+    db
+      .transaction({ accountId }, async (tx) => {
+        await lockAdministration(tx, { accountId });
+        return work(tx, { accountId });
+      })
+      .catch((error: unknown) => {
+        throw violates(error, 'administrator_invites_one_pending_per_address')
+          ? new DomainError('administrator_invite.already_pending')
+          : error;
+      });
+
+  /** The columns of a new link. */
+  const link = (id: string, linkNumber: number) => {
+    const { token, keyId } = inviteToken(sealing, { id, linkNumber });
+    return { linkNumber, tokenHash: hashSecret(token), tokenKeyId: keyId, expiresAt: after(now(), ttlMs) };
+  };
+
+  return {
+    list: ({ accountId }, { status, ...page }) =>
+      db.transaction({ accountId }, async (tx) => {
+        const query = tx.createQueryBuilder(AdministratorInvite, 'invite').where({ accountId });
+        const computed = `case when invite.status = 'pending' and invite.expires_at <= :now then 'expired' else invite.status end`;
+        if (status) query.andWhere(`${computed} = :status`, { status, now: now() });
+        if (page.q) {
+          const searched = `(invite.email ilike :pattern or invite.first_name || ' ' || invite.last_name ilike :pattern)`;
+          query.andWhere(searched, { pattern: containing(page.q) });
+        }
+        const { rows, ...rest } = await readPage(query, page, columns[page.sortBy]);
+        const roles = new Map((await tx.findBy(AdministratorRole, { accountId })).map((role) => [role.id, role]));
+        return { ...rest, rows: rows.map((row) => shown(row, roles.get(row.roleId ?? '') ?? null, now())) };
+      }),
+
+    get: ({ accountId }, id) => db.transaction({ accountId }, (tx) => find(tx, { accountId }, id, now())),
+
+    create: (wantedIn, userId, { roleId, limits: wanted, ...person }) =>
+      change(wantedIn, async (tx, scope) => {
+        const [role] = (await findRoles(tx, scope, [roleId], () => 'role_id')) as [AdministratorRole];
+        const limits = await checkedLimits(tx, scope, wanted, 'limits');
+        await assertMayGive(tx, scope, await authorityOf(tx, scope, userId), { role, limits });
+        await assertNoMember(tx, scope, person.email);
+        await expireOverdue(tx, { ...scope, email: person.email }, now());
+        const id = uuidv7();
+        const invite: AdministratorInvite = {
+          ...scope,
+          ...person,
+          ...link(id, 1),
+          id,
+          roleId: role.id,
+          limits,
+          status: 'pending',
+          endedReason: null,
+          invitedBy: userId,
+          membershipId: null,
+          createdAt: now(),
+          endedAt: null,
+        };
+        await tx.insert(AdministratorInvite, invite);
+        await recordEvent(tx, 'administrator_invite.created', {
+          ...scope,
+          resourceId: id,
+          metadata: { role_id: role.id, limits },
+        });
+        await queueEmail(tx, inviteEmail(invite), now());
+        await startLater(tx, 'inviteExpiry', processInput(invite, now()));
+        return shown(invite, role, now());
+      }),
+
+    resend: (wantedIn, userId, id) =>
+      change(wantedIn, async (tx, scope) => {
+        const invite = await find(tx, scope, id, now());
+        if (invite.status !== 'pending' && invite.status !== 'expired') throw notPending();
+        const role = invite.roleId && (await tx.findOneBy(AdministratorRole, { ...scope, id: invite.roleId }));
+        if (!role) throw new DomainError('administrator_invite.role_deleted');
+        await assertMayGive(tx, scope, await authorityOf(tx, scope, userId), { role, limits: invite.limits });
+        await assertNoMember(tx, scope, invite.email);
+        await expireOverdue(tx, { ...scope, email: invite.email }, now()); // another one, whose end nobody wrote down yet
+        const waiting = {
+          status: 'pending' as const,
+          endedReason: null,
+          endedAt: null,
+          ...link(id, invite.linkNumber + 1),
+        };
+        await tx.update(AdministratorInvite, { ...scope, id }, waiting);
+        await recordEvent(tx, 'administrator_invite.resent', { ...scope, resourceId: id });
+        const renewed = { ...invite, ...waiting };
+        await queueEmail(tx, inviteEmail(renewed), now());
+        await startLater(tx, 'inviteExpiry', { ...processInput(renewed, now()), news: 'resent' });
+        return renewed;
+      }),
+
+    revoke: (wantedIn, userId, id) =>
+      change(wantedIn, async (tx, scope) => {
+        const invite = await find(tx, scope, id, now());
+        if (invite.status !== 'pending') throw notPending();
+        await authorityOf(tx, scope, userId);
+        const ended = { status: 'revoked' as const, endedReason: 'revoked_by_administrator', endedAt: now() };
+        await tx.update(AdministratorInvite, { ...scope, id }, ended);
+        await recordEvent(tx, 'administrator_invite.revoked', { ...scope, resourceId: id });
+        await startLater(tx, 'inviteExpiry', { ...processInput(invite, now()), news: 'revoked' });
+        return { ...invite, ...ended };
+      }),
+  };
+}
+
+const notPending = () => new DomainError('administrator_invite.not_pending');
+
+const shown = (invite: AdministratorInvite, role: AdministratorRole | null, now: Date): ShownInvite => ({
+  ...invite,
+  status: statusOf(invite, now),
+  roleName: role && roleName(role),
+});
+
+/** @throws DomainError administrator_invite.not_found */
+async function find(tx: EntityManager, { accountId }: AccountScope, id: string, now: Date): Promise<ShownInvite> {
+  const invite = await tx.findOneBy(AdministratorInvite, { accountId, id });
+  if (!invite) throw new DomainError('administrator_invite.not_found');
+  const role = invite.roleId ? await tx.findOneBy(AdministratorRole, { accountId, id: invite.roleId }) : null;
+  return shown(invite, role, now);
+}
+
+/** @throws DomainError member.already_member */
+async function assertNoMember(tx: EntityManager, { accountId }: AccountScope, email: string): Promise<void> {
+  const [member] = await tx.query(
+    'select id from memberships where account_id = $1 and user_id = gatehouse_user_id($2)',
+    [accountId, email],
+  );
+  if (member) throw new DomainError('member.already_member');
+}

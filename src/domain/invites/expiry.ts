@@ -1,0 +1,80 @@
+import type { EntityManager } from 'typeorm';
+import { LessThanOrEqual } from 'typeorm';
+import { AdministratorInvite, type InviteStatus } from '../../../entities/administrator-invite.js';
+import type { Clock } from '../../platform/clock.js';
+import type { Db } from '../../platform/db.js';
+import { queueEmail } from '../emails/queue.js';
+import { recordEvent } from '../events.js';
+import { processInput, reminderEmail } from './process.js';
+
+/** An invite as its process sees it: the row's word on whether it waits, and until when. */
+export interface InviteRow {
+  status: InviteStatus;
+  expiresAt: string;
+  reminderAt: string | null;
+}
+
+/** What time and operators do to an invite. One for each kind of invite; repeating any of it is harmless. */
+export interface InviteExpiry {
+  read(id: string): Promise<InviteRow>;
+  /** Sends the reminder, once for each link. */
+  remind(id: string): Promise<InviteRow>;
+  /** Ends it when its time is over. */
+  expire(id: string): Promise<InviteRow>;
+  /** Revokes it for an operator's reason. */
+  cancel(id: string, reason: string): Promise<InviteRow>;
+}
+
+export function createAdministratorInviteExpiry({ db, now }: { db: Db; now: Clock }): InviteExpiry {
+  const within = (id: string, work: (tx: EntityManager) => Promise<void>) =>
+    db.transaction('system', async (tx) => {
+      await work(tx);
+      return present(await tx.findOneBy(AdministratorInvite, { id }), now());
+    });
+
+  return {
+    read: (id) => within(id, async () => {}),
+    remind: (id) =>
+      within(id, async (tx) => {
+        const invite = await tx.findOneBy(AdministratorInvite, { id, status: 'pending' });
+        if (invite && invite.expiresAt > now()) await queueEmail(tx, reminderEmail(invite), now());
+      }),
+    expire: (id) => within(id, (tx) => expireOverdue(tx, { id }, now())),
+    cancel: (id, reason) =>
+      within(id, async (tx) => {
+        const open = { id, status: 'pending' as const };
+        const invite = await tx.findOneBy(AdministratorInvite, open);
+        const ended = { status: 'revoked' as const, endedReason: reason, endedAt: now() };
+        const { affected } = await tx.update(AdministratorInvite, open, ended);
+        if (!invite || !affected) return;
+        const { accountId } = invite;
+        await recordEvent(tx, 'administrator_invite.revoked', { accountId, resourceId: id, metadata: { reason } });
+      }),
+  };
+}
+
+/** Writes down that invites have ended whose time is over. The row's own date decides. */
+export async function expireOverdue(
+  tx: EntityManager,
+  which: { id: string } | { accountId: string; email: string },
+  now: Date,
+): Promise<void> {
+  const overdue = await tx.findBy(AdministratorInvite, {
+    ...which,
+    status: 'pending',
+    expiresAt: LessThanOrEqual(now),
+  });
+  for (const { id, accountId, expiresAt } of overdue) {
+    const ended = { status: 'expired' as const, endedReason: 'not_accepted_in_time', endedAt: expiresAt };
+    const { affected } = await tx.update(AdministratorInvite, { id, status: 'pending', expiresAt }, ended);
+    const actor = { type: 'system', id: null } as const; // time did it, whoever happened to look
+    if (affected) await recordEvent(tx, 'administrator_invite.expired', { accountId, resourceId: id, actor });
+  }
+}
+
+/** One that was deleted with its Account is over as well. */
+function present(invite: AdministratorInvite | null, now: Date): InviteRow {
+  if (!invite) return { status: 'revoked', expiresAt: now.toISOString(), reminderAt: null };
+  const { expiresAt, reminderAt } = processInput(invite, now);
+  return { status: invite.status, expiresAt, reminderAt };
+}

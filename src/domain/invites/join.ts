@@ -1,0 +1,81 @@
+import { type EntityManager, IsNull } from 'typeorm';
+import { v7 as uuidv7 } from 'uuid';
+import { AdministratorInvite } from '../../../entities/administrator-invite.js';
+import { Membership } from '../../../entities/membership.js';
+import { MembershipRole } from '../../../entities/membership-role.js';
+import { User } from '../../../entities/user.js';
+import { UserSession } from '../../../entities/user-session.js';
+import { currentContext, runInContext } from '../../platform/context.js';
+import { recordEvent } from '../events.js';
+import { startLater } from '../outbox.js';
+import { processInput } from './process.js';
+
+export interface Joining {
+  invite: AdministratorInvite;
+  /** Who has the invite's address already. */
+  user: User | null;
+  names: { firstName: string; lastName: string };
+  /** Null where none was asked for. */
+  passwordHash: string | null;
+  now: Date;
+}
+
+/** Makes somebody an administrator with the invite's role, and ends the invite, in the caller's transaction. */
+export async function join(tx: EntityManager, joining: Joining): Promise<void> {
+  const { invite, now } = joining;
+  const { accountId, roleId, limits } = invite;
+  const userId = joining.user?.id ?? uuidv7();
+  const { correlationId } = currentContext();
+  // The person behind the link acts here.
+  await runInContext({ correlationId, actor: { type: 'platform_admin', id: userId } }, async () => {
+    await saveUser(tx, userId, joining);
+    const member = await tx.findOneBy(Membership, { accountId, userId });
+    const membershipId = member?.id ?? uuidv7();
+    if (!member) {
+      await tx.insert(Membership, { id: membershipId, accountId, userId, createdAt: now });
+      await tx.insert(MembershipRole, { membershipId, roleId: roleId!, accountId, limits });
+      await recordEvent(tx, 'member.added', {
+        accountId,
+        resourceId: membershipId,
+        metadata: { user_id: userId, role_ids: [roleId], limits, invite_id: invite.id },
+      });
+    }
+    const ended = { status: 'accepted' as const, membershipId, endedAt: now };
+    await tx.update(AdministratorInvite, { accountId, id: invite.id }, ended);
+    await recordEvent(tx, 'administrator_invite.accepted', {
+      accountId,
+      resourceId: invite.id,
+      metadata: { membership_id: membershipId, user_id: userId },
+    });
+    await startLater(tx, 'inviteExpiry', { ...processInput(invite, now), news: 'accepted' });
+  });
+}
+
+async function saveUser(tx: EntityManager, id: string, { invite, user, names, passwordHash, now }: Joining) {
+  if (!user) {
+    await tx.insert(User, {
+      id,
+      email: invite.email,
+      ...names,
+      passwordHash,
+      passwordChangedAt: passwordHash && now,
+      emailVerifiedAt: now,
+      createdAt: now,
+      updatedAt: now,
+    });
+  } else if (!user.emailVerifiedAt) {
+    // Whoever made this user had not shown that the address is theirs: nothing of it may stay good, neither the
+    // password nor a session.
+    const mine = {
+      ...names,
+      passwordHash,
+      passwordChangedAt: passwordHash && now,
+      emailVerifiedAt: now,
+      updatedAt: now,
+    };
+    await tx.update(User, { id }, mine);
+    await tx.update(UserSession, { userId: id, revokedAt: IsNull() }, { revokedAt: now });
+  } else if (user.passwordHash === null && passwordHash) {
+    await tx.update(User, { id }, { passwordHash, passwordChangedAt: now, updatedAt: now });
+  }
+}

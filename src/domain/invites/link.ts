@@ -1,0 +1,23 @@
+import type { Sealing } from '../../platform/crypto/sealing.js';
+
+interface Linked {
+  id: string;
+  /** A new number makes a new link, and the one before it is void. */
+  linkNumber: number;
+  tokenKeyId?: string;
+}
+
+/** The one-time token of an invite's link: derived, so that it is stored nowhere (docs/decisions/0004). */
+export function inviteToken(
+  sealing: Pick<Sealing, 'derive'>,
+  { id, linkNumber, tokenKeyId }: Linked,
+): { token: string; keyId: string } {
+  const { secret, keyId } = sealing.derive('administrator-invite-link', `${id}/${linkNumber}`, tokenKeyId);
+  return { token: secret.toString('base64url'), keyId };
+}
+
+/** @param baseUrl origin of the service */
+export const inviteLink = (baseUrl: string, token: string): string => `${baseUrl}/v1/auth/accept-invite?token=${token}`;
+
+/** A token of ours is 256 bits in base64url; anything else need not be looked for. */
+export const isInviteToken = (token: string): boolean => /^[\w-]{43}$/.test(token);

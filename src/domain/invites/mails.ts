@@ -1,0 +1,44 @@
+import type { EntityManager } from 'typeorm';
+import { Account } from '../../../entities/account.js';
+import { AdministratorInvite } from '../../../entities/administrator-invite.js';
+import { AdministratorRole } from '../../../entities/administrator-role.js';
+import { User } from '../../../entities/user.js';
+import type { Clock } from '../../platform/clock.js';
+import type { Sealing } from '../../platform/crypto/sealing.js';
+import { roleName } from '../accounts/members-roles.js';
+import type { EmailSubjects } from '../emails/subjects.js';
+import { inviteLink, inviteToken } from './link.js';
+import { statusOf } from './process.js';
+
+export interface InviteMailsDeps {
+  sealing: Pick<Sealing, 'derive'>;
+  now: Clock;
+  baseUrl: string;
+}
+
+/** What the mails about invites say: nothing any more, once the invite has ended. A later link takes an earlier one's place. */
+export function inviteMails({ sealing, now, baseUrl }: InviteMailsDeps) {
+  const open = async (tx: EntityManager, id: string, locale: 'en' | 'de') => {
+    const invite = await tx.findOneBy(AdministratorInvite, { id });
+    if (!invite || statusOf(invite, now()) !== 'pending') return null;
+    const account = await tx.findOneByOrFail(Account, { id: invite.accountId });
+    const role = await tx.findOneByOrFail(AdministratorRole, { id: invite.roleId! });
+    const inviter = invite.invitedBy && (await tx.findOneBy(User, { id: invite.invitedBy }));
+    return {
+      to: invite.email,
+      values: {
+        first_name: invite.firstName,
+        account_name: account.name,
+        inviter: inviter ? `${inviter.firstName} ${inviter.lastName}` : account.name,
+        role: roleName(role),
+        link: inviteLink(baseUrl, inviteToken(sealing, invite).token),
+        expires_at_text: inWords(invite.expiresAt, locale),
+      },
+    };
+  };
+  return { 'administrator-invite': open, 'administrator-invite-reminder': open } satisfies Partial<EmailSubjects>;
+}
+
+// The reader's time zone is unknown, so the text names ours.
+const inWords = (date: Date, locale: string) =>
+  `${new Intl.DateTimeFormat(locale, { dateStyle: 'long', timeStyle: 'short', timeZone: 'UTC' }).format(date)} UTC`;

@@ -1,0 +1,44 @@
+import type { AdministratorInvite, InviteStatus } from '../../../entities/administrator-invite.js';
+import { after, days } from '../../platform/clock.js';
+import type { ProcessInput } from '../../platform/processes.js';
+import type { QueuedEmail } from '../emails/queue.js';
+
+type Row = Pick<AdministratorInvite, 'id' | 'accountId' | 'status' | 'createdAt' | 'expiresAt'>;
+
+/** How long before the end somebody is reminded; an invite that lives shorter has no reminder. */
+const remindBefore = days(2);
+
+/** What the process of an invite is told when it starts, or when something happened to the invite (`news`). */
+export const processInput = (
+  { id, accountId, expiresAt }: Omit<Row, 'createdAt' | 'status'>,
+  now: Date,
+): ProcessInput<'inviteExpiry'> => ({
+  kind: 'administrator',
+  inviteId: id,
+  accountId,
+  expiresAt: expiresAt.toISOString(),
+  reminderAt: after(expiresAt, -remindBefore) > now ? after(expiresAt, -remindBefore).toISOString() : null,
+});
+
+/** As it is now: one whose time is over says so, whether or not a worker has noticed. */
+export const statusOf = ({ status, expiresAt }: Pick<Row, 'status' | 'expiresAt'>, now: Date): InviteStatus =>
+  status === 'pending' && expiresAt <= now ? 'expired' : status;
+
+type Mailed = Pick<AdministratorInvite, 'id' | 'accountId' | 'locale' | 'linkNumber'>;
+
+/** One mail for each link. */
+export const inviteEmail = ({ id, accountId, locale, linkNumber }: Mailed): QueuedEmail => ({
+  template: 'administrator-invite',
+  locale,
+  accountId,
+  subjectId: id,
+  cause: `administrator-invite/${id}/link/${linkNumber}`,
+});
+
+export const reminderEmail = ({ id, accountId, locale, linkNumber }: Mailed): QueuedEmail => ({
+  template: 'administrator-invite-reminder',
+  locale,
+  accountId,
+  subjectId: id,
+  cause: `administrator-invite/${id}/reminder/${linkNumber}`,
+});

@@ -1,0 +1,57 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { DomainError } from '../../domain/errors.js';
+import type { InviteAcceptance, OfferedInvite } from '../../domain/invites/acceptance.js';
+import type { TextKey } from '../../platform/mail/texts.js';
+import { refusalOf, statusOf } from '../errors.js';
+import { wantsJson } from '../oauth/pages.js';
+import { sendVerifyEmailError } from './verify-email-error.js';
+import { isForm, localeOf, sendPage } from './verify-email-page.js';
+
+interface Shown {
+  token: string;
+  invite: OfferedInvite;
+  error: TextKey | null;
+}
+
+/** The form of an invite, with what was typed before where something was wrong with it. */
+export function sendInvitePage(request: FastifyRequest, reply: FastifyReply, { token, invite, error }: Shown) {
+  const { accountName, email, asksNames, asksPassword, ssoAvailable: passwordOptional, locale } = invite;
+  const typed = (request.body ?? {}) as Record<string, unknown>;
+  const names = {
+    firstName: textOf(typed.first_name) ?? invite.firstName,
+    lastName: textOf(typed.last_name) ?? invite.lastName,
+  };
+  const action = request.url.split('?', 1)[0] as string;
+  const values = { action, token, accountName, email, ...names, asksNames, asksPassword, passwordOptional, error };
+  return sendPage(reply, 'accept-invite', values, localeOf(request, locale));
+}
+
+/** A refusal in the form that the request is in. What a person can mend is said on the form itself. */
+export const acceptInviteError =
+  (invites: Pick<InviteAcceptance, 'preview'>) =>
+  async (error: unknown, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
+    const refusal = refusalOf(error);
+    const isPage = request.method === 'POST' ? isForm(request) : !wantsJson(request);
+    if (!isPage || !refusal || statusOf(refusal.code) !== 400) return sendVerifyEmailError(error, request, reply);
+    const token = textOf((request.body as Record<string, unknown> | null)?.token);
+    const wrong = token && wrongWith(refusal);
+    const invite = wrong ? await invites.preview(token).catch(() => null) : null;
+    reply.code(400);
+    if (!wrong || !invite) return sendPage(reply, 'invite-invalid', {}, localeOf(request));
+    return sendInvitePage(request, reply, { token, invite, error: wrong });
+  };
+
+const textOf = (value: unknown): string | null => (typeof value === 'string' && value !== '' ? value : null);
+
+const passwordErrors: Record<string, TextKey> = {
+  'password.required': 'accept_invite.error.password_missing',
+  'password.too_short': 'choose_password.error.too_short',
+  'password.too_long': 'choose_password.error.too_long',
+};
+
+function wrongWith({ code, options }: DomainError): TextKey | null {
+  if (code === 'password.breached') return 'choose_password.error.breached';
+  if (code !== 'validation.failed') return null;
+  const [detail] = options.details ?? [];
+  return passwordErrors[detail?.code ?? ''] ?? 'accept_invite.error.incomplete';
+}

@@ -1,0 +1,86 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import { Type } from 'typebox';
+import { errors } from '../operation.js';
+import { Body, Message, Name } from '../schemas.js';
+import { acceptInviteError, sendInvitePage } from './accept-invite-page.js';
+import type { AdminAuthOptions } from './index.js';
+import { InviteToken } from './invite-info.js';
+import { sameOrigin } from './origin.js';
+import { isForm, localeOf, sendPage } from './verify-email-page.js';
+
+const perAddress = { name: 'admin-accept-invite', points: 5, windowSeconds: 3600 };
+const Html = { content: { 'text/html': { schema: Type.String() } } };
+const tags = ['Admin authentication'];
+
+/** The link of an invite. Opening it shows a form; only sending that consumes it, so mail scanners cannot. */
+export const acceptInvite: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app, { users, limits, baseUrl }) => {
+  app.setErrorHandler(acceptInviteError(users.invites));
+
+  app.get(
+    '/accept-invite',
+    {
+      schema: {
+        operationId: 'acceptInvitePage',
+        summary: 'Show the form of the link of an invite',
+        description: 'Asks for what is missing of the person: names, a password. Nothing is consumed.',
+        tags,
+        querystring: Type.Object({ token: Type.String() }),
+        response: { 200: { description: 'The page', ...Html }, ...errors('invite.link_invalid') },
+      },
+    },
+    async (request, reply) => {
+      const { token } = request.query;
+      return sendInvitePage(request, reply, { token, invite: await users.invites.preview(token), error: null });
+    },
+  );
+
+  app.post(
+    '/accept-invite',
+    {
+      onRequest: [sameOrigin(baseUrl), limits.exact(perAddress)],
+      schema: {
+        operationId: 'acceptInvite',
+        summary: 'Become an administrator of an account',
+        description:
+          'Creates the user as verified, or verifies an unverified one with the names and the password given here. ' +
+          'Of a verified user nothing changes: names and password of the request are not looked at, and none is needed, ' +
+          'unless the user has no password yet. Otherwise a password is required, where no admin SSO covers the address. ' +
+          'Starts no session. JSON is answered with JSON, a form with a page. 5 per hour per IP.',
+        tags,
+        body: Body({
+          token: InviteToken,
+          first_name: Name,
+          last_name: Name,
+          password: Type.Optional(
+            Type.String({ maxLength: 1024, description: '8 to 128 characters, not known from a breach.' }),
+          ),
+        }),
+        response: {
+          200: {
+            description: 'A message, or the page for a form',
+            content: { 'application/json': { schema: Message }, ...Html.content },
+          },
+          ...errors(
+            'validation.failed',
+            'invite.link_invalid',
+            'password.breached',
+            'origin.foreign',
+            'rate_limit.exceeded',
+            'service.unavailable',
+          ),
+        },
+      },
+    },
+    async (request, reply) => {
+      const { token, first_name: firstName, last_name: lastName, password } = request.body;
+      const names = { firstName: firstName.trim(), lastName: lastName.trim() };
+      const { accountName } = await users.invites.accept({
+        token,
+        ...names,
+        ...(password !== undefined && { password }),
+      });
+      if (isForm(request)) return sendPage(reply, 'invite-accepted', { accountName }, localeOf(request));
+      return reply.send({ data: { message: 'You are an administrator of the account now. Sign in to go on.' } });
+    },
+  );
+};

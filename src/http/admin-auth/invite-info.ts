@@ -1,0 +1,44 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import { Type } from 'typebox';
+import { errors } from '../operation.js';
+import { Body, single } from '../schemas.js';
+import type { AdminAuthOptions } from './index.js';
+
+const perAddress = { name: 'admin-invite-info', points: 10, windowSeconds: 60 };
+
+/** The token of a mailed link. Whatever is wrong with one, the answer is the same. */
+export const InviteToken = Type.String({ maxLength: 512, description: 'From the link in the mail.' });
+
+export const inviteInfo: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app, { users, limits }) => {
+  app.post(
+    '/invite-info',
+    {
+      onRequest: limits.exact(perAddress),
+      schema: {
+        operationId: 'inviteInfo',
+        summary: 'Read whom the link of an invite is for',
+        description:
+          'Nothing is consumed. An unknown, expired, accepted or revoked token is 400, each alike. 10 per minute per IP.',
+        tags: ['Admin authentication'],
+        body: Body({ token: InviteToken }),
+        response: {
+          200: single(
+            Type.Object({
+              email: Type.String(),
+              first_name: Type.String(),
+              last_name: Type.String(),
+              sso_available: Type.Boolean({
+                description: 'An active admin SSO connection of the account covers the domain of the address.',
+              }),
+            }),
+          ),
+          ...errors('validation.failed', 'invite.link_invalid', 'rate_limit.exceeded', 'service.unavailable'),
+        },
+      },
+    },
+    async ({ body }) => {
+      const { email, firstName, lastName, ssoAvailable } = await users.invites.preview(body.token);
+      return { data: { email, first_name: firstName, last_name: lastName, sso_available: ssoAvailable } };
+    },
+  );
+};

@@ -1,0 +1,167 @@
+import { Type } from 'typebox';
+import type { ShownInvite } from '../../domain/invites/administrator-invites.js';
+import { listQuery, paginated } from '../lists.js';
+import { errors, operation } from '../operation.js';
+import { Body, Email, Id, listOf, Name, Nullable, OneOf, single, Timestamp } from '../schemas.js';
+import { granting, Limits, WantedLimits } from './granting.js';
+
+const Status = OneOf(['pending', 'accepted', 'expired', 'revoked']);
+const InviteView = Type.Object({
+  id: Id,
+  email: Type.String(),
+  first_name: Type.String(),
+  last_name: Type.String(),
+  role_id: Nullable(Id),
+  role_name: Nullable(Type.String()),
+  limits: Limits,
+  locale: OneOf(['en', 'de']),
+  status: Status,
+  ended_reason: Nullable(
+    OneOf(['not_accepted_in_time', 'revoked_by_administrator', 'cancelled_by_operator'], {
+      description: 'Why it is expired or revoked.',
+    }),
+  ),
+  expires_at: Timestamp,
+  ended_at: Nullable(Timestamp),
+  invited_by: Nullable(Type.String({ description: 'User who invited.' })),
+  member_id: Nullable(Type.String({ description: 'The member that it made.' })),
+  created_at: Timestamp,
+});
+const ById = Type.Object({ id: Id });
+
+const present = (invite: ShownInvite) => ({
+  id: invite.id,
+  email: invite.email,
+  first_name: invite.firstName,
+  last_name: invite.lastName,
+  role_id: invite.roleId,
+  role_name: invite.roleName,
+  limits: invite.limits,
+  locale: invite.locale,
+  status: invite.status,
+  ended_reason: reasonOf(invite),
+  expires_at: invite.expiresAt,
+  ended_at: invite.endedAt ?? (invite.status === 'expired' ? invite.expiresAt : null),
+  invited_by: invite.invitedBy,
+  member_id: invite.membershipId,
+  created_at: invite.createdAt,
+});
+
+/** Of one whose time is over, also before a worker has written it down. */
+const reasonOf = ({ status, endedReason }: ShownInvite) =>
+  endedReason ?? (status === 'expired' ? 'not_accepted_in_time' : null);
+
+const common = { tag: 'Administrator invites', level: 'account' } as const;
+
+export const listAdministratorInvites = operation({
+  ...common,
+  id: 'listAdministratorInvites',
+  method: 'GET',
+  path: '/administrator-invites',
+  summary: 'List invites of administrators',
+  description: '`q` searches email and name.',
+  capability: 'members.view',
+  query: listQuery(['created_at', 'expires_at', 'email'], { status: Type.Optional(Status) }),
+  answers: { 200: listOf(InviteView) },
+  handle: async ({ services, scope, query: { sort_by: sortBy, status, ...page } }) =>
+    paginated(await services.administratorInvites.list(scope, { ...page, sortBy, ...(status && { status }) }), present),
+});
+
+export const createAdministratorInvite = operation({
+  ...common,
+  id: 'createAdministratorInvite',
+  method: 'POST',
+  path: '/administrator-invites',
+  summary: 'Invite somebody to administrate the account',
+  description:
+    'Mails a link, valid for seven days, in the language of `locale`. You can only give what you hold yourself in every ' +
+    'place that the role is to count in, and only Owners make Owners. One invite per address can be pending.',
+  capability: 'members.manage',
+  body: Body({
+    email: Email,
+    first_name: Name,
+    last_name: Name,
+    role_id: Id,
+    limits: Type.Optional(WantedLimits),
+    locale: Type.Optional(OneOf(['en', 'de'], { default: 'en' })),
+  }),
+  answers: {
+    201: single(InviteView),
+    ...errors(
+      'administrator_role.cannot_grant',
+      'member.owner_required',
+      'administrator_invite.already_pending',
+      'member.already_member',
+      'validation.failed',
+    ),
+  },
+  handle: ({ body, ...context }) =>
+    granting(context, 'createAdministratorInvite', async (userId) => {
+      const { first_name: firstName, last_name: lastName, role_id: roleId, email, limits, locale = 'en' } = body;
+      const person = { email, firstName: firstName.trim(), lastName: lastName.trim() };
+      const wanted = { ...person, roleId, limits, locale };
+      return { data: present(await context.services.administratorInvites.create(context.scope, userId, wanted)) };
+    }),
+});
+
+export const getAdministratorInvite = operation({
+  ...common,
+  id: 'getAdministratorInvite',
+  method: 'GET',
+  path: '/administrator-invites/:id',
+  summary: 'Read an invite of an administrator',
+  capability: 'members.view',
+  params: ById,
+  answers: { 200: single(InviteView), ...errors('administrator_invite.not_found') },
+  handle: async ({ services, scope, params }) => ({
+    data: present(await services.administratorInvites.get(scope, params.id)),
+  }),
+});
+
+export const resendAdministratorInvite = operation({
+  ...common,
+  id: 'resendAdministratorInvite',
+  method: 'POST',
+  path: '/administrator-invites/:id/resend',
+  summary: 'Send an invite again',
+  description:
+    'With a new link, which lives as long as a first one; the old link is void at once. An expired invite is pending again. ' +
+    'Whoever sends it has to hold what it gives.',
+  capability: 'members.manage',
+  params: ById,
+  answers: {
+    200: single(InviteView),
+    ...errors(
+      'administrator_role.cannot_grant',
+      'member.owner_required',
+      'administrator_invite.not_found',
+      'administrator_invite.not_pending',
+      'administrator_invite.role_deleted',
+      'administrator_invite.already_pending',
+      'member.already_member',
+    ),
+  },
+  handle: ({ params, ...context }) =>
+    granting(context, 'resendAdministratorInvite', async (userId) => ({
+      data: present(await context.services.administratorInvites.resend(context.scope, userId, params.id)),
+    })),
+});
+
+export const revokeAdministratorInvite = operation({
+  ...common,
+  id: 'revokeAdministratorInvite',
+  method: 'POST',
+  path: '/administrator-invites/:id/revoke',
+  summary: 'Revoke a pending invite',
+  description: 'Its link is void at once.',
+  capability: 'members.manage',
+  params: ById,
+  answers: {
+    200: single(InviteView),
+    ...errors('administrator_invite.not_found', 'administrator_invite.not_pending'),
+  },
+  handle: ({ params, ...context }) =>
+    granting(context, 'revokeAdministratorInvite', async (userId) => ({
+      data: present(await context.services.administratorInvites.revoke(context.scope, userId, params.id)),
+    })),
+});

@@ -1,0 +1,144 @@
+import { Type } from 'typebox';
+import { capabilities } from '../../domain/accounts/administrator-roles.js';
+import type { ShownRole } from '../../domain/accounts/roles.js';
+import { definedOnly } from '../defined-only.js';
+import { listQuery, paginated } from '../lists.js';
+import { errors, operation } from '../operation.js';
+import { Body, Id, listOf, Name, Nullable, OneOf, single, Timestamp } from '../schemas.js';
+import { granting } from './granting.js';
+
+const Capabilities = Type.Array(OneOf(capabilities), { uniqueItems: true, maxItems: capabilities.length });
+const Description = Nullable(Type.String({ maxLength: 1000, pattern: '^[^\\p{Cc}]*$' }));
+const RoleView = Type.Object({
+  id: Id,
+  name: Type.String(),
+  description: Nullable(Type.String()),
+  capabilities: Type.Array(Type.String()),
+  is_system_role: Type.Boolean({ description: 'Built in: the same in every account, and read-only.' }),
+  system_key: Nullable(OneOf(['owner', 'admin', 'developer', 'support', 'viewer'])),
+  created_at: Timestamp,
+  updated_at: Timestamp,
+});
+const ById = Type.Object({ id: Id });
+
+const present = (role: ShownRole) => ({
+  id: role.id,
+  name: role.name,
+  description: role.description,
+  capabilities: role.capabilities,
+  is_system_role: role.systemKey !== null,
+  system_key: role.systemKey,
+  created_at: role.createdAt,
+  updated_at: role.updatedAt,
+});
+
+const common = { tag: 'Administrator roles', level: 'account' } as const;
+
+export const listAdministratorRoles = operation({
+  ...common,
+  id: 'listAdministratorRoles',
+  method: 'GET',
+  path: '/administrator-roles',
+  summary: 'List administrator roles',
+  description:
+    'The built-in ones (Owner, Admin, Developer, Support, Viewer) and those of the account. `q` searches the name.',
+  capability: 'members.view',
+  query: listQuery(['created_at', 'name']),
+  answers: { 200: listOf(RoleView) },
+  handle: async ({ services, scope, query: { sort_by: sortBy, ...page } }) =>
+    paginated(await services.administratorRoles.list(scope, { ...page, sortBy }), present),
+});
+
+export const createAdministratorRole = operation({
+  ...common,
+  id: 'createAdministratorRole',
+  method: 'POST',
+  path: '/administrator-roles',
+  summary: 'Create an administrator role',
+  description:
+    'Only with capabilities that you hold in the whole account. Names differ in more than upper and lower case.',
+  capability: 'members.manage',
+  body: Body({ name: Name, description: Type.Optional(Description), capabilities: Capabilities }),
+  answers: {
+    201: single(RoleView),
+    ...errors('administrator_role.cannot_grant', 'administrator_role.name_taken', 'validation.failed'),
+  },
+  handle: ({ body, ...context }) =>
+    granting(context, 'createAdministratorRole', async (userId) => {
+      const input = { ...body, name: body.name.trim(), description: body.description?.trim() || null };
+      return { data: present(await context.services.administratorRoles.create(context.scope, userId, input)) };
+    }),
+});
+
+export const getAdministratorRole = operation({
+  ...common,
+  id: 'getAdministratorRole',
+  method: 'GET',
+  path: '/administrator-roles/:id',
+  summary: 'Read an administrator role',
+  capability: 'members.view',
+  params: ById,
+  answers: { 200: single(RoleView), ...errors('administrator_role.not_found') },
+  handle: async ({ services, scope, params }) => ({
+    data: present(await services.administratorRoles.get(scope, params.id)),
+  }),
+});
+
+export const updateAdministratorRole = operation({
+  ...common,
+  id: 'updateAdministratorRole',
+  method: 'PATCH',
+  path: '/administrator-roles/:id',
+  summary: 'Change an administrator role',
+  description:
+    'Counts for everyone who holds it from their next request. Capabilities can only be added that you hold in the whole ' +
+    'account. Built-in roles are read-only.',
+  capability: 'members.manage',
+  params: ById,
+  body: Body({
+    name: Type.Optional(Name),
+    description: Type.Optional(Description),
+    capabilities: Type.Optional(Capabilities),
+  }),
+  exists: ({ services, scope, params }) => services.administratorRoles.get(scope, params.id),
+  answers: {
+    200: single(RoleView),
+    ...errors(
+      'administrator_role.cannot_grant',
+      'administrator_role.not_found',
+      'administrator_role.built_in',
+      'administrator_role.name_taken',
+      'validation.failed',
+    ),
+  },
+  handle: ({ body, params, ...context }) =>
+    granting(context, 'updateAdministratorRole', async (userId) => {
+      const changes = definedOnly({
+        name: body.name?.trim(),
+        description: body.description === undefined ? undefined : body.description?.trim() || null,
+        capabilities: body.capabilities,
+      });
+      return {
+        data: present(await context.services.administratorRoles.update(context.scope, userId, params.id, changes)),
+      };
+    }),
+});
+
+export const deleteAdministratorRole = operation({
+  ...common,
+  id: 'deleteAdministratorRole',
+  method: 'DELETE',
+  path: '/administrator-roles/:id',
+  summary: 'Delete an administrator role',
+  description: 'Refused while a member holds it or a pending invite offers it. Built-in roles stay.',
+  capability: 'members.manage',
+  params: ById,
+  answers: {
+    204: Type.Null(),
+    ...errors('administrator_role.not_found', 'administrator_role.built_in', 'administrator_role.in_use'),
+  },
+  handle: ({ params, ...context }) =>
+    granting(context, 'deleteAdministratorRole', (userId) =>
+      context.services.administratorRoles.remove(context.scope, userId, params.id),
+    ),
+});

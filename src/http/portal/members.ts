@@ -1,0 +1,110 @@
+import { Type } from 'typebox';
+import type { Member } from '../../domain/accounts/members.js';
+import { listQuery, paginated } from '../lists.js';
+import { errors, operation } from '../operation.js';
+import { Body, Id, listOf, OneOf, single, Timestamp } from '../schemas.js';
+import { granting, Limits, WantedLimits } from './granting.js';
+
+const MemberView = Type.Object({
+  id: Id,
+  user_id: Id,
+  email: Type.String(),
+  first_name: Type.String(),
+  last_name: Type.String(),
+  roles: Type.Array(Type.Object({ role_id: Id, name: Type.String(), limits: Limits })),
+  status: OneOf(['active'], { description: 'Whoever has not accepted yet is an invite, and no member.' }),
+  created_at: Timestamp,
+});
+const ById = Type.Object({ id: Id });
+
+const present = ({ id, user, roles, createdAt }: Member) => ({
+  id,
+  user_id: user.id,
+  email: user.email,
+  first_name: user.firstName,
+  last_name: user.lastName,
+  roles: roles.map(({ roleId, name, limits }) => ({ role_id: roleId, name, limits })),
+  status: 'active' as const,
+  created_at: createdAt,
+});
+
+const common = { tag: 'Members', level: 'account' } as const;
+
+export const listMembers = operation({
+  ...common,
+  id: 'listMembers',
+  method: 'GET',
+  path: '/members',
+  summary: 'List the administrators of the account',
+  description: '`q` searches email and name.',
+  capability: 'members.view',
+  query: listQuery(['created_at', 'email', 'last_name'], { role_id: Type.Optional(Id) }),
+  answers: { 200: listOf(MemberView) },
+  handle: async ({ services, scope, query: { sort_by: sortBy, role_id: roleId, ...page } }) =>
+    paginated(await services.accountMembers.list(scope, { ...page, sortBy, ...(roleId && { roleId }) }), present),
+});
+
+export const getMember = operation({
+  ...common,
+  id: 'getMember',
+  method: 'GET',
+  path: '/members/:id',
+  summary: 'Read an administrator of the account',
+  capability: 'members.view',
+  params: ById,
+  answers: { 200: single(MemberView), ...errors('member.not_found') },
+  handle: async ({ services, scope, params }) => ({
+    data: present(await services.accountMembers.get(scope, params.id)),
+  }),
+});
+
+export const updateMember = operation({
+  ...common,
+  id: 'updateMember',
+  method: 'PATCH',
+  path: '/members/:id',
+  summary: 'Give an administrator other roles',
+  description:
+    'Replaces all of them, from the next request on. You can only give what you hold yourself in every place that the role ' +
+    'is to count in; a role that the member has already, with the same limits, is not given. Only Owners make, change or ' +
+    'remove Owners, and an account keeps at least one member who holds the Owner role without limits.',
+  capability: 'members.manage',
+  params: ById,
+  body: Body({
+    roles: Type.Array(Body({ role_id: Id, limits: Type.Optional(WantedLimits) }), { minItems: 1, maxItems: 50 }),
+  }),
+  exists: ({ services, scope, params }) => services.accountMembers.get(scope, params.id),
+  answers: {
+    200: single(MemberView),
+    ...errors(
+      'administrator_role.cannot_grant',
+      'member.owner_required',
+      'member.not_found',
+      'member.last_owner',
+      'validation.failed',
+    ),
+  },
+  handle: ({ body, params, ...context }) =>
+    granting(context, 'updateMember', async (userId) => {
+      const roles = body.roles.map(({ role_id: roleId, limits }) => ({ roleId, limits }));
+      return { data: present(await context.services.accountMembers.update(context.scope, userId, params.id, roles)) };
+    }),
+});
+
+export const removeMember = operation({
+  ...common,
+  id: 'removeMember',
+  method: 'DELETE',
+  path: '/members/:id',
+  summary: 'Remove an administrator from the account',
+  description:
+    'Ends their access to the account at once; their sign-in and their other accounts stay. Only Owners remove Owners, and ' +
+    'the last one cannot be removed.',
+  capability: 'members.manage',
+  params: ById,
+  answers: { 204: Type.Null(), ...errors('member.owner_required', 'member.not_found', 'member.last_owner') },
+  handle: ({ params, ...context }) =>
+    granting(context, 'removeMember', (userId) =>
+      context.services.accountMembers.remove(context.scope, userId, params.id),
+    ),
+});

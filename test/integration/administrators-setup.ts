@@ -1,0 +1,115 @@
+import { randomBytes } from 'node:crypto';
+import { v7 as uuidv7 } from 'uuid';
+import { AdministratorRole, type AdministratorRoleKey } from '../../entities/administrator-role.js';
+import { Membership } from '../../entities/membership.js';
+import { MembershipRole, type RoleLimits } from '../../entities/membership-role.js';
+import { User } from '../../entities/user.js';
+import { UserSession } from '../../entities/user-session.js';
+import { inviteToken } from '../../src/domain/invites/link.js';
+import { createSigningKeys } from '../../src/domain/oidc/keys.js';
+import { createAdminTokens } from '../../src/domain/users/admin-tokens.js';
+import { createSealing } from '../../src/platform/crypto/sealing.js';
+import { baseUrl, type TestAccount, type TestApi } from '../support/api.js';
+import { type Call, callsOf } from './portal-setup.js';
+
+export const sealing = createSealing([{ id: 'test', key: Buffer.alloc(32, 7) }]); // as the api's
+
+export interface TestMember {
+  membershipId: string;
+  userId: string;
+  email: string;
+  headers: Record<string, string>;
+  call: Call;
+}
+
+type Person = Pick<TestMember, 'userId' | 'email' | 'headers'>;
+
+/** An administrator of an Account, signed in; the same person may be one of several. */
+export async function newMember(
+  api: TestApi,
+  account: TestAccount,
+  role: AdministratorRoleKey | { roleId: string },
+  person?: Person,
+  limits: Partial<RoleLimits> | null = null,
+): Promise<TestMember> {
+  const { db } = api.database;
+  const { userId, email, headers } = person ?? (await newPerson(api));
+  const { accountId } = account.scope;
+  const membershipId = uuidv7();
+  await db.transaction('system', async (tx) => {
+    await tx.insert(Membership, { id: membershipId, accountId, userId, createdAt: api.clock.now });
+    const roleId =
+      typeof role === 'string'
+        ? (await tx.findOneByOrFail(AdministratorRole, { accountId, systemKey: role })).id
+        : role.roleId;
+    const stored = limits && { application_ids: [], environment_ids: [], node_ids: [], ...limits };
+    await tx.insert(MembershipRole, { membershipId, roleId, accountId, limits: stored });
+  });
+  return { membershipId, userId, email, headers, call: callsOf(api, account.accountSlug, headers) };
+}
+
+/** A User with a live session that is bound to nothing. */
+export async function newPerson({ database: { db }, clock: { now } }: TestApi, user: Partial<User> = {}) {
+  const userId = uuidv7();
+  const email = `mia.${randomBytes(6).toString('hex')}@example.com`;
+  const sessionId = uuidv7();
+  await db.transaction('system', async (tx) => {
+    await tx.insert(User, {
+      id: userId,
+      email,
+      firstName: 'Mia',
+      lastName: 'Berg',
+      passwordHash: null,
+      passwordChangedAt: null,
+      emailVerifiedAt: now,
+      createdAt: now,
+      updatedAt: now,
+      ...user,
+    });
+    await tx.insert(UserSession, {
+      id: sessionId,
+      userId,
+      accountId: null,
+      applicationId: null,
+      authenticatedAt: now,
+      amr: ['pwd'],
+      ipAddress: null,
+      userAgent: null,
+      createdAt: now,
+      lastUsedAt: now,
+      expiresAt: new Date(now.getTime() + 30 * 86_400_000),
+      revokedAt: null,
+    });
+  });
+  const keys = createSigningKeys({ db, sealing, issuer: baseUrl, now: () => now });
+  const { accessToken } = await createAdminTokens({ keys, baseUrl, now: () => now }).issue({
+    userId,
+    sessionId,
+    accountId: null,
+    applicationId: null,
+    authenticatedAt: now,
+    amr: ['pwd'],
+  });
+  return { userId, email: user.email ?? email, headers: { authorization: `Bearer ${accessToken}` } };
+}
+
+/** Ids of the built-in roles, by key. */
+export async function rolesByKey(call: Call): Promise<Record<string, string>> {
+  const { items } = (await call('GET', '/administrator-roles')).json();
+  return Object.fromEntries(
+    (items as { id: string; system_key: string | null }[]).map(({ id, system_key }) => [system_key, id]),
+  );
+}
+
+/** Asks somebody to administrate the Account; with the token of the link that was mailed. */
+export async function invite(call: Call, body: object = {}) {
+  const email = `ivo.${randomBytes(6).toString('hex')}@example.com`;
+  const wanted = { email, first_name: 'Ivo', last_name: 'Kern', ...body };
+  const answer = await call('POST', '/administrator-invites', wanted);
+  if (answer.statusCode !== 201) throw new Error(answer.body);
+  const { data } = answer.json();
+  return { ...data, token: tokenOf(data.id) } as { id: string; email: string; token: string } & Record<string, unknown>;
+}
+
+/** @param linkNumber 1 for the first link, 2 for the one that was sent again */
+export const tokenOf = (id: string, linkNumber = 1) => inviteToken(sealing, { id, linkNumber }).token;

@@ -1,0 +1,160 @@
+import { randomUUID } from 'node:crypto';
+import { jest } from '@jest/globals';
+import { ApplicationFailure } from '@temporalio/common';
+import type { InviteRow, WhichInvite } from '../../activities/invites.js';
+import type { InviteTimes, inviteExpiry } from '../../workflows/invite-expiry.js';
+import { recordHistory } from '../support/histories.js';
+import { startTestTemporal, type TestTemporal } from '../support/temporal.js';
+
+let temporal: TestTemporal;
+beforeAll(async () => {
+  temporal = await startTestTemporal();
+}, 60_000);
+afterAll(() => temporal.stop());
+
+const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+const at = (ms: number) => new Date(Date.now() + ms).toISOString();
+
+/** Stands for the row, which decides. */
+function fakeActivities(row: InviteRow) {
+  const read = async (_which: WhichInvite) => ({ ...row });
+  return {
+    readInvite: jest.fn(read),
+    remindOfInvite: jest.fn(read),
+    expireInvite: jest.fn(async (which: WhichInvite) => {
+      if (row.status === 'pending' && Date.now() >= Date.parse(row.expiresAt)) row.status = 'expired';
+      return read(which);
+    }),
+    cancelInvite: jest.fn(async (which: WhichInvite) => {
+      if (row.status === 'pending') row.status = 'revoked';
+      return read(which);
+    }),
+  };
+}
+
+interface Start {
+  ttlMs?: number;
+  reminderAfterMs?: number;
+  row?: Partial<InviteRow>;
+}
+
+async function startInvite({ ttlMs = 60_000, reminderAfterMs = 0, row: known = {} }: Start = {}) {
+  const inviteId = randomUUID();
+  const times: InviteTimes = { expiresAt: at(ttlMs), reminderAt: reminderAfterMs ? at(reminderAfterMs) : null };
+  const row: InviteRow = { status: 'pending', ...times, ...known };
+  const activities = fakeActivities(row);
+  const { taskQueue } = await temporal.runWorker(activities);
+  const handle = await temporal.client.workflow.start<typeof inviteExpiry>('inviteExpiry', {
+    workflowId: `invite/${inviteId}`,
+    taskQueue,
+    args: [{ kind: 'administrator', inviteId, accountId: randomUUID(), ...times }],
+  });
+  const untilCalled = async (name: keyof typeof activities, times_ = 1) => {
+    for (let waited = 0; activities[name].mock.calls.length < times_; waited += 20) {
+      if (waited > 10_000) throw new Error(`${name} was not called`);
+      await sleep(20);
+    }
+  };
+  return { which: { kind: 'administrator', inviteId }, row, handle, activities, untilCalled };
+}
+
+test.each(['accepted', 'revoked'] as const)('%s, it ends at once', async (signal) => {
+  const { which, handle, activities, untilCalled } = await startInvite({ reminderAfterMs: 30_000 });
+  await untilCalled('readInvite');
+  expect(await handle.query('state')).toBe('waiting');
+  await handle.signal(signal);
+  expect(await handle.result()).toBe(signal);
+  expect(activities.readInvite.mock.calls).toEqual([[which]]);
+  expect(activities.remindOfInvite).not.toHaveBeenCalled();
+  expect(activities.expireInvite).not.toHaveBeenCalled();
+  expect(await handle.query('state')).toBe(signal);
+  expect(JSON.stringify((await handle.describe()).typedSearchAttributes)).toContain(signal);
+  await recordHistory(`invite-${signal}`, handle);
+});
+
+test('nobody accepts: it expires at its time, without a reminder where there is none', async () => {
+  const { handle, activities } = await startInvite({ ttlMs: 700 });
+  expect(await handle.result()).toBe('expired');
+  expect(activities.remindOfInvite).not.toHaveBeenCalled();
+});
+
+test('there is one reminder before the end', async () => {
+  const { handle, activities } = await startInvite({ ttlMs: 2_500, reminderAfterMs: 1_200 });
+  expect(await handle.result()).toBe('expired');
+  expect(activities.remindOfInvite).toHaveBeenCalledTimes(1);
+  await recordHistory('invite-reminded-expired', handle);
+});
+
+test('sent again it lives longer, and reminds once more', async () => {
+  const { row, handle, activities, untilCalled } = await startInvite({ ttlMs: 3_000, reminderAfterMs: 1_000 });
+  await untilCalled('remindOfInvite');
+  Object.assign(row, { expiresAt: at(4_000), reminderAt: at(2_500) });
+  await handle.signal('resent', { expiresAt: row.expiresAt, reminderAt: row.reminderAt });
+  expect(await handle.result()).toBe('expired');
+  expect(Date.now()).toBeGreaterThanOrEqual(Date.parse(row.expiresAt));
+  expect(activities.remindOfInvite).toHaveBeenCalledTimes(2);
+  await recordHistory('invite-resent-expired', handle);
+});
+
+test('a deadline that it was not told of is found in the row', async () => {
+  const { row, handle, activities, untilCalled } = await startInvite({ ttlMs: 1_000 });
+  await untilCalled('readInvite');
+  row.expiresAt = at(3_000);
+  expect(await handle.result()).toBe('expired');
+  expect(Date.now()).toBeGreaterThanOrEqual(Date.parse(row.expiresAt));
+  expect(activities.expireInvite.mock.calls.length).toBeGreaterThan(1);
+});
+
+test.each(['accepted', 'revoked', 'expired'] as const)(
+  'a row that was %s before it began ends it at once',
+  async (status) => {
+    const { handle, activities } = await startInvite({ row: { status } });
+    expect(await handle.result()).toBe(status);
+    expect(activities.expireInvite).not.toHaveBeenCalled();
+  },
+);
+
+test('an outage is ridden out', async () => {
+  const { handle, activities } = await startInvite({ ttlMs: 500 });
+  activities.expireInvite.mockRejectedValueOnce(ApplicationFailure.retryable('away', 'outage'));
+  expect(await handle.result()).toBe('expired');
+  expect(activities.expireInvite).toHaveBeenCalledTimes(2);
+});
+
+describe('cancelled by an operator', () => {
+  const cases = {
+    'before the reminder': { reminderAfterMs: 30_000, after: 'readInvite' },
+    'after the reminder': { reminderAfterMs: 1_500, after: 'remindOfInvite' },
+    'with no reminder to come': { reminderAfterMs: 0, after: 'readInvite' },
+  } as const;
+  test.each(Object.entries(cases))('%s, the invite is revoked', async (name, { reminderAfterMs, after }) => {
+    const { row, handle, activities, untilCalled } = await startInvite({ reminderAfterMs });
+    await untilCalled(after);
+    await sleep(100);
+    await handle.cancel();
+    await expect(handle.result()).rejects.toThrow(/cancelled/);
+    expect((await handle.describe()).status.name).toBe('CANCELLED');
+    expect(activities.cancelInvite).toHaveBeenCalledTimes(1);
+    expect(row.status).toBe('revoked');
+    expect(await handle.query('state')).toBe('revoked');
+    await recordHistory(`invite-cancelled-${name.replaceAll(' ', '-')}`, handle);
+  });
+
+  test('while the row cannot be read, it is revoked all the same', async () => {
+    const { handle, activities, untilCalled } = await startInvite();
+    activities.readInvite.mockRejectedValue(ApplicationFailure.retryable('away', 'outage'));
+    await untilCalled('readInvite');
+    await handle.cancel();
+    await handle.result().catch(() => undefined);
+    expect(activities.cancelInvite).toHaveBeenCalledTimes(1);
+  });
+
+  test('after it was accepted, the cancel comes too late', async () => {
+    const { row, handle, untilCalled } = await startInvite();
+    await untilCalled('readInvite');
+    row.status = 'accepted';
+    await handle.cancel();
+    expect(await handle.result()).toBe('accepted');
+    await recordHistory('invite-cancelled-too-late', handle);
+  });
+});

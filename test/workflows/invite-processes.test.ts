@@ -1,0 +1,213 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { pino } from 'pino';
+import { v7 as uuidv7 } from 'uuid';
+import { createActivities } from '../../activities/index.js';
+import { AdministratorRole } from '../../entities/administrator-role.js';
+import { User } from '../../entities/user.js';
+import { provisionAccount } from '../../src/domain/accounts/provisioning.js';
+import { createInviteAcceptance } from '../../src/domain/invites/acceptance.js';
+import { createAdministratorInvites } from '../../src/domain/invites/administrator-invites.js';
+import { inviteToken } from '../../src/domain/invites/link.js';
+import { createPasswords } from '../../src/domain/passwords/passwords.js';
+import { startOutboxRelay } from '../../src/platform/outbox-relay.js';
+import { createProcesses, type Processes } from '../../src/platform/processes.js';
+import { startTemporalWorkers } from '../../src/worker/temporal-workers.js';
+import { newDatabase, type TestDatabase } from '../support/database.js';
+import { registrationServices, rows } from '../support/registration.js';
+import { historyText, namespace, startTestTemporal, type TestTemporal } from '../support/temporal.js';
+
+let temporal: TestTemporal;
+let database: TestDatabase;
+let processes: Processes;
+let services: ReturnType<typeof registrationServices>;
+const log = pino({ level: 'silent' });
+const stops: (() => Promise<unknown>)[] = [];
+
+/** The worker process's parts, on real PostgreSQL and Temporal; only the mail server is replaced. */
+beforeAll(async () => {
+  [temporal, database] = await Promise.all([startTestTemporal(), newDatabase()]);
+  const server = { address: temporal.address, namespace, apiKey: null };
+  processes = createProcesses(server);
+  services = registrationServices(database);
+  const activities = createActivities({ ...services, signingKeys: { rotate: async () => ({ created: null }) } });
+  const workers = startTemporalWorkers({ server, processes, activities, codePath: temporal.codePath, log });
+  const relay = startOutboxRelay({ db: database.db, databaseUrl: database.url, processes, log, pollMs: 200 });
+  stops.push(
+    () => relay.stop(),
+    () => workers.stop(),
+  );
+}, 60_000);
+afterAll(async () => {
+  for (const stop of stops) await stop();
+  await processes.close();
+  await temporal.stop();
+  await database.close();
+});
+
+async function newAccount(ttlMs: number) {
+  const { db } = database;
+  const { sealing } = services;
+  const now = new Date();
+  const user: User = {
+    id: uuidv7(),
+    email: `${randomUUID()}@example.com`,
+    firstName: 'Rosalind',
+    lastName: 'Inviter',
+    passwordHash: null,
+    passwordChangedAt: null,
+    emailVerifiedAt: now,
+    createdAt: now,
+    updatedAt: now,
+  };
+  const made = await db.transaction('system', async (tx) => {
+    await tx.insert(User, user);
+    const { account } = await provisionAccount(tx, {
+      userId: user.id,
+      accountName: `Northwind ${randomBytes(4).toString('hex')}`,
+      applicationName: 'Shop',
+      now,
+    });
+    const viewer = await tx.findOneByOrFail(AdministratorRole, { accountId: account.id, systemKey: 'viewer' });
+    return { account, roleId: viewer.id };
+  });
+  const invites = createAdministratorInvites({ db, sealing, now: () => new Date(), ttlMs });
+  const scope = { accountId: made.account.id };
+  return {
+    ...made,
+    scope,
+    invites,
+    userId: user.id,
+    invite: () => {
+      const email = `ivo.${randomUUID()}@example.com`;
+      const person = { email, firstName: 'Ivo', lastName: 'Kernseif', locale: 'en' as const };
+      return invites.create(scope, user.id, { ...person, roleId: made.roleId, limits: null });
+    },
+  };
+}
+
+const handleOf = (id: string) => temporal.client.workflow.getHandle(`invite/${id}`);
+async function until<T>(look: () => T | undefined | Promise<T | undefined>, ms = 15_000): Promise<T> {
+  for (const deadline = Date.now() + ms; ; await new Promise((resolve) => setTimeout(resolve, 50))) {
+    const found = await look();
+    if (found !== undefined) return found;
+    if (Date.now() > deadline) throw new Error('it did not come to that in time');
+  }
+}
+const stateOf = (id: string) =>
+  handleOf(id)
+    .query<string>('state')
+    .catch(() => undefined);
+const reaches = (id: string, state: string) => until(async () => ((await stateOf(id)) === state ? true : undefined));
+const delivered = () =>
+  until(async () => ((await rows(database.ownerUrl, 'select from outbox')).length === 0 ? true : undefined));
+
+test('an invite is mailed, accepted, and its process ends; no history tells who it was', async () => {
+  const account = await newAccount(60_000);
+  const made = await account.invite();
+  const mail = await until(() => services.sent.find(({ to }) => to === made.email));
+  const { token } = inviteToken(services.sealing, { id: made.id, linkNumber: 1 });
+  expect(mail).toMatchObject({
+    name: 'administrator-invite',
+    values: {
+      first_name: 'Ivo',
+      account_name: account.account.name,
+      inviter: 'Rosalind Inviter',
+      role: 'Viewer',
+      link: `https://id.example.com/v1/auth/accept-invite?token=${token}`,
+    },
+  });
+  await reaches(made.id, 'waiting');
+  const { typedSearchAttributes } = await handleOf(made.id).describe();
+  for (const id of [made.id, account.account.id]) expect(JSON.stringify(typedSearchAttributes)).toContain(id);
+
+  const passwords = createPasswords({ breachUrl: null });
+  const acceptance = createInviteAcceptance({ db: database.db, passwords, now: () => new Date() });
+  await acceptance.accept({ token, firstName: 'Ivo', lastName: 'Kernseif', password: 'violet tractor 19' });
+  expect(await handleOf(made.id).result()).toBe('accepted');
+
+  const secrets = [made.email, 'Ivo', 'Kernseif', 'Rosalind', account.account.name, token, 'violet'];
+  for await (const { workflowId } of temporal.client.workflow.list()) {
+    const text = await historyText(temporal.client.workflow.getHandle(workflowId));
+    for (const secret of secrets) expect(text).not.toContain(secret);
+  }
+});
+
+test('it expires at its time with one event; sent again it waits again, under the same name', async () => {
+  const account = await newAccount(2_000);
+  const made = await account.invite();
+  await reaches(made.id, 'expired');
+  const [row] = await rows(database.ownerUrl, 'select status, ended_reason from administrator_invites where id = $1', [
+    made.id,
+  ]);
+  expect(row).toEqual({ status: 'expired', ended_reason: 'not_accepted_in_time' });
+
+  await account.invites.resend(account.scope, account.userId, made.id);
+  await until(() => services.sent.filter(({ to }) => to === made.email)[1]);
+  await until(async () => ((await endedTwice(made.id)) ? true : undefined));
+  await reaches(made.id, 'expired');
+  const events = await rows(
+    database.ownerUrl,
+    `select action, actor_type from events where resource_id = $1 and action like 'administrator_invite.%' order by created_at`,
+    [made.id],
+  );
+  expect(events.map(({ action }) => action)).toEqual(
+    ['created', 'expired', 'resent', 'expired'].map((what) => `administrator_invite.${what}`),
+  );
+});
+
+const endedTwice = async (id: string) =>
+  (await rows(database.ownerUrl, `select from events where resource_id = $1 and action like '%.expired'`, [id]))
+    .length === 2;
+
+test('cancelled by an operator, the invite is revoked and says so; sent news of an ended process is no error', async () => {
+  const account = await newAccount(60_000);
+  const made = await account.invite();
+  await reaches(made.id, 'waiting');
+  await handleOf(made.id).cancel();
+  await expect(handleOf(made.id).result()).rejects.toThrow(/cancelled/);
+  expect(await account.invites.get(account.scope, made.id)).toMatchObject({
+    status: 'revoked',
+    endedReason: 'cancelled_by_operator',
+  });
+  const [event] = await rows(
+    database.ownerUrl,
+    `select metadata, actor_type from events where action like '%.revoked'`,
+  );
+  expect(event).toEqual({ metadata: { reason: 'cancelled_by_operator' }, actor_type: 'system' });
+
+  const second = await account.invite();
+  await reaches(second.id, 'waiting');
+  await handleOf(second.id).terminate('by mistake');
+  await account.invites.revoke(account.scope, account.userId, second.id);
+  await delivered(); // the signal found nobody, and nothing is left to do
+  expect((await handleOf(second.id).describe()).status.name).toBe('TERMINATED');
+});
+
+test('a terminated process of an invite that is sent again begins anew', async () => {
+  const account = await newAccount(60_000);
+  const made = await account.invite();
+  await reaches(made.id, 'waiting');
+  await handleOf(made.id).terminate('by mistake');
+  const { expiresAt } = await account.invites.resend(account.scope, account.userId, made.id);
+  await until(async () => ((await handleOf(made.id).describe()).status.name === 'RUNNING' ? true : undefined));
+  expect(await historyText(handleOf(made.id))).toContain(expiresAt.toISOString());
+  await account.invites.revoke(account.scope, account.userId, made.id);
+  expect(await handleOf(made.id).result()).toBe('revoked');
+});
+
+test('the reminder is mailed once for each link, as long as the invite is open', async () => {
+  const account = await newAccount(60_000);
+  const made = await account.invite();
+  const { administrator } = services.invites;
+  for (let i = 0; i < 3; i++) await administrator.remind(made.id);
+  const reminders = () =>
+    services.sent.filter(({ to, name }) => to === made.email && name === 'administrator-invite-reminder');
+  await until(() => reminders()[0]);
+  await delivered();
+  expect(reminders()).toHaveLength(1);
+  await account.invites.revoke(account.scope, account.userId, made.id);
+  expect(await administrator.remind(made.id)).toMatchObject({ status: 'revoked' });
+  expect(await administrator.cancel(made.id, 'x')).toMatchObject({ status: 'revoked' });
+  expect(await administrator.expire(made.id)).toMatchObject({ status: 'revoked' });
+  expect(await administrator.read(randomUUID())).toMatchObject({ status: 'revoked' });
+});

@@ -1,0 +1,108 @@
+import {
+  CancellationScope,
+  condition,
+  continueAsNew,
+  defineQuery,
+  defineSignal,
+  isCancellation,
+  proxyActivities,
+  setCurrentDetails,
+  setHandler,
+  workflowInfo,
+} from '@temporalio/workflow';
+import type { InviteActivities, InviteKind, InviteRow } from '../activities/invites.js';
+import { shownState } from './shown-state.js';
+
+/** When an invite ends, and when somebody is reminded of it. ISO times; the row has its own `expires_at`, and decides. */
+export interface InviteTimes {
+  expiresAt: string;
+  reminderAt: string | null;
+}
+export interface InviteExpiryInput extends InviteTimes {
+  kind: InviteKind;
+  inviteId: string;
+  accountId: string;
+  environmentId?: string | null;
+  /** On a message of the outbox: what happened to the invite. The workflow is never started with it. */
+  news?: 'accepted' | 'revoked' | 'resent';
+}
+export type InviteState = 'waiting' | 'accepted' | 'revoked' | 'expired';
+
+export const accepted = defineSignal('accepted');
+export const revoked = defineSignal('revoked');
+/** A new link was sent, which lives until another time. */
+export const resent = defineSignal<[InviteTimes]>('resent');
+export const state = defineQuery<InviteState>('state');
+
+const { readInvite, remindOfInvite, expireInvite, cancelInvite } = proxyActivities<InviteActivities>({
+  startToCloseTimeout: '10s',
+  retry: { initialInterval: '1s', maximumInterval: '30s' },
+});
+
+/**
+ * Lets time pass over an invite: reminds once for each link, and ends with the acceptance, the deadline, or somebody who
+ * revokes it. A signal only wakes it up early; one that is lost is made up for by the row at the next step.
+ */
+export async function inviteExpiry(input: InviteExpiryInput): Promise<InviteState> {
+  const { kind, inviteId } = input;
+  const which = { kind, inviteId };
+  let { expiresAt, reminderAt }: InviteTimes = input;
+  let moved = false; // there is a new deadline
+  const shown = shownState<InviteState>('waiting', (current) => describe(current, which, expiresAt));
+  const ended = () => shown.get() !== 'waiting';
+  const end = (next: InviteState) => {
+    if (!ended()) shown.set(next);
+  };
+  /** The row's word. Its reminder is not taken over: which ones are over is known here. */
+  const follow = (row: InviteRow) => {
+    expiresAt = row.expiresAt;
+    if (row.status !== 'pending') end(row.status);
+  };
+
+  setHandler(state, shown.get);
+  setHandler(accepted, () => end('accepted'));
+  setHandler(revoked, () => end('revoked'));
+  setHandler(resent, (times) => {
+    moved = true;
+    ({ expiresAt, reminderAt } = times);
+    if (!ended()) setCurrentDetails(describe('waiting', which, expiresAt));
+  });
+
+  try {
+    follow(await readInvite(which)); // it may have ended, or got another deadline, while nothing ran
+    if (reminderAt && Date.parse(reminderAt) <= Date.now()) reminderAt = null;
+    while (!ended()) {
+      if (workflowInfo().continueAsNewSuggested) {
+        return await continueAsNew<typeof inviteExpiry>({ ...input, expiresAt, reminderAt });
+      }
+      moved = false;
+      const reminder = reminderAt && Date.parse(reminderAt) < Date.parse(expiresAt) ? reminderAt : null;
+      const left = Date.parse(reminder ?? expiresAt) - Date.now();
+      if (await condition(() => ended() || moved, Math.max(1, left))) continue;
+      if (reminder) {
+        reminderAt = null;
+        follow(await remindOfInvite(which));
+        continue;
+      }
+      follow(await expireInvite(which)); // the row decides; its clock may be a little behind ours
+      if (!ended()) await condition(() => ended() || moved, '1s');
+    }
+  } catch (error) {
+    if (!isCancellation(error)) throw error;
+    await CancellationScope.nonCancellable(async () => {
+      if (!ended()) follow(await cancelInvite(which));
+    });
+    if (shown.get() === 'revoked') throw error; // anything else came first, and the cancel too late
+  }
+  return shown.get();
+}
+
+function describe(current: InviteState, { kind, inviteId }: { kind: InviteKind; inviteId: string }, expiresAt: string) {
+  const sentences: Record<InviteState, string> = {
+    waiting: `Waits until ${expiresAt} to be accepted. Cancelling revokes the invite.`,
+    accepted: 'It was accepted.',
+    revoked: 'It was revoked; the reason is in the row.',
+    expired: `Nobody accepted it until ${expiresAt}.`,
+  };
+  return `Invite ${inviteId} (${kind}): ${sentences[current]}`;
+}
