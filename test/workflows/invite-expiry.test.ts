@@ -79,27 +79,27 @@ test('nobody accepts: it expires at its time, without a reminder where there is 
 });
 
 test('there is one reminder before the end', async () => {
-  const { handle, activities } = await startInvite({ ttlMs: 2_500, reminderAfterMs: 1_200 });
+  const { handle, activities } = await startInvite({ ttlMs: 5_000, reminderAfterMs: 3_000 });
   expect(await handle.result()).toBe('expired');
   expect(activities.remindOfInvite).toHaveBeenCalledTimes(1);
   await recordHistory('invite-reminded-expired', handle);
 });
 
 test('sent again it lives longer, and reminds once more', async () => {
-  const { row, handle, activities, untilCalled } = await startInvite({ ttlMs: 3_000, reminderAfterMs: 1_000 });
+  const { row, handle, activities, untilCalled } = await startInvite({ ttlMs: 10_000, reminderAfterMs: 3_000 });
   await untilCalled('remindOfInvite');
-  Object.assign(row, { expiresAt: at(4_000), reminderAt: at(2_500) });
+  Object.assign(row, { expiresAt: at(12_000), reminderAt: at(3_000) });
   await handle.signal('resent', { expiresAt: row.expiresAt, reminderAt: row.reminderAt });
   expect(await handle.result()).toBe('expired');
   expect(Date.now()).toBeGreaterThanOrEqual(Date.parse(row.expiresAt));
   expect(activities.remindOfInvite).toHaveBeenCalledTimes(2);
   await recordHistory('invite-resent-expired', handle);
-});
+}, 30_000);
 
 test('a deadline that it was not told of is found in the row', async () => {
-  const { row, handle, activities, untilCalled } = await startInvite({ ttlMs: 1_000 });
+  const { row, handle, activities, untilCalled } = await startInvite({ ttlMs: 3_000 });
   await untilCalled('readInvite');
-  row.expiresAt = at(3_000);
+  row.expiresAt = at(6_000);
   expect(await handle.result()).toBe('expired');
   expect(Date.now()).toBeGreaterThanOrEqual(Date.parse(row.expiresAt));
   expect(activities.expireInvite.mock.calls.length).toBeGreaterThan(1);
@@ -124,7 +124,7 @@ test('an outage is ridden out', async () => {
 describe('cancelled by an operator', () => {
   const cases = {
     'before the reminder': { reminderAfterMs: 30_000, after: 'readInvite' },
-    'after the reminder': { reminderAfterMs: 1_500, after: 'remindOfInvite' },
+    'after the reminder': { reminderAfterMs: 3_000, after: 'remindOfInvite' },
     'with no reminder to come': { reminderAfterMs: 0, after: 'readInvite' },
   } as const;
   test.each(Object.entries(cases))('%s, the invite is revoked', async (name, { reminderAfterMs, after }) => {
