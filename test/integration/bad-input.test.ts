@@ -26,6 +26,19 @@ const runs = Number(process.env.FUZZ_RUNS ?? 80);
 const redirectUri = 'https://app.example.com/callback';
 const password = newMarked('Pass ');
 
+const clientSettings = {
+  name: 'Public',
+  clientType: 'public' as const,
+  redirectUris: [redirectUri],
+  postLogoutRedirectUris: [redirectUri],
+  tokenEndpointAuthMethod: 'none' as const,
+  requirePkce: true,
+  rotateRefreshTokens: true,
+  jwks: null,
+  jwksUri: null,
+  logoUrl: null,
+};
+
 const logged: string[] = [];
 let api: TestApi;
 let account: TestAccount;
@@ -38,27 +51,18 @@ beforeAll(async () => {
   api = await startApi({}, log);
   account = await newAccount(api);
   const { services } = api;
-  const settings = {
-    name: 'Public',
-    clientType: 'public' as const,
-    redirectUris: [redirectUri],
-    postLogoutRedirectUris: [redirectUri],
-    tokenEndpointAuthMethod: 'none' as const,
-    requirePkce: true,
-    rotateRefreshTokens: true,
-    jwks: null,
-    jwksUri: null,
-    logoUrl: null,
-  };
-  const { client } = await services.clientManagement.create(account.scope, settings);
-  const { client: changed } = await services.clientManagement.create(account.scope, { ...settings, name: 'Changed' });
+  const { client } = await services.clientManagement.create(account.scope, clientSettings);
+  const { client: changed } = await services.clientManagement.create(account.scope, {
+    ...clientSettings,
+    name: 'Changed',
+  });
   clientId = client.clientId;
   const email = `${newMarked('ana')}@example.com`;
   const names = { firstName: 'Ana', lastName: 'B', avatarUrl: null, externalId: null, metadata: {} };
   const made = await services.identities.create(account.scope, { email, ...names, emailVerified: true, password });
   person = { id: made.identity.id, email };
   const { client: server, secret } = await services.clientManagement.create(account.scope, {
-    ...settings,
+    ...clientSettings,
     name: 'Server',
     clientType: 'confidential',
     tokenEndpointAuthMethod: 'client_secret_post',
@@ -320,8 +324,8 @@ test.each([
   '%s nested without end are refused wherever they stand, and brackets in texts do not count',
   async (_, open, close) => {
     const deep = `${open.repeat(5_000)}1${close.repeat(5_000)}`;
-    const key = await account.apiKey();
-    const owner = await account.as('owner');
+    const fresh = await newAccount(api); // the fuzzer has renamed and deleted in the other one
+    const [key, owner] = [await fresh.apiKey(), await fresh.as('owner')];
     const send = (url: string, headers: object, payload: string) =>
       api.app.inject({
         method: 'POST',
@@ -330,9 +334,10 @@ test.each([
         payload,
       });
     const email = `${newMarked('deep')}@example.com`;
-    const client = account.portalPath(`/oauth-clients/${known.params.id?.[1]}/rotate-secret`);
+    const { client } = await api.services.clientManagement.create(fresh.scope, { ...clientSettings, name: 'Deep' });
+    const rotate = fresh.portalPath(`/oauth-clients/${client.id}/rotate-secret`);
     const answers = [
-      await send(client, owner, deep),
+      await send(rotate, owner, deep),
       await send('/api/v1/identities', key, `{"email":"${email}","metadata":{"x":${deep}}}`),
       await send('/oauth/token', {}, deep),
       await send('/v1/auth/login', {}, deep),

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startInbox } from '../../src/platform/embedded/inbox.js';
@@ -46,6 +46,7 @@ export interface Service {
  */
 export async function startService({ env = {}, ownPostgres, keepHistories }: StartService = {}): Promise<Service> {
   const folder = await mkdtemp(join(tmpdir(), 'gatehouse-service-'));
+  await chmod(folder, 0o755); // or root's PostgreSQL, which runs as another user, would keep its data elsewhere
   const stops: (() => Promise<unknown>)[] = [() => rm(folder, { recursive: true, force: true })];
   let stopping: Promise<void> | undefined;
   const stop = () => {
