@@ -20,6 +20,7 @@ import { createSigningKeys } from './domain/oidc/keys.js';
 import { createProvider } from './domain/oidc/provider.js';
 import { createRefreshTokens } from './domain/oidc/refresh-tokens.js';
 import { createPasswords } from './domain/passwords/passwords.js';
+import { createAccountProcesses } from './domain/processes/account-processes.js';
 import { createRegistrations } from './domain/registration/registrations.js';
 import { createApplicationStates } from './domain/users/application-state.js';
 import { createUsers } from './domain/users/users.js';
@@ -99,11 +100,20 @@ export async function composeApi(
   });
   const provider = createProvider({ db, keys, refreshTokens, passwordLogin, outbound, baseUrl, now });
 
+  const administratorInvites = createAdministratorInvites({ db, sealing, now, ttlMs: config.inviteTtlMs });
+
   const services: Services = {
     db,
     accountMembers: createAccountMembers({ db }),
     accounts: createAccounts({ db, now }),
-    administratorInvites: createAdministratorInvites({ db, sealing, now, ttlMs: config.inviteTtlMs }),
+    accountProcesses: createAccountProcesses({
+      db,
+      now,
+      processes,
+      administratorInvites,
+      temporalUi: { url: config.temporal.uiUrl, namespace: config.temporal.namespace },
+    }),
+    administratorInvites,
     administratorRoles: createAdministratorRoles({ db, now }),
     apiKeyManagement: createApiKeyManagement({ db, now }),
     applicationStates: createApplicationStates({ db, now }),
@@ -125,6 +135,7 @@ export async function composeApi(
     trustProxy: config.trustProxy,
     metrics: createHttpMetrics(registry),
     health: {
+      dispensable: ['temporal'], // what waits for it is kept in the outbox
       checks: {
         database: async () => db.ping().then(() => 'ok'),
         migrations: async () => ((await pendingMigrations(db.source)).length === 0 ? 'ok' : 'outdated'),

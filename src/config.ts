@@ -46,6 +46,9 @@ export const Settings = Type.Object({
   TEMPORAL_API_KEY: optional('API key of Temporal Cloud; switches TLS on.'),
   TEMPORAL_CLI_PATH: optional('Temporal CLI for the embedded server.'),
   TEMPORAL_UI_PORT: port(8233, 'Port of the embedded Temporal web UI.'),
+  TEMPORAL_UI_URL: optional(
+    'Address of a Temporal web UI, which the Portal links processes to. Development: the embedded one.',
+  ),
   SMTP_URL: optional('SMTP server, `smtp://` or `smtps://`.'),
   INBOX_PORT: port(1080, 'Port of the embedded inbox page.'),
   MAIL_FROM: text('Sender of every mail.', 'Gatehouse <no-reply@gatehouse.localhost>'),
@@ -130,6 +133,8 @@ export function loadConfig(process: ProcessName, data: NodeJS.ProcessEnv = globa
   for (const [name, schemes] of Object.entries(schemesOf) as [keyof typeof schemesOf, string[]][]) {
     if (env[name]) check(name, () => urlOf(env[name] as string, schemes));
   }
+  const temporalUiUrl = env.TEMPORAL_UI_URL;
+  if (temporalUiUrl) check('TEMPORAL_UI_URL', () => urlOf(temporalUiUrl, ['http', 'https']));
   check('TEMPORAL_ADDRESS', () => env.TEMPORAL_ADDRESS && hostAndPort(env.TEMPORAL_ADDRESS));
   check('MAIL_FROM', () => parseMailbox(env.MAIL_FROM));
   const trustProxy = check('TRUST_PROXY', () => flagOrNetworks(env.TRUST_PROXY, proxyNames));
@@ -155,6 +160,7 @@ export function loadConfig(process: ProcessName, data: NodeJS.ProcessEnv = globa
       apiKey: env.TEMPORAL_API_KEY ?? null,
       cliPath: env.TEMPORAL_CLI_PATH ?? null,
       uiPort: env.TEMPORAL_UI_PORT,
+      uiUrl: env.TEMPORAL_UI_URL?.replace(/\/+$/, '') ?? null,
     },
     mail: { smtpUrl: env.SMTP_URL ?? null, from: env.MAIL_FROM, inboxPort: env.INBOX_PORT },
     masterKeys,

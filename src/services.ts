@@ -9,6 +9,7 @@ import type { IdempotentRequests } from './domain/idempotency.js';
 import type { Identities } from './domain/identities/identities.js';
 import type { AdministratorInvites } from './domain/invites/administrator-invites.js';
 import type { ClientManagement } from './domain/oidc/client-management.js';
+import type { AccountProcesses } from './domain/processes/account-processes.js';
 import type { ApplicationStates } from './domain/users/application-state.js';
 import type { Db } from './platform/db.js';
 
@@ -16,6 +17,7 @@ import type { Db } from './platform/db.js';
 export interface Services {
   db: Db;
   accountMembers: AccountMembers;
+  accountProcesses: AccountProcesses;
   accounts: Accounts;
   administratorInvites: AdministratorInvites;
   administratorRoles: AdministratorRoles;

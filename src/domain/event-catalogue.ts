@@ -92,6 +92,10 @@ export const eventCatalogue = {
     identityVisible: true,
   },
   'signing_key.created': { category: 'security', resource: 'signing_key', domainEvent: false },
+  // An administrator's own words are in `reason` of the first one: audit rows only, nothing that is delivered elsewhere.
+  'process.cancelled': { category: 'integration', resource: 'process', severity: 'notice', domainEvent: false },
+  'process.extended': { category: 'integration', resource: 'process', severity: 'notice', domainEvent: false },
+  'process.retried': { category: 'integration', resource: 'process', severity: 'notice', domainEvent: false },
   'email.failed': { category: 'integration', resource: 'email', severity: 'warning', domainEvent: false },
 } as const satisfies Record<string, EventKind>;
 

@@ -45,6 +45,14 @@ import {
 } from './portal/environments.js';
 import { getApplicationState, getMe, putApplicationState } from './portal/me.js';
 import { getMember, listMembers, removeMember, updateMember } from './portal/members.js';
+import {
+  cancelProcess,
+  extendProcess,
+  getProcess,
+  listProcesses,
+  resendProcess,
+  retryProcess,
+} from './portal/processes.js';
 import { getSubscription } from './portal/subscription.js';
 import type { AdminPrincipals } from './principals/admin.js';
 import { Slug } from './schemas.js';
@@ -69,6 +77,12 @@ const operations = [
   getAdministratorInvite,
   resendAdministratorInvite,
   revokeAdministratorInvite,
+  listProcesses,
+  getProcess,
+  cancelProcess,
+  retryProcess,
+  resendProcess,
+  extendProcess,
   listApplications,
   createApplication,
   getApplication,

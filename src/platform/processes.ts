@@ -15,6 +15,7 @@ import { accountIdKey, environmentIdKey, stateKey, subjectIdKey } from '../../wo
 import type { ProvisionedIntent } from '../domain/account-intents/provision.js';
 import { DomainError } from '../domain/errors.js';
 import { hasEnded, isTemporalAway, processError } from './process-errors.js';
+import { lookAt, type ProcessLook } from './process-look.js';
 import { connectionOptions, type TemporalServer } from './temporal-connection.js';
 
 /** The workflows that a change can ask for through the outbox, and what each is told: ids and times only. */
@@ -83,6 +84,7 @@ const kinds: { [P in ProcessName]: ProcessKind<ProcessInputs[P]> } = {
     id: (input) => emailId(input.emailId),
     summary: 'An email on its way to the SMTP server',
     firstState: 'sending',
+    mayRunAgain: true, // support may have a failed one tried again; of any other the row says that it has ended
     about: (input) => ({ subjectId: input.subjectId ?? input.emailId, ...input }),
   },
 };
@@ -90,12 +92,18 @@ const kinds: { [P in ProcessName]: ProcessKind<ProcessInputs[P]> } = {
 /** Whether this version knows a process of that name; the outbox may hold one of a newer version. */
 export const isProcessName = (name: string): name is ProcessName => Object.hasOwn(kinds, name);
 
+/** Where a process is found in Temporal, whether or not it runs. */
+export const workflowIdOf = <P extends ProcessName>(name: P, input: ProcessInput<P>): string =>
+  (kinds[name] as ProcessKind<ProcessInputs[P]>).id(input);
+
 export type Processes = ReturnType<typeof createProcesses>;
 
 /** How long a caller waits for Temporal to answer at all, and for a worker to finish what it accepted. */
 const answerWithinMs = 5_000;
 const finishWithinMs = 10_000;
 const retryMs = 300;
+/** How long one waits for what is only a help: the row has said what matters. */
+const lookWithinMs = 2_000;
 
 /**
  * The only starter and signaller of workflows. It connects with the first call, so that a process starts, and accepts
@@ -203,6 +211,20 @@ export function createProcesses(server: TemporalServer) {
       await Promise.allSettled(ids.map((id) => within(answerWithinMs, () => signal(id))));
     },
 
+    /** What Temporal knows of a process; null: nothing. @throws DomainError service.unavailable within two seconds */
+    describe: (workflowId: string): Promise<ProcessLook | null> =>
+      atMost(lookWithinMs, () => within(lookWithinMs, () => lookAt(client, workflowId))),
+
+    /** Asks a process to stop. @returns false when none runs. @throws DomainError service.unavailable within two seconds */
+    cancel: (workflowId: string): Promise<boolean> =>
+      atMost(lookWithinMs, () => within(lookWithinMs, () => client.workflow.getHandle(workflowId).cancel())).then(
+        () => true,
+        (error) => {
+          if (hasEnded(error)) return false;
+          throw error;
+        },
+      ),
+
     /** @throws when Temporal does not answer, or does not know our namespace. */
     async ping(): Promise<void> {
       await connection.withDeadline(Date.now() + 2_000, () =>
@@ -218,6 +240,20 @@ export function createProcesses(server: TemporalServer) {
       await connection.close();
     },
   };
+}
+
+/** A deadline of a call counts from its connection on, and a host that says nothing can take longer than that. */
+async function atMost<T>(ms: number, call: () => Promise<T>): Promise<T> {
+  const over = new AbortController();
+  const late = sleep(ms, undefined, { signal: over.signal }).then(() => {
+    throw new DomainError('service.unavailable');
+  });
+  try {
+    return await Promise.race([call(), late]);
+  } finally {
+    over.abort();
+    late.catch(() => undefined);
+  }
 }
 
 function startOptions<P extends ProcessName>(name: P, input: ProcessInput<P>) {

@@ -53,6 +53,7 @@ test('an invite is pending for seven days, mailed, and handed to its process', a
     invited_by: account.userId,
     member_id: null,
     created_at: api.clock.now.toISOString(),
+    process: expect.objectContaining({ id: data.id, state: 'pending' }),
   });
   expect((await owner('GET', `${path}/${data.id}`)).json()).toEqual({ data });
   expect(await queued(data.id)).toMatchObject([

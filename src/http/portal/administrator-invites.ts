@@ -1,9 +1,11 @@
 import { Type } from 'typebox';
 import type { ShownInvite } from '../../domain/invites/administrator-invites.js';
+import type { Services } from '../../services.js';
 import { listQuery, paginated } from '../lists.js';
 import { errors, operation } from '../operation.js';
 import { Body, Email, Id, listOf, Name, Nullable, OneOf, single, Timestamp } from '../schemas.js';
 import { granting, Limits, WantedLimits } from './granting.js';
+import { ProcessOfResource, presentProcess } from './processes-of-resources.js';
 
 const Status = OneOf(['pending', 'accepted', 'expired', 'revoked']);
 const InviteView = Type.Object({
@@ -26,26 +28,30 @@ const InviteView = Type.Object({
   invited_by: Nullable(Type.String({ description: 'User who invited.' })),
   member_id: Nullable(Type.String({ description: 'The member that it made.' })),
   created_at: Timestamp,
+  process: ProcessOfResource,
 });
 const ById = Type.Object({ id: Id });
 
-const present = (invite: ShownInvite) => ({
-  id: invite.id,
-  email: invite.email,
-  first_name: invite.firstName,
-  last_name: invite.lastName,
-  role_id: invite.roleId,
-  role_name: invite.roleName,
-  limits: invite.limits,
-  locale: invite.locale,
-  status: invite.status,
-  ended_reason: reasonOf(invite),
-  expires_at: invite.expiresAt,
-  ended_at: invite.endedAt ?? (invite.status === 'expired' ? invite.expiresAt : null),
-  invited_by: invite.invitedBy,
-  member_id: invite.membershipId,
-  created_at: invite.createdAt,
-});
+const presenter =
+  ({ accountProcesses }: Pick<Services, 'accountProcesses'>) =>
+  (invite: ShownInvite) => ({
+    id: invite.id,
+    email: invite.email,
+    first_name: invite.firstName,
+    last_name: invite.lastName,
+    role_id: invite.roleId,
+    role_name: invite.roleName,
+    limits: invite.limits,
+    locale: invite.locale,
+    status: invite.status,
+    ended_reason: reasonOf(invite),
+    expires_at: invite.expiresAt,
+    ended_at: invite.endedAt ?? (invite.status === 'expired' ? invite.expiresAt : null),
+    invited_by: invite.invitedBy,
+    member_id: invite.membershipId,
+    created_at: invite.createdAt,
+    process: presentProcess(accountProcesses.ofInvite(invite)),
+  });
 
 /** Of one whose time is over, also before a worker has written it down. */
 const reasonOf = ({ status, endedReason }: ShownInvite) =>
@@ -64,7 +70,10 @@ export const listAdministratorInvites = operation({
   query: listQuery(['created_at', 'expires_at', 'email'], { status: Type.Optional(Status) }),
   answers: { 200: listOf(InviteView) },
   handle: async ({ services, scope, query: { sort_by: sortBy, status, ...page } }) =>
-    paginated(await services.administratorInvites.list(scope, { ...page, sortBy, ...(status && { status }) }), present),
+    paginated(
+      await services.administratorInvites.list(scope, { ...page, sortBy, ...(status && { status }) }),
+      presenter(services),
+    ),
 });
 
 export const createAdministratorInvite = operation({
@@ -100,7 +109,11 @@ export const createAdministratorInvite = operation({
       const { first_name: firstName, last_name: lastName, role_id: roleId, email, limits, locale = 'en' } = body;
       const person = { email, firstName: firstName.trim(), lastName: lastName.trim() };
       const wanted = { ...person, roleId, limits, locale };
-      return { data: present(await context.services.administratorInvites.create(context.scope, userId, wanted)) };
+      return {
+        data: presenter(context.services)(
+          await context.services.administratorInvites.create(context.scope, userId, wanted),
+        ),
+      };
     }),
 });
 
@@ -114,7 +127,7 @@ export const getAdministratorInvite = operation({
   params: ById,
   answers: { 200: single(InviteView), ...errors('administrator_invite.not_found') },
   handle: async ({ services, scope, params }) => ({
-    data: present(await services.administratorInvites.get(scope, params.id)),
+    data: presenter(services)(await services.administratorInvites.get(scope, params.id)),
   }),
 });
 
@@ -143,7 +156,9 @@ export const resendAdministratorInvite = operation({
   },
   handle: ({ params, ...context }) =>
     granting(context, 'resendAdministratorInvite', async (userId) => ({
-      data: present(await context.services.administratorInvites.resend(context.scope, userId, params.id)),
+      data: presenter(context.services)(
+        await context.services.administratorInvites.resend(context.scope, userId, params.id),
+      ),
     })),
 });
 
@@ -162,6 +177,8 @@ export const revokeAdministratorInvite = operation({
   },
   handle: ({ params, ...context }) =>
     granting(context, 'revokeAdministratorInvite', async (userId) => ({
-      data: present(await context.services.administratorInvites.revoke(context.scope, userId, params.id)),
+      data: presenter(context.services)(
+        await context.services.administratorInvites.revoke(context.scope, userId, params.id),
+      ),
     })),
 });

@@ -1,0 +1,190 @@
+import type { EntityManager } from 'typeorm';
+import type { AdministratorInvite } from '../../../entities/administrator-invite.js';
+import type { Clock } from '../../platform/clock.js';
+import type { Db } from '../../platform/db.js';
+import type { ProcessLook } from '../../platform/process-look.js';
+import type { Processes } from '../../platform/processes.js';
+import { lockAdministration } from '../accounts/roles-authority.js';
+import { DomainError } from '../errors.js';
+import { recordEvent } from '../events.js';
+import type { AdministratorInvites } from '../invites/administrator-invites.js';
+import type { Page } from '../paging.js';
+import type { AccountScope } from '../scope.js';
+import { type Extension, extendInvite } from './extend.js';
+import { inviteRow } from './kind-invite.js';
+import { createKinds, type Kind, type ProcessRow, type Verb, type WaitsFor } from './kinds.js';
+import { findRow, type ListRequest, listRows } from './list.js';
+
+/** A process as it is shown: what its row says, and what can be done with it. */
+export interface ShownProcess extends ProcessRow {
+  workflowId: string;
+  waitsFor: WaitsFor | null;
+  nextWakeUp: Date | null;
+  verbs: Verb[];
+}
+
+/** With what Temporal says of it. */
+export interface LookedAtProcess extends ShownProcess {
+  temporal: (ProcessLook & { url: string | null }) | null;
+  /** `unknown`: Temporal answers, and has no such workflow (yet, or any more). */
+  temporalState: 'available' | 'unknown' | 'unavailable';
+}
+
+/** What became of the workflow of a cancelled process; its row has ended in any case. */
+export type WorkflowEnd = 'cancel_requested' | 'not_running' | 'temporal_unavailable';
+
+export interface AccountProcessesDeps {
+  db: Db;
+  now: Clock;
+  processes: Pick<Processes, 'describe' | 'cancel'>;
+  administratorInvites: Pick<AdministratorInvites, 'resend'>;
+  temporalUi: { url: string | null; namespace: string };
+}
+
+export type AccountProcesses = ReturnType<typeof createAccountProcesses>;
+
+/**
+ * "Where is it?": everything of an Account that waits, and what support can do about it. The rows answer, so it works while
+ * Temporal is away; rows of mails are seen by nobody but the service, so that every query here names its Account itself.
+ */
+export function createAccountProcesses(deps: AccountProcessesDeps) {
+  const { db, now, processes, administratorInvites, temporalUi } = deps;
+  const kinds = createKinds();
+  const within = <T>(work: (tx: EntityManager) => Promise<T>) => db.transaction('system', work);
+
+  const shown = (row: ProcessRow): ShownProcess => {
+    const kind = kinds[row.kind] as Kind;
+    const waitsFor = kind.open[row.state] ?? null;
+    return {
+      ...row,
+      workflowId: kind.workflowId(row),
+      waitsFor,
+      nextWakeUp: waitsFor && kind.wakesUpAt(row, now()),
+      verbs: (Object.keys(kind.verbs) as Verb[]).filter((verb) => kind.verbs[verb]?.includes(row.state)),
+    };
+  };
+
+  /** Does it to the row under its lock. @throws DomainError process.not_found, and what `assertPossible` throws */
+  const act = (
+    scope: AccountScope,
+    id: string,
+    verb: Verb,
+    work: (tx: EntityManager, row: ProcessRow, kind: Kind) => Promise<unknown>,
+    first: (tx: EntityManager) => Promise<unknown> = async () => {},
+  ): Promise<ShownProcess> =>
+    within(async (tx) => {
+      await first(tx);
+      const row = await findRow(tx, kinds, scope, { id, now: now(), lock: true });
+      const kind = kinds[row.kind] as Kind;
+      assertPossible(kind, row, verb);
+      await work(tx, row, kind);
+      return shown(await findRow(tx, kinds, scope, { id, now: now() }));
+    });
+
+  const record = (
+    tx: EntityManager,
+    action: 'process.cancelled' | 'process.retried' | 'process.extended',
+    { id, kind, accountId, subjectId }: ProcessRow,
+    more: Record<string, unknown> = {},
+  ) => recordEvent(tx, action, { accountId, resourceId: id, metadata: { kind, subject_id: subjectId, ...more } });
+
+  return {
+    list: (scope: AccountScope, request: ListRequest): Promise<Page<ShownProcess>> =>
+      within(async (tx) => {
+        const { rows, ...page } = await listRows(tx, kinds, scope, { ...request, now: now() });
+        return { ...page, rows: rows.map(shown) };
+      }),
+
+    /** @throws DomainError process.not_found */
+    async get(scope: AccountScope, id: string): Promise<LookedAtProcess> {
+      const row = shown(await within((tx) => findRow(tx, kinds, scope, { id, now: now() })));
+      try {
+        const look = await processes.describe(row.workflowId);
+        const url = look && urlOf(temporalUi, look);
+        return { ...row, temporal: look && { ...look, url }, temporalState: look ? 'available' : 'unknown' };
+      } catch (error) {
+        if (!isAway(error)) throw error;
+        return { ...row, temporal: null, temporalState: 'unavailable' };
+      }
+    },
+
+    /**
+     * Ends the row as a cancel in the Temporal UI would, and then the workflow. The row decides: should the workflow not hear
+     * of it, it finds its row ended at its next step.
+     * @param reason free text of the administrator, kept in the audit log
+     * @throws DomainError process.not_found, process.not_running
+     */
+    async cancel(
+      scope: AccountScope,
+      id: string,
+      reason: string,
+    ): Promise<ShownProcess & { workflowEnd: WorkflowEnd }> {
+      const process = await act(scope, id, 'cancel', async (tx, row, kind) => {
+        await kind.cancel(tx, row, now);
+        await record(tx, 'process.cancelled', row, { reason });
+      });
+      return { ...process, workflowEnd: await endWorkflow(process.workflowId) };
+    },
+
+    /** @throws DomainError process.not_found, process.not_failed, process.verb_not_supported */
+    retry: (scope: AccountScope, id: string): Promise<ShownProcess> =>
+      act(scope, id, 'retry', async (tx, row, kind) => {
+        await kind.retry?.(tx, row, now);
+        await record(tx, 'process.retried', row);
+      }),
+
+    /**
+     * Sends an invite's link again, with all that its resending asks of who does it.
+     * @throws DomainError process.not_found, process.not_running, process.verb_not_supported, and as `resend` of an invite
+     */
+    async resend(scope: AccountScope, userId: string, id: string): Promise<ShownProcess> {
+      const row = await within((tx) => findRow(tx, kinds, scope, { id, now: now() }));
+      assertPossible(kinds[row.kind] as Kind, row, 'resend');
+      await administratorInvites.resend(scope, userId, row.subjectId).catch((error: unknown) => {
+        throw error instanceof DomainError && error.code === 'administrator_invite.not_pending'
+          ? new DomainError('process.not_running')
+          : error;
+      });
+      return shown(await within((tx) => findRow(tx, kinds, scope, { id, now: now() })));
+    },
+
+    /** @throws DomainError process.not_found, process.not_running, process.verb_not_supported, validation.failed */
+    extend: (scope: AccountScope, userId: string, id: string, extension: Extension): Promise<ShownProcess> =>
+      act(
+        scope,
+        id,
+        'extend',
+        async (tx, row) => {
+          const deadline = await extendInvite(tx, row, { userId, extension, now: now() });
+          await record(tx, 'process.extended', row, { deadline });
+        },
+        // Before the row, as everything does that gives rights; the other way round two could wait for each other.
+        (tx) => lockAdministration(tx, scope),
+      ),
+
+    /** For the invite itself: the same as its process says. */
+    ofInvite: (invite: AdministratorInvite): ShownProcess => shown(inviteRow(invite)),
+  };
+
+  async function endWorkflow(workflowId: string): Promise<WorkflowEnd> {
+    try {
+      return (await processes.cancel(workflowId)) ? 'cancel_requested' : 'not_running';
+    } catch (error) {
+      if (!isAway(error)) throw error;
+      return 'temporal_unavailable';
+    }
+  }
+}
+
+/** @throws DomainError process.verb_not_supported, process.not_failed, process.not_running */
+function assertPossible(kind: Kind, { state }: ProcessRow, verb: Verb): void {
+  const possibleIn = kind.verbs[verb];
+  if (!possibleIn) throw new DomainError('process.verb_not_supported');
+  if (!possibleIn.includes(state))
+    throw new DomainError(verb === 'retry' ? 'process.not_failed' : 'process.not_running');
+}
+
+const isAway = (error: unknown) => error instanceof DomainError && error.code === 'service.unavailable';
+
+const urlOf = ({ url, namespace }: AccountProcessesDeps['temporalUi'], { workflowId, runId }: ProcessLook) =>
+  url && `${url}/namespaces/${namespace}/workflows/${encodeURIComponent(workflowId)}/${runId}/history`;

@@ -1,0 +1,43 @@
+import type { EntityManager } from 'typeorm';
+import { AdministratorInvite } from '../../../entities/administrator-invite.js';
+import { AdministratorRole } from '../../../entities/administrator-role.js';
+import { after, days } from '../../platform/clock.js';
+import { assertMayGive, authorityOf } from '../accounts/roles-authority.js';
+import { DomainError, invalidField } from '../errors.js';
+import { processInput } from '../invites/process.js';
+import { startLater } from '../outbox.js';
+import type { ProcessRow } from './kinds.js';
+
+/** Until when: counted from now, or a moment. */
+export type Extension = { expiresInMs: number } | { until: Date };
+
+/** An offer of rights does not stay open for longer than this, from the moment at which somebody last stood by it. */
+const longest = days(30);
+
+/**
+ * Gives an invite a later deadline; its link stays good. That prolongs an offer of rights, so it takes what sending it
+ * again takes.
+ * @returns the new deadline
+ * @throws DomainError validation.failed, account.capability_required, member.owner_required,
+ *   administrator_role.cannot_grant, administrator_invite.role_deleted
+ */
+export async function extendInvite(
+  tx: EntityManager,
+  { id, accountId }: ProcessRow,
+  { userId, extension, now }: { userId: string; extension: Extension; now: Date },
+): Promise<Date> {
+  const scope = { accountId };
+  const invite = await tx.findOneByOrFail(AdministratorInvite, { ...scope, id });
+  const role = invite.roleId && (await tx.findOneBy(AdministratorRole, { ...scope, id: invite.roleId }));
+  if (!role) throw new DomainError('administrator_invite.role_deleted');
+  await assertMayGive(tx, scope, await authorityOf(tx, scope, userId), { role, limits: invite.limits });
+
+  const field = 'until' in extension ? 'until' : 'expires_in';
+  const expiresAt = 'until' in extension ? extension.until : after(now, extension.expiresInMs);
+  if (expiresAt <= invite.expiresAt) throw invalidField(field, 'process.not_later', 'must be later than the deadline');
+  if (expiresAt > after(now, longest)) throw invalidField(field, 'process.too_late', 'must be within 30 days from now');
+  await tx.update(AdministratorInvite, { ...scope, id, status: 'pending' }, { expiresAt });
+  const renewed = { ...invite, expiresAt };
+  await startLater(tx, 'inviteExpiry', { ...processInput(renewed, now), news: 'resent' }); // a new deadline, no new link
+  return expiresAt;
+}

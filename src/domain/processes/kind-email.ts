@@ -1,0 +1,38 @@
+import { Email } from '../../../entities/email.js';
+import { workflowIdOf } from '../../platform/processes.js';
+import { startLater } from '../outbox.js';
+import type { Kind, ProcessRow } from './kinds.js';
+
+const inputOf = ({ id, subjectId, accountId, environmentId }: ProcessRow) => ({
+  emailId: id,
+  subjectId,
+  accountId,
+  environmentId,
+});
+
+/** Mails of the Account. What is about a person alone (a registration, a password) is of no Account, and not in here. */
+export const emailKind: Kind = {
+  table: 'emails',
+  sql: `
+select id, 'email' as kind, account_id as "accountId", environment_id as "environmentId",
+  case when template like 'administrator-invite%' then 'administrator_invite'
+       when template like 'mfa-grace-%' then 'mfa_grace' else 'other' end as "subjectType",
+  subject_id as "subjectId", status as state, created_at as since, null::timestamptz as deadline,
+  created_at as "createdAt", ended_at as "endedAt", failure as "endedReason"
+from emails where account_id = $1`,
+  open: { pending: 'mail_server' },
+  verbs: { cancel: ['pending'], retry: ['failed'] },
+  workflowId: (row) => workflowIdOf('emailDelivery', inputOf(row)),
+  wakesUpAt: () => null, // the pauses between two tries are Temporal's
+  cancel: (tx, { id }, now) =>
+    // In the words of `emails.cancel`, which is the worker's: the api has no mail server. Its next try finds the row ended.
+    tx.update(
+      Email,
+      { id, status: 'pending' },
+      { status: 'cancelled', failure: 'cancelled by an operator', endedAt: now() },
+    ),
+  async retry(tx, row) {
+    await tx.update(Email, { id: row.id, status: 'failed' }, { status: 'pending', failure: null, endedAt: null });
+    await startLater(tx, 'emailDelivery', inputOf(row));
+  },
+};

@@ -1,0 +1,75 @@
+import type { EntityManager } from 'typeorm';
+import type { Clock } from '../../platform/clock.js';
+import { emailKind } from './kind-email.js';
+import { inviteKind } from './kind-invite.js';
+
+export const verbs = ['cancel', 'retry', 'resend', 'extend'] as const;
+export type Verb = (typeof verbs)[number];
+export const waitsFor = ['acceptance', 'mail_server', 'factor_enrolment', 'its_next_step'] as const;
+export type WaitsFor = (typeof waitsFor)[number];
+
+/** What every kind's query answers: what the row says of its process, as of now. */
+export interface ProcessRow {
+  id: string;
+  kind: KindName;
+  accountId: string;
+  environmentId: string | null;
+  subjectType: string;
+  subjectId: string;
+  state: string;
+  since: Date;
+  deadline: Date | null;
+  createdAt: Date;
+  endedAt: Date | null;
+  endedReason: string | null;
+}
+
+/** What a kind does with a row, in the caller's transaction and under a lock on the row. */
+export type Act = (tx: EntityManager, row: ProcessRow, now: Clock) => Promise<unknown>;
+
+/**
+ * A kind of process that an Account has. A new one is a file like these and a line in `kinds`; its reader, list, verbs,
+ * and link to Temporal come with it.
+ */
+export interface Kind {
+  /** Its rows. An index on `account_id` serves them. */
+  table: string;
+  /** Of the columns of `ProcessRow`: `$1` is the Account, `$2` is now. Rows of other Accounts must not be in it. */
+  sql: string;
+  /** The states in which it goes on, each with what it waits for. */
+  open: Record<string, WaitsFor>;
+  /** What can be done with it, and in which states. */
+  verbs: Partial<Record<Verb, readonly string[]>>;
+  workflowId(row: ProcessRow): string;
+  /** When its workflow does something again by itself; null where only Temporal knows. Asked of open ones. */
+  wakesUpAt(row: ProcessRow, now: Date): Date | null;
+  /** Ends the row as a cancel in the Temporal UI does, and tells the workflow through the outbox where it would linger. */
+  cancel: Act;
+  /** Has it done again. */
+  retry?: Act;
+}
+
+export const createKinds = () =>
+  ({
+    invite: inviteKind,
+    email: emailKind,
+  }) satisfies Record<string, Kind>;
+
+export type Kinds = Record<KindName, Kind>;
+export type KindName = keyof ReturnType<typeof createKinds>;
+export const kindNames = ['invite', 'email'] as const satisfies readonly KindName[];
+
+/** Every state that a row can be in, of whatever kind: what a list can be narrowed to. */
+export const states = [
+  'pending',
+  'running',
+  'accepted',
+  'sent',
+  'completed',
+  'enrolled',
+  'reset',
+  'expired',
+  'revoked',
+  'cancelled',
+  'failed',
+] as const;

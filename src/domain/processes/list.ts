@@ -1,0 +1,80 @@
+import type { EntityManager } from 'typeorm';
+import { after } from '../../platform/clock.js';
+import { DomainError } from '../errors.js';
+import { containing, type Page, type PageRequest } from '../paging.js';
+import type { AccountScope } from '../scope.js';
+import type { Kind, KindName, Kinds, ProcessRow } from './kinds.js';
+
+export interface ListRequest extends PageRequest<'created_at'> {
+  kind?: KindName | undefined;
+  state?: string | undefined;
+  subjectId?: string | undefined;
+  /** Milliseconds since it began. */
+  olderThanMs?: number | undefined;
+  /** Whether it goes on. */
+  open?: boolean | undefined;
+}
+
+/** One page over all kinds. It is read from the nearer end, as every list is. */
+export async function listRows(
+  tx: EntityManager,
+  kinds: Kinds,
+  { accountId }: AccountScope,
+  { page, take, order, now, ...filters }: ListRequest & { now: Date },
+): Promise<Page<ProcessRow>> {
+  const values: unknown[] = [accountId, now];
+  const from = `from (${union(kinds, filters.kind)}) process where ${conditions(filters, now, values)}`;
+  const [{ count: itemCount }] = await tx.query<[{ count: number }]>(`select count(*)::int as count ${from}`, values);
+  const before = (page - 1) * take;
+  const rowsOnPage = Math.max(0, Math.min(take, itemCount - before));
+  if (rowsOnPage === 0) return { rows: [], itemCount, page, take };
+  const behind = itemCount - before - rowsOnPage;
+  const fromBack = behind < before;
+  const direction = (order === 'asc') === fromBack ? 'desc' : 'asc';
+  const rows = await tx.query<ProcessRow[]>(
+    `select * ${from} order by "createdAt" ${direction}, id ${direction} limit ${rowsOnPage} offset ${fromBack ? behind : before}`,
+    values,
+  );
+  return { rows: fromBack ? rows.reverse() : rows, itemCount, page, take };
+}
+
+/**
+ * The process of that id, of whatever kind. With `lock`, nobody else moves its row until the end of the transaction.
+ * @throws DomainError process.not_found, also for another Account's
+ */
+export async function findRow(
+  tx: EntityManager,
+  kinds: Kinds,
+  { accountId }: AccountScope,
+  { id, now, lock = false }: { id: string; now: Date; lock?: boolean },
+): Promise<ProcessRow> {
+  const find = async () => {
+    const text = `select * from (${union(kinds)}) process where $2::timestamptz is not null and id = $3`;
+    const [row] = await tx.query<ProcessRow[]>(text, [accountId, now, id]);
+    if (!row) throw new DomainError('process.not_found');
+    return row;
+  };
+  const row = await find();
+  if (!lock) return row;
+  await tx.query(`select from ${kinds[row.kind].table} where account_id = $1 and id = $2 for update`, [accountId, id]);
+  return find(); // as it is under the lock
+}
+
+const union = (kinds: Kinds, only?: KindName) =>
+  (only ? [kinds[only]] : Object.values<Kind>(kinds)).map(({ sql }) => sql).join('\nunion all');
+
+type Filters = Pick<ListRequest, 'state' | 'subjectId' | 'olderThanMs' | 'open' | 'q'>;
+
+function conditions({ state, subjectId, olderThanMs, open, q }: Filters, now: Date, values: unknown[]): string {
+  const value = (of: unknown) => `$${values.push(of)}`;
+  const all = ['$2::timestamptz is not null']; // not every kind asks for the time
+  if (state !== undefined) all.push(`state = ${value(state)}`);
+  if (subjectId !== undefined) all.push(`"subjectId" = ${value(subjectId)}`);
+  if (olderThanMs !== undefined) all.push(`"createdAt" <= ${value(after(now, -olderThanMs))}`);
+  if (open !== undefined) all.push(`"endedAt" is ${open ? '' : 'not '}null`);
+  if (q) {
+    const pattern = value(containing(q));
+    all.push(`(id::text ilike ${pattern} or "subjectId"::text ilike ${pattern} or kind ilike ${pattern})`);
+  }
+  return all.join(' and ');
+}

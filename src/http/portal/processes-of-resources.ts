@@ -1,0 +1,22 @@
+import { Type } from 'typebox';
+import type { ShownProcess } from '../../domain/processes/account-processes.js';
+import { states, verbs } from '../../domain/processes/kinds.js';
+import { Id, Nullable, OneOf } from '../schemas.js';
+
+/** What a resource says of its process; the rest is under `/processes/{id}`. */
+export const ProcessOfResource = Type.Object(
+  {
+    id: Id,
+    state: OneOf(states),
+    next_wake_up: Nullable(Type.String({ format: 'date-time' })),
+    verbs: Type.Array(OneOf(verbs)),
+  },
+  { description: 'Of `/processes/{id}`, which says more.' },
+);
+
+export const presentProcess = ({ id, state, nextWakeUp, verbs }: ShownProcess) => ({
+  id,
+  state,
+  next_wake_up: nextWakeUp,
+  verbs,
+});

@@ -1,0 +1,240 @@
+import { Type } from 'typebox';
+import type { LookedAtProcess, ShownProcess } from '../../domain/processes/account-processes.js';
+import { kindNames, states, verbs, waitsFor } from '../../domain/processes/kinds.js';
+import { durationPattern, parseDuration } from '../../platform/duration.js';
+import { listQuery, paginated } from '../lists.js';
+import { errors, operation } from '../operation.js';
+import { Body, Id, listOf, Nullable, OneOf, single, Timestamp } from '../schemas.js';
+import { granting } from './granting.js';
+import { extensionOf } from './processes-extension.js';
+
+const Duration = (description: string) => Type.String({ pattern: durationPattern, description });
+
+const fields = {
+  id: Id,
+  kind: OneOf(kindNames),
+  environment_id: Nullable(Type.String()),
+  subject_type: Type.String({
+    description: 'What it is about: `administrator_invite`, `mfa_grace`, `identity`, `other`.',
+  }),
+  subject_id: Id,
+  state: OneOf(states, { description: "The row's own word, as of now." }),
+  waits_for: Nullable(OneOf(waitsFor, { description: 'Null once it has ended.' })),
+  since: Timestamp,
+  next_wake_up: Nullable(
+    Type.String({
+      format: 'date-time',
+      description: 'When it does something again by itself. Null where only Temporal knows: see `temporal.pending`.',
+    }),
+  ),
+  deadline: Nullable(Timestamp),
+  created_at: Timestamp,
+  ended_at: Nullable(Timestamp),
+  ended_reason: Nullable(Type.String({ description: 'Why it has ended, or the last error. Never personal data.' })),
+  workflow_id: Type.String({ description: 'Where it is found in Temporal.' }),
+  verbs: Type.Array(OneOf(verbs), { description: 'What can be done with it in this state.' }),
+};
+const ProcessView = Type.Object(fields);
+const Cancelled = Type.Object({
+  ...fields,
+  workflow_end: OneOf(['cancel_requested', 'not_running', 'temporal_unavailable'], {
+    description:
+      'What became of the workflow. The process has ended in any case: a workflow that could not be told finds out at its ' +
+      'next step.',
+  }),
+});
+const LookedAt = Type.Object({
+  ...fields,
+  temporal_state: OneOf(['available', 'unknown', 'unavailable'], {
+    description:
+      '`unknown`: Temporal has no such workflow, yet or any more. `unavailable`: it did not answer within two seconds.',
+  }),
+  temporal: Nullable(
+    Type.Object({
+      workflow_id: Type.String(),
+      run_id: Type.String(),
+      status: Type.String({ description: 'As `running`, `completed`, `canceled`, `terminated`, `failed`.' }),
+      history_length: Type.Integer(),
+      started_at: Timestamp,
+      pending: Type.Array(
+        Type.Object({
+          activity: Type.String(),
+          attempt: Type.Integer(),
+          last_failure: Nullable(Type.String({ description: 'Its kind, in names and codes.' })),
+          next_attempt_at: Nullable(Timestamp),
+        }),
+        { description: 'Steps that were begun and not finished.' },
+      ),
+      url: Nullable(Type.String({ description: 'In the Temporal UI, where `TEMPORAL_UI_URL` is set.' })),
+    }),
+  ),
+});
+
+const present = (process: ShownProcess) => ({
+  id: process.id,
+  kind: process.kind,
+  environment_id: process.environmentId,
+  subject_type: process.subjectType,
+  subject_id: process.subjectId,
+  state: process.state,
+  waits_for: process.waitsFor,
+  since: process.since,
+  next_wake_up: process.nextWakeUp,
+  deadline: process.deadline,
+  created_at: process.createdAt,
+  ended_at: process.endedAt,
+  ended_reason: process.endedReason,
+  workflow_id: process.workflowId,
+  verbs: process.verbs,
+});
+
+const presentLook = (look: LookedAtProcess['temporal']) =>
+  look && {
+    workflow_id: look.workflowId,
+    run_id: look.runId,
+    status: look.status,
+    history_length: look.historyLength,
+    started_at: look.startedAt,
+    pending: look.pending.map(({ activity, attempt, lastFailure, nextAttemptAt }) => ({
+      activity,
+      attempt,
+      last_failure: lastFailure,
+      next_attempt_at: nextAttemptAt,
+    })),
+    url: look.url,
+  };
+
+const common = { tag: 'Processes', level: 'account' } as const;
+const one = { ...common, path: '/processes/:id', params: Type.Object({ id: Id }) } as const;
+
+export const listProcesses = operation({
+  ...common,
+  id: 'listProcesses',
+  method: 'GET',
+  path: '/processes',
+  summary: 'List what waits, and what has waited',
+  description:
+    'Invites of administrators, mails of the account, grace periods for MFA and deletions of identities. What is about a ' +
+    'person alone, such as a registration, a password or a wish for another account, is not in it. Answered from the ' +
+    'database, so it works while Temporal is away. `open=true` lists what goes on; `q` searches ids and kind.',
+  capability: 'processes.view',
+  query: listQuery(['created_at'], {
+    kind: Type.Optional(OneOf(kindNames)),
+    state: Type.Optional(OneOf(states)),
+    open: Type.Optional(Type.Boolean({ description: 'Whether it goes on.' })),
+    subject_id: Type.Optional(Id),
+    older_than: Type.Optional(Duration('Began at least this long ago, as `30m`, `24h`, `7d`.')),
+  }),
+  answers: { 200: listOf(ProcessView) },
+  handle: async ({ services, scope, query }) => {
+    const { sort_by: sortBy, subject_id: subjectId, older_than: olderThan, ...rest } = query;
+    const olderThanMs = olderThan === undefined ? undefined : parseDuration(olderThan);
+    return paginated(await services.accountProcesses.list(scope, { ...rest, sortBy, subjectId, olderThanMs }), present);
+  },
+});
+
+export const getProcess = operation({
+  ...one,
+  id: 'getProcess',
+  method: 'GET',
+  summary: 'Where is it?',
+  description: 'What its row says, and what Temporal knows of its workflow.',
+  capability: 'processes.view',
+  answers: { 200: single(LookedAt), ...errors('process.not_found') },
+  async handle({ services, scope, params }) {
+    const { temporal, temporalState, ...process } = await services.accountProcesses.get(scope, params.id);
+    return { data: { ...present(process), temporal_state: temporalState, temporal: presentLook(temporal) } };
+  },
+});
+
+export const cancelProcess = operation({
+  ...one,
+  id: 'cancelProcess',
+  method: 'POST',
+  path: '/processes/:id/cancel',
+  summary: 'Cancel a process',
+  description:
+    'As a cancel in the Temporal UI: an invite is revoked; a mail is not sent, unless it was just being sent; of a grace ' +
+    'period the reminders stop and the deadline stays; an erasure stops between two steps and lists what is left. It works ' +
+    'while Temporal is away. The `reason` is kept in the audit log as it is written, for as long as that; leave names out.',
+  capability: 'processes.manage',
+  body: Body({ reason: Type.String({ minLength: 1, maxLength: 500, pattern: '\\S' }) }),
+  answers: {
+    200: single(Cancelled),
+    ...errors('process.not_found', 'process.not_running', 'process.verb_not_supported', 'validation.failed'),
+  },
+  async handle({ services, scope, params, body }) {
+    const { workflowEnd, ...process } = await services.accountProcesses.cancel(scope, params.id, body.reason.trim());
+    return { data: { ...present(process), workflow_end: workflowEnd } };
+  },
+});
+
+export const retryProcess = operation({
+  ...one,
+  id: 'retryProcess',
+  method: 'POST',
+  path: '/processes/:id/retry',
+  summary: 'Have a process tried again',
+  description:
+    'A mail that has failed is delivered anew, should there still be something to say. A cancelled grace period sends its ' +
+    'remaining reminders; a cancelled erasure goes on where it stopped.',
+  capability: 'processes.manage',
+  answers: {
+    200: single(ProcessView),
+    ...errors('process.not_found', 'process.not_failed', 'process.verb_not_supported'),
+  },
+  handle: async ({ services, scope, params }) => ({
+    data: present(await services.accountProcesses.retry(scope, params.id)),
+  }),
+});
+
+const rights = [
+  'account.capability_required',
+  'administrator_role.cannot_grant',
+  'member.owner_required',
+  'process.not_found',
+  'process.not_running',
+  'process.verb_not_supported',
+  'administrator_invite.role_deleted',
+] as const;
+const likeAnInvite =
+  'It prolongs an offer of rights, so besides `processes.manage` it takes `members.manage`, and to hold what the invite gives.';
+
+export const resendProcess = operation({
+  ...one,
+  id: 'resendProcess',
+  method: 'POST',
+  path: '/processes/:id/resend',
+  summary: 'Send the link of an invite again',
+  description: `With a new link and a new deadline; the old link is void. ${likeAnInvite}`,
+  capability: 'processes.manage',
+  answers: {
+    200: single(ProcessView),
+    ...errors(...rights, 'administrator_invite.already_pending', 'member.already_member'),
+  },
+  handle: ({ params, ...context }) =>
+    granting(context, 'resendProcess', async (userId) => ({
+      data: present(await context.services.accountProcesses.resend(context.scope, userId, params.id)),
+    })),
+});
+
+export const extendProcess = operation({
+  ...one,
+  id: 'extendProcess',
+  method: 'POST',
+  path: '/processes/:id/extend',
+  summary: 'Give an invite a later deadline',
+  description: `Name either \`expires_in\` or \`until\`: later than the deadline, and within 30 days. Its link stays good. ${likeAnInvite}`,
+  capability: 'processes.manage',
+  body: Body({
+    expires_in: Type.Optional(Duration('From now on, as `3d`.')),
+    until: Type.Optional(Timestamp),
+  }),
+  answers: { 200: single(ProcessView), ...errors(...rights, 'validation.failed') },
+  handle: ({ params, body, ...context }) =>
+    granting(context, 'extendProcess', async (userId) => ({
+      data: present(
+        await context.services.accountProcesses.extend(context.scope, userId, params.id, extensionOf(body)),
+      ),
+    })),
+});

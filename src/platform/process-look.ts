@@ -1,0 +1,67 @@
+import type { Client } from '@temporalio/client';
+import { isErrorCode } from '../domain/errors.js';
+import { hasEnded } from './process-errors.js';
+
+/** What Temporal knows of a process: ids, times and kinds of failures, nothing that a person could be told by. */
+export interface ProcessLook {
+  workflowId: string;
+  runId: string;
+  status: string;
+  historyLength: number;
+  startedAt: Date;
+  /** Steps that were begun and not finished. */
+  pending: PendingStep[];
+}
+export interface PendingStep {
+  activity: string;
+  attempt: number;
+  /** The kind of what stopped its last attempt. */
+  lastFailure: string | null;
+  /** Null while an attempt is under way. */
+  nextAttemptAt: Date | null;
+}
+
+/** Looks at the latest run of a workflow; null where the server knows none (any more). */
+export async function lookAt(client: Client, workflowId: string): Promise<ProcessLook | null> {
+  try {
+    const described = await client.workflow.getHandle(workflowId).describe();
+    return {
+      workflowId,
+      runId: described.runId,
+      status: described.status.name.toLowerCase(),
+      historyLength: described.historyLength,
+      startedAt: described.startTime,
+      pending: (described.raw.pendingActivities ?? []).map((step) => ({
+        activity: step.activityType?.name ?? 'unknown',
+        attempt: step.attempt ?? 1,
+        lastFailure: step.lastFailure ? kindOf(step.lastFailure) : null,
+        nextAttemptAt: dateOf(step.nextAttemptScheduleTime),
+      })),
+    };
+  } catch (error) {
+    if (hasEnded(error)) return null;
+    throw error;
+  }
+}
+
+type Described = Awaited<ReturnType<ReturnType<Client['workflow']['getHandle']>['describe']>>;
+type Pending = NonNullable<Described['raw']['pendingActivities']>[number];
+type Failure = NonNullable<Pending['lastFailure']>;
+
+/** Names and codes, as `faultOf` makes them of an outage (`activities/settled.ts`). */
+const kind = /^[\w .-]{1,200}$/;
+
+/**
+ * What a failure is called. Only the message of an outage is shown, because our own code has made it, of names and codes; any
+ * other message may quote what it was about.
+ */
+function kindOf({ message, applicationFailureInfo: application, timeoutFailureInfo: timeout }: Failure): string {
+  if (application?.type === 'outage' && message && kind.test(message)) return message;
+  const name = application?.type ?? '';
+  if (isErrorCode(name) || kind.test(name)) return name;
+  return timeout ? 'timeout' : 'failure';
+}
+
+function dateOf(time: Pending['nextAttemptScheduleTime']): Date | null {
+  return time ? new Date(Number(time.seconds ?? 0) * 1000 + Math.floor((time.nanos ?? 0) / 1_000_000)) : null;
+}

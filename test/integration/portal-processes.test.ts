@@ -1,0 +1,334 @@
+import { randomUUID } from 'node:crypto';
+import { v7 as uuidv7 } from 'uuid';
+import { Email } from '../../entities/email.js';
+import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
+import { invite, newMember, rolesByKey, type TestMember } from './administrators-setup.js';
+import { type Call, callsOf, outcomeOf, rowsOf, shape } from './portal-setup.js';
+
+// Temporal is not there: the rows answer.
+let api: TestApi;
+let account: TestAccount;
+let owner: Call;
+let support: TestMember;
+let roles: Record<string, string>;
+const hour = 3_600_000;
+
+beforeAll(async () => {
+  api = await startApi();
+});
+afterAll(() => api.stop());
+beforeEach(async () => {
+  account = await newAccount(api);
+  owner = callsOf(api, account.accountSlug, await account.as('owner'));
+  support = await newMember(api, account, 'support');
+  roles = await rolesByKey(owner);
+});
+
+const anInvite = (body: object = {}) => invite(owner, { role_id: roles.viewer, ...body });
+const itemsOf = async (query = '') =>
+  (await owner('GET', `/processes${query}`)).json().items as Record<string, unknown>[];
+const outbox = (id: string) =>
+  rowsOf<{ process: string; input: Record<string, unknown> }>(
+    api,
+    `select process, input from outbox where input::text like '%' || $1 || '%' order by created_at, id`,
+    [id],
+  );
+const audited = (id: string) =>
+  rowsOf(
+    api,
+    'select action, account_id, actor_id, metadata, is_domain_event from events where resource_id = $1 order by id',
+    [id],
+  );
+
+async function anEmail(changes: Partial<Email> = {}): Promise<string> {
+  const id = uuidv7();
+  const email: Email = {
+    id,
+    accountId: account.scope.accountId,
+    environmentId: null,
+    template: 'administrator-invite',
+    locale: 'en',
+    subjectId: uuidv7(),
+    cause: `test/${id}`,
+    status: 'pending',
+    failure: null,
+    createdAt: api.clock.now,
+    endedAt: null,
+    ...changes,
+  };
+  await api.database.db.transaction('system', (tx) => tx.insert(Email, email));
+  return id;
+}
+
+test('an invite and its mail are listed with what they wait for and what can be done', async () => {
+  const { id, email, expires_at: expiresAt } = await anInvite();
+  const answer = await support.call('GET', '/processes');
+  expect(outcomeOf(answer)).toBe('200');
+  const { items, pagination } = answer.json();
+  expect(pagination).toMatchObject({ page: 1, take: 20, item_count: 2, page_count: 1, has_next_page: false });
+  const byKind = Object.fromEntries(items.map((item: { kind: string }) => [item.kind, item]));
+  expect(byKind.invite).toEqual({
+    id,
+    kind: 'invite',
+    environment_id: null,
+    subject_type: 'administrator_invite',
+    subject_id: id,
+    state: 'pending',
+    waits_for: 'acceptance',
+    since: shape.created_at,
+    next_wake_up: new Date(Date.parse(String(expiresAt)) - 48 * hour).toISOString(), // the reminder
+    deadline: expiresAt,
+    created_at: shape.created_at,
+    ended_at: null,
+    ended_reason: null,
+    workflow_id: `invite/${id}`,
+    verbs: ['cancel', 'resend', 'extend'],
+  });
+  expect(byKind.email).toMatchObject({
+    subject_type: 'administrator_invite',
+    subject_id: id,
+    state: 'pending',
+    waits_for: 'mail_server',
+    workflow_id: `email/${byKind.email.id}`,
+    verbs: ['cancel'],
+  });
+  expect(answer.body).not.toContain(email);
+});
+
+test('an invite itself says the same of its process', async () => {
+  const { id } = await anInvite();
+  const [listed] = await itemsOf('?kind=invite');
+  const { state, next_wake_up, verbs } = listed as Record<string, unknown>;
+  const same = { id, state, next_wake_up, verbs };
+  expect((await owner('GET', `/administrator-invites/${id}`)).json().data.process).toEqual(same);
+  expect((await owner('GET', '/administrator-invites')).json().items[0].process).toEqual(same);
+  const revoked = await owner('POST', `/administrator-invites/${id}/revoke`);
+  expect(revoked.json().data.process).toEqual({ id, state: 'revoked', next_wake_up: null, verbs: [] });
+});
+
+test('the list is filtered by kind, state, subject, age and whether it goes on, and is paged', async () => {
+  const { id } = await anInvite();
+  const failed = await anEmail({
+    status: 'failed',
+    failure: 'the mail server refused it: 550',
+    endedAt: api.clock.now,
+  });
+  const old = await anEmail({ createdAt: new Date(api.clock.now.getTime() - 25 * hour) });
+  const ids = async (query: string) => (await itemsOf(query)).map((item) => item.id);
+  expect(await ids('?kind=invite')).toEqual([id]);
+  expect(await ids('?kind=email&state=failed')).toEqual([failed]);
+  expect(await ids('?state=failed')).toEqual([failed]);
+  expect(await ids('?older_than=24h')).toEqual([old]);
+  expect(await ids('?open=false')).toEqual([failed]);
+  expect((await ids(`?subject_id=${id}`)).length).toBe(2);
+  expect(await ids(`?q=${id}&kind=invite`)).toEqual([id]);
+  const all = await ids('');
+  expect(all).toHaveLength(4);
+  expect([...(await ids('?take=2')), ...(await ids('?take=2&page=2'))]).toEqual(all);
+  expect(await ids('?order=asc')).toEqual([...all].reverse());
+});
+
+test.each(['older_than=24', 'older_than=soon', 'kind=registration', 'state=unknown', 'subject_id=1', 'take=0', 'x=1'])(
+  'a list with %s is refused',
+  async (query) => {
+    expect(outcomeOf(await owner('GET', `/processes?${query}`))).toBe('400 validation.failed');
+  },
+);
+
+test('registrations, and mails that are about a person alone, belong to no account', async () => {
+  await anEmail({ accountId: null, template: 'password-reset' });
+  expect(await itemsOf()).toEqual([]);
+});
+
+test('a process is read while Temporal is away, within two seconds or so', async () => {
+  const { id } = await anInvite();
+  const asked = Date.now();
+  const answer = await owner('GET', `/processes/${id}`);
+  expect(Date.now() - asked).toBeLessThan(4_000);
+  expect(answer.json().data).toMatchObject({ id, state: 'pending', temporal: null, temporal_state: 'unavailable' });
+});
+
+test('a cancelled invite is revoked as the Temporal UI does it, with the reason in the audit log', async () => {
+  const { id } = await anInvite();
+  const answer = await support.call('POST', `/processes/${id}/cancel`, { reason: ' sent to the wrong person ' });
+  expect(outcomeOf(answer)).toBe('200');
+  expect(answer.json().data).toMatchObject({
+    id,
+    state: 'revoked',
+    waits_for: null,
+    next_wake_up: null,
+    ended_at: shape.created_at,
+    ended_reason: 'cancelled_by_operator',
+    verbs: [],
+    workflow_end: 'temporal_unavailable',
+  });
+  expect((await owner('GET', `/administrator-invites/${id}`)).json().data).toMatchObject({
+    status: 'revoked',
+    ended_reason: 'cancelled_by_operator',
+  });
+  expect(await audited(id)).toMatchObject([
+    { action: 'administrator_invite.created' },
+    { action: 'administrator_invite.revoked', metadata: { reason: 'cancelled_by_operator' } },
+    {
+      action: 'process.cancelled',
+      account_id: account.scope.accountId,
+      actor_id: support.userId,
+      metadata: { kind: 'invite', subject_id: id, reason: 'sent to the wrong person' },
+      is_domain_event: false,
+    },
+  ]);
+  // Temporal hears of it when it is back.
+  expect((await outbox(id)).at(-1)).toMatchObject({
+    process: 'inviteExpiry',
+    input: { inviteId: id, news: 'revoked' },
+  });
+  expect(outcomeOf(await owner('POST', `/processes/${id}/cancel`, { reason: 'again' }))).toBe(
+    '409 process.not_running',
+  );
+});
+
+test('cancelled by two at once: one does it', async () => {
+  const { id } = await anInvite();
+  const both = await Promise.all([1, 2].map(() => owner('POST', `/processes/${id}/cancel`, { reason: 'stop' })));
+  expect(both.map(outcomeOf).sort()).toEqual(['200', '409 process.not_running']);
+  expect((await audited(id)).filter(({ action }) => action === 'process.cancelled')).toHaveLength(1);
+});
+
+test('a cancel that is repeated with its Idempotency-Key gets the first answer', async () => {
+  const { id } = await anInvite();
+  const key = { 'idempotency-key': randomUUID() };
+  const cancel = () => owner('POST', `/processes/${id}/cancel`, { reason: 'stop' }, key);
+  const [first, second] = [await cancel(), await cancel()];
+  expect(second.json()).toEqual(first.json());
+});
+
+test.each([
+  [{}],
+  [{ reason: '' }],
+  [{ reason: '   ' }],
+  [{ reason: 'x'.repeat(501) }],
+  [{ reason: null }],
+  [{ reason: 'a', x: 1 }],
+])('a cancel with %j is refused, and nothing is cancelled', async (body) => {
+  const { id } = await anInvite();
+  expect(outcomeOf(await owner('POST', `/processes/${id}/cancel`, body))).toBe('400 validation.failed');
+  expect((await itemsOf('?kind=invite'))[0]).toMatchObject({ state: 'pending' });
+});
+
+test('a mail is cancelled, and a failed one is delivered anew', async () => {
+  const pending = await anEmail();
+  const cancelled = await owner('POST', `/processes/${pending}/cancel`, { reason: 'outdated' });
+  expect(cancelled.json().data).toMatchObject({
+    state: 'cancelled',
+    ended_reason: 'cancelled by an operator',
+    verbs: [],
+  });
+  expect(outcomeOf(await owner('POST', `/processes/${pending}/retry`))).toBe('409 process.not_failed');
+
+  const failed = await anEmail({
+    status: 'failed',
+    failure: 'the mail server refused it: 550',
+    endedAt: api.clock.now,
+  });
+  expect((await itemsOf('?state=failed'))[0]).toMatchObject({ id: failed, verbs: ['retry'] });
+  const retried = await support.call('POST', `/processes/${failed}/retry`);
+  expect(retried.json().data).toMatchObject({
+    state: 'pending',
+    ended_reason: null,
+    ended_at: null,
+    verbs: ['cancel'],
+  });
+  expect(await outbox(failed)).toMatchObject([{ process: 'emailDelivery', input: { emailId: failed } }]);
+  expect(await audited(failed)).toMatchObject([{ action: 'process.retried', metadata: { kind: 'email' } }]);
+});
+
+test('an invite is sent again and extended, by whoever may give what it gives', async () => {
+  const { id, expires_at: before } = await anInvite();
+  const until = new Date(api.clock.now.getTime() + 20 * 24 * hour).toISOString();
+  const extended = await owner('POST', `/processes/${id}/extend`, { until });
+  expect(extended.json().data).toMatchObject({ deadline: until, state: 'pending' });
+  expect((await outbox(id)).at(-1)).toMatchObject({ input: { news: 'resent', expiresAt: until } });
+  expect(await audited(id)).toMatchObject([{}, { action: 'process.extended', metadata: { deadline: until } }]);
+  const longer = await owner('POST', `/processes/${id}/extend`, { expires_in: '25d' });
+  expect(Date.parse(longer.json().data.deadline)).toBe(api.clock.now.getTime() + 25 * 24 * hour);
+
+  const resent = await owner('POST', `/processes/${id}/resend`);
+  expect(resent.json().data).toMatchObject({ state: 'pending', deadline: before });
+  expect(outcomeOf(await support.call('POST', `/processes/${id}/resend`))).toBe('403 account.capability_required');
+  expect(outcomeOf(await support.call('POST', `/processes/${id}/extend`, { expires_in: '9d' }))).toBe(
+    '403 account.capability_required',
+  );
+  const admin = await newMember(api, account, 'admin');
+  const forAnOwner = await anInvite({ role_id: roles.owner });
+  expect(outcomeOf(await admin.call('POST', `/processes/${forAnOwner.id}/extend`, { expires_in: '9d' }))).toBe(
+    '403 member.owner_required',
+  );
+});
+
+test.each([
+  [{}],
+  [{ expires_in: '9d', until: '2030-01-01T00:00:00.000Z' }],
+  [{ expires_in: '1h' }],
+  [{ expires_in: '31d' }],
+  [{ until: '2001-01-01T00:00:00.000Z' }],
+  [{ until: 'tomorrow' }],
+])('an extension by %j is refused', async (body) => {
+  const { id, expires_at: before } = await anInvite();
+  expect(outcomeOf(await owner('POST', `/processes/${id}/extend`, body))).toBe('400 validation.failed');
+  expect((await itemsOf('?kind=invite'))[0]).toMatchObject({ deadline: before });
+});
+
+test('an expired invite can be sent again, and nothing else', async () => {
+  const { id } = await anInvite();
+  await rowsOf(api, `update administrator_invites set expires_at = expires_at - interval '8 days' where id = $1`, [id]);
+  expect((await itemsOf('?state=expired'))[0]).toMatchObject({
+    id,
+    state: 'expired',
+    waits_for: null,
+    ended_reason: 'not_accepted_in_time',
+    verbs: ['resend'],
+  });
+  const outcome = async (verb: string, body?: object) =>
+    outcomeOf(await owner('POST', `/processes/${id}/${verb}`, body));
+  expect(await outcome('cancel', { reason: 'late' })).toBe('409 process.not_running');
+  expect(await outcome('extend', { expires_in: '9d' })).toBe('409 process.not_running');
+  expect(await outcome('resend')).toBe('200');
+});
+
+test('a kind refuses the verbs that it does not have', async () => {
+  const [{ id }, mail] = [await anInvite(), await anEmail()];
+  const refused = '409 process.verb_not_supported';
+  expect(outcomeOf(await owner('POST', `/processes/${id}/retry`))).toBe(refused);
+  expect(outcomeOf(await owner('POST', `/processes/${mail}/resend`))).toBe(refused);
+  expect(outcomeOf(await owner('POST', `/processes/${mail}/extend`, { expires_in: '1d' }))).toBe(refused);
+});
+
+test('strangers, those without the capability, and other accounts', async () => {
+  const [{ id }, mail] = [await anInvite(), await anEmail()];
+  const stranger = callsOf(api, account.accountSlug, {});
+  const viewer = await newMember(api, account, 'viewer');
+  const other = await newAccount(api);
+  const neighbour = callsOf(api, other.accountSlug, await other.as('owner'));
+  const verbs = [
+    ['GET', '/processes'],
+    ...[id, mail].flatMap((one) => [
+      ['GET', `/processes/${one}`],
+      ['POST', `/processes/${one}/cancel`, { reason: 'stop' }],
+      ['POST', `/processes/${one}/retry`],
+      ['POST', `/processes/${one}/resend`],
+      ['POST', `/processes/${one}/extend`, { expires_in: '9d' }],
+    ]),
+  ] as Parameters<Call>[];
+  for (const call of verbs) {
+    expect(outcomeOf(await stranger(...call))).toBe('401');
+    if (call[0] === 'POST') expect(outcomeOf(await viewer.call(...call))).toBe('403 account.capability_required');
+    if (call[1] !== '/processes') expect(outcomeOf(await neighbour(...call))).toBe('404 process.not_found');
+  }
+  expect((await neighbour('GET', '/processes')).json().items).toEqual([]);
+  const withoutAny = await owner('POST', '/administrator-roles', { name: 'Reader', capabilities: ['members.view'] });
+  const reader = await newMember(api, account, { roleId: withoutAny.json().data.id });
+  expect(outcomeOf(await reader.call('GET', '/processes'))).toBe('403 account.capability_required');
+  expect((await itemsOf('?open=true')).length).toBe(3);
+  expect(outcomeOf(await owner('GET', `/processes/${randomUUID()}`))).toBe('404 process.not_found');
+  expect(outcomeOf(await owner('GET', '/processes/none'))).toBe('400 validation.failed');
+});

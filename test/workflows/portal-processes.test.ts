@@ -1,0 +1,166 @@
+import { pino } from 'pino';
+import { loadConfig } from '../../src/config.js';
+import type { Mailer } from '../../src/platform/mail/mailer.js';
+import { startOutboxRelay } from '../../src/platform/outbox-relay.js';
+import { createProcesses, type Processes } from '../../src/platform/processes.js';
+import { composeWorker } from '../../src/worker/compose.js';
+import { startTemporalWorkers } from '../../src/worker/temporal-workers.js';
+import { invite, rolesByKey } from '../integration/administrators-setup.js';
+import { type Call, callsOf, outcomeOf, rowsOf } from '../integration/portal-setup.js';
+import { baseUrl, newAccount, startApi, type TestApi } from '../support/api.js';
+import { namespace, startTestTemporal, type TestTemporal } from '../support/temporal.js';
+
+// The whole api, a worker and a real Temporal server; only the mail server is replaced.
+let temporal: TestTemporal;
+let api: TestApi;
+let processes: Processes;
+let owner: Call;
+let roleId: string;
+let mailServer: 'away' | 'there' = 'there';
+const log = pino({ level: 'silent' });
+const stops: (() => Promise<unknown>)[] = [];
+const address = 'ivo.private@example.com';
+
+const mailer: Pick<Mailer, 'send'> = {
+  async send(_name, { messageId }) {
+    // As libraries do, it quotes the address.
+    if (mailServer === 'away')
+      throw Object.assign(new Error(`could not deliver to ${address}`), { code: 'ECONNREFUSED' });
+    return { messageId };
+  },
+};
+
+beforeAll(async () => {
+  temporal = await startTestTemporal();
+  const settings = { TEMPORAL_ADDRESS: temporal.address, TEMPORAL_UI_URL: 'http://temporal.example.com/' };
+  api = await startApi(settings);
+  const { url } = api.database;
+  const config = loadConfig('worker', {
+    ...settings,
+    NODE_ENV: 'test',
+    BASE_URL: baseUrl,
+    DATABASE_URL: url,
+    SMTP_URL: 'smtp://127.0.0.1:1',
+    MASTER_KEYS: `test:${Buffer.alloc(32, 7).toString('base64')}`,
+  });
+  const server = { address: temporal.address, namespace, apiKey: null };
+  processes = createProcesses(server);
+  const { db } = api.database;
+  const activities = composeWorker({ config, db, mailer: mailer as Mailer });
+  const workers = startTemporalWorkers({ server, processes, activities, codePath: temporal.codePath, log });
+  const relay = startOutboxRelay({ db, databaseUrl: url, processes, log, pollMs: 200 });
+  stops.push(relay.stop, workers.stop);
+  const account = await newAccount(api);
+  owner = callsOf(api, account.accountSlug, await account.as('owner'));
+  roleId = (await rolesByKey(owner)).viewer as string;
+}, 60_000);
+afterAll(async () => {
+  for (const stop of stops) await stop();
+  await processes.close();
+  await api.stop();
+  await temporal.stop();
+});
+
+const read = async (id: string) => (await owner('GET', `/processes/${id}`)).json().data;
+const handleOf = (workflowId: string) => temporal.client.workflow.getHandle(workflowId);
+async function until<T>(look: () => Promise<T | undefined | false>, ms = 20_000): Promise<T> {
+  for (const deadline = Date.now() + ms; ; ) {
+    const seen = await look();
+    if (seen) return seen;
+    if (Date.now() > deadline) throw new Error('it did not happen in time');
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+}
+const ended = (workflowId: string) =>
+  until(async () => {
+    const { status } = await handleOf(workflowId).describe();
+    return status.name !== 'RUNNING' && status.name;
+  });
+
+test('an invite says where it is, with a link to the Temporal UI; a cancel ends the row and the workflow', async () => {
+  const { id } = await invite(owner, { role_id: roleId });
+  const seen = await until(async () => {
+    const process = await read(id);
+    return process.temporal?.pending.length === 0 && process;
+  });
+  expect(seen).toMatchObject({
+    state: 'pending',
+    temporal_state: 'available',
+    temporal: {
+      workflow_id: `invite/${id}`,
+      run_id: expect.any(String),
+      status: 'running',
+      history_length: expect.any(Number),
+      started_at: expect.stringMatching(/Z$/),
+      pending: [],
+      url: `http://temporal.example.com/namespaces/${namespace}/workflows/invite%2F${id}/${seen.temporal.run_id}/history`,
+    },
+  });
+  const cancelled = await owner('POST', `/processes/${id}/cancel`, { reason: 'not any more' });
+  expect(cancelled.json().data.state).toBe('revoked');
+  expect(['cancel_requested', 'not_running']).toContain(cancelled.json().data.workflow_end);
+  // The outbox tells it that the invite was revoked, and the cancel that it should stop; either way it ends.
+  expect(['CANCELLED', 'COMPLETED']).toContain(await ended(`invite/${id}`));
+  expect(await handleOf(`invite/${id}`).query('state')).toBe('revoked');
+  expect(await read(id)).toMatchObject({ state: 'revoked', temporal_state: 'available' });
+});
+
+test('a mail that does not get out says which attempt it is at and what stops it, and not to whom', async () => {
+  mailServer = 'away';
+  const { id } = await invite(owner, { role_id: roleId, email: address });
+  const [mail] = (await owner('GET', `/processes?kind=email&subject_id=${id}`)).json().items;
+  const stuck = await until(async () => {
+    const process = await read(mail.id);
+    return process.temporal?.pending[0]?.last_failure && process;
+  });
+  expect(stuck.temporal.pending).toEqual([
+    {
+      activity: 'sendEmail',
+      attempt: expect.any(Number),
+      last_failure: 'Error ECONNREFUSED',
+      next_attempt_at: expect.stringMatching(/Z$/),
+    },
+  ]);
+  expect(JSON.stringify(stuck)).not.toContain('private');
+
+  const cancelled = await owner('POST', `/processes/${mail.id}/cancel`, { reason: 'wrong address' });
+  expect(cancelled.json().data).toMatchObject({ state: 'cancelled', workflow_end: 'cancel_requested' });
+  expect(['CANCELLED', 'COMPLETED']).toContain(await ended(`email/${mail.id}`));
+  expect(outcomeOf(await owner('POST', `/processes/${mail.id}/cancel`, { reason: 'again' }))).toBe(
+    '409 process.not_running',
+  );
+  mailServer = 'there';
+});
+
+test('a mail that has failed for good is delivered anew by a retry', async () => {
+  mailServer = 'away';
+  const { id } = await invite(owner, { role_id: roleId });
+  const [mail] = (await owner('GET', `/processes?kind=email&subject_id=${id}`)).json().items;
+  await until(async () => (await read(mail.id)).temporal);
+  // As after 24 hours: the row has failed, and so does the workflow at its next look.
+  await rowsOf(api, `update emails set status = 'failed', failure = 'too late', ended_at = now() where id = $1`, [
+    mail.id,
+  ]);
+  expect(await ended(`email/${mail.id}`)).toBe('FAILED');
+  mailServer = 'there';
+  expect(outcomeOf(await owner('POST', `/processes/${mail.id}/retry`))).toBe('200');
+  const sent = await until(async () => {
+    const process = await read(mail.id);
+    return process.state === 'sent' && process.temporal.status === 'completed' && process;
+  });
+  expect(sent).toMatchObject({ ended_reason: null, waits_for: null, verbs: [] });
+});
+
+test('an extended invite wakes up later, with the same workflow', async () => {
+  const { id } = await invite(owner, { role_id: roleId });
+  const { temporal: before } = await until(async () => {
+    const process = await read(id);
+    return process.temporal && process;
+  });
+  const extended = await owner('POST', `/processes/${id}/extend`, { expires_in: '20d' });
+  const { deadline } = extended.json().data;
+  await until(async () =>
+    JSON.stringify(await handleOf(`invite/${id}`).fetchHistory()).includes('"signalName":"resent"'),
+  );
+  expect(await read(id)).toMatchObject({ deadline, temporal: { status: 'running', run_id: before.run_id } });
+});
