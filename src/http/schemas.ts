@@ -1,4 +1,5 @@
 import { type Static, type TProperties, type TSchema, Type } from 'typebox';
+import { invalidField } from '../domain/errors.js';
 
 /** OpenAPI 3.0 says `nullable`, where JSON Schema has a union with null; validator and serializer know it too. */
 export const Nullable = <S extends TSchema>(schema: S) => Type.Unsafe<Static<S> | null>({ ...schema, nullable: true });
@@ -38,3 +39,10 @@ export const listOf = <S extends TSchema>(schema: S) =>
   Type.Object({ items: Type.Array(schema), pagination: PageMeta });
 
 export const Message = single(Type.Object({ message: Type.String() }));
+
+/** The moment that a `Timestamp` names. A leap second is a date-time in RFC 3339, and no moment that can be stored. */
+export function instantOf(text: string, field: string): Date {
+  const instant = new Date(text);
+  if (Number.isNaN(instant.getTime())) throw invalidField(field, 'instant', 'is not a moment that can be stored');
+  return instant;
+}

@@ -69,6 +69,12 @@ describe('errors', () => {
     await send(api.app, 400, post(JSON.stringify({ email: 'nul@example.com', external_id: 12 })));
   });
 
+  test('a leap second is no moment to expire at', async () => {
+    const payload = { name: 'x', access_mode: 'full', expires_at: '2026-12-31T23:59:60Z' };
+    const refused = await send(api.app, 400, { method: 'POST', url: '/api/v1/api-keys', headers: key, payload });
+    expect(refused.json().error.details[0].field).toBe('expires_at');
+  });
+
   test('a broken path encoding is 400', async () => {
     await send(api.app, 400, { url: '/api/v1/identities/%zz/detail', headers: key });
   });

@@ -3,7 +3,7 @@ import type { ApiKey } from '../../../entities/api-key.js';
 import { permissions } from '../../domain/access/permissions.js';
 import { listQuery, paginated } from '../lists.js';
 import { anyMember, errors, operation } from '../operation.js';
-import { Body, Id, listOf, Name, Nullable, OneOf, single, Timestamp } from '../schemas.js';
+import { Body, Id, instantOf, listOf, Name, Nullable, OneOf, single, Timestamp } from '../schemas.js';
 
 const ApiKeyFields = {
   id: Id,
@@ -77,7 +77,7 @@ export const createApiKey = operation({
       description: body.description ?? null,
       accessMode: body.access_mode,
       scopes: body.scopes ?? [],
-      expiresAt: body.expires_at ? new Date(body.expires_at) : null,
+      expiresAt: body.expires_at ? instantOf(body.expires_at, 'expires_at') : null,
     });
     return { data: { ...present(apiKey), secret } };
   },
