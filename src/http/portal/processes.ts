@@ -5,8 +5,8 @@ import { durationPattern, parseDuration } from '../../platform/duration.js';
 import { listQuery, paginated } from '../lists.js';
 import { errors, operation } from '../operation.js';
 import { Body, Id, listOf, Nullable, OneOf, single, Timestamp } from '../schemas.js';
-import { granting } from './granting.js';
 import { extensionOf } from './processes-extension.js';
+import { prolonging } from './prolonging.js';
 
 const Duration = (description: string) => Type.String({ pattern: durationPattern, description });
 
@@ -213,7 +213,7 @@ export const resendProcess = operation({
     ...errors(...rights, 'administrator_invite.already_pending', 'member.already_member'),
   },
   handle: ({ params, ...context }) =>
-    granting(context, 'resendProcess', async (userId) => ({
+    prolonging(context, 'resendProcess', async (userId) => ({
       data: present(await context.services.accountProcesses.resend(context.scope, userId, params.id)),
     })),
 });
@@ -232,7 +232,7 @@ export const extendProcess = operation({
   }),
   answers: { 200: single(ProcessView), ...errors(...rights, 'validation.failed') },
   handle: ({ params, body, ...context }) =>
-    granting(context, 'extendProcess', async (userId) => ({
+    prolonging(context, 'extendProcess', async (userId) => ({
       data: present(
         await context.services.accountProcesses.extend(context.scope, userId, params.id, extensionOf(body)),
       ),
