@@ -106,10 +106,12 @@ describe('npm start', () => {
     expect((await signIn({ ...other.demo, admin: one.demo.admin })).status).toBe(401);
     const family = descendantsOf(other.service.pid);
     process.kill(other.service.pid, 'SIGKILL');
-    await until('what it had started has ended with it', () => stillAlive(family).length === 0);
+    await until('what it had started has ended with it', () => stillAlive(family).length === 0 || null, {
+      timeoutMs: 60_000, // api and worker drain first
+    });
     expect((await signIn(one.demo)).status).toBe(200);
     expect(await one.service.interrupt()).toEqual({ code: 0, signal: null });
-  }, 120_000);
+  }, 180_000);
 
   test.each(['PORT', 'TEMPORAL_UI_PORT', 'INBOX_PORT'])(
     '%s in use: says so in one line, and leaves nothing running',
