@@ -161,7 +161,7 @@ describe('from an empty installation to a verified token', () => {
     let histories = 0;
     for await (const { workflowId } of client.workflow.list()) {
       const text = (await historyText(client.workflow.getHandle(workflowId))).toLowerCase();
-      expect(text).toContain(workflowId.split('/').at(-1));
+      if (workflowId.includes('/')) expect(text).toContain(workflowId.split('/').at(-1)); // a process, and no schedule
       const told = [...Object.values(olga), 'quarry-sons', 'stonecutter', 'pavel', secret, token].filter((private_) =>
         text.includes(private_.toLowerCase()),
       );

@@ -79,7 +79,7 @@ test('nobody accepts: it expires at its time, without a reminder where there is 
 });
 
 test('there is one reminder before the end', async () => {
-  const { handle, activities } = await startInvite({ ttlMs: 5_000, reminderAfterMs: 3_000 });
+  const { handle, activities } = await startInvite({ ttlMs: 14_000, reminderAfterMs: 10_000 });
   expect(await handle.result()).toBe('expired');
   expect(activities.remindOfInvite).toHaveBeenCalledTimes(1);
   await recordHistory('invite-reminded-expired', handle);
