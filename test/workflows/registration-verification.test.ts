@@ -101,7 +101,7 @@ test('nobody confirms: it expires at its time', async () => {
 });
 
 test('there is one reminder before the end', async () => {
-  const { handle, activities } = await startRegistration({ ttlMs: 4_000, reminderAfterMs: 2_500 });
+  const { handle, activities } = await startRegistration({ ttlMs: 14_000, reminderAfterMs: 10_000 });
   expect(await handle.result()).toBe('expired');
   expect(activities.queueReminderEmail).toHaveBeenCalledTimes(1);
   await recordHistory('registration-reminded-expired', handle);
