@@ -1,12 +1,20 @@
 import { createAccountIntentActivities } from './account-intents.js';
 import { createEmailActivities } from './emails.js';
+import { createErasureActivities } from './erasures.js';
+import { createHousekeepingActivities } from './housekeeping.js';
 import { createInviteActivities } from './invites.js';
+import { createMfaActivities } from './mfa.js';
+import { createReconcilerActivities } from './reconciler.js';
 import { createRegistrationActivities } from './registration.js';
 import { createSigningKeyActivities } from './signing-keys.js';
 
 type Needs = Parameters<typeof createEmailActivities>[0] &
   Parameters<typeof createAccountIntentActivities>[0] &
   Parameters<typeof createInviteActivities>[0] &
+  Parameters<typeof createErasureActivities>[0] &
+  Parameters<typeof createHousekeepingActivities>[0] &
+  Parameters<typeof createMfaActivities>[0] &
+  Parameters<typeof createReconcilerActivities>[0] &
   Parameters<typeof createRegistrationActivities>[0] &
   Parameters<typeof createSigningKeyActivities>[0];
 
@@ -15,6 +23,10 @@ export const createActivities = (services: Needs) => ({
   processes: {
     ...createAccountIntentActivities(services),
     ...createInviteActivities(services),
+    ...createErasureActivities(services),
+    ...createHousekeepingActivities(services),
+    ...createMfaActivities(services),
+    ...createReconcilerActivities(services),
     ...createRegistrationActivities(services),
     ...createSigningKeyActivities(services),
   },

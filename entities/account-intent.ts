@@ -9,6 +9,8 @@ export type AccountIntentStatus = 'parked' | 'claimed' | 'consumed' | 'discarded
  */
 @Entity('account_intents')
 @Index('account_intents_user', ['userId'])
+@Index('account_intents_open', ['id'], { where: `status in ('parked', 'claimed')` })
+@Index('account_intents_ended', ['endedAt'], { where: 'ended_at is not null' })
 @Check(
   'account_intents_status',
   `status in ('parked', 'claimed', 'consumed', 'discarded', 'expired', 'cancelled', 'failed')`,

@@ -15,6 +15,7 @@ export type InviteStatus = 'pending' | 'accepted' | 'expired' | 'revoked';
 })
 @Index('administrator_invites_by_age', ['accountId', 'createdAt', 'id'])
 @Index('administrator_invites_role', ['roleId'])
+@Index('administrator_invites_open', ['id'], { where: `status = 'pending'` })
 @Check('administrator_invites_status', `status in ('pending', 'accepted', 'expired', 'revoked')`)
 export class AdministratorInvite {
   @PrimaryColumn('uuid') id!: string;

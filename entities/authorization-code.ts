@@ -6,7 +6,7 @@ import { Session } from './session.js';
 
 /** RFC 6749 §4.1.2. Kept a while after its use, so that a second use can revoke what the first one issued. */
 @Entity('authorization_codes')
-@Index('authorization_codes_expiry', ['expiresAt'])
+@Index('authorization_codes_expiry', ['expiresAt'], { where: 'grant_id is null' })
 @Index('authorization_codes_session', ['sessionId'])
 @Index('authorization_codes_client', ['oauthClientId'])
 export class AuthorizationCode {

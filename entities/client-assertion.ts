@@ -1,7 +1,8 @@
-import { Column, Entity, PrimaryColumn } from 'typeorm';
+import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
 
 /** A `private_key_jwt` assertion that was used, kept until it expires so that it is not used again (RFC 7523 §3). */
 @Entity('client_assertions')
+@Index('client_assertions_expiry', ['expiresAt'])
 export class ClientAssertion {
   @PrimaryColumn('text') clientId!: string;
   @PrimaryColumn('bytea') jtiHash!: Buffer;

@@ -5,6 +5,8 @@ export type EmailStatus = 'pending' | 'sent' | 'failed' | 'cancelled';
 /** A mail on its way. Links are not in here: they are derived when it is sent. The address goes when it has ended. */
 @Entity('emails')
 @Index('emails_cause', ['cause'], { unique: true })
+@Index('emails_open', ['id'], { where: `status = 'pending'` })
+@Index('emails_ended', ['endedAt'], { where: 'ended_at is not null' })
 @Check('emails_status', `status in ('pending', 'sent', 'failed', 'cancelled')`)
 export class Email {
   @PrimaryColumn('uuid') id!: string;

@@ -10,6 +10,7 @@ import { Session } from './session.js';
 @Index('grants_session', ['sessionId'])
 @Index('grants_identity', ['identityId', 'environmentId'])
 @Index('grants_client', ['oauthClientId'])
+@Index('grants_expiry', ['expiresAt'])
 export class Grant {
   @PrimaryColumn('uuid') id!: string;
   @ForeignKey(() => Account, { name: 'grants_account_fk', onDelete: 'CASCADE' })

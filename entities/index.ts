@@ -11,12 +11,14 @@ import { Email } from './email.js';
 import { Environment } from './environment.js';
 import { EnvironmentMembership } from './environment-membership.js';
 import { EnvironmentSettings } from './environment-settings.js';
+import { Erasure } from './erasure.js';
 import { Event } from './event.js';
 import { Grant } from './grant.js';
 import { IdempotentRequest } from './idempotent-request.js';
 import { Identity } from './identity.js';
 import { Membership } from './membership.js';
 import { MembershipRole } from './membership-role.js';
+import { MfaGrace } from './mfa-grace.js';
 import { OAuthClient } from './oauth-client.js';
 import { OutboxMessage } from './outbox-message.js';
 import { PasswordLink } from './password-link.js';
@@ -46,12 +48,14 @@ export const entities = [
   Environment,
   EnvironmentMembership,
   EnvironmentSettings,
+  Erasure,
   Event,
   Grant,
   IdempotentRequest,
   Identity,
   Membership,
   MembershipRole,
+  MfaGrace,
   OAuthClient,
   OutboxMessage,
   PasswordLink,

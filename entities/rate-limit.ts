@@ -1,7 +1,8 @@
-import { Column, Entity, PrimaryColumn } from 'typeorm';
+import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
 
 /** The table of rate-limiter-flexible's PostgreSQL store; keys are hashes of what they count. */
 @Entity('rate_limits')
+@Index('rate_limits_expiry', ['expire'])
 export class RateLimit {
   @PrimaryColumn('varchar', { length: 255 }) key!: string;
   @Column('integer', { default: 0 }) points!: number;

@@ -3,6 +3,7 @@ import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
 /** One link of a refresh-token family: a grant's (OAuth clients) or a user session's (platform admins). */
 @Entity('refresh_tokens')
 @Index('refresh_tokens_family', ['familyId'])
+@Index('refresh_tokens_expiry', ['expiresAt'])
 export class RefreshToken {
   @PrimaryColumn('bytea') tokenHash!: Buffer;
   @Column('text') kind!: 'grant' | 'user_session';

@@ -7,6 +7,7 @@ import { Identity } from './identity.js';
 @Entity('sessions')
 @Index('sessions_browser', ['browserHash', 'environmentId'], { unique: true, where: 'revoked_at is null' })
 @Index('sessions_identity', ['identityId', 'environmentId'])
+@Index('sessions_expiry', ['expiresAt', 'id'])
 export class Session {
   @PrimaryColumn('uuid') id!: string;
   @ForeignKey(() => Account, { name: 'sessions_account_fk', onDelete: 'CASCADE' })

@@ -8,6 +8,7 @@ import { User } from './user.js';
 @Index('user_sessions_user', ['userId'])
 @Index('user_sessions_account', ['accountId'])
 @Index('user_sessions_application', ['applicationId'])
+@Index('user_sessions_expiry', ['expiresAt'])
 export class UserSession {
   @PrimaryColumn('uuid') id!: string;
   @ForeignKey(() => User, { name: 'user_sessions_user_fk', onDelete: 'CASCADE' })

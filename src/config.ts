@@ -88,6 +88,11 @@ export const Settings = Type.Object({
   REGISTRATION_REMINDER: duration('20h', 'When the one reminder of an open registration is sent.'),
   INTENT_TTL: duration('24h', 'Life of a parked account-creation intent.'),
   INVITE_TTL: duration('7d', 'Life of an invite and of its link; the reminder comes two days before its end.'),
+  MFA_GRACE_REMINDERS: Type.String({
+    default: '3d,1d',
+    pattern: `${durationPattern.slice(0, -1)}(,${durationPattern.slice(1, -1)})*$`,
+    description: 'How long before the end of a grace period for MFA its reminders are sent.',
+  }),
 });
 
 export type ProcessName = 'api' | 'worker' | 'migrate' | 'reencrypt' | 'dev';
@@ -181,6 +186,9 @@ export function loadConfig(process: ProcessName, data: NodeJS.ProcessEnv = globa
     },
     intentTtlMs: parseDuration(env.INTENT_TTL),
     inviteTtlMs: parseDuration(env.INVITE_TTL),
+    mfaGraceReminders: env.MFA_GRACE_REMINDERS.split(',').map(parseDuration),
+    /** Not a setting: tests have a worker die with it, as `worker/crash-hook.ts` says. Ignored in production. */
+    crashAfterActivity: production ? null : (present.GATEHOUSE_CRASH_AFTER_ACTIVITY ?? null),
   } as const;
 }
 

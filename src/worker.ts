@@ -36,9 +36,18 @@ await runProcess('worker', async () => {
   const processes = createProcesses(server);
   const mailer = createMailer({ smtpUrl: config.mail.smtpUrl as string, from: config.mail.from });
   const metrics = createMetrics(db);
-  const activities = composeWorker({ config, db, mailer });
+  const activities = composeWorker({ config, db, mailer, processes });
 
-  const workers = startTemporalWorkers({ server, processes, activities, codePath, metrics, log });
+  const { crashAfterActivity } = config;
+  const workers = startTemporalWorkers({
+    server,
+    processes,
+    activities,
+    codePath,
+    metrics,
+    crashAfterActivity,
+    log,
+  });
   const health =
     config.metricsPort === 0
       ? null

@@ -7,4 +7,9 @@ export const accountIntentId = (id: string) => `account-intent/${id}`;
 /** @param id of the invite, of whatever kind */
 export const inviteId = (id: string) => `invite/${id}`;
 export const emailId = (id: string) => `email/${id}`;
+export const mfaGraceId = (environmentId: string, identityId: string) => `mfa-grace/${environmentId}/${identityId}`;
+/** @param id of the erasure, not of the identity */
+export const identityErasureId = (id: string) => `identity-erasure/${id}`;
+export const housekeepingId = 'housekeeping';
+export const reconcilerId = 'reconciler';
 export const signingKeyRotationId = 'signing-key-rotation';

@@ -1,6 +1,10 @@
 // Every workflow that the worker runs: what this file exports is what is bundled.
 export { accountIntent } from './account-intent.js';
 export { emailDelivery } from './email-delivery.js';
+export { housekeeping } from './housekeeping.js';
+export { identityErasure } from './identity-erasure.js';
 export { inviteExpiry } from './invite-expiry.js';
+export { mfaGrace } from './mfa-grace.js';
+export { reconciler } from './reconciler.js';
 export { registrationVerification } from './registration-verification.js';
 export { signingKeyRotation } from './signing-key-rotation.js';

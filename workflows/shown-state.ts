@@ -17,5 +17,9 @@ export function shownState<S extends string>(initial: S, describe: (state: S) =>
       upsertSearchAttributes([{ key: stateKey, value: next }]);
       setCurrentDetails(describe(next));
     },
+    /** Says anew what else the sentence tells. */
+    refresh(): void {
+      setCurrentDetails(describe(current));
+    },
   };
 }

@@ -28,3 +28,18 @@ export async function startLater<P extends ProcessName>(
   });
   await tx.query(`select pg_notify($1, '')`, [outboxChannel]);
 }
+
+/** The same for many at once, in one statement: a change can concern everybody in an Environment. */
+export async function startAllLater<P extends ProcessName>(
+  tx: EntityManager,
+  process: P,
+  inputs: readonly ProcessInput<P>[],
+): Promise<void> {
+  if (inputs.length === 0) return;
+  await tx.query(
+    `insert into outbox (id, process, input, created_at, due_at, attempts)
+     select gen_random_uuid(), $1, input, clock_timestamp(), clock_timestamp(), 0 from jsonb_array_elements($2::jsonb) as input`,
+    [process, JSON.stringify(inputs)],
+  );
+  await tx.query(`select pg_notify($1, '')`, [outboxChannel]);
+}

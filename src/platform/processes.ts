@@ -5,8 +5,17 @@ import { Client, Connection, WithStartWorkflowOperation } from '@temporalio/clie
 import type { SearchAttributePair, Workflow } from '@temporalio/common';
 import type { AccountIntentInput } from '../../workflows/account-intent.js';
 import type { EmailDeliveryInput } from '../../workflows/email-delivery.js';
-import { accountIntentId, emailId, inviteId, registrationId } from '../../workflows/ids.js';
+import type { IdentityErasureInput } from '../../workflows/identity-erasure.js';
+import {
+  accountIntentId,
+  emailId,
+  identityErasureId,
+  inviteId,
+  mfaGraceId,
+  registrationId,
+} from '../../workflows/ids.js';
 import type { InviteExpiryInput } from '../../workflows/invite-expiry.js';
+import type { MfaGraceInput } from '../../workflows/mfa-grace.js';
 import type {
   ConfirmedRegistration,
   RegistrationVerificationInput,
@@ -24,6 +33,8 @@ export interface ProcessInputs {
   accountIntent: AccountIntentInput;
   inviteExpiry: InviteExpiryInput;
   emailDelivery: EmailDeliveryInput;
+  mfaGrace: MfaGraceInput;
+  identityErasure: IdentityErasureInput;
 }
 export type ProcessName = keyof ProcessInputs;
 export type ProcessInput<P extends ProcessName> = ProcessInputs[P];
@@ -87,6 +98,23 @@ const kinds: { [P in ProcessName]: ProcessKind<ProcessInputs[P]> } = {
     mayRunAgain: true, // support may have a failed one tried again; of any other the row says that it has ended
     about: (input) => ({ subjectId: input.subjectId ?? input.emailId, ...input }),
   },
+  mfaGrace: {
+    taskQueue: 'processes',
+    id: ({ environmentId, identityId }) => mfaGraceId(environmentId, identityId),
+    summary: 'Somebody may sign in without a second factor for a while',
+    firstState: 'running',
+    // The row has moved already, and only a grace that begins anew needs a process where none is left.
+    news: ({ news }) => (news ? { signal: news, args: [], starts: news === 'reset' } : null),
+    about: ({ identityId, accountId, environmentId }) => ({ subjectId: identityId, accountId, environmentId }),
+  },
+  identityErasure: {
+    taskQueue: 'processes',
+    id: (input) => identityErasureId(input.erasureId),
+    summary: 'An identity is being deleted, with everything about it',
+    firstState: 'ending_sessions',
+    mayRunAgain: true, // a cancelled one is taken up where it stopped
+    about: ({ identityId, accountId }) => ({ subjectId: identityId, accountId }),
+  },
 };
 
 /** Whether this version knows a process of that name; the outbox may hold one of a newer version. */
@@ -104,6 +132,8 @@ const finishWithinMs = 10_000;
 const retryMs = 300;
 /** How long one waits for what is only a help: the row has said what matters. */
 const lookWithinMs = 2_000;
+/** Some ten kilobytes of query, which takes the server some twenty milliseconds. */
+const idsPerQuery = 250;
 
 /**
  * The only starter and signaller of workflows. It connects with the first call, so that a process starts, and accepts
@@ -209,6 +239,43 @@ export function createProcesses(server: TemporalServer) {
     async discardAccountIntents(ids: string[]): Promise<void> {
       const signal = (id: string) => client.workflow.getHandle(accountIntentId(id)).signal('discard');
       await Promise.allSettled(ids.map((id) => within(answerWithinMs, () => signal(id))));
+    },
+
+    /**
+     * Which of these have no running process in Temporal's list. It is a moment behind: `startAgain` looks at the one.
+     * @returns a part of `inputs`, the very same objects
+     */
+    async notSeenRunning<P extends ProcessName>(name: P, inputs: readonly ProcessInput<P>[]) {
+      const missing = new Map(inputs.map((input) => [(kinds[name] as ProcessKind<ProcessInputs[P]>).id(input), input]));
+      const ids = [...missing.keys()];
+      for (let i = 0; i < ids.length; i += idsPerQuery) {
+        const some = ids.slice(i, i + idsPerQuery);
+        const query = `ExecutionStatus = 'Running' and WorkflowId in (${some.map((id) => `'${id}'`).join(', ')})`;
+        const list = { namespace: server.namespace, query, pageSize: some.length };
+        const { executions } = await within(answerWithinMs, () =>
+          connection.workflowService.listWorkflowExecutions(list),
+        );
+        for (const { execution } of executions) missing.delete(execution?.workflowId ?? '');
+      }
+      return new Set(missing.values());
+    },
+
+    /**
+     * Starts a process whose row still waits, however an earlier run of it has ended: terminated, failed, or forgotten.
+     * @returns false when it runs
+     */
+    async startAgain<P extends ProcessName>(name: P, input: ProcessInput<P>): Promise<boolean> {
+      const options = startOptions(name, input);
+      const { status } = await within(answerWithinMs, () =>
+        client.workflow.getHandle(options.workflowId).describe(),
+      ).catch((error) => {
+        if (hasEnded(error)) return { status: { name: 'NOT_FOUND' } };
+        throw error;
+      });
+      if (status.name === 'RUNNING') return false;
+      const again = { ...options, workflowIdReusePolicy: 'ALLOW_DUPLICATE' } as const;
+      await within(answerWithinMs, () => client.workflow.start(name, again));
+      return true;
     },
 
     /** What Temporal knows of a process; null: nothing. @throws DomainError service.unavailable within two seconds */

@@ -1,5 +1,11 @@
-import { type Client, ScheduleAlreadyRunning, ScheduleOverlapPolicy } from '@temporalio/client';
-import { signingKeyRotationId } from '../../workflows/ids.js';
+import {
+  type Client,
+  ScheduleAlreadyRunning,
+  ScheduleNotFoundError,
+  ScheduleOverlapPolicy,
+  type ScheduleSpec,
+} from '@temporalio/client';
+import { housekeepingId, reconcilerId, signingKeyRotationId } from '../../workflows/ids.js';
 import type { TaskQueue } from './processes.js';
 
 interface Schedule {
@@ -7,8 +13,9 @@ interface Schedule {
   workflow: string;
   taskQueue: TaskQueue;
   summary: string;
-  /** Hour of the day, in UTC, at which it runs. */
-  hour: number;
+  spec: ScheduleSpec;
+  /** How long after its time a run that was missed is still made up for. */
+  catchupWindow: '1 minute' | '1 hour' | '1 day';
 }
 
 const schedules: Schedule[] = [
@@ -17,7 +24,24 @@ const schedules: Schedule[] = [
     workflow: 'signingKeyRotation',
     taskQueue: 'processes',
     summary: 'Makes the next signing key when it is due',
-    hour: 3,
+    spec: { calendars: [{ hour: 3, minute: 0, comment: 'every day' }] },
+    catchupWindow: '1 day',
+  },
+  {
+    id: housekeepingId,
+    workflow: 'housekeeping',
+    taskQueue: 'processes',
+    summary: 'Deletes rows that have served their time',
+    spec: { intervals: [{ every: '1 hour' }] },
+    catchupWindow: '1 hour',
+  },
+  {
+    id: reconcilerId,
+    workflow: 'reconciler',
+    taskQueue: 'processes',
+    summary: 'Starts the processes that rows wait for and that do not run',
+    spec: { intervals: [{ every: '5 minutes' }] },
+    catchupWindow: '1 minute',
   },
 ];
 
@@ -35,9 +59,27 @@ export async function ensureSchedules(client: Client): Promise<void> {
   }
 }
 
-const optionsOf = ({ id, workflow, taskQueue, summary, hour }: Schedule) => ({
-  spec: { calendars: [{ hour, minute: 0, comment: 'every day' }] },
-  policies: { overlap: ScheduleOverlapPolicy.SKIP, catchupWindow: '1 day' as const },
+/** Whether the server has our schedules. One that has lost its database has lost them too, and answers as if all was well. */
+export async function hasSchedules(client: Client): Promise<boolean> {
+  try {
+    await client.schedule.getHandle(reconcilerId).describe();
+    return true;
+  } catch (error) {
+    if (error instanceof ScheduleNotFoundError) return false;
+    throw error;
+  }
+}
+
+/** Has the reconciler run now, unless it does already or somebody paused it. */
+export async function reconcileNow(client: Client): Promise<void> {
+  const schedule = client.schedule.getHandle(reconcilerId);
+  const { state } = await schedule.describe();
+  if (!state.paused) await schedule.trigger(ScheduleOverlapPolicy.SKIP);
+}
+
+const optionsOf = ({ id, workflow, taskQueue, summary, spec, catchupWindow }: Schedule) => ({
+  spec,
+  policies: { overlap: ScheduleOverlapPolicy.SKIP, catchupWindow },
   action: {
     type: 'startWorkflow' as const,
     workflowType: workflow,

@@ -4,6 +4,7 @@ import { accountIntentMails } from '../../src/domain/account-intents/mails.js';
 import { createEmails } from '../../src/domain/emails/emails.js';
 import { createAdministratorInviteExpiry } from '../../src/domain/invites/expiry.js';
 import { inviteMails } from '../../src/domain/invites/mails.js';
+import { mfaMails } from '../../src/domain/mfa/mails.js';
 import { registrationToken } from '../../src/domain/registration/link.js';
 import { registrationMails } from '../../src/domain/registration/mails.js';
 import type { RegistrationRequest } from '../../src/domain/registration/park.js';
@@ -46,6 +47,7 @@ export function registrationServices(
     ...registrationMails({ sealing, now, baseUrl, adminAppUrl: baseUrl }),
     ...inviteMails({ sealing, now, baseUrl }),
     ...accountIntentMails({ adminAppUrl: baseUrl }),
+    ...mfaMails({ now, baseUrl }),
     ...passwordMails({ sealing, now, baseUrl, adminAppUrl: baseUrl }),
   };
   return {

@@ -1,7 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { pino } from 'pino';
 import { v7 as uuidv7 } from 'uuid';
-import { createActivities } from '../../activities/index.js';
 import { AdministratorRole } from '../../entities/administrator-role.js';
 import { User } from '../../entities/user.js';
 import { provisionAccount } from '../../src/domain/accounts/provisioning.js';
@@ -15,6 +14,7 @@ import { startTemporalWorkers } from '../../src/worker/temporal-workers.js';
 import { newDatabase, type TestDatabase } from '../support/database.js';
 import { registrationServices, rows } from '../support/registration.js';
 import { historyText, namespace, startTestTemporal, type TestTemporal } from '../support/temporal.js';
+import { workerActivities } from '../support/worker-activities.js';
 
 let temporal: TestTemporal;
 let database: TestDatabase;
@@ -29,7 +29,7 @@ beforeAll(async () => {
   const server = { address: temporal.address, namespace, apiKey: null };
   processes = createProcesses(server);
   services = registrationServices(database);
-  const activities = createActivities({ ...services, signingKeys: { rotate: async () => ({ created: null }) } });
+  const activities = workerActivities(database, services, processes);
   const workers = startTemporalWorkers({ server, processes, activities, codePath: temporal.codePath, log });
   const relay = startOutboxRelay({ db: database.db, databaseUrl: database.url, processes, log, pollMs: 200 });
   stops.push(

@@ -1,6 +1,5 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { pino } from 'pino';
-import { createActivities } from '../../activities/index.js';
 import { minutes, seconds } from '../../src/platform/clock.js';
 import { startOutboxRelay } from '../../src/platform/outbox-relay.js';
 import { createProcesses, type Processes } from '../../src/platform/processes.js';
@@ -8,6 +7,7 @@ import { startTemporalWorkers } from '../../src/worker/temporal-workers.js';
 import { newDatabase, type TestDatabase } from '../support/database.js';
 import { registrationServices, rows } from '../support/registration.js';
 import { historyText, namespace, startTestTemporal, type TestTemporal } from '../support/temporal.js';
+import { workerActivities } from '../support/worker-activities.js';
 
 let temporal: TestTemporal;
 let database: TestDatabase;
@@ -31,7 +31,7 @@ afterEach(async () => {
 /** The worker process's parts, on real PostgreSQL and Temporal; only the mail server is replaced. */
 function startWorker(durations = { ttlMs: minutes(5), reminderAfterMs: minutes(4), intentTtlMs: minutes(5) }) {
   const services = registrationServices(database, durations);
-  const activities = createActivities({ ...services, signingKeys: { rotate: async () => ({ created: null }) } });
+  const activities = workerActivities(database, services, processes);
   const server = { address: temporal.address, namespace, apiKey: null };
   const workers = startTemporalWorkers({ server, processes, activities, codePath: temporal.codePath, log });
   const relay = startOutboxRelay({ db: database.db, databaseUrl: database.url, processes, log });
@@ -104,7 +104,7 @@ test('a link is confirmed before the relay has started its process', async () =>
   const worker = startTemporalWorkers({
     server: { address: temporal.address, namespace, apiKey: null },
     processes,
-    activities: createActivities({ ...services, signingKeys: { rotate: async () => ({ created: null }) } }),
+    activities: workerActivities(database, services, processes),
     codePath: temporal.codePath,
     log,
   });

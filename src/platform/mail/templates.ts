@@ -18,6 +18,8 @@ export interface EmailTemplates {
   'account-creation-failed': { first_name: string; account_name: string; reason: string; link: string };
   'administrator-invite': AdministratorInviteMail;
   'administrator-invite-reminder': AdministratorInviteMail;
+  /** To an end user whose Environment requires a second factor, before the time to enrol one is over. */
+  'mfa-grace-reminder': { first_name: string; application_name: string; expires_at_text: string; link: string };
 }
 
 interface AdministratorInviteMail {

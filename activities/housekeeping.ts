@@ -1,0 +1,9 @@
+import type { Housekeeping, Place } from '../src/domain/housekeeping/housekeeping.js';
+import { settled } from './settled.js';
+
+export type { Place } from '../src/domain/housekeeping/housekeeping.js';
+export type HousekeepingActivities = ReturnType<typeof createHousekeepingActivities>;
+
+export const createHousekeepingActivities = ({ housekeeping }: { housekeeping: Housekeeping }) => ({
+  sweepBatch: (place: Place | null, batchSize: number) => settled(() => housekeeping.sweep(place, batchSize)),
+});

@@ -1,0 +1,10 @@
+import type { MfaGraces } from '../src/domain/mfa/grace.js';
+import { settled } from './settled.js';
+
+export type { GraceLook } from '../src/domain/mfa/grace.js';
+export type MfaActivities = ReturnType<typeof createMfaActivities>;
+
+export const createMfaActivities = ({ mfaGraces }: { mfaGraces: Pick<MfaGraces, 'advance' | 'cancel'> }) => ({
+  advanceGrace: (id: string) => settled(() => mfaGraces.advance(id)),
+  cancelGrace: (id: string) => settled(() => mfaGraces.cancel(id, 'cancelled_by_operator')),
+});

@@ -1,0 +1,37 @@
+import { Check, Column, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm';
+import { Account } from './account.js';
+import { Environment } from './environment.js';
+import { Identity } from './identity.js';
+
+export type MfaGraceStatus = 'running' | 'enrolled' | 'expired' | 'reset' | 'cancelled';
+
+/** The time that an Identity has, in an Environment that requires MFA, to enrol a first factor. One row for each of them. */
+@Entity('mfa_graces')
+@Index('mfa_graces_one_per_identity', ['environmentId', 'identityId'], { unique: true })
+@Index('mfa_graces_identity', ['identityId'])
+@Index('mfa_graces_account', ['accountId'])
+@Index('mfa_graces_running', ['id'], { where: `status = 'running'` })
+@Check('mfa_graces_status', `status in ('running', 'enrolled', 'expired', 'reset', 'cancelled')`)
+export class MfaGrace {
+  @PrimaryColumn('uuid') id!: string;
+  @ForeignKey(() => Account, { name: 'mfa_graces_account_fk', onDelete: 'CASCADE' })
+  @Column('uuid')
+  accountId!: string;
+  @ForeignKey(() => Environment, { name: 'mfa_graces_environment_fk', onDelete: 'CASCADE' })
+  @Column('uuid')
+  environmentId!: string;
+  @ForeignKey(() => Identity, { name: 'mfa_graces_identity_fk', onDelete: 'CASCADE' })
+  @Column('uuid')
+  identityId!: string;
+  /**
+   * Of a `running` and of a `cancelled` one the deadline counts, whatever the worker has noticed: over is over. `reset` is
+   * as if there had been none: the next sign-in begins anew.
+   */
+  @Column('text') status!: MfaGraceStatus;
+  @Column('text', { nullable: true }) endedReason!: string | null;
+  /** How often it began; each time has its own reminders. */
+  @Column('integer') round!: number;
+  @Column('timestamptz') startedAt!: Date;
+  @Column('timestamptz') expiresAt!: Date;
+  @Column('timestamptz', { nullable: true }) endedAt!: Date | null;
+}

@@ -1,0 +1,111 @@
+import type { EntityManager } from 'typeorm';
+import { v7 as uuidv7 } from 'uuid';
+import { Erasure, type ErasureStatus } from '../../../entities/erasure.js';
+import { Identity } from '../../../entities/identity.js';
+import type { Clock } from '../../platform/clock.js';
+import { type Actor, currentContext, runInContext } from '../../platform/context.js';
+import type { AccountScope, Db } from '../../platform/db.js';
+import type { ProcessInput } from '../../platform/processes.js';
+import { DomainError } from '../errors.js';
+import { recordEvent } from '../events.js';
+import { startLater } from '../outbox.js';
+import { endSessions, lockOut, removeIdentity, removeMemberships, restOf } from './steps.js';
+
+export interface ErasuresDeps {
+  db: Db;
+  now: Clock;
+  /** Rows that one transaction takes. */
+  batchSize?: number;
+}
+
+/** Whether the step has to be repeated, or the process is over before it came to it. */
+export type StepOutcome = 'more' | 'done' | 'ended';
+
+export type Erasures = ReturnType<typeof createErasures>;
+
+/** What the process of an erasure is told. */
+export const processInput = ({
+  id,
+  accountId,
+  identityId,
+}: Pick<Erasure, 'id' | 'accountId' | 'identityId'>): ProcessInput<'identityErasure'> => ({
+  erasureId: id,
+  accountId,
+  identityId,
+});
+
+/** Deletes an Identity with everything about it: the person is locked out at once, the rest goes batch by batch. */
+export function createErasures({ db, now, batchSize = 1000 }: ErasuresDeps) {
+  /** A step of a running one, in its own transaction and in the name of who asked for it. */
+  const step = (id: string, work: (tx: EntityManager, erasure: Erasure) => Promise<boolean>) =>
+    db.transaction('system', async (tx): Promise<StepOutcome> => {
+      const erasure = await tx.findOne(Erasure, { where: { id }, lock: { mode: 'pessimistic_write' } });
+      if (erasure?.status !== 'running') return 'ended';
+      return inNameOf(erasure, async () => ((await work(tx, erasure)) ? 'more' : 'done'));
+    });
+
+  return {
+    /**
+     * Erases an Identity, in every Environment of its Account. One that is under way goes on; a cancelled one is taken up
+     * again.
+     * @throws DomainError identity.not_found
+     */
+    request: ({ accountId }: AccountScope, identityId: string): Promise<Erasure> =>
+      db.transaction({ accountId }, async (tx) => {
+        const where = { accountId, id: identityId };
+        const identity = await tx.findOne(Identity, { where, lock: { mode: 'pessimistic_write' } });
+        const known = await tx.findOneBy(Erasure, { accountId, identityId });
+        if (known && (known.status !== 'cancelled' || !identity)) return known;
+        if (!identity) throw new DomainError('identity.not_found');
+        const { correlationId, actor } = currentContext();
+        const erasure: Erasure = {
+          id: known?.id ?? uuidv7(),
+          accountId,
+          identityId,
+          status: 'running',
+          endedReason: null,
+          rest: null,
+          actorType: actor.type,
+          actorId: actor.id,
+          correlationId,
+          createdAt: known?.createdAt ?? now(),
+          endedAt: null,
+        };
+        await tx.save(Erasure, erasure, { reload: false });
+        await lockOut(tx, identityId, now());
+        await startLater(tx, 'identityErasure', processInput(erasure));
+        await recordEvent(tx, 'identity.erasure_requested', { accountId, resourceId: identityId });
+        return erasure;
+      }),
+
+    /** Deletes a batch of the person's sessions, with grants, codes and tokens. */
+    endSessions: (id: string) => step(id, (tx, { identityId }) => endSessions(tx, identityId, batchSize)),
+
+    /** Removes the person from a batch of Environments. */
+    removeMemberships: (id: string) => step(id, (tx, erasure) => removeMemberships(tx, erasure, batchSize)),
+
+    /** Deletes the profile. Somebody may have given it another membership meanwhile: then that goes first, with `more`. */
+    complete: (id: string) =>
+      step(id, async (tx, erasure) => {
+        const removed = await removeIdentity(tx, erasure);
+        if (removed) await tx.update(Erasure, { id }, { status: 'completed', endedAt: now() });
+        return !removed;
+      }),
+
+    /** Stops, for an operator's reason, and lists what is left. Answers how it has ended. */
+    cancel: (id: string, reason: string): Promise<Exclude<ErasureStatus, 'running'>> =>
+      db.transaction('system', async (tx) => {
+        const erasure = await tx.findOne(Erasure, { where: { id }, lock: { mode: 'pessimistic_write' } });
+        if (!erasure || erasure.status === 'completed') return 'completed';
+        if (erasure.status === 'cancelled') return 'cancelled';
+        const rest = await restOf(tx, erasure.identityId);
+        await tx.update(Erasure, { id }, { status: 'cancelled', endedReason: reason, rest, endedAt: now() });
+        const { accountId, identityId: resourceId } = erasure;
+        await recordEvent(tx, 'identity.erasure_cancelled', { accountId, resourceId, metadata: { reason, rest } });
+        return 'cancelled';
+      }),
+  };
+}
+
+const inNameOf = <T>({ correlationId, actorType, actorId }: Erasure, work: () => Promise<T>): Promise<T> =>
+  runInContext({ correlationId, actor: { type: actorType as Actor['type'], id: actorId } }, work);

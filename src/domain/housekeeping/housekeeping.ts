@@ -1,0 +1,77 @@
+import { after, type Clock } from '../../platform/clock.js';
+import type { Db } from '../../platform/db.js';
+import { cutOff, rules, underWay } from './rules.js';
+import { byColumn, endedGrants, sessionsOfGrants, walkSessions } from './statements.js';
+
+/** Where a run has got to. */
+export interface Place {
+  /** The rule that is on. */
+  rule: string;
+  /** The last session that was looked at. */
+  after: string | null;
+  /** How many sessions this run has looked at. */
+  looked: number;
+}
+export interface Swept {
+  table: string;
+  deleted: number;
+  /** Null when everything has been swept. */
+  next: Place | null;
+}
+
+/** Sessions that one run looks at, the latest ones: more than expire between two runs. */
+const sessionsPerRun = 250_000;
+const byName = new Map(rules.map((rule) => [rule.name ?? rule.table, { rule, statement: byColumn(rule) }]));
+const order = ['grants', 'sessions', ...byName.keys()];
+
+export type Housekeeping = ReturnType<typeof createHousekeeping>;
+
+/** Deletes what has served its time, a batch a call, each batch in a short transaction of its own. */
+export function createHousekeeping({ db, now }: { db: Db; now: Clock }) {
+  async function sweepGrants(batchSize: number): Promise<number> {
+    const end = after(now(), -underWay);
+    const [row] = await db.statement<{ deleted: number; sessionIds: string[] }>(endedGrants, [end, batchSize]);
+    if (row?.sessionIds.length) await db.statement(sessionsOfGrants, [end, row.sessionIds]);
+    return row?.deleted ?? 0;
+  }
+
+  async function walk({ after: last, looked }: Place, batchSize: number) {
+    const [expiresAt, id] = last?.split('|') ?? [];
+    const [batch] = await db.statement<{ deleted: number; looked: number; last: string | null }>(walkSessions, [
+      after(now(), -underWay),
+      batchSize,
+      expiresAt ?? 'infinity', // PostgreSQL's own text: a Date has no microseconds, and the walk would not get past one
+      id ?? '00000000-0000-0000-0000-000000000000',
+    ]);
+    const walked = looked + (batch?.looked ?? 0);
+    const goesOn = batch?.looked === batchSize && walked < sessionsPerRun;
+    return {
+      deleted: batch?.deleted ?? 0,
+      next: goesOn ? { rule: 'sessions', after: batch.last, looked: walked } : null,
+    };
+  }
+
+  async function sweepBy(name: string, batchSize: number): Promise<number> {
+    const { rule, statement } = byName.get(name)!;
+    const [row] = await db.statement<{ deleted: number }>(statement, [cutOff(rule, now()), batchSize]);
+    return row?.deleted ?? 0;
+  }
+
+  return {
+    /** @param place where the batch before this one left off; null begins a run */
+    async sweep(place: Place | null, batchSize: number): Promise<Swept> {
+      const at = place ?? begin(order[0]!);
+      const following = order[order.indexOf(at.rule) + 1];
+      const next = following === undefined ? null : begin(following);
+      if (at.rule === 'sessions') {
+        const walked = await walk(at, batchSize);
+        return { table: 'sessions', deleted: walked.deleted, next: walked.next ?? next };
+      }
+      const deleted = await (at.rule === 'grants' ? sweepGrants(batchSize) : sweepBy(at.rule, batchSize));
+      const table = byName.get(at.rule)?.rule.table ?? at.rule;
+      return { table, deleted, next: deleted === batchSize ? at : next };
+    },
+  };
+}
+
+const begin = (rule: string): Place => ({ rule, after: null, looked: 0 });

@@ -1,0 +1,51 @@
+import { after, days, hours, minutes } from '../../platform/clock.js';
+
+/** What has served its time: a condition on one column that an index serves, and how long it is kept beyond. */
+export interface Rule {
+  table: string;
+  /** Where the table alone does not tell it from another rule. */
+  name?: string;
+  /** Rows up to this moment go. */
+  column: string;
+  keptMs: number;
+  /** Further conditions; the column's partial index may need them. */
+  and?: string;
+  /** A column of milliseconds instead of a `timestamptz`. */
+  epoch?: true;
+}
+
+/** A sign-in that is under way may still need its session or code: clocks differ, and a code lives for a minute. */
+export const underWay = hours(1);
+
+/**
+ * Tables that are swept by one column. Grants, with their codes, and sessions have statements of their own: a session is
+ * not deleted before its last grant, which outlives it and would go with it.
+ */
+export const rules: readonly Rule[] = [
+  // A redeemed code is kept for as long as its grant: whenever it is used again it ends that one (RFC 6749 §4.1.2).
+  { table: 'authorization_codes', column: 'expires_at', and: 'grant_id is null', keptMs: underWay },
+  // A spent token tells of a theft until it would have expired; afterwards it is refused like an unknown one.
+  { table: 'refresh_tokens', column: 'expires_at', keptMs: minutes(1) },
+  // The walk looks at the latest ones only. No grant lives that long, so whatever is found here goes.
+  {
+    table: 'sessions',
+    name: 'old_sessions',
+    column: 'expires_at',
+    and: 'not exists (select from grants where session_id = sessions.id)',
+    keptMs: days(400),
+  },
+  { table: 'user_sessions', column: 'expires_at', keptMs: underWay },
+  { table: 'revoked_access_tokens', column: 'expires_at', keptMs: minutes(1) },
+  { table: 'client_assertions', column: 'expires_at', keptMs: minutes(1) },
+  { table: 'idempotent_requests', column: 'expires_at', keptMs: minutes(1) },
+  { table: 'rate_limits', column: 'expire', epoch: true, keptMs: minutes(1) },
+  // Without personal data by now; kept so that support can answer what became of it.
+  { table: 'pending_registrations', column: 'ended_at', and: 'ended_at is not null', keptMs: days(30) },
+  { table: 'account_intents', column: 'ended_at', and: 'ended_at is not null', keptMs: days(30) },
+  { table: 'password_links', column: 'expires_at', keptMs: days(30) },
+  { table: 'emails', column: 'ended_at', and: 'ended_at is not null', keptMs: days(90) },
+];
+
+/** The latest moment, as the rule's column has it, at which something has to be over to be deleted now. */
+export const cutOff = ({ keptMs, epoch }: Pick<Rule, 'keptMs' | 'epoch'>, now: Date): Date | number =>
+  epoch ? now.getTime() - keptMs : after(now, -keptMs);

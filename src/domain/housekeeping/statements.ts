@@ -1,0 +1,67 @@
+import type { Statement } from '../../platform/db.js';
+import type { Rule } from './rules.js';
+
+// `= any (array(…))` and no joins: PostgreSQL plans a prepared statement without knowing its limit, and would read a whole
+// table for what it takes to be a tenth of another one.
+
+/**
+ * A batch by one column: $1 the cut-off, $2 how many. Rows that somebody else has locked are left to the next run, so that
+ * two runs, or a slow transaction, hold up neither this nor anybody.
+ */
+export const byColumn = ({ table, name = table, column, and }: Rule): Statement => ({
+  name: `sweep_${name}`,
+  text: `
+with gone as (
+  delete from ${table} where ctid = any (array(
+    select ctid from ${table} where ${column} <= $1${and ? ` and ${and}` : ''} order by ${column} limit $2 for update skip locked
+  )) returning 1
+)
+select count(*)::int as deleted from gone`,
+});
+
+/** A batch of ended grants with the codes that they came from, which are of the same session. */
+export const endedGrants: Statement = {
+  name: 'sweep_grants',
+  text: `
+with ended as materialized (
+  select id, session_id from grants where expires_at <= $1 order by expires_at limit $2 for update skip locked
+),
+codes as (
+  delete from authorization_codes
+  where session_id = any (array(select session_id from ended)) and grant_id = any (array(select id from ended))
+),
+gone as (
+  delete from grants where id = any (array(select id from ended)) returning session_id
+)
+select count(*)::int as deleted, coalesce(array_agg(distinct session_id), '{}') as "sessionIds" from gone`,
+};
+
+/** Of these sessions, $2, those that are over and whose last grant has gone. */
+export const sessionsOfGrants: Statement = {
+  name: 'sweep_sessions_of_grants',
+  text: `
+delete from sessions s where s.id = any ($2::uuid[]) and s.expires_at <= $1
+  and not exists (select from grants where session_id = s.id)`,
+};
+
+/**
+ * Walks back over sessions that are over, $2 at a time from ($3, $4), and deletes those without a grant. Nearly all of them
+ * have one for months yet, so how many are looked at is what is bounded: the latest ones, among which are the new ones.
+ */
+export const walkSessions: Statement = {
+  name: 'sweep_sessions',
+  text: `
+with looked as materialized (
+  select id, expires_at from sessions
+  where expires_at <= $1 and (expires_at, id) < ($3::timestamptz, $4::uuid) order by expires_at desc, id desc limit $2
+),
+unused as materialized (
+  select id from sessions s where id = any (array(select id from looked))
+    and not exists (select from grants where session_id = s.id) for update of s skip locked
+),
+gone as (
+  delete from sessions where id = any (array(select id from unused)) returning 1
+)
+select (select count(*)::int from gone) as deleted, (select count(*)::int from looked) as looked,
+  (select expires_at || '|' || id from looked order by expires_at, id limit 1) as last`,
+};

@@ -1,0 +1,164 @@
+import type { EntityManager } from 'typeorm';
+import { v7 as uuidv7 } from 'uuid';
+import type { MfaGrace } from '../../../entities/mfa-grace.js';
+import { after, type Clock, days as inMs } from '../../platform/clock.js';
+import type { EnvironmentScope } from '../../platform/db.js';
+import type { ProcessInput } from '../../platform/processes.js';
+import type { EventAction } from '../event-catalogue.js';
+import { recordEvent } from '../events.js';
+import { startAllLater } from '../outbox.js';
+
+type Moment = ReturnType<Clock>;
+type News = NonNullable<ProcessInput<'mfaGrace'>['news']>;
+
+export interface Policy {
+  /** Whether the Environment requires MFA now. */
+  required: boolean;
+  /** Its grace period. */
+  days: number;
+}
+
+interface Begin {
+  identityId: string;
+  days: number;
+  now: Moment;
+  /** Whether one that is there starts over. */
+  anew?: boolean;
+}
+
+/** Nobody loses more than what is beyond tomorrow when a policy becomes shorter: they have to be told first. */
+const leastNotice = inMs(1);
+
+const columns = `id, account_id as "accountId", environment_id as "environmentId", identity_id as "identityId", status, round,
+  started_at as "startedAt", expires_at as "expiresAt"`;
+type Row = Pick<
+  MfaGrace,
+  'id' | 'accountId' | 'environmentId' | 'identityId' | 'status' | 'round' | 'startedAt' | 'expiresAt'
+>;
+
+/** What the process of a grace is told. */
+export const processInput = (
+  { id, accountId, environmentId, identityId }: Pick<Row, 'id' | 'accountId' | 'environmentId' | 'identityId'>,
+  news?: News,
+): ProcessInput<'mfaGrace'> => ({
+  graceId: id,
+  accountId,
+  environmentId,
+  identityId,
+  ...(news && { news }),
+});
+
+/** Begins, in the caller's transaction, unless there is one that goes on; answers what counts. */
+export async function begin(
+  tx: EntityManager,
+  scope: EnvironmentScope,
+  { identityId, days, now, anew = false }: Begin,
+): Promise<Pick<Row, 'expiresAt'>> {
+  const { accountId, environmentId } = scope;
+  const expiresAt = after(now, inMs(Math.max(0, days)));
+  if (days > 0) {
+    // An enrolled one whose factor has gone again goes on to the end that it had; its time is not given twice.
+    const begun = await tx.query<Row[]>(
+      `insert into mfa_graces as grace (id, account_id, environment_id, identity_id, status, round, started_at, expires_at)
+       values ($1, $2, $3, $4, 'running', 1, $5, $6)
+       on conflict (environment_id, identity_id) do update set status = 'running', ended_reason = null, ended_at = null,
+         round = case when grace.status = 'enrolled' and not $7 then grace.round else grace.round + 1 end,
+         started_at = case when grace.status = 'enrolled' and not $7 then grace.started_at else excluded.started_at end,
+         expires_at = case when grace.status = 'enrolled' and not $7 then grace.expires_at else excluded.expires_at end
+       where $7 or grace.status = 'reset' or (grace.status = 'enrolled' and grace.expires_at > $5)
+       returning ${columns}`,
+      [uuidv7(), accountId, environmentId, identityId, now, expiresAt, anew],
+    );
+    if (begun[0]) {
+      await startAllLater(tx, 'mfaGrace', [processInput(begun[0], 'reset')]);
+      await record(tx, scope, begun[0], anew ? 'auth.mfa_grace_reset' : 'auth.mfa_grace_started');
+      return begun[0];
+    }
+  }
+  const [existing] = await tx.query<Row[]>(
+    `select ${columns} from mfa_graces where account_id = $1 and environment_id = $2 and identity_id = $3`,
+    [accountId, environmentId, identityId],
+  );
+  return existing && existing.status !== 'reset' ? existing : { expiresAt };
+}
+
+/** Those of the person's graces that wait end as `enrolled`. An expired one too: should the factor go, it is still over. */
+export async function settleEnrolment(tx: EntityManager, scope: EnvironmentScope, identityId: string, now: Moment) {
+  await change(tx, scope, {
+    set: `status = 'enrolled', ended_reason = 'factor_enrolled', ended_at = $3`,
+    where: `identity_id = $2 and status in ('running', 'cancelled', 'expired')`,
+    values: [identityId, now],
+    news: 'enrolled',
+    action: 'auth.mfa_grace_enrolled',
+  });
+}
+
+/** Clears the person's graces; `all` says whether this Environment's too. */
+export async function resetElsewhere(
+  tx: EntityManager,
+  scope: EnvironmentScope,
+  identityId: string,
+  { all, now }: { all: boolean; now: Moment },
+) {
+  await change(tx, scope, {
+    set: `status = 'reset', ended_reason = 'mfa_reset', ended_at = $3`,
+    where: `identity_id = $2 and status <> 'reset' and ($4 or environment_id <> $5)`,
+    values: [identityId, now, all, scope.environmentId],
+    news: 'reset',
+    action: 'auth.mfa_grace_reset',
+  });
+}
+
+/** All of the Environment's graces that are not over yet. One that is over stays so until an admin resets it. */
+export async function settlePolicy(tx: EntityManager, scope: EnvironmentScope, policy: Policy, now: Moment) {
+  const waiting = `environment_id = $2 and status in ('running', 'cancelled') and expires_at > $3`;
+  const news = 'policyChanged';
+  if (!policy.required) {
+    const set = `status = 'reset', ended_reason = 'mfa_not_required', ended_at = $3`;
+    const action = 'auth.mfa_grace_reset';
+    return change(tx, scope, { set, where: waiting, values: [scope.environmentId, now], news, action });
+  }
+  const end = `greatest(started_at + make_interval(secs => $4), least(expires_at, $5))`;
+  await change(tx, scope, {
+    set: `expires_at = ${end}`,
+    where: `${waiting} and expires_at <> ${end}`,
+    values: [scope.environmentId, now, inMs(policy.days) / 1000, after(now, leastNotice)],
+    news,
+    action: 'auth.mfa_grace_moved',
+  });
+}
+
+interface Change {
+  set: string;
+  where: string;
+  /** From `$2` on; `$1` is the Account. */
+  values: unknown[];
+  news: News;
+  action: EventAction;
+}
+
+/** Changes rows of the Account and tells the processes that wait over them. */
+async function change(tx: EntityManager, scope: EnvironmentScope, { set, where, values, news, action }: Change) {
+  const [rows] = await tx.query<[Row[], number]>(
+    `update mfa_graces set ${set} where account_id = $1 and ${where} returning ${columns}`,
+    [scope.accountId, ...values],
+  );
+  await startAllLater(
+    tx,
+    'mfaGrace',
+    rows.map((row) => processInput(row, news)),
+  );
+  for (const row of rows) await record(tx, scope, row, action);
+}
+
+/** In the Environment of the row, which may be another one of the Account. */
+async function record(tx: EntityManager, scope: EnvironmentScope, row: Row, action: EventAction) {
+  const here = row.environmentId === scope.environmentId;
+  await recordEvent(tx, action, {
+    accountId: row.accountId,
+    applicationId: here ? scope.applicationId : null,
+    environmentId: row.environmentId,
+    resourceId: row.identityId,
+    metadata: { expires_at: row.expiresAt },
+  });
+}

@@ -1,0 +1,118 @@
+import type { EntityManager } from 'typeorm';
+import { MfaGrace } from '../../../entities/mfa-grace.js';
+import type { Clock } from '../../platform/clock.js';
+import { type Db, type EnvironmentScope, within } from '../../platform/db.js';
+import { recordEvent } from '../events.js';
+import { dueReminder, nextMoment, reminderEmail } from './grace-reminders.js';
+import { begin, type Policy, resetElsewhere, settleEnrolment, settlePolicy } from './grace-rules.js';
+
+export interface MfaGracesDeps {
+  db: Db;
+  now: Clock;
+  /** Milliseconds before the end at which a reminder is sent. */
+  reminders: readonly number[];
+}
+
+/** How long somebody may still sign in without a second factor. */
+export interface GraceStanding {
+  expiresAt: Date;
+  /** Whether its time is up: by the clock, whatever the worker has noticed. */
+  over: boolean;
+}
+
+/** What its process does next: waits until `wakeAt`, or ends. */
+export interface GraceLook {
+  status: MfaGrace['status'];
+  expiresAt: string | null;
+  wakeAt: string | null;
+}
+
+export type MfaGraces = ReturnType<typeof createMfaGraces>;
+
+/** The time that an Identity has to enrol a factor where its Environment requires one (contract §3, §10). */
+export function createMfaGraces({ db, now, reminders }: MfaGracesDeps) {
+  const standingOf = ({ expiresAt }: Pick<MfaGrace, 'expiresAt'>): GraceStanding => ({
+    expiresAt,
+    over: expiresAt <= now(),
+  });
+  /** The Account's transaction: factors are one set for all of its Environments. */
+  const ofAccount = <T>({ accountId }: EnvironmentScope, work: (tx: EntityManager) => Promise<T>) =>
+    db.transaction({ accountId }, work);
+
+  return {
+    /** How it stands, or null where it never began, or was reset. */
+    find: (scope: EnvironmentScope, identityId: string): Promise<GraceStanding | null> =>
+      db.transaction(scope, async (tx) => {
+        const grace = await tx.findOneBy(MfaGrace, { ...within(scope), identityId });
+        return grace === null || grace.status === 'reset' ? null : standingOf(grace);
+      }),
+
+    /**
+     * Begins with the first sign-in without a factor. One that is there already goes on as it is: signing in again, or
+     * removing a factor, gives nobody more time.
+     * @param days none at all when 0
+     */
+    start: (scope: EnvironmentScope, identityId: string, days: number): Promise<GraceStanding> =>
+      db.transaction(scope, async (tx) => standingOf(await begin(tx, scope, { identityId, days, now: now() }))),
+
+    /** A first factor was enrolled: no more reminders, in any Environment. */
+    enrolled: (scope: EnvironmentScope, identityId: string): Promise<void> =>
+      ofAccount(scope, (tx) => settleEnrolment(tx, scope, identityId, now())),
+
+    /** An admin has reset the person's factors: the time starts anew here at once, elsewhere with the next sign-in. */
+    reset: (scope: EnvironmentScope, identityId: string, days: number): Promise<void> =>
+      ofAccount(scope, async (tx) => {
+        const at = now();
+        await resetElsewhere(tx, scope, identityId, { all: days <= 0, now: at });
+        if (days > 0) await begin(tx, scope, { identityId, days, now: at, anew: true });
+      }),
+
+    /** The Environment requires MFA no longer, or gives another number of days. In the transaction of that change. */
+    policyChanged: (tx: EntityManager, scope: EnvironmentScope, policy: Policy): Promise<void> =>
+      settlePolicy(tx, scope, policy, now()),
+
+    /** Does what is due by now, once: a reminder, or the end. For its process. */
+    advance: (id: string): Promise<GraceLook> =>
+      db.transaction('system', async (tx): Promise<GraceLook> => {
+        const grace = await tx.findOne(MfaGrace, { where: { id }, lock: { mode: 'pessimistic_write' } });
+        if (!grace) return { status: 'reset', expiresAt: null, wakeAt: null }; // it went with its Identity
+        const { status, expiresAt } = grace;
+        if (status !== 'running') return { status, expiresAt: expiresAt.toISOString(), wakeAt: null };
+        const at = now();
+        if (expiresAt <= at) return endOf(tx, grace, { status: 'expired', reason: 'not_enrolled_in_time', at });
+        const due = dueReminder(grace, reminders, at);
+        if (due !== null) await reminderEmail(tx, grace, due, at);
+        const wakeAt = nextMoment(grace, reminders, at).toISOString();
+        return { status, expiresAt: expiresAt.toISOString(), wakeAt };
+      }),
+
+    /** Stops the reminders, for an operator's reason. The deadline stays. */
+    cancel: (id: string, reason: string): Promise<GraceLook> =>
+      db.transaction('system', async (tx): Promise<GraceLook> => {
+        const grace = await tx.findOne(MfaGrace, { where: { id }, lock: { mode: 'pessimistic_write' } });
+        if (grace?.status === 'running') return endOf(tx, grace, { status: 'cancelled', reason, at: now() });
+        return { status: grace?.status ?? 'reset', expiresAt: grace?.expiresAt.toISOString() ?? null, wakeAt: null };
+      }),
+  };
+
+  async function endOf(
+    tx: EntityManager,
+    grace: MfaGrace,
+    { status, reason, at }: { status: 'expired' | 'cancelled'; reason: string; at: Date },
+  ): Promise<GraceLook> {
+    await tx.update(MfaGrace, { id: grace.id }, { status, endedReason: reason, endedAt: at });
+    const { accountId, environmentId, identityId, expiresAt } = grace;
+    const [place] = await tx.query<{ applicationId: string }[]>(
+      'select application_id as "applicationId" from environments where id = $1',
+      [environmentId],
+    );
+    await recordEvent(tx, `auth.mfa_grace_${status}`, {
+      accountId,
+      applicationId: place?.applicationId ?? null,
+      environmentId,
+      resourceId: identityId,
+      metadata: { reason, expires_at: expiresAt },
+    });
+    return { status, expiresAt: expiresAt.toISOString(), wakeAt: null };
+  }
+}

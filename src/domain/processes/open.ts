@@ -1,0 +1,74 @@
+import { type EntityManager, type FindOperator, In } from 'typeorm';
+import { AccountIntent } from '../../../entities/account-intent.js';
+import { AdministratorInvite } from '../../../entities/administrator-invite.js';
+import { Email } from '../../../entities/email.js';
+import { Erasure } from '../../../entities/erasure.js';
+import { MfaGrace } from '../../../entities/mfa-grace.js';
+import { PendingRegistration } from '../../../entities/pending-registration.js';
+import type { Clock } from '../../platform/clock.js';
+import type { ProcessInput, ProcessName } from '../../platform/processes.js';
+import { processInput as intentInput } from '../account-intents/process.js';
+import { processInput as erasureInput } from '../erasures/erasures.js';
+import { processInput as inviteInput } from '../invites/process.js';
+import { processInput as graceInput } from '../mfa/grace-rules.js';
+import { type Durations, processInput as registrationInput } from '../registration/process.js';
+
+export interface OpenRow<P extends ProcessName> {
+  id: string;
+  input: ProcessInput<P>;
+}
+
+/** Which of the rows that wait: by id, in its order, and old enough for the relay to have started their process. */
+export interface Look {
+  id: FindOperator<string>;
+  since: FindOperator<Date>;
+  take: number;
+}
+
+/** Finds rows that wait, with what their process is started with. An index has to serve it, in the order of ids. */
+export type OpenQuery<P extends ProcessName> = (tx: EntityManager, look: Look) => Promise<OpenRow<P>[]>;
+
+/** Every process waits over rows, and brings the query that finds them: without it nobody heals one that was terminated. */
+export type OpenKinds = { [P in ProcessName]: OpenQuery<P> };
+
+export const openKinds = ({
+  reminderAfterMs,
+  now,
+}: Pick<Durations, 'reminderAfterMs'> & { now: Clock }): OpenKinds => ({
+  registrationVerification: async (tx, { id, since, take }) => {
+    const where = { status: 'pending' as const, id, createdAt: since };
+    const select = { id: true, createdAt: true, expiresAt: true };
+    const rows = await tx.find(PendingRegistration, { where, select, take, order });
+    return rows.map((row) => ({ id: row.id, input: registrationInput(row, { reminderAfterMs }) }));
+  },
+  accountIntent: async (tx, { id, since, take }) => {
+    const where = { status: In(['parked', 'claimed']), id, createdAt: since };
+    const rows = await tx.find(AccountIntent, { where, select: { id: true, expiresAt: true }, take, order });
+    return rows.map((row) => ({ id: row.id, input: intentInput(row) }));
+  },
+  inviteExpiry: async (tx, { id, since, take }) => {
+    const rows = await tx.find(AdministratorInvite, {
+      where: { status: 'pending', id, createdAt: since },
+      take,
+      order,
+    });
+    return rows.map((row) => ({ id: row.id, input: inviteInput(row, now()) }));
+  },
+  emailDelivery: async (tx, { id, since, take }) => {
+    const rows = await tx.find(Email, { where: { status: 'pending', id, createdAt: since }, take, order });
+    return rows.map(({ id: emailId, subjectId, accountId, environmentId }) => ({
+      id: emailId,
+      input: { emailId, subjectId, accountId, environmentId },
+    }));
+  },
+  mfaGrace: async (tx, { id, since, take }) => {
+    const rows = await tx.find(MfaGrace, { where: { status: 'running', id, startedAt: since }, take, order });
+    return rows.map((row) => ({ id: row.id, input: graceInput(row) }));
+  },
+  identityErasure: async (tx, { id, since, take }) => {
+    const rows = await tx.find(Erasure, { where: { status: 'running', id, createdAt: since }, take, order });
+    return rows.map((row) => ({ id: row.id, input: erasureInput(row) }));
+  },
+});
+
+const order = { id: 'ASC' } as const;

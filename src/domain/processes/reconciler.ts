@@ -1,0 +1,82 @@
+import { type FindOperator, In, LessThanOrEqual, MoreThan } from 'typeorm';
+import { after, type Clock, minutes } from '../../platform/clock.js';
+import type { Db } from '../../platform/db.js';
+import type { Processes, ProcessName } from '../../platform/processes.js';
+import type { OpenKinds, OpenQuery, OpenRow } from './open.js';
+
+export interface ReconcilerDeps {
+  db: Db;
+  now: Clock;
+  kinds: OpenKinds;
+  processes: Pick<Processes, 'notSeenRunning' | 'startAgain'>;
+  /** A row has to be this old: the relay comes first, and Temporal's list of what runs is a little behind. */
+  settledMs?: number;
+}
+
+/** Where a run has got to. */
+export interface ReconcilerPlace {
+  kind: ProcessName;
+  after: string;
+}
+export interface Reconciled {
+  kind: ProcessName;
+  looked: number;
+  restarted: number;
+  /** Null when all rows were looked at. */
+  next: ReconcilerPlace | null;
+}
+
+const first = '00000000-0000-0000-0000-000000000000';
+/** Starts on their way to Temporal at once. */
+const atOnce = 20;
+
+export type Reconciler = ReturnType<typeof createReconciler>;
+
+/**
+ * Workflow code cannot see that it was terminated, or that its server lost its memory. Whatever row still waits is compared with
+ * what runs, and gets its process back; that one then looks at the row, and closes it where its time is over.
+ */
+export function createReconciler({ db, now, kinds, processes, settledMs = minutes(1) }: ReconcilerDeps) {
+  const names = Object.keys(kinds) as ProcessName[];
+
+  return {
+    /** Looks at one page of rows. @param place where the page before ended; null begins a run */
+    async reconcile(place: ReconcilerPlace | null, pageSize: number): Promise<Reconciled> {
+      const { kind, after: last } = place ?? { kind: names[0]!, after: first };
+      const query = kinds[kind] as OpenQuery<ProcessName> | undefined;
+      const read = (id: FindOperator<string>, take: number) =>
+        db.transaction('system', (tx) => query!(tx, { id, since: LessThanOrEqual(after(now(), -settledMs)), take }));
+      const page = query ? await read(MoreThan(last), pageSize) : [];
+      const restarted = await heal(kind, page, (ids) => read(In(ids), ids.length));
+      return { kind, looked: page.length, restarted, next: placeAfter(kind, page, pageSize) };
+    },
+  };
+
+  async function heal(
+    kind: ProcessName,
+    page: OpenRow<ProcessName>[],
+    reread: (ids: string[]) => Promise<OpenRow<ProcessName>[]>,
+  ): Promise<number> {
+    if (page.length === 0) return 0;
+    const missing = await processes.notSeenRunning(
+      kind,
+      page.map(({ input }) => input),
+    );
+    if (missing.size === 0) return 0;
+    // Most of the few have ended between the two looks, and so have their rows.
+    const waiting = await reread(page.filter(({ input }) => missing.has(input)).map(({ id }) => id));
+    let restarted = 0;
+    for (let i = 0; i < waiting.length; i += atOnce) {
+      const batch = waiting.slice(i, i + atOnce);
+      const started = await Promise.all(batch.map(({ input }) => processes.startAgain(kind, input)));
+      restarted += started.filter(Boolean).length;
+    }
+    return restarted;
+  }
+
+  function placeAfter(kind: ProcessName, page: OpenRow<ProcessName>[], pageSize: number): ReconcilerPlace | null {
+    if (page.length === pageSize) return { kind, after: page.at(-1)!.id };
+    const next = names[names.indexOf(kind) + 1];
+    return next === undefined ? null : { kind: next, after: first };
+  }
+}

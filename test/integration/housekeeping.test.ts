@@ -1,0 +1,187 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { createHousekeeping, type Place, type Swept } from '../../src/domain/housekeeping/housekeeping.js';
+import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
+import { asOwner } from '../support/database.js';
+
+let api: TestApi;
+let account: TestAccount;
+beforeAll(async () => {
+  api = await startApi();
+  account = await newAccount(api);
+}, 60_000);
+afterAll(() => api.stop());
+
+const query = (text: string, values: unknown[] = []) =>
+  asOwner((client) => client.query(text, values).then(({ rows }) => rows), api.database.ownerUrl);
+const ago = (text: string) => `now() - interval '${text}'`;
+
+/** Everything once, in batches of this size; what was deleted by table. */
+async function sweepAll(batchSize = 100) {
+  const housekeeping = createHousekeeping({ db: api.database.db, now: () => new Date() });
+  const deleted: Record<string, number> = {};
+  let place: Place | null = null;
+  do {
+    const swept: Swept = await housekeeping.sweep(place, batchSize);
+    if (swept.deleted) deleted[swept.table] = (deleted[swept.table] ?? 0) + swept.deleted;
+    place = swept.next;
+  } while (place);
+  return deleted;
+}
+
+async function newIdentity() {
+  const id = randomUUID();
+  const { accountId } = account.scope;
+  await query(
+    `insert into identities (id, account_id, email, metadata, created_at, updated_at) values ($1, $2, $3, '{}', now(), now())`,
+    [id, accountId, `${id}@example.com`],
+  );
+  return id;
+}
+async function newClient() {
+  const id = randomUUID();
+  const { accountId, applicationId, environmentId } = account.scope;
+  await query(
+    `insert into oauth_clients (id, account_id, application_id, environment_id, client_id, name, client_type, redirect_uris,
+       post_logout_redirect_uris, token_endpoint_auth_method, require_pkce, rotate_refresh_tokens, created_at, updated_at)
+     values ($1, $2, $3, $4, $5, 'c', 'public', '{}', '{}', 'none', true, true, now(), now())`,
+    [id, accountId, applicationId, environmentId, id],
+  );
+  return id;
+}
+async function newSession(identityId: string, expiresAt: string) {
+  const id = randomUUID();
+  await query(
+    `insert into sessions (id, account_id, environment_id, identity_id, browser_hash, authenticated_at, amr, acr, created_at, expires_at)
+     values ($1, $2, $3, $4, $5, now(), '{pwd}', 'x', now(), ${expiresAt})`,
+    [id, account.scope.accountId, account.scope.environmentId, identityId, randomBytes(32)],
+  );
+  return id;
+}
+async function newGrant({ identityId, clientId, sessionId, expiresAt }: Record<string, string>) {
+  const [id, code] = [randomUUID(), randomBytes(32)];
+  const { accountId, environmentId } = account.scope;
+  await query(
+    `insert into grants (id, account_id, environment_id, oauth_client_id, identity_id, session_id, scope, authenticated_at, amr, acr, created_at, expires_at)
+     values ($1, $2, $3, $4, $5, $6, '{}', now(), '{}', 'x', now(), ${expiresAt})`,
+    [id, accountId, environmentId, clientId, identityId, sessionId],
+  );
+  await newCode({ clientId, sessionId, grantId: id, expiresAt: ago('100 days'), code });
+  return { id, code };
+}
+async function newCode({
+  clientId,
+  sessionId,
+  grantId = null,
+  expiresAt,
+  code = randomBytes(32),
+}: {
+  clientId?: string;
+  sessionId?: string;
+  grantId?: string | null;
+  expiresAt: string;
+  code?: Buffer;
+}) {
+  await query(
+    `insert into authorization_codes (code_hash, account_id, environment_id, oauth_client_id, session_id, redirect_uri, scope,
+       authenticated_at, amr, acr, created_at, expires_at, grant_id)
+     values ($1, $2, $3, $4, $5, 'x', '{}', now(), '{}', 'x', now(), ${expiresAt}, $6)`,
+    [code, account.scope.accountId, account.scope.environmentId, clientId, sessionId, grantId],
+  );
+  return code;
+}
+const left = async (table: string, column: string, values: unknown[]) =>
+  (await query(`select ${column} as key from ${table} where ${column} = any($1)`, [values])).map(({ key }) => key);
+
+test('an expired session stays for as long as a grant of it lives, and its codes with the grant', async () => {
+  const identityId = await newIdentity();
+  const clientId = await newClient();
+  const [alive, over, unused, fresh] = await Promise.all([
+    newSession(identityId, ago('80 days')),
+    newSession(identityId, ago('80 days')),
+    newSession(identityId, ago('2 hours')),
+    newSession(identityId, ago('1 minute')), // somebody may just be redeeming its code
+  ]);
+  const living = await newGrant({ identityId, clientId, sessionId: alive, expiresAt: `now() + interval '1 day'` });
+  const ended = await newGrant({ identityId, clientId, sessionId: over, expiresAt: ago('2 hours') });
+  const endedToo = await newGrant({ identityId, clientId, sessionId: alive, expiresAt: ago('2 hours') });
+  const unredeemed = await newCode({ clientId, sessionId: alive, expiresAt: ago('2 hours') });
+
+  const deleted = await sweepAll();
+  expect(deleted).toMatchObject({ grants: 2, sessions: 1, authorization_codes: 1 });
+  expect((await left('sessions', 'id', [alive, over, unused, fresh])).sort()).toEqual([alive, fresh].sort());
+  expect(await left('grants', 'id', [living.id, ended.id, endedToo.id])).toEqual([living.id]);
+  expect(await left('authorization_codes', 'code_hash', [living.code, ended.code, endedToo.code, unredeemed])).toEqual([
+    living.code,
+  ]);
+  expect(await sweepAll()).toEqual({});
+});
+
+test('the walk over sessions gets past those that stay, however small its batches are', async () => {
+  const identityId = await newIdentity();
+  const clientId = await newClient();
+  const sessions = await Promise.all([500, 3, 2, 1].map((days) => newSession(identityId, ago(`${days} days`))));
+  for (const sessionId of sessions.slice(1, 3)) {
+    await newGrant({ identityId, clientId, sessionId, expiresAt: `now() + interval '1 day'` });
+  }
+  expect(await sweepAll(1)).toEqual({ sessions: 2 });
+  expect((await left('sessions', 'id', sessions)).sort()).toEqual(sessions.slice(1, 3).sort());
+});
+
+test('tokens, keys of requests and limits go when their time is over, and not before', async () => {
+  const [gone, kept] = [ago('5 minutes'), `now() + interval '5 minutes'`];
+  const made = await query(`
+with times (key, at) as (values ('gone', ${gone}), ('kept', ${kept})),
+tokens as (insert into refresh_tokens (token_hash, kind, family_id, created_at, expires_at) select key::bytea, 'grant', gen_random_uuid(), now(), at from times),
+revoked as (insert into revoked_access_tokens select gen_random_uuid(), at from times),
+assertions as (insert into client_assertions select key, key::bytea, at from times),
+requests as (insert into idempotent_requests (credential, key, request_hash, locked_until, expires_at) select 'c', key, '', at, at from times),
+limits as (insert into rate_limits select key, 1, extract(epoch from at) * 1000 from times)
+select 1`);
+  expect(made).toHaveLength(1);
+  expect(await sweepAll()).toEqual({
+    refresh_tokens: 1,
+    revoked_access_tokens: 1,
+    client_assertions: 1,
+    idempotent_requests: 1,
+    rate_limits: 1,
+  });
+  for (const [table, column] of Object.entries({
+    idempotent_requests: 'key',
+    client_assertions: 'client_id',
+    rate_limits: 'key',
+  })) {
+    expect(await left(table, column, ['gone', 'kept'])).toEqual(['kept']);
+  }
+});
+
+test('what has ended is kept for support: registrations, intents and links 30 days, mails 90; what waits stays', async () => {
+  await query(`
+with times (key, ended_at) as (values (1, ${ago('91 days')}), (2, ${ago('29 days')}), (3, null::timestamptz), (4, ${ago('31 days')})),
+registrations as (insert into pending_registrations (id, locale, token_hash, token_key_id, status, correlation_id, created_at, expires_at, ended_at)
+  select gen_random_uuid(), 'en', ('registration ' || key)::bytea, 'k', case when ended_at is null then 'pending' else 'expired' end, gen_random_uuid(), ${ago('99 days')}, ${ago('98 days')}, ended_at from times),
+intents as (insert into account_intents (id, user_id, account_name, application_name, locale, status, correlation_id, created_at, expires_at, ended_at)
+  select gen_random_uuid(), '${account.userId}', 'a', 'b', 'en', case when ended_at is null then 'parked' else 'expired' end, gen_random_uuid(), ${ago('99 days')}, ${ago('98 days')}, ended_at from times),
+links as (insert into password_links (id, purpose, locale, token_hash, token_key_id, created_at, expires_at)
+  select gen_random_uuid(), 'set', 'en', key::text::bytea, 'k', ${ago('99 days')}, coalesce(ended_at, now()) from times)
+insert into emails (id, template, locale, subject_id, cause, status, created_at, ended_at)
+select gen_random_uuid(), 'x', 'en', gen_random_uuid(), 'kept ' || key, case when ended_at is null then 'pending' else 'sent' end, ${ago('99 days')}, ended_at from times`);
+  expect(await sweepAll()).toEqual({
+    pending_registrations: 2,
+    account_intents: 2,
+    password_links: 2,
+    emails: 1,
+  });
+});
+
+test('rows that somebody holds are left to the next run, and nobody waits', async () => {
+  await query(
+    `insert into revoked_access_tokens select gen_random_uuid(), ${ago('1 hour')} from generate_series(1, 3)`,
+  );
+  await asOwner(async (client) => {
+    await client.query('begin');
+    await client.query('select from revoked_access_tokens where expires_at < now() limit 1 for update');
+    expect(await sweepAll()).toEqual({ revoked_access_tokens: 2 });
+    await client.query('rollback');
+  }, api.database.ownerUrl);
+  expect(await sweepAll()).toEqual({ revoked_access_tokens: 1 });
+});

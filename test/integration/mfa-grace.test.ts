@@ -1,0 +1,203 @@
+import { randomUUID } from 'node:crypto';
+import { createMfaGraces, type MfaGraces } from '../../src/domain/mfa/grace.js';
+import { mfaMails } from '../../src/domain/mfa/mails.js';
+import { days, hours } from '../../src/platform/clock.js';
+import type { EnvironmentScope } from '../../src/platform/db.js';
+import { baseUrl, newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
+import { rows } from '../support/registration.js';
+
+let api: TestApi;
+let graces: MfaGraces;
+beforeAll(async () => {
+  api = await startApi();
+  graces = createMfaGraces({ db: api.database.db, now: () => api.clock.now, reminders: [days(3), days(1)] });
+}, 60_000);
+afterAll(() => api.stop());
+
+const query = (text: string, values: unknown[] = []) => rows(api.database.ownerUrl, text, values);
+async function newIdentity({ scope }: TestAccount, firstName: string | null = 'Ana') {
+  const id = randomUUID();
+  await query(
+    `insert into identities (id, account_id, email, first_name, metadata, created_at, updated_at) values ($1, $2, $3, $4, '{}', now(), now())`,
+    [id, scope.accountId, `ana.${id}@example.com`, firstName],
+  );
+  return id;
+}
+const rowOf = async (identityId: string, { environmentId }: EnvironmentScope) =>
+  (
+    await query('select * from mfa_graces where identity_id = $1 and environment_id = $2', [identityId, environmentId])
+  )[0]!;
+const messages = async (graceId: unknown) =>
+  (
+    await query(`select input ->> 'news' as news from outbox where input ->> 'graceId' = $1 order by created_at`, [
+      graceId,
+    ])
+  ).map(({ news }) => news);
+const mails = async (graceId: unknown) =>
+  (await query('select cause from emails where subject_id = $1 order by created_at', [graceId])).map(
+    ({ cause }) => cause,
+  );
+const events = async (identityId: string) =>
+  (await query('select action from events where resource_id = $1 order by id', [identityId])).map(
+    ({ action }) => action,
+  );
+const daysLeft = (expiresAt: Date | string) => (new Date(expiresAt).getTime() - api.clock.now.getTime()) / days(1);
+
+test('begins once; signing in again changes nothing, and over is over by the clock alone', async () => {
+  const { scope } = await newAccount(api);
+  const account = { scope } as TestAccount;
+  const id = await newIdentity(account);
+  expect(await graces.find(scope, id)).toBeNull();
+  const first = await graces.start(scope, id, 7);
+  expect(daysLeft(first.expiresAt)).toBe(7);
+  api.clock.advance(days(6));
+  expect(await graces.start(scope, id, 7)).toEqual({ ...first, over: false });
+  const grace = await rowOf(id, scope);
+  expect(await messages(grace.id)).toEqual(['reset']);
+  api.clock.advance(days(2));
+  expect(await graces.find(scope, id)).toEqual({ ...first, over: true }); // with no worker at all
+  expect(await graces.start(scope, id, 7)).toEqual({ ...first, over: true });
+  expect(await events(id)).toEqual(['auth.mfa_grace_started']);
+});
+
+test('many first sign-ins at once begin it once', async () => {
+  const account = await newAccount(api);
+  const id = await newIdentity(account);
+  const all = await Promise.all(Array.from({ length: 8 }, () => graces.start(account.scope, id, 7)));
+  expect(new Set(all.map(({ expiresAt }) => expiresAt.getTime())).size).toBe(1);
+  expect(await events(id)).toEqual(['auth.mfa_grace_started']);
+});
+
+test('no days: no grace, and no row', async () => {
+  const account = await newAccount(api);
+  const id = await newIdentity(account);
+  expect(await graces.start(account.scope, id, 0)).toMatchObject({ over: true });
+  expect(await graces.find(account.scope, id)).toBeNull();
+});
+
+test('each reminder is sent once, a missed one is made up for by the latest, and then it is over', async () => {
+  const account = await newAccount(api);
+  const id = await newIdentity(account);
+  const { expiresAt } = await graces.start(account.scope, id, 7);
+  const grace = await rowOf(id, account.scope);
+  const graceId = grace.id as string;
+  const at = (beforeMs: number) => new Date(expiresAt.getTime() - beforeMs).toISOString();
+  expect(await graces.advance(graceId)).toEqual({ status: 'running', expiresAt: at(0), wakeAt: at(days(3)) });
+  expect(await mails(graceId)).toEqual([]);
+  api.clock.advance(days(6) + hours(1)); // the worker was away when the first one was due
+  for (const _ of [1, 2]) expect(await graces.advance(graceId)).toMatchObject({ status: 'running', wakeAt: at(0) });
+  expect(await mails(graceId)).toEqual([`mfa-grace/${graceId}/1/${expiresAt.getTime()}/${days(1)}`]);
+  api.clock.advance(days(1));
+  for (const _ of [1, 2]) expect(await graces.advance(graceId)).toMatchObject({ status: 'expired', wakeAt: null });
+  expect(await events(id)).toEqual(['auth.mfa_grace_started', 'auth.mfa_grace_expired']);
+});
+
+test('a grace that is shorter than a reminder is ahead of its end has only the later one', async () => {
+  const account = await newAccount(api);
+  const id = await newIdentity(account);
+  const { expiresAt } = await graces.start(account.scope, id, 2);
+  const look = await graces.advance((await rowOf(id, account.scope)).id as string);
+  expect(look.wakeAt).toBe(new Date(expiresAt.getTime() - days(1)).toISOString());
+});
+
+test('the mail names the application, the end and where to sign in; nothing is said once it has ended', async () => {
+  const account = await newAccount(api);
+  const id = await newIdentity(account, null);
+  await graces.start(account.scope, id, 7);
+  const { id: graceId } = await rowOf(id, account.scope);
+  const content = (locale: 'en' | 'de') =>
+    api.database.db.transaction('system', (tx) =>
+      mfaMails({ now: () => api.clock.now, baseUrl })['mfa-grace-reminder'](tx, graceId as string, locale),
+    );
+  expect(await content('en')).toEqual({
+    to: `ana.${id}@example.com`,
+    values: {
+      first_name: `ana.${id}`,
+      application_name: 'Portal',
+      expires_at_text: expect.stringMatching(/UTC$/),
+      link: baseUrl,
+    },
+  });
+  await graces.enrolled(account.scope, id);
+  expect(await content('de')).toBeNull();
+});
+
+test('enrolled in one Environment is enrolled in all; a factor that goes again gives nobody more time', async () => {
+  const { scope, productionScope, ...rest } = await newAccount(api);
+  const id = await newIdentity({ ...rest, scope, productionScope });
+  const first = await graces.start(scope, id, 7);
+  await graces.start(productionScope, id, 3);
+  await graces.enrolled(scope, id);
+  expect([(await rowOf(id, scope)).status, (await rowOf(id, productionScope)).status]).toEqual([
+    'enrolled',
+    'enrolled',
+  ]);
+  expect(await messages((await rowOf(id, productionScope)).id)).toEqual(['reset', 'enrolled']);
+  api.clock.advance(days(5));
+  expect(await graces.start(scope, id, 7)).toEqual({ ...first, over: false }); // goes on
+  expect(await rowOf(id, scope)).toMatchObject({ status: 'running', round: 1 });
+  expect(await graces.start(productionScope, id, 3)).toMatchObject({ over: true }); // its three days are gone
+});
+
+test("an admin's reset begins anew here, and elsewhere with the next sign-in", async () => {
+  const { scope, productionScope, ...rest } = await newAccount(api);
+  const id = await newIdentity({ ...rest, scope, productionScope });
+  await graces.start(scope, id, 1);
+  await graces.start(productionScope, id, 1);
+  api.clock.advance(days(2));
+  await graces.advance((await rowOf(id, scope)).id as string);
+  await graces.reset(scope, id, 7);
+  expect(daysLeft((await graces.find(scope, id))!.expiresAt)).toBe(7);
+  expect(await rowOf(id, scope)).toMatchObject({ status: 'running', round: 2, ended_at: null, ended_reason: null });
+  expect(await graces.find(productionScope, id)).toBeNull();
+  expect(daysLeft((await graces.start(productionScope, id, 7)).expiresAt)).toBe(7);
+  await graces.reset(scope, id, 0);
+  expect(await graces.find(scope, id)).toBeNull();
+});
+
+test('a policy that requires MFA no longer clears all; another number of days moves the end, and nobody is locked out unwarned', async () => {
+  const account = await newAccount(api);
+  const { scope } = account;
+  const ids = await Promise.all([1, 2, 3].map(() => newIdentity(account)));
+  for (const id of ids) await graces.start(scope, id, 7);
+  const change = (required: boolean, to: number) =>
+    api.database.db.transaction({ accountId: scope.accountId }, (tx) =>
+      graces.policyChanged(tx, scope, { required, days: to }),
+    );
+  await change(true, 14);
+  expect(daysLeft((await graces.find(scope, ids[0]!))!.expiresAt)).toBe(14);
+  await change(true, 14); // as it is
+  expect(await messages((await rowOf(ids[0]!, scope)).id)).toEqual(['reset', 'policyChanged']);
+  api.clock.advance(days(5));
+  await change(true, 3);
+  expect(daysLeft((await graces.find(scope, ids[1]!))!.expiresAt)).toBe(1);
+  api.clock.advance(days(2));
+  await change(true, 30); // too late: what is over stays over
+  expect(await graces.find(scope, ids[1]!)).toMatchObject({ over: true });
+  await graces.reset(scope, ids[2]!, 7);
+  await change(false, 7);
+  expect(await graces.find(scope, ids[2]!)).toBeNull();
+});
+
+test('cancelled by an operator, the deadline stays', async () => {
+  const account = await newAccount(api);
+  const id = await newIdentity(account);
+  await graces.start(account.scope, id, 2);
+  const graceId = (await rowOf(id, account.scope)).id as string;
+  for (const _ of [1, 2])
+    expect(await graces.cancel(graceId, 'cancelled_by_operator')).toMatchObject({ status: 'cancelled' });
+  expect(await graces.find(account.scope, id)).toMatchObject({ over: false });
+  api.clock.advance(days(3));
+  expect(await graces.start(account.scope, id, 7)).toMatchObject({ over: true });
+  expect(await mails(graceId)).toEqual([]);
+});
+
+test("another Account's scope reaches nothing", async () => {
+  const [mine, other] = [await newAccount(api), await newAccount(api)];
+  const id = await newIdentity(mine);
+  await graces.start(mine.scope, id, 7);
+  await graces.enrolled(other.scope, id);
+  await graces.reset(other.scope, id, 0);
+  expect(await graces.find(other.scope, id)).toBeNull();
+  expect(await rowOf(id, mine.scope)).toMatchObject({ status: 'running', round: 1 });
+});

@@ -1,0 +1,133 @@
+import { randomUUID } from 'node:crypto';
+import { openKinds } from '../../src/domain/processes/open.js';
+import { createReconciler, type ReconcilerPlace } from '../../src/domain/processes/reconciler.js';
+import { hours, minutes } from '../../src/platform/clock.js';
+import type { ProcessName } from '../../src/platform/processes.js';
+import { newDatabase, type TestDatabase } from '../support/database.js';
+import { rows } from '../support/registration.js';
+
+let database: TestDatabase;
+beforeAll(async () => {
+  database = await newDatabase();
+});
+afterAll(() => database.close());
+
+/** Stands for Temporal: what runs there by the row's id, and what it was asked to start. */
+function fakeTemporal(running: string[] = []) {
+  const started: string[] = [];
+  const asked: number[] = [];
+  const idOf = (input: object) => {
+    const { pendingRegistrationId, intentId, inviteId, emailId, graceId, erasureId } = input as Record<string, string>;
+    return (pendingRegistrationId ?? intentId ?? inviteId ?? emailId ?? graceId ?? erasureId) as string;
+  };
+  return {
+    started,
+    asked,
+    async notSeenRunning<I extends object>(_: ProcessName, inputs: readonly I[]) {
+      asked.push(inputs.length);
+      return new Set(inputs.filter((input) => !running.includes(idOf(input))));
+    },
+    async startAgain(name: ProcessName, input: object) {
+      started.push(`${name} ${idOf(input)}`);
+      return true;
+    },
+  };
+}
+const now = () => new Date();
+const kinds = openKinds({ reminderAfterMs: hours(20), now });
+
+async function run(processes: ReturnType<typeof fakeTemporal>, { pageSize = 100, settledMs = minutes(1) } = {}) {
+  const reconciler = createReconciler({ db: database.db, now, kinds, processes, settledMs });
+  const total = { looked: 0, restarted: 0 };
+  let place: ReconcilerPlace | null = null;
+  do {
+    const page = await reconciler.reconcile(place, pageSize);
+    total.looked += page.looked;
+    total.restarted += page.restarted;
+    place = page.next;
+  } while (place);
+  return total;
+}
+
+/** One row that waits and one that has ended of each kind, this old. */
+async function oneOfEach(age: string) {
+  const at = `now() - interval '${age}'`;
+  const [user, account, application, environment, identity] = [1, 2, 3, 4, 5].map(() => randomUUID());
+  const open = Object.fromEntries(Object.keys(kinds).map((name) => [name, randomUUID()])) as Record<
+    ProcessName,
+    string
+  >;
+  const statements = [
+    `insert into users (id, email, first_name, last_name, created_at, updated_at) values ('${user}', '${user}@example.com', 'a', 'b', now(), now())`,
+    `insert into accounts values ('${account}', 'a', '${account}', now(), now())`,
+    `insert into applications values ('${application}', '${account}', 'a', 'a', now(), now())`,
+    `insert into environments values ('${environment}', '${account}', '${application}', 'e', 'e', 'development', now(), now())`,
+  ];
+  for (const [id, ended] of [
+    ['open', false],
+    ['ended', true],
+  ] as const) {
+    const idOf = (kind: ProcessName) => (id === 'open' ? open[kind] : randomUUID());
+    const person = ended ? randomUUID() : identity;
+    const end = ended ? 'now()' : 'null';
+    statements.push(
+      `insert into identities (id, account_id, email, metadata, created_at, updated_at) values ('${person}', '${account}', '${person}@example.com', '{}', now(), now())`,
+      `insert into pending_registrations (id, locale, token_hash, token_key_id, status, correlation_id, created_at, expires_at, ended_at)
+       values ('${idOf('registrationVerification')}', 'en', gen_random_uuid()::text::bytea, 'k', '${ended ? 'expired' : 'pending'}', gen_random_uuid(), ${at}, now(), ${end})`,
+      `insert into account_intents (id, user_id, account_name, application_name, locale, status, correlation_id, created_at, expires_at, ended_at)
+       values ('${idOf('accountIntent')}', '${user}', 'a', 'b', 'en', '${ended ? 'consumed' : 'claimed'}', gen_random_uuid(), ${at}, now(), ${end})`,
+      `insert into administrator_invites (id, account_id, email, first_name, last_name, locale, token_hash, token_key_id, link_number, status, created_at, expires_at, ended_at)
+       values ('${idOf('inviteExpiry')}', '${account}', '${randomUUID()}@example.com', 'a', 'b', 'en', gen_random_uuid()::text::bytea, 'k', 1, '${ended ? 'revoked' : 'pending'}', ${at}, now(), ${end})`,
+      `insert into emails (id, template, locale, subject_id, cause, status, created_at, ended_at)
+       values ('${idOf('emailDelivery')}', 'x', 'en', gen_random_uuid(), gen_random_uuid(), '${ended ? 'sent' : 'pending'}', ${at}, ${end})`,
+      `insert into mfa_graces (id, account_id, environment_id, identity_id, status, round, started_at, expires_at, ended_at)
+       values ('${idOf('mfaGrace')}', '${account}', '${environment}', '${person}', '${ended ? 'cancelled' : 'running'}', 1, ${at}, now(), ${end})`,
+      `insert into erasures (id, account_id, identity_id, status, actor_type, correlation_id, created_at, ended_at)
+       values ('${idOf('identityErasure')}', '${account}', '${person}', '${ended ? 'cancelled' : 'running'}', 'system', gen_random_uuid(), ${at}, ${end})`,
+    );
+  }
+  for (const statement of statements) await rows(database.ownerUrl, statement);
+  return open;
+}
+
+test('whatever waits without a process gets one, of every kind, and nothing that has ended or is new', async () => {
+  await oneOfEach('5 seconds'); // the relay's, for now
+  const open = await oneOfEach('5 minutes');
+  const temporal = fakeTemporal();
+  const names = Object.keys(open);
+  expect(await run(temporal)).toEqual({ looked: names.length, restarted: names.length });
+  expect(temporal.started.sort()).toEqual(
+    Object.entries(open)
+      .map(([name, id]) => `${name} ${id}`)
+      .sort(),
+  );
+});
+
+test('what runs is left alone, and pages are read one after the other', async () => {
+  const running = [await oneOfEach('5 minutes'), await oneOfEach('5 minutes')].flatMap(Object.values<string>);
+  const [{ count } = {}] = await rows(database.ownerUrl, `select count(*)::int from emails where status = 'pending'`);
+  const before = fakeTemporal(running);
+  await run(before, { settledMs: 0 });
+  expect(before.started.some((one) => running.some((id) => one.includes(id)))).toBe(false);
+  const paged = fakeTemporal(running);
+  await run(paged, { settledMs: 0, pageSize: 1 });
+  expect(paged.started.sort()).toEqual(before.started.sort());
+  expect(paged.asked).toEqual(paged.asked.map(() => 1));
+  expect(paged.asked.length).toBe(before.asked.reduce((sum, asked) => sum + asked, 0));
+  expect(count).toBe(4);
+});
+
+test('a row that ends between the two looks is not started', async () => {
+  const open = await oneOfEach('5 minutes');
+  const temporal = fakeTemporal();
+  const { notSeenRunning } = temporal;
+  temporal.notSeenRunning = async (name, inputs) => {
+    await rows(database.ownerUrl, `update emails set status = 'sent', ended_at = now() where id = $1`, [
+      open.emailDelivery,
+    ]);
+    return notSeenRunning(name, inputs);
+  };
+  await run(temporal);
+  expect(temporal.started.join()).not.toContain(open.emailDelivery);
+  expect(temporal.started.join()).toContain(open.registrationVerification);
+});

@@ -1,0 +1,45 @@
+import { pino } from 'pino';
+import { minutes } from '../../src/platform/clock.js';
+import { startOutboxRelay } from '../../src/platform/outbox-relay.js';
+import type { Processes } from '../../src/platform/processes.js';
+import { keepSchedules } from '../../src/worker/kept-schedules.js';
+import { startTemporalWorkers } from '../../src/worker/temporal-workers.js';
+import type { TestDatabase } from './database.js';
+import { registrationServices } from './registration.js';
+import { namespace, type TestTemporal } from './temporal.js';
+import { workerActivities } from './worker-activities.js';
+
+const log = pino({ level: 'silent' });
+
+/** The worker process's parts, on real PostgreSQL and Temporal; only the mail server is replaced. It heals without delay. */
+export function startTestWorker(database: TestDatabase, temporal: TestTemporal, processes: Processes) {
+  const durations = { ttlMs: minutes(30), reminderAfterMs: minutes(29), intentTtlMs: minutes(30) };
+  const services = registrationServices(database, durations);
+  const activities = workerActivities(database, services, processes, { settledMs: 0 });
+  const server = { address: temporal.address, namespace, apiKey: null };
+  const workers = startTemporalWorkers({ server, processes, activities, codePath: temporal.codePath, log });
+  const relay = startOutboxRelay({ db: database.db, databaseUrl: database.url, processes, log, pollMs: 500 });
+  const stopping = new AbortController();
+  keepSchedules({ processes, namespace, log, everyMs: 500 }, stopping.signal); // as the worker does, only sooner
+  return {
+    ...services,
+    async stop(): Promise<void> {
+      stopping.abort();
+      await Promise.all([relay.stop(), workers.stop()]);
+    },
+  };
+}
+
+/** Looks until there is something to see. @throws Error naming `what` when there is nothing in time */
+export async function until<T>(
+  what: string,
+  look: () => Promise<T | false | null | undefined>,
+  ms = 30_000,
+): Promise<T> {
+  for (const deadline = Date.now() + ms; ; ) {
+    const seen = await look();
+    if (seen) return seen;
+    if (Date.now() > deadline) throw new Error(`it did not happen in time: ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+}

@@ -1,0 +1,40 @@
+import { createActivities } from '../../activities/index.js';
+import { createErasures } from '../../src/domain/erasures/erasures.js';
+import { createHousekeeping } from '../../src/domain/housekeeping/housekeeping.js';
+import { createMfaGraces } from '../../src/domain/mfa/grace.js';
+import { openKinds } from '../../src/domain/processes/open.js';
+import { createReconciler } from '../../src/domain/processes/reconciler.js';
+import { days, hours } from '../../src/platform/clock.js';
+import type { Processes } from '../../src/platform/processes.js';
+import type { TestDatabase } from './database.js';
+import type { registrationServices } from './registration.js';
+
+export interface Healing {
+  reminderAfterMs?: number;
+  /** The least age of rows that the reconciler looks at. */
+  settledMs?: number;
+}
+
+/** All activities of a worker on a test's database; the keys are left alone. */
+export function workerActivities(
+  { db }: TestDatabase,
+  services: ReturnType<typeof registrationServices>,
+  processes: Processes,
+  { reminderAfterMs = hours(20), settledMs }: Healing = {},
+) {
+  const { now } = services;
+  return createActivities({
+    ...services,
+    erasures: createErasures({ db, now }),
+    housekeeping: createHousekeeping({ db, now }),
+    mfaGraces: createMfaGraces({ db, now, reminders: [days(3), days(1)] }),
+    reconciler: createReconciler({
+      db,
+      now,
+      kinds: openKinds({ reminderAfterMs, now }),
+      processes,
+      ...(settledMs !== undefined && { settledMs }),
+    }),
+    signingKeys: { rotate: async () => ({ created: null }) },
+  });
+}

@@ -1,0 +1,76 @@
+import { jest } from '@jest/globals';
+import type { Place, Swept } from '../../src/domain/housekeeping/housekeeping.js';
+import { ensureSchedules } from '../../src/platform/schedules.js';
+import type { HousekeepingInput, housekeeping } from '../../workflows/housekeeping.js';
+import { housekeepingId } from '../../workflows/ids.js';
+import { recordHistory } from '../support/histories.js';
+import { historyText, startTestTemporal, type TestTemporal } from '../support/temporal.js';
+
+let temporal: TestTemporal;
+beforeAll(async () => {
+  temporal = await startTestTemporal();
+}, 60_000);
+afterAll(() => temporal.stop());
+
+const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+const at = (rule: string): Place => ({ rule, after: null, looked: 0 });
+
+/** Two batches of grants, one of sessions, one of mails. */
+const batches: Swept[] = [
+  { table: 'grants', deleted: 1000, next: at('grants') },
+  { table: 'grants', deleted: 7, next: at('sessions') },
+  { table: 'sessions', deleted: 0, next: at('emails') },
+  { table: 'emails', deleted: 3, next: null },
+];
+
+async function start(input: HousekeepingInput, sweepBatch = fakeBatches()) {
+  const { taskQueue } = await temporal.runWorker({ sweepBatch });
+  const options = { workflowId: `housekeeping-${taskQueue}`, taskQueue, args: [input] as [HousekeepingInput] };
+  return { sweepBatch, handle: await temporal.client.workflow.start<typeof housekeeping>('housekeeping', options) };
+}
+function fakeBatches() {
+  let next = 0;
+  return jest.fn(async (_place: Place | null, _batchSize: number): Promise<Swept> => batches[next++] as Swept);
+}
+
+test('it goes from batch to batch, and answers counts only', async () => {
+  const { handle, sweepBatch } = await start({});
+  expect(await handle.result()).toEqual({ deleted: { grants: 1007, emails: 3 } });
+  expect(sweepBatch.mock.calls.map(([place]) => place?.rule)).toEqual([undefined, 'grants', 'sessions', 'emails']);
+  expect(await handle.query('state')).toBe('done');
+  await recordHistory('housekeeping', handle);
+});
+
+test('a long run goes on with a fresh history, and loses neither its place nor its counts', async () => {
+  const { handle } = await start({ batchesPerHistory: 3 });
+  const [firstRun] = [temporal.client.workflow.getHandle(handle.workflowId, handle.firstExecutionRunId)];
+  expect(await handle.result()).toEqual({ deleted: { grants: 1007, emails: 3 } });
+  expect(await historyText(firstRun)).toContain('workflowExecutionContinuedAsNewEventAttributes');
+  await recordHistory('housekeeping-continued', firstRun);
+});
+
+test('cancelled, it finishes the batch on its way and begins no other', async () => {
+  let finish = () => {};
+  const fakes = fakeBatches();
+  const sweepBatch = jest.fn(async (place: Place | null, batchSize: number) => {
+    if (place) await new Promise<void>((resolve) => (finish = resolve));
+    return fakes(place, batchSize);
+  });
+  const { handle } = await start({}, sweepBatch);
+  while (sweepBatch.mock.calls.length < 2) await sleep(20);
+  await handle.cancel();
+  await sleep(300);
+  finish();
+  await expect(handle.result()).rejects.toThrow();
+  expect((await handle.describe()).status.name).toBe('CANCELLED');
+  expect(fakes).toHaveBeenCalledTimes(2);
+  expect(await handle.query('state')).toBe('cancelled');
+  await recordHistory('housekeeping-cancelled', handle);
+});
+
+test('the schedule runs it every hour, and never two at once', async () => {
+  await ensureSchedules(temporal.client);
+  const { spec, policies } = await temporal.client.schedule.getHandle(housekeepingId).describe();
+  expect(spec.intervals).toMatchObject([{ every: 3_600_000 }]);
+  expect(policies.overlap).toBe('SKIP');
+});

@@ -1,0 +1,103 @@
+import { randomUUID } from 'node:crypto';
+import { jest } from '@jest/globals';
+import type { StepOutcome } from '../../src/domain/erasures/erasures.js';
+import type { identityErasure } from '../../workflows/identity-erasure.js';
+import { recordHistory } from '../support/histories.js';
+import { startTestTemporal, type TestTemporal } from '../support/temporal.js';
+
+let temporal: TestTemporal;
+beforeAll(async () => {
+  temporal = await startTestTemporal();
+}, 60_000);
+afterAll(() => temporal.stop());
+
+const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+
+async function startErasure() {
+  const erasureId = randomUUID();
+  const order: string[] = [];
+  const step = (name: string) =>
+    jest.fn(async (_id: string): Promise<StepOutcome> => {
+      order.push(name);
+      return 'done';
+    });
+  const activities = {
+    endErasedSessions: step('sessions'),
+    removeErasedMemberships: step('memberships'),
+    completeErasure: step('profile'),
+    cancelErasure: jest.fn(async (_id: string): Promise<'cancelled' | 'completed'> => 'cancelled'),
+  };
+  const { taskQueue } = await temporal.runWorker(activities);
+  const start = () =>
+    temporal.client.workflow.start<typeof identityErasure>('identityErasure', {
+      workflowId: `identity-erasure/${erasureId}`,
+      taskQueue,
+      args: [{ erasureId, accountId: randomUUID(), identityId: randomUUID() }],
+    });
+  return { order, activities, start };
+}
+
+test('it repeats a step until nothing is left of it, and then does the next one', async () => {
+  const { order, activities, start } = await startErasure();
+  activities.endErasedSessions.mockResolvedValueOnce('more').mockResolvedValueOnce('more');
+  activities.removeErasedMemberships.mockResolvedValueOnce('more');
+  const handle = await start();
+  expect(await handle.result()).toBe('completed');
+  expect(order).toEqual(['sessions', 'memberships', 'profile']);
+  expect(activities.endErasedSessions).toHaveBeenCalledTimes(3);
+  await recordHistory('identity-erasure', handle);
+});
+
+test('a membership that came meanwhile goes as well', async () => {
+  const { order, activities, start } = await startErasure();
+  activities.completeErasure.mockResolvedValueOnce('more');
+  expect(await (await start()).result()).toBe('completed');
+  expect(order).toEqual(['sessions', 'memberships', 'sessions', 'memberships', 'profile']);
+});
+
+test('cancelled, it finishes its step and stops before the next one', async () => {
+  const { order, activities, start } = await startErasure();
+  let finish = (_: StepOutcome) => {};
+  activities.endErasedSessions.mockImplementationOnce(
+    () =>
+      new Promise((resolve) => {
+        finish = resolve;
+      }),
+  );
+  const handle = await start();
+  while (activities.endErasedSessions.mock.calls.length === 0) await sleep(20);
+  await handle.cancel();
+  await sleep(300);
+  finish('done');
+  await expect(handle.result()).rejects.toThrow();
+  expect((await handle.describe()).status.name).toBe('CANCELLED');
+  expect(order).toEqual([]);
+  expect(activities.cancelErasure).toHaveBeenCalledTimes(1);
+  expect(await handle.query('state')).toBe('cancelled');
+  await recordHistory('identity-erasure-cancelled', handle);
+});
+
+test('cancelled in its last step, it is done', async () => {
+  const { activities, start } = await startErasure();
+  let finish = (_: StepOutcome) => {};
+  activities.completeErasure.mockImplementationOnce(
+    () =>
+      new Promise((resolve) => {
+        finish = resolve;
+      }),
+  );
+  const handle = await start();
+  while (activities.completeErasure.mock.calls.length === 0) await sleep(20);
+  await handle.cancel();
+  await sleep(300);
+  finish('done');
+  expect(await handle.result()).toBe('completed');
+  expect(activities.cancelErasure).not.toHaveBeenCalled();
+});
+
+test('a row that has ended otherwise ends it with the same word', async () => {
+  const { activities, start } = await startErasure();
+  activities.removeErasedMemberships.mockResolvedValueOnce('ended');
+  expect(await (await start()).result()).toBe('cancelled');
+  expect(activities.completeErasure).not.toHaveBeenCalled();
+});

@@ -1,0 +1,104 @@
+import { randomUUID } from 'node:crypto';
+import { jest } from '@jest/globals';
+import type { GraceLook } from '../../src/domain/mfa/grace.js';
+import type { mfaGrace } from '../../workflows/mfa-grace.js';
+import { recordHistory } from '../support/histories.js';
+import { startTestTemporal, type TestTemporal } from '../support/temporal.js';
+
+let temporal: TestTemporal;
+beforeAll(async () => {
+  temporal = await startTestTemporal();
+}, 60_000);
+afterAll(() => temporal.stop());
+
+const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+const inMs = (ms: number) => new Date(Date.now() + ms).toISOString();
+const running = (wakeIn: number, endIn = 60_000): GraceLook => ({
+  status: 'running',
+  expiresAt: inMs(endIn),
+  wakeAt: inMs(wakeIn),
+});
+const ended = (status: GraceLook['status']): GraceLook => ({ status, expiresAt: inMs(0), wakeAt: null });
+
+/** What the row says at each look; the last one for good. */
+async function startGrace(looks: (() => GraceLook)[]) {
+  let next = 0;
+  const activities = {
+    advanceGrace: jest.fn(async (_id: string) => looks[Math.min(next++, looks.length - 1)]!()),
+    cancelGrace: jest.fn(async (_id: string) => ended('cancelled')),
+  };
+  const { taskQueue } = await temporal.runWorker(activities);
+  const [graceId, environmentId, identityId, accountId] = [randomUUID(), randomUUID(), randomUUID(), randomUUID()];
+  const handle = await temporal.client.workflow.start<typeof mfaGrace>('mfaGrace', {
+    workflowId: `mfa-grace/${environmentId}/${identityId}`,
+    taskQueue,
+    args: [{ graceId, environmentId, identityId, accountId }],
+  });
+  return { handle, activities, graceId };
+}
+const looked = async (mock: jest.Mock<(id: string) => Promise<GraceLook>>, times: number) => {
+  for (let waited = 0; mock.mock.calls.length < times && waited < 10_000; waited += 20) await sleep(20);
+  expect(mock.mock.calls.length).toBeGreaterThanOrEqual(times);
+};
+
+test('it looks at the row at each moment that this one names, until it says that the time is over', async () => {
+  const { handle, activities, graceId } = await startGrace([
+    () => running(1000),
+    () => running(1000),
+    () => ended('expired'),
+  ]);
+  await looked(activities.advanceGrace, 1);
+  expect(await handle.query('state')).toBe('running');
+  expect(await handle.result()).toBe('expired');
+  expect(activities.advanceGrace.mock.calls).toEqual([[graceId], [graceId], [graceId]]);
+  await recordHistory('mfa-grace-expired', handle);
+});
+
+test.each([
+  ['enrolled', 'enrolled'],
+  ['policyChanged', 'reset'],
+] as const)('signalled `%s`, it looks at once', async (signal, status) => {
+  const { handle, activities } = await startGrace([() => running(50_000), () => ended(status)]);
+  await looked(activities.advanceGrace, 1);
+  await sleep(200);
+  await handle.signal(signal);
+  expect(await handle.result()).toBe(status);
+  await recordHistory(`mfa-grace-${status}`, handle);
+});
+
+test('reset, it goes on with the new times', async () => {
+  const { handle, activities } = await startGrace([() => running(50_000), () => running(1000), () => ended('expired')]);
+  await looked(activities.advanceGrace, 1);
+  await sleep(200);
+  await handle.signal('reset');
+  expect(await handle.result()).toBe('expired');
+  expect(activities.advanceGrace).toHaveBeenCalledTimes(3);
+  await recordHistory('mfa-grace-reset-and-expired', handle);
+});
+
+test('a deadline that is a moment ahead of the row is not asked for in a tight loop', async () => {
+  const { handle, activities } = await startGrace([() => running(-500), () => ended('expired')]);
+  const asked = Date.now();
+  await handle.result();
+  expect(Date.now() - asked).toBeGreaterThan(900);
+  expect(activities.advanceGrace).toHaveBeenCalledTimes(2);
+});
+
+test('cancelled while it waits, the reminders stop', async () => {
+  const { handle, activities, graceId } = await startGrace([() => running(50_000)]);
+  await looked(activities.advanceGrace, 1);
+  await handle.cancel();
+  await expect(handle.result()).rejects.toThrow();
+  expect((await handle.describe()).status.name).toBe('CANCELLED');
+  expect(activities.cancelGrace.mock.calls).toEqual([[graceId]]);
+  expect(await handle.query('state')).toBe('cancelled');
+  await recordHistory('mfa-grace-cancelled', handle);
+});
+
+test('cancelled too late, it says how it had ended', async () => {
+  const { handle, activities } = await startGrace([() => running(50_000)]);
+  activities.cancelGrace.mockResolvedValue(ended('enrolled'));
+  await looked(activities.advanceGrace, 1);
+  await handle.cancel();
+  expect(await handle.result()).toBe('enrolled');
+});

@@ -1,0 +1,70 @@
+import { continueAsNew, defineQuery, isCancellation, proxyActivities, setHandler } from '@temporalio/workflow';
+import type { HousekeepingActivities, Place } from '../activities/housekeeping.js';
+import { wholeStep } from './between-steps.js';
+import { shownState } from './shown-state.js';
+
+export interface HousekeepingInput {
+  batchSize?: number;
+  /** Batches after which the run goes on with a fresh history. */
+  batchesPerHistory?: number;
+  /** How far this run had come when it went on so. */
+  soFar?: Progress;
+}
+interface Progress {
+  place: Place | null;
+  deleted: Record<string, number>;
+}
+/** Rows deleted, by table. */
+export interface HousekeepingResult {
+  deleted: Record<string, number>;
+}
+export type HousekeepingState = 'sweeping' | 'done' | 'cancelled';
+
+export const state = defineQuery<HousekeepingState>('state');
+
+// When it cannot be done within the hour, the next run does it.
+const { sweepBatch } = proxyActivities<HousekeepingActivities>({
+  startToCloseTimeout: '30s',
+  scheduleToCloseTimeout: '50m',
+  retry: { initialInterval: '1s', maximumInterval: '1m' },
+});
+
+/** Deletes what has served its time, batch by batch. A Temporal Schedule runs it every hour. */
+export async function housekeeping({
+  batchSize = 1000,
+  batchesPerHistory = 250,
+  soFar = { place: null, deleted: {} },
+}: HousekeepingInput = {}): Promise<HousekeepingResult> {
+  const deleted = { ...soFar.deleted };
+  let { place } = soFar;
+  const shown = shownState<HousekeepingState>('sweeping', (current) => describe(current, deleted));
+  setHandler(state, shown.get);
+  try {
+    for (let batches = 1; ; batches++) {
+      const swept = await wholeStep(() => sweepBatch(place, batchSize));
+      if (swept.deleted > 0) deleted[swept.table] = (deleted[swept.table] ?? 0) + swept.deleted;
+      place = swept.next;
+      if (place === null) break;
+      if (batches === batchesPerHistory) {
+        await continueAsNew<typeof housekeeping>({ batchSize, batchesPerHistory, soFar: { place, deleted } });
+      }
+    }
+  } catch (error) {
+    if (isCancellation(error)) shown.set('cancelled');
+    throw error;
+  }
+  shown.set('done');
+  return { deleted };
+}
+
+function describe(current: HousekeepingState, deleted: Record<string, number>): string {
+  const counts = Object.entries(deleted).map(([table, rows]) => `${rows} of ${table}`);
+  const soFar = counts.length > 0 ? counts.join(', ') : 'nothing';
+  const sentences: Record<HousekeepingState, string> = {
+    sweeping:
+      'Deletes rows that have served their time, batch by batch. Cancelling stops it after the batch on its way.',
+    done: `Deleted ${soFar}.`,
+    cancelled: `Cancelled by an operator after deleting ${soFar}; the next run goes on.`,
+  };
+  return sentences[current];
+}

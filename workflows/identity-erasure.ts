@@ -1,0 +1,62 @@
+import { CancellationScope, defineQuery, isCancellation, proxyActivities, setHandler } from '@temporalio/workflow';
+import type { ErasureActivities, StepOutcome } from '../activities/erasures.js';
+import { wholeStep } from './between-steps.js';
+import { shownState } from './shown-state.js';
+
+export interface IdentityErasureInput {
+  erasureId: string;
+  accountId: string;
+  identityId: string;
+}
+export type ErasureState = 'ending_sessions' | 'removing_memberships' | 'deleting_profile' | 'completed' | 'cancelled';
+
+export const state = defineQuery<ErasureState>('state');
+
+const { endErasedSessions, removeErasedMemberships, completeErasure, cancelErasure } =
+  proxyActivities<ErasureActivities>({
+    startToCloseTimeout: '30s',
+    retry: { initialInterval: '1s', maximumInterval: '1m' },
+  });
+
+/** Deletes an Identity step by step. It may start anew at any time: a step finds what is left. */
+export async function identityErasure(input: IdentityErasureInput): Promise<ErasureState> {
+  const { erasureId } = input;
+  const shown = shownState<ErasureState>('ending_sessions', (current) => describe(current, input));
+  setHandler(state, shown.get);
+  /** @returns false when the row has ended without us */
+  const repeat = async (current: ErasureState, step: (id: string) => Promise<StepOutcome>): Promise<boolean> => {
+    shown.set(current);
+    for (;;) {
+      const outcome = await wholeStep(() => step(erasureId));
+      if (outcome !== 'more') return outcome === 'done';
+    }
+  };
+  try {
+    let complete: StepOutcome = 'more';
+    while (complete === 'more') {
+      if (!(await repeat('ending_sessions', endErasedSessions))) break;
+      if (!(await repeat('removing_memberships', removeErasedMemberships))) break;
+      shown.set('deleting_profile');
+      complete = await wholeStep(() => completeErasure(erasureId));
+    }
+    shown.set(complete === 'done' ? 'completed' : await cancelErasure(erasureId)); // which answers how an ended one ended
+  } catch (error) {
+    if (!isCancellation(error)) throw error;
+    shown.set(await CancellationScope.nonCancellable(() => cancelErasure(erasureId)));
+    if (shown.get() === 'cancelled') throw error; // else it was done already
+  }
+  return shown.get();
+}
+
+function describe(current: ErasureState, { identityId }: IdentityErasureInput): string {
+  const running =
+    'Cancelling stops it after the step on its way; the person stays locked out, and the row lists what is left.';
+  const sentences: Record<ErasureState, string> = {
+    ending_sessions: `Its sessions and tokens are being deleted. ${running}`,
+    removing_memberships: `It is being removed from its environments. ${running}`,
+    deleting_profile: `Its profile is being deleted. ${running}`,
+    completed: 'Nothing of it is left but its id in events.',
+    cancelled: 'An operator stopped it; the row lists what is left. Asking for the deletion once more goes on with it.',
+  };
+  return `Erasure of identity ${identityId}: ${sentences[current]}`;
+}

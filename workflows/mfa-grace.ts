@@ -1,0 +1,81 @@
+import {
+  CancellationScope,
+  condition,
+  defineQuery,
+  defineSignal,
+  isCancellation,
+  proxyActivities,
+  setHandler,
+} from '@temporalio/workflow';
+import type { GraceLook, MfaActivities } from '../activities/mfa.js';
+import { shownState } from './shown-state.js';
+
+export interface MfaGraceInput {
+  graceId: string;
+  accountId: string;
+  environmentId: string;
+  identityId: string;
+  /** What happened to the row: of this a process that runs already is told, instead of being started. */
+  news?: 'enrolled' | 'reset' | 'policyChanged';
+}
+export type GraceState = GraceLook['status'];
+
+/** Facts that the row tells already; each has the process look at it again. */
+export const enrolled = defineSignal('enrolled');
+export const reset = defineSignal('reset');
+export const policyChanged = defineSignal('policyChanged');
+export const state = defineQuery<GraceState>('state');
+
+const { advanceGrace, cancelGrace } = proxyActivities<MfaActivities>({
+  startToCloseTimeout: '10s',
+  retry: { initialInterval: '1s', maximumInterval: '1m' },
+});
+
+/**
+ * Lets the time pass in which somebody may sign in without a second factor: sends the reminders, and says when it is over.
+ * It enforces nothing: sign-in reads the row's deadline. It may start anew at any time; the row says how far it had come.
+ */
+export async function mfaGrace(input: MfaGraceInput): Promise<GraceState> {
+  const { graceId } = input;
+  let look: GraceLook = { status: 'running', expiresAt: null, wakeAt: null };
+  let changed = false;
+  const shown = shownState<GraceState>('running', (current) => describe(current, input, look));
+  setHandler(state, shown.get);
+  for (const fact of [enrolled, reset, policyChanged]) {
+    setHandler(fact, () => {
+      changed = true;
+    });
+  }
+  try {
+    for (;;) {
+      changed = false;
+      look = await advanceGrace(graceId);
+      shown.set(look.status);
+      shown.refresh();
+      if (look.status !== 'running' || look.wakeAt === null) {
+        if (!changed) break; // a signal that came meanwhile tells of something newer
+        continue;
+      }
+      await condition(() => changed, Math.max(1000, Date.parse(look.wakeAt) - Date.now()));
+    }
+  } catch (error) {
+    if (!isCancellation(error)) throw error;
+    look = await CancellationScope.nonCancellable(() => cancelGrace(graceId));
+    shown.set(look.status);
+    if (look.status === 'cancelled') throw error; // anything else came first, and the cancel too late
+  }
+  return shown.get();
+}
+
+function describe(current: GraceState, { identityId, environmentId }: MfaGraceInput, { expiresAt, wakeAt }: GraceLook) {
+  const until = expiresAt ?? 'the end that its row names';
+  const next = wakeAt && wakeAt !== expiresAt ? ` The next reminder is sent at ${wakeAt}.` : '';
+  const sentences: Record<GraceState, string> = {
+    running: `May sign in without a second factor until ${until}.${next} Cancelling stops the reminders; the deadline stays.`,
+    enrolled: 'Has enrolled a factor.',
+    expired: `Enrolled no factor until ${until}; signing in is refused until an admin resets MFA.`,
+    reset: 'Was reset, or MFA is not required any more; the time begins anew with the next sign-in that needs it.',
+    cancelled: `An operator stopped the reminders; the deadline ${until} stays.`,
+  };
+  return `Identity ${identityId} in environment ${environmentId}: ${sentences[current]}`;
+}

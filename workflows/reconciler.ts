@@ -1,0 +1,67 @@
+import { continueAsNew, defineQuery, isCancellation, proxyActivities, setHandler } from '@temporalio/workflow';
+import type { ReconcilerActivities, ReconcilerPlace } from '../activities/reconciler.js';
+import { wholeStep } from './between-steps.js';
+import { shownState } from './shown-state.js';
+
+export interface ReconcilerInput {
+  pageSize?: number;
+  /** Pages after which the run goes on with a fresh history. */
+  pagesPerHistory?: number;
+  /** How far this run had come when it went on so. */
+  soFar?: { place: ReconcilerPlace | null; looked: number; restarted: Record<string, number> };
+}
+/** Rows that wait, and processes that were started again, by kind. */
+export interface ReconcilerResult {
+  looked: number;
+  restarted: Record<string, number>;
+}
+export type ReconcilerState = 'looking' | 'done' | 'cancelled';
+
+export const state = defineQuery<ReconcilerState>('state');
+
+// A page that cannot be looked at for that long is left to the next run.
+const { reconcilePage } = proxyActivities<ReconcilerActivities>({
+  startToCloseTimeout: '2m',
+  scheduleToCloseTimeout: '10m',
+  retry: { initialInterval: '1s', maximumInterval: '30s' },
+});
+
+/** Gives every row that waits its process back, should it have lost it. A Temporal Schedule runs it every few minutes. */
+export async function reconciler({
+  pageSize = 500,
+  pagesPerHistory = 250,
+  soFar = { place: null, looked: 0, restarted: {} },
+}: ReconcilerInput = {}): Promise<ReconcilerResult> {
+  const restarted = { ...soFar.restarted };
+  let { place, looked } = soFar;
+  const shown = shownState<ReconcilerState>('looking', (current) => describe(current, looked, restarted));
+  setHandler(state, shown.get);
+  try {
+    for (let pages = 1; ; pages++) {
+      const page = await wholeStep(() => reconcilePage(place, pageSize));
+      looked += page.looked;
+      if (page.restarted > 0) restarted[page.kind] = (restarted[page.kind] ?? 0) + page.restarted;
+      place = page.next;
+      if (place === null) break;
+      if (pages === pagesPerHistory) {
+        await continueAsNew<typeof reconciler>({ pageSize, pagesPerHistory, soFar: { place, looked, restarted } });
+      }
+    }
+  } catch (error) {
+    if (isCancellation(error)) shown.set('cancelled');
+    throw error;
+  }
+  shown.set('done');
+  return { looked, restarted };
+}
+
+function describe(current: ReconcilerState, looked: number, restarted: Record<string, number>): string {
+  const counts = Object.entries(restarted).map(([kind, rows]) => `${rows} of ${kind}`);
+  const soFar = `Looked at ${looked} rows that wait; started again: ${counts.join(', ') || 'none'}.`;
+  const sentences: Record<ReconcilerState, string> = {
+    looking: 'Compares the rows that wait with the workflows that run. Cancelling stops it after the page on its way.',
+    done: soFar,
+    cancelled: `Cancelled by an operator; the next run begins anew. ${soFar}`,
+  };
+  return sentences[current];
+}
