@@ -4,9 +4,8 @@ import type { Logger } from 'pino';
 import type { createActivities } from '../../activities/index.js';
 import { faultOf } from '../platform/faults.js';
 import type { Processes, TaskQueue } from '../platform/processes.js';
-import { ensureSchedules } from '../platform/schedules.js';
-import { ensureSearchAttributes } from '../platform/search-attributes.js';
 import type { TemporalServer } from '../platform/temporal-connection.js';
+import { keepSchedules, prepareServer } from './kept-schedules.js';
 import type { Metrics } from './metrics.js';
 
 export interface TemporalWorkers {
@@ -21,6 +20,11 @@ export interface TemporalWorkers {
 
 /** How many activities of a queue run at once in this process. The mailer keeps three connections. */
 const atOnce: Record<TaskQueue, number> = { processes: 20, email: 6 };
+/**
+ * How many workflows of a queue stay in memory between their steps, at almost half a megabyte each. Those that wait for days
+ * need not: their history of some twenty events is replayed in milliseconds when the moment comes.
+ */
+const inMemory: Record<TaskQueue, number> = { processes: 100, email: 60 };
 const reconnectMs = 2_000;
 
 /**
@@ -30,6 +34,7 @@ const reconnectMs = 2_000;
 export function startTemporalWorkers(options: TemporalWorkers) {
   const { log } = options;
   const stopping = new AbortController();
+  keepSchedules({ ...options, namespace: options.server.namespace }, stopping.signal);
   let workers: Worker[] = [];
 
   const running = (async () => {
@@ -69,9 +74,7 @@ const connect = ({ address, apiKey }: TemporalServer) =>
 
 async function createWorkers(options: TemporalWorkers, connection: NativeConnection): Promise<Worker[]> {
   const { server, processes, activities, codePath, metrics, log } = options;
-  const missing = await ensureSearchAttributes(processes.connection, server.namespace);
-  if (missing.length > 0) log.warn({ missing }, 'not allowed to make the search attributes; an operator has to');
-  await ensureSchedules(processes.client);
+  await prepareServer({ processes, namespace: server.namespace, log });
   return Promise.all(
     (Object.keys(activities) as TaskQueue[]).map((taskQueue) =>
       Worker.create({
@@ -81,6 +84,7 @@ async function createWorkers(options: TemporalWorkers, connection: NativeConnect
         workflowBundle: { codePath },
         activities: activities[taskQueue],
         maxConcurrentActivityTaskExecutions: atOnce[taskQueue],
+        maxCachedWorkflows: inMemory[taskQueue],
         // A workflow's next task goes to the worker that has it in memory. Where that one was killed, a person's
         // confirmation waits this long for another: by default ten seconds, longer than the api waits for an answer.
         stickyQueueScheduleToStartTimeout: '1s',
