@@ -6,6 +6,7 @@ export type EmailStatus = 'pending' | 'sent' | 'failed' | 'cancelled';
 @Entity('emails')
 @Index('emails_cause', ['cause'], { unique: true })
 @Index('emails_open', ['id'], { where: `status = 'pending'` })
+@Index('emails_account', ['accountId', 'createdAt', 'id'], { where: 'account_id is not null' })
 @Index('emails_ended', ['endedAt'], { where: 'ended_at is not null' })
 @Check('emails_status', `status in ('pending', 'sent', 'failed', 'cancelled')`)
 export class Email {

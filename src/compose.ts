@@ -101,7 +101,6 @@ export async function composeApi(
   const provider = createProvider({ db, keys, refreshTokens, passwordLogin, outbound, baseUrl, now });
 
   const administratorInvites = createAdministratorInvites({ db, sealing, now, ttlMs: config.inviteTtlMs });
-
   const services: Services = {
     db,
     accountMembers: createAccountMembers({ db }),
@@ -111,6 +110,7 @@ export async function composeApi(
       now,
       processes,
       administratorInvites,
+      mfaReminders: config.mfaGraceReminders,
       temporalUi: { url: config.temporal.uiUrl, namespace: config.temporal.namespace },
     }),
     administratorInvites,

@@ -57,6 +57,7 @@ create index user_sessions_expiry on user_sessions (expires_at);
 create index rate_limits_expiry on rate_limits (expire);
 create index pending_registrations_ended on pending_registrations (ended_at) where ended_at is not null;
 create index account_intents_ended on account_intents (ended_at) where ended_at is not null;
+create index emails_account on emails (account_id, created_at, id) where account_id is not null;
 create index emails_ended on emails (ended_at) where ended_at is not null;
 `);
     await db.query(`

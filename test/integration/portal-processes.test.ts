@@ -1,6 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { v7 as uuidv7 } from 'uuid';
 import { Email } from '../../entities/email.js';
+import { Erasure } from '../../entities/erasure.js';
+import { Identity } from '../../entities/identity.js';
+import { MfaGrace } from '../../entities/mfa-grace.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { invite, newMember, rolesByKey, type TestMember } from './administrators-setup.js';
 import { type Call, callsOf, outcomeOf, rowsOf, shape } from './portal-setup.js';
@@ -58,6 +61,33 @@ async function anEmail(changes: Partial<Email> = {}): Promise<string> {
   };
   await api.database.db.transaction('system', (tx) => tx.insert(Email, email));
   return id;
+}
+
+async function aGrace(): Promise<{ id: string; identityId: string }> {
+  const [id, identityId] = [uuidv7(), await anIdentity()];
+  const { accountId, environmentId } = account.scope;
+  await api.database.db.transaction('system', (tx) =>
+    tx.insert(MfaGrace, {
+      id,
+      accountId,
+      environmentId,
+      identityId,
+      status: 'running',
+      endedReason: null,
+      round: 1,
+      startedAt: api.clock.now,
+      expiresAt: new Date(api.clock.now.getTime() + 7 * 24 * hour),
+      endedAt: null,
+    }),
+  );
+  return { id, identityId };
+}
+
+async function anIdentity(): Promise<string> {
+  const url = account.portalPath('/identities');
+  const email = `eva.${randomUUID()}@example.com`;
+  const made = await api.app.inject({ method: 'POST', url, headers: await account.as('owner'), payload: { email } });
+  return made.json().data.id;
 }
 
 test('an invite and its mail are listed with what they wait for and what can be done', async () => {
@@ -122,6 +152,7 @@ test('the list is filtered by kind, state, subject, age and whether it goes on, 
   expect(await ids('?open=false')).toEqual([failed]);
   expect((await ids(`?subject_id=${id}`)).length).toBe(2);
   expect(await ids(`?q=${id}&kind=invite`)).toEqual([id]);
+  expect(await ids('?kind=mfa_grace')).toEqual([]);
   const all = await ids('');
   expect(all).toHaveLength(4);
   expect([...(await ids('?take=2')), ...(await ids('?take=2&page=2'))]).toEqual(all);
@@ -258,6 +289,13 @@ test('an invite is sent again and extended, by whoever may give what it gives', 
   expect(outcomeOf(await support.call('POST', `/processes/${id}/extend`, { expires_in: '9d' }))).toBe(
     '403 account.capability_required',
   );
+  // A 403 is an audit row, wherever it is found out.
+  const denied = await rowsOf(
+    api,
+    `select resource_id from events where action = 'auth.access_denied' and actor_id = $1 order by id`,
+    [support.userId],
+  );
+  expect(denied).toEqual([{ resource_id: 'resendProcess' }, { resource_id: 'extendProcess' }]);
   const admin = await newMember(api, account, 'admin');
   const forAnOwner = await anInvite({ role_id: roles.owner });
   expect(outcomeOf(await admin.call('POST', `/processes/${forAnOwner.id}/extend`, { expires_in: '9d' }))).toBe(
@@ -301,6 +339,60 @@ test('a kind refuses the verbs that it does not have', async () => {
   expect(outcomeOf(await owner('POST', `/processes/${id}/retry`))).toBe(refused);
   expect(outcomeOf(await owner('POST', `/processes/${mail}/resend`))).toBe(refused);
   expect(outcomeOf(await owner('POST', `/processes/${mail}/extend`, { expires_in: '1d' }))).toBe(refused);
+});
+
+test('the reminders of a grace period are stopped and taken up again; its deadline stays', async () => {
+  const { id, identityId } = await aGrace();
+  const [listed] = await itemsOf('?kind=mfa_grace');
+  expect(listed).toMatchObject({
+    id,
+    environment_id: account.scope.environmentId,
+    subject_type: 'identity',
+    subject_id: identityId,
+    state: 'running',
+    waits_for: 'factor_enrolment',
+    next_wake_up: new Date(Date.parse(String(listed?.deadline)) - 72 * hour).toISOString(),
+    workflow_id: `mfa-grace/${account.scope.environmentId}/${identityId}`,
+    verbs: ['cancel'],
+  });
+  const cancelled = await owner('POST', `/processes/${id}/cancel`, { reason: 'on holiday' });
+  expect(cancelled.json().data).toMatchObject({ state: 'cancelled', deadline: listed?.deadline, verbs: ['retry'] });
+  const retried = await owner('POST', `/processes/${id}/retry`);
+  expect(retried.json().data).toMatchObject({ state: 'running', deadline: listed?.deadline });
+  expect(await outbox(id)).toMatchObject([
+    { process: 'mfaGrace', input: { news: 'policyChanged' } },
+    { process: 'mfaGrace', input: { news: 'reset' } },
+  ]);
+});
+
+test('an erasure is cancelled with what is left, and goes on with a retry', async () => {
+  const identityId = await anIdentity();
+  const id = uuidv7();
+  const { accountId } = account.scope;
+  await api.database.db.transaction('system', async (tx) => {
+    expect(await tx.existsBy(Identity, { id: identityId })).toBe(true);
+    await tx.insert(Erasure, {
+      id,
+      accountId,
+      identityId,
+      status: 'running',
+      endedReason: null,
+      rest: null,
+      actorType: 'system',
+      actorId: null,
+      correlationId: randomUUID(),
+      createdAt: api.clock.now,
+      endedAt: null,
+    });
+  });
+  const cancelled = await owner('POST', `/processes/${id}/cancel`, { reason: 'asked to keep it' });
+  expect(cancelled.json().data).toMatchObject({ state: 'cancelled', subject_id: identityId, verbs: ['retry'] });
+  expect(await rowsOf(api, 'select rest from erasures where id = $1', [id])).toMatchObject([
+    { rest: { identity: true } },
+  ]);
+  const retried = await owner('POST', `/processes/${id}/retry`);
+  expect(retried.json().data).toMatchObject({ state: 'running', waits_for: 'its_next_step' });
+  expect((await outbox(id)).at(-1)).toMatchObject({ process: 'identityErasure', input: { erasureId: id } });
 });
 
 test('strangers, those without the capability, and other accounts', async () => {

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { pino } from 'pino';
 import { loadConfig } from '../../src/config.js';
 import type { Mailer } from '../../src/platform/mail/mailer.js';
@@ -46,7 +47,7 @@ beforeAll(async () => {
   const server = { address: temporal.address, namespace, apiKey: null };
   processes = createProcesses(server);
   const { db } = api.database;
-  const activities = composeWorker({ config, db, mailer: mailer as Mailer });
+  const activities = composeWorker({ config, db, mailer: mailer as Mailer, processes });
   const workers = startTemporalWorkers({ server, processes, activities, codePath: temporal.codePath, log });
   const relay = startOutboxRelay({ db, databaseUrl: url, processes, log, pollMs: 200 });
   stops.push(relay.stop, workers.stop);
@@ -149,6 +150,21 @@ test('a mail that has failed for good is delivered anew by a retry', async () =>
     return process.state === 'sent' && process.temporal.status === 'completed' && process;
   });
   expect(sent).toMatchObject({ ended_reason: null, waits_for: null, verbs: [] });
+});
+
+test('a process that Temporal has forgotten is still known by its row, and can be cancelled', async () => {
+  const { id } = await invite(owner, { role_id: roleId });
+  const [mail] = (await owner('GET', `/processes?kind=email&subject_id=${id}`)).json().items;
+  const other = randomUUID();
+  await rowsOf(
+    api,
+    `insert into emails select (jsonb_populate_record(e, jsonb_build_object('id', $2::text, 'cause', $2::text, 'status', 'pending',
+       'ended_at', null))).* from emails e where id = $1`,
+    [mail.id, other],
+  );
+  expect(await read(other)).toMatchObject({ state: 'pending', temporal_state: 'unknown', temporal: null });
+  const cancelled = await owner('POST', `/processes/${other}/cancel`, { reason: 'lost' });
+  expect(cancelled.json().data).toMatchObject({ state: 'cancelled', workflow_end: 'not_running' });
 });
 
 test('an extended invite wakes up later, with the same workflow', async () => {

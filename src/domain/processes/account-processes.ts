@@ -38,6 +38,7 @@ export interface AccountProcessesDeps {
   now: Clock;
   processes: Pick<Processes, 'describe' | 'cancel'>;
   administratorInvites: Pick<AdministratorInvites, 'resend'>;
+  mfaReminders: readonly number[];
   temporalUi: { url: string | null; namespace: string };
 }
 
@@ -49,7 +50,7 @@ export type AccountProcesses = ReturnType<typeof createAccountProcesses>;
  */
 export function createAccountProcesses(deps: AccountProcessesDeps) {
   const { db, now, processes, administratorInvites, temporalUi } = deps;
-  const kinds = createKinds();
+  const kinds = createKinds(deps);
   const within = <T>(work: (tx: EntityManager) => Promise<T>) => db.transaction('system', work);
 
   const shown = (row: ProcessRow): ShownProcess => {

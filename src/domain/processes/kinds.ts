@@ -1,7 +1,9 @@
 import type { EntityManager } from 'typeorm';
 import type { Clock } from '../../platform/clock.js';
 import { emailKind } from './kind-email.js';
+import { erasureKind } from './kind-erasure.js';
 import { inviteKind } from './kind-invite.js';
+import { mfaGraceKind } from './kind-mfa-grace.js';
 
 export const verbs = ['cancel', 'retry', 'resend', 'extend'] as const;
 export type Verb = (typeof verbs)[number];
@@ -49,15 +51,18 @@ export interface Kind {
   retry?: Act;
 }
 
-export const createKinds = () =>
+/** @param mfaReminders milliseconds before the end of a grace */
+export const createKinds = ({ mfaReminders }: { mfaReminders: readonly number[] }) =>
   ({
     invite: inviteKind,
     email: emailKind,
+    mfa_grace: mfaGraceKind(mfaReminders),
+    identity_erasure: erasureKind,
   }) satisfies Record<string, Kind>;
 
 export type Kinds = Record<KindName, Kind>;
 export type KindName = keyof ReturnType<typeof createKinds>;
-export const kindNames = ['invite', 'email'] as const satisfies readonly KindName[];
+export const kindNames = ['invite', 'email', 'mfa_grace', 'identity_erasure'] as const satisfies readonly KindName[];
 
 /** Every state that a row can be in, of whatever kind: what a list can be narrowed to. */
 export const states = [

@@ -1,0 +1,23 @@
+import { workflowIdOf } from '../../platform/processes.js';
+import { createErasures, processInput } from '../erasures/erasures.js';
+import { joining } from './joining.js';
+import type { Kind, ProcessRow } from './kinds.js';
+
+const inputOf = ({ id, accountId, subjectId }: ProcessRow) => processInput({ id, accountId, identityId: subjectId });
+
+/** Deletions of identities. */
+export const erasureKind: Kind = {
+  table: 'erasures',
+  sql: `
+select id, 'identity_erasure' as kind, account_id as "accountId", null::uuid as "environmentId", 'identity' as "subjectType",
+  identity_id as "subjectId", status as state, created_at as since, null::timestamptz as deadline,
+  created_at as "createdAt", ended_at as "endedAt", ended_reason as "endedReason"
+from erasures where account_id = $1`,
+  open: { running: 'its_next_step' },
+  verbs: { cancel: ['running'], retry: ['cancelled'] },
+  workflowId: (row) => workflowIdOf('identityErasure', inputOf(row)),
+  wakesUpAt: () => null,
+  cancel: (tx, { id }, now) => createErasures({ db: joining(tx), now }).cancel(id, 'cancelled_by_operator'),
+  retry: (tx, { accountId, subjectId }, now) =>
+    createErasures({ db: joining(tx), now }).request({ accountId }, subjectId),
+};
