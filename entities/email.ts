@@ -2,7 +2,7 @@ import { Check, Column, Entity, Index, PrimaryColumn } from 'typeorm';
 
 export type EmailStatus = 'pending' | 'sent' | 'failed' | 'cancelled';
 
-/** A mail on its way. Links are not in here: they are derived when it is sent. The address goes when it has ended. */
+/** A mail on its way. It holds no link, which is derived when it is sent, and no address, which is looked up then. */
 @Entity('emails')
 @Index('emails_cause', ['cause'], { unique: true })
 @Index('emails_open', ['id'], { where: `status = 'pending'` })
