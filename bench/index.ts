@@ -7,6 +7,7 @@ import { install } from './installation.js';
 import { measureLimits, startHellos } from './limits/index.js';
 import { type Options, parseOptions } from './options.js';
 import { targetOf, targetOfDemo } from './peers.js';
+import { measureRegistrations, registrationsTable } from './registrations.js';
 import { type Results, shareOf, tableOf } from './report.js';
 import { seed as seedData } from './seed.js';
 import { startApis } from './service.js';
@@ -27,6 +28,7 @@ async function main(options: Options): Promise<number> {
   }
   const stops = createStops(); // a signal ends everything too
   try {
+    if (options.registrations.length > 0) return await holdOpen(options, stops);
     return await (options.serve ? serve(stops) : measure(options, stops));
   } finally {
     await stops.all();
@@ -41,6 +43,14 @@ async function serve(stops: Stops): Promise<never> {
   process.stdout.write(`${JSON.stringify(targetOf(api!, seed), null, 2)}\n`);
   stops.untilSignalled();
   return new Promise(() => {});
+}
+
+/** What waiting costs, beside few and beside many. */
+async function holdOpen({ registrations, json }: Options, stops: Stops): Promise<number> {
+  const results = await measureRegistrations(stops, registrations, say);
+  process.stdout.write(`${registrationsTable(results)}\n`);
+  if (json) await writeFile(json, `${JSON.stringify(results, null, 2)}\n`);
+  return 0;
 }
 
 async function measure(options: Options, stops: Stops): Promise<number> {

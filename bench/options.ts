@@ -9,32 +9,44 @@ export interface Options {
   peers: boolean;
   /** Brings everything up, prints what external drivers need, and waits for Ctrl-C. */
   serve: boolean;
+  /** How many registrations to hold open, instead of the workloads; empty: none. */
+  registrations: number[];
   /** Parts of workload names; empty means all of them. */
   only: string[];
 }
 
-export const usage = `npm run bench -- [--quick] [--json FILE] [--peers] [--serve] [NAME…]
+export const usage = `npm run bench -- [--quick] [--json FILE] [--peers] [--serve] [registrations [N…]] [NAME…]
 
   --quick      every workload at one concurrency, short cells: under a minute
   --json FILE  writes the results there too
   --peers      prints, from demo.json of a running \`npm start\`, what external drivers need to reach it; measures nothing
   --serve      brings up a seeded installation, prints the same of it, and waits for Ctrl-C; measures nothing
+  registrations [N…]  holds a hundred and then ten thousand registrations open (or as many as named), and shows what waiting
+               costs the worker; ten thousand take some ten minutes
   NAME         only workloads whose name has this in it, such as "refresh"
 
   workloads: ${workloadNames.join(', ')}`;
 
 /** Reads the command line. @throws Error with the usage when it has something else */
 export function parseOptions(args: readonly string[]): Options {
-  const options: Options = { quick: false, json: null, peers: false, serve: false, only: [] };
+  const options: Options = { quick: false, json: null, peers: false, serve: false, registrations: [], only: [] };
   const rest = [...args];
   for (let arg = rest.shift(); arg !== undefined; arg = rest.shift()) {
     if (arg === '--quick' || arg === '--peers' || arg === '--serve') options[arg.slice(2) as 'quick'] = true;
     else if (arg === '--json') options.json = rest.shift() ?? fail('--json needs a file');
+    else if (arg === 'registrations') options.registrations = countsIn(rest);
     else if (arg.startsWith('-')) fail(`unknown option ${arg}`);
     else if (workloadNames.some((name) => name.includes(arg))) options.only.push(arg);
     else fail(`no workload is called ${arg}`);
   }
   return options;
+}
+
+/** Takes the numbers that follow. */
+function countsIn(rest: string[]): number[] {
+  const counts: number[] = [];
+  while (/^[1-9]\d{0,6}$/.test(rest[0] ?? '')) counts.push(Number(rest.shift()));
+  return counts.length > 0 ? counts : [100, 10_000];
 }
 
 function fail(reason: string): never {

@@ -40,7 +40,7 @@ export async function startProcesses(
       LOG_LEVEL: process.env.LOG_LEVEL ?? 'warn',
     };
     const pair = await Promise.all([
-      startNode('worker', ['dist/src/worker.js'], env, starting),
+      startNode('worker', ['--max-old-space-size=192', '--max-semi-space-size=4', 'dist/src/worker.js'], env, starting),
       startNode('api', ['--max-semi-space-size=8', 'dist/src/api.js'], env, starting),
     ]);
     try {

@@ -18,7 +18,8 @@ export async function prepareServer({ processes, namespace, log }: KeptSchedules
   const missing = await ensureSearchAttributes(processes.connection, namespace);
   if (missing.length > 0) log.warn({ missing }, 'not allowed to make the search attributes; an operator has to');
   await ensureSchedules(processes.client);
-  await reconcileNow(processes.client);
+  // Its next run is minutes away, and no reason to work on nothing until then.
+  await reconcileNow(processes.client).catch((error) => log.warn({ fault: faultOf(error) }, 'cannot reconcile now'));
 }
 
 /**

@@ -1,0 +1,185 @@
+import { createHash } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import pg from 'pg';
+import { SMTPServer } from 'smtp-server';
+import type { Stops } from '../src/dev/stops.js';
+import { hours } from '../src/platform/clock.js';
+import { freePort } from '../src/platform/embedded/ports.js';
+import { startTemporal } from '../src/platform/embedded/temporal.js';
+import { findTemporalCli } from '../src/platform/embedded/temporal-cli.js';
+import { createProcesses, type Processes } from '../src/platform/processes.js';
+import { searchAttributes } from '../workflows/search-attributes.js';
+import { install } from './installation.js';
+import { type BenchWorker, startWorker } from './worker.js';
+
+/** What that many registrations cost that wait for their link. */
+export interface OpenRegistrations {
+  open: number;
+  /** From the first message in the outbox until all wait and every mail is out. */
+  openedMs: number;
+  /** The worker's memory while it opened them, at most; null off Linux. */
+  openingRssMb: number | null;
+  /** A new worker beside them: until it works, and its memory once it has confirmed and reconciled. */
+  restartMs: number;
+  rssMb: number | null;
+  /** Milliseconds to confirm one, that no worker has in memory; each in a row of its own. */
+  confirmMs: { median: number; slowest: number };
+  /** A run of the reconciler that finds every one of them running. */
+  reconcileMs: number;
+}
+
+const giveUpAfterMs = hours(1);
+const confirmed = 20;
+const namespace = 'default';
+
+/**
+ * Opens registrations, a few and then many, and looks at what waiting costs. Each has its workflow and that of its mail;
+ * the embedded Temporal opens some twenty of them a second on two cores, so ten thousand take their time.
+ */
+export async function measureRegistrations(stops: Stops, counts: readonly number[], say: (line: string) => void) {
+  const results: OpenRegistrations[] = [];
+  for (const open of counts) results.push(await measure(open, stops, say));
+  return results;
+}
+
+async function measure(open: number, stops: Stops, say: (line: string) => void): Promise<OpenRegistrations> {
+  say(`${open} registrations: starting PostgreSQL, Temporal in memory and a mail server`);
+  const installation = await install(stops);
+  const cliPath = await findTemporalCli({ onProgress: say });
+  const temporal = await startTemporal({ cliPath, namespace, searchAttributes });
+  stops.add({ name: 'Temporal', ...temporal });
+  const smtpUrl = await startSink(stops);
+  const servers = { temporal: temporal.address, smtpUrl };
+  const owner = new pg.Client({ connectionString: installation.ownerUrl });
+  await owner.connect();
+  const processes = createProcesses({ address: temporal.address, namespace, apiKey: null });
+  try {
+    const ids = await seed(owner, open, installation.masterKeys.split(':')[0]!);
+    const first = await startWorker(installation, servers, stops);
+    const opened = await untilOpen(owner, { open, worker: first, say });
+    await first.stop();
+
+    const worker = await startWorker(installation, servers, stops);
+    const times: number[] = [];
+    for (const id of ids.slice(0, confirmed)) times.push(await timeOf(() => confirm(processes, owner, id)));
+    times.sort((a, b) => a - b);
+    const reconcileMs = await timeOf(() => reconcile(processes));
+    return {
+      open,
+      ...opened,
+      restartMs: worker.readyMs,
+      rssMb: worker.rssMb(),
+      confirmMs: { median: times[times.length >> 1]!, slowest: times.at(-1)! },
+      reconcileMs,
+    };
+  } finally {
+    await processes.close();
+    await owner.end();
+  }
+}
+
+/** Rows and messages as `park` writes them; old enough for the reconciler. */
+async function seed(owner: pg.Client, open: number, keyId: string): Promise<string[]> {
+  const { rows } = await owner.query<{ id: string }>(
+    `insert into pending_registrations (id, email, password_hash, first_name, last_name, account_name, application_name, locale,
+       token_hash, token_key_id, status, correlation_id, created_at, expires_at)
+     select id, 'bench' || n || '@bench.example', '-', 'Bench', 'Example', 'Bench ' || n, 'Shop', 'en', $2::bytea || int4send(n), $3,
+       'pending', gen_random_uuid(), now() - interval '5 minutes', now() + interval '1 day'
+     from (select gen_random_uuid() as id, n from generate_series(1, $1::int) n) as numbered returning id`,
+    [open, createHash('sha256').update('bench').digest(), keyId],
+  );
+  await owner.query(
+    `insert into outbox (id, process, input, created_at, due_at, attempts)
+     select gen_random_uuid(), 'registrationVerification',
+       jsonb_build_object('pendingRegistrationId', id, 'expiresAt', to_char(expires_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'reminderAt', null),
+       now(), now(), 0 from pending_registrations`,
+  );
+  return rows.map(({ id }) => id);
+}
+
+/** Until every registration has its mail, and every mail has been sent. */
+async function untilOpen(
+  owner: pg.Client,
+  { open, worker, say }: { open: number; worker: BenchWorker; say: (line: string) => void },
+): Promise<Pick<OpenRegistrations, 'openedMs' | 'openingRssMb'>> {
+  const start = performance.now();
+  let most = worker.rssMb();
+  for (let said = 0, sent = 0; sent < open; await sleep(200)) {
+    const ms = performance.now() - start;
+    if (ms > giveUpAfterMs) throw new Error(`only ${sent} of ${open} are open after ${giveUpAfterMs / 60_000} minutes`);
+    const { rows } = await owner.query<{ sent: number }>(
+      `select count(*)::int as sent from emails where status = 'sent'`,
+    );
+    sent = rows[0]!.sent;
+    most = most === null ? null : Math.max(most, worker.rssMb() ?? 0);
+    if (ms - said > 30_000) {
+      said = ms;
+      say(`${sent} of ${open} are open after ${Math.round(ms / 1000)} s; the worker has ${most} MB at most`);
+    }
+  }
+  return { openedMs: performance.now() - start, openingRssMb: most };
+}
+
+/** As the api does it when the link's button is pressed. */
+async function confirm(processes: Processes, owner: pg.Client, id: string): Promise<void> {
+  const { rows } = await owner.query<{ expires_at: Date }>(
+    'select expires_at from pending_registrations where id = $1',
+    [id],
+  );
+  const expiresAt = rows[0]!.expires_at.toISOString();
+  await processes.confirmRegistration({ pendingRegistrationId: id, expiresAt, reminderAt: null });
+}
+
+async function reconcile({ client }: Processes): Promise<void> {
+  const handle = await client.workflow.start('reconciler', {
+    workflowId: 'reconciler-of-the-benchmark',
+    taskQueue: 'processes',
+    args: [],
+  });
+  const { restarted } = (await handle.result()) as { restarted: Record<string, number> };
+  if (Object.keys(restarted).length > 0) throw new Error(`the reconciler restarted ${JSON.stringify(restarted)}`);
+}
+
+async function timeOf(work: () => Promise<void>): Promise<number> {
+  const start = performance.now();
+  await work();
+  return performance.now() - start;
+}
+
+/** A mail server that takes everything and keeps nothing. */
+async function startSink(stops: Stops): Promise<string> {
+  const port = await freePort();
+  const server = new SMTPServer({
+    authOptional: true,
+    disabledCommands: ['STARTTLS'],
+    onData(stream, _session, done) {
+      stream.resume();
+      stream.on('end', () => done());
+    },
+  });
+  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', () => resolve()));
+  const stop = () => new Promise<void>((resolve) => server.close(() => resolve()));
+  stops.add({ name: 'mail server', exited: new Promise<never>(() => {}), stop });
+  return `smtp://127.0.0.1:${port}`;
+}
+
+/** Markdown, a line for each number of registrations. */
+export function registrationsTable(results: readonly OpenRegistrations[]): string {
+  const lines = results.map((one) =>
+    [
+      one.open,
+      `${(one.openedMs / 1000).toFixed(1)} s`,
+      mb(one.openingRssMb),
+      `${(one.restartMs / 1000).toFixed(1)} s`,
+      mb(one.rssMb),
+      `${Math.round(one.confirmMs.median)} ms`,
+      `${Math.round(one.confirmMs.slowest)} ms`,
+      `${(one.reconcileMs / 1000).toFixed(1)} s`,
+    ].join(' | '),
+  );
+  const head =
+    'open registrations | to open them | worker meanwhile | new worker works | its memory | confirm: median | slowest | reconciler';
+  return [head, head.replace(/[^|]+/g, ' --- ').trim(), ...lines].map((line) => `| ${line} |`).join('\n');
+}
+
+const mb = (value: number | null) => (value === null ? '–' : `${value} MB`);

@@ -1,0 +1,61 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Stops } from '../src/dev/stops.js';
+import { startChild } from '../src/platform/embedded/children.js';
+import { freePort } from '../src/platform/embedded/ports.js';
+import { projectRoot } from '../src/platform/root.js';
+import { rssMb } from './cpu.js';
+import type { Installation } from './installation.js';
+
+/** One worker process, started as `npm run start:worker` does. */
+export interface BenchWorker {
+  /** From its start to working on every queue. */
+  readyMs: number;
+  rssMb(): number | null;
+  stop(): Promise<void>;
+}
+
+const readyWithinMs = 60_000;
+
+/** @param servers where Temporal and the mail server listen */
+export async function startWorker(
+  { databaseUrl, masterKeys }: Installation,
+  servers: { temporal: string; smtpUrl: string },
+  stops: Stops,
+): Promise<BenchWorker> {
+  const metricsPort = await freePort();
+  const startedAt = performance.now();
+  const child = await startChild({
+    command: process.execPath,
+    args: ['--max-old-space-size=192', '--max-semi-space-size=4', 'dist/src/worker.js'],
+    cwd: projectRoot,
+    env: {
+      NODE_ENV: 'development',
+      BASE_URL: 'http://localhost:3000',
+      DATABASE_URL: databaseUrl,
+      MASTER_KEYS: masterKeys,
+      TEMPORAL_ADDRESS: servers.temporal,
+      SMTP_URL: servers.smtpUrl,
+      METRICS_PORT: String(metricsPort),
+      LOG_LEVEL: process.env.LOG_LEVEL ?? 'warn',
+    },
+    onLine: (line) => process.stderr.write(`worker | ${line}\n`),
+  });
+  const forget = stops.add({ name: 'worker', ...child });
+  await untilReady(`http://localhost:${metricsPort + 1}/readyz`);
+  return {
+    readyMs: performance.now() - startedAt,
+    rssMb: () => rssMb(child.pid),
+    async stop() {
+      forget();
+      await child.stop();
+    },
+  };
+}
+
+async function untilReady(url: string): Promise<void> {
+  for (const end = performance.now() + readyWithinMs; performance.now() < end; await sleep(50)) {
+    const answer = await fetch(url, { signal: AbortSignal.timeout(2000) }).catch(() => null);
+    if (answer?.ok) return;
+  }
+  throw new Error(`the worker is not ready after ${readyWithinMs / 1000} s`);
+}
