@@ -26,6 +26,6 @@ export default {
   globalSetup: '<rootDir>/dist/test/support/global-setup.js',
   globalTeardown: '<rootDir>/dist/test/support/global-teardown.js',
   setupFiles: ['reflect-metadata'],
-  testTimeout: 30_000,
+  testTimeout: 90_000,
   maxWorkers: 2,
 };
