@@ -187,8 +187,6 @@ export function loadConfig(process: ProcessName, data: NodeJS.ProcessEnv = globa
     intentTtlMs: parseDuration(env.INTENT_TTL),
     inviteTtlMs: parseDuration(env.INVITE_TTL),
     mfaGraceReminders: env.MFA_GRACE_REMINDERS.split(',').map(parseDuration),
-    /** Not a setting: tests have a worker die with it, as `worker/crash-hook.ts` says. Ignored in production. */
-    crashAfterActivity: production ? null : (present.GATEHOUSE_CRASH_AFTER_ACTIVITY ?? null),
   } as const;
 }
 

@@ -38,14 +38,12 @@ await runProcess('worker', async () => {
   const metrics = createMetrics(db);
   const activities = composeWorker({ config, db, mailer, processes });
 
-  const { crashAfterActivity } = config;
   const workers = startTemporalWorkers({
     server,
     processes,
     activities,
     codePath,
     metrics,
-    crashAfterActivity,
     log,
   });
   const health =

@@ -5,7 +5,6 @@ import type { createActivities } from '../../activities/index.js';
 import { faultOf } from '../platform/faults.js';
 import type { Processes, TaskQueue } from '../platform/processes.js';
 import type { TemporalServer } from '../platform/temporal-connection.js';
-import { crashHook } from './crash-hook.js';
 import { keepSchedules, prepareServer } from './kept-schedules.js';
 import type { Metrics } from './metrics.js';
 
@@ -16,8 +15,6 @@ export interface TemporalWorkers {
   /** The workflow bundle. */
   codePath: string;
   metrics?: Pick<Metrics, 'interceptor'>;
-  /** Where a test has this process die: see `crashHook`. */
-  crashAfterActivity?: string | null;
   log: Logger;
 }
 
@@ -76,8 +73,7 @@ const connect = ({ address, apiKey }: TemporalServer) =>
   NativeConnection.connect({ address, ...(apiKey && { apiKey, tls: true }) });
 
 async function createWorkers(options: TemporalWorkers, connection: NativeConnection): Promise<Worker[]> {
-  const { server, processes, activities, codePath, metrics, crashAfterActivity, log } = options;
-  const crash = crashAfterActivity ? [crashHook(crashAfterActivity)] : [];
+  const { server, processes, activities, codePath, metrics, log } = options;
   await prepareServer({ processes, namespace: server.namespace, log });
   return Promise.all(
     (Object.keys(activities) as TaskQueue[]).map((taskQueue) =>
@@ -95,7 +91,7 @@ async function createWorkers(options: TemporalWorkers, connection: NativeConnect
         shutdownGraceTime: '4s',
         shutdownForceTime: '7s', // an orchestrator kills after ten
         interceptors: metrics && {
-          activity: [(context) => ({ inbound: metrics.interceptor(context.info.activityType) }), ...crash],
+          activity: [(context) => ({ inbound: metrics.interceptor(context.info.activityType) })],
         },
       }),
     ),
