@@ -1,9 +1,10 @@
+import { writeSync } from 'node:fs';
 import { type Logger, pino } from 'pino';
 import { faultOf, framesOf } from './faults.js';
 
 /** JSON lines on stdout. What is logged names ids and kinds of faults, never people or secrets. */
 export const createLog = (process: string, level: string): Logger =>
-  pino({ level, base: { process }, serializers: { err: faultForLog } });
+  pino({ level, base: { process }, serializers: { err: faultForLog } }, { write: writeLine });
 
 /** An error without what it carries: PostgreSQL's hold the values of the statement, and many messages quote their input. */
 export const faultForLog = (error: unknown) => ({
@@ -12,3 +13,23 @@ export const faultForLog = (error: unknown) => ({
   ...((error instanceof TypeError || error instanceof ReferenceError) && { message: error.message }),
   stack: framesOf(error),
 });
+
+const stdout = 1;
+const longestWaitMs = 500;
+const pause = new Int32Array(new SharedArrayBuffer(4));
+
+/**
+ * Writes at once, waits a moment for a reader that is slow, and gives a line up where nobody reads any more. pino's own
+ * stream writes such a line again and again while the process ends, which then never ends.
+ */
+function writeLine(line: string): void {
+  let rest = Buffer.from(line);
+  for (const deadline = Date.now() + longestWaitMs; rest.length > 0 && Date.now() < deadline; ) {
+    try {
+      rest = rest.subarray(writeSync(stdout, rest));
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EAGAIN') return;
+      Atomics.wait(pause, 0, 0, 5);
+    }
+  }
+}

@@ -1,0 +1,48 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { projectRoot } from '../../src/platform/root.js';
+
+const program = `
+import { createLog } from '${projectRoot}/dist/src/platform/log.js';
+const log = createLog('test', 'info');
+log.info('first');
+process.once('SIGTERM', () => { log.info('last'); process.exit(0); });
+setInterval(() => log.info('x'.repeat(1000)), 1);
+`;
+
+test('a process ends although nobody reads its log any more', async () => {
+  const child = spawn(process.execPath, ['--input-type=module', '-e', program], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const [first] = await once(child.stdout, 'data');
+  expect(JSON.parse(String(first).split('\n')[0] as string)).toMatchObject({
+    level: 30,
+    process: 'test',
+    msg: 'first',
+  });
+  child.stdout.destroy();
+  await new Promise((resolve) => setTimeout(resolve, 200)); // lines are lost meanwhile
+  expect(child.exitCode).toBeNull();
+  const ended = once(child, 'exit');
+  child.kill('SIGTERM');
+  expect(await ended).toEqual([0, null]);
+});
+
+test('a reader that is slow gets every line whole', async () => {
+  const lines = `
+import { createLog } from '${projectRoot}/dist/src/platform/log.js';
+const log = createLog('test', 'info');
+for (let i = 0; i < 300; i++) log.info({ i }, 'y'.repeat(1000));
+`;
+  const child = spawn(process.execPath, ['--input-type=module', '-e', lines], { stdio: ['ignore', 'pipe', 'inherit'] });
+  let text = '';
+  for await (const chunk of child.stdout) {
+    text += chunk;
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+  const read = text
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line).i);
+  expect(read).toEqual(Array.from({ length: 300 }, (_, i) => i));
+});
