@@ -1,3 +1,4 @@
+import { createAccessActivities } from './access.js';
 import { createAccountIntentActivities } from './account-intents.js';
 import { createEmailActivities } from './emails.js';
 import { createErasureActivities } from './erasures.js';
@@ -9,6 +10,7 @@ import { createRegistrationActivities } from './registration.js';
 import { createSigningKeyActivities } from './signing-keys.js';
 
 type Needs = Parameters<typeof createEmailActivities>[0] &
+  Parameters<typeof createAccessActivities>[0] &
   Parameters<typeof createAccountIntentActivities>[0] &
   Parameters<typeof createInviteActivities>[0] &
   Parameters<typeof createErasureActivities>[0] &
@@ -21,6 +23,7 @@ type Needs = Parameters<typeof createEmailActivities>[0] &
 /** The activities of each task queue. A queue's worker runs only its own, so that a slow mail server delays no sign-up. */
 export const createActivities = (services: Needs) => ({
   processes: {
+    ...createAccessActivities(services),
     ...createAccountIntentActivities(services),
     ...createInviteActivities(services),
     ...createErasureActivities(services),

@@ -1,4 +1,4 @@
-import { log } from '@temporalio/activity';
+import { Context, log } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
 import { DomainError } from '../src/domain/errors.js';
 import { faultOf, framesOf } from '../src/platform/faults.js';
@@ -9,6 +9,7 @@ import { faultOf, framesOf } from '../src/platform/faults.js';
  * library can quote an address, so only its kind goes on, and the log has the place.
  */
 export async function settled<T>(work: () => Promise<T>): Promise<T> {
+  const heart = setInterval(beat(), heartbeatMs);
   try {
     return await work();
   } catch (error) {
@@ -17,7 +18,18 @@ export async function settled<T>(work: () => Promise<T>): Promise<T> {
     }
     log.warn('activity attempt failed', { fault: faultOf(error), frames: framesOf(error) });
     throw withoutStack(ApplicationFailure.retryable(faultOf(error), 'outage'));
+  } finally {
+    clearInterval(heart);
   }
+}
+
+/** Well below `heartbeatTimeout` of the workflows. The worker passes on as many as it is allowed to. */
+const heartbeatMs = 3_000;
+
+/** Says that the process lives: where a step may take long, another worker takes over from a dead one before that. */
+function beat(): () => void {
+  const context = Context.current();
+  return () => context.heartbeat();
 }
 
 const withoutStack = (failure: ApplicationFailure) => {

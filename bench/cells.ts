@@ -1,13 +1,16 @@
 import { closedLoop, type Measurement } from './closed-loop.js';
 import { connect } from './connection.js';
+import { hasProc, rssMb } from './cpu.js';
 import type { Seed } from './seed.js';
-import type { createHolders, Workload } from './workloads/index.js';
+import type { createHolders, WorkerContext, Workload } from './workloads/index.js';
 
 /** One line of the table: a workload under one load. */
 export interface Cell extends Measurement {
   workload: string;
   processes: number;
   concurrency: number;
+  /** Of the largest api process, after the load; null off Linux. */
+  rssMb: number | null;
 }
 
 export interface Server {
@@ -25,6 +28,7 @@ export interface CellPlan {
 export interface Surroundings {
   seed: Seed;
   holders: ReturnType<typeof createHolders>;
+  mailedCode: WorkerContext['mailedCode'];
   postgresPid: number;
 }
 
@@ -32,7 +36,7 @@ export interface Surroundings {
 export async function measureCell(
   workload: Workload,
   { servers, concurrency, warmMs, measuredMs }: CellPlan,
-  { seed, holders, postgresPid }: Surroundings,
+  { seed, holders, mailedCode, postgresPid }: Surroundings,
 ): Promise<Cell> {
   const measurement = await closedLoop(
     {
@@ -41,11 +45,13 @@ export async function measureCell(
       measuredMs,
       async worker(index) {
         const connection = connect((servers[index % servers.length] as Server).origin);
-        const run = await workload.prepare({ index, connection, seed, holders });
+        const run = await workload.prepare({ index, connection, seed, holders, mailedCode });
         return { run, close: connection.close };
       },
     },
     { server: servers.map(({ pid }) => pid), postgres: postgresPid },
   );
-  return { workload: workload.name, processes: servers.length, concurrency, ...measurement };
+  const memory = servers.map(({ pid }) => rssMb(pid) ?? 0);
+  const largest = hasProc ? Math.max(...memory) : null;
+  return { workload: workload.name, processes: servers.length, concurrency, rssMb: largest, ...measurement };
 }

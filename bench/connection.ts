@@ -11,6 +11,7 @@ export interface Connection {
   get(path: string, headers?: Record<string, string>): Promise<Answer>;
   /** Posts a form. */
   post(path: string, form: Record<string, string>, headers?: Record<string, string>): Promise<Answer>;
+  postJson(path: string, body: object, headers?: Record<string, string>): Promise<Answer>;
   close(): Promise<void>;
 }
 
@@ -24,6 +25,8 @@ export function connect(origin: string): Connection {
     get: (path, headers = {}) => send('GET', path, headers),
     post: (path, form, headers = {}) =>
       send('POST', path, { 'content-type': formType, ...headers }, new URLSearchParams(form).toString()),
+    postJson: (path, body, headers = {}) =>
+      send('POST', path, { 'content-type': 'application/json', ...headers }, JSON.stringify(body)),
     close: () => client.close(),
   };
 }

@@ -3,15 +3,18 @@ import { writeFile } from 'node:fs/promises';
 import { cpus } from 'node:os';
 import { createStops, type Stops } from '../src/dev/stops.js';
 import { type Cell, type CellPlan, measureCell, type Server } from './cells.js';
+import { growthTable } from './growth.js';
 import { install } from './installation.js';
 import { measureLimits, startHellos } from './limits/index.js';
 import { type Options, parseOptions } from './options.js';
+import { measurePages } from './page-weights.js';
 import { targetOf, targetOfDemo } from './peers.js';
 import { measureRegistrations, registrationsTable } from './registrations.js';
 import { type Results, shareOf, tableOf } from './report.js';
 import { seed as seedData } from './seed.js';
 import { startApis } from './service.js';
-import { createHolders, hello, type Workload, workloads } from './workloads/index.js';
+import { openSites, type Sites } from './sites.js';
+import { hello, type Workload, workloads } from './workloads/index.js';
 
 const idleFor = 15_000;
 const cores = cpus().length;
@@ -62,15 +65,11 @@ async function measure(options: Options, stops: Stops): Promise<number> {
   const installation = await install(stops);
   const seed = await seedData(installation.databaseUrl);
   say(`measuring what this machine can do on ${cores} cores`);
-  const limits = await measureLimits({ cores, ms: times.limit, ownerUrl: installation.ownerUrl });
+  const limits = await measureLimits({ cores, ms: times.limit }, installation);
   say(`starting ${cores} api processes`);
   const apis = await startApis(cores, installation, stops);
   const hellos = await startHellos(cores, stops);
-  const surroundings = {
-    seed,
-    holders: createHolders(apis[0]!.origin, seed),
-    postgresPid: installation.postgresPid,
-  };
+  const sites = await openSites(chosen, { installation, seed, apis, isQuick: options.quick }, stops, say);
 
   const cells: Cell[] = [];
   const run = async (processes: number, concurrency: number, isFirst: boolean) => {
@@ -80,15 +79,18 @@ async function measure(options: Options, stops: Stops): Promise<number> {
       warmMs: times.warm,
       measuredMs: times.measured,
     });
-    const needsHello = chosen.some(({ limit }) => limit === 'hello');
-    const all: [Workload, readonly Server[]][] = chosen.map((workload) => [workload, apis]);
+    const needsHello = chosen.some(({ limit, size }) => limit === 'hello' || size);
+    const all = chosen
+      .filter(({ isAlone }) => !isAlone || concurrency === 1)
+      .map((workload): [Workload, readonly Server[]] => [workload, siteOf(sites, workload).apis]);
     if (needsHello) all.unshift([hello, hellos]);
     // A young process is slow until its code is compiled; without this the first cells would pay for it.
-    const warming = { concurrency: 16, warmMs: 0, measuredMs: times.warm };
-    for (const [workload, servers] of isFirst ? all : [])
-      await measureCell(workload, { ...plan(servers), ...warming }, surroundings);
+    for (const [workload, servers] of isFirst ? all : []) {
+      const warming = { concurrency: workload.isAlone ? 1 : 16, warmMs: 0, measuredMs: times.warm };
+      await measureCell(workload, { ...plan(servers), ...warming }, siteOf(sites, workload));
+    }
     for (const [workload, servers] of all) {
-      const cell = await measureCell(workload, plan(servers), surroundings);
+      const cell = await measureCell(workload, plan(servers), siteOf(sites, workload));
       say(progressOf(cell));
       cells.push(cell);
     }
@@ -107,13 +109,16 @@ async function measure(options: Options, stops: Stops): Promise<number> {
     limits,
     readyMs: apis.map(({ readyMs }) => readyMs),
     idleRssMb,
+    pages: await measurePages(apis[0]!.origin, seed),
     cells,
   };
   const shown = [hello, ...chosen];
-  process.stdout.write(`${tableOf(results, shown)}\n`);
+  process.stdout.write(`${[tableOf(results, shown), growthTable(results)].filter(Boolean).join('\n\n')}\n`);
   if (options.json) await writeFile(options.json, `${JSON.stringify(withShares(results, shown), null, 2)}\n`);
   return reportErrors(cells);
 }
+
+const siteOf = (sites: Sites, { size }: Workload) => sites.get(size) as NonNullable<ReturnType<Sites['get']>>;
 
 const progressOf = ({ workload, processes, concurrency, perSecond }: Cell) =>
   `${workload}, ${processes} process${processes > 1 ? 'es' : ''}, c=${concurrency}: ${perSecond.toFixed(1)}/s`;

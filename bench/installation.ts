@@ -1,6 +1,7 @@
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import pg from 'pg';
 import { keptSecrets } from '../src/dev/secrets.js';
 import type { Stops } from '../src/dev/stops.js';
 import { startPostgres } from '../src/platform/embedded/postgres.js';
@@ -27,4 +28,15 @@ export async function install(stops: Stops): Promise<Installation> {
   service.password = servicePassword;
   await migrate(postgres.url, service.href);
   return { ownerUrl: postgres.url, databaseUrl: service.href, masterKeys, postgresPid: postgres.pid };
+}
+
+/** Another database with our schema on the same server; it goes with it. */
+export async function installBeside(installation: Installation, database: string): Promise<Installation> {
+  const owner = new pg.Client({ connectionString: installation.ownerUrl });
+  await owner.connect();
+  await owner.query(`create database ${database}`).finally(() => owner.end());
+  const inside = (url: string) => Object.assign(new URL(url), { pathname: `/${database}` }).href;
+  const [ownerUrl, databaseUrl] = [inside(installation.ownerUrl), inside(installation.databaseUrl)];
+  await migrate(ownerUrl, databaseUrl);
+  return { ...installation, ownerUrl, databaseUrl };
 }

@@ -17,7 +17,7 @@ export interface Options {
 
 export const usage = `npm run bench -- [--quick] [--json FILE] [--peers] [--serve] [registrations [N…]] [NAME…]
 
-  --quick      every workload at one concurrency, short cells: under a minute
+  --quick      few loads, short cells, less data: a few minutes for all workloads
   --json FILE  writes the results there too
   --peers      prints, from demo.json of a running \`npm start\`, what external drivers need to reach it; measures nothing
   --serve      brings up a seeded installation, prints the same of it, and waits for Ctrl-C; measures nothing

@@ -1,5 +1,6 @@
 import type { Cell } from './cells.js';
 import type { Limit, Limits } from './limits/index.js';
+import type { PageWeight } from './page-weights.js';
 import type { Workload } from './workloads/index.js';
 
 export interface Results {
@@ -11,6 +12,8 @@ export interface Results {
   readyMs: number[];
   /** Of an api process that has answered nothing but its readiness, 15 s after it; null off Linux. */
   idleRssMb: number | null;
+  /** As they were served, the sign-in page first, then the heaviest. */
+  pages: PageWeight[];
   cells: Cell[];
 }
 
@@ -19,7 +22,7 @@ export interface Share {
   ofLimit: number;
   /** The same counted per operation: a grant with two signatures counts once. */
   perOperation: number;
-  /** How much of the CPU time of api and PostgreSQL goes into what the limit counts; null off Linux. */
+  /** How much of the CPU time of api and PostgreSQL goes into what the limit counts; null off Linux, and where none does. */
   ofCpu: number | null;
 }
 
@@ -28,9 +31,9 @@ export function shareOf(cell: Cell, { limit, uses }: Workload, { limits, cells }
   const most = limit === 'hello' ? helloBeside(cell, cells) : limits[limit];
   if (!most) return null;
   const { serverCpuMs: server, postgresCpuMs: postgres } = cell;
-  const knowsCpu = server !== null && postgres !== null && most.cpuMs !== null;
+  const knowsCpu = uses > 0 && server !== null && postgres !== null && most.cpuMs !== null;
   return {
-    ofLimit: (cell.perSecond * uses) / most.perSecond,
+    ofLimit: (cell.perSecond * Math.max(1, uses)) / most.perSecond,
     perOperation: cell.perSecond / most.perSecond,
     ofCpu: knowsCpu ? (uses * (most.cpuMs as number)) / (server + postgres) : null,
   };
@@ -43,6 +46,9 @@ function helloBeside({ processes, concurrency }: Cell, cells: readonly Cell[]) {
   return found && { perSecond: found.perSecond, cpuMs: found.serverCpuMs };
 }
 
+/** How fast a bare route answered under the same load. */
+export const bareRoute = (cell: Cell, cells: readonly Cell[]) => helloBeside(cell, cells)?.perSecond ?? null;
+
 const headings = [
   'workload',
   'processes',
@@ -54,6 +60,7 @@ const headings = [
   'CPU ms api',
   'PostgreSQL',
   'client',
+  'api MB',
   'others',
   'of limit',
   'of CPU',
@@ -69,15 +76,17 @@ export function tableOf(results: Results, workloads: readonly Workload[]): strin
   return [...headOf(results), '', ...aligned([headings, ...rows]), '', ...notes(workloads)].join('\n');
 }
 
-function headOf({ machine, limits, readyMs, idleRssMb, quick }: Results): string[] {
+function headOf({ machine, limits, readyMs, idleRssMb, pages, quick }: Results): string[] {
   const { cores, model, node } = machine;
   return [
     `${cores} cores (${model}), Node ${node}; load, service and PostgreSQL share them${quick ? '; quick: only a look' : ''}`,
     `RSA-2048 signatures on all cores   ${limit(limits.signatures)}; jose ${limit(limits.signaturesByJose)}, node:crypto ${limit(limits.signaturesByNode)}`,
     `argon2id m=19456 t=2 p=1           ${limit(limits.argon2)}`,
+    `one row by its key                 ${limit(limits.reads)}, from 16 connections, with PostgreSQL's share`,
     `durable commits of one row         ${whole(limits.commitsAlone)}/s alone, ${whole(limits.commits)}/s from 16 connections`,
     `api: start to first answer         ${readyMs.map((ms) => `${(ms / 1000).toFixed(2)} s`).join(', ')}`,
     ...(idleRssMb === null ? [] : [`api: memory, idle for 15 s         ${idleRssMb} MB`]),
+    `pages, compressed (plain)          ${pages.map(weight).join(', ')}`,
   ];
 }
 
@@ -93,23 +102,27 @@ function rowOf(cell: Cell, share: Share | null, { uses }: Workload): string[] {
     digits(cell.serverCpuMs),
     digits(cell.postgresCpuMs),
     digits(cell.clientCpuMs),
+    cell.rssMb === null ? '' : String(cell.rssMb),
     cell.othersPercent === null ? '' : `${cell.othersPercent.toFixed(0)} %`,
-    share === null ? '' : `${uses > 1 ? `(per grant ${percent(share.perOperation)}) ` : ''}${percent(share.ofLimit)}`,
+    share === null ? '' : `${uses > 1 ? `(each ${percent(share.perOperation)}) ` : ''}${percent(share.ofLimit)}`,
     share?.ofCpu ? percent(share.ofCpu) : '',
   ];
 }
 
 const notes = (workloads: readonly Workload[]): string[] => [
-  ...workloads.map(({ name, about }) => `${name.padEnd(20)} ${about}`),
+  ...workloads
+    .filter(({ size }) => size !== 'large') // what is asked is the same
+    .map(({ name, about }) => `${name.replace(/@.*/, '').padEnd(22)} ${about}`),
   '',
-  'The limit is RSA signatures for refresh, argon2id hashes for login, the bare server under the same load for the rest.',
+  'The limit is RSA signatures for refresh, argon2id hashes for both logins, single-row reads for what has a size (@small,',
+  '@large), the bare server under the same load for the rest. Where an operation needs several, "each" counts it once.',
   '"of limit" is speed against speed, with the load on the same cores. "of CPU" is what the limit costs of the CPU time that',
   'api and PostgreSQL spend on an operation; it holds on a busy machine too. "others" is what unrelated processes took of',
   'one core: above 15 % speeds and times mean little.',
 ];
 
-function aligned(rows: string[][]): string[] {
-  const widths = headings.map((_, column) => Math.max(...rows.map((row) => (row[column] ?? '').length)));
+export function aligned(rows: string[][]): string[] {
+  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => (row[column] ?? '').length)));
   return rows.map((row) =>
     row
       .map((text, column) =>
@@ -120,11 +133,14 @@ function aligned(rows: string[][]): string[] {
   );
 }
 
+const weight = ({ name, compressed, bytes }: PageWeight) =>
+  `${name} ${(compressed / 1000).toFixed(1)} kB (${(bytes / 1000).toFixed(1)})`;
 const limit = ({ perSecond, cpuMs }: Limit) => `${digits(perSecond)}/s at ${digits(cpuMs)} ms of CPU`;
 const whole = (value: number) => value.toFixed(0);
-const percent = (share: number) => `${(share * 100).toFixed(0)} %`;
+export const percent = (share: number) =>
+  `${share > 0 && share < 0.1 ? (share * 100).toPrecision(2) : (share * 100).toFixed(0)} %`;
 /** Three digits are all that a noisy machine gives. */
-const digits = (value: number | null) =>
+export const digits = (value: number | null) =>
   value === null
     ? ''
     : value >= 100

@@ -1,5 +1,6 @@
 import { v7 as uuidv7 } from 'uuid';
 import { EnvironmentMembership } from '../entities/environment-membership.js';
+import { EnvironmentSettings } from '../entities/environment-settings.js';
 import { Identity } from '../entities/identity.js';
 import { prepareDemoData } from '../src/dev/demo-data.js';
 import { addToCounter } from '../src/domain/counters.js';
@@ -16,11 +17,14 @@ export interface Client {
 
 /** What the load is made of: one Environment with two clients, an API key and identities that share a password. */
 export interface Seed {
+  scope: EnvironmentScope;
   publicClient: Client;
   confidentialClient: Client;
   redirectUri: string;
   apiKey: string;
   emails: string[];
+  /** Of the same people, in the same order. */
+  identityIds: string[];
   password: string;
 }
 
@@ -47,9 +51,11 @@ export async function seed(databaseUrl: string): Promise<Seed> {
       await tx.insert(Identity, rows.profiles);
       await tx.insert(EnvironmentMembership, rows.memberships);
       await addToCounter(tx, scope, 'identities', identities);
+      await tx.update(EnvironmentSettings, { environmentId: scope.environmentId }, { emailOtpLoginEnabled: true });
     });
     const emails = rows.profiles.map(({ email }) => email);
-    return { publicClient, confidentialClient, redirectUri, apiKey, emails, password };
+    const identityIds = rows.profiles.map(({ id }) => id);
+    return { scope, publicClient, confidentialClient, redirectUri, apiKey, emails, identityIds, password };
   } finally {
     await db.close();
   }

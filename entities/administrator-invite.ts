@@ -16,6 +16,7 @@ export type InviteStatus = 'pending' | 'accepted' | 'expired' | 'revoked';
 @Index('administrator_invites_by_age', ['accountId', 'createdAt', 'id'])
 @Index('administrator_invites_role', ['roleId'])
 @Index('administrator_invites_open', ['id'], { where: `status = 'pending'` })
+@Index('administrator_invites_ended', ['endedAt'], { where: 'ended_at is not null' })
 @Check('administrator_invites_status', `status in ('pending', 'accepted', 'expired', 'revoked')`)
 export class AdministratorInvite {
   @PrimaryColumn('uuid') id!: string;

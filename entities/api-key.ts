@@ -6,6 +6,7 @@ import { Environment } from './environment.js';
 @Entity('api_keys')
 @Index('api_keys_client_id', ['clientId'], { unique: true })
 @Index('api_keys_by_age', ['environmentId', 'createdAt', 'id'])
+@Check('api_keys_previous_secret', '(previous_secret_hash is null) = (previous_secret_expires_at is null)')
 @Check('api_keys_access_mode', `access_mode in ('full', 'scoped')`)
 export class ApiKey {
   @PrimaryColumn('uuid') id!: string;
@@ -23,6 +24,9 @@ export class ApiKey {
   @Column('text') name!: string;
   @Column('text', { nullable: true }) description!: string | null;
   @Column('bytea') secretHash!: Buffer;
+  /** From before the last rotation, and until when it works. */
+  @Column('bytea', { nullable: true }) previousSecretHash!: Buffer | null;
+  @Column('timestamptz', { nullable: true }) previousSecretExpiresAt!: Date | null;
   @Column('text') keyPreview!: string;
   @Column('text') accessMode!: 'full' | 'scoped';
   @Column('text', { array: true }) scopes!: string[];

@@ -2,7 +2,7 @@ import { Column, Entity, ForeignKey, PrimaryColumn } from 'typeorm';
 import { Account } from './account.js';
 import { Environment } from './environment.js';
 
-export type CounterName = 'identities';
+export type CounterName = 'identities' | 'nodes' | 'organizations';
 
 /** How many rows a list has, kept in the transaction of each change so that nobody counts them. */
 @Entity('counters')

@@ -20,5 +20,7 @@ export class EnvironmentMembership {
   @Column('uuid')
   identityId!: string;
   @Column('boolean') isActive!: boolean;
+  /** Until when too many failed sign-ins keep it out; what counts is counted by address (`domain/logins/attempts`). */
+  @Column('timestamptz', { nullable: true }) lockedUntil!: Date | null;
   @Column('timestamptz') createdAt!: Date;
 }

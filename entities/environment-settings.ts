@@ -10,7 +10,16 @@ export interface Branding {
   support_email: string | null;
 }
 
+export type MfaPolicy = 'off' | 'optional' | 'required';
+export const factorKinds = ['totp', 'webauthn', 'recovery_code', 'email_otp'] as const;
+export type FactorKind = (typeof factorKinds)[number];
+
 @Entity('environment_settings')
+@Check('environment_settings_mfa_policy', `mfa_policy in ('off', 'optional', 'required')`)
+@Check(
+  'environment_settings_mfa_factors',
+  `mfa_allowed_factors <@ array['totp', 'webauthn', 'recovery_code', 'email_otp']`,
+)
 @Check('environment_settings_locale', `default_locale in ('en', 'de')`)
 export class EnvironmentSettings {
   @ForeignKey(() => Environment, { name: 'environment_settings_environment_fk', onDelete: 'CASCADE' })
@@ -21,6 +30,19 @@ export class EnvironmentSettings {
   accountId!: string;
   @Column('integer') version!: number;
   @Column('boolean') passwordLoginEnabled!: boolean;
+  @Column('boolean') emailOtpLoginEnabled!: boolean;
+  /** Passkeys as the first factor. */
+  @Column('boolean') passkeyLoginEnabled!: boolean;
+  @Column('boolean') loginRequireCaptcha!: boolean;
+  @Column('boolean') allowSelfSignup!: boolean;
+  @Column('boolean') selfSignupRequireCaptcha!: boolean;
+  @Column('integer') dailySelfSignupCap!: number;
+  @Column('text') mfaPolicy!: MfaPolicy;
+  /** 0: a factor is enrolled before the first sign-in goes on. */
+  @Column('integer') mfaGracePeriodDays!: number;
+  @Column('text', { array: true }) mfaAllowedFactors!: FactorKind[];
+  /** 0: no device is trusted. */
+  @Column('integer') mfaTrustedDeviceDays!: number;
   @Column('integer') passwordMinLength!: number;
   @Column('jsonb') branding!: Branding;
   @Column('text') defaultLocale!: 'en' | 'de';

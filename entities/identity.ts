@@ -4,6 +4,7 @@ import { Account } from './account.js';
 /** An end user, one per address and Account; which Environments it may enter says EnvironmentMembership. */
 @Entity('identities')
 @Index('identities_email', ['accountId', 'email'], { unique: true })
+@Index('identities_text_trigrams', { synchronize: false })
 @Index('identities_external_id', ['accountId', 'externalId'], { unique: true })
 export class Identity {
   @PrimaryColumn('uuid') id!: string;
@@ -19,6 +20,9 @@ export class Identity {
   @Column('jsonb') metadata!: object;
   @Column('text', { nullable: true }) passwordHash!: string | null;
   @Column('timestamptz', { nullable: true }) passwordChangedAt!: Date | null;
+  /** Counts up with each new set of recovery codes; 0 where there was none yet. */
+  @Column('integer', { default: 0 }) recoveryCodesGeneration!: number;
+  @Column('timestamptz', { nullable: true }) mfaAdminResetAt!: Date | null;
   @Column('timestamptz') createdAt!: Date;
   @Column('timestamptz') updatedAt!: Date;
 }

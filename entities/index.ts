@@ -7,7 +7,9 @@ import { Application } from './application.js';
 import { AuthorizationCode } from './authorization-code.js';
 import { ClientAssertion } from './client-assertion.js';
 import { Counter } from './counter.js';
+import { DailySignUps } from './daily-sign-ups.js';
 import { Email } from './email.js';
+import { EmailedCode } from './emailed-code.js';
 import { Environment } from './environment.js';
 import { EnvironmentMembership } from './environment-membership.js';
 import { EnvironmentSettings } from './environment-settings.js';
@@ -16,19 +18,34 @@ import { Event } from './event.js';
 import { Grant } from './grant.js';
 import { IdempotentRequest } from './idempotent-request.js';
 import { Identity } from './identity.js';
+import { IdentityLink } from './identity-link.js';
 import { Membership } from './membership.js';
 import { MembershipRole } from './membership-role.js';
+import { MfaFactor } from './mfa-factor.js';
 import { MfaGrace } from './mfa-grace.js';
+import { Node } from './node.js';
+import { NodeTypeSchema } from './node-type-schema.js';
 import { OAuthClient } from './oauth-client.js';
+import { Organization } from './organization.js';
+import { OrganizationMember } from './organization-member.js';
 import { OutboxMessage } from './outbox-message.js';
 import { PasswordLink } from './password-link.js';
 import { PendingRegistration } from './pending-registration.js';
+import { PendingSignIn } from './pending-sign-in.js';
+import { Permission } from './permission.js';
 import { RateLimit } from './rate-limit.js';
+import { RecoveryCode } from './recovery-code.js';
 import { RefreshToken } from './refresh-token.js';
 import { RevokedAccessToken } from './revoked-access-token.js';
+import { Role } from './role.js';
+import { RoleAssignment } from './role-assignment.js';
+import { RoleAssignmentWindow } from './role-assignment-window.js';
+import { RolePermission } from './role-permission.js';
 import { Session } from './session.js';
 import { SigningKey } from './signing-key.js';
+import { SpentToken } from './spent-token.js';
 import { Subscription } from './subscription.js';
+import { TrustedDevice } from './trusted-device.js';
 import { User } from './user.js';
 import { UserApplicationState } from './user-application-state.js';
 import { UserSession } from './user-session.js';
@@ -44,7 +61,9 @@ export const entities = [
   AuthorizationCode,
   ClientAssertion,
   Counter,
+  DailySignUps,
   Email,
+  EmailedCode,
   Environment,
   EnvironmentMembership,
   EnvironmentSettings,
@@ -53,19 +72,34 @@ export const entities = [
   Grant,
   IdempotentRequest,
   Identity,
+  IdentityLink,
   Membership,
   MembershipRole,
+  MfaFactor,
   MfaGrace,
+  Node,
+  NodeTypeSchema,
   OAuthClient,
+  Organization,
+  OrganizationMember,
   OutboxMessage,
   PasswordLink,
   PendingRegistration,
+  PendingSignIn,
+  Permission,
   RateLimit,
+  RecoveryCode,
   RefreshToken,
   RevokedAccessToken,
+  Role,
+  RoleAssignment,
+  RoleAssignmentWindow,
+  RolePermission,
   Session,
   SigningKey,
+  SpentToken,
   Subscription,
+  TrustedDevice,
   User,
   UserApplicationState,
   UserSession,

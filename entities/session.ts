@@ -24,6 +24,8 @@ export class Session {
   @Column('timestamptz') authenticatedAt!: Date;
   @Column('text', { array: true }) amr!: string[];
   @Column('text') acr!: string;
+  /** When a second factor was last proved in it, or a trusted device stood in for one. */
+  @Column('timestamptz', { nullable: true }) secondFactorAt!: Date | null;
   @Column('text', { nullable: true }) ipAddress!: string | null;
   @Column('text', { nullable: true }) userAgent!: string | null;
   @Column('timestamptz') createdAt!: Date;

@@ -1,31 +1,44 @@
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
 import type { Registry } from 'prom-client';
+import { composeCommon } from './common.js';
 import type { Config } from './config.js';
-import { createAccountIntents } from './domain/account-intents/account-intents.js';
+import { createAssignments } from './domain/access/assignments.js';
+import { createPermissionCatalog } from './domain/access/catalog.js';
+import { createEvaluation } from './domain/access/evaluate.js';
+import { createExplanations } from './domain/access/explain.js';
+import { createRights } from './domain/access/rights.js';
+import { createRoles } from './domain/access/roles.js';
+import { createSearch } from './domain/access/search.js';
+import { createAccessSetup } from './domain/access/setup.js';
+import { createTakeoverGuard } from './domain/access/takeover.js';
 import { createAccounts } from './domain/accounts/account.js';
 import { createAccountMembers } from './domain/accounts/members.js';
 import { createAdministratorRoles } from './domain/accounts/roles.js';
+import { apiKeysChannel } from './domain/api-keys/announce.js';
 import { createApiKeyManagement } from './domain/api-keys/api-keys.js';
 import { createApiKeyAuthentication } from './domain/api-keys/authenticate.js';
 import { createApplications } from './domain/applications/applications.js';
 import { createEnvironments } from './domain/environments/environments.js';
 import { createEnvironmentSettings } from './domain/environments/settings.js';
+import { createHierarchy } from './domain/hierarchy/hierarchy.js';
+import { createNodeTypeSchemas } from './domain/hierarchy/schema.js';
 import { createIdempotentRequests } from './domain/idempotency.js';
+import { createIdentityAdministration } from './domain/identities/administration.js';
 import { createIdentities } from './domain/identities/identities.js';
 import { createAdministratorInvites } from './domain/invites/administrator-invites.js';
-import { createAttempts } from './domain/logins/attempts.js';
-import { createPasswordLogin } from './domain/logins/password.js';
+import { createApiLogins } from './domain/logins/api-logins.js';
+import { createLogins } from './domain/logins/logins.js';
 import { createClientManagement } from './domain/oidc/client-management.js';
-import { createSigningKeys } from './domain/oidc/keys.js';
 import { createProvider } from './domain/oidc/provider.js';
 import { createRefreshTokens } from './domain/oidc/refresh-tokens.js';
 import { createPasswords } from './domain/passwords/passwords.js';
 import { createAccountProcesses } from './domain/processes/account-processes.js';
-import { createRegistrations } from './domain/registration/registrations.js';
 import { createApplicationStates } from './domain/users/application-state.js';
 import { createUsers } from './domain/users/users.js';
 import { adminAuth } from './http/admin-auth/index.js';
 import { buildApp } from './http/app.js';
+import { mountAuthzen } from './http/authzen/index.js';
+import { identityAuth } from './http/identity-auth/index.js';
 import { createHttpMetrics } from './http/metrics.js';
 import { oauth } from './http/oauth/index.js';
 import { mountPortalApi } from './http/portal-api.js';
@@ -34,13 +47,14 @@ import { createPublicPrincipals } from './http/principals/public.js';
 import { mountPublicApi } from './http/public-api.js';
 import { createRateLimits } from './http/rate-limits.js';
 import { wellKnown } from './http/well-known.js';
+import { createCaptcha } from './platform/captcha.js';
 import { type Clock, systemClock } from './platform/clock.js';
-import { createSealing } from './platform/crypto/sealing.js';
 import type { Db } from './platform/db.js';
 import { createRegistry } from './platform/metrics-server.js';
 import { pendingMigrations } from './platform/migrations.js';
 import { createOutbound } from './platform/outbound/fetch.js';
 import { createProcesses } from './platform/processes.js';
+import { listenForever } from './platform/wake-up.js';
 import type { Services } from './services.js';
 
 export interface ComposedApi {
@@ -58,25 +72,15 @@ export async function composeApi(
   log: FastifyBaseLogger,
   now: Clock = systemClock,
 ): Promise<ComposedApi> {
-  const { baseUrl } = config;
+  const { baseUrl, rateLimits } = config;
   const registry = createRegistry('api');
-  const sealing = createSealing(config.masterKeys);
-  const keys = createSigningKeys({ db, sealing, issuer: baseUrl, now });
+  const { sealing, keys, registrations, accountIntents, graces } = composeCommon({ config, db, now });
   const refreshTokens = createRefreshTokens({ db, sealing, now });
   const passwords = createPasswords({
     breachUrl: config.breachUrl,
     onOutage: () => log.warn('the breach check does not answer; the bundled list of common passwords decides'),
   });
   const processes = createProcesses({ ...config.temporal, address: config.temporal.address as string });
-  const registrations = createRegistrations({
-    db,
-    sealing,
-    now,
-    intentTtlMs: config.intentTtlMs,
-    ...config.registration,
-  });
-  const { intentTtlMs, rateLimits } = config;
-  const accountIntents = createAccountIntents({ db, sealing, now, intentTtlMs });
   const users = createUsers({
     db,
     keys,
@@ -91,17 +95,35 @@ export async function composeApi(
     now,
   });
   const apiKeys = createApiKeyAuthentication({ db, now });
-  const outbound = createOutbound({ allowedNetworks: config.outboundNetworks });
-  const passwordLogin = createPasswordLogin({
-    db,
-    passwords,
-    attempts: createAttempts({ db, enabled: config.rateLimits }),
-    onRehashError: (error) => log.warn({ err: error }, 'a password could not be rehashed'),
+  const changedKeys = listenForever({
+    url: config.database.url as string,
+    channel: apiKeysChannel,
+    onWake: apiKeys.forget,
   });
-  const provider = createProvider({ db, keys, refreshTokens, passwordLogin, outbound, baseUrl, now });
+  const outbound = createOutbound({ allowedNetworks: config.outboundNetworks });
+  const logins = createLogins({
+    db,
+    sealing,
+    passwords,
+    graces,
+    rateLimits,
+    baseUrl,
+    onRehashError: (error) => log.warn({ err: error }, 'a password could not be rehashed'),
+    now,
+  });
+  const provider = createProvider({ db, keys, refreshTokens, outbound, baseUrl, now });
+  const apiLogins = createApiLogins({ db, sealing, passwords, logins, provider, now });
+  const captcha = createCaptcha({
+    ...config.turnstile,
+    onOutage: (error) => log.warn({ err: error }, 'the captcha service does not answer; nobody passes'),
+  });
 
   const administratorInvites = createAdministratorInvites({ db, sealing, now, ttlMs: config.inviteTtlMs });
+  const evaluation = createEvaluation({ db, now });
+  const rights = createRights({ db, evaluation, now });
   const services: Services = {
+    accessSearch: createSearch({ db, now }),
+    accessSetup: createAccessSetup({ db, now }),
     db,
     accountMembers: createAccountMembers({ db }),
     accounts: createAccounts({ db, now }),
@@ -111,18 +133,36 @@ export async function composeApi(
       processes,
       administratorInvites,
       mfaReminders: config.mfaGraceReminders,
+      roleNotices: config.roleAssignmentNotices,
       temporalUi: { url: config.temporal.uiUrl, namespace: config.temporal.namespace },
     }),
     administratorInvites,
     administratorRoles: createAdministratorRoles({ db, now }),
-    apiKeyManagement: createApiKeyManagement({ db, now }),
+    apiKeyManagement: createApiKeyManagement({ db, evaluation, now, onChanged: apiKeys.forget }),
+    assertMayTakeOver: createTakeoverGuard({ db, evaluation, now }),
+    assignments: createAssignments({ db, evaluation, rights, now }),
     applicationStates: createApplicationStates({ db, now }),
     applications: createApplications({ db, now }),
     clientManagement: createClientManagement({ db, now }),
-    environmentSettings: createEnvironmentSettings({ db, now }),
+    environmentSettings: createEnvironmentSettings({ db, graces, now }),
     environments: createEnvironments({ db, now }),
+    evaluation,
+    explanations: createExplanations({ db, now }),
+    hierarchy: createHierarchy({ db, now }),
+    nodeTypeSchemas: createNodeTypeSchemas({ db, now }),
     idempotentRequests: createIdempotentRequests({ db, sealing, now }),
     identities: createIdentities({ db, now, passwords }),
+    identityAdministration: createIdentityAdministration({
+      db,
+      sealing,
+      passwords,
+      attempts: logins.attempts,
+      mfaReset: logins.mfaReset,
+      now,
+    }),
+    permissionCatalog: createPermissionCatalog({ db, now }),
+    rights,
+    roles: createRoles({ db, evaluation, now }),
   };
 
   const limits = createRateLimits({ enabled: config.rateLimits, db, perMinute: config.requestsPerMinute });
@@ -144,13 +184,19 @@ export async function composeApi(
     },
     surfaces: [
       async (surface) => surface.register(wellKnown, { baseUrl, keys }),
-      async (surface) => surface.register(oauth, { provider, limits }),
+      async (surface) => surface.register(oauth, { provider, logins, captcha, limits }),
       async (surface) => {
         const { idempotentRequests } = services;
         const options = { users, admins, limits, idempotentRequests, baseUrl, adminAppUrl: config.adminAppUrl };
         await surface.register(adminAuth, { prefix: '/v1/auth', ...options });
       },
+      async (surface) => {
+        const { idempotentRequests } = services;
+        const options = { provider, logins, api: apiLogins, captcha, limits, idempotentRequests };
+        await surface.register(identityAuth, { prefix: '/v1/identity/auth', ...options });
+      },
       async (surface) => mountPublicApi(surface, callers, services),
+      async (surface) => mountAuthzen(surface, { principals: callers, services, baseUrl }),
       async (surface) => mountPortalApi(surface, admins, services),
     ],
   });
@@ -158,6 +204,6 @@ export async function composeApi(
     app,
     services,
     registry,
-    close: async () => void (await Promise.all([processes.close(), outbound.close()])),
+    close: async () => void (await Promise.all([processes.close(), outbound.close(), changedKeys.stop()])),
   };
 }

@@ -54,6 +54,12 @@ export const Settings = Type.Object({
   MAIL_FROM: text('Sender of every mail.', 'Gatehouse <no-reply@gatehouse.localhost>'),
   MASTER_KEYS: optional('`id:base64[,id:base64]`, 32 bytes each; the first one encrypts, the others still decrypt.'),
   BREACH_CHECK_URL: text('k-anonymity range API for passwords, or `off`.', 'https://api.pwnedpasswords.com/range/'),
+  TURNSTILE_SITE_KEY: optional('Site key of Cloudflare Turnstile, for Environments that demand a captcha.'),
+  TURNSTILE_SECRET_KEY: optional('Secret key of Cloudflare Turnstile.'),
+  TURNSTILE_VERIFY_URL: text(
+    'Where captcha tokens are verified.',
+    'https://challenges.cloudflare.com/turnstile/v0/siteverify',
+  ),
   WEBHOOK_ALLOW_PRIVATE_ADDRESSES: optional(
     'Non-public addresses that URLs of tenants may name: `false` (none; production), `true` (loopback; development), or networks.',
   ),
@@ -92,6 +98,11 @@ export const Settings = Type.Object({
     default: '3d,1d',
     pattern: `${durationPattern.slice(0, -1)}(,${durationPattern.slice(1, -1)})*$`,
     description: 'How long before the end of a grace period for MFA its reminders are sent.',
+  }),
+  ROLE_ASSIGNMENT_NOTICES: Type.String({
+    default: '7d,24h',
+    pattern: `${durationPattern.slice(0, -1)}(,${durationPattern.slice(1, -1)})*$`,
+    description: 'How long before the end of a role assignment it is told to be expiring.',
   }),
 });
 
@@ -135,6 +146,10 @@ export function loadConfig(process: ProcessName, data: NodeJS.ProcessEnv = globa
   const breachUrl = check('BREACH_CHECK_URL', () =>
     env.BREACH_CHECK_URL === 'off' ? null : new URL(env.BREACH_CHECK_URL).href,
   );
+  check('TURNSTILE_VERIFY_URL', () => urlOf(env.TURNSTILE_VERIFY_URL, ['http', 'https']));
+  if ((env.TURNSTILE_SITE_KEY === undefined) !== (env.TURNSTILE_SECRET_KEY === undefined)) {
+    lines.push('TURNSTILE_SITE_KEY and TURNSTILE_SECRET_KEY are needed together');
+  }
   for (const [name, schemes] of Object.entries(schemesOf) as [keyof typeof schemesOf, string[]][]) {
     if (env[name]) check(name, () => urlOf(env[name] as string, schemes));
   }
@@ -170,6 +185,11 @@ export function loadConfig(process: ProcessName, data: NodeJS.ProcessEnv = globa
     mail: { smtpUrl: env.SMTP_URL ?? null, from: env.MAIL_FROM, inboxPort: env.INBOX_PORT },
     masterKeys,
     breachUrl,
+    turnstile: {
+      siteKey: env.TURNSTILE_SITE_KEY ?? null,
+      secretKey: env.TURNSTILE_SECRET_KEY ?? null,
+      verifyUrl: env.TURNSTILE_VERIFY_URL,
+    },
     outboundNetworks: typeof outbound === 'boolean' ? (outbound ? [...loopback] : []) : outbound,
     trustProxy,
     logLevel: env.LOG_LEVEL,
@@ -187,6 +207,7 @@ export function loadConfig(process: ProcessName, data: NodeJS.ProcessEnv = globa
     intentTtlMs: parseDuration(env.INTENT_TTL),
     inviteTtlMs: parseDuration(env.INVITE_TTL),
     mfaGraceReminders: env.MFA_GRACE_REMINDERS.split(',').map(parseDuration),
+    roleAssignmentNotices: env.ROLE_ASSIGNMENT_NOTICES.split(',').map(parseDuration),
   } as const;
 }
 

@@ -1,5 +1,6 @@
 import 'reflect-metadata';
 import { loadConfig } from './config.js';
+import { resealFactors } from './domain/mfa/reseal.js';
 import { createSigningKeys } from './domain/oidc/keys.js';
 import { systemClock as now } from './platform/clock.js';
 import { createSealing } from './platform/crypto/sealing.js';
@@ -14,8 +15,11 @@ await runProcess('reencrypt', async () => {
   const config = loadConfig('reencrypt');
   const url = config.database.url as string;
   const db = await openDb({ url, poolSize: 1, applicationName: 'gatehouse reencrypt', onError: () => {} });
-  const keys = createSigningKeys({ db, sealing: createSealing(config.masterKeys), issuer: config.baseUrl, now });
-  const count = await keys.reseal();
+  const sealing = createSealing(config.masterKeys);
+  const keys = await createSigningKeys({ db, sealing, issuer: config.baseUrl, now }).reseal();
+  const factors = await resealFactors({ db, sealing });
   await db.close();
-  process.stdout.write(`${count} signing keys encrypted with ${config.masterKeys[0]?.id}\n`);
+  process.stdout.write(
+    `${keys} signing keys and ${factors} authenticator secrets encrypted with ${config.masterKeys[0]?.id}\n`,
+  );
 });

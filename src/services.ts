@@ -1,3 +1,12 @@
+import type { Assignments } from './domain/access/assignments.js';
+import type { PermissionCatalog } from './domain/access/catalog.js';
+import type { Evaluation } from './domain/access/evaluate.js';
+import type { Explanations } from './domain/access/explain.js';
+import type { Rights } from './domain/access/rights.js';
+import type { Roles } from './domain/access/roles.js';
+import type { AccessSearch } from './domain/access/search.js';
+import type { AccessSetup } from './domain/access/setup.js';
+import type { AssertMayTakeOver } from './domain/access/takeover.js';
 import type { Accounts } from './domain/accounts/account.js';
 import type { AccountMembers } from './domain/accounts/members.js';
 import type { AdministratorRoles } from './domain/accounts/roles.js';
@@ -5,7 +14,10 @@ import type { ApiKeyManagement } from './domain/api-keys/api-keys.js';
 import type { Applications } from './domain/applications/applications.js';
 import type { Environments } from './domain/environments/environments.js';
 import type { EnvironmentSettingsService } from './domain/environments/settings.js';
+import type { Hierarchy } from './domain/hierarchy/hierarchy.js';
+import type { NodeTypeSchemas } from './domain/hierarchy/schema.js';
 import type { IdempotentRequests } from './domain/idempotency.js';
+import type { IdentityAdministration } from './domain/identities/administration.js';
 import type { Identities } from './domain/identities/identities.js';
 import type { AdministratorInvites } from './domain/invites/administrator-invites.js';
 import type { ClientManagement } from './domain/oidc/client-management.js';
@@ -15,6 +27,8 @@ import type { Db } from './platform/db.js';
 
 /** What the handlers of operations are given; `compose.ts` builds it. */
 export interface Services {
+  accessSearch: AccessSearch;
+  accessSetup: AccessSetup;
   db: Db;
   accountMembers: AccountMembers;
   accountProcesses: AccountProcesses;
@@ -22,11 +36,21 @@ export interface Services {
   administratorInvites: AdministratorInvites;
   administratorRoles: AdministratorRoles;
   apiKeyManagement: ApiKeyManagement;
+  assertMayTakeOver: AssertMayTakeOver;
+  assignments: Assignments;
   applicationStates: ApplicationStates;
   applications: Applications;
   clientManagement: ClientManagement;
+  evaluation: Evaluation;
+  explanations: Explanations;
+  hierarchy: Hierarchy;
+  nodeTypeSchemas: NodeTypeSchemas;
   environmentSettings: EnvironmentSettingsService;
   environments: Environments;
   idempotentRequests: IdempotentRequests;
   identities: Identities;
+  identityAdministration: IdentityAdministration;
+  permissionCatalog: PermissionCatalog;
+  rights: Rights;
+  roles: Roles;
 }

@@ -2,12 +2,14 @@ import {
   ActivityCancellationType,
   ApplicationFailure,
   CancellationScope,
+  CancelledFailure,
   defineQuery,
   isCancellation,
   proxyActivities,
   setHandler,
 } from '@temporalio/workflow';
 import type { EmailActivities } from '../activities/emails.js';
+import { heartbeatTimeout } from './heartbeat.js';
 import { shownState } from './shown-state.js';
 
 export interface EmailDeliveryInput {
@@ -41,6 +43,7 @@ export async function emailDelivery({
   setHandler(state, shown.get);
   const { sendEmail } = proxyActivities<EmailActivities>({
     startToCloseTimeout: '90s',
+    heartbeatTimeout,
     scheduleToCloseTimeout: giveUpAfterMs,
     retry: { initialInterval: firstRetryMs, backoffCoefficient: 2, maximumInterval: longestRetryMs },
     // An attempt that is talking to the server is let finish, so that "cancelled" never means "sent all the same".
@@ -49,9 +52,12 @@ export async function emailDelivery({
   try {
     shown.set(await sendEmail(emailId));
   } catch (error) {
-    const cancelled = isCancellation(error);
+    // A worker that died with the attempt says nothing of the cancel that it was to answer.
+    const cancelled = isCancellation(error) || CancellationScope.current().consideredCancelled;
     shown.set(await CancellationScope.nonCancellable(() => (cancelled ? cancelEmail(emailId) : giveUpEmail(emailId))));
-    if (cancelled && shown.get() === 'cancelled') throw error;
+    if (cancelled && shown.get() === 'cancelled') {
+      throw isCancellation(error) ? error : new CancelledFailure('cancelled while its worker died');
+    }
   }
   if (shown.get() === 'failed')
     throw ApplicationFailure.nonRetryable('The email could not be delivered', 'email.failed');

@@ -1,6 +1,7 @@
 import { continueAsNew, defineQuery, isCancellation, proxyActivities, setHandler } from '@temporalio/workflow';
 import type { HousekeepingActivities, Place } from '../activities/housekeeping.js';
 import { wholeStep } from './between-steps.js';
+import { heartbeatTimeout } from './heartbeat.js';
 import { shownState } from './shown-state.js';
 
 export interface HousekeepingInput {
@@ -25,6 +26,7 @@ export const state = defineQuery<HousekeepingState>('state');
 // When it cannot be done within the hour, the next run does it.
 const { sweepBatch } = proxyActivities<HousekeepingActivities>({
   startToCloseTimeout: '30s',
+  heartbeatTimeout,
   scheduleToCloseTimeout: '50m',
   retry: { initialInterval: '1s', maximumInterval: '1m' },
 });

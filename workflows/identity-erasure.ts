@@ -1,6 +1,7 @@
 import { CancellationScope, defineQuery, isCancellation, proxyActivities, setHandler } from '@temporalio/workflow';
 import type { ErasureActivities, StepOutcome } from '../activities/erasures.js';
 import { wholeStep } from './between-steps.js';
+import { heartbeatTimeout } from './heartbeat.js';
 import { shownState } from './shown-state.js';
 
 export interface IdentityErasureInput {
@@ -15,6 +16,7 @@ export const state = defineQuery<ErasureState>('state');
 const { endErasedSessions, removeErasedMemberships, completeErasure, cancelErasure } =
   proxyActivities<ErasureActivities>({
     startToCloseTimeout: '30s',
+    heartbeatTimeout,
     retry: { initialInterval: '1s', maximumInterval: '1m' },
   });
 

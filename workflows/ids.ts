@@ -8,6 +8,7 @@ export const accountIntentId = (id: string) => `account-intent/${id}`;
 export const inviteId = (id: string) => `invite/${id}`;
 export const emailId = (id: string) => `email/${id}`;
 export const mfaGraceId = (environmentId: string, identityId: string) => `mfa-grace/${environmentId}/${identityId}`;
+export const roleAssignmentWindowId = (assignmentId: string) => `role-assignment/${assignmentId}`;
 /** @param id of the erasure, not of the identity */
 export const identityErasureId = (id: string) => `identity-erasure/${id}`;
 export const housekeepingId = 'housekeeping';

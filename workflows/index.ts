@@ -7,4 +7,5 @@ export { inviteExpiry } from './invite-expiry.js';
 export { mfaGrace } from './mfa-grace.js';
 export { reconciler } from './reconciler.js';
 export { registrationVerification } from './registration-verification.js';
+export { roleAssignmentWindow } from './role-assignment-window.js';
 export { signingKeyRotation } from './signing-key-rotation.js';

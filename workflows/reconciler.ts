@@ -1,6 +1,7 @@
 import { continueAsNew, defineQuery, isCancellation, proxyActivities, setHandler } from '@temporalio/workflow';
 import type { ReconcilerActivities, ReconcilerPlace } from '../activities/reconciler.js';
 import { wholeStep } from './between-steps.js';
+import { heartbeatTimeout } from './heartbeat.js';
 import { shownState } from './shown-state.js';
 
 export interface ReconcilerInput {
@@ -22,6 +23,7 @@ export const state = defineQuery<ReconcilerState>('state');
 // A page that cannot be looked at for that long is left to the next run.
 const { reconcilePage } = proxyActivities<ReconcilerActivities>({
   startToCloseTimeout: '2m',
+  heartbeatTimeout,
   scheduleToCloseTimeout: '10m',
   retry: { initialInterval: '1s', maximumInterval: '30s' },
 });

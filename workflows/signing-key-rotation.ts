@@ -1,8 +1,10 @@
 import { proxyActivities, setCurrentDetails } from '@temporalio/workflow';
 import type { SigningKeyActivities } from '../activities/signing-keys.js';
+import { heartbeatTimeout } from './heartbeat.js';
 
 const { rotateSigningKeys } = proxyActivities<SigningKeyActivities>({
   startToCloseTimeout: '1m',
+  heartbeatTimeout,
   scheduleToCloseTimeout: '12h', // the next daily run then starts afresh
   retry: { initialInterval: '5s', maximumInterval: '10m' },
 });

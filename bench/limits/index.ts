@@ -3,6 +3,8 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import type { Stops } from '../../src/dev/stops.js';
+import { treeCpuMs } from '../cpu.js';
+import { readTable } from './read-table.js';
 import type { Counted, LimitKind } from './worker.js';
 
 /** What this machine can do at most on all of its cores. */
@@ -19,6 +21,8 @@ export interface Limits {
   signaturesByNode: Limit;
   /** argon2id with m=19456, t=2, p=1. */
   argon2: Limit;
+  /** One row by its key out of PostgreSQL, prepared, sixteen connections; its cost is both sides'. */
+  reads: Limit;
   /** Durable commits of one inserted row: one connection, and sixteen. */
   commitsAlone: number;
   commits: number;
@@ -30,15 +34,15 @@ export interface Hello {
   pid: number;
 }
 
-export async function measureLimits({
-  cores,
-  ms,
-  ownerUrl,
-}: {
-  cores: number;
-  ms: number;
+export interface LimitsDatabase {
   ownerUrl: string;
-}): Promise<Limits> {
+  postgresPid: number;
+}
+
+export async function measureLimits(
+  { cores, ms }: { cores: number; ms: number },
+  database: LimitsDatabase,
+): Promise<Limits> {
   const signaturesByJose = await countOn(cores, 'sign-jose', ms);
   const signaturesByNode = await countOn(cores, 'sign-node', ms);
   const quicker = signaturesByJose.perSecond > signaturesByNode.perSecond ? signaturesByJose : signaturesByNode;
@@ -48,8 +52,9 @@ export async function measureLimits({
     signaturesByJose,
     signaturesByNode,
     argon2: await countOn(cores, 'argon2', ms),
-    commitsAlone: await commits(ownerUrl, 1, ms / 2),
-    commits: await commits(ownerUrl, 16, ms / 2),
+    reads: await reads(cores, ms, database),
+    commitsAlone: await commits(database.ownerUrl, 1, ms / 2),
+    commits: await commits(database.ownerUrl, 16, ms / 2),
   };
 }
 
@@ -64,23 +69,30 @@ export async function startHellos(count: number, stops: Stops): Promise<Hello[]>
   );
 }
 
-/** What one process for each core counts, all in the same stretch of time. */
-async function countOn(cores: number, kind: LimitKind, ms: number): Promise<Limit> {
-  const children = Array.from({ length: cores }, () => start(kind));
+/**
+ * What one process for each core counts, all in the same stretch of time.
+ * @param database that they use: PostgreSQL's CPU time is a part of the cost, which the children do not see
+ */
+async function countOn(cores: number, kind: LimitKind, ms: number, database?: LimitsDatabase): Promise<Limit> {
+  const children = Array.from({ length: cores }, () => start(kind, database?.ownerUrl));
   try {
     await Promise.all(children.map(said));
+    const postgresCpuMs = () => (database && treeCpuMs(database.postgresPid)) ?? 0;
+    const before = postgresCpuMs();
     const counts = children.map(said);
     for (const child of children) child.send(ms);
     const all = (await Promise.all(counts)) as Counted[];
+    const postgres = postgresCpuMs() - before;
     const sum = (of: (counted: Counted) => number) => all.reduce((total, counted) => total + of(counted), 0);
     const count = sum((counted) => counted.count);
-    return { perSecond: (count / ms) * 1000, cpuMs: sum((counted) => counted.cpuMs) / count };
+    return { perSecond: (count / ms) * 1000, cpuMs: (sum((counted) => counted.cpuMs) + postgres) / count };
   } finally {
     await Promise.all(children.map(end));
   }
 }
 
-const start = (kind: LimitKind) => fork(fileURLToPath(new URL('worker.js', import.meta.url)), [kind]);
+const start = (kind: LimitKind, ownerUrl = '') =>
+  fork(fileURLToPath(new URL('worker.js', import.meta.url)), [kind, ownerUrl]);
 
 /** The next message of a child. @throws Error when it ends instead */
 async function said(child: ChildProcess): Promise<unknown> {
@@ -97,6 +109,21 @@ async function end(child: ChildProcess): Promise<void> {
   const ended = once(child, 'exit');
   child.kill('SIGKILL');
   await ended;
+}
+
+async function reads(cores: number, ms: number, database: LimitsDatabase): Promise<Limit> {
+  const owner = new pg.Client({ connectionString: database.ownerUrl });
+  await owner.connect();
+  const { name, rows } = readTable;
+  try {
+    await owner.query(`create table ${name} (id integer primary key, label text not null)`);
+    await owner.query(`insert into ${name} select i, 'row ' || i from generate_series(0, ${rows - 1}) i`);
+    await owner.query(`vacuum (analyze) ${name}`);
+    return await countOn(cores, 'reads', ms, database);
+  } finally {
+    await owner.query(`drop table if exists ${name}`).catch(() => {});
+    await owner.end();
+  }
 }
 
 async function commits(ownerUrl: string, connections: number, ms: number): Promise<number> {

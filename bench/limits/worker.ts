@@ -2,9 +2,11 @@ import { generateKeyPairSync, sign } from 'node:crypto';
 import argon2 from 'argon2';
 import Fastify from 'fastify';
 import { SignJWT } from 'jose';
+import pg from 'pg';
+import { readTable } from './read-table.js';
 
 /** What one process does alone: a child of the benchmark that counts, or serves, until it is told to end. */
-export type LimitKind = 'sign-jose' | 'sign-node' | 'argon2' | 'hello';
+export type LimitKind = 'sign-jose' | 'sign-node' | 'argon2' | 'reads' | 'hello';
 
 /** As long as the payload of an access token. */
 const claims = { sub: 'x'.repeat(36), scope: 'openid profile email', rest: 'x'.repeat(600) };
@@ -36,7 +38,20 @@ const counters: Record<Exclude<LimitKind, 'hello'>, (ms: number) => Promise<numb
     const options = { type: argon2.argon2id, memoryCost: 19_456, timeCost: 2, parallelism: 1, raw: true } as const;
     return countFor(ms, 2, () => argon2.hash('correct horse battery', options));
   },
+  reads: (ms) => {
+    let next = process.pid;
+    const connections = pool.options.max as number;
+    return countFor(ms, connections, async () => {
+      next = (next + 7919) % readTable.rows; // a prime: all of them in turn, and none after its neighbour
+      const { rows } = await pool.query({ ...readStatement, values: [next] });
+      if (rows.length !== 1) throw new Error('a row is missing');
+    });
+  },
 };
+
+/** As the service reads: prepared, by primary key, over connections that are kept. */
+const readStatement = { name: 'bench_read', text: `select id, label from ${readTable.name} where id = $1` };
+const pool = new pg.Pool({ connectionString: process.argv[3], max: 8 });
 
 const newKey = () => generateKeyPairSync('rsa', { modulusLength: 2048 });
 

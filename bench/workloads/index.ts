@@ -1,9 +1,10 @@
 import { apiWorkloads, documentWorkloads } from './documents.js';
+import { sizedWorkloads } from './sized.js';
 import { tokenWorkloads } from './tokens.js';
 
 export { hello } from './documents.js';
 export { createHolders } from './holders.js';
 export type { WorkerContext, Workload } from './workload.js';
 
-export const workloads = [...documentWorkloads, ...tokenWorkloads, ...apiWorkloads];
+export const workloads = [...documentWorkloads, ...tokenWorkloads, ...apiWorkloads, ...sizedWorkloads];
 export const workloadNames = workloads.map(({ name }) => name);

@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { type Connection, expectContent, expectStatus, jsonOf } from '../connection.js';
+import { type Answer, type Connection, expectContent, expectStatus, jsonOf } from '../connection.js';
 import type { Client, Seed } from '../seed.js';
 
 export interface Tokens {
@@ -17,12 +17,34 @@ export const clientFields = ({ id, secret }: Client): Record<string, string> =>
   secret === null ? { client_id: id } : {};
 
 /** The whole way of a person and a client, without cookies from before: page, form, code, tokens. Three requests. */
-export async function signIn(
+export async function signIn(connection: Connection, client: Client, seed: Seed, email: string): Promise<Tokens> {
+  const { page, verifier } = await openSignIn(connection, client, seed);
+  const fields = { ...fieldsOf(page, '/oauth/authorize'), email, password: seed.password };
+  return redeem(connection, client, seed, await connection.post('/oauth/authorize', fields), verifier);
+}
+
+export interface MailedTo {
+  email: string;
+  /** What the person types, once the mail is there. */
+  readCode(): Promise<string>;
+}
+
+/** The same with an emailed code: page, address, digits, tokens. Four requests. */
+export async function signInByCode(
   connection: Connection,
   client: Client,
-  { redirectUri, password }: Seed,
-  email: string,
+  seed: Seed,
+  { email, readCode }: MailedTo,
 ): Promise<Tokens> {
+  const { page, verifier } = await openSignIn(connection, client, seed);
+  const [start, verify] = ['/oauth/login/email-otp/start', '/oauth/login/email-otp/verify'];
+  const sent = await connection.post(start, { ...fieldsOf(page, '/oauth/authorize'), email });
+  const fields = { ...fieldsOf(expectStatus(sent, 200).text, verify), code: await readCode() };
+  return redeem(connection, client, seed, await connection.post(verify, fields), verifier);
+}
+
+/** The sign-in page, and the PKCE verifier of the request that it belongs to. */
+export async function openSignIn(connection: Connection, client: Client, { redirectUri }: Seed) {
   const verifier = randomBytes(32).toString('base64url');
   const query = new URLSearchParams({
     response_type: 'code',
@@ -34,14 +56,20 @@ export async function signIn(
     code_challenge: createHash('sha256').update(verifier).digest('base64url'),
     code_challenge_method: 'S256',
   });
-  const page = expectStatus(await connection.get(`/oauth/authorize?${query}`), 200);
-  const fields = hiddenFields(page.text);
-  expectContent(fields.state === query.get('state'), 'the sign-in form');
+  const { text: page } = expectStatus(await connection.get(`/oauth/authorize?${query}`), 200);
+  expectContent(fieldsOf(page, '/oauth/authorize').state === query.get('state'), 'the sign-in form');
+  return { page, verifier };
+}
 
-  const answer = expectStatus(await connection.post('/oauth/authorize', { ...fields, email, password }), 303);
-  const code = new URL(String(answer.headers.location)).searchParams.get('code');
+async function redeem(
+  connection: Connection,
+  client: Client,
+  { redirectUri }: Seed,
+  signedIn: Answer,
+  verifier: string,
+): Promise<Tokens> {
+  const code = new URL(String(expectStatus(signedIn, 303).headers.location)).searchParams.get('code');
   expectContent(code, 'a code');
-
   const exchange = { grant_type: 'authorization_code', code, redirect_uri: redirectUri, code_verifier: verifier };
   const tokens = jsonOf<Tokens>(
     await connection.post('/oauth/token', { ...clientFields(client), ...exchange }, clientHeaders(client)),
@@ -50,7 +78,9 @@ export async function signIn(
   return tokens;
 }
 
-function hiddenFields(html: string): Record<string, string> {
-  const inputs = html.matchAll(/<input type="hidden" name="([^"]*)" value="([^"]*)"/g);
+/** The hidden fields of the form that a page sends to `action`. */
+export function fieldsOf(html: string, action: string): Record<string, string> {
+  const form = html.split(`action="${action}"`)[1]?.split('</form>')[0] ?? '';
+  const inputs = form.matchAll(/<input type="hidden" name="([^"]*)" value="([^"]*)"/g);
   return Object.fromEntries([...inputs].map(([, name, value]) => [name, (value as string).replaceAll('&amp;', '&')]));
 }

@@ -1,6 +1,6 @@
 import { expectContent, jsonOf } from '../connection.js';
 import type { Seed } from '../seed.js';
-import { clientFields, clientHeaders, signIn, type Tokens } from './sign-in.js';
+import { clientFields, clientHeaders, signIn, signInByCode, type Tokens } from './sign-in.js';
 import type { Workload } from './workload.js';
 
 type ClientKind = 'publicClient' | 'confidentialClient';
@@ -43,6 +43,23 @@ export const tokenWorkloads: Workload[] = [
       return async () => {
         await signIn(connection, seed.publicClient, seed, emailOf(seed, next));
         next += 17; // so that workers do not follow each other through the same people
+      };
+    },
+  },
+  {
+    name: 'email-code-login',
+    about:
+      'page, address, mailed code, tokens: four requests; no hash, so argon2id only compares. The code is looked up, too',
+    limit: 'argon2',
+    uses: 0,
+    async prepare({ index, connection, seed, mailedCode }) {
+      const mostWorkers = 64; // each with people of its own: of two codes for one person the older would be read by nobody
+      const people = seed.emails.map((_, person) => person).filter((person) => person % mostWorkers === index);
+      let next = 0;
+      return async () => {
+        const person = people[next++ % people.length] as number;
+        const readCode = () => mailedCode(seed.identityIds[person] as string);
+        await signInByCode(connection, seed.publicClient, seed, { email: emailOf(seed, person), readCode });
       };
     },
   },

@@ -4,6 +4,15 @@ import { LookUpsByAddress1763700000002 } from './1763700000002-look-ups-by-addre
 import { AccountIntentsAndPasswordLinks1763700000003 } from './1763700000003-account-intents-and-password-links.js';
 import { Administrators1763700000004 } from './1763700000004-administrators.js';
 import { GracesErasuresHousekeeping1763700000005 } from './1763700000005-graces-erasures-housekeeping.js';
+import { HostedLogin1763700000006 } from './1763700000006-hosted-login.js';
+import { SignUps1763700000008 } from './1763700000008-sign-ups.js';
+import { ProvedSecondFactors1763700000009 } from './1763700000009-proved-second-factors.js';
+import { EndedInvites1763700000020 } from './1763700000020-ended-invites.js';
+import { HierarchyAndAccess1763700000030 } from './1763700000030-hierarchy-and-access.js';
+import { Subtrees1763700000031 } from './1763700000031-subtrees.js';
+import { RoleAssignmentWindows1763700000032 } from './1763700000032-role-assignment-windows.js';
+import { RotatedApiKeys1763700000033 } from './1763700000033-rotated-api-keys.js';
+import { SearchOfIdentities1763700000034 } from './1763700000034-search-of-identities.js';
 
 /** In the order in which they run. */
 export const migrations = [
@@ -13,4 +22,13 @@ export const migrations = [
   AccountIntentsAndPasswordLinks1763700000003,
   Administrators1763700000004,
   GracesErasuresHousekeeping1763700000005,
+  HostedLogin1763700000006,
+  SignUps1763700000008,
+  ProvedSecondFactors1763700000009,
+  EndedInvites1763700000020,
+  HierarchyAndAccess1763700000030,
+  Subtrees1763700000031,
+  RoleAssignmentWindows1763700000032,
+  RotatedApiKeys1763700000033,
+  SearchOfIdentities1763700000034,
 ];

@@ -5,6 +5,7 @@ import { Environment } from '../../entities/environment.js';
 import { Membership } from '../../entities/membership.js';
 import { OAuthClient } from '../../entities/oauth-client.js';
 import { User } from '../../entities/user.js';
+import { createEvaluation } from '../domain/access/evaluate.js';
 import { provisionAccount } from '../domain/accounts/provisioning.js';
 import { createApiKeyManagement } from '../domain/api-keys/api-keys.js';
 import { createApiKeyAuthentication } from '../domain/api-keys/authenticate.js';
@@ -131,13 +132,17 @@ async function clientOf(db: Db, scope: EnvironmentScope): Promise<string> {
 
 async function apiKeyOf(db: Db, scope: EnvironmentScope, kept: string | null): Promise<string> {
   if (kept && (await createApiKeyAuthentication({ db, now }).authenticate(kept))) return kept;
-  const { secret } = await createApiKeyManagement({ db, now }).create(scope, demoCreator, {
-    name: 'Demo key',
-    description: null,
-    accessMode: 'full',
-    scopes: [],
-    expiresAt: null,
-  });
+  const { secret } = await createApiKeyManagement({ db, evaluation: createEvaluation({ db, now }), now }).create(
+    scope,
+    demoCreator,
+    {
+      name: 'Demo key',
+      description: null,
+      accessMode: 'full',
+      scopes: [],
+      expiresAt: null,
+    },
+  );
   return secret;
 }
 

@@ -1,5 +1,5 @@
-import type { Permission } from './access/permissions.js';
 import type { Capability } from './accounts/administrator-roles.js';
+import type { RoleInAccount } from './accounts/reach.js';
 
 /** Who calls, after the credential was proved alive from the database. */
 export type Caller = AdminCaller | ApiKeyCaller | IdentityCaller;
@@ -8,8 +8,9 @@ export interface AdminCaller {
   type: 'platform_admin';
   userId: string;
   sessionId: string;
+  /** At the end of the request's path. */
   capabilities: readonly Capability[];
-  roles: readonly { id: string; name: string }[];
+  roles: readonly RoleInAccount[];
 }
 export interface ApiKeyCaller {
   type: 'api_key';
@@ -21,12 +22,6 @@ export interface IdentityCaller {
   type: 'identity';
   identityId: string;
   sessionId: string;
-}
-
-/** Whether the caller holds a system permission at the Environment's root. */
-export function holds(caller: Caller, permission: Permission): boolean {
-  // An identity holds what its roles give it. There are no roles yet, so it holds nothing.
-  return caller.type === 'api_key' && (caller.accessMode === 'full' || caller.scopes.includes(permission));
 }
 
 export const actorOf = (caller: Caller) => ({

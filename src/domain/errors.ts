@@ -1,7 +1,10 @@
+import type { LimitPolicy } from '../platform/limiter.js';
+
 /** Every refusal that callers can act on: its stable code and an English text. The HTTP layer gives each its status. */
 const messages = {
   'auth.multiple_credentials': 'Send either an Authorization header or X-API-Key, not both',
   'auth.invalid_credentials': 'The credentials are not right',
+  'auth.reauthentication_required': 'Sign in again first; this needs a sign-in of the last ten minutes',
   'account.capability_required': 'Your roles in this account lack the capability that this operation requires',
   'account.not_found': 'No such account',
   'account.password_required': 'Set a password first; we have mailed you a link, and kept the names for then',
@@ -26,6 +29,7 @@ const messages = {
   'body.too_large': 'The request body is too large',
   'body.malformed': 'The request body is not valid JSON',
   'body.unsupported_media_type': 'Send the body as application/json',
+  'captcha.failed': 'Solve the captcha, and send what it answers',
   'environment.confirmation_required': 'Repeat the slug of the environment in `confirm` to delete it',
   'environment.not_found': 'No such environment',
   'environment.slug_taken': 'Another environment of the application has this slug',
@@ -34,7 +38,10 @@ const messages = {
   'idempotency.key_reused': 'This Idempotency-Key came with another request before',
   'idempotency.in_progress': 'The first request with this Idempotency-Key is still running',
   'identity.email_taken': 'An identity with this email address is in the environment already',
+  'identity.email_unverified': 'Confirm your email address first',
   'identity.external_id_taken': 'Another identity has this external_id',
+  'identity.link_invalid': 'This link is unknown, has expired or was used already',
+  'identity.holds_more': 'This identity may do more than you; its sign-in is changed by who may do as much',
   'identity.not_found': 'No such identity in this environment',
   'if_match.required': 'Send the version that you read in an If-Match header',
   'if_match.invalid': 'If-Match must be the version that you read, such as "7"',
@@ -43,6 +50,19 @@ const messages = {
   'member.last_owner': 'An account keeps at least one Owner',
   'member.not_found': 'No such member of this account',
   'member.owner_required': 'Only an Owner may make, change or remove an Owner',
+  'mfa.already_enrolled': 'This factor is enrolled already',
+  'mfa.challenge_invalid': 'This sign-in is unknown, has expired or is complete; begin again',
+  'mfa.challenge_locked': 'Too many wrong codes; try again later',
+  'mfa.code_invalid': 'The code is not right',
+  'mfa.email_unavailable': 'No code can be mailed for this sign-in',
+  'mfa.enrollment_expired': 'This enrolment is unknown, has expired or is over',
+  'mfa.enrollment_required': 'The time to enrol a second factor is over; ask an administrator to reset it',
+  'mfa.factor_not_allowed': 'The environment does not take this factor',
+  'mfa.factor_not_found': 'No such factor',
+  'mfa.last_factor': 'The environment requires a second factor, and this is the last one',
+  'mfa.not_enrolled': 'Enrol a second factor first',
+  'mfa.too_many_factors': 'There are too many factors already; remove one first',
+  'mfa.trusted_device_not_found': 'No such trusted device',
   'oauth_client.has_no_secret': 'This client does not authenticate with a secret',
   'oauth_client.not_found': 'No such OAuth client in this environment',
   'origin.foreign': 'Requests from other origins are not accepted here',
@@ -50,6 +70,20 @@ const messages = {
   'password.link_invalid': 'This link is unknown, has expired or was used already',
   'password.too_short': 'The password is too short',
   'password.wrong': 'The current password is not right',
+  'nodes.node_not_found': 'No such node in this environment',
+  'node_type_schema.breaks_nodes': 'Nodes that exist would break the new schema',
+  'nodes.has_children': 'There are nodes below this one; send `cascade=true` to delete them too',
+  'nodes.root_fixed': 'The root of the tree can be renamed, but not moved, deactivated or deleted',
+  'nodes.slug_taken': 'Another node under the same parent has this slug',
+  'nodes.too_deep': 'The tree would be deeper than its schema allows',
+  'nodes.tree_too_large': 'The tree is too large for one answer; ask for a smaller depth',
+  'nodes.type_not_allowed': 'The schema does not allow a node of this type there',
+  'nodes.type_unknown': 'The schema has no such node type',
+  'nodes.would_cycle': 'A node cannot stand below itself',
+  'permission.key_taken': 'Another permission of the environment has this key',
+  'permission.not_found': 'No such permission in this environment',
+  'permission.required': 'You lack the permission that this operation requires',
+  'permission.system': "The system's permissions cannot be changed or deleted",
   'principal.wrong_type': 'This kind of token is not accepted here',
   'process.not_failed': 'Only a process that has failed, or was cancelled in the middle, can be tried again',
   'process.not_found': 'No such process in this account',
@@ -57,10 +91,19 @@ const messages = {
   'process.verb_not_supported': 'This kind of process cannot do that',
   'rate_limit.exceeded': 'Too many requests; try again later',
   'registration.link_invalid': 'This link is unknown, has expired or was used already',
+  'role.cannot_grant': 'You can only give permissions that you hold yourself',
+  'role.in_use': 'Identities hold this role; take it from them first',
+  'role.name_taken': 'Another role of the environment has this name',
+  'role.not_found': 'No such role in this environment',
+  'role.system': "The system's roles cannot be changed or deleted",
+  'role_assignments.not_found': 'No such role assignment in this environment',
+  'role_assignments.overlapping': 'The identity holds this role at this node already, in a window that overlaps',
+  'role_assignments.window_empty': 'The window ends before it begins, or has ended already',
   'route.not_found': 'No such path',
   'route.method_not_allowed': 'This path does not take this method',
   'service.unavailable': 'The service cannot answer for the moment; try again soon',
   'session.not_found': 'No such session',
+  'sign_up.daily_cap_reached': 'Nobody else can sign up here today',
   'validation.failed': 'The request is not valid',
   'version.conflict': 'Someone changed it meanwhile; read it again and repeat',
 } as const;
@@ -83,6 +126,8 @@ export interface DomainErrorOptions {
   current?: unknown;
   /** Seconds until it is worth trying again. */
   retryAfter?: number;
+  /** The limit that was exceeded, where the answer does not tell it already. */
+  limit?: LimitPolicy;
   cause?: unknown;
 }
 

@@ -69,8 +69,22 @@ const insert = eventInsert('$1');
 
 /**
  * Writes what happened, in the transaction of the change itself. The change feed, the webhooks and the audit log all read
- * this row (contract §7).
+ * this row (contract §7). Answers the event's id.
  */
-export async function recordEvent(tx: EntityManager, action: EventAction, details: EventDetails): Promise<void> {
-  await tx.query(insert, [eventRow(action, details)]);
+export async function recordEvent(tx: EntityManager, action: EventAction, details: EventDetails): Promise<string> {
+  const row = eventRow(action, details);
+  await tx.query(insert, [row]);
+  return JSON.parse(row).id;
+}
+
+const insertMany = insert.replace('jsonb_populate_record(', 'jsonb_populate_recordset(');
+
+/** The same for many resources at once, in one statement; in the order given. */
+export async function recordEvents(
+  tx: EntityManager,
+  action: EventAction,
+  details: readonly EventDetails[],
+): Promise<void> {
+  if (details.length === 0) return;
+  await tx.query(insertMany, [`[${details.map((each) => eventRow(action, each)).join()}]`]);
 }

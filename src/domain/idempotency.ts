@@ -21,6 +21,13 @@ export interface IdempotentRequests {
    * @throws DomainError idempotency.key_reused, idempotency.in_progress
    */
   claim(request: ClaimKey & { requestHash: Buffer }): Promise<KeptAnswer | null>;
+  /** Whether this credential has used the key lately, for whatever request. */
+  isKnown(claim: ClaimKey): Promise<boolean>;
+  /**
+   * What the same request was answered before; null where this credential sent none like it with this key.
+   * @throws DomainError idempotency.in_progress
+   */
+  find(request: ClaimKey & { requestHash: Buffer }): Promise<KeptAnswer | null>;
   settle(claim: ClaimKey, answer: KeptAnswer): Promise<void>;
   release(claim: ClaimKey): Promise<void>;
 }
@@ -39,6 +46,10 @@ returning 1`,
 const readStatement = {
   name: 'read_idempotent_request',
   text: 'select request_hash, status_code, headers, body_sealed from idempotent_requests where credential = $1 and key = $2',
+};
+const findStatement = {
+  name: 'find_idempotent_request',
+  text: `${readStatement.text} and expires_at > $3 and (status_code is not null or locked_until > $3)`,
 };
 const settleStatement = {
   name: 'settle_idempotent_request',
@@ -71,6 +82,17 @@ export function createIdempotentRequests({
   // Answers may hold a secret that is shown once, so all of them are sealed.
   const context = ({ credential, key }: ClaimKey) => `idempotent-request/${credential}/${key}`;
   const cookieContext = (claim: ClaimKey) => `${context(claim)}/cookies`;
+  function open(claim: ClaimKey, { status_code, headers: stored, body_sealed }: Row): KeptAnswer {
+    if (status_code === null) throw new DomainError('idempotency.in_progress', { retryAfter: 1 });
+    const { [sealedCookies]: cookies, ...headers } = stored ?? {};
+    return {
+      statusCode: status_code,
+      headers,
+      body: body_sealed === null ? '' : sealing.open(body_sealed, context(claim)),
+      ...(cookies && { cookies: JSON.parse(sealing.open(cookies, cookieContext(claim))) }),
+    };
+  }
+
   return {
     async claim({ credential, key, requestHash }) {
       const at = now();
@@ -85,15 +107,15 @@ export function createIdempotentRequests({
       if (claimed.length > 0) return null;
       const [row] = await db.statement<Row>(readStatement, [credential, key]);
       if (row && !row.request_hash.equals(requestHash)) throw new DomainError('idempotency.key_reused');
-      if (row?.status_code == null) throw new DomainError('idempotency.in_progress', { retryAfter: 1 });
-      const body = row.body_sealed === null ? '' : sealing.open(row.body_sealed, context({ credential, key }));
-      const { [sealedCookies]: cookies, ...headers } = row.headers ?? {};
-      return {
-        statusCode: row.status_code,
-        headers,
-        body,
-        ...(cookies && { cookies: JSON.parse(sealing.open(cookies, cookieContext({ credential, key }))) }),
-      };
+      if (!row) throw new DomainError('idempotency.in_progress', { retryAfter: 1 }); // released a moment ago
+      return open({ credential, key }, row);
+    },
+    async isKnown({ credential, key }) {
+      return (await db.statement(findStatement, [credential, key, now()])).length > 0;
+    },
+    async find({ credential, key, requestHash }) {
+      const [row] = await db.statement<Row>(findStatement, [credential, key, now()]);
+      return row?.request_hash.equals(requestHash) ? open({ credential, key }, row) : null;
     },
     async settle(claim, { statusCode, headers, body, cookies = [] }) {
       const sealed = body === '' ? null : sealing.seal(body, context(claim));

@@ -65,6 +65,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   app.setValidatorCompiler(validatorCompiler);
   app.setErrorHandler(sendError);
   app.decorateRequest('authorized', null);
+  app.decorateRequest('refused', null);
   app.decorateRequest('idempotencyClaim', null);
   draining.drain(app);
   carryContext(app);

@@ -2,6 +2,7 @@ import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { DomainError, type ErrorCode, type ErrorDetail } from '../domain/errors.js';
 import { isOutage } from '../platform/db.js';
+import type { LimitPolicy, LimitState } from '../platform/limiter.js';
 import { lostRaceOf } from './lost-races.js';
 import { Nullable } from './schemas.js';
 import { detailsOf } from './validation.js';
@@ -10,6 +11,7 @@ import { detailsOf } from './validation.js';
 const statuses: Record<ErrorCode, number> = {
   'auth.multiple_credentials': 400,
   'auth.invalid_credentials': 401,
+  'auth.reauthentication_required': 403,
   'account.capability_required': 403,
   'account.not_found': 404,
   'account.password_required': 403,
@@ -34,6 +36,7 @@ const statuses: Record<ErrorCode, number> = {
   'body.too_large': 413,
   'body.malformed': 400,
   'body.unsupported_media_type': 415,
+  'captcha.failed': 400,
   'environment.confirmation_required': 400,
   'environment.not_found': 404,
   'environment.slug_taken': 409,
@@ -42,7 +45,10 @@ const statuses: Record<ErrorCode, number> = {
   'idempotency.key_reused': 400,
   'idempotency.in_progress': 409,
   'identity.email_taken': 409,
+  'identity.email_unverified': 403,
   'identity.external_id_taken': 409,
+  'identity.link_invalid': 400,
+  'identity.holds_more': 403,
   'identity.not_found': 404,
   'if_match.required': 400,
   'if_match.invalid': 400,
@@ -51,6 +57,19 @@ const statuses: Record<ErrorCode, number> = {
   'member.last_owner': 409,
   'member.not_found': 404,
   'member.owner_required': 403,
+  'mfa.already_enrolled': 409,
+  'mfa.challenge_invalid': 400,
+  'mfa.challenge_locked': 429,
+  'mfa.code_invalid': 401,
+  'mfa.email_unavailable': 400,
+  'mfa.enrollment_expired': 400,
+  'mfa.enrollment_required': 403,
+  'mfa.factor_not_allowed': 400,
+  'mfa.factor_not_found': 404,
+  'mfa.last_factor': 409,
+  'mfa.not_enrolled': 409,
+  'mfa.too_many_factors': 409,
+  'mfa.trusted_device_not_found': 404,
   'oauth_client.has_no_secret': 400,
   'oauth_client.not_found': 404,
   'origin.foreign': 403,
@@ -58,6 +77,20 @@ const statuses: Record<ErrorCode, number> = {
   'password.link_invalid': 400,
   'password.too_short': 400,
   'password.wrong': 400,
+  'nodes.node_not_found': 404,
+  'node_type_schema.breaks_nodes': 400,
+  'nodes.has_children': 400,
+  'nodes.root_fixed': 400,
+  'nodes.slug_taken': 409,
+  'nodes.too_deep': 400,
+  'nodes.tree_too_large': 400,
+  'nodes.type_not_allowed': 400,
+  'nodes.type_unknown': 400,
+  'nodes.would_cycle': 400,
+  'permission.key_taken': 409,
+  'permission.not_found': 404,
+  'permission.required': 403,
+  'permission.system': 409,
   'principal.wrong_type': 403,
   'process.not_failed': 409,
   'process.not_found': 404,
@@ -66,9 +99,18 @@ const statuses: Record<ErrorCode, number> = {
   'rate_limit.exceeded': 429,
   'registration.link_invalid': 400,
   'route.method_not_allowed': 405,
+  'role.cannot_grant': 403,
+  'role.in_use': 409,
+  'role.name_taken': 409,
+  'role.not_found': 404,
+  'role.system': 409,
+  'role_assignments.not_found': 404,
+  'role_assignments.overlapping': 409,
+  'role_assignments.window_empty': 400,
   'route.not_found': 404,
   'service.unavailable': 503,
   'session.not_found': 404,
+  'sign_up.daily_cap_reached': 403,
   'validation.failed': 400,
   'version.conflict': 409,
 };
@@ -134,6 +176,24 @@ export function refusalOf(error: unknown): DomainError | null {
 
 const unstorable: ErrorDetail = { field: '', code: 'unstorable', message: 'holds a character that cannot be stored' };
 
+/** When to try again, and which limit it was (contract §1); what counted in the HTTP layer has said so already. */
+export function tellWhen(reply: FastifyReply, { options: { retryAfter, limit } }: DomainError): void {
+  if (retryAfter === undefined) return;
+  const inSeconds = Math.max(1, Math.ceil(retryAfter));
+  reply.header('retry-after', inSeconds);
+  if (limit) announceLimit(reply, limit, { remaining: 0, resetSeconds: inSeconds });
+}
+
+/** `RateLimit` and `RateLimit-Policy` as in the IETF's rate-limit header draft. */
+export function announceLimit(
+  reply: FastifyReply,
+  { name, points, windowSeconds }: LimitPolicy,
+  { remaining, resetSeconds }: Pick<LimitState, 'remaining' | 'resetSeconds'>,
+): void {
+  reply.header('ratelimit-policy', `"${name}";q=${points};w=${windowSeconds}`);
+  reply.header('ratelimit', `"${name}";r=${remaining};t=${resetSeconds}`);
+}
+
 /** Answers an error as JSON, with the headers that belong to its status. */
 export function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const refusal = refusalOf(error);
@@ -143,8 +203,7 @@ export function sendError(error: unknown, request: FastifyRequest, reply: Fastif
   }
   const status = statusOf(refusal.code);
   if (status === 503) request.log.warn({ err: refusal.options.cause }, 'unavailable');
-  if (refusal.options.retryAfter !== undefined)
-    reply.header('retry-after', Math.max(1, Math.ceil(refusal.options.retryAfter)));
+  tellWhen(reply, refusal);
   if (status === 401 && !reply.hasHeader('www-authenticate')) reply.header('www-authenticate', 'Bearer');
   return reply.code(status).send(envelope(request, refusal));
 }

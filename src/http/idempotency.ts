@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { v4 as uuidv4, v5 as uuidv5 } from 'uuid';
 import { DomainError } from '../domain/errors.js';
-import type { IdempotentRequests } from '../domain/idempotency.js';
+import type { IdempotentRequests, KeptAnswer } from '../domain/idempotency.js';
 
 const kept = ['content-type', 'etag', 'location'];
 
@@ -55,24 +55,65 @@ export async function replayOrClaim(
   reply: FastifyReply,
   mayRepeatCookies: MayRepeatCookies = async () => false,
 ): Promise<boolean> {
-  const key = request.headers['idempotency-key'];
-  if (key === undefined || request.method === 'GET' || request.method === 'HEAD') return false;
-  if (typeof key !== 'string' || !/^[\x21-\x7e]{1,255}$/.test(key)) throw new DomainError('idempotency.key_invalid');
-  const requestHash = createHash('sha256')
-    .update(
-      `${request.method}\n${request.url}\n${request.headers['if-match'] ?? ''}\n${JSON.stringify(request.body ?? null)}`,
-    )
-    .digest();
-  const earlier = await requests.claim({ credential, key, requestHash });
+  const key = keyOf(request);
+  if (key === null) return false;
+  const claim = { credential, key, requestHash: hashOf(request) };
+  const earlier = await requests.claim(claim);
   if (earlier) {
-    reply.code(earlier.statusCode).headers(earlier.headers).header('idempotency-replayed', 'true');
     // Never under a session that has gone on since: its spent token would look like a stolen one.
     if (earlier.cookies && (await mayRepeatCookies(earlier.cookies))) reply.header('set-cookie', earlier.cookies);
-    await reply.serializer((text: unknown) => text as string).send(earlier.body);
+    await sendAgain(reply, earlier);
     return true;
   }
-  request.idempotencyClaim = { credential, key, requestHash };
+  request.idempotencyClaim = claim;
   return false;
+}
+
+/**
+ * Whether a request that its caller may not make could be the retry of one that they might: its key is one of theirs. Only
+ * then is its body worth reading.
+ */
+export async function mayBeRetry(
+  requests: IdempotentRequests,
+  credential: string,
+  request: FastifyRequest,
+): Promise<boolean> {
+  const key = keyOf(request);
+  return key !== null && requests.isKnown({ credential, key });
+}
+
+/**
+ * The answer that the same request of this credential was given before, again.
+ * @returns false where there was none; nothing was sent then.
+ */
+export async function replay(
+  requests: IdempotentRequests,
+  credential: string,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<boolean> {
+  const key = keyOf(request);
+  const earlier = key === null ? null : await requests.find({ credential, key, requestHash: hashOf(request) });
+  if (earlier) await sendAgain(reply, earlier);
+  return earlier !== null;
+}
+
+/** @throws DomainError idempotency.key_invalid; null where there is none, or it means nothing. */
+function keyOf({ headers, method }: FastifyRequest): string | null {
+  const key = headers['idempotency-key'];
+  if (key === undefined || method === 'GET' || method === 'HEAD') return null;
+  if (typeof key !== 'string' || !/^[\x21-\x7e]{1,255}$/.test(key)) throw new DomainError('idempotency.key_invalid');
+  return key;
+}
+
+const hashOf = ({ method, url, headers, body }: FastifyRequest): Buffer =>
+  createHash('sha256')
+    .update(`${method}\n${url}\n${headers['if-match'] ?? ''}\n${JSON.stringify(body ?? null)}`)
+    .digest();
+
+async function sendAgain(reply: FastifyReply, { statusCode, headers, body }: KeptAnswer): Promise<void> {
+  reply.code(statusCode).headers(headers).header('idempotency-replayed', 'true');
+  await reply.serializer((text: unknown) => text as string).send(body);
 }
 
 /** Keeps the answer of a claimed request, or frees the key after a fault of ours (5xx), before the answer leaves. */

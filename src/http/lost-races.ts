@@ -1,4 +1,5 @@
 import { EnvironmentSettings } from '../../entities/environment-settings.js';
+import { NodeTypeSchema } from '../../entities/node-type-schema.js';
 import { DomainError, type ErrorCode } from '../domain/errors.js';
 
 /** Parents whose deletion a request that was let in before can still meet, by the ending of the constraint's name. */
@@ -7,6 +8,7 @@ const goneBy: [RegExp, ErrorCode][] = [
   [/_application_fk$/, 'application.not_found'],
   [/_account_fk$/, 'account.not_found'],
   [/_client_fk$/, 'oauth_client.not_found'],
+  [/_(node|parent)_fk$/, 'nodes.node_not_found'],
   // Where the directory's entry went away in between, the next try makes a new one.
   [/_identity_fk$/, 'service.unavailable'],
 ];
@@ -20,8 +22,10 @@ export function lostRaceOf(error: unknown): DomainError | null {
     driverError?: { code?: string; constraint?: string };
     entityClass?: unknown;
   };
-  // Every Environment has its settings, as long as there is an Environment.
-  if (entityClass === EnvironmentSettings) return new DomainError('environment.not_found', { cause: error });
+  // Every Environment has its settings and its schema, as long as there is an Environment.
+  if (entityClass === EnvironmentSettings || entityClass === NodeTypeSchema) {
+    return new DomainError('environment.not_found', { cause: error });
+  }
   if (driverError?.code === '40P01') return new DomainError('service.unavailable', { retryAfter: 1, cause: error });
   if (driverError?.code !== '23503') return null;
   const found = goneBy.find(([constraint]) => constraint.test(driverError.constraint ?? ''));

@@ -38,8 +38,20 @@ export interface OperationSpec<L extends Level, P extends TSchema, Q extends TSc
   answers: Record<number, TSchema>;
   /** `required`: the caller must send the version that it read. */
   ifMatch?: 'required';
+  /**
+   * A role that counts only in a part of the place is enough. Where the permission is asked `at` a node, so is the capability;
+   * otherwise the handler keeps to what the caller reaches there.
+   */
+  inPart?: true;
+  /** What only leads to a part that the caller reaches is shown too: the handler says what of it. With `inPart`. */
+  onTheWay?: true;
+  /**
+   * Afterwards the caller may be without access to what the path names: its slug is gone, or a role of theirs. A retry with
+   * the same Idempotency-Key gets the first answer all the same. Never where the answer holds a secret.
+   */
+  retriedWithoutAccess?: true;
   /** Refuses with the 404 of what the path names; asked only when the rest of the request is not valid. */
-  exists?(context: Pick<Context<L, P, TSchema, TSchema>, 'services' | 'scope' | 'params'>): Promise<unknown>;
+  exists?(context: Pick<Context<L, P, TSchema, TSchema>, 'services' | 'scope' | 'caller' | 'params'>): Promise<unknown>;
   handle(context: Context<L, P, Q, B>): Promise<unknown>;
 }
 
@@ -54,10 +66,42 @@ export interface Context<L extends Level, P extends TSchema, Q extends TSchema, 
   version: number;
 }
 
+/** A permission at the Environment's root, or one of several at a node. */
+export type PermissionRule = Permission | NodePermission;
+
+export interface NodePermission {
+  anyOf: readonly Permission[];
+  /**
+   * Which parameter of the path names the node. Null: it is enough to hold it somewhere, and the handler keeps to where that
+   * is (`services.rights`): lists, and operations whose body names the node.
+   */
+  at: string | null;
+  /** The 404 of a node that is not there. */
+  missing: ErrorCode;
+}
+
+/** One of the permissions at the node that a parameter of the path names. */
+export const at = (
+  parameter: string,
+  anyOf: Permission | readonly Permission[],
+  missing: ErrorCode = 'nodes.node_not_found',
+): NodePermission => ({
+  anyOf: typeof anyOf === 'string' ? [anyOf] : anyOf,
+  at: parameter,
+  missing,
+});
+
+/** One of the permissions at any node; the handler keeps to those where it is held. */
+export const somewhere = (...anyOf: Permission[]): NodePermission => ({
+  anyOf,
+  at: null,
+  missing: 'nodes.node_not_found',
+});
+
 /** What a surface asks of its callers. An operation that names neither does not compile. */
 export type Authorization =
-  | { permission: Permission; capability: Capability | typeof anyMember }
-  | { permission: Permission; capability?: undefined }
+  | { permission: PermissionRule; capability: Capability | typeof anyMember }
+  | { permission: PermissionRule; capability?: undefined }
   | { permission?: undefined; capability: Capability | typeof anyMember };
 
 /** An operation with its types settled: what the surfaces mount. */
@@ -70,6 +114,14 @@ export function operation<
   B extends TSchema = TSchema,
 >(spec: OperationSpec<L, P, Q, B> & Authorization): Operation {
   return spec as unknown as Operation;
+}
+
+/** What a handler returns where another than the operation's first status is due. */
+export class Answer {
+  constructor(
+    readonly status: number,
+    readonly body: unknown,
+  ) {}
 }
 
 /** The answers for these refusals, by status, each naming its codes. */

@@ -1,11 +1,14 @@
 import type { FastifyInstance } from 'fastify';
+import { validate as isUuid } from 'uuid';
+import type { Capability } from '../domain/accounts/administrator-roles.js';
+import { covers } from '../domain/accounts/limits.js';
 import { DomainError } from '../domain/errors.js';
+import type { EnvironmentScope } from '../domain/scope.js';
 import type { Services } from '../services.js';
 import { denied } from './denials.js';
-import { anyMember, type Level, type Operation } from './operation.js';
-import { createApiKey, getApiKey, listApiKeys, updateApiKey } from './operations/api-keys.js';
+import { environmentOperations } from './environment-operations.js';
+import { anyMember, type Level, type NodePermission, type Operation } from './operation.js';
 import { getEnvironmentSettings, updateEnvironmentSettings } from './operations/environment-settings.js';
-import { createIdentity, getIdentityDetail, listIdentities } from './operations/identities.js';
 import {
   createOAuthClient,
   deleteOAuthClient,
@@ -53,12 +56,13 @@ import {
   resendProcess,
   retryProcess,
 } from './portal/processes.js';
+import { addResourcePermissions } from './portal/setup.js';
 import { getSubscription } from './portal/subscription.js';
-import type { AdminPrincipals } from './principals/admin.js';
+import type { AdminPrincipals, AuthorizedAdmin } from './principals/admin.js';
 import { Slug } from './schemas.js';
 import { mount, type Surface } from './surface.js';
 
-/** What signed-in administrators may do, each with its capability. */
+/** What signed-in administrators may do, each with its capability: of the Account, and of each of its Environments. */
 const operations = [
   getAccount,
   updateAccount,
@@ -104,13 +108,8 @@ const operations = [
   updateOAuthClient,
   rotateOAuthClientSecret,
   deleteOAuthClient,
-  listIdentities,
-  createIdentity,
-  getIdentityDetail,
-  listApiKeys,
-  createApiKey,
-  getApiKey,
-  updateApiKey,
+  addResourcePermissions,
+  ...environmentOperations,
 ];
 
 const prefixes: Record<Level, string> = {
@@ -134,14 +133,39 @@ export function mountPortalApi(app: FastifyInstance, admins: AdminPrincipals, se
       capability === anyMember
         ? 'Any administrator of the account may.'
         : `Requires the capability \`${String(capability)}\`.`,
-    authorize: (operation, request, reply) =>
-      admins.authorize(request, reply, operation.level, async (admin) => {
-        if (isCapable(operation, admin.caller.capabilities)) return;
-        throw await denied(services.db, admin, operation.id, new DomainError('account.capability_required'));
-      }),
+    async authorize(operation, request, reply) {
+      const lacking = (admin: AuthorizedAdmin) => () =>
+        denied(services.db, admin, operation.id, new DomainError('account.capability_required'));
+      const outcome = await admins.authorize(request, reply, operation.level, (admin) =>
+        isCapable(operation, admin) ? null : lacking(admin),
+      );
+      if ('refusal' in outcome) return outcome;
+      const { credential } = outcome;
+      const { at, missing } = nodeOf(operation);
+      const nodeId = at && (request.params as Record<string, string>)[at];
+      // A malformed id is left to the validation, which says so.
+      if (!nodeId || !isUuid(nodeId) || isCapable({ ...operation, inPart: undefined }, outcome)) return outcome;
+      const asked = { permissions: [], capability: operation.capability as Capability };
+      const held = await services.rights.holdsAt(outcome.scope as EnvironmentScope, outcome.caller, asked, nodeId);
+      if (held === 'held') return outcome;
+      return { credential, refusal: held === 'lacking' ? lacking(outcome) : async () => new DomainError(missing) };
+    },
   };
   mount(app, surface, operations, services);
 }
 
-const isCapable = ({ capability }: Operation, held: readonly string[]): boolean =>
-  capability === anyMember || (capability !== undefined && held.includes(capability));
+/** The node at which an administrator of a part has to hold the capability; `at` is null where it is none. */
+function nodeOf({ permission, inPart, onTheWay }: Operation): Pick<NodePermission, 'at' | 'missing'> {
+  const isAsked = inPart && !onTheWay && typeof permission === 'object';
+  return isAsked ? permission : { at: null, missing: 'nodes.node_not_found' };
+}
+
+type Asked = Pick<Operation, 'capability' | 'level'> & { inPart?: true | undefined };
+
+function isCapable({ capability, inPart, level }: Asked, admin: AuthorizedAdmin): boolean {
+  const { caller, capabilitiesInPart, scope } = admin;
+  // An Environment that only leads to a node is not the caller's own.
+  if (capability === anyMember)
+    return level !== 'environment' || caller.roles.some(({ limits }) => covers(limits, scope));
+  return capability !== undefined && (inPart ? capabilitiesInPart : caller.capabilities).includes(capability);
+}

@@ -3,6 +3,7 @@ import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible';
 import { DomainError } from '../domain/errors.js';
 import type { Db } from '../platform/db.js';
 import { createLimiter, type LimitPolicy, type LimitState } from '../platform/limiter.js';
+import { announceLimit } from './errors.js';
 
 export interface RateLimits {
   /** A limit of the specification: exact, shared by all processes, counted per key (by default the caller's address). */
@@ -50,9 +51,7 @@ export function createRateLimits({ enabled, db, perMinute }: RateLimitOptions): 
   };
 }
 
-/** `RateLimit` and `RateLimit-Policy` as in the IETF's rate-limit header draft; a refusal also says `Retry-After`. */
-function announce(reply: FastifyReply, { name, points, windowSeconds }: LimitPolicy, state: LimitState) {
-  reply.header('ratelimit-policy', `"${name}";q=${points};w=${windowSeconds}`);
-  reply.header('ratelimit', `"${name}";r=${state.remaining};t=${state.resetSeconds}`);
+function announce(reply: FastifyReply, policy: LimitPolicy, state: LimitState) {
+  announceLimit(reply, policy, state);
   if (!state.allowed) throw new DomainError('rate_limit.exceeded', { retryAfter: state.resetSeconds });
 }

@@ -1,13 +1,15 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteShorthandOptions } from 'fastify';
 import { type TProperties, type TSchema, Type } from 'typebox';
 import { actorOf, type Caller } from '../domain/caller.js';
+import { DomainError } from '../domain/errors.js';
 import type { EnvironmentScope } from '../domain/scope.js';
 import { currentContext } from '../platform/context.js';
 import type { Services } from '../services.js';
-import { ErrorEnvelope } from './errors.js';
-import { replayOrClaim, settleClaim } from './idempotency.js';
+import { denied } from './denials.js';
+import { ErrorEnvelope, statusOf } from './errors.js';
+import { mayBeRetry, replay, replayOrClaim, settleClaim } from './idempotency.js';
 import { etagOf, versionOf } from './if-match.js';
-import type { Operation } from './operation.js';
+import { Answer, type Operation } from './operation.js';
 
 /** Where operations are offered, and how their callers prove that they may. */
 export interface Surface {
@@ -17,8 +19,8 @@ export interface Surface {
   paramsOf(operation: Operation): TProperties;
   security: Record<string, string[]>[];
   describe(operation: Operation): string;
-  /** Proves the credential and the right; throws the 401, 403 or 404 that belongs to it. */
-  authorize(operation: Operation, request: FastifyRequest, reply: FastifyReply): Promise<Authorized>;
+  /** Proves the credential and the right. Throws the 401, 403 or 404 that belongs to it, or answers what it would throw. */
+  authorize(operation: Operation, request: FastifyRequest, reply: FastifyReply): Promise<Authorized | Refused>;
 }
 
 export interface Authorized {
@@ -29,9 +31,17 @@ export interface Authorized {
   credential: string;
 }
 
+/** A proved caller who may not do what they ask for; a retry of what they might do then is answered all the same. */
+export interface Refused {
+  credential: string;
+  /** Writes the refusal down where it is to be, and makes it. */
+  refusal(): Promise<Error>;
+}
+
 declare module 'fastify' {
   interface FastifyRequest {
     authorized: Authorized | null;
+    refused: Refused | null;
   }
 }
 
@@ -49,10 +59,20 @@ export function mount(
       schema: schemaOf(operation, surface),
       attachValidation: true,
       onRequest: async (request, reply) => {
-        request.authorized = await surface.authorize(operation, request, reply);
-        currentContext().actor = actorOf(request.authorized.caller);
+        const outcome = await surface.authorize(operation, request, reply);
+        if ('refusal' in outcome) {
+          request.refused = await refuseUnlessRetry(operation, outcome, request, services);
+          return;
+        }
+        request.authorized = outcome;
+        currentContext().actor = actorOf(outcome.caller);
       },
       preHandler: async (request, reply) => {
+        if (request.refused) {
+          const { credential, refusal } = request.refused;
+          if (await replay(services.idempotentRequests, credential, request, reply)) return reply;
+          throw await refusal();
+        }
         await refuseInvalid(operation, request, services);
         const { credential } = request.authorized as Authorized;
         if (await replayOrClaim(services.idempotentRequests, credential, request, reply)) return reply;
@@ -64,6 +84,17 @@ export function mount(
       handler: handlerOf(operation, services),
     });
   }
+}
+
+/** Only a body tells whether it is the retry of the same request, and nobody's body is read who could not have sent it. */
+async function refuseUnlessRetry(
+  { retriedWithoutAccess }: Operation,
+  refused: Refused,
+  request: FastifyRequest,
+  { idempotentRequests }: Services,
+): Promise<Refused> {
+  if (retriedWithoutAccess && (await mayBeRetry(idempotentRequests, refused.credential, request))) return refused;
+  throw await refused.refusal();
 }
 
 /** What is wrong with a request is said only of what exists: a 404 comes before any 400 (contract §10). */
@@ -79,14 +110,29 @@ async function refuseInvalid(operation: Operation, request: FastifyRequest, serv
 }
 
 function handlerOf(operation: Operation, services: Services) {
-  const status = successOf(operation);
+  const first = successOf(operation);
   return async (request: FastifyRequest, reply: FastifyReply) => {
     const version = operation.ifMatch ? versionOf(request.headers['if-match']) : 0;
-    const answer = await operation.handle({ ...contextOf(request, services), version });
+    const outcome = await handled(operation, { ...contextOf(request, services), version }, request);
+    const { status, body: answer } = outcome instanceof Answer ? outcome : new Answer(first, outcome);
     const answered = (answer as { data?: { version?: number } } | undefined)?.data?.version;
     if (answered !== undefined) reply.header('etag', etagOf(answered));
     return reply.code(status).send(status === 204 ? undefined : answer);
   };
+}
+
+/** Some rights are only found lacking on the way: that is an audit row like any other 403 (contract §10). */
+async function handled(
+  operation: Operation,
+  context: Parameters<Operation['handle']>[0],
+  { authorized }: FastifyRequest,
+): Promise<unknown> {
+  try {
+    return await operation.handle(context);
+  } catch (error) {
+    if (!(error instanceof DomainError && statusOf(error.code) === 403)) throw error;
+    throw await denied(context.services.db, authorized as Authorized, operation.id, error);
+  }
 }
 
 function contextOf({ authorized, params, query, body }: FastifyRequest, services: Services) {
@@ -110,7 +156,7 @@ function schemaOf(operation: Operation, surface: Surface): RouteShorthandOptions
     ...(query && { querystring: query }),
     ...(body && { body }),
     headers: headersOf(operation, method),
-    response: { ...commonErrors(operation), ...answers },
+    response: { ...commonErrors(operation), ...answers, ...conflicts(operation) },
   };
 }
 
@@ -128,22 +174,25 @@ function headersOf({ ifMatch }: Operation, method: string): TSchema {
   });
 }
 
-function commonErrors({ ifMatch, answers, method, path }: Operation): Record<number, unknown> {
-  const described = (description: string) => ({ ...ErrorEnvelope, description });
+/** Where a version is sent, a 409 may hold the resource as it is now, whatever other conflicts the operation names. */
+function conflicts({ ifMatch, answers }: Operation): Record<number, unknown> {
+  if (!ifMatch) return {};
   const current = (Object.values(answers)[0] as { properties?: { data?: TSchema } }).properties?.data;
+  const named = (answers[409] as { description?: string } | undefined)?.description;
+  const others = named?.split(', ').filter((code) => code !== '`version.conflict`') ?? [];
+  const description = ['`version.conflict`, with the resource as it is now', ...others].join('; ');
+  const data = current ?? Type.Object({}, { additionalProperties: true });
+  return { 409: Type.Object({ error: ErrorEnvelope.properties.error, data: Type.Optional(data) }, { description }) };
+}
+
+function commonErrors({ ifMatch, method, path }: Operation): Record<number, unknown> {
+  const described = (description: string) => ({ ...ErrorEnvelope, description });
   return {
     400: described('`validation.failed`, or a refusal of a header'),
     401: described('Missing, invalid or expired credentials'),
     403: described('Wrong principal type, or the permission or capability is lacking'),
     ...(path.includes(':') && { 404: described('Does not exist, or is outside the scope of the caller') }),
-    ...(ifMatch
-      ? {
-          409: Type.Object(
-            { error: ErrorEnvelope.properties.error, ...(current && { data: Type.Optional(current) }) },
-            { description: '`version.conflict`, with the resource as it is now' },
-          ),
-        }
-      : method !== 'GET' && { 409: described('`idempotency.in_progress`') }),
+    ...(!ifMatch && method !== 'GET' && { 409: described('`idempotency.in_progress`') }),
     429: described('`rate_limit.exceeded`, with Retry-After'),
     503: described('`service.unavailable`, with Retry-After'),
   };

@@ -59,7 +59,7 @@ async function grantToService(source: DataSource, serviceUrl: URL) {
     grant usage on schema public to ${name};
     grant select, insert, update, delete on all tables in schema public to ${name};
     grant usage on all sequences in schema public to ${name};
-    grant execute on function gatehouse_identity_id, gatehouse_user_id to ${name};
+    grant execute on function gatehouse_identity_id, gatehouse_user_id, gatehouse_subtree, gatehouse_matching_identities to ${name};
     revoke update, delete, truncate on events from ${name};
     revoke insert, update, delete, truncate on migrations from ${name};
   `);

@@ -13,6 +13,7 @@ import {
   inviteId,
   mfaGraceId,
   registrationId,
+  roleAssignmentWindowId,
 } from '../../workflows/ids.js';
 import type { InviteExpiryInput } from '../../workflows/invite-expiry.js';
 import type { MfaGraceInput } from '../../workflows/mfa-grace.js';
@@ -20,6 +21,7 @@ import type {
   ConfirmedRegistration,
   RegistrationVerificationInput,
 } from '../../workflows/registration-verification.js';
+import type { RoleAssignmentWindowInput } from '../../workflows/role-assignment-window.js';
 import { accountIdKey, environmentIdKey, stateKey, subjectIdKey } from '../../workflows/search-attributes.js';
 import type { ProvisionedIntent } from '../domain/account-intents/provision.js';
 import { DomainError } from '../domain/errors.js';
@@ -35,6 +37,7 @@ export interface ProcessInputs {
   emailDelivery: EmailDeliveryInput;
   mfaGrace: MfaGraceInput;
   identityErasure: IdentityErasureInput;
+  roleAssignmentWindow: RoleAssignmentWindowInput;
 }
 export type ProcessName = keyof ProcessInputs;
 export type ProcessInput<P extends ProcessName> = ProcessInputs[P];
@@ -114,6 +117,14 @@ const kinds: { [P in ProcessName]: ProcessKind<ProcessInputs[P]> } = {
     firstState: 'ending_sessions',
     mayRunAgain: true, // a cancelled one is taken up where it stopped
     about: ({ identityId, accountId }) => ({ subjectId: identityId, accountId }),
+  },
+  roleAssignmentWindow: {
+    taskQueue: 'processes',
+    id: ({ assignmentId }) => roleAssignmentWindowId(assignmentId),
+    summary: 'A role is held for a limited time, and its moments are told',
+    firstState: 'running',
+    news: ({ news }) => (news ? { signal: 'changed', args: [], starts: news === 'resumed' } : null),
+    about: ({ identityId, accountId, environmentId }) => ({ subjectId: identityId, accountId, environmentId }),
   },
 };
 

@@ -88,6 +88,7 @@ async function createWorkers(options: TemporalWorkers, connection: NativeConnect
         // A workflow's next task goes to the worker that has it in memory. Where that one was killed, a person's
         // confirmation waits this long for another: by default ten seconds, longer than the api waits for an answer.
         stickyQueueScheduleToStartTimeout: '1s',
+        maxHeartbeatThrottleInterval: '3s', // by default four fifths of the time after which a worker counts as dead
         shutdownGraceTime: '4s',
         shutdownForceTime: '7s', // an orchestrator kills after ten
         interceptors: metrics && {

@@ -93,6 +93,7 @@ test('a token that does not work is refused alike, whatever is wrong with it', a
     'of another purpose': tokenOf(account.userId),
     malformed: `${tokenOf(resent.id, 2)}x`,
     empty: '',
+    long: 'A'.repeat(5000),
     'with a NUL': '\u0000',
   };
   const seen = new Set<string>();

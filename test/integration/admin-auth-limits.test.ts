@@ -1,4 +1,4 @@
-import { type AdminAuth, newAdminAuth } from './admin-auth-setup.js';
+import { type AdminAuth, bearer, newAdminAuth } from './admin-auth-setup.js';
 
 let auth: AdminAuth;
 beforeAll(async () => {
@@ -34,6 +34,17 @@ test('twenty sign-ins at once are five', async () => {
   );
   expect(answers.filter(({ statusCode }) => statusCode === 200)).toHaveLength(5);
   expect(answers.filter(({ statusCode }) => statusCode === 429)).toHaveLength(15);
+});
+
+test('a token of the wrong principal is counted like none', async () => {
+  const at = Math.floor(Date.now() / 1000);
+  const claims = { sub: 'x', aud: auth.baseUrl, iat: at, exp: at + 900, principal_type: 'identity' };
+  const token = await auth.keys.sign(claims, { typ: 'at+jwt' });
+  const headers = { ...bearer(token), ...from('203.0.113.5') };
+  const answers = [];
+  for (let i = 0; i < 301; i++) answers.push((await auth.get('/me', headers)).statusCode);
+  expect(answers.slice(0, 300).every((status) => status === 403)).toBe(true);
+  expect(answers[300]).toBe(429);
 });
 
 test('what has no limit of its own has the general one', async () => {

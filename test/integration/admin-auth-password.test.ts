@@ -360,6 +360,8 @@ describe('limits', () => {
     ]);
     const refused = await change(next, 'yet another one 77');
     expect(Number(refused.headers['retry-after'])).toBeGreaterThan(minutes(14) / 1000);
+    expect(refused.headers['ratelimit-policy']).toBe('"admin-password-change";q=10;w=900');
+    expect(refused.headers.ratelimit).toBe(`"admin-password-change";r=0;t=${refused.headers['retry-after']}`);
   });
 });
 

@@ -6,16 +6,14 @@ import { Application } from '../../entities/application.js';
 import { PasswordLink } from '../../entities/password-link.js';
 import { PendingRegistration } from '../../entities/pending-registration.js';
 import { User } from '../../entities/user.js';
-import { createAccountIntents } from '../../src/domain/account-intents/account-intents.js';
+import { composeCommon } from '../../src/common.js';
 import { provisionAccount } from '../../src/domain/accounts/provisioning.js';
 import { DomainError } from '../../src/domain/errors.js';
 import { createIdempotentRequests } from '../../src/domain/idempotency.js';
-import { createSigningKeys } from '../../src/domain/oidc/keys.js';
 import { createRefreshTokens } from '../../src/domain/oidc/refresh-tokens.js';
 import { passwordLinkToken } from '../../src/domain/passwords/links.js';
 import { createPasswords } from '../../src/domain/passwords/passwords.js';
 import { registrationToken } from '../../src/domain/registration/link.js';
-import { createRegistrations } from '../../src/domain/registration/registrations.js';
 import { createUsers, type UsersDeps } from '../../src/domain/users/users.js';
 import { adminAuth } from '../../src/http/admin-auth/index.js';
 import { buildApp } from '../../src/http/app.js';
@@ -23,7 +21,6 @@ import { createHttpMetrics } from '../../src/http/metrics.js';
 import { createAdminPrincipals } from '../../src/http/principals/admin.js';
 import { createRateLimits } from '../../src/http/rate-limits.js';
 import { hours } from '../../src/platform/clock.js';
-import { createSealing } from '../../src/platform/crypto/sealing.js';
 import { newDatabase } from '../support/database.js';
 
 export interface Options {
@@ -44,14 +41,17 @@ export async function newAdminAuth({
   const { db } = database;
   let movedMs = 0;
   const now = () => new Date(Date.now() + movedMs);
-  const sealing = createSealing([{ id: 'test', key: randomBytes(32) }]);
-  const keys = createSigningKeys({ db, sealing, issuer: baseUrl, now });
+  const config = {
+    masterKeys: [{ id: 'test', key: randomBytes(32) }],
+    baseUrl,
+    registration: { ttlMs: hours(24), reminderAfterMs: hours(20) },
+    intentTtlMs: hours(24),
+    mfaGraceReminders: [],
+  };
+  const { sealing, keys, registrations, accountIntents } = composeCommon({ config, db, now });
   await keys.rotate(); // makes the first key
   const refreshTokens = createRefreshTokens({ db, sealing, now });
   const passwords = createPasswords({ breachUrl: null });
-  const durations = { ttlMs: hours(24), reminderAfterMs: hours(20), intentTtlMs: hours(24) };
-  const registrations = createRegistrations({ db, sealing, now, ...durations });
-  const accountIntents = createAccountIntents({ db, sealing, now, intentTtlMs: durations.intentTtlMs });
   const processes = {
     confirmRegistration:
       options.confirmRegistration ??

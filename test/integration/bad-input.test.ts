@@ -18,6 +18,7 @@ import {
   routesIn,
   type Sent,
 } from '../support/chaos-input.js';
+import { asOwner } from '../support/database.js';
 import { newPkce } from '../support/oauth.js';
 
 const seed = 20_261_121;
@@ -78,7 +79,15 @@ async function knownIn(
 ): Promise<Omit<Known, 'credentials'>> {
   const key = await account.apiKey();
   const listed = (await api.app.inject({ url: '/api/v1/api-keys', headers: key })).json();
+  const nodes = await madeNodes(key);
   const { verifier, challenge } = newPkce();
+  const request = {
+    ...{ client_id: clientId, redirect_uri: redirectUri, response_type: 'code', scope: 'openid', state: marker },
+    ...{ code_challenge: challenge, code_challenge_method: 'S256' },
+  };
+  const emailCode = await startedEmailCode(request);
+  const { session } = await asSignedIn();
+  const ofAccount = { client_id: clientId, session, ui_locales: 'de' };
   const secret = newMarked('A').padEnd(43, 'x').slice(0, 43);
   const secrets = [secret, `${marker}.${marker}.${marker}`];
   return {
@@ -86,7 +95,8 @@ async function knownIn(
       accountSlug: [account.accountSlug],
       appSlug: [account.applicationSlug],
       envSlug: ['development', 'production'],
-      id: [person.id, oauthClientId, listed.items[0].id],
+      id: [person.id, oauthClientId, listed.items[0].id, ...nodes],
+      session_id: [listed.items[0].id],
       '*': ['static/index.html'],
     },
     fields: {
@@ -108,6 +118,9 @@ async function knownIn(
       email: [person.email, `${marker}@example.com`],
       password: [password, newMarked('wrong')],
       choice: ['continue', 'other'],
+      first_name: ['Ana', marker],
+      last_name: ['B', marker],
+      ticket: secrets,
       confirm: ['yes', 'no'],
       post_logout_redirect_uri: [redirectUri],
       grant_type: ['authorization_code', 'refresh_token', 'client_credentials'],
@@ -118,11 +131,23 @@ async function knownIn(
       client_assertion: secrets,
       client_assertion_type: ['urn:ietf:params:oauth:client-assertion-type:jwt-bearer'],
       token: secrets,
+      login_token: secrets,
+      'cf-turnstile-response': [marker],
+      method: ['code'],
       token_type_hint: ['refresh_token', 'access_token'],
       access_token: secrets,
       redirect_uris: [redirectUri, 'http://127.0.0.1/cb', 'com.example.app:/cb'],
       post_logout_redirect_uris: [redirectUri],
       environment_slug: ['development'],
+      parent_node_id: nodes,
+      node_type: ['unit', 'organization'],
+      session: [session, session, session, marker],
+      end: [person.id, 'others', marker],
+      forget: [person.id, 'all'],
+      revoke: [person.id, oauthClientId],
+      destination: ['account', 'account/password', `account/${marker}`],
+      enrollment: secrets,
+      codes_token: secrets,
     },
     wholes: {
       '/oauth/authorize': {
@@ -130,6 +155,28 @@ async function knownIn(
         ...{ code_challenge: challenge, code_challenge_method: 'S256', nonce: marker, max_age: '100', prompt: 'login' },
         ...{ ui_locales: 'de', login_hint: person.email, email: person.email, password },
       },
+      '/oauth/login/email-otp/start': {
+        ...request,
+        ui_locales: 'de',
+        email: person.email,
+        login_token: emailCode.token,
+      },
+      '/oauth/login/email-otp/verify': { ...request, code: '123456', login_token: emailCode.token },
+      '/oauth/register': { ...request, email: `${marker}@example.com`, password, first_name: 'Ana', last_name: marker },
+      '/oauth/verify-email': { token: secret, password },
+      '/oauth/verify-email/resend': { ...request, ticket: `${marker}.${marker}` },
+      '/oauth/password/forgot': { ...request, email: person.email },
+      '/oauth/password/reset': { token: secret, password },
+      '/oauth/account': { client_id: clientId, ui_locales: 'de', done: 'session_ended' },
+      '/oauth/account/password': { ...ofAccount, current_password: newMarked('wrong'), new_password: password },
+      '/oauth/account/factors/totp': { ...ofAccount, enrollment: secret, code: '123456', label: marker },
+      '/oauth/account/factors/email-otp': { ...ofAccount, code: '123456' },
+      '/oauth/account/factors/webauthn': { ...ofAccount, enrollment: secret, credential: marker, label: marker },
+      '/oauth/account/factors/webauthn/options': ofAccount,
+      '/oauth/account/recovery-codes': { ...ofAccount, codes_token: secret },
+      '/oauth/account/sessions': { ...ofAccount, end: person.id },
+      '/oauth/account/devices': { ...ofAccount, forget: person.id },
+      '/oauth/account/applications': { ...ofAccount, revoke: person.id },
       '/oauth/token': {
         ...{ grant_type: 'authorization_code', client_id: clientId, code: secret, redirect_uri: redirectUri },
         ...{ code_verifier: verifier, scope: 'openid', refresh_token: secret },
@@ -140,13 +187,52 @@ async function knownIn(
       '/oauth/logout': { client_id: clientId, post_logout_redirect_uri: redirectUri, state: marker, ui_locales: 'de' },
       '/v1/auth/verify-email': { token: await registrationLink() },
       '/v1/auth/password/reset': { token: secret, password },
+      '/v1/identity/auth/login': { client_id: clientId, email: person.email, password, scope: 'openid' },
+      '/v1/identity/auth/refresh': { client_id: clientId, refresh_token: secret },
+      '/v1/identity/auth/select-application': {
+        client_id: clientId,
+        selection_token: secret,
+        application_id: person.id,
+      },
+      '/v1/identity/auth/mfa/challenge/totp': { challenge_token: secret, code: '123456' },
+      '/v1/identity/auth/mfa/totp/confirm': { enrollment_token: secret, code: '123456' },
+      '/v1/identity/auth/password': { current_password: newMarked('wrong'), new_password: password },
+      '/v1/identity/auth/password/forgot': { client_id: clientId, email: person.email },
+      '/v1/identity/auth/password/reset': { client_id: clientId, token: secret, password },
+      '/v1/identity/auth/verify-email': { client_id: clientId, token: secret, password },
     },
     cookies: secrets.flatMap((value) => [
       `hosted_session=${value}`,
+      `sign_up=${value}`,
       `admin_refresh=${value}`,
       `admin_session=${value}`,
     ]),
   };
+}
+
+/** A page that asks for an emailed code. */
+async function startedEmailCode(request: Record<string, string>): Promise<{ token: string }> {
+  await asOwner(
+    (db) => db.query('update environment_settings set email_otp_login_enabled = true, allow_self_signup = true'),
+    api.database.ownerUrl,
+  );
+  const sent = await api.app.inject({
+    method: 'POST',
+    url: '/oauth/login/email-otp/start',
+    headers: { accept: 'application/json' },
+    payload: { ...request, email: person.email },
+  });
+  return { token: sent.json().login_token };
+}
+
+/** Two nodes, one below the other. */
+async function madeNodes(headers: Record<string, string>): Promise<string[]> {
+  const make = async (parent_node_id: string | null) => {
+    const payload = { parent_node_id, node_type: 'unit', name: newMarked('Node') };
+    return (await api.app.inject({ method: 'POST', url: '/api/v1/nodes', headers, payload })).json().data.id as string;
+  };
+  const top = await make(null);
+  return [top, await make(top)];
 }
 
 /** The token of the link of somebody who waits for nothing but it. */
@@ -162,9 +248,28 @@ async function registrationLink(): Promise<string> {
 /** New for each route: one of the earlier requests may have signed its session out. */
 async function credentials({ url }: Route): Promise<Record<string, string>[]> {
   const [key, owner] = [await account.apiKey(), await account.as('owner')];
-  const usual = url.startsWith('/api') ? key : url.startsWith('/oauth/userinfo') ? identity : owner;
+  const isOfIdentities = /^\/(oauth\/userinfo|v1\/identity\/auth)/.test(url);
+  if (isOfIdentities) identity = await asIdentity();
+  if (url.startsWith('/oauth/account')) return [await asSignedIn().then(({ cookie }) => ({ cookie })), {}];
+  const usual = url.startsWith('/api') ? key : isOfIdentities ? identity : owner;
   const versions = ['"1"', '2', '"3"', '"4"'].map((version) => ({ ...usual, 'if-match': version }));
   return [key, owner, identity, {}, ...(url.startsWith('/oauth/') ? [] : [usual, usual, usual, usual, ...versions])];
+}
+
+let browser = '';
+/** The person in a browser of ours; their session goes on as long as nothing has ended it. */
+async function asSignedIn(): Promise<{ cookie: string; session: string }> {
+  const headers = { accept: 'application/json', ...(browser && { cookie: browser }) };
+  const url = `/oauth/authorize?client_id=${clientId}&destination=account`;
+  const payload = { email: person.email, password };
+  const { cookies } = await api.app.inject({ method: 'POST', url, headers, payload });
+  browser = cookies.map(({ name, value }) => `${name}=${value}`).join('; ');
+  const page = await api.app.inject({
+    url: `/oauth/account?client_id=${clientId}`,
+    headers: { ...headers, cookie: browser },
+  });
+  const sessions = page.json().sessions as { id: string; is_current: boolean }[];
+  return { cookie: browser, session: sessions.find(({ is_current }) => is_current)?.id ?? '' };
 }
 
 async function asIdentity(): Promise<Record<string, string>> {
@@ -221,8 +326,12 @@ const ours =
   /\n\s+at |node_modules|QueryFailed|PostgresError|duplicate key|violates \w+|invalid (input|byte)|syntax error at|\b(select|insert into|update) .{1,200}\b(from|values|set)\b/i;
 /** These ask Temporal, which is away here; anything else has no reason to be unavailable. */
 const needsTemporal = /^\/v1\/auth\/(verify-email|accounts)/;
-const pages = /^\/oauth\/(authorize|logout)$|^\/v1\/auth\/(verify-email|password\/reset|accept-invite)$/;
+const pages =
+  /^\/oauth\/(?!token$|revoke$|introspect$|userinfo$)|^\/v1\/auth\/(verify-email|password\/reset|accept-invite)$/;
 const wantsJson = ({ headers = {} }: Sent) => /application\/json/i.test(String(headers.accept ?? ''));
+
+/** What only our pages' script calls: it is answered `{ error }` (spec, "Errors"). */
+const forScripts = /^\/oauth\/.*\/(webauthn|passkey)(\/|$)/;
 
 /** What is wrong with an answer; null when nothing is. */
 function problemOf(route: Route, sent: Sent, response: LightMyRequestResponse): string | null {
@@ -234,16 +343,24 @@ function problemOf(route: Route, sent: Sent, response: LightMyRequestResponse): 
   if (leak && !route.url.startsWith('/docs')) return `the body shows ours: ${leak[0]}`;
   if (!headers['x-request-id'] || headers['x-content-type-options'] !== 'nosniff') return 'headers are missing';
   if (status < 400 || route.method === 'HEAD') return null;
+  // What it leads to is no route, and unknown paths are answered alike everywhere.
+  if (status === 404 && /%2e%2e/i.test(String(sent.url))) return envelopeProblem(sent, response);
   if (pages.test(route.url) && type.startsWith('text/html')) return body.includes('</html>') ? null : 'no whole page';
   if (pages.test(route.url) && !wantsJson(sent) && ['GET', 'HEAD'].includes(route.method))
     return `${status} is no page`;
+  if (forScripts.test(route.url))
+    return typeof parsed(body).error === 'string' ? null : `no error: ${body.slice(0, 300)}`;
   return route.url.startsWith('/oauth') ? oauthProblem(response) : envelopeProblem(sent, response);
 }
+
+/** What a script is told besides an error, to go on with. */
+const nextSteps = ['methods', 'login_token'];
 
 function oauthProblem({ statusCode, headers, body }: LightMyRequestResponse): string | null {
   // RFC 6750 §3.1: who shows no token is told the scheme and no error.
   if (body === '' && statusCode === 401 && headers['www-authenticate']) return null;
   const { error, error_description: description, ...more } = parsed(body);
+  for (const name of nextSteps) delete more[name];
   const isWhole = typeof error === 'string' && /^[a-z_.]+$/.test(error) && typeof description === 'string';
   return isWhole && Object.keys(more).length === 0 ? null : `not RFC 6749: ${body.slice(0, 300)}`;
 }

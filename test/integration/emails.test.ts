@@ -82,6 +82,27 @@ test('giving up and cancelling count once, and never undo a sent mail', async ()
   expect(await sent.emails.giveUp(sent.emailId)).toBe('sent');
 });
 
+test.each(['cancel', 'giveUp'] as const)(
+  'a mail that got through in spite of a %s was sent, once, and says so',
+  async (end) => {
+    const { emails, emailId, sent, row, events, whileSending } = await queuedMail();
+    whileSending(() => emails[end](emailId));
+    expect(await emails.send(emailId)).toBe('sent');
+    expect(await row()).toMatchObject({ status: 'sent', failure: null, ended_at: expect.any(Date) });
+    const endedAs = end === 'cancel' ? 'cancelled' : 'failed';
+    expect((await events()).at(-1)).toMatchObject({
+      action: 'email.sent_after_all',
+      outcome: 'success',
+      metadata: { template: 'registration-verification', ended_as: endedAs },
+    });
+    expect(await emails.send(emailId)).toBe('sent');
+    expect(await emails.cancel(emailId)).toBe('sent');
+    expect([sent.length, (await events()).filter(({ action }) => action === 'email.sent_after_all').length]).toEqual([
+      1, 1,
+    ]);
+  },
+);
+
 test('a mail about something that has ended is not sent', async () => {
   const { emails, emailId, registrations, registrationId, sent, row } = await queuedMail();
   await registrations.cancel(registrationId, 'cancelled_by_operator');

@@ -103,6 +103,12 @@ test('nothing personal is left in any row of any table, only ids; what others ha
   await graces.advance(
     (await world.query<{ id: string }>('select id from mfa_graces where identity_id = $1', [person.id]))[0]!.id,
   );
+  const { passwordReset, signUps } = world.logins;
+  const asked = { client, email: person.email, locale: 'en' as const, parameters: { login_hint: person.email } };
+  await passwordReset.forgot(asked);
+  const settings = { passwordMinLength: 8, dailySelfSignupCap: 10 };
+  const names = { firstName: null, lastName: null };
+  await signUps.request({ ...asked, client: { ...client, settings }, ...names, password: 'lantern orchard seven' });
   const before = await everything();
   for (const secret of person.secrets) expect(before).toContain(secret);
   const counted = await counter();

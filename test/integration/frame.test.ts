@@ -1,4 +1,5 @@
 import { newAccount, send, startApi, type TestAccount, type TestApi } from '../support/api.js';
+import { rowsOf } from './portal-setup.js';
 
 let api: TestApi;
 let account: TestAccount;
@@ -88,6 +89,8 @@ describe('errors', () => {
   });
 });
 
+const eventsOf = 'select action, outcome, actor_type from events where correlation_id = $1';
+
 describe('principals', () => {
   const url = '/api/v1/identities';
   test('no credential, a wrong key and a mistyped one are 401 without a code', async () => {
@@ -125,7 +128,11 @@ describe('principals', () => {
     const maker = await account.apiKey(['api_key.manage']);
     const make = (payload: object) =>
       api.app.inject({ method: 'POST', url: '/api/v1/api-keys', headers: maker, payload });
-    expect((await make({ name: 'x', access_mode: 'full' })).json().error.code).toBe('api_key.cannot_grant');
+    const refused = await make({ name: 'x', access_mode: 'full' });
+    expect(refused.json().error.code).toBe('api_key.cannot_grant');
+    expect(await rowsOf(api, eventsOf, [refused.headers['x-request-id']])).toEqual([
+      { action: 'auth.access_denied', outcome: 'denied', actor_type: 'api_key' },
+    ]);
     expect((await make({ name: 'x', access_mode: 'scoped', scopes: ['identity.view'] })).statusCode).toBe(403);
     expect((await make({ name: 'x', access_mode: 'scoped', scopes: ['api_key.manage'] })).statusCode).toBe(201);
   });
@@ -159,12 +166,9 @@ describe('principals', () => {
       payload: {},
     });
     expect(response.json().error.code).toBe('account.capability_required');
-    const rows = await api.database.db.transaction('system', (tx) =>
-      tx.query(`select action, outcome, actor_type from events where correlation_id = $1`, [
-        response.headers['x-request-id'],
-      ]),
-    );
-    expect(rows).toEqual([{ action: 'auth.access_denied', outcome: 'denied', actor_type: 'platform_admin' }]);
+    expect(await rowsOf(api, eventsOf, [response.headers['x-request-id']])).toEqual([
+      { action: 'auth.access_denied', outcome: 'denied', actor_type: 'platform_admin' },
+    ]);
   });
 
   test('another account, application or environment is 404', async () => {

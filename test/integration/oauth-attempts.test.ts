@@ -41,7 +41,8 @@ test('ten failures lock an address in its Environment, exactly, also in parallel
   expect(locked.statusCode).toBe(429);
   expect(Number(locked.headers['retry-after'])).toBeGreaterThan(0);
   expect(Number(locked.headers['retry-after'])).toBeLessThanOrEqual(900);
-  expect(locked.headers['ratelimit-policy']).toBe('"sign-in";q=10;w=900');
+  expect(locked.headers['ratelimit-policy']).toBe('"sign-in-address";q=10;w=900');
+  expect(locked.headers.ratelimit).toBe(`"sign-in-address";r=0;t=${locked.headers['retry-after']}`);
   expect(locked.headers['content-type']).toContain('text/html');
   expect(locked.headers['set-cookie']).toBeUndefined();
   const unknown = await statuses(Array.from({ length: 11 }, () => attempt('nobody@example.com', 'wrong')));
@@ -61,8 +62,97 @@ test('a hundred failures lock a network address, whoever is tried', async () => 
   const guesses = Array.from({ length: 104 }, (_, i) => attempt(`guess-${i}@example.com`, 'wrong', client, from));
   expect((await statuses(guesses)).filter((status) => status === 429)).toHaveLength(4);
   const ana = await environment.newIdentity();
-  expect((await attempt(ana.email, password, client, from)).statusCode).toBe(429);
+  const refused = await Promise.all(Array.from({ length: 12 }, () => attempt(ana.email, password, client, from)));
+  for (const { statusCode, headers } of refused) {
+    expect(statusCode).toBe(429);
+    expect(headers['ratelimit-policy']).toBe('"sign-in-ip";q=100;w=900');
+  }
+  // Whoever is refused for where they are has locked nobody's address.
   expect((await attempt(ana.email, password, client, '198.51.100.10')).statusCode).toBe(303);
+});
+
+test('fifty failures in a day lock an address, known or not, until the day is over; the known one gets an event', async () => {
+  const from = '198.51.100.20';
+  /** The quarters of an hour in which ten more are looked at. */
+  const another = () =>
+    world.query(`delete from rate_limits where key like 'sign-in-address:%' or key like 'sign-in-ip:%'`);
+  async function guess(email: string, times: number) {
+    const seen: number[] = [];
+    for (let left = times; left > 0; left -= 10) {
+      await another();
+      seen.push(
+        ...(await statuses(Array.from({ length: Math.min(left, 10) }, () => attempt(email, 'wrong', client, from)))),
+      );
+    }
+    await another();
+    return seen;
+  }
+  const lockOf = async (id: string) =>
+    (
+      await world.query<{ at: Date | null }>(
+        'select locked_until as at from environment_memberships where identity_id = $1',
+        [id],
+      )
+    )[0]?.at;
+  const ana = await environment.newIdentity();
+  expect(await guess(ana.email, 49)).toEqual(Array(49).fill(200));
+  expect(await lockOf(ana.id)).toBeNull();
+  expect((await attempt(ana.email, password, client, from)).statusCode).toBe(303); // and the day is forgotten
+  expect(await guess(ana.email, 50)).toEqual(Array(50).fill(200));
+  const refused = await attempt(ana.email, password, client, from);
+  expect(refused.statusCode).toBe(429);
+  expect(refused.headers['ratelimit-policy']).toBe('"sign-in-day";q=50;w=86400');
+  expect(Number(refused.headers['retry-after'])).toBeGreaterThan(86_000);
+  const until = (await lockOf(ana.id))?.getTime() ?? 0;
+  expect(until).toBeGreaterThan(world.now().getTime() + 86_000_000);
+  expect(until).toBeLessThanOrEqual(world.now().getTime() + 86_400_000);
+  expect(await world.events('identity.locked')).toMatchObject([{ resource_id: ana.id, outcome: 'success' }]);
+
+  const nobody = `nobody-${ana.id}@example.com`;
+  expect(await guess(nobody, 50)).toEqual(Array(50).fill(200));
+  const unknown = await attempt(nobody, password, client, from);
+  expect(unknown.statusCode).toBe(429);
+  expect(unknown.headers['ratelimit-policy']).toBe(refused.headers['ratelimit-policy']);
+  expect(await world.events('identity.locked')).toHaveLength(1);
+
+  await world.logins.attempts.forgive(environment, { identityId: ana.id, email: ana.email });
+  expect((await attempt(ana.email, password, client, from)).statusCode).toBe(303);
+  expect(await lockOf(ana.id)).toBeNull();
+});
+
+test('what a burst is refused does not count for the day', async () => {
+  const ana = await environment.newIdentity();
+  const from = '198.51.100.21';
+  await statuses(Array.from({ length: 60 }, () => attempt(ana.email, 'wrong', client, from)));
+  await world.query(`delete from rate_limits where key like 'sign-in-address:%' or key like 'sign-in-ip:%'`);
+  expect((await attempt(ana.email, password, client, from)).statusCode).toBe(303);
+});
+
+test('a refusal is a page in the language that the request asks for', async () => {
+  const from = '198.51.100.22';
+  const fields = {
+    ...Object.fromEntries(new URL(authorizeUrl(client), world.baseUrl).searchParams),
+    ui_locales: 'de',
+    email: 'sprache@example.com',
+    password: 'wrong',
+  };
+  const post = (accept: string) =>
+    world.app.inject({
+      method: 'POST',
+      url: '/oauth/authorize',
+      remoteAddress: from,
+      headers: { 'content-type': 'application/x-www-form-urlencoded', accept },
+      payload: new URLSearchParams(fields).toString(),
+    });
+  for (let i = 0; i < 10; i++) await post('text/html');
+  const page = await post('text/html');
+  expect(page.statusCode).toBe(429);
+  expect(page.headers['content-language']).toBe('de');
+  expect(page.body).toContain('Zu viele Versuche');
+  const script = await post('application/json');
+  expect(script.statusCode).toBe(429);
+  expect(script.json()).toMatchObject({ error: 'rate_limit.exceeded' });
+  expect(Number(script.headers['retry-after'])).toBeGreaterThan(0);
 });
 
 test('the counters hold no address in the clear', async () => {

@@ -111,7 +111,7 @@ describe('the page', () => {
   });
 
   test('an Environment without password sign-in does not offer it', async () => {
-    const off = await world.newEnvironment({ passwordLoginEnabled: false });
+    const off = await world.newEnvironment({ passwordLoginEnabled: false, passkeyLoginEnabled: false });
     const other = await off.newClient();
     const person = await off.newIdentity();
     const browser = world.browser();

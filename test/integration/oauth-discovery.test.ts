@@ -26,6 +26,7 @@ test('both documents are the same, cacheable, readable from any origin, and true
   });
   expect([unchanged.statusCode, unchanged.body]).toEqual([304, '']);
   const document = openid?.json();
+  expect(document.acr_values_supported).toEqual(['urn:gatehouse:aal1', 'urn:gatehouse:aal2']);
   for (const [name, url] of Object.entries(document as Record<string, unknown>)) {
     if (!/_(endpoint|uri)$/.test(name)) continue;
     const path = String(url).replace(world.baseUrl, '');

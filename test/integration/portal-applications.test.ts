@@ -1,5 +1,15 @@
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
-import { type Call, callsOf, databaseTime, eventsSince, outcomeOf, outcomesOf, rowsOf, shape } from './portal-setup.js';
+import {
+  accessible,
+  type Call,
+  callsOf,
+  databaseTime,
+  eventsSince,
+  outcomeOf,
+  outcomesOf,
+  rowsOf,
+  shape,
+} from './portal-setup.js';
 
 let api: TestApi;
 let account: TestAccount;
@@ -19,15 +29,15 @@ test('a new application has what the first one of an account has', async () => {
   const since = await databaseTime(api);
   const made = await create({ name: ' Größe & Söhne ' });
   expect(outcomeOf(made)).toBe('201');
-  expect(made.json()).toEqual({ data: { ...shape, name: 'Größe & Söhne', slug: 'grosse-sohne' } });
+  expect(made.json()).toEqual({ data: { ...shape, ...accessible, name: 'Größe & Söhne', slug: 'grosse-sohne' } });
   const { id, slug } = made.json().data;
   expect((await call('GET', `/applications/${slug}`)).json()).toEqual(made.json());
 
-  const inside = `select e.slug, e.type, s.version, c.value from environments e
+  const inside = `select e.slug, e.type, s.version, c.name, c.value from environments e
     join environment_settings s on s.environment_id = e.id join counters c on c.environment_id = e.id
-    where e.application_id = $1 order by e.slug`;
+    where e.application_id = $1 order by e.slug, c.name`;
   const first = await rowsOf(api, inside, [account.scope.applicationId]);
-  expect(first).toHaveLength(2);
+  expect(first).toHaveLength(6); // two environments with three counters each
   expect(await rowsOf(api, inside, [id])).toEqual(first);
   const events = await eventsSince(api, account.scope.accountId, since);
   expect(events.map(({ action }) => action)).toEqual([

@@ -1,4 +1,4 @@
-import { newAccount, send, startApi, type TestAccount, type TestApi } from '../support/api.js';
+import { newAccount, send, startApi, type TestAccount, type TestApi, untilRefused } from '../support/api.js';
 import { Browser, password, postToken, redirectUri, type TestClient, tokensFor, userinfo } from '../support/oauth.js';
 import { type Call, callsOf, databaseTime, eventsSince, outcomeOf, outcomesOf, rowsOf } from './portal-setup.js';
 
@@ -74,7 +74,7 @@ test('what is in a deleted environment stops at once', async () => {
 
   expect(outcomeOf(await call('DELETE', `${environment}?confirm=development`))).toBe('204');
 
-  await send(api.app, 401, { url: '/api/v1/identities', headers: key });
+  await untilRefused(api.app, { url: '/api/v1/identities', headers: key });
   expect((await userinfo(api.app, tokens.access_token)).statusCode).toBe(401);
   await send(api.app, 401, {
     url: '/api/v1/identities',
@@ -167,7 +167,7 @@ test('a deleted application takes its environments with it, and nothing else', a
   expect(outcomeOf(await call('DELETE', url, undefined, idempotent))).toBe('204');
   expect(outcomeOf(await call('DELETE', url, undefined, idempotent))).toBe('204');
 
-  await send(api.app, 401, { url: '/api/v1/identities', headers: key });
+  await untilRefused(api.app, { url: '/api/v1/identities', headers: key });
   expect((await userinfo(api.app, tokens.access_token)).statusCode).toBe(401);
   expect(outcomeOf(await call('GET', environment))).toBe('404 application.not_found');
   for (const id of [environmentId, account.productionScope.environmentId]) expect(await rowsIn(id)).toEqual({});

@@ -1,5 +1,15 @@
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
-import { type Call, callsOf, databaseTime, eventsSince, outcomeOf, outcomesOf, rowsOf, shape } from './portal-setup.js';
+import {
+  accessible,
+  type Call,
+  callsOf,
+  databaseTime,
+  eventsSince,
+  outcomeOf,
+  outcomesOf,
+  rowsOf,
+  shape,
+} from './portal-setup.js';
 
 let api: TestApi;
 let account: TestAccount;
@@ -23,15 +33,25 @@ test('a new environment is empty, has default settings and works at once', async
   expect(outcomeOf(made)).toBe('201');
   const { applicationId, accountId } = account.scope;
   expect(made.json()).toEqual({
-    data: { ...shape, application_id: applicationId, name: 'Staging EU', slug: 'staging-eu', type: 'production' },
+    data: {
+      ...shape,
+      ...accessible,
+      application_id: applicationId,
+      name: 'Staging EU',
+      slug: 'staging-eu',
+      type: 'production',
+    },
   });
   const { id } = made.json().data;
   expect((await call('GET', `${path}/staging-eu`)).json()).toEqual(made.json());
   const settings = (slug: string) => call('GET', `${path}/${slug}/settings`);
   const { environment_id: _, updated_at: __, ...defaults } = (await settings('development')).json().data;
   expect((await settings('staging-eu')).json().data).toMatchObject({ ...defaults, environment_id: id, version: 1 });
-  expect(await rowsOf(api, 'select name, value from counters where environment_id = $1', [id])).toEqual([
+  const counters = 'select name, value from counters where environment_id = $1 order by name';
+  expect(await rowsOf(api, counters, [id])).toEqual([
     { name: 'identities', value: '0' },
+    { name: 'nodes', value: '1' }, // the root
+    { name: 'organizations', value: '0' },
   ]);
   expect(await eventsSince(api, accountId, since)).toMatchObject([
     {

@@ -1,6 +1,8 @@
+import { decodeJwt } from 'jose';
+import { builtInRoles } from '../../src/domain/accounts/administrator-roles.js';
 import { createPasswords } from '../../src/domain/passwords/passwords.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
-import { newMember, rolesByKey, type TestMember } from './administrators-setup.js';
+import { invite, newMember, rolesByKey, type TestMember } from './administrators-setup.js';
 import { type Call, callsOf, outcomeOf } from './portal-setup.js';
 
 let api: TestApi;
@@ -38,9 +40,8 @@ test('within an application a role counts there and in all of its environments, 
     expect(outcomeOf(await member.call('DELETE', `${path}?confirm=${slug}`))).toBe('404 application.not_found');
   }
   // The account itself asks for a role without limits.
-  expect(await get(member, '/applications')).toBe('403 account.capability_required');
   expect(await get(member, '/members')).toBe('403 account.capability_required');
-  expect((await member.call('GET', '/me')).json().data).toMatchObject({ capabilities: [] });
+  expect(outcomeOf(await member.call('POST', '/applications', { name: 'x' }))).toBe('403 account.capability_required');
 });
 
 test('within an environment a role counts there alone; its application is only on the way', async () => {
@@ -50,8 +51,11 @@ test('within an environment a role counts there alone; its application is only o
   expect(await get(member, inEnvironment('development', ''))).toBe('200');
   expect(await get(member, inEnvironment('production'))).toBe('404 environment.not_found');
   expect(await get(member, inEnvironment('nothing'))).toBe('404 environment.not_found');
-  expect(await get(member, app)).toBe('403 account.capability_required');
-  expect(await get(member, `${app}/environments`)).toBe('403 account.capability_required');
+  const renamedApp = await member.call('PATCH', app, { name: 'Renamed' });
+  expect(outcomeOf(renamedApp)).toBe('403 account.capability_required');
+  expect(outcomeOf(await member.call('DELETE', `${app}?confirm=${account.applicationSlug}`))).toBe(
+    '403 account.capability_required',
+  );
   expect(outcomeOf(await member.call('POST', `${app}/environments`, { name: 'x', type: 'development' }))).toBe(
     '403 account.capability_required',
   );
@@ -103,6 +107,40 @@ test('a change of the limits counts from the next request, and what was deleted 
   expect(await get(member, '/me')).toBe('200');
 });
 
+test('what is deleted is taken out of the limits of members and invites, which can be sent back as they are', async () => {
+  const roles = await rolesByKey(owner);
+  const limits = {
+    application_ids: [account.scope.applicationId, other.id].sort(),
+    environment_ids: [account.scope.environmentId, account.productionScope.environmentId].sort(),
+    node_ids: [],
+  };
+  const member = await newMember(api, account, 'viewer', undefined, limits);
+  const invited = await invite(owner, { role_id: roles.viewer, limits });
+  await owner('DELETE', `${app}/environments/production?confirm=production`);
+  await owner('DELETE', `/applications/${other.slug}?confirm=${other.slug}`);
+  const left = {
+    application_ids: [account.scope.applicationId],
+    environment_ids: [account.scope.environmentId],
+    node_ids: [],
+  };
+  const read = (await owner('GET', `/members/${member.membershipId}`)).json().data;
+  expect(read.roles[0].limits).toEqual(left);
+  expect((await owner('GET', `/administrator-invites/${invited.id}`)).json().data.limits).toEqual(left);
+  const given = [
+    { role_id: roles.viewer, limits: read.roles[0].limits },
+    { role_id: roles.support, limits: null },
+  ];
+  expect(outcomeOf(await owner('PATCH', `/members/${member.membershipId}`, { roles: given }))).toBe('200');
+
+  // With the last of them the role reaches nothing; it does not become one for everything.
+  const narrow = await newMember(api, account, 'viewer', undefined, { application_ids: [account.scope.applicationId] });
+  await owner('DELETE', `${app}?confirm=${account.applicationSlug}`);
+  const nothing = (await owner('GET', `/members/${narrow.membershipId}`)).json().data.roles[0].limits;
+  expect(nothing).toEqual({ application_ids: [], environment_ids: [], node_ids: [] });
+  expect((await narrow.call('GET', '/applications')).json().items).toEqual([]);
+  expect(await get(narrow, '/members')).toBe('403 account.capability_required');
+});
+
 test('a retry of a deletion is answered like the first time, though the limits reach nothing any more', async () => {
   const member = await newMember(api, account, 'developer', undefined, { application_ids: [other.id] });
   const remove = () =>
@@ -113,16 +151,211 @@ test('a retry of a deletion is answered like the first time, though the limits r
   expect(outcomeOf(await remove())).toBe('204');
 });
 
-test('signing in offers only the applications that a role reaches', async () => {
-  const passwordHash = await createPasswords({ breachUrl: null }).hash('violet tractor 19');
-  const member = await newMember(api, account, 'viewer', undefined, { environment_ids: [account.scope.environmentId] });
-  await api.database.db.transaction('system', (tx) =>
-    tx.query('update users set password_hash = $2 where id = $1', [member.userId, passwordHash]),
-  );
-  const payload = { email: member.email, password: 'violet tractor 19' };
-  const signedIn = await api.app.inject({ method: 'POST', url: '/v1/auth/login', payload });
-  expect(signedIn.json().data).toMatchObject({
-    outcome: 'authenticated',
-    application: { slug: account.applicationSlug },
+describe('the lists', () => {
+  const listed = async ({ call }: TestMember, path: string) => {
+    const answer = await call('GET', path);
+    if (answer.statusCode !== 200) return outcomeOf(answer);
+    const { items, pagination } = answer.json();
+    expect(pagination.item_count).toBe(items.length);
+    return items.map(({ slug, access_state, can_access }: Record<string, unknown>) => {
+      expect(can_access).toBe(access_state === 'accessible');
+      return `${slug} ${access_state}`;
+    });
+  };
+  const sorted = '?sort_by=slug&order=asc';
+
+  test('show an application within the limits with all of its environments, and no other', async () => {
+    const limits = { application_ids: [account.scope.applicationId] };
+    const member = await newMember(api, account, 'viewer', undefined, limits);
+    expect(await listed(member, '/applications')).toEqual([`${account.applicationSlug} accessible`]);
+    expect(await listed(member, `/applications?q=${other.slug}`)).toEqual([]);
+    expect((await member.call('GET', app)).json().data).toMatchObject({ access_state: 'accessible', can_access: true });
+    expect(await listed(member, `${app}/environments${sorted}`)).toEqual([
+      'development accessible',
+      'production accessible',
+    ]);
+    expect(await listed(member, `/applications/${other.slug}/environments`)).toBe('404 application.not_found');
+  });
+
+  test('show an application that only leads to an environment as such, with that environment alone', async () => {
+    const limits = { environment_ids: [account.scope.environmentId] };
+    const member = await newMember(api, account, 'viewer', undefined, limits);
+    expect(await listed(member, '/applications')).toEqual([`${account.applicationSlug} path_only`]);
+    expect((await member.call('GET', app)).json().data).toMatchObject({
+      slug: account.applicationSlug,
+      access_state: 'path_only',
+      can_access: false,
+    });
+    expect(await listed(member, `${app}/environments`)).toEqual(['development accessible']);
+    expect(await listed(member, `${app}/environments?type=production`)).toEqual([]);
+    expect(await listed(member, `${app}/environments?q=prod`)).toEqual([]);
+    expect((await member.call('GET', inEnvironment('development', ''))).json().data).toMatchObject({
+      access_state: 'accessible',
+      can_access: true,
+    });
+    expect(await get(member, inEnvironment('production', ''))).toBe('404 environment.not_found');
+  });
+
+  test('add up what several roles reach, page by page', async () => {
+    const roles = await rolesByKey(owner);
+    const member = await newMember(api, account, 'viewer');
+    const third = (await owner('POST', '/applications', { name: 'Third' })).json().data;
+    const given = [
+      { role_id: roles.viewer, limits: { application_ids: [other.id] } },
+      { role_id: roles.support, limits: { environment_ids: [account.scope.environmentId] } },
+    ];
+    await owner('PATCH', `/members/${member.membershipId}`, { roles: given });
+    const all = [`${account.applicationSlug} path_only`, `${other.slug} accessible`].sort();
+    expect(await listed(member, `/applications${sorted}`)).toEqual(all);
+    const second = (await member.call('GET', `/applications${sorted}&take=1&page=2`)).json();
+    expect(second.pagination).toMatchObject({ item_count: 2, page_count: 2, has_next_page: false });
+    expect(second.items[0].slug).toBe(all[1]?.split(' ')[0]);
+    expect(await get(member, `/applications/${third.slug}`)).toBe('404 application.not_found');
+  });
+
+  test('ask for a role that allows looking, and count only those that do', async () => {
+    const role = { name: 'Identities only', description: '', capabilities: ['identities.view'] };
+    const { id: roleId } = (await owner('POST', '/administrator-roles', role)).json().data;
+    const limits = { environment_ids: [account.scope.environmentId] };
+    const member = await newMember(api, account, { roleId }, undefined, limits);
+    expect(await listed(member, '/applications')).toBe('403 account.capability_required');
+    expect(await listed(member, `${app}/environments`)).toBe('403 account.capability_required');
+    expect(await get(member, inEnvironment('development', '/identities'))).toBe('200');
+
+    const roles = await rolesByKey(owner);
+    const production = { environment_ids: [account.productionScope.environmentId] };
+    await owner('PATCH', `/members/${member.membershipId}`, {
+      roles: [
+        { role_id: roleId, limits: { application_ids: [other.id], ...limits } },
+        { role_id: roles.viewer, limits: production },
+      ],
+    });
+    expect(await listed(member, '/applications')).toEqual([`${account.applicationSlug} path_only`]);
+    expect(await listed(member, `${app}/environments`)).toEqual(['production accessible']);
+    expect(await get(member, inEnvironment('development', ''))).toBe('403 account.capability_required');
+    expect(await get(member, `/applications/${other.slug}`)).toBe('403 account.capability_required');
+  });
+
+  test('follow a change of the limits from the next request on, down to nothing', async () => {
+    const roles = await rolesByKey(owner);
+    const member = await newMember(api, account, 'viewer');
+    const limitTo = (limits: object | null) =>
+      owner('PATCH', `/members/${member.membershipId}`, { roles: [{ role_id: roles.viewer, limits }] });
+    expect(await listed(member, '/applications')).toHaveLength(2);
+    await limitTo({ application_ids: [other.id] });
+    expect(await listed(member, '/applications')).toEqual([`${other.slug} accessible`]);
+    await limitTo({ environment_ids: [account.productionScope.environmentId] });
+    expect(await listed(member, '/applications')).toEqual([`${account.applicationSlug} path_only`]);
+    expect(await listed(member, `${app}/environments`)).toEqual(['production accessible']);
+    await owner('DELETE', `${app}/environments/production?confirm=production`);
+    expect(await listed(member, '/applications')).toEqual([]);
+    expect(await get(member, app)).toBe('404 application.not_found');
+  });
+});
+
+test('the environment looked at last is one that is reached', async () => {
+  const roles = await rolesByKey(owner);
+  const limits = { environment_ids: [account.scope.environmentId] };
+  const member = await newMember(api, account, 'viewer', undefined, limits);
+  const put = (environment_slug: string) =>
+    api.app.inject({
+      method: 'PUT',
+      url: `/portal/v1/accounts/${account.accountSlug}${app}/me/state`,
+      headers: member.headers,
+      payload: { environment_slug },
+    });
+  const stored = async () => (await member.call('GET', `${app}/me/state`)).json().data.environment_slug;
+  for (const slug of ['production', 'nothing']) expect(outcomeOf(await put(slug))).toBe('400 environment.unknown_slug');
+  expect(outcomeOf(await put('development'))).toBe('200');
+  expect(await stored()).toBe('development');
+  const production = { environment_ids: [account.productionScope.environmentId] };
+  await owner('PATCH', `/members/${member.membershipId}`, { roles: [{ role_id: roles.viewer, limits: production }] });
+  expect(await stored()).toBeNull();
+});
+
+test('me tells where each role counts and what it allows there', async () => {
+  const roles = await rolesByKey(owner);
+  const member = await newMember(api, account, 'viewer');
+  const limits = { application_ids: [other.id], environment_ids: [], node_ids: [] };
+  const given = [
+    { role_id: roles.support, limits },
+    { role_id: roles.viewer, limits: null },
+  ];
+  await owner('PATCH', `/members/${member.membershipId}`, { roles: given });
+  const { data } = (await member.call('GET', '/me')).json();
+  const { support, viewer } = builtInRoles;
+  expect(data.roles).toEqual([
+    { id: roles.support, name: 'Support', limits, capabilities: support.capabilities },
+    { id: roles.viewer, name: 'Viewer', limits: null, capabilities: viewer.capabilities },
+  ]);
+  expect(data.capabilities).toEqual(viewer.capabilities); // in the account itself
+});
+
+describe('whoever signs in within limits', () => {
+  const password = 'violet tractor 19';
+  let passwordHash: string;
+  beforeAll(async () => {
+    passwordHash = await createPasswords({ breachUrl: null }).hash(password);
+  });
+  const withPassword = async (member: TestMember) => {
+    await api.database.db.transaction('system', (tx) =>
+      tx.query('update users set password_hash = $2 where id = $1', [member.userId, passwordHash]),
+    );
+    return member;
+  };
+  const post = (url: string, payload?: object, headers = {}) =>
+    api.app.inject({ method: 'POST', url: `/v1/auth${url}`, headers, ...(payload && { payload }) });
+  const limited = async (limits: object) => withPassword(await newMember(api, account, 'viewer', undefined, limits));
+  const boundTo = async (accessToken: string) => {
+    const headers = { authorization: `Bearer ${accessToken}` };
+    const { account: of, application } = (await api.app.inject({ url: '/v1/auth/me', headers })).json().data;
+    return [of?.slug ?? null, application?.slug ?? null];
+  };
+
+  test('is bound to the application that they reach, or chooses among those', async () => {
+    const one = await limited({ environment_ids: [account.scope.environmentId] });
+    const signedIn = await post('/login', { email: one.email, password });
+    expect(signedIn.json().data).toMatchObject({
+      outcome: 'authenticated',
+      application: { slug: account.applicationSlug },
+    });
+    const asked = await post('/login', { email: one.email, password, application_id: other.id });
+    expect(asked.json().data).toMatchObject({ outcome: 'application_selection_required' });
+    expect(asked.json().data.applications.map(({ slug }: { slug: string }) => slug)).toEqual([account.applicationSlug]);
+
+    const third = (await owner('POST', '/applications', { name: 'Third' })).json().data;
+    const two = await limited({ application_ids: [other.id, third.id] });
+    const { data } = (await post('/login', { email: two.email, password })).json();
+    expect(data.applications.map(({ slug }: { slug: string }) => slug)).toEqual([other.slug, third.slug]);
+    const choose = (application_id: string) =>
+      post('/select-application', { selection_token: data.selection_token, application_id });
+    expect(outcomeOf(await choose(account.scope.applicationId))).toBe('404 application.not_found');
+    // The limits change while the choice is open.
+    const roles = await rolesByKey(owner);
+    await owner('PATCH', `/members/${two.membershipId}`, {
+      roles: [{ role_id: roles.viewer, limits: { application_ids: [third.id] } }],
+    });
+    expect(outcomeOf(await choose(other.id))).toBe('404 application.not_found');
+    expect((await choose(third.id)).json().data.application.slug).toBe(third.slug);
+  });
+
+  test('is not told of an application that the limits exclude since', async () => {
+    const roles = await rolesByKey(owner);
+    const member = await limited({ application_ids: [other.id] });
+    const signedIn = await post('/login', { email: member.email, password });
+    const { access_token: token } = signedIn.json().data;
+    expect(await boundTo(token)).toEqual([account.accountSlug, other.slug]);
+
+    const limits = { environment_ids: [account.scope.environmentId] };
+    await owner('PATCH', `/members/${member.membershipId}`, { roles: [{ role_id: roles.viewer, limits }] });
+    expect(await boundTo(token)).toEqual([account.accountSlug, null]);
+    const cookie = signedIn.cookies.map(({ name, value }) => `${name}=${value}`).join('; ');
+    const next = (await post('/refresh', undefined, { cookie })).json().data.access_token;
+    expect(decodeJwt(next)).toMatchObject({ account_id: account.scope.accountId });
+    expect(decodeJwt(next)).not.toHaveProperty('application_id');
+    expect(await boundTo(next)).toEqual([account.accountSlug, null]);
+
+    await owner('DELETE', `/members/${member.membershipId}`);
+    expect(await boundTo(next)).toEqual([null, null]);
   });
 });

@@ -365,6 +365,49 @@ test('the reminders of a grace period are stopped and taken up again; its deadli
   ]);
 });
 
+test('the events of a role assignment are stopped and taken up again; its window stays', async () => {
+  const { items } = (
+    await api.app.inject({ url: account.portalPath('/roles'), headers: await account.as('owner') })
+  ).json();
+  const identityId = await anIdentity();
+  const deadline = new Date(api.clock.now.getTime() + 24 * hour).toISOString();
+  const made = await api.app.inject({
+    method: 'POST',
+    url: account.portalPath(`/identities/${identityId}/role-assignments`),
+    headers: await account.as('owner'),
+    payload: { role_id: items[0].id, effective_to: deadline },
+  });
+  const id = made.json().data.assignment_id;
+  const [listed] = await itemsOf('?kind=role_assignment');
+  expect(listed).toMatchObject({
+    ...{ id, environment_id: account.scope.environmentId, subject_type: 'identity', subject_id: identityId, deadline },
+    ...{ state: 'running', waits_for: 'its_next_moment', workflow_id: `role-assignment/${id}`, verbs: ['cancel'] },
+  });
+  const cancelled = await owner('POST', `/processes/${id}/cancel`, { reason: 'noise' });
+  expect(cancelled.json().data).toMatchObject({ state: 'cancelled', deadline, verbs: ['retry'] });
+  const retried = await owner('POST', `/processes/${id}/retry`);
+  expect(retried.json().data).toMatchObject({ state: 'running', deadline });
+  await api.app.inject({
+    method: 'DELETE',
+    url: account.portalPath(`/identities/${identityId}/role-assignments/${id}`),
+    headers: await account.as('owner'),
+  });
+  expect(await itemsOf('?kind=role_assignment')).toMatchObject([{ state: 'removed', verbs: [] }]);
+  expect((await outbox(id)).map(({ process, input: { news } }) => [process, news])).toEqual([
+    ['roleAssignmentWindow', undefined],
+    ['roleAssignmentWindow', 'changed'],
+    ['roleAssignmentWindow', 'resumed'],
+    ['roleAssignmentWindow', 'changed'],
+  ]);
+  expect((await audited(id)).map(({ action }) => action)).toEqual([
+    'role_assignment.created',
+    'role_assignment.window_cancelled',
+    'process.cancelled',
+    'process.retried',
+    'role_assignment.deleted',
+  ]);
+});
+
 test('an erasure is cancelled with what is left, and goes on with a retry', async () => {
   const identityId = await anIdentity();
   const id = uuidv7();

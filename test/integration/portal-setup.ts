@@ -2,7 +2,7 @@ import type { LightMyRequestResponse } from 'fastify';
 import type { TestApi } from '../support/api.js';
 import { asOwner } from '../support/database.js';
 
-type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE';
+type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 export type Call = (
   method: Method,
   path: string,
@@ -46,6 +46,8 @@ export async function eventsSince(api: TestApi, accountId: string, since: string
 
 export const databaseTime = async (api: TestApi): Promise<string> =>
   (await rowsOf<{ now: string }>(api, 'select clock_timestamp()::text as now'))[0]?.now as string;
+
+export const accessible = { access_state: 'accessible', can_access: true };
 
 export const shape = {
   id: expect.stringMatching(/^[0-9a-f-]{36}$/),

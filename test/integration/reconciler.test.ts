@@ -17,8 +17,11 @@ function fakeTemporal(running: string[] = []) {
   const started: string[] = [];
   const asked: number[] = [];
   const idOf = (input: object) => {
-    const { pendingRegistrationId, intentId, inviteId, emailId, graceId, erasureId } = input as Record<string, string>;
-    return (pendingRegistrationId ?? intentId ?? inviteId ?? emailId ?? graceId ?? erasureId) as string;
+    const { pendingRegistrationId, intentId, inviteId, emailId, graceId, erasureId, assignmentId } = input as Record<
+      string,
+      string
+    >;
+    return (pendingRegistrationId ?? intentId ?? inviteId ?? emailId ?? graceId ?? erasureId ?? assignmentId) as string;
   };
   return {
     started,
@@ -52,7 +55,7 @@ async function run(processes: ReturnType<typeof fakeTemporal>, { pageSize = 100,
 /** One row that waits and one that has ended of each kind, this old. */
 async function oneOfEach(age: string) {
   const at = `now() - interval '${age}'`;
-  const [user, account, application, environment, identity] = [1, 2, 3, 4, 5].map(() => randomUUID());
+  const [user, account, application, environment, identity, role, node] = Array.from({ length: 7 }, () => randomUUID());
   const open = Object.fromEntries(Object.keys(kinds).map((name) => [name, randomUUID()])) as Record<
     ProcessName,
     string
@@ -62,6 +65,10 @@ async function oneOfEach(age: string) {
     `insert into accounts values ('${account}', 'a', '${account}', now(), now())`,
     `insert into applications values ('${application}', '${account}', 'a', 'a', now(), now())`,
     `insert into environments values ('${environment}', '${account}', '${application}', 'e', 'e', 'development', now(), now())`,
+    `insert into roles (id, account_id, application_id, environment_id, name, is_active, version, created_at, updated_at)
+     values ('${role}', '${account}', '${application}', '${environment}', 'r', true, 1, now(), now())`,
+    `insert into nodes (id, account_id, application_id, environment_id, node_type, name, slug, status, metadata, path, version, created_at, updated_at)
+     values ('${node}', '${account}', '${application}', '${environment}', 'root', 'r', 'r', 'active', '{}', '{${node}}', 1, now(), now())`,
   ];
   for (const [id, ended] of [
     ['open', false],
@@ -84,6 +91,11 @@ async function oneOfEach(age: string) {
        values ('${idOf('mfaGrace')}', '${account}', '${environment}', '${person}', '${ended ? 'cancelled' : 'running'}', 1, ${at}, now(), ${end})`,
       `insert into erasures (id, account_id, identity_id, status, actor_type, correlation_id, created_at, ended_at)
        values ('${idOf('identityErasure')}', '${account}', '${person}', '${ended ? 'cancelled' : 'running'}', 'system', gen_random_uuid(), ${at}, ${end})`,
+      `with assignment as (
+         insert into role_assignments (id, account_id, environment_id, identity_id, role_id, node_id, created_at)
+         values ('${idOf('roleAssignmentWindow')}', '${account}', '${environment}', '${person}', '${role}', '${node}', ${at}) returning *)
+       insert into role_assignment_windows (id, account_id, environment_id, status, told_until, created_at, ended_at)
+       select id, account_id, environment_id, '${ended ? 'completed' : 'running'}', ${at}, ${at}, ${end} from assignment`,
     );
   }
   for (const statement of statements) await rows(database.ownerUrl, statement);

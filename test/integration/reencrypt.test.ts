@@ -1,7 +1,13 @@
-import { randomBytes } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
+import { Account } from '../../entities/account.js';
+import { Identity } from '../../entities/identity.js';
+import { MfaFactor } from '../../entities/mfa-factor.js';
+import { resealFactors } from '../../src/domain/mfa/reseal.js';
+import { createTotp, secretContext } from '../../src/domain/mfa/totp.js';
 import { createSigningKeys } from '../../src/domain/oidc/keys.js';
 import { createSealing } from '../../src/platform/crypto/sealing.js';
 import { newDatabase, type TestDatabase } from '../support/database.js';
+import { totpCode } from '../support/mfa.js';
 
 let database: TestDatabase;
 beforeAll(async () => {
@@ -29,4 +35,31 @@ test('after a new master key and a re-encryption the old one can be taken away',
   expect(await keysUnder(fresh, old).reseal()).toBe(1);
   expect(await keysUnder(fresh, old).reseal()).toBe(0);
   await keysUnder(fresh).verify(await token(keysUnder(fresh)), { typ: 'JWT' });
+});
+
+test('the secrets of authenticator apps too', async () => {
+  const { db } = database;
+  const [old, fresh] = [
+    { id: 'old', key: randomBytes(32) },
+    { id: 'fresh', key: randomBytes(32) },
+  ];
+  const at = new Date();
+  const totpUnder = (...masterKeys: { id: string; key: Buffer }[]) =>
+    createTotp({ db, sealing: createSealing(masterKeys), now: () => at });
+  const [accountId, identityId, factorId] = [randomUUID(), randomUUID(), randomUUID()];
+  const secret = 'JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP';
+  await db.transaction('system', async (tx) => {
+    const times = { createdAt: at, updatedAt: at };
+    await tx.insert(Account, { id: accountId, name: 'Acme', slug: accountId, ...times });
+    await tx.insert(Identity, { id: identityId, accountId, email: 'ana@example.com', metadata: {}, ...times });
+    await tx.insert(MfaFactor, {
+      ...{ id: factorId, accountId, identityId, type: 'totp', label: 'App', enrolledAt: at, lastUsedStep: '0' },
+      secret: createSealing([old]).seal(secret, secretContext(factorId)),
+    });
+  });
+  const code = totpCode(secret, at);
+  await expect(totpUnder(fresh).verify({ accountId }, identityId, code)).rejects.toThrow('old is not configured');
+  expect(await resealFactors({ db, sealing: createSealing([fresh, old]) })).toBe(1);
+  expect(await resealFactors({ db, sealing: createSealing([fresh, old]) })).toBe(0);
+  expect(await totpUnder(fresh).verify({ accountId }, identityId, code)).toBe(true);
 });

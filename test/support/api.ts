@@ -169,6 +169,17 @@ export async function send(
   return response;
 }
 
+/** Repeats a request until it is refused with 401; what a process keeps of an API key may be a second old (contract §5). */
+export async function untilRefused(app: FastifyInstance, options: InjectOptions): Promise<void> {
+  const deadline = Date.now() + 1_000;
+  for (;;) {
+    const { statusCode } = await app.inject(options);
+    if (statusCode === 401) return;
+    if (Date.now() > deadline) throw new Error(`${String(options.url)} still answers ${statusCode} after a second`);
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+}
+
 const userNamed = (name: string, now: Date): User => ({
   id: uuidv7(),
   email: `${name}@example.com`,

@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { delimiter, join } from 'node:path';
+import type Axe from 'axe-core';
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
 
 const names = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'];
@@ -58,11 +59,10 @@ const axeFile = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
 export async function barriers(page: Page): Promise<string[]> {
   await page.evaluate(readFileSync(axeFile, 'utf8'));
   return page.evaluate(async () => {
-    // biome-ignore lint/suspicious/noExplicitAny: a script in the page put it there
-    const { violations } = await (globalThis as any).axe.run({ preload: false });
-    return violations.flatMap(
-      ({ id, impact, help, nodes }: { id: string; impact: string; help: string; nodes: { html: string }[] }) =>
-        nodes.map(({ html }) => `${impact}: ${id}: ${help}: ${html}`),
+    const { axe } = globalThis as unknown as { axe: typeof Axe }; // the script in the page put it there
+    const { violations } = await axe.run({ preload: false });
+    return violations.flatMap(({ id, impact, help, nodes }) =>
+      nodes.map(({ html }) => `${impact}: ${id}: ${help}: ${html}`),
     );
   });
 }

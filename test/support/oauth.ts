@@ -4,26 +4,35 @@ import { Registry } from 'prom-client';
 import { v7 as uuidv7 } from 'uuid';
 import { Account } from '../../entities/account.js';
 import { Application } from '../../entities/application.js';
+import type { EmailedCodePurpose } from '../../entities/emailed-code.js';
 import { Environment } from '../../entities/environment.js';
 import { EnvironmentMembership } from '../../entities/environment-membership.js';
 import { EnvironmentSettings } from '../../entities/environment-settings.js';
 import { Identity } from '../../entities/identity.js';
 import { OAuthClient } from '../../entities/oauth-client.js';
-import { createAttempts } from '../../src/domain/logins/attempts.js';
-import { createPasswordLogin } from '../../src/domain/logins/password.js';
+import { environmentDefaults } from '../../src/domain/accounts/environment-defaults.js';
+import { createIdempotentRequests } from '../../src/domain/idempotency.js';
+import { createApiLogins } from '../../src/domain/logins/api-logins.js';
+import { digitsOf } from '../../src/domain/logins/emailed-codes.js';
+import { createLogins } from '../../src/domain/logins/logins.js';
+import { createMfaGraces } from '../../src/domain/mfa/grace.js';
 import { createSigningKeys } from '../../src/domain/oidc/keys.js';
 import { createProvider } from '../../src/domain/oidc/provider.js';
 import { createRefreshTokens } from '../../src/domain/oidc/refresh-tokens.js';
-import { hashPassword, needsRehash, verifyPassword } from '../../src/domain/passwords/hashing.js';
+import { hashPassword, verifyPassword } from '../../src/domain/passwords/hashing.js';
+import { createPasswords } from '../../src/domain/passwords/passwords.js';
 import { buildApp } from '../../src/http/app.js';
+import { identityAuth } from '../../src/http/identity-auth/index.js';
 import { createHttpMetrics } from '../../src/http/metrics.js';
 import { oauth } from '../../src/http/oauth/index.js';
 import { createRateLimits } from '../../src/http/rate-limits.js';
 import { wellKnown } from '../../src/http/well-known.js';
+import { createCaptcha } from '../../src/platform/captcha.js';
 import { hashSecret, newSecret } from '../../src/platform/crypto/one-time-secret.js';
-import { createSealing } from '../../src/platform/crypto/sealing.js';
+import { createSealing, type Sealing } from '../../src/platform/crypto/sealing.js';
+import { openDb } from '../../src/platform/db.js';
 import { createOutbound } from '../../src/platform/outbound/fetch.js';
-import { asOwner, newDatabase } from './database.js';
+import { asOwner, newDatabase, type TestDatabase } from './database.js';
 
 export const password = 'correct horse battery';
 export const redirectUri = 'https://app.example.com/callback?tenant=1';
@@ -35,6 +44,10 @@ export interface TestProviderOptions {
   rateLimits?: boolean;
   /** Networks that the provider may fetch keys from. */
   allowedNetworks?: readonly string[];
+  /** Where captchas are verified; nowhere, so that a required one refuses everybody. */
+  captchaUrl?: string | null;
+  /** Another process of the same service, whose database and keys it shares. */
+  beside?: { database: TestDatabase; sealing: Sealing };
 }
 
 /** The provider on a database of its own, behind the real HTTP frame, with a clock that the test moves. */
@@ -42,25 +55,37 @@ export async function newProvider({
   baseUrl = 'http://localhost:3000',
   rateLimits = false,
   allowedNetworks,
+  captchaUrl = null,
+  beside,
 }: TestProviderOptions = {}) {
-  const database = await newDatabase({ poolSize: 10 });
+  const database = beside ? await sameDatabase(beside.database) : await newDatabase({ poolSize: 10 });
   const { db } = database;
   let time = Date.parse('2026-03-01T12:00:00Z');
   const now = () => new Date(time);
-  const sealing = createSealing([{ id: 'test', key: randomBytes(32) }]);
+  const sealing = beside?.sealing ?? createSealing([{ id: 'test', key: randomBytes(32) }]);
   const keys = createSigningKeys({ db, sealing, issuer: baseUrl, now });
   const refreshTokens = createRefreshTokens({ db, sealing, now });
-  const attempts = createAttempts({ db, enabled: rateLimits });
   const faults: unknown[] = [];
-  const passwordLogin = createPasswordLogin({
+  const logins = createLogins({
     db,
-    passwords: { hash: hashPassword, verify: verifyPassword, needsRehash },
-    attempts,
+    sealing,
+    passwords: createPasswords({ breachUrl: null, onOutage: () => {} }),
+    graces: createMfaGraces({ db, now, reminders: [] }),
+    rateLimits,
+    baseUrl,
     onRehashError: (error) => faults.push(error),
+    now,
   });
   const outbound = createOutbound({ allowedNetworks });
-  const provider = createProvider({ db, keys, refreshTokens, passwordLogin, outbound, baseUrl, now });
-  const limits = createRateLimits({ enabled: false, db, perMinute: { apiKey: 1, jwt: 1, anonymous: 1 } });
+  const provider = createProvider({ db, keys, refreshTokens, outbound, baseUrl, now });
+  const captchaKeys = { siteKey: captchaUrl && 'site-key', secretKey: captchaUrl && 'secret-key' };
+  const captcha = createCaptcha({ ...captchaKeys, verifyUrl: captchaUrl ?? '' });
+  const api = createApiLogins({ db, sealing, passwords: { verify: verifyPassword }, logins, provider, now });
+  const limits = createRateLimits({
+    enabled: rateLimits,
+    db,
+    perMinute: { apiKey: 100_000, jwt: 100_000, anonymous: 100_000 },
+  });
   const app = await buildApp({
     baseUrl,
     logger: undefined,
@@ -68,8 +93,13 @@ export async function newProvider({
     health: { checks: {} },
     metrics: createHttpMetrics(new Registry()),
     surfaces: [
-      async (surface) => void (await surface.register(oauth, { provider, limits })),
+      async (surface) => void (await surface.register(oauth, { provider, logins, limits, captcha })),
       async (surface) => void (await surface.register(wellKnown, { baseUrl, keys })),
+      async (surface) => {
+        const idempotentRequests = createIdempotentRequests({ db, sealing, now });
+        const options = { provider, logins, api, captcha, limits, idempotentRequests };
+        await surface.register(identityAuth, { prefix: '/v1/identity/auth', ...options });
+      },
     ],
   });
 
@@ -79,13 +109,25 @@ export async function newProvider({
   return {
     app,
     baseUrl,
+    database,
     db,
     keys,
     provider,
+    logins,
+    sealing,
     refreshTokens,
     faults,
     now,
     query,
+    /** The digits of the code that was mailed last for a purpose, as the mail will say them. */
+    async mailedCode(purpose: EmailedCodePurpose): Promise<string> {
+      const [row] = await query<{ id: string; keyId: string }>(
+        'select id, key_id as "keyId" from emailed_codes where purpose = $1 order by created_at desc, id desc limit 1',
+        [purpose],
+      );
+      if (!row) throw new Error(`no code was mailed for ${purpose}`);
+      return digitsOf(sealing, row).digits;
+    },
     /** Moves the clock. */
     wait: (ms: number) => {
       time += ms;
@@ -103,6 +145,11 @@ export async function newProvider({
       await database.close();
     },
   };
+}
+
+async function sameDatabase({ url, ownerUrl }: TestDatabase): Promise<TestDatabase> {
+  const db = await openDb({ url, poolSize: 10, applicationName: 'test', onError: () => {} });
+  return { url, ownerUrl, db, close: () => db.close() };
 }
 
 export type TestProvider = Awaited<ReturnType<typeof newProvider>>;
@@ -127,16 +174,8 @@ async function newEnvironment(db: Database, at: Date, settings: Partial<Environm
     await tx.insert(EnvironmentSettings, {
       environmentId,
       accountId,
-      version: 1,
-      passwordLoginEnabled: true,
-      passwordMinLength: 8,
+      ...environmentDefaults(),
       branding: { name: 'Acme', logo_url: null, primary_color: null, support_email: null },
-      defaultLocale: 'en',
-      accessTokenTtlSeconds: 900,
-      refreshTokenTtlSeconds: 30 * 86_400,
-      refreshTokenMaxTtlSeconds: 90 * 86_400,
-      sessionTtlSeconds: 12 * 3600,
-      allowedOrigins: [],
       updatedAt: at,
       ...settings,
     });

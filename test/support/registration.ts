@@ -1,18 +1,14 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { createAccountIntents } from '../../src/domain/account-intents/account-intents.js';
-import { accountIntentMails } from '../../src/domain/account-intents/mails.js';
 import { createEmails } from '../../src/domain/emails/emails.js';
 import { createAdministratorInviteExpiry } from '../../src/domain/invites/expiry.js';
-import { inviteMails } from '../../src/domain/invites/mails.js';
-import { mfaMails } from '../../src/domain/mfa/mails.js';
 import { registrationToken } from '../../src/domain/registration/link.js';
-import { registrationMails } from '../../src/domain/registration/mails.js';
 import type { RegistrationRequest } from '../../src/domain/registration/park.js';
 import { createRegistrations } from '../../src/domain/registration/registrations.js';
-import { passwordMails } from '../../src/domain/users/password-mails.js';
 import { hours } from '../../src/platform/clock.js';
 import { createSealing } from '../../src/platform/crypto/sealing.js';
 import type { Mailer } from '../../src/platform/mail/mailer.js';
+import { mailSubjects } from '../../src/worker/mails.js';
 import { asOwner, type TestDatabase } from './database.js';
 
 export const baseUrl = 'https://id.example.com';
@@ -34,22 +30,18 @@ export function registrationServices(
   const now = () => new Date(Date.now() + ahead);
   const sent: SentMail[] = [];
   let failure: Error | null = null;
+  let meanwhile: (() => Promise<unknown>) | null = null;
   const mailer: Pick<Mailer, 'send'> = {
     async send(name, { to, values, messageId }) {
       if (failure) throw failure;
       sent.push({ name, to, values: values as SentMail['values'], messageId });
+      await meanwhile?.();
       return { messageId: `<${messageId}@test>` };
     },
   };
   const registrations = createRegistrations({ db, sealing, now, ...durations });
   const accountIntents = createAccountIntents({ db, sealing, now, intentTtlMs: durations.intentTtlMs });
-  const subjects = {
-    ...registrationMails({ sealing, now, baseUrl, adminAppUrl: baseUrl }),
-    ...inviteMails({ sealing, now, baseUrl }),
-    ...accountIntentMails({ adminAppUrl: baseUrl }),
-    ...mfaMails({ now, baseUrl }),
-    ...passwordMails({ sealing, now, baseUrl, adminAppUrl: baseUrl }),
-  };
+  const subjects = mailSubjects({ sealing, now, baseUrl, adminAppUrl: baseUrl });
   return {
     registrations,
     accountIntents,
@@ -63,6 +55,10 @@ export function registrationServices(
     },
     mailFails(error: Error | null) {
       failure = error;
+    },
+    /** What happens between a mail on its way and the mail server's word. */
+    whileSending(work: () => Promise<unknown>) {
+      meanwhile = work;
     },
     tokenOf: (id: string) => registrationToken(sealing, { id }).token,
     /** Parks one and answers its id and what was asked. */

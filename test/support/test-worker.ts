@@ -7,15 +7,20 @@ import { startTemporalWorkers } from '../../src/worker/temporal-workers.js';
 import type { TestDatabase } from './database.js';
 import { registrationServices } from './registration.js';
 import { namespace, type TestTemporal } from './temporal.js';
-import { workerActivities } from './worker-activities.js';
+import { type Healing, workerActivities } from './worker-activities.js';
 
 const log = pino({ level: 'silent' });
 
 /** The worker process's parts, on real PostgreSQL and Temporal; only the mail server is replaced. It heals without delay. */
-export function startTestWorker(database: TestDatabase, temporal: TestTemporal, processes: Processes) {
+export function startTestWorker(
+  database: TestDatabase,
+  temporal: TestTemporal,
+  processes: Processes,
+  healing: Healing = {},
+) {
   const durations = { ttlMs: minutes(30), reminderAfterMs: minutes(29), intentTtlMs: minutes(30) };
   const services = registrationServices(database, durations);
-  const activities = workerActivities(database, services, processes, { settledMs: 0 });
+  const activities = workerActivities(database, services, processes, { settledMs: 0, ...healing });
   const server = { address: temporal.address, namespace, apiKey: null };
   const workers = startTemporalWorkers({ server, processes, activities, codePath: temporal.codePath, log });
   const relay = startOutboxRelay({ db: database.db, databaseUrl: database.url, processes, log, pollMs: 500 });

@@ -1,4 +1,5 @@
 import { createActivities } from '../../activities/index.js';
+import { createRoleWindows } from '../../src/domain/access/windows.js';
 import { createErasures } from '../../src/domain/erasures/erasures.js';
 import { createHousekeeping } from '../../src/domain/housekeeping/housekeeping.js';
 import { createMfaGraces } from '../../src/domain/mfa/grace.js';
@@ -13,6 +14,8 @@ export interface Healing {
   reminderAfterMs?: number;
   /** The least age of rows that the reconciler looks at. */
   settledMs?: number;
+  /** How long before its end a role assignment is expiring. */
+  roleNotices?: readonly number[];
 }
 
 /** All activities of a worker on a test's database; the keys are left alone. */
@@ -20,7 +23,7 @@ export function workerActivities(
   { db }: TestDatabase,
   services: ReturnType<typeof registrationServices>,
   processes: Processes,
-  { reminderAfterMs = hours(20), settledMs }: Healing = {},
+  { reminderAfterMs = hours(20), settledMs, roleNotices = [days(7), days(1)] }: Healing = {},
 ) {
   const { now } = services;
   return createActivities({
@@ -35,6 +38,7 @@ export function workerActivities(
       processes,
       ...(settledMs !== undefined && { settledMs }),
     }),
+    roleWindows: createRoleWindows({ db, now, notices: roleNotices }),
     signingKeys: { rotate: async () => ({ created: null }) },
   });
 }

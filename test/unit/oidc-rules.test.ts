@@ -114,6 +114,7 @@ describe('what a request needs', () => {
   const session = {
     ...{ id: 's', identityId: 'ana', email: 'a@b.c', amr: ['pwd'], acr: 'x' },
     authenticatedAt: new Date(now.getTime() - 60_000),
+    secondFactorAt: null,
   };
   const request = (changes: object = {}) =>
     ({

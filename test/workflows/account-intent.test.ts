@@ -194,13 +194,27 @@ describe('one whose Account cannot be made', () => {
 });
 
 describe('cancelled by an operator', () => {
-  test('while it is announced, with the database away', async () => {
-    const { handle, activities, untilCalled } = await startIntent();
-    activities.announceIntent.mockRejectedValue(outage());
-    await untilCalled('announceIntent');
+  test.each([
+    ['announceIntent', 60_000],
+    ['expireIntent', 1_500],
+  ] as const)('while %s does not get through', async (step, ttlMs) => {
+    const { handle, activities, untilCalled } = await startIntent({ ttlMs });
+    activities[step].mockRejectedValue(outage());
+    await untilCalled(step);
     await handle.cancel();
     await expect(handle.result()).rejects.toThrow(/cancelled/);
+    expect(await statusOf(handle)).toBe('CANCELLED');
     expect(activities.cancelIntent).toHaveBeenCalledTimes(1);
+  });
+
+  test('while a claim of an earlier run is provisioned, the account comes first', async () => {
+    const { handle, activities, untilCalled } = await startIntent({ row: 'claimed' });
+    activities.provisionIntent.mockRejectedValueOnce(outage());
+    await untilCalled('provisionIntent');
+    await handle.cancel();
+    expect(await handle.result()).toBe('consumed');
+    expect(activities.provisionIntent).toHaveBeenCalledTimes(2);
+    expect(activities.cancelIntent).not.toHaveBeenCalled();
   });
 
   test('while it waits, it says so in the row and in Temporal, and cannot be resumed', async () => {

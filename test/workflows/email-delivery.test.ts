@@ -102,3 +102,47 @@ test('cancelled while the server is taking it, it counts as sent', async () => {
   expect(await handle.result()).toBe('sent');
   expect(activities.cancelEmail).not.toHaveBeenCalled();
 });
+
+test('cancelled while it is given up, it has failed', async () => {
+  const { activities, start } = await startDelivery({ giveUpAfterMs: 500 });
+  activities.sendEmail.mockRejectedValue(away());
+  activities.giveUpEmail.mockRejectedValueOnce(away());
+  const handle = await start();
+  while (activities.giveUpEmail.mock.calls.length === 0) await new Promise((resolve) => setTimeout(resolve, 20));
+  await handle.cancel();
+  await expect(handle.result()).rejects.toThrow();
+  expect((await handle.describe()).status.name).toBe('FAILED');
+  expect(activities.cancelEmail).not.toHaveBeenCalled();
+});
+
+describe('a worker that falls silent with an attempt', () => {
+  let bury = () => {};
+  const silence = () =>
+    new Promise<never>((_, reject) => {
+      bury = () => reject(new Error('dead'));
+    });
+  afterEach(() => bury());
+
+  test('is taken for dead long before the attempt could be over, and another one sends', async () => {
+    const { activities, start } = await startDelivery();
+    activities.sendEmail.mockImplementationOnce(silence);
+    const begun = Date.now();
+    const handle = await start();
+    expect(await handle.result()).toBe('sent');
+    expect(activities.sendEmail).toHaveBeenCalledTimes(2);
+    expect(Date.now() - begun).toBeLessThan(45_000); // the attempt itself may take 90 seconds
+  });
+
+  test('and is cancelled: the mail is cancelled, and not failed for want of an answer', async () => {
+    const { activities, start } = await startDelivery();
+    activities.sendEmail.mockImplementation(silence);
+    const handle = await start();
+    while (activities.sendEmail.mock.calls.length === 0) await new Promise((resolve) => setTimeout(resolve, 20));
+    await handle.cancel();
+    await expect(handle.result()).rejects.toThrow();
+    expect((await handle.describe()).status.name).toBe('CANCELLED');
+    expect(activities.cancelEmail).toHaveBeenCalledTimes(1);
+    expect(activities.giveUpEmail).not.toHaveBeenCalled();
+    await recordHistory('email-cancelled-with-a-dead-worker', handle);
+  });
+});

@@ -77,6 +77,32 @@ test('cancelled, it finishes its step and stops before the next one', async () =
   await recordHistory('identity-erasure-cancelled', handle);
 });
 
+test.each([
+  ['before its first step', null, []],
+  ['in its second step', 'removeErasedMemberships', ['sessions']],
+] as const)('cancelled %s, it begins no other', async (_when, during, done) => {
+  const { order, activities, start } = await startErasure();
+  let finish = (_: StepOutcome) => {};
+  if (during) {
+    activities[during].mockImplementationOnce(
+      () =>
+        new Promise((resolve) => {
+          finish = resolve;
+        }),
+    );
+  } else activities.endErasedSessions.mockRejectedValue(new Error('away'));
+  const handle = await start();
+  while (activities[during ?? 'endErasedSessions'].mock.calls.length === 0) await sleep(20);
+  await handle.cancel();
+  if (!during) activities.endErasedSessions.mockResolvedValue('more');
+  await sleep(300);
+  finish('more');
+  await expect(handle.result()).rejects.toThrow();
+  expect((await handle.describe()).status.name).toBe('CANCELLED');
+  expect(order).toEqual(done);
+  expect(activities.cancelErasure).toHaveBeenCalledTimes(1);
+});
+
 test('cancelled in its last step, it is done', async () => {
   const { activities, start } = await startErasure();
   let finish = (_: StepOutcome) => {};

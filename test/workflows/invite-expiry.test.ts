@@ -140,13 +140,31 @@ describe('cancelled by an operator', () => {
     await recordHistory(`invite-cancelled-${name.replaceAll(' ', '-')}`, handle);
   });
 
-  test('while the row cannot be read, it is revoked all the same', async () => {
-    const { handle, activities, untilCalled } = await startInvite();
-    activities.readInvite.mockRejectedValue(ApplicationFailure.retryable('away', 'outage'));
+  const steps = {
+    readInvite: {},
+    remindOfInvite: { reminderAfterMs: 1_500 },
+    expireInvite: { ttlMs: 1_500 },
+  } as const;
+  test.each(Object.entries(steps))('while %s does not get through, it is revoked all the same', async (step, times) => {
+    const { row, handle, activities, untilCalled } = await startInvite(times);
+    const name = step as keyof typeof steps;
+    activities[name].mockRejectedValue(ApplicationFailure.retryable('away', 'outage'));
+    await untilCalled(name);
+    await handle.cancel();
+    await expect(handle.result()).rejects.toThrow(/cancelled/);
+    expect(activities.cancelInvite).toHaveBeenCalledTimes(1);
+    expect(row.status).toBe('revoked');
+  });
+
+  test('while it is revoked, with the database away, it is revoked once it is back', async () => {
+    const { row, handle, activities, untilCalled } = await startInvite();
+    activities.cancelInvite.mockRejectedValueOnce(ApplicationFailure.retryable('away', 'outage'));
     await untilCalled('readInvite');
     await handle.cancel();
-    await handle.result().catch(() => undefined);
-    expect(activities.cancelInvite).toHaveBeenCalledTimes(1);
+    await untilCalled('cancelInvite');
+    await handle.cancel();
+    await expect(handle.result()).rejects.toThrow(/cancelled/);
+    expect(row.status).toBe('revoked');
   });
 
   test('after it was accepted, the cancel comes too late', async () => {

@@ -95,6 +95,19 @@ test('cancelled while it waits, the reminders stop', async () => {
   await recordHistory('mfa-grace-cancelled', handle);
 });
 
+test('cancelled while the row cannot be read, the reminders stop all the same', async () => {
+  const { handle, activities, graceId } = await startGrace([
+    () => {
+      throw new Error('away');
+    },
+  ]);
+  await looked(activities.advanceGrace, 1);
+  await handle.cancel();
+  await expect(handle.result()).rejects.toThrow();
+  expect((await handle.describe()).status.name).toBe('CANCELLED');
+  expect(activities.cancelGrace.mock.calls).toEqual([[graceId]]);
+});
+
 test('cancelled too late, it says how it had ended', async () => {
   const { handle, activities } = await startGrace([() => running(50_000)]);
   activities.cancelGrace.mockResolvedValue(ended('enrolled'));

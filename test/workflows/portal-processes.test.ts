@@ -18,6 +18,8 @@ let processes: Processes;
 let owner: Call;
 let roleId: string;
 let mailServer: 'away' | 'there' = 'there';
+/** While it is there the mail server has heard a mail, and says nothing yet. */
+let thinking: { heard(): void; answer: Promise<void> } | undefined;
 const log = pino({ level: 'silent' });
 const stops: (() => Promise<unknown>)[] = [];
 const address = 'ivo.private@example.com';
@@ -27,6 +29,8 @@ const mailer: Pick<Mailer, 'send'> = {
     // As libraries do, it quotes the address.
     if (mailServer === 'away')
       throw Object.assign(new Error(`could not deliver to ${address}`), { code: 'ECONNREFUSED' });
+    thinking?.heard();
+    await thinking?.answer;
     return { messageId };
   },
 };
@@ -131,6 +135,33 @@ test('a mail that does not get out says which attempt it is at and what stops it
     '409 process.not_running',
   );
   mailServer = 'there';
+});
+
+test('a mail that is cancelled while the mail server takes it says that it was sent, and so does the audit log', async () => {
+  let answer = () => {};
+  const heard = new Promise<void>((resolve) => {
+    thinking = {
+      heard: resolve,
+      answer: new Promise((go) => {
+        answer = go;
+      }),
+    };
+  });
+  const { id } = await invite(owner, { role_id: roleId, email: `late.${randomUUID()}@example.com` });
+  const [mail] = (await owner('GET', `/processes?kind=email&subject_id=${id}`)).json().items;
+  await heard;
+  const cancelled = await owner('POST', `/processes/${mail.id}/cancel`, { reason: 'wrong address' });
+  expect(cancelled.json().data).toMatchObject({ state: 'cancelled', workflow_end: 'cancel_requested' });
+  thinking = undefined;
+  answer();
+  expect(await ended(`email/${mail.id}`)).toBe('COMPLETED');
+  expect(await handleOf(`email/${mail.id}`).query('state')).toBe('sent');
+  expect(await read(mail.id)).toMatchObject({ state: 'sent', ended_reason: null });
+  const events = await rowsOf(api, `select action, metadata from events where resource_id = '${mail.id}' order by id`);
+  expect(events).toMatchObject([
+    { action: 'process.cancelled' },
+    { action: 'email.sent_after_all', metadata: { ended_as: 'cancelled', template: 'administrator-invite' } },
+  ]);
 });
 
 test('a mail that has failed for good is delivered anew by a retry', async () => {

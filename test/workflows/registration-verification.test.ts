@@ -176,13 +176,31 @@ describe('cancelled by an operator', () => {
     },
   );
 
-  test('while the mail cannot be queued, it is cancelled all the same', async () => {
-    const { handle, activities, untilCalled } = await startRegistration();
-    activities.queueVerificationEmail.mockRejectedValue(ApplicationFailure.retryable('away', 'outage'));
+  const steps = {
+    queueVerificationEmail: {},
+    queueReminderEmail: { reminderAfterMs: 1_500 },
+    expireRegistration: { ttlMs: 1_500 },
+  } as const;
+  test.each(Object.entries(steps))(
+    'while %s does not get through, it is cancelled all the same',
+    async (step, times) => {
+      const { handle, activities, untilCalled } = await startRegistration(times);
+      const name = step as keyof typeof steps;
+      activities[name].mockRejectedValue(ApplicationFailure.retryable('away', 'outage'));
+      await untilCalled(name);
+      await handle.cancel();
+      await expect(handle.result()).rejects.toThrow(/cancelled/);
+      expect(await statusOf(handle)).toBe('CANCELLED');
+      expect(activities.cancelRegistration).toHaveBeenCalledTimes(1);
+    },
+  );
+
+  test('after the row has ended without it, the cancel comes too late', async () => {
+    const { handle, becomes, untilCalled } = await startRegistration();
     await untilCalled('queueVerificationEmail');
+    becomes('discarded');
     await handle.cancel();
-    await handle.result().catch(() => undefined);
-    expect(activities.cancelRegistration).toHaveBeenCalledTimes(1);
+    expect(await handle.result()).toBe('discarded');
   });
 
   test('while it is being provisioned, the account comes first', async () => {

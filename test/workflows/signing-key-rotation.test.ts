@@ -39,3 +39,20 @@ test('a schedule that differs is brought up to date, and a pause stays', async (
   expect(spec.calendars?.[0]?.hour).toEqual([{ start: 3, end: 3, step: 1 }]);
   expect(state.paused).toBe(true);
 });
+
+test('cancelled while no key can be made, this run stops', async () => {
+  const rotateSigningKeys = jest.fn(async (): Promise<{ created: string | null }> => {
+    throw new Error('away');
+  });
+  const { taskQueue } = await temporal.runWorker({ rotateSigningKeys });
+  const handle = await temporal.client.workflow.start('signingKeyRotation', {
+    workflowId: 'signing-key-rotation-cancelled',
+    taskQueue,
+  });
+  while (rotateSigningKeys.mock.calls.length === 0) await new Promise((resolve) => setTimeout(resolve, 20));
+  await handle.cancel();
+  await expect(handle.result()).rejects.toThrow();
+  expect((await handle.describe()).status.name).toBe('CANCELLED');
+  expect(rotateSigningKeys).toHaveBeenCalledTimes(1);
+  await recordHistory('signing-key-rotation-cancelled', handle);
+});

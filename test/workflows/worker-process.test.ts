@@ -61,7 +61,7 @@ const readiness = async () => {
   const answer = await fetch(`http://localhost:${metricsPort + 1}/readyz`).catch(() => null);
   return answer ? ((await answer.json()) as { status: string; checks: Record<string, string> }) : null;
 };
-async function until<T>(look: () => Promise<T | null | undefined | false>, ms = 45_000): Promise<T> {
+async function until<T>(look: () => Promise<T | null | undefined | false>, ms = 90_000): Promise<T> {
   for (const deadline = Date.now() + ms; ; ) {
     const seen = await look();
     if (seen) return seen;
@@ -95,10 +95,12 @@ test('a registration survives Temporal away, SMTP away and a killed worker', asy
   const id = row?.id as string;
 
   const first = startWorker();
-  expect(await until(readiness)).toMatchObject({
-    status: 'unavailable',
-    checks: { database: 'ok', temporal: 'unavailable' },
+  // A busy machine's first look at the database may take longer than a look is given.
+  const away = await until(async () => {
+    const seen = await readiness();
+    return seen?.checks.database === 'ok' && seen.checks.temporal === 'unavailable' && seen;
   });
+  expect(away.status).toBe('unavailable');
   temporal = await startTestTemporal({ port: Number(settings.TEMPORAL_ADDRESS?.split(':')[1]) });
   await until(async () => (await readiness())?.status === 'ok');
 
@@ -126,7 +128,7 @@ test('a registration survives Temporal away, SMTP away and a killed worker', asy
     expect(first.output() + second.output()).not.toContain(secret);
   }
   await new Promise<void>((resolve) => smtp.close(() => resolve()));
-}, 120_000);
+}, 300_000);
 
 async function receiver(mails: string[]): Promise<SMTPServer> {
   const server = new SMTPServer({

@@ -68,7 +68,8 @@ export function createAccountIntents({ db, sealing, now, intentTtlMs }: AccountI
         const at = now();
         const intent = await tx.findOneBy(AccountIntent, { id });
         const status = statusOf(intent, at);
-        if (!intent || status !== 'parked') return status;
+        // The row's own word: one whose time is over says `parked` until its process has written that down.
+        if (!intent || status !== 'parked') return intent?.status ?? status;
         const { userId, locale } = intent;
         const { passwordHash } = await tx.findOneByOrFail(User, { id: userId });
         if (passwordHash === null)

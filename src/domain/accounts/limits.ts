@@ -2,6 +2,7 @@ import { type EntityManager, In } from 'typeorm';
 import { Application } from '../../../entities/application.js';
 import { Environment } from '../../../entities/environment.js';
 import type { RoleLimits } from '../../../entities/membership-role.js';
+import { Node } from '../../../entities/node.js';
 import { DomainError, type ErrorDetail } from '../errors.js';
 import type { AccountScope } from '../scope.js';
 
@@ -11,17 +12,20 @@ export type { RoleLimits };
 export interface Place {
   applicationId?: string | null;
   environmentId?: string | null;
+  /** Of a node: from the root to itself. */
+  nodePath?: readonly string[];
 }
 
 /** Limits as a caller names them. */
 export type WantedLimits = Partial<RoleLimits> | null | undefined;
 
 /** Whether a role with these limits counts at a place. Only a role without limits counts in the Account itself. */
-export function covers(limits: RoleLimits | null, { applicationId, environmentId }: Place): boolean {
+export function covers(limits: RoleLimits | null, { applicationId, environmentId, nodePath }: Place): boolean {
   if (!limits) return true;
   return (
     (applicationId != null && limits.application_ids.includes(applicationId)) ||
-    (environmentId != null && limits.environment_ids.includes(environmentId))
+    (environmentId != null && limits.environment_ids.includes(environmentId)) ||
+    (nodePath?.some((id) => limits.node_ids.includes(id)) ?? false)
   );
 }
 
@@ -29,7 +33,7 @@ export const sameLimits = (a: RoleLimits | null, b: RoleLimits | null): boolean 
   JSON.stringify(a && normal(a)) === JSON.stringify(b && normal(b));
 
 /**
- * Limits in their stored form. Every id has to be of the Account; there are no hierarchy nodes yet, so none is known.
+ * Limits in their stored form. Every id has to be of the Account.
  * @param field where they were in the request, for the error's details
  * @throws DomainError validation.failed
  */
@@ -49,7 +53,7 @@ export async function checkedLimits(
   const known = {
     application_ids: idsOf(await tx.findBy(Application, { accountId, id: In(application_ids) })),
     environment_ids: idsOf(await tx.findBy(Environment, { accountId, id: In(environment_ids) })),
-    node_ids: new Set<string>(),
+    node_ids: idsOf(await nodesOf(tx, accountId, node_ids)),
   };
   const details = (Object.keys(known) as (keyof RoleLimits)[]).flatMap((kind): ErrorDetail[] =>
     (wanted[kind] ?? []).flatMap((id, i) =>
@@ -70,10 +74,37 @@ export async function placesOf(
 ): Promise<Place[]> {
   if (!limits) return [{}];
   const environments = await tx.findBy(Environment, { accountId, id: In(limits.environment_ids) });
+  const nodes = await nodesOf(tx, accountId, limits.node_ids);
   return [
     ...limits.application_ids.map((applicationId) => ({ applicationId })),
     ...environments.map(({ id, applicationId }) => ({ applicationId, environmentId: id })),
+    ...nodes.map(({ applicationId, environmentId, path }) => ({ applicationId, environmentId, nodePath: path })),
   ];
+}
+
+const nodesOf = (tx: EntityManager, accountId: string, ids: string[]) =>
+  tx.find(Node, {
+    where: { accountId, id: In(ids) },
+    select: { id: true, applicationId: true, environmentId: true, path: true },
+  });
+
+/**
+ * Takes what is being deleted out of every role's and invite's limits, so that they can be read, changed and sent back as
+ * they are. Limits that name nothing any more reach nothing.
+ */
+export async function forgetInLimits(
+  tx: EntityManager,
+  { accountId }: AccountScope,
+  kind: keyof RoleLimits,
+  ids: readonly string[],
+): Promise<void> {
+  for (const table of ['membership_roles', 'administrator_invites']) {
+    await tx.query(
+      `update ${table} set limits = jsonb_set(limits, array[$2], (limits->$2) - $3::text[])
+       where account_id = $1 and limits->$2 ?| $3::text[]`,
+      [accountId, kind, ids],
+    );
+  }
 }
 
 const idsOf = (rows: { id: string }[]) => new Set(rows.map(({ id }) => id));

@@ -1,14 +1,18 @@
+import type { EntityManager } from 'typeorm';
 import { v7 as uuidv7 } from 'uuid';
 import { ApiKey } from '../../../entities/api-key.js';
 import { Environment } from '../../../entities/environment.js';
-import type { Clock } from '../../platform/clock.js';
+import { after, type Clock, seconds } from '../../platform/clock.js';
 import { hashSecret } from '../../platform/crypto/one-time-secret.js';
 import { type Db, type EnvironmentScope, within } from '../../platform/db.js';
+import type { Evaluation } from '../access/evaluate.js';
+import { lackingAt } from '../access/granting.js';
 import type { Permission } from '../access/permissions.js';
-import { type Caller, holds } from '../caller.js';
+import type { Caller } from '../caller.js';
 import { DomainError } from '../errors.js';
 import { recordEvent } from '../events.js';
 import { containing, type Page, type PageRequest, readPage } from '../paging.js';
+import { announceApiKeys } from './announce.js';
 import { newApiKey } from './format.js';
 
 export interface NewApiKey {
@@ -24,13 +28,60 @@ export interface ApiKeyManagement {
   get(scope: EnvironmentScope, id: string): Promise<ApiKey>;
   /** The secret is answered here and never again. @throws DomainError api_key.cannot_grant */
   create(scope: EnvironmentScope, creator: Caller, input: NewApiKey): Promise<{ apiKey: ApiKey; secret: string }>;
-  /** Switches a key off or on; off counts from the next request. @throws DomainError api_key.not_found */
-  setActive(scope: EnvironmentScope, id: string, isActive: boolean): Promise<ApiKey>;
+  /**
+   * Switches a key off or on; off counts from the next request, and who switches one on gives what it may do.
+   * @throws DomainError api_key.not_found, api_key.cannot_grant
+   */
+  setActive(scope: EnvironmentScope, caller: Caller, id: string, isActive: boolean): Promise<ApiKey>;
+  /**
+   * Gives a key a new secret, answered here and never again; the old one works for `overlapSeconds` more.
+   * @throws DomainError api_key.not_found, api_key.cannot_grant
+   */
+  rotate(
+    scope: EnvironmentScope,
+    caller: Caller,
+    id: string,
+    overlapSeconds: number,
+  ): Promise<{ apiKey: ApiKey; secret: string }>;
+  /** @throws DomainError api_key.not_found */
+  remove(scope: EnvironmentScope, id: string): Promise<void>;
 }
 
 const columns = { created_at: ['key.createdAt', 'key.id'], name: ['key.name', 'key.id'] };
 
-export function createApiKeyManagement({ db, now }: { db: Db; now: Clock }): ApiKeyManagement {
+export interface ApiKeyManagementDeps {
+  db: Db;
+  evaluation: Evaluation;
+  now: Clock;
+  /** Told after a change of a key that was there; the other processes hear of it by its announcement. */
+  onChanged?: () => void;
+}
+
+export function createApiKeyManagement({
+  db,
+  evaluation,
+  now,
+  onChanged = () => {},
+}: ApiKeyManagementDeps): ApiKeyManagement {
+  /** Callers can only grant what they hold themselves (contract §5): a `full` key is everything, which no role is. */
+  async function assertMayGrant(
+    scope: EnvironmentScope,
+    caller: Caller,
+    { accessMode, scopes }: { accessMode: ApiKey['accessMode']; scopes: readonly string[] },
+  ): Promise<void> {
+    const refused =
+      accessMode === 'full'
+        ? caller.type === 'identity' || (caller.type === 'api_key' && caller.accessMode !== 'full')
+        : (await lackingAt(evaluation, scope, caller, scopes, null)).length > 0;
+    if (refused) throw new DomainError('api_key.cannot_grant');
+  }
+
+  const change = async <T>(scope: EnvironmentScope, work: (tx: EntityManager) => Promise<T>): Promise<T> => {
+    const result = await db.transaction(scope, work);
+    onChanged();
+    return result;
+  };
+
   return {
     list: (scope, page) =>
       db.transaction(scope, (tx) => {
@@ -45,7 +96,7 @@ export function createApiKeyManagement({ db, now }: { db: Db; now: Clock }): Api
         return apiKey;
       }),
     async create(scope, creator, { scopes, ...input }) {
-      if (!mayGrant(creator, input.accessMode, scopes)) throw new DomainError('api_key.cannot_grant');
+      await assertMayGrant(scope, creator, { accessMode: input.accessMode, scopes });
       return db.transaction(scope, async (tx) => {
         const { type } = await tx.findOneByOrFail(Environment, { accountId: scope.accountId, id: scope.environmentId });
         const { key, clientId, secret, preview } = newApiKey(type);
@@ -57,6 +108,8 @@ export function createApiKeyManagement({ db, now }: { db: Db; now: Clock }): Api
           scopes: input.accessMode === 'full' ? [] : scopes,
           secretHash: hashSecret(secret),
           keyPreview: preview,
+          previousSecretHash: null,
+          previousSecretExpiresAt: null,
           isActive: true,
           lastUsedAt: null,
           createdAt: now(),
@@ -70,24 +123,50 @@ export function createApiKeyManagement({ db, now }: { db: Db; now: Clock }): Api
         return { apiKey, secret: key };
       });
     },
-    setActive: (scope, id, isActive) =>
-      db.transaction(scope, async (tx) => {
-        const apiKey = await tx.findOne(ApiKey, {
-          where: { ...within(scope), id },
-          lock: { mode: 'pessimistic_write' },
-        });
-        if (!apiKey) throw new DomainError('api_key.not_found');
+    setActive: (scope, caller, id, isActive) =>
+      change(scope, async (tx) => {
+        const apiKey = await lock(tx, scope, id);
         if (apiKey.isActive === isActive) return apiKey;
+        // One may be switched off because its secret is in the wrong hands.
+        if (isActive) await assertMayGrant(scope, caller, apiKey);
         await tx.update(ApiKey, { ...within(scope), id }, { isActive });
+        await announceApiKeys(tx);
         await recordEvent(tx, 'api_key.updated', { ...scope, resourceId: id, metadata: { is_active: isActive } });
         return { ...apiKey, isActive };
+      }),
+    rotate: (scope, caller, id, overlapSeconds) =>
+      change(scope, async (tx) => {
+        const apiKey = await lock(tx, scope, id);
+        // Whoever is given the secret is given what the key may do.
+        await assertMayGrant(scope, caller, apiKey);
+        const { type } = await tx.findOneByOrFail(Environment, { accountId: scope.accountId, id: scope.environmentId });
+        const { key, secret, preview } = newApiKey(type, apiKey.clientId);
+        const rotated: ApiKey = {
+          ...apiKey,
+          secretHash: hashSecret(secret),
+          keyPreview: preview,
+          previousSecretHash: overlapSeconds > 0 ? apiKey.secretHash : null,
+          previousSecretExpiresAt: overlapSeconds > 0 ? after(now(), seconds(overlapSeconds)) : null,
+        };
+        await tx.update(ApiKey, { ...within(scope), id }, rotated);
+        await announceApiKeys(tx);
+        const metadata = { overlap_seconds: overlapSeconds };
+        await recordEvent(tx, 'api_key.rotated', { ...scope, resourceId: id, metadata });
+        return { apiKey: rotated, secret: key };
+      }),
+    remove: (scope, id) =>
+      change(scope, async (tx) => {
+        await lock(tx, scope, id);
+        await tx.delete(ApiKey, { ...within(scope), id });
+        await announceApiKeys(tx);
+        await recordEvent(tx, 'api_key.deleted', { ...scope, resourceId: id });
       }),
   };
 }
 
-// Callers can only grant what they hold themselves (contract §5); administrators act by capability.
-function mayGrant(creator: Caller, accessMode: 'full' | 'scoped', scopes: readonly Permission[]): boolean {
-  if (creator.type === 'platform_admin') return true;
-  if (accessMode === 'full') return creator.type === 'api_key' && creator.accessMode === 'full';
-  return scopes.every((permission) => holds(creator, permission));
+/** @throws DomainError api_key.not_found */
+async function lock(tx: EntityManager, scope: EnvironmentScope, id: string): Promise<ApiKey> {
+  const apiKey = await tx.findOne(ApiKey, { where: { ...within(scope), id }, lock: { mode: 'pessimistic_write' } });
+  if (!apiKey) throw new DomainError('api_key.not_found');
+  return apiKey;
 }

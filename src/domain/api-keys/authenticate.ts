@@ -1,4 +1,4 @@
-import { type Clock, minutes } from '../../platform/clock.js';
+import { type Clock, minutes, seconds } from '../../platform/clock.js';
 import { equalInConstantTime, hashSecret } from '../../platform/crypto/one-time-secret.js';
 import type { Db } from '../../platform/db.js';
 import { parseApiKey } from './format.js';
@@ -13,14 +13,17 @@ export interface AuthenticatedApiKey {
 }
 
 export interface ApiKeys {
-  /** The key's place and rights, proved from the database at every call, so that switching it off counts at once. */
+  /** The key's place and rights, as the database had them at most a second ago: a key that is stopped stops everywhere. */
   authenticate(key: string): Promise<AuthenticatedApiKey | null>;
+  /** Forgets what was read, because keys were changed. */
+  forget(): void;
 }
 
 const findStatement = {
   name: 'find_api_key',
-  text: `select id, account_id, application_id, environment_id, access_mode, scopes, secret_hash, last_used_at
-from api_keys where client_id = $1 and is_active and (expires_at is null or expires_at > $2)`,
+  text: `select id, account_id, application_id, environment_id, access_mode, scopes, secret_hash, last_used_at, expires_at,
+  previous_secret_hash, previous_secret_expires_at
+from api_keys where client_id = $1 and is_active`,
 };
 const touchStatement = { name: 'touch_api_key', text: 'update api_keys set last_used_at = $2 where id = $1' };
 
@@ -33,18 +36,47 @@ interface Row {
   scopes: string[];
   secret_hash: Buffer;
   last_used_at: Date | null;
+  expires_at: Date | null;
+  previous_secret_hash: Buffer | null;
+  previous_secret_expires_at: Date | null;
 }
 
+/** Contract §5: at most one second old where a process keeps it. */
+const keptFor = seconds(1);
+const keptAtMost = 1000;
+
 export function createApiKeyAuthentication({ db, now }: { db: Db; now: Clock }): ApiKeys {
+  const kept = new Map<string, { at: number; row: Promise<Row | null> }>();
+
+  function find(clientId: string, at: number): Promise<Row | null> {
+    const found = kept.get(clientId);
+    if (found && Math.abs(at - found.at) < keptFor) return found.row;
+    const row = db.statement<Row>(findStatement, [clientId]).then(([first]) => first ?? null);
+    kept.delete(clientId);
+    if (kept.size >= keptAtMost) kept.clear();
+    kept.set(clientId, { at, row });
+    // Unknown ids and failures are not remembered: they would push out what is.
+    const drop = () => kept.get(clientId)?.row === row && kept.delete(clientId);
+    row.then((result) => result ?? drop(), drop);
+    return row;
+  }
+
   return {
     async authenticate(key) {
       const parts = parseApiKey(key);
       if (!parts) return null;
       const at = now();
-      const [row] = await db.statement<Row>(findStatement, [parts.clientId, at]);
-      if (!row || !equalInConstantTime(row.secret_hash, hashSecret(parts.secret))) return null;
+      const hash = hashSecret(parts.secret);
+      let row = await find(parts.clientId, at.getTime());
+      if (row && !matches(row, hash, at)) {
+        // A secret that is newer than what was kept must work from its first use.
+        kept.delete(parts.clientId);
+        row = await find(parts.clientId, at.getTime());
+      }
+      if (!row || !matches(row, hash, at)) return null;
       // At most once a minute (contract §2), so that a busy key does not write at every call.
       if (!row.last_used_at || at.getTime() - row.last_used_at.getTime() > minutes(1)) {
+        row.last_used_at = at;
         await db.statement(touchStatement, [row.id, at]);
       }
       return {
@@ -56,5 +88,15 @@ export function createApiKeyAuthentication({ db, now }: { db: Db; now: Clock }):
         scopes: row.scopes,
       };
     },
+    forget: () => kept.clear(),
   };
+}
+
+/** Whether it is the key's secret, or the one from before its rotation while that still works. */
+function matches(row: Row, hash: Buffer, at: Date): boolean {
+  if (row.expires_at !== null && row.expires_at <= at) return false;
+  const isCurrent = equalInConstantTime(row.secret_hash, hash);
+  const { previous_secret_hash: previous, previous_secret_expires_at: until } = row;
+  const isPrevious = previous !== null && until !== null && until > at && equalInConstantTime(previous, hash);
+  return isCurrent || isPrevious;
 }

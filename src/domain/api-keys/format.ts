@@ -3,10 +3,12 @@ import { crc32 } from 'node:zlib';
 
 const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 
-/** A new key, `ghk_<live|test>_<client_id>_<secret><checksum>` (contract §2). */
-export function newApiKey(environmentType: 'development' | 'production') {
+/** A new key, `ghk_<live|test>_<client_id>_<secret><checksum>` (contract §2), or a new secret of one that is there. */
+export function newApiKey(
+  environmentType: 'development' | 'production',
+  clientId: string = base62(randomBytes(12), 17),
+) {
   const kind = environmentType === 'production' ? 'live' : 'test';
-  const clientId = base62(randomBytes(12), 17);
   const secret = base62(randomBytes(32), 43);
   const head = `ghk_${kind}_${clientId}_${secret}`;
   const key = `${head}${checksum(head)}`;

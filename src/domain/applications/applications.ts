@@ -3,6 +3,8 @@ import { Application } from '../../../entities/application.js';
 import { Environment } from '../../../entities/environment.js';
 import type { Clock } from '../../platform/clock.js';
 import { type AccountScope, type Db, violates } from '../../platform/db.js';
+import { forgetInLimits } from '../accounts/limits.js';
+import type { Reach } from '../accounts/reach.js';
 import { removeEnvironment } from '../environments/remove.js';
 import { retryingDeadlocks } from '../environments/retry-deadlocks.js';
 import { DomainError } from '../errors.js';
@@ -13,7 +15,8 @@ import { addApplication } from './add.js';
 import { changedNaming, type Naming } from './free-slug.js';
 
 export interface Applications {
-  list(scope: AccountScope, page: PageRequest<keyof typeof columns>): Promise<Page<Application>>;
+  /** Those that are reached, and those with an Environment or a node that is. */
+  list(scope: AccountScope, reach: Reach, page: PageRequest<keyof typeof columns>): Promise<Page<Application>>;
   /** @throws DomainError application.not_found */
   get(scope: ApplicationScope): Promise<Application>;
   /** With its Development and Production Environments. @throws DomainError application.slug_taken */
@@ -37,9 +40,10 @@ const columns = {
 /** The products of an Account (contract §6). */
 export function createApplications({ db, now }: { db: Db; now: Clock }): Applications {
   return {
-    list: ({ accountId }, page) =>
+    list: ({ accountId }, reach, page) =>
       db.transaction({ accountId }, (tx) => {
         const query = tx.createQueryBuilder(Application, 'application').where({ accountId });
+        if (reach) query.andWhere(`(application.id = any(:applications) or ${leadsOn})`, placesIn(reach));
         if (page.q) {
           const pattern = containing(page.q);
           query.andWhere('(application.name ilike :pattern or application.slug ilike :pattern)', { pattern });
@@ -78,6 +82,7 @@ export function createApplications({ db, now }: { db: Db; now: Clock }): Applica
           });
           for (const environment of environments) await removeEnvironment(tx, environment);
           await tx.delete(Application, whereOf(scope));
+          await forgetInLimits(tx, scope, 'application_ids', [application.id]);
           await recordEvent(tx, 'application.deleted', {
             ...idsOf(application),
             metadata: { slug: application.slug },
@@ -86,6 +91,15 @@ export function createApplications({ db, now }: { db: Db; now: Clock }): Applica
       ),
   };
 }
+
+const leadsOn = `exists (select from environments inside where inside.application_id = application.id
+  and inside.id = any(:environments))
+  or exists (select from nodes inside where inside.application_id = application.id and inside.id = any(:nodes))`;
+const placesIn = ({ application_ids, environment_ids, node_ids }: NonNullable<Reach>) => ({
+  applications: application_ids,
+  environments: environment_ids,
+  nodes: node_ids,
+});
 
 const locked = { lock: { mode: 'pessimistic_write' } } as const;
 const whereOf = ({ accountId, applicationId }: ApplicationScope) => ({ accountId, id: applicationId });

@@ -23,9 +23,24 @@ export function createEmails({ db, mailer, subjects, now }: EmailsDeps) {
     db.transaction('system', async (tx): Promise<EndedStatus> => {
       const { affected } = await tx.update(Email, { id, status: 'pending' }, { status, failure, endedAt: now() });
       if (!affected) return (await tx.findOneByOrFail(Email, { id })).status as EndedStatus;
-      if (status === 'failed') await recordFailure(tx, id, failure);
+      if (status === 'failed') {
+        const event = await about(tx, id, { reason: failure });
+        await recordEvent(tx, 'email.failed', { ...event, outcome: 'failure' });
+      }
       return status;
     });
+
+  /** What the server has taken was sent, also when somebody cancelled it, or time did, during the attempt. */
+  const noteSent = async (id: string): Promise<EndedStatus> => {
+    const status = await end(id, 'sent');
+    if (status === 'sent') return status;
+    return db.transaction('system', async (tx) => {
+      const sent = { status: 'sent', failure: null, endedAt: now() } as const;
+      const { affected } = await tx.update(Email, { id, status }, sent);
+      if (affected) await recordEvent(tx, 'email.sent_after_all', await about(tx, id, { ended_as: status }));
+      return (await tx.findOneByOrFail(Email, { id })).status as EndedStatus;
+    });
+  };
 
   return {
     /**
@@ -34,6 +49,7 @@ export function createEmails({ db, mailer, subjects, now }: EmailsDeps) {
      *
      * Between the server's acceptance and our commit lies a moment in which a crash makes the next try send it again.
      * SMTP offers no way around that; the Message-ID stays the same, so that the receiving side can drop the copy.
+     * A mail that was cancelled or given up during the attempt, and got through all the same, is `sent`, with an event.
      */
     async send(id: string): Promise<EndedStatus> {
       const { email, content } = await db.transaction('system', async (tx) => {
@@ -50,7 +66,7 @@ export function createEmails({ db, mailer, subjects, now }: EmailsDeps) {
         if (error instanceof MailRejected) return end(id, 'failed', refusal(error));
         throw error;
       }
-      return end(id, 'sent');
+      return noteSent(id);
     },
 
     /** Ends a mail that could not be sent in time. Answers how it has ended. */
@@ -61,15 +77,10 @@ export function createEmails({ db, mailer, subjects, now }: EmailsDeps) {
   };
 }
 
-async function recordFailure(tx: EntityManager, id: string, failure: string | null) {
+/** What an event tells of a mail. */
+async function about(tx: EntityManager, id: string, more: Record<string, unknown>) {
   const { accountId, environmentId, template, subjectId } = await tx.findOneByOrFail(Email, { id });
-  await recordEvent(tx, 'email.failed', {
-    accountId,
-    environmentId,
-    resourceId: id,
-    metadata: { template, subject_id: subjectId, reason: failure },
-    outcome: 'failure',
-  });
+  return { accountId, environmentId, resourceId: id, metadata: { template, subject_id: subjectId, ...more } };
 }
 
 /** The reply's code alone: its text often quotes the address. */

@@ -3,9 +3,11 @@ import { v7 as uuidv7 } from 'uuid';
 import { Counter } from '../../../entities/counter.js';
 import { Environment } from '../../../entities/environment.js';
 import { EnvironmentSettings } from '../../../entities/environment-settings.js';
+import { seedAccess } from '../access/seed.js';
 import { environmentDefaults } from '../accounts/environment-defaults.js';
 import { type Naming, underFreeSlug } from '../applications/free-slug.js';
 import { recordEvent } from '../events.js';
+import { seedHierarchy } from '../hierarchy/seed.js';
 import type { ApplicationScope } from '../scope.js';
 
 /**
@@ -36,7 +38,13 @@ export async function addEnvironment(
   });
   const scope = { accountId, environmentId: environment.id };
   await tx.insert(EnvironmentSettings, { ...environmentDefaults(), ...scope, updatedAt: now });
-  await tx.insert(Counter, { ...scope, name: 'identities', value: '0' });
+  await tx.insert(Counter, [
+    { ...scope, name: 'identities', value: '0' },
+    { ...scope, name: 'nodes', value: '1' }, // the root
+    { ...scope, name: 'organizations', value: '0' },
+  ]);
+  await seedHierarchy(tx, { ...scope, applicationId }, { name: naming.name, now });
+  await seedAccess(tx, { ...scope, applicationId }, now);
   await recordEvent(tx, 'environment.created', {
     ...scope,
     applicationId,

@@ -3,6 +3,8 @@ import { Application } from '../../../entities/application.js';
 import { Environment, type EnvironmentType } from '../../../entities/environment.js';
 import type { Clock } from '../../platform/clock.js';
 import { type Db, type EnvironmentScope, violates } from '../../platform/db.js';
+import { covers } from '../accounts/limits.js';
+import type { Reach } from '../accounts/reach.js';
 import { changedNaming, type Naming } from '../applications/free-slug.js';
 import { DomainError } from '../errors.js';
 import { recordEvent } from '../events.js';
@@ -13,8 +15,10 @@ import { removeEnvironment } from './remove.js';
 import { retryingDeadlocks } from './retry-deadlocks.js';
 
 export interface Environments {
+  /** Those that are reached, and those with a node that is. */
   list(
     scope: ApplicationScope,
+    reach: Reach,
     page: PageRequest<keyof typeof columns> & { type: EnvironmentType | undefined },
   ): Promise<Page<Environment>>;
   /** @throws DomainError environment.not_found */
@@ -40,9 +44,15 @@ const columns = {
 /** The Environments of an Application (contract §6). Each transaction sees the whole Account: they are parts of its tree. */
 export function createEnvironments({ db, now }: { db: Db; now: Clock }): Environments {
   return {
-    list: ({ accountId, applicationId }, page) =>
+    list: ({ accountId, applicationId }, reach, page) =>
       db.transaction({ accountId }, (tx) => {
         const query = tx.createQueryBuilder(Environment, 'environment').where({ accountId, applicationId });
+        if (reach && !covers(reach, { applicationId })) {
+          query.andWhere(`(environment.id = any(:environments) or ${leadsOn})`, {
+            environments: reach.environment_ids,
+            nodes: reach.node_ids,
+          });
+        }
         if (page.type) query.andWhere('environment.type = :type', { type: page.type });
         if (page.q) {
           const pattern = containing(page.q);
@@ -85,6 +95,8 @@ export function createEnvironments({ db, now }: { db: Db; now: Clock }): Environ
       ),
   };
 }
+
+const leadsOn = `exists (select from nodes inside where inside.environment_id = environment.id and inside.id = any(:nodes))`;
 
 const locked = { lock: { mode: 'pessimistic_write' } } as const;
 const whereOf = ({ accountId, applicationId, environmentId }: EnvironmentScope) => ({

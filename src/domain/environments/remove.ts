@@ -1,5 +1,8 @@
 import type { EntityManager } from 'typeorm';
 import { Environment } from '../../../entities/environment.js';
+import { Node } from '../../../entities/node.js';
+import { forgetInLimits } from '../accounts/limits.js';
+import { announceApiKeys } from '../api-keys/announce.js';
 import { recordEvent } from '../events.js';
 
 const itsIdentities = `account_id = $1 and id in (select identity_id from environment_memberships where environment_id = $2)`;
@@ -22,7 +25,16 @@ export async function removeEnvironment(tx: EntityManager, environment: Environm
        (select from environment_memberships elsewhere where elsewhere.identity_id = identities.id and elsewhere.environment_id <> $2)`,
     [accountId, id],
   );
+  const nodes = await tx.find(Node, { where: { accountId, environmentId: id }, select: { id: true } });
   await tx.delete(Environment, { accountId, id });
+  await announceApiKeys(tx);
+  await forgetInLimits(tx, { accountId }, 'environment_ids', [id]);
+  await forgetInLimits(
+    tx,
+    { accountId },
+    'node_ids',
+    nodes.map((node) => node.id),
+  );
   await recordEvent(tx, 'environment.deleted', {
     accountId,
     applicationId,

@@ -1,8 +1,9 @@
 import { type Branding, EnvironmentSettings } from '../../../entities/environment-settings.js';
 import type { Clock } from '../../platform/clock.js';
 import { type Db, type EnvironmentScope, within } from '../../platform/db.js';
-import { DomainError } from '../errors.js';
+import { DomainError, invalidField } from '../errors.js';
 import { recordEvent } from '../events.js';
+import type { MfaGraces } from '../mfa/grace.js';
 
 /** What an administrator can change; the rest of the row says whose it is and which version. */
 export type ChangeableSettings = Omit<
@@ -14,11 +15,19 @@ export type ChangeableSettings = Omit<
 
 export interface EnvironmentSettingsService {
   get(scope: EnvironmentScope): Promise<EnvironmentSettings>;
-  /** @throws DomainError version.conflict with the settings as they are now. */
+  /** @throws DomainError version.conflict with the settings as they are now; validation.failed where they do not fit. */
   update(scope: EnvironmentScope, version: number, changes: Partial<ChangeableSettings>): Promise<EnvironmentSettings>;
 }
 
-export function createEnvironmentSettings({ db, now }: { db: Db; now: Clock }): EnvironmentSettingsService {
+export function createEnvironmentSettings({
+  db,
+  graces,
+  now,
+}: {
+  db: Db;
+  graces: Pick<MfaGraces, 'policyChanged'>;
+  now: Clock;
+}): EnvironmentSettingsService {
   return {
     get: (scope) => db.transaction(scope, (tx) => tx.findOneByOrFail(EnvironmentSettings, within(scope))),
     update: (scope, version, changes) =>
@@ -35,7 +44,12 @@ export function createEnvironmentSettings({ db, now }: { db: Db; now: Clock }): 
           version: version + 1,
           updatedAt: now(),
         });
+        assertFactorToEnrol(updated);
         await tx.update(EnvironmentSettings, within(scope), updated);
+        if (changes.mfaPolicy !== undefined || changes.mfaGracePeriodDays !== undefined) {
+          const { mfaPolicy, mfaGracePeriodDays: days } = updated;
+          await graces.policyChanged(tx, scope, { required: mfaPolicy === 'required', days });
+        }
         await recordEvent(tx, 'environment.settings_updated', {
           ...scope,
           resourceId: scope.environmentId,
@@ -44,4 +58,14 @@ export function createEnvironmentSettings({ db, now }: { db: Db; now: Clock }): 
         return updated;
       }),
   };
+}
+
+/** A factor that everyone can enrol: an emailed code adds nothing for those who sign in by mail. */
+function assertFactorToEnrol({ mfaPolicy, mfaAllowedFactors }: EnvironmentSettings) {
+  if (mfaPolicy !== 'required' || mfaAllowedFactors.includes('totp') || mfaAllowedFactors.includes('webauthn')) return;
+  throw invalidField(
+    'mfa_allowed_factors',
+    'too_few',
+    'Requiring MFA needs totp or webauthn among the allowed factors',
+  );
 }

@@ -1,6 +1,7 @@
 import type { EntityManager } from 'typeorm';
 import type { Erasure, ErasureRest } from '../../../entities/erasure.js';
 import { Identity } from '../../../entities/identity.js';
+import { leaveIdentity } from '../access/window-rows.js';
 import { addToCounter } from '../counters.js';
 import { recordEvent } from '../events.js';
 
@@ -80,6 +81,7 @@ export async function removeIdentity(
     [id],
   );
   if (row?.member) return false;
+  await leaveIdentity(tx, id);
   await tx.delete(Identity, { accountId, id });
   await recordEvent(tx, 'identity.deleted', { accountId, resourceId: id, metadata: { erased: true } });
   return true;

@@ -39,9 +39,17 @@ export const rules: readonly Rule[] = [
   { table: 'client_assertions', column: 'expires_at', keptMs: minutes(1) },
   { table: 'idempotent_requests', column: 'expires_at', keptMs: minutes(1) },
   { table: 'rate_limits', column: 'expire', epoch: true, keptMs: minutes(1) },
+  { table: 'pending_sign_ins', column: 'expires_at', keptMs: underWay },
+  { table: 'emailed_codes', column: 'expires_at', keptMs: underWay },
+  { table: 'trusted_devices', column: 'expires_at', keptMs: minutes(1) },
+  { table: 'spent_tokens', column: 'expires_at', keptMs: minutes(1) },
   // Without personal data by now; kept so that support can answer what became of it.
   { table: 'pending_registrations', column: 'ended_at', and: 'ended_at is not null', keptMs: days(30) },
   { table: 'account_intents', column: 'ended_at', and: 'ended_at is not null', keptMs: days(30) },
+  // With the address of somebody who did not come, or came and is a member now.
+  { table: 'administrator_invites', column: 'ended_at', and: 'ended_at is not null', keptMs: days(30) },
+  { table: 'identity_links', column: 'expires_at', keptMs: days(30) },
+  { table: 'daily_sign_ups', column: 'day', keptMs: days(30) },
   { table: 'password_links', column: 'expires_at', keptMs: days(30) },
   { table: 'emails', column: 'ended_at', and: 'ended_at is not null', keptMs: days(90) },
 ];

@@ -1,15 +1,28 @@
 import { type EntityManager, Raw } from 'typeorm';
 import { v7 as uuidv7 } from 'uuid';
 import { EnvironmentMembership } from '../../../entities/environment-membership.js';
-import { EnvironmentSettings } from '../../../entities/environment-settings.js';
+import { Erasure } from '../../../entities/erasure.js';
 import { Identity } from '../../../entities/identity.js';
 import type { Clock } from '../../platform/clock.js';
 import { type Db, type EnvironmentScope, violates, within } from '../../platform/db.js';
-import { addToCounter, readCounter } from '../counters.js';
+import { addToCounter } from '../counters.js';
 import { DomainError } from '../errors.js';
 import { recordEvent } from '../events.js';
-import { containing, type Page, type PageRequest, readPage } from '../paging.js';
+import type { Page } from '../paging.js';
 import type { Passwords } from '../passwords/passwords.js';
+import { assignedRolesOf } from './assigned-roles.js';
+import { findMember, hashAcceptable } from './find.js';
+import {
+  type IdentitiesPage,
+  type IdentitiesWithRolesPage,
+  type IdentityInEnvironment,
+  type IdentityWithRoles,
+  listIdentities,
+  listWithRoles,
+} from './lists.js';
+import { assertMetadata } from './metadata.js';
+
+export type { IdentityInEnvironment, IdentitySort } from './lists.js';
 
 export interface NewIdentity {
   email: string;
@@ -22,109 +35,97 @@ export interface NewIdentity {
   password: string | null;
 }
 
-/** An Identity as a member of one Environment. */
-export interface IdentityInEnvironment {
-  identity: Identity;
-  membership: EnvironmentMembership;
-}
-
-export type IdentitySort = 'created_at' | 'email' | 'first_name' | 'last_name';
+/** What else belongs to a new member, in the same transaction: if it is refused, nobody has joined. */
+export type ForNewcomer = (tx: EntityManager, identityId: string) => Promise<unknown>;
 
 export interface Identities {
-  list(
-    scope: EnvironmentScope,
-    page: PageRequest<IdentitySort> & { isActive: boolean | undefined },
-  ): Promise<Page<IdentityInEnvironment>>;
+  list(scope: EnvironmentScope, page: IdentitiesPage): Promise<Page<IdentityInEnvironment>>;
+  listWithRoles(scope: EnvironmentScope, page: IdentitiesWithRolesPage): Promise<Page<IdentityWithRoles>>;
   /** @throws DomainError identity.not_found when it has no membership in the Environment. */
   get(scope: EnvironmentScope, id: string): Promise<IdentityInEnvironment>;
+  /** The same with what it holds and has not lost. @throws DomainError identity.not_found */
+  getWithRoles(scope: EnvironmentScope, id: string): Promise<IdentityWithRoles>;
   /**
    * Makes an Identity, or gives one that the Account's directory has already a membership here (contract §10).
-   * @throws DomainError identity.email_taken, identity.external_id_taken, password.*
+   * @throws DomainError identity.email_taken, identity.external_id_taken, password.*, and what `alongside` refuses
    */
-  create(scope: EnvironmentScope, input: NewIdentity): Promise<IdentityInEnvironment>;
+  create(scope: EnvironmentScope, input: NewIdentity, alongside?: ForNewcomer): Promise<IdentityInEnvironment>;
 }
-
-const columns: Record<IdentitySort, string[]> = {
-  created_at: ['membership.createdAt', 'membership.identityId'],
-  email: ['identity.email', 'membership.identityId'],
-  first_name: ['identity.firstName', 'membership.identityId'],
-  last_name: ['identity.lastName', 'membership.identityId'],
-};
 
 export function createIdentities({ db, now, passwords }: { db: Db; now: Clock; passwords: Passwords }): Identities {
   return {
-    list: (scope, page) =>
+    list: (scope, page) => db.transaction(scope, (tx) => listIdentities(tx, scope, page)),
+    listWithRoles: (scope, page) => db.transaction(scope, (tx) => listWithRoles(tx, scope, page, now())),
+    get: (scope, id) => db.transaction(scope, (tx) => findMember(tx, scope, id)),
+
+    getWithRoles: (scope, id) =>
       db.transaction(scope, async (tx) => {
-        const query = tx
-          .createQueryBuilder(EnvironmentMembership, 'membership')
-          .innerJoinAndMapOne('membership.identity', Identity, 'identity', 'identity.id = membership.identityId')
-          .where(within(scope));
-        if (page.isActive !== undefined) query.andWhere('membership.isActive = :isActive', page);
-        if (page.q) {
-          query.andWhere(
-            '(identity.email ilike :pattern or identity.firstName ilike :pattern or identity.lastName ilike :pattern)',
-            {
-              pattern: containing(page.q),
-            },
-          );
-        }
-        const filtered = page.isActive !== undefined || page.q;
-        const count = filtered ? undefined : await readCounter(tx, scope, 'identities');
-        const { rows, ...rest } = await readPage(query, page, columns[page.sortBy], count);
-        return {
-          ...rest,
-          rows: (rows as (EnvironmentMembership & { identity: Identity })[]).map(({ identity, ...membership }) => ({
-            identity,
-            membership,
-          })),
-        };
+        const found = await findMember(tx, scope, id);
+        const roles = await assignedRolesOf(tx, scope, [found.identity.id], { at: now() });
+        return { ...found, roles: roles.get(found.identity.id) ?? [] };
       }),
 
-    get: (scope, id) =>
-      db.transaction(scope, async (tx) => {
-        const found = await findIn(tx, scope, id);
-        if (!found) throw new DomainError('identity.not_found');
-        return found;
-      }),
-
-    async create(scope, input) {
-      const passwordHash = input.password === null ? null : await hashAcceptable(scope, input.password);
+    async create(scope, input, alongside) {
+      assertMetadata(input.metadata);
+      const passwordHash =
+        input.password === null ? null : await hashAcceptable({ db, passwords }, scope, input.password);
       return db
         .transaction(scope, async (tx) => {
-          const at = now();
-          const known = await findByAddress(tx, scope, input.email);
-          const identity = known ?? newIdentity(scope, input, passwordHash, at);
-          if (!known) await tx.insert(Identity, identity);
-          const membership = { id: uuidv7(), ...within(scope), identityId: identity.id, isActive: true, createdAt: at };
-          await tx.insert(EnvironmentMembership, membership);
-          await addToCounter(tx, scope, 'identities', 1);
-          await recordEvent(tx, 'identity.created', {
-            ...scope,
-            resourceId: identity.id,
-            metadata: { joined: Boolean(known) },
-          });
-          return { identity, membership };
+          const made = await addIdentity(tx, scope, input, passwordHash, now());
+          await alongside?.(tx, made.identity.id);
+          return made;
         })
         .catch((error: unknown) => {
-          for (const name of ['identities_email', 'environment_memberships_one_per_identity']) {
-            if (violates(error, name)) throw new DomainError('identity.email_taken');
-          }
-          if (violates(error, 'identities_external_id')) throw new DomainError('identity.external_id_taken');
-          throw error;
+          throw taken(error);
         });
     },
   };
+}
 
-  async function hashAcceptable(scope: EnvironmentScope, password: string): Promise<string> {
-    const { passwordMinLength: minLength } = await db.transaction(scope, (tx) =>
-      tx.findOneOrFail(EnvironmentSettings, {
-        where: within(scope),
-        select: { environmentId: true, passwordMinLength: true },
-      }),
-    );
-    await passwords.assertAcceptable(password, { minLength, field: 'password' });
-    return passwords.hash(password);
+/**
+ * Adds a member, in the caller's transaction. One that the Account's directory has keeps its profile and password.
+ * @throws what `taken` translates; DomainError identity.email_taken while the one with the address is being erased
+ */
+export async function addIdentity(
+  tx: EntityManager,
+  scope: EnvironmentScope,
+  input: Omit<NewIdentity, 'password'>,
+  passwordHash: string | null,
+  at: Date,
+): Promise<IdentityInEnvironment> {
+  const known = await findByAddress(tx, scope, input.email);
+  if (known) await assertStays(tx, known);
+  const identity = known ?? newIdentity(scope, input, passwordHash, at);
+  if (!known) await tx.insert(Identity, identity);
+  const membership = {
+    ...within(scope),
+    id: uuidv7(),
+    identityId: identity.id,
+    isActive: true,
+    lockedUntil: null,
+    createdAt: at,
+  };
+  await tx.insert(EnvironmentMembership, membership);
+  await addToCounter(tx, scope, 'identities', 1);
+  const metadata = { joined: Boolean(known) };
+  await recordEvent(tx, 'identity.created', { ...scope, resourceId: identity.id, metadata });
+  return { identity, membership };
+}
+
+/** What a violated constraint of Identities means to a caller. */
+export function taken(error: unknown): unknown {
+  for (const name of ['identities_email', 'environment_memberships_one_per_identity']) {
+    if (violates(error, name)) return new DomainError('identity.email_taken');
   }
+  return violates(error, 'identities_external_id') ? new DomainError('identity.external_id_taken') : error;
+}
+
+/** Whoever joins while everything of them is being deleted would be deleted too; the lock waits for who asks for that. */
+async function assertStays(tx: EntityManager, { accountId, id }: Identity): Promise<void> {
+  const lock = { mode: 'pessimistic_read' } as const;
+  const there = await tx.findOne(Identity, { where: { accountId, id }, select: { id: true }, lock });
+  const goes = await tx.existsBy(Erasure, { accountId, identityId: id, status: 'running' });
+  if (!there || goes) throw new DomainError('identity.email_taken');
 }
 
 /** By way of a function, since row-level security keeps PostgreSQL from using the index on addresses. */
@@ -133,15 +134,9 @@ function findByAddress(tx: EntityManager, { accountId }: EnvironmentScope, email
   return tx.findOneBy(Identity, { accountId, id });
 }
 
-async function findIn(tx: EntityManager, scope: EnvironmentScope, id: string): Promise<IdentityInEnvironment | null> {
-  const membership = await tx.findOneBy(EnvironmentMembership, { ...within(scope), identityId: id });
-  const identity = membership && (await tx.findOneBy(Identity, { accountId: scope.accountId, id }));
-  return identity && { identity, membership };
-}
-
 function newIdentity(
   { accountId }: EnvironmentScope,
-  input: NewIdentity,
+  input: Omit<NewIdentity, 'password'>,
   passwordHash: string | null,
   at: Date,
 ): Identity {
@@ -157,6 +152,8 @@ function newIdentity(
     metadata: input.metadata,
     passwordHash,
     passwordChangedAt: passwordHash ? at : null,
+    recoveryCodesGeneration: 0,
+    mfaAdminResetAt: null,
     createdAt: at,
     updatedAt: at,
   };

@@ -1,6 +1,7 @@
-import type { Db, EnvironmentScope } from '../../platform/db.js';
-import { recordEvent } from '../events.js';
+import type { Db, EnvironmentScope, Statement } from '../../platform/db.js';
 import type { Passwords } from '../passwords/passwords.js';
+import type { Unverified } from '../sign-ups/resend.js';
+import { addressTyped } from './address.js';
 import type { Attempts } from './attempts.js';
 
 export interface PasswordSignIn {
@@ -11,10 +12,17 @@ export interface PasswordSignIn {
 
 /** Who signed in, or why not. Every reason that an outsider must not learn is `refused`. */
 export type PasswordResult =
-  | { outcome: 'accepted'; identityId: string }
+  /** `passwordChangedAt` is when the password that was right was set. */
+  | { outcome: 'accepted'; identityId: string; passwordChangedAt: Date | null }
   | { outcome: 'refused' }
-  /** Said only to somebody who knew the password (contract §10). */
-  | { outcome: 'unverified' };
+  /** Said only to somebody who knew the password (contract §10); what it takes to send the mail again. */
+  | ({ outcome: 'unverified' } & Unverified);
+
+/** The password was right, of somebody who is no member here but in another Environment of the Account and this type. */
+export interface SignedInElsewhere {
+  outcome: 'elsewhere';
+  identityId: string;
+}
 
 export interface PasswordLoginDeps {
   db: Db;
@@ -27,25 +35,55 @@ export interface PasswordLoginDeps {
 /** More than any password that can be set, in UTF-16 units; normalizing a megabyte would hold up everyone else. */
 const longestPassword = 1024;
 
-/** What no identity can have, nor PostgreSQL hold, is looked up as nobody's: refused like any other, after the same work. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
-const isAddress = (email: string) => email.length <= 320 && !/[\x00-\x1f\x7f]/.test(email);
-
 interface Row {
   identityId: string;
   passwordHash: string | null;
+  /** The link that the password waits in until it is confirmed, of somebody who signed up. */
+  linkId: string | null;
+  passwordChangedAt: Date | null;
   isVerified: boolean;
   isActive: boolean;
+  /** Both only where the question was for anywhere. */
+  isMember?: boolean;
+  isElsewhere?: boolean;
 }
+
+/** Of somebody who has not confirmed the address, what was chosen last: it proves nothing but who may have the mail again. */
+const parked = `
+  left join lateral (select id, password_hash from identity_links
+    where i.email_verified_at is null and i.password_hash is null and identity_id = i.id and environment_id = $2
+      and purpose = 'verify_email' and password_hash is not null
+    order by created_at desc, id desc limit 1) parked on true`;
+const passwordColumns = `coalesce(i.password_hash, parked.password_hash) as "passwordHash", parked.id as "linkId",
+  date_trunc('milliseconds', i.password_changed_at) as "passwordChangedAt"`;
 
 // The address is looked up once and first, whatever the planner believes of the tables' sizes (docs/decisions/0005).
 const findStatement = {
   name: 'find_identity_for_sign_in',
   text: `
-select i.id as "identityId", i.password_hash as "passwordHash", i.email_verified_at is not null as "isVerified",
+select i.id as "identityId", ${passwordColumns}, i.email_verified_at is not null as "isVerified",
   m.is_active as "isActive"
 from identities i
-  cross join lateral (select is_active from environment_memberships where environment_id = $2 and identity_id = i.id offset 0) m
+  cross join lateral (select is_active from environment_memberships where environment_id = $2 and identity_id = i.id offset 0) m${parked}
+where i.account_id = $1 and i.id = (select gatehouse_identity_id($1, $3::citext))`,
+};
+/**
+ * The same for whoever may choose another Environment: of this Account and type, entered with a password, and not guarded by a
+ * captcha that this one does without.
+ */
+const findAnywhereStatement = {
+  name: 'find_identity_for_sign_in_anywhere',
+  text: `
+select i.id as "identityId", ${passwordColumns}, i.email_verified_at is not null as "isVerified",
+  coalesce(m.is_active, false) as "isActive", m.is_active is not null as "isMember",
+  exists (select from environment_memberships o
+    join environments e on e.id = o.environment_id
+    join environment_settings s on s.environment_id = e.id
+    where o.identity_id = i.id and o.is_active and o.environment_id <> $2 and s.password_login_enabled
+      and s.login_require_captcha <= (select login_require_captcha from environment_settings where environment_id = $2)
+      and e.account_id = $1 and e.type = (select type from environments where id = $2)) as "isElsewhere"
+from identities i
+  left join lateral (select is_active from environment_memberships where environment_id = $2 and identity_id = i.id offset 0) m on true${parked}
 where i.account_id = $1 and i.id = (select gatehouse_identity_id($1, $3::citext))`,
 };
 
@@ -65,38 +103,35 @@ export function createPasswordLogin({ db, passwords, attempts, onRehashError }: 
     );
   }
 
-  async function recordFailure(scope: EnvironmentScope, identityId: string | null) {
-    await db.transaction(scope, (tx) =>
-      recordEvent(tx, 'auth.identity_sign_in_failed', {
-        ...scope,
-        resourceId: identityId,
-        outcome: 'failure',
-        metadata: { method: 'password' },
-      }),
-    );
+  async function prove(
+    find: Statement,
+    scope: EnvironmentScope,
+    { email: typed, password, ipAddress }: PasswordSignIn,
+  ): Promise<PasswordResult | SignedInElsewhere> {
+    const email = addressTyped(typed);
+    const attempt = await attempts.begin({ environmentId: scope.environmentId, email, ipAddress });
+    const [found] = await db.statement<Row>(find, [scope.accountId, scope.environmentId, email]);
+    const mayTry = (found?.isActive || found?.isElsewhere) === true && password.length <= longestPassword;
+    const matches = await passwords.verify(mayTry ? found.passwordHash : null, password.slice(0, longestPassword));
+    if (!mayTry || !matches) {
+      // Who is no member here is nobody to this Environment's log.
+      const identityId = found && found.isMember !== false ? found.identityId : null;
+      await attempts.failed(scope, attempt, { identityId, method: 'password' });
+      return { outcome: 'refused' };
+    }
+    await attempts.succeeded(attempt);
+    if (!found.isVerified) return { outcome: 'unverified', identityId: found.identityId, linkId: found.linkId };
+    rehash(scope, found, password).catch(onRehashError);
+    const { identityId, isActive, passwordChangedAt } = found;
+    return isActive ? { outcome: 'accepted', identityId, passwordChangedAt } : { outcome: 'elsewhere', identityId };
   }
 
   return {
     /** @throws DomainError rate_limit.exceeded */
-    async signIn(
-      scope: EnvironmentScope,
-      { email: typed, password, ipAddress }: PasswordSignIn,
-    ): Promise<PasswordResult> {
-      const email = isAddress(typed) ? typed : '';
-      const attempt = { environmentId: scope.environmentId, email, ipAddress };
-      await attempts.begin(attempt);
-      const [found] = await db.statement<Row>(findStatement, [scope.accountId, scope.environmentId, email]);
-      const mayTry = found?.isActive === true && password.length <= longestPassword;
-      const matches = await passwords.verify(mayTry ? found.passwordHash : null, password.slice(0, longestPassword));
-      if (!mayTry || !matches) {
-        await recordFailure(scope, found?.identityId ?? null);
-        return { outcome: 'refused' };
-      }
-      await attempts.succeeded(attempt);
-      if (!found.isVerified) return { outcome: 'unverified' };
-      rehash(scope, found, password).catch(onRehashError);
-      return { outcome: 'accepted', identityId: found.identityId };
-    },
+    signIn: (scope: EnvironmentScope, attempt: PasswordSignIn) =>
+      prove(findStatement, scope, attempt) as Promise<PasswordResult>,
+    /** The same, and tells who could choose another Environment. @throws DomainError rate_limit.exceeded */
+    signInAnywhere: (scope: EnvironmentScope, attempt: PasswordSignIn) => prove(findAnywhereStatement, scope, attempt),
   };
 }
 

@@ -1,8 +1,12 @@
 import type { EntityManager } from 'typeorm';
-import { EnvironmentSettings } from '../../../entities/environment-settings.js';
+import type { FactorKind } from '../../../entities/environment-settings.js';
+import { Event } from '../../../entities/event.js';
 import { Identity } from '../../../entities/identity.js';
 import { MfaGrace } from '../../../entities/mfa-grace.js';
 import type { Clock } from '../../platform/clock.js';
+import { type TextKey, text } from '../../platform/mail/texts.js';
+import { applicationNameOf } from '../emails/application-name.js';
+import { greetingOf } from '../emails/greeting.js';
 import { inWords } from '../emails/in-words.js';
 import type { EmailSubjects } from '../emails/subjects.js';
 
@@ -16,25 +20,34 @@ export const mfaMails = ({ now, baseUrl }: { now: Clock; baseUrl: string }) =>
       return {
         to: email,
         values: {
-          // Many end users have told no name; the mail greets them as their mailbox is called.
-          first_name: firstName ?? email.slice(0, email.lastIndexOf('@')),
-          application_name: await nameOf(tx, grace.environmentId),
+          first_name: greetingOf({ firstName, email }),
+          application_name: await applicationNameOf(tx, grace.environmentId),
           expires_at_text: inWords(grace.expiresAt, locale),
           link: await addressOf(tx, grace.environmentId, baseUrl),
         },
       };
     },
+    /** About what the event says, whose id it is given. */
+    'security-notice': async (tx, id, locale) => {
+      const event = await tx.findOneBy(Event, { id });
+      if (!event?.resourceId || !event.environmentId) return null;
+      const identity = await tx.findOneBy(Identity, { id: event.resourceId });
+      if (!identity) return null; // it went meanwhile
+      const what = event.action.slice(event.action.indexOf('.') + 1);
+      const { factor } = event.metadata as { factor?: FactorKind };
+      return {
+        to: identity.email,
+        values: {
+          first_name: greetingOf(identity),
+          application_name: await applicationNameOf(tx, event.environmentId),
+          what: text(locale, `email.security_notice.what_${what}` as TextKey, {
+            factor: text(locale, `factor.${factor ?? 'recovery_code'}`),
+          }),
+          happened_at_text: inWords(event.createdAt, locale),
+        },
+      };
+    },
   }) satisfies Partial<EmailSubjects>;
-
-/** What people know the Environment's application as. */
-async function nameOf(tx: EntityManager, environmentId: string): Promise<string> {
-  const { branding } = await tx.findOneByOrFail(EnvironmentSettings, { environmentId });
-  const [row] = await tx.query<{ name: string }[]>(
-    'select name from applications where id = (select application_id from environments where id = $1)',
-    [environmentId],
-  );
-  return branding.name ?? (row?.name as string);
-}
 
 /** Where its people sign in: the place that its oldest client sends them back to. */
 async function addressOf(tx: EntityManager, environmentId: string, baseUrl: string): Promise<string> {

@@ -1,3 +1,4 @@
+import { aal1, aal2 } from '../logins/first-factor.js';
 import { OAuthError, type OAuthErrorCode } from './oauth-error.js';
 import { onlyOnce, type Parameters, type ReadParameters } from './parameters.js';
 import { isChallenge } from './pkce.js';
@@ -14,6 +15,8 @@ export interface AuthorizeRequest {
   prompt: { none: boolean; login: boolean; selectAccount: boolean };
   /** Seconds since the sign-in that the client accepts at most. */
   maxAge: number | null;
+  /** Whether the first of the `acr_values` that we know is `urn:gatehouse:aal2` (OpenID Connect Core 3.1.2.1). */
+  requiresAal2: boolean;
   idTokenHint: string | null;
   loginHint: string | null;
   /** What the forms of the hosted pages carry, so that each step checks everything again. */
@@ -105,6 +108,7 @@ export function parseAuthorizeRequest(read: ReadParameters, client: AuthorizeCli
       codeChallenge: challengeIn(values, client),
       prompt: promptIn(values),
       maxAge: maxAgeIn(values),
+      requiresAal2: acrIn(values) === aal2,
       idTokenHint: values.get('id_token_hint') ?? null,
       loginHint: values.get('login_hint') ?? null,
       parameters: Object.fromEntries([...values].filter(([name]) => isKnown(name))),
@@ -159,6 +163,12 @@ function promptIn(values: Parameters): AuthorizeRequest['prompt'] {
     selectAccount: asked.includes('select_account'),
   };
 }
+
+const acrIn = (values: Parameters) =>
+  values
+    .get('acr_values')
+    ?.split(' ')
+    .find((value) => value === aal1 || value === aal2);
 
 function maxAgeIn(values: Parameters): number | null {
   const text = values.get('max_age');

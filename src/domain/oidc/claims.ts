@@ -37,10 +37,15 @@ export interface Issuing {
   granted: Granted;
   /** The granted scope, or the part of it that a refresh asked for. */
   scope: readonly string[];
+  /** What the person may do at the Environment's root, where the scope asks for it. */
+  permissions?: readonly string[];
 }
 
 /** The claims of an access token (RFC 9068 §2.2, contract §2). `grant_id` is what revoking reaches it by. */
-export function accessTokenClaims({ baseUrl, at, client, granted, scope }: Issuing, jti: string): JWTPayload {
+export function accessTokenClaims(
+  { baseUrl, at, client, granted, scope, permissions }: Issuing,
+  jti: string,
+): JWTPayload {
   return {
     ...common({ baseUrl, at, client, granted, scope }),
     aud: baseUrl,
@@ -52,6 +57,7 @@ export function accessTokenClaims({ baseUrl, at, client, granted, scope }: Issui
     application_id: client.applicationId,
     environment_id: client.environmentId,
     grant_id: granted.grantId,
+    ...(permissions && { permissions }),
   };
 }
 

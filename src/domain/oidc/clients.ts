@@ -8,6 +8,17 @@ export interface Client extends Omit<OAuthClient, 'createdAt' | 'updatedAt'> {
   settings: Pick<
     EnvironmentSettings,
     | 'passwordLoginEnabled'
+    | 'passwordMinLength'
+    | 'emailOtpLoginEnabled'
+    | 'passkeyLoginEnabled'
+    | 'loginRequireCaptcha'
+    | 'allowSelfSignup'
+    | 'selfSignupRequireCaptcha'
+    | 'dailySelfSignupCap'
+    | 'mfaPolicy'
+    | 'mfaGracePeriodDays'
+    | 'mfaAllowedFactors'
+    | 'mfaTrustedDeviceDays'
     | 'defaultLocale'
     | 'accessTokenTtlSeconds'
     | 'refreshTokenTtlSeconds'
@@ -29,7 +40,12 @@ select c.id, c.account_id as "accountId", c.application_id as "applicationId", c
   c.post_logout_redirect_uris as "postLogoutRedirectUris", c.token_endpoint_auth_method as "tokenEndpointAuthMethod",
   c.secret_hash as "secretHash", c.require_pkce as "requirePkce", c.rotate_refresh_tokens as "rotateRefreshTokens",
   c.jwks, c.jwks_uri as "jwksUri", c.logo_url as "logoUrl",
-  json_build_object('passwordLoginEnabled', s.password_login_enabled, 'branding', s.branding, 'defaultLocale', s.default_locale,
+  json_build_object('passwordLoginEnabled', s.password_login_enabled, 'passwordMinLength', s.password_min_length,
+    'emailOtpLoginEnabled', s.email_otp_login_enabled, 'passkeyLoginEnabled', s.passkey_login_enabled,
+    'loginRequireCaptcha', s.login_require_captcha, 'allowSelfSignup', s.allow_self_signup,
+    'selfSignupRequireCaptcha', s.self_signup_require_captcha, 'dailySelfSignupCap', s.daily_self_signup_cap,
+    'mfaPolicy', s.mfa_policy, 'mfaGracePeriodDays', s.mfa_grace_period_days, 'mfaAllowedFactors', s.mfa_allowed_factors,
+    'mfaTrustedDeviceDays', s.mfa_trusted_device_days, 'branding', s.branding, 'defaultLocale', s.default_locale,
     'accessTokenTtlSeconds', s.access_token_ttl_seconds, 'refreshTokenTtlSeconds', s.refresh_token_ttl_seconds,
     'refreshTokenMaxTtlSeconds', s.refresh_token_max_ttl_seconds, 'sessionTtlSeconds', s.session_ttl_seconds,
     'allowedOrigins', s.allowed_origins) as settings

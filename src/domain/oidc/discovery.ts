@@ -1,3 +1,4 @@
+import { aal1, aal2 } from '../logins/first-factor.js';
 import { supportedClaims } from './claims.js';
 import { assertionAlgorithms } from './client-assertions.js';
 import { clientAuthenticationMethods } from './client-authentication.js';
@@ -23,7 +24,7 @@ export function discoveryDocument(baseUrl: string) {
     scopes_supported: scopes,
     claims_supported: supportedClaims,
     claim_types_supported: ['normal'],
-    acr_values_supported: ['urn:gatehouse:aal1'],
+    acr_values_supported: [aal1, aal2],
     prompt_values_supported: ['none', 'login', 'consent', 'select_account'],
     display_values_supported: ['page'],
     ui_locales_supported: ['en', 'de'],

@@ -1,7 +1,7 @@
 import type { Clock } from '../../platform/clock.js';
 import type { Db } from '../../platform/db.js';
 import type { Outbound } from '../../platform/outbound/fetch.js';
-import type { PasswordLogin } from '../logins/password.js';
+import { createRootPermissions } from '../access/root-permissions.js';
 import { createSessions, type Sessions } from '../sessions/sessions.js';
 import { type AccessTokens, createAccessTokens } from './access-tokens.js';
 import { createClientAssertions } from './client-assertions.js';
@@ -27,7 +27,6 @@ export interface Provider {
   accessTokens: AccessTokens;
   presentedTokens: PresentedTokens;
   sessions: Sessions;
-  passwordLogin: PasswordLogin;
   now: Clock;
 }
 
@@ -35,22 +34,13 @@ export interface ProviderDeps {
   db: Db;
   keys: SigningKeys;
   refreshTokens: RefreshTokens;
-  passwordLogin: PasswordLogin;
   outbound: Outbound;
   baseUrl: string;
   now: Clock;
 }
 
 /** The OpenID provider, put together; keys and refresh tokens are shared with the administrators' sign-in. */
-export function createProvider({
-  db,
-  keys,
-  refreshTokens,
-  passwordLogin,
-  outbound,
-  baseUrl,
-  now,
-}: ProviderDeps): Provider {
+export function createProvider({ db, keys, refreshTokens, outbound, baseUrl, now }: ProviderDeps): Provider {
   const clients = createClients({ db, now });
   const clientKeys = createClientKeys({ outbound, now });
   const assertions = createClientAssertions({ db, clientKeys, baseUrl, now });
@@ -63,11 +53,10 @@ export function createProvider({
     clientAuthentication: createClientAuthentication({ clients, assertions }),
     codes: createCodes({ db, grants, now }),
     grants,
-    tokens: createTokens({ keys, baseUrl, now }),
+    tokens: createTokens({ keys, rootPermissions: createRootPermissions({ db, now }), baseUrl, now }),
     accessTokens,
     presentedTokens: createPresentedTokens({ db, keys, accessTokens, grants, baseUrl, now }),
     sessions: createSessions({ db, now }),
-    passwordLogin,
     now,
   };
 }

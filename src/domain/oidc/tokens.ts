@@ -1,8 +1,10 @@
 import { v4 as uuidv4 } from 'uuid';
 import type { Clock } from '../../platform/clock.js';
-import { accessTokenClaims, type Granted, idTokenClaims } from './claims.js';
+import type { RootPermissions } from '../access/root-permissions.js';
+import { accessTokenClaims, type Granted, type Issuing, idTokenClaims } from './claims.js';
 import type { Client } from './clients.js';
 import type { SigningKeys } from './keys.js';
+import type { ScopeName } from './scopes.js';
 
 /** RFC 6749 §5.1, OpenID Connect Core 3.1.3.3. */
 export interface TokenAnswer {
@@ -22,24 +24,47 @@ export interface TokenRequest {
   refreshToken: string;
 }
 
+export interface TokensDeps {
+  keys: SigningKeys;
+  rootPermissions: RootPermissions;
+  baseUrl: string;
+  now: Clock;
+}
+
 /** Signs what a grant gives. Nothing is stored here: an access token is proved by its grant. */
-export function createTokens({ keys, baseUrl, now }: { keys: SigningKeys; baseUrl: string; now: Clock }) {
+export function createTokens({ keys, rootPermissions, baseUrl, now }: TokensDeps) {
+  async function issuingOf({
+    client,
+    granted,
+    scope,
+  }: Pick<TokenRequest, 'client' | 'granted' | 'scope'>): Promise<Issuing> {
+    const asked = scope.includes('permissions' satisfies ScopeName);
+    const permissions = asked ? await rootPermissions(client.environmentId, granted.identityId) : undefined;
+    return { baseUrl, at: now(), client, granted, scope, ...(permissions && { permissions }) };
+  }
+  async function withoutIdToken(issuing: Issuing, refreshToken: string): Promise<Omit<TokenAnswer, 'id_token'>> {
+    return {
+      access_token: await keys.sign(accessTokenClaims(issuing, uuidv4()), { typ: 'at+jwt' }),
+      token_type: 'Bearer',
+      expires_in: issuing.client.settings.accessTokenTtlSeconds,
+      refresh_token: refreshToken,
+      scope: issuing.scope.join(' '),
+    };
+  }
+
   return {
-    async answer({ client, granted, scope, nonce, refreshToken }: TokenRequest): Promise<TokenAnswer> {
-      const issuing = { baseUrl, at: now(), client, granted, scope };
-      const accessToken = await keys.sign(accessTokenClaims(issuing, uuidv4()), { typ: 'at+jwt' });
-      return {
-        access_token: accessToken,
-        token_type: 'Bearer',
-        expires_in: client.settings.accessTokenTtlSeconds,
-        refresh_token: refreshToken,
-        scope: scope.join(' '),
-        // It names the access token by its hash, so it is signed after it.
-        ...(scope.includes('openid') && {
-          id_token: await keys.sign(idTokenClaims(issuing, accessToken, nonce), { typ: 'JWT' }),
-        }),
-      };
+    async answer({ nonce, refreshToken, ...request }: TokenRequest): Promise<TokenAnswer> {
+      const issuing = await issuingOf(request);
+      const answer = await withoutIdToken(issuing, refreshToken);
+      if (!issuing.scope.includes('openid')) return answer;
+      // It names the access token by its hash, so it is signed after it.
+      const claims = idTokenClaims(issuing, answer.access_token, nonce);
+      return { ...answer, id_token: await keys.sign(claims, { typ: 'JWT' }) };
     },
+
+    /** What the end-user API answers, where the client asked for no ID token: one signature less. */
+    answerWithoutIdToken: async ({ refreshToken, ...request }: Omit<TokenRequest, 'nonce'>) =>
+      withoutIdToken(await issuingOf(request), refreshToken),
   };
 }
 

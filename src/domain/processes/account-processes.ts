@@ -12,7 +12,7 @@ import type { Page } from '../paging.js';
 import type { AccountScope } from '../scope.js';
 import { type Extension, extendInvite } from './extend.js';
 import { inviteRow } from './kind-invite.js';
-import { createKinds, type Kind, type ProcessRow, type Verb, type WaitsFor } from './kinds.js';
+import { createKinds, type Kind, type KindsDeps, type ProcessRow, type Verb, type WaitsFor } from './kinds.js';
 import { findRow, type ListRequest, listRows } from './list.js';
 
 /** A process as it is shown: what its row says, and what can be done with it. */
@@ -33,12 +33,11 @@ export interface LookedAtProcess extends ShownProcess {
 /** What became of the workflow of a cancelled process; its row has ended in any case. */
 export type WorkflowEnd = 'cancel_requested' | 'not_running' | 'temporal_unavailable';
 
-export interface AccountProcessesDeps {
+export interface AccountProcessesDeps extends KindsDeps {
   db: Db;
   now: Clock;
   processes: Pick<Processes, 'describe' | 'cancel'>;
   administratorInvites: Pick<AdministratorInvites, 'resend'>;
-  mfaReminders: readonly number[];
   temporalUi: { url: string | null; namespace: string };
 }
 

@@ -4,10 +4,11 @@ import { emailKind } from './kind-email.js';
 import { erasureKind } from './kind-erasure.js';
 import { inviteKind } from './kind-invite.js';
 import { mfaGraceKind } from './kind-mfa-grace.js';
+import { roleWindowKind } from './kind-role-window.js';
 
 export const verbs = ['cancel', 'retry', 'resend', 'extend'] as const;
 export type Verb = (typeof verbs)[number];
-export const waitsFor = ['acceptance', 'mail_server', 'factor_enrolment', 'its_next_step'] as const;
+export const waitsFor = ['acceptance', 'mail_server', 'factor_enrolment', 'its_next_step', 'its_next_moment'] as const;
 export type WaitsFor = (typeof waitsFor)[number];
 
 /** What every kind's query answers: what the row says of its process, as of now. */
@@ -51,18 +52,31 @@ export interface Kind {
   retry?: Act;
 }
 
-/** @param mfaReminders milliseconds before the end of a grace */
-export const createKinds = ({ mfaReminders }: { mfaReminders: readonly number[] }) =>
+export interface KindsDeps {
+  /** Milliseconds before the end of a grace. */
+  mfaReminders: readonly number[];
+  /** Milliseconds before the end of a role assignment. */
+  roleNotices: readonly number[];
+}
+
+export const createKinds = ({ mfaReminders, roleNotices }: KindsDeps) =>
   ({
     invite: inviteKind,
     email: emailKind,
     mfa_grace: mfaGraceKind(mfaReminders),
     identity_erasure: erasureKind,
+    role_assignment: roleWindowKind(roleNotices),
   }) satisfies Record<string, Kind>;
 
 export type Kinds = Record<KindName, Kind>;
 export type KindName = keyof ReturnType<typeof createKinds>;
-export const kindNames = ['invite', 'email', 'mfa_grace', 'identity_erasure'] as const satisfies readonly KindName[];
+export const kindNames = [
+  'invite',
+  'email',
+  'mfa_grace',
+  'identity_erasure',
+  'role_assignment',
+] as const satisfies readonly KindName[];
 
 /** Every state that a row can be in, of whatever kind: what a list can be narrowed to. */
 export const states = [
@@ -75,6 +89,7 @@ export const states = [
   'reset',
   'expired',
   'revoked',
+  'removed',
   'cancelled',
   'failed',
 ] as const;

@@ -5,8 +5,11 @@ import { Email } from '../../../entities/email.js';
 import { Erasure } from '../../../entities/erasure.js';
 import { MfaGrace } from '../../../entities/mfa-grace.js';
 import { PendingRegistration } from '../../../entities/pending-registration.js';
+import { RoleAssignment } from '../../../entities/role-assignment.js';
+import { RoleAssignmentWindow } from '../../../entities/role-assignment-window.js';
 import type { Clock } from '../../platform/clock.js';
 import type { ProcessInput, ProcessName } from '../../platform/processes.js';
+import { processInput as windowInput } from '../access/window-rows.js';
 import { processInput as intentInput } from '../account-intents/process.js';
 import { processInput as erasureInput } from '../erasures/erasures.js';
 import { processInput as inviteInput } from '../invites/process.js';
@@ -68,6 +71,13 @@ export const openKinds = ({
   identityErasure: async (tx, { id, since, take }) => {
     const rows = await tx.find(Erasure, { where: { status: 'running', id, createdAt: since }, take, order });
     return rows.map((row) => ({ id: row.id, input: erasureInput(row) }));
+  },
+  roleAssignmentWindow: async (tx, { id, since, take }) => {
+    const where = { status: 'running' as const, id, createdAt: since };
+    const windows = await tx.find(RoleAssignmentWindow, { where, select: { id: true }, take, order });
+    const ids = windows.map((window) => window.id);
+    const rows = await tx.find(RoleAssignment, { where: { id: In(ids) }, order });
+    return rows.map((row) => ({ id: row.id, input: windowInput(row) }));
   },
 });
 

@@ -2,6 +2,7 @@ import { v7 as uuidv7 } from 'uuid';
 import { after, type Clock, seconds } from '../../platform/clock.js';
 import { hashSecret, newSecret } from '../../platform/crypto/one-time-secret.js';
 import type { Db, EnvironmentScope } from '../../platform/db.js';
+import { DomainError } from '../errors.js';
 import { eventInsert, eventRow, recordEvent } from '../events.js';
 
 /** An Identity signed in with this browser (contract §2, `hosted_session`). */
@@ -12,6 +13,8 @@ export interface HostedSession {
   authenticatedAt: Date;
   amr: string[];
   acr: string;
+  /** When a second factor was last proved in it, or a trusted device stood in for one. */
+  secondFactorAt: Date | null;
 }
 
 export interface SignIn {
@@ -19,6 +22,11 @@ export interface SignIn {
   identityId: string;
   amr: string[];
   acr: string;
+  /** When the first factor was proved; now, unless a second one was asked for in between. */
+  authenticatedAt?: Date;
+  secondFactorAt?: Date | null;
+  /** Of a password that was just proved: when it was set, as it was read together with it. */
+  passwordChangedAt?: Date | null;
   lifeSeconds: number;
   /** The value of the cookie that came with the request, if any. */
   browser: string | null;
@@ -36,7 +44,8 @@ export interface SignedIn {
 const findStatement = {
   name: 'find_hosted_session',
   text: `
-select s.id, s.identity_id as "identityId", i.email, s.authenticated_at as "authenticatedAt", s.amr, s.acr
+select s.id, s.identity_id as "identityId", i.email, s.authenticated_at as "authenticatedAt", s.amr, s.acr,
+  s.second_factor_at as "secondFactorAt"
 from sessions s
   cross join lateral (select is_active from environment_memberships
     where environment_id = s.environment_id and identity_id = s.identity_id offset 0) m
@@ -48,13 +57,24 @@ where s.browser_hash = $1 and s.environment_id = $2 and s.expires_at > $3 and s.
  * All sessions of a browser move to its new cookie, so that a value from before the sign-in is worth nothing. In this
  * Environment the same Identity goes on in its session; another one's ends. Sessions that have expired stay behind with the
  * old value: their refresh tokens are good until they are revoked.
+ *
+ * A new password locks the Identity and ends the sessions of the old one: either it finds this session, or it is found here,
+ * and no session begins. One that goes on needs no such look: had it ended, it would not be found.
  */
 const signInStatement = {
   name: 'sign_in_with_browser',
   text: `
-with moved as (
+with person as materialized (
+  select case
+      when $17::boolean then date_trunc('milliseconds', password_changed_at) is not distinct from $18::timestamptz
+      else password_changed_at is null or password_changed_at <= $15::timestamptz or not 'pwd' = any ($7::text[])
+    end as unchanged
+  from identities where account_id = $4 and id = $6 for share
+),
+moved as (
   update sessions set browser_hash = $2,
-    authenticated_at = case when environment_id = $5 and identity_id = $6 then $3 else authenticated_at end,
+    authenticated_at = case when environment_id = $5 and identity_id = $6 then $15 else authenticated_at end,
+    second_factor_at = case when environment_id = $5 and identity_id = $6 then $16 else second_factor_at end,
     amr = case when environment_id = $5 and identity_id = $6 then $7 else amr end,
     acr = case when environment_id = $5 and identity_id = $6 then $8 else acr end,
     expires_at = case when environment_id = $5 and identity_id = $6 then $9 else expires_at end,
@@ -62,27 +82,32 @@ with moved as (
     user_agent = case when environment_id = $5 and identity_id = $6 then $11 else user_agent end,
     revoked_at = case when environment_id = $5 and identity_id <> $6 then $3 end
   where browser_hash = $1 and expires_at > $3::timestamptz and revoked_at is null
+    and exists (select from person) -- locked before the sessions, as by whoever changes the password
   returning id, environment_id, identity_id, expires_at, revoked_at
 ),
 kept as (
   select id from moved where environment_id = $5 and revoked_at is null
 ),
 created as (
-  insert into sessions (id, account_id, environment_id, identity_id, browser_hash, authenticated_at, amr, acr, ip_address,
-    user_agent, created_at, expires_at)
-  select $12::uuid, $4::uuid, $5::uuid, $6::uuid, $2::bytea, $3, $7::text[], $8::text, $10::text, $11::text, $3, $9::timestamptz
-  where not exists (select from kept)
+  insert into sessions (id, account_id, environment_id, identity_id, browser_hash, authenticated_at, second_factor_at, amr, acr,
+    ip_address, user_agent, created_at, expires_at)
+  select $12::uuid, $4::uuid, $5::uuid, $6::uuid, $2::bytea, $15::timestamptz, $16::timestamptz, $7::text[], $8::text, $10::text, $11::text, $3, $9::timestamptz
+  where not exists (select from kept) and (select unchanged from person)
+  returning id
+),
+going_on as (
+  select id from kept union all select id from created
 ),
 signed_in as (${eventInsert('$13', {
-    metadata: `e.metadata || jsonb_build_object('session_id', coalesce((select id from kept), $12))`,
+    metadata: `e.metadata || jsonb_build_object('session_id', going_on.id)`,
+    from: ' cross join going_on',
   })}),
 signed_out as (${eventInsert('$14', {
     resourceId: 'moved.id::text',
     actorId: 'moved.identity_id::text',
     from: ' join moved on moved.revoked_at is not null',
   })})
-select coalesce((select id from kept), $12) as id,
-  greatest($9, (select max(expires_at) from moved where revoked_at is null)) as "expiresAt"`,
+select id, greatest($9, (select max(expires_at) from moved where revoked_at is null)) as "expiresAt" from going_on`,
 };
 
 /** Sessions of the hosted login: one cookie a browser, one session an Environment. */
@@ -94,12 +119,18 @@ export function createSessions({ db, now }: { db: Db; now: Clock }) {
       return session ?? null;
     },
 
-    /** Starts or renews the session of a person who has just proved who they are. */
+    /**
+     * Starts or renews the session of a person who has just proved who they are.
+     * @throws DomainError auth.invalid_credentials, when the password was changed meanwhile, or the person deleted
+     */
     async signIn({
       scope,
       identityId,
       amr,
       acr,
+      authenticatedAt,
+      secondFactorAt = null,
+      passwordChangedAt,
       lifeSeconds,
       browser,
       ipAddress,
@@ -135,9 +166,21 @@ export function createSessions({ db, now }: { db: Db; now: Clock }) {
         metadata: { reason: 'replaced' },
         actor: { type: 'identity', id: null },
       });
-      const [row] = await db.statement<SignInRow>(signInStatement, [...values, signedIn, signedOut]);
-      if (!row) throw new Error('a sign-in answers its session');
-      return { session: { id: row.id, authenticatedAt: at, amr, acr }, browser: next, expiresAt: row.expiresAt };
+      const [row] = await db.statement<SignInRow>(signInStatement, [
+        ...values,
+        signedIn,
+        signedOut,
+        authenticatedAt ?? at,
+        secondFactorAt,
+        passwordChangedAt !== undefined,
+        passwordChangedAt ?? null,
+      ]);
+      if (!row) throw new DomainError('auth.invalid_credentials');
+      return {
+        session: { id: row.id, authenticatedAt: authenticatedAt ?? at, amr, acr },
+        browser: next,
+        expiresAt: row.expiresAt,
+      };
     },
 
     /** Ends the browser's session in an Environment, or in all of them, with every grant that it gave. */

@@ -52,7 +52,9 @@ export function createPasswordChange({ db, passwords, rateLimits, now }: Passwor
   return async ({ userId, sessionId }: AdminSubject, { currentPassword, newPassword, locale }: PasswordChange) => {
     // Counted before it is looked at, so that parallel guesses cannot slip through; only wrong ones stay counted.
     const state = await failures?.consume(userId);
-    if (state?.allowed === false) throw new DomainError('rate_limit.exceeded', { retryAfter: state.resetSeconds });
+    if (state?.allowed === false) {
+      throw new DomainError('rate_limit.exceeded', { retryAfter: state.resetSeconds, limit: passwordFailures });
+    }
     const [user] = await db.statement<{ hash: string | null; changedAt: Date | null }>(readHash, [userId]);
     const matches = await passwords.verify(user?.hash ?? null, currentPassword);
     if (!matches) return refuse(userId);

@@ -4,8 +4,10 @@ import type { Clock } from '../../platform/clock.js';
 import type { Db } from '../../platform/db.js';
 import { type Capability, capabilitiesOf } from '../accounts/administrator-roles.js';
 import { covers, type Place } from '../accounts/limits.js';
+import type { RoleInAccount } from '../accounts/reach.js';
 import { capabilitiesAt } from '../accounts/roles-authority.js';
 import type { AdminSubject } from './admin-tokens.js';
+import { nodesIn } from './reachable.js';
 
 export interface PortalPath {
   accountSlug: string;
@@ -20,12 +22,14 @@ export interface PortalAccess {
   /** Null where the path names none, one that does not exist, or one that no role of the member reaches. */
   applicationId: string | null;
   environmentId: string | null;
-  roles: { id: string; name: string }[];
+  roles: RoleInAccount[];
   /**
    * What the roles allow together at the end of the path: those without limits, and those whose limits it is within. Where
    * the path leads nowhere, whatever any role allows, so that the answer is 404 and not a 403 that tells something.
    */
   capabilities: Capability[];
+  /** The same with the roles that count only in a part of what is there. */
+  capabilitiesInPart: Capability[];
 }
 
 export interface PortalAccesses {
@@ -39,9 +43,9 @@ const alive = `from user_sessions s where s.id = $1 and s.user_id = $2 and s.rev
 const aliveStatement = { name: 'alive_user_session', text: `select s.id ${alive}` };
 
 // Session, membership, path and roles in one round trip: it runs at every call of the Portal. A role within limits leads
-// through an Application in which it reaches an Environment.
+// through an Application in which it reaches an Environment or a node, and through an Environment in which it reaches a node.
 const findStatement = {
-  name: 'portal_access_within_limits',
+  name: 'portal_access_within_nodes',
   text: `select m.id as membership_id, m.account_id, p.id as application_id, e.id as environment_id, coalesce(r.roles, '[]') as roles
 from (select s.user_id ${alive}) session
 left join accounts a on a.slug = $4
@@ -50,8 +54,11 @@ left join applications p on p.account_id = m.account_id and p.slug = $5
 left join environments e on e.application_id = p.id and e.slug = $6
 left join lateral (
   select json_agg(json_build_object('id', r.id, 'name', r.name, 'systemKey', r.system_key, 'capabilities', r.capabilities,
-    'limits', mr.limits, 'leadsThrough', case when mr.limits is null or p.id is null then false else exists (
-      select from environments inside where inside.application_id = p.id and mr.limits->'environment_ids' ? inside.id::text) end
+    'limits', mr.limits, 'leadsThroughApplication', case when mr.limits is null or p.id is null then false else exists (
+      select from environments inside where inside.application_id = p.id and mr.limits->'environment_ids' ? inside.id::text)
+      or exists (select ${nodesIn('mr.limits')} and n.application_id = p.id) end,
+    'leadsThroughEnvironment', case when mr.limits is null or e.id is null then false else
+      exists (select ${nodesIn('mr.limits')} and n.environment_id = e.id) end
     ) order by r.name) as roles
   from membership_roles mr join administrator_roles r on r.id = mr.role_id
   where mr.membership_id = m.id
@@ -69,7 +76,8 @@ interface Row {
     systemKey: AdministratorRoleKey | null;
     capabilities: string[];
     limits: RoleLimits | null;
-    leadsThrough: boolean;
+    leadsThroughApplication: boolean;
+    leadsThroughEnvironment: boolean;
   }[];
 }
 
@@ -92,8 +100,14 @@ export function createPortalAccesses({ db, now }: { db: Pick<Db, 'statement'>; n
         membershipId: row.membership_id,
         applicationId: place.applicationId ?? null,
         environmentId: place.environmentId ?? null,
-        roles: roles.map(({ id, name }) => ({ id, name })),
+        roles: roles.map((role) => ({
+          id: role.id,
+          name: role.name,
+          capabilities: capabilitiesOf([role]),
+          limits: role.limits,
+        })),
         capabilities: leadsNowhere ? capabilitiesOf(roles) : capabilitiesAt(roles, place),
+        capabilitiesInPart: capabilitiesOf(leadsNowhere ? roles : roles.filter((role) => countsIn(role, place))),
       };
     },
   };
@@ -102,8 +116,16 @@ export function createPortalAccesses({ db, now }: { db: Pick<Db, 'statement'>; n
 /** As much of the path as exists for the holder of these roles. */
 function reachedBy({ application_id: applicationId, environment_id: environmentId, roles }: Row): Place {
   const place = { applicationId, environmentId };
-  if (environmentId && roles.some(({ limits }) => covers(limits, place))) return place;
+  if (environmentId && roles.some((role) => countsIn(role, place))) return place;
   const application = { applicationId, environmentId: null };
-  const isReached = roles.some(({ limits, leadsThrough }) => leadsThrough || covers(limits, application));
-  return isReached ? application : {};
+  return applicationId && roles.some((role) => countsIn(role, application)) ? application : {};
 }
+
+/** Whether a role counts at a place or in a part of it. Every role counts somewhere in the Account. */
+const countsIn = (
+  { limits, leadsThroughApplication, leadsThroughEnvironment }: Row['roles'][number],
+  place: Place,
+): boolean =>
+  !place.applicationId ||
+  covers(limits, place) ||
+  (place.environmentId ? leadsThroughEnvironment : leadsThroughApplication);

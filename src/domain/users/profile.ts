@@ -1,7 +1,7 @@
 import type { AdministratorRoleKey } from '../../../entities/administrator-role.js';
 import type { Db } from '../../platform/db.js';
 import type { AdminSubject } from './admin-tokens.js';
-import type { Binding, Named } from './reachable.js';
+import { type Binding, type Named, reaches } from './reachable.js';
 
 export interface Profile extends Binding {
   user: { id: string; email: string; firstName: string; lastName: string; emailVerified: boolean; createdAt: Date };
@@ -28,7 +28,7 @@ from users u
 join user_sessions s on s.id = $1 and s.user_id = u.id
 left join memberships bound_by on bound_by.account_id = s.account_id and bound_by.user_id = u.id
 left join accounts bound on bound.id = bound_by.account_id
-left join applications p on p.id = s.application_id and p.account_id = bound.id
+left join applications p on p.id = s.application_id and p.account_id = bound.id and ${reaches('bound_by', 'p')}
 where u.id = $2`,
 };
 

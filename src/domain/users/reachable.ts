@@ -21,16 +21,24 @@ interface Row {
   application_slug: string;
 }
 
+/** SQL: what limits name as `n`, to be narrowed with `and`. */
+export const nodesIn = (limits: string): string => `from jsonb_array_elements_text(${limits}->'node_ids') named (id)
+        join nodes n on n.id = named.id::uuid where true`;
+
+/** SQL: whether a role of membership `m` reaches Application `p`, or an Environment or a node in it. */
+export const reaches = (m: string, p: string): string => `exists (
+  select from membership_roles mr where mr.membership_id = ${m}.id and (mr.limits is null
+    or mr.limits->'application_ids' ? ${p}.id::text
+    or exists (select from environments e where e.application_id = ${p}.id and mr.limits->'environment_ids' ? e.id::text)
+    or exists (select ${nodesIn('mr.limits')} and n.application_id = ${p}.id)))`;
+
 const statement = {
-  name: 'applications_within_limits',
+  name: 'applications_within_nodes',
   text: `select a.id as account_id, a.name as account_name, a.slug as account_slug,
   p.id as application_id, p.name as application_name, p.slug as application_slug
 from memberships m
 join accounts a on a.id = m.account_id
-left join applications p on p.account_id = a.id and exists (
-  select from membership_roles mr where mr.membership_id = m.id and (mr.limits is null
-    or mr.limits->'application_ids' ? p.id::text
-    or exists (select from environments e where e.application_id = p.id and mr.limits->'environment_ids' ? e.id::text)))
+left join applications p on p.account_id = a.id and ${reaches('m', 'p')}
 where m.user_id = $1
 order by a.name, a.id, p.name, p.id`,
 };

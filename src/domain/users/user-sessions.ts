@@ -9,6 +9,7 @@ import { recordEvent } from '../events.js';
 import type { RefreshTokens } from '../oidc/refresh-tokens.js';
 import { containing, type Page, type PageRequest, readPage } from '../paging.js';
 import type { AccessToken, AdminSubject, AdminTokens } from './admin-tokens.js';
+import { reaches } from './reachable.js';
 
 /** A browser that is not seen for this long has to sign in again; one that is, after the longest life at the latest. */
 const idleLife = days(30);
@@ -61,10 +62,14 @@ export interface UserSessionsDeps {
   now: Clock;
 }
 
+// What the user has lost since is not named by their next token, though the session goes on.
 const useStatement = {
-  name: 'use_user_session',
-  text: `update user_sessions set last_used_at = $2 where id = $1 and revoked_at is null and expires_at > $2
-returning user_id as "userId", account_id as "accountId", application_id as "applicationId", authenticated_at as "authenticatedAt", amr`,
+  name: 'use_user_session_within_limits',
+  text: `update user_sessions s set last_used_at = $2 where id = $1 and revoked_at is null and expires_at > $2
+returning user_id as "userId", authenticated_at as "authenticatedAt", amr,
+  (select m.account_id from memberships m where m.account_id = s.account_id and m.user_id = s.user_id) as "accountId",
+  (select p.id from applications p join memberships m on m.account_id = p.account_id and m.user_id = s.user_id
+   where p.id = s.application_id and ${reaches('m', 'p')}) as "applicationId"`,
 };
 const unusedStatement = {
   name: 'unused_admin_refresh_token',

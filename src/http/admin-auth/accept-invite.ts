@@ -3,8 +3,8 @@ import { Type } from 'typebox';
 import { errors } from '../operation.js';
 import { Body, Message, Name } from '../schemas.js';
 import { acceptInviteError, sendInvitePage } from './accept-invite-page.js';
-import type { AdminAuthOptions } from './index.js';
 import { InviteToken } from './invite-info.js';
+import type { AdminAuthOptions } from './options.js';
 import { sameOrigin } from './origin.js';
 import { isForm, localeOf, sendPage } from './verify-email-page.js';
 

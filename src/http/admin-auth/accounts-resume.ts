@@ -6,7 +6,7 @@ import { errors } from '../operation.js';
 import { single } from '../schemas.js';
 import { browserOf, presentSignedIn, SignedInFields } from './answers.js';
 import { createAdminCookies } from './cookies.js';
-import type { AdminAuthOptions } from './index.js';
+import type { AdminAuthOptions } from './options.js';
 import { subjectOf, userOf } from './signed-in.js';
 
 const perUser = { name: 'admin-accounts-resume', points: 10, windowSeconds: 3600 };

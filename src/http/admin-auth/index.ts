@@ -1,11 +1,7 @@
 import formbody from '@fastify/formbody';
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
-import type { IdempotentRequests } from '../../domain/idempotency.js';
-import type { Users } from '../../domain/users/users.js';
 import { takeIdempotencyKeys } from '../idempotency.js';
-import type { AdminPrincipals } from '../principals/admin.js';
 import { credentialsOf } from '../principals/credentials.js';
-import type { RateLimits } from '../rate-limits.js';
 import { acceptInvite } from './accept-invite.js';
 import { accounts } from './accounts.js';
 import { accountsResume } from './accounts-resume.js';
@@ -14,6 +10,7 @@ import { inviteInfo } from './invite-info.js';
 import { login } from './login.js';
 import { logout } from './logout.js';
 import { me } from './me.js';
+import type { AdminAuthOptions } from './options.js';
 import { password } from './password.js';
 import { passwordForgot } from './password-forgot.js';
 import { passwordReset } from './password-reset.js';
@@ -23,16 +20,6 @@ import { selectApplication } from './select-application.js';
 import { sessions } from './sessions.js';
 import { requireSignIn, userOf } from './signed-in.js';
 import { verifyEmail } from './verify-email.js';
-
-export interface AdminAuthOptions {
-  users: Users;
-  admins: AdminPrincipals;
-  limits: RateLimits;
-  idempotentRequests: IdempotentRequests;
-  baseUrl: string;
-  /** Where administrators sign in. */
-  adminAppUrl?: string;
-}
 
 /** Admin authentication, `/v1/auth`: a file's name is its path. */
 export const adminAuth: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (

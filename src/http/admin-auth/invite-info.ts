@@ -2,12 +2,12 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
 import { errors } from '../operation.js';
 import { Body, single } from '../schemas.js';
-import type { AdminAuthOptions } from './index.js';
+import type { AdminAuthOptions } from './options.js';
 
 const perAddress = { name: 'admin-invite-info', points: 10, windowSeconds: 60 };
 
 /** The token of a mailed link. Whatever is wrong with one, the answer is the same. */
-export const InviteToken = Type.String({ maxLength: 512, description: 'From the link in the mail.' });
+export const InviteToken = Type.String({ description: 'From the link in the mail.' });
 
 export const inviteInfo: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app, { users, limits }) => {
   app.post(

@@ -5,7 +5,7 @@ import { errors } from '../operation.js';
 import { Body, Email, Id, OneOf, single } from '../schemas.js';
 import { browserOf, NamedView, presentNamed, presentSignedIn, SignedInFields } from './answers.js';
 import { createAdminCookies } from './cookies.js';
-import type { AdminAuthOptions } from './index.js';
+import type { AdminAuthOptions } from './options.js';
 import { sameOrigin } from './origin.js';
 
 const perAddress = { name: 'admin-login', points: 5, windowSeconds: 15 * 60 };

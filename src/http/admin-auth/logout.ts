@@ -3,7 +3,7 @@ import { Type } from 'typebox';
 import { errors } from '../operation.js';
 import { credentialsOf } from '../principals/credentials.js';
 import { createAdminCookies } from './cookies.js';
-import type { AdminAuthOptions } from './index.js';
+import type { AdminAuthOptions } from './options.js';
 import { sameOrigin } from './origin.js';
 
 export const logout: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app, { users, baseUrl }) => {

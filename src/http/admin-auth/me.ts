@@ -4,7 +4,7 @@ import { DomainError } from '../../domain/errors.js';
 import { errors } from '../operation.js';
 import { Id, Nullable, single, Timestamp } from '../schemas.js';
 import { NamedView } from './answers.js';
-import type { AdminAuthOptions } from './index.js';
+import type { AdminAuthOptions } from './options.js';
 
 const Role = Type.Object({ role_id: Id, name: Type.String(), system_key: Nullable(Type.String()) });
 const Me = Type.Object({

@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { errors } from '../operation.js';
 import { chooseLocale } from '../pages/locale.js';
 import { Body, Email, Message } from '../schemas.js';
-import type { AdminAuthOptions } from './index.js';
+import type { AdminAuthOptions } from './options.js';
 
 const perIp = { name: 'admin-password-forgot', points: 5, windowSeconds: 3600 };
 const perAddress = { name: 'admin-password-forgot-address', points: 3, windowSeconds: 3600 };

@@ -6,7 +6,7 @@ import type { TextKey } from '../../platform/mail/texts.js';
 import { statusOf } from '../errors.js';
 import { errors } from '../operation.js';
 import { Body, Message } from '../schemas.js';
-import type { AdminAuthOptions } from './index.js';
+import type { AdminAuthOptions } from './options.js';
 import { sameOrigin } from './origin.js';
 import { Password } from './password.js';
 import { sendVerifyEmailError } from './verify-email-error.js';

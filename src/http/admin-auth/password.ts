@@ -3,7 +3,7 @@ import { Type } from 'typebox';
 import { errors } from '../operation.js';
 import { chooseLocale } from '../pages/locale.js';
 import { Body, Message } from '../schemas.js';
-import type { AdminAuthOptions } from './index.js';
+import type { AdminAuthOptions } from './options.js';
 import { requireSignIn, subjectOf } from './signed-in.js';
 
 /** More than any password that can be set; normalizing a megabyte would hold up everyone else. */

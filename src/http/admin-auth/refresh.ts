@@ -5,7 +5,7 @@ import { errors } from '../operation.js';
 import { single } from '../schemas.js';
 import { presentToken, TokenFields } from './answers.js';
 import { createAdminCookies } from './cookies.js';
-import type { AdminAuthOptions } from './index.js';
+import type { AdminAuthOptions } from './options.js';
 import { sameOrigin } from './origin.js';
 
 export const refresh: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app, { users, baseUrl }) => {

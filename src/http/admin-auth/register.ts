@@ -3,7 +3,7 @@ import { Type } from 'typebox';
 import { errors } from '../operation.js';
 import { chooseLocale } from '../pages/locale.js';
 import { Body, Email, Message, Name } from '../schemas.js';
-import type { AdminAuthOptions } from './index.js';
+import type { AdminAuthOptions } from './options.js';
 
 const perAddress = { name: 'admin-register', points: 5, windowSeconds: 3600 };
 

@@ -4,7 +4,7 @@ import { errors } from '../operation.js';
 import { Body, Id, single } from '../schemas.js';
 import { browserOf, presentSignedIn, SignedInFields } from './answers.js';
 import { createAdminCookies } from './cookies.js';
-import type { AdminAuthOptions } from './index.js';
+import type { AdminAuthOptions } from './options.js';
 import { sameOrigin } from './origin.js';
 
 export const selectApplication: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app, { users, baseUrl }) => {

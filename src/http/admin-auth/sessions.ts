@@ -7,7 +7,7 @@ import { listQuery, paginated } from '../lists.js';
 import { errors } from '../operation.js';
 import { Id, listOf, Nullable, Timestamp } from '../schemas.js';
 import { createAdminCookies } from './cookies.js';
-import type { AdminAuthOptions } from './index.js';
+import type { AdminAuthOptions } from './options.js';
 
 const SessionView = Type.Object({
   id: Id,

@@ -4,7 +4,7 @@ import { errors } from '../operation.js';
 import { Body, single } from '../schemas.js';
 import { browserOf, presentSignedIn, SignedInFields } from './answers.js';
 import { createAdminCookies } from './cookies.js';
-import type { AdminAuthOptions } from './index.js';
+import type { AdminAuthOptions } from './options.js';
 import { sameOrigin } from './origin.js';
 import { sendVerifyEmailError } from './verify-email-error.js';
 import { isForm, localeOf, sendPage } from './verify-email-page.js';

@@ -1,37 +1,27 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
-import type { FastifyReply, FastifyRequest } from 'fastify';
-import { type AuthorizeRequest, clientIdOf, parseAuthorizeRequest } from '../../domain/oidc/authorize-request.js';
-import type { Client } from '../../domain/oidc/clients.js';
-import type { CodeSession } from '../../domain/oidc/codes.js';
-import { readHint } from '../../domain/oidc/hints.js';
+import type { FastifyReply } from 'fastify';
+import { firstFactor } from '../../domain/logins/first-factor.js';
 import { nextStep } from '../../domain/oidc/interaction.js';
-import { OAuthError } from '../../domain/oidc/oauth-error.js';
-import { onlyOnce, type ReadParameters, readParameters } from '../../domain/oidc/parameters.js';
-import type { TextKey } from '../../platform/mail/texts.js';
-import { browserCookie } from './browser-cookie.js';
-import type { OAuthOptions } from './index.js';
+import { onlyOnce, type Parameters, readParameters } from '../../domain/oidc/parameters.js';
+import type { HostedSession } from '../../domain/sessions/sessions.js';
+import { captchaField, passesCaptcha } from './captcha.js';
+import type { HostedOptions } from './options.js';
 import { assertOwnOrigin } from './origin.js';
-import { redirect, sendPage, wantsJson } from './pages.js';
-
-/** A well-formed request on its way through the pages. */
-interface Visit {
-  request: FastifyRequest;
-  reply: FastifyReply;
-  client: Client;
-  asked: AuthorizeRequest;
-  hintedSubject: string | null;
-}
+import { pageOptions, redirect, sendPage, wantsJson } from './pages.js';
+import type { Visit } from './visit.js';
 
 /** What only our own forms send. */
-const formFields = ['email', 'password', 'choice'] as const;
+const formFields = ['email', 'password', 'choice', captchaField] as const;
 
 /** The authorization endpoint (RFC 6749 §3.1, OpenID Connect Core 3.1.2) and its pages. */
-export const authorize: FastifyPluginAsyncTypebox<OAuthOptions> = async (app, { provider }) => {
-  const { baseUrl, clients, codes, keys, passwordLogin, sessions, now } = provider;
-  const cookie = browserCookie(baseUrl);
+export const authorize: FastifyPluginAsyncTypebox<HostedOptions> = async (
+  app,
+  { provider, logins, captcha, hosted, signInPage },
+) => {
+  const { baseUrl, sessions, now } = provider;
 
   app.get('/oauth/authorize', async (request, reply) => {
-    const visit = await enter(request, reply, readParameters(request.query));
+    const visit = await hosted.enter(request, reply, readParameters(request.query));
     return visit && proceed(visit, { chosen: false });
   });
 
@@ -40,115 +30,53 @@ export const authorize: FastifyPluginAsyncTypebox<OAuthOptions> = async (app, { 
     const form = onlyOnce(read, formFields);
     const isForm = formFields.some((name) => form.has(name));
     if (isForm) assertOwnOrigin(request, baseUrl);
-    const visit = await enter(request, reply, read);
+    const visit = await hosted.enter(request, reply, read);
     if (!visit) return reply;
-    if (form.has('email') || form.has('password')) {
-      return signIn(visit, form.get('email')?.trim() ?? '', form.get('password') ?? '');
-    }
+    if (form.has('email') || form.has('password')) return signIn(visit, form);
     if (form.get('choice') === 'continue') return proceed(visit, { chosen: true });
-    if (isForm) return showSignIn(visit, { email: '' });
+    if (isForm) return signInPage.send(visit, { email: '' });
     if (wantsJson(request)) return proceed(visit, { chosen: false });
     // From another site it comes without our cookie (SameSite=Lax), which a GET brings (OpenID Connect Core 3.1.2.1).
     return redirect(request, reply, '/oauth/authorize', visit.asked.parameters);
   });
 
-  /** Checks everything that the request says; null when it was answered already. */
-  async function enter(request: FastifyRequest, reply: FastifyReply, read: ReadParameters): Promise<Visit | null> {
-    const client = await clients.find(clientIdOf(read));
-    if (!client) throw new OAuthError('invalid_request', 'client_id is unknown');
-    const parsed = parseAuthorizeRequest(read, client);
-    if ('redirected' in parsed) {
-      const { redirectUri, state, error, description } = parsed.redirected;
-      redirect(request, reply, redirectUri, { error, error_description: description, state, iss: baseUrl });
-      return null;
-    }
-    const { request: asked } = parsed;
-    const hint = asked.idTokenHint === null ? null : await readHint(keys, asked.idTokenHint);
-    return { request, reply, client, asked, hintedSubject: hint?.subject ?? null };
-  }
-
   async function proceed(visit: Visit, { chosen }: { chosen: boolean }) {
     const { request, client, asked, hintedSubject } = visit;
-    const session = await sessions.find(cookie.read(request), client.environmentId);
+    const session = await sessions.find(hosted.cookies.browser.read(request), client.environmentId);
     switch (nextStep(asked, { session, hintedSubject, chosen, now: now() })) {
       case 'continue':
-        return answer(visit, session as CodeSession);
+        return hosted.resumed(visit, session as HostedSession);
       case 'select-account':
         return showAccounts(visit, session?.email ?? '');
       case 'login_required':
-        return refuse(visit, 'login_required', 'nobody is signed in as the request asks');
+        return hosted.refuse(visit, 'login_required', 'nobody is signed in as the request asks');
       case 'sign-in':
-        return showSignIn(visit, { email: asked.loginHint ?? '' });
+        return signInPage.send(visit, { email: asked.loginHint ?? '' });
     }
   }
 
-  async function signIn(visit: Visit, email: string, password: string) {
-    const { request, reply, client, hintedSubject } = visit;
-    if (!client.settings.passwordLoginEnabled) return showSignIn(visit, { email });
-    if (email === '') return showSignIn(visit, { email, error: 'sign_in.error.email_missing' });
-    if (password === '') return showSignIn(visit, { email, error: 'sign_in.error.password_missing' });
+  async function signIn(visit: Visit, form: Parameters) {
+    const { request, client } = visit;
+    const email = form.get('email')?.trim() ?? '';
+    const password = form.get('password') ?? '';
+    if (!client.settings.passwordLoginEnabled) return signInPage.send(visit, { email });
+    if (email === '') return signInPage.send(visit, { email, error: 'sign_in.error.email_missing' });
+    if (password === '') return signInPage.send(visit, { email, error: 'sign_in.error.password_missing' });
+    if (!(await passesCaptcha(captcha, visit, form))) {
+      return signInPage.send(visit, { email, error: 'sign_in.error.captcha' });
+    }
     const { accountId, applicationId, environmentId } = client;
     const scope = { accountId, applicationId, environmentId };
-    const result = await passwordLogin.signIn(scope, { email, password, ipAddress: request.ip });
-    if (result.outcome === 'refused') return showSignIn(visit, { email, error: 'sign_in.error.credentials' });
-    if (result.outcome === 'unverified') return showSignIn(visit, { email, error: 'sign_in.error.unverified' });
-
-    const { session, browser, expiresAt } = await sessions.signIn({
-      scope,
-      identityId: result.identityId,
-      amr: ['pwd'],
-      acr: 'urn:gatehouse:aal1',
-      lifeSeconds: client.settings.sessionTtlSeconds,
-      browser: cookie.read(request),
-      ipAddress: request.ip,
-      userAgent: request.headers['user-agent'] ?? null,
-    });
-    cookie.set(reply, browser, expiresAt, now());
-    // OpenID Connect Core 3.1.2.1: somebody else than the hint names is not what the client asked for.
-    if (hintedSubject !== null && hintedSubject !== result.identityId) {
-      return refuse(visit, 'login_required', 'another person signed in than id_token_hint names');
+    const at = now(); // what is changed while the password is looked at came later
+    const result = await logins.passwordLogin.signIn(scope, { email, password, ipAddress: request.ip });
+    if (result.outcome === 'refused') return signInPage.send(visit, { email, error: 'sign_in.error.credentials' });
+    if (result.outcome === 'unverified') {
+      const resendTicket = logins.signUps.resend.ticket(client, result);
+      return signInPage.send(visit, { email, error: 'sign_in.error.unverified', resendTicket });
     }
-    return answer(visit, session);
-  }
-
-  async function answer({ request, reply, client, asked }: Visit, session: CodeSession) {
-    const code = await codes.issue(client, asked, session);
-    return redirect(request, reply, asked.redirectUri, { code, state: asked.state, iss: baseUrl });
-  }
-
-  const refuse = ({ request, reply, asked }: Visit, error: 'login_required', description: string) =>
-    redirect(request, reply, asked.redirectUri, {
-      error,
-      error_description: description,
-      state: asked.state,
-      iss: baseUrl,
-    });
-
-  function showSignIn(visit: Visit, { email, error = null }: { email: string; error?: TextKey | null }) {
-    const { request, reply, client, asked } = visit;
-    if (!client.settings.passwordLoginEnabled) throw new OAuthError('access_denied', 'password sign-in is off');
-    if (wantsJson(request)) {
-      const code =
-        error === 'sign_in.error.credentials' || error === 'sign_in.error.unverified'
-          ? 'access_denied'
-          : 'login_required';
-      return sendJson(reply, code, error ?? 'send email and password with the same parameters');
-    }
-    return sendPage(
-      request,
-      reply,
-      'sign-in',
-      {
-        action: '/oauth/authorize',
-        params: asked.parameters,
-        email,
-        error,
-        signUpUrl: null,
-        forgotUrl: null,
-        client: { name: client.name, logoUrl: client.logoUrl },
-      },
-      pageOptions(visit),
-    );
+    const { identityId, passwordChangedAt } = result;
+    const first = firstFactor(identityId, 'password', ['pwd'], { now: at });
+    return hosted.proved(visit, { ...first, passwordChangedAt });
   }
 
   function showAccounts(visit: Visit, email: string) {
@@ -168,12 +96,6 @@ export const authorize: FastifyPluginAsyncTypebox<OAuthOptions> = async (app, { 
       pageOptions(visit),
     );
   }
-
-  const pageOptions = ({ client, asked }: Visit) => ({
-    client,
-    uiLocales: asked.parameters.ui_locales,
-    formActions: [asked.redirectUri],
-  });
 
   const sendJson = (reply: FastifyReply, error: string, description: string) =>
     reply.code(401).header('cache-control', 'no-store').send({ error, error_description: description });

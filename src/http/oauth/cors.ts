@@ -13,7 +13,7 @@ export function allowOrigin(request: FastifyRequest, reply: FastifyReply, client
 }
 
 /** Where a client's scripts run: what the Environment allows, and for a public client where its answers go. */
-function originsOf({ settings, clientType, redirectUris }: Client): Set<string> {
+export function originsOf({ settings, clientType, redirectUris }: Client): Set<string> {
   const redirected = clientType === 'public' ? redirectUris.map((uri) => new URL(uri).origin) : [];
   return new Set([...settings.allowedOrigins, ...redirected].filter((origin) => origin !== 'null'));
 }

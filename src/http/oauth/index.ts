@@ -1,20 +1,26 @@
 import formbody from '@fastify/formbody';
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
-import type { Provider } from '../../domain/oidc/provider.js';
-import type { RateLimits } from '../rate-limits.js';
+import { account } from './account/index.js';
 import { authorize } from './authorize.js';
+import { createHostedLogin } from './hosted-login.js';
 import { introspect } from './introspect.js';
+import { emailOtpStart } from './login/email-otp/start.js';
+import { emailOtpVerify } from './login/email-otp/verify.js';
+import { passkey } from './login/passkey.js';
 import { logout } from './logout.js';
+import { mfa } from './mfa/index.js';
 import { handleOAuthErrors } from './oauth-error.js';
+import type { OAuthOptions } from './options.js';
 import { handlePageErrors } from './pages.js';
+import { passwordForgot } from './password/forgot.js';
+import { passwordReset } from './password/reset.js';
+import { register } from './register.js';
 import { revoke } from './revoke.js';
+import { createSignInPage } from './sign-in-page.js';
 import { token } from './token/index.js';
 import { userinfo } from './userinfo.js';
-
-export interface OAuthOptions {
-  provider: Provider;
-  limits: Pick<RateLimits, 'general'>;
-}
+import { verifyEmail } from './verify-email/index.js';
+import { verifyEmailResend } from './verify-email/resend.js';
 
 /** Everything under `/oauth`: what browsers open answers pages, what clients call answers RFC 6749's JSON. */
 export const oauth: FastifyPluginAsyncTypebox<OAuthOptions> = async (app, options) => {
@@ -25,8 +31,20 @@ export const oauth: FastifyPluginAsyncTypebox<OAuthOptions> = async (app, option
   await app.register(async (pages) => {
     handlePageErrors(pages);
     pages.addHook('onRequest', (request, reply) => options.limits.general('anonymous', request.ip, reply));
-    await pages.register(authorize, options);
+    const hosted = createHostedLogin(options.provider, options.logins);
+    const hostedOptions = { ...options, hosted, signInPage: createSignInPage(options) };
+    await pages.register(authorize, hostedOptions);
+    await pages.register(emailOtpStart, hostedOptions);
+    await pages.register(emailOtpVerify, hostedOptions);
+    await pages.register(passkey, hostedOptions);
+    await pages.register(mfa, hostedOptions);
+    await pages.register(passwordForgot, hostedOptions);
+    await pages.register(passwordReset, hostedOptions);
+    await pages.register(register, hostedOptions);
+    await pages.register(verifyEmail, hostedOptions);
+    await pages.register(verifyEmailResend, hostedOptions);
     await pages.register(logout, options);
+    await pages.register(account, hostedOptions);
   });
   await app.register(async (endpoints) => {
     handleOAuthErrors(endpoints);

@@ -2,8 +2,8 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { clientParameters } from '../../domain/oidc/client-authentication.js';
 import { OAuthError } from '../../domain/oidc/oauth-error.js';
 import { onlyOnce, readParameters } from '../../domain/oidc/parameters.js';
-import type { OAuthOptions } from './index.js';
 import { noStore } from './oauth-error.js';
+import type { OAuthOptions } from './options.js';
 
 /** Token introspection (RFC 7662), for clients that can prove who they are. */
 export const introspect: FastifyPluginAsyncTypebox<OAuthOptions> = async (app, { provider }) => {

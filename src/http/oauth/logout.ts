@@ -2,15 +2,15 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type LogoutRequest, parseLogoutRequest } from '../../domain/oidc/logout-request.js';
 import { onlyOnce, readParameters } from '../../domain/oidc/parameters.js';
-import { browserCookie } from './browser-cookie.js';
-import type { OAuthOptions } from './index.js';
+import type { OAuthOptions } from './options.js';
 import { assertOwnOrigin } from './origin.js';
 import { redirect, sendPage, wantsJson } from './pages.js';
+import { secretCookie } from './secret-cookie.js';
 
 /** RP-Initiated Logout 1.0: ends the browser's session in the client's Environment, and the grants that it gave. */
 export const logout: FastifyPluginAsyncTypebox<OAuthOptions> = async (app, { provider }) => {
   const { baseUrl, sessions } = provider;
-  const cookie = browserCookie(baseUrl);
+  const cookie = secretCookie(baseUrl, 'hosted_session');
 
   app.get('/oauth/logout', async (request, reply) => {
     const asked = await parseLogoutRequest(readParameters(request.query), provider);

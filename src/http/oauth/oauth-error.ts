@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { OAuthError, type OAuthErrorCode } from '../../domain/oidc/oauth-error.js';
 import { faultOf, framesOf } from '../../platform/faults.js';
-import { refusalOf, statusOf } from '../errors.js';
+import { refusalOf, statusOf, tellWhen } from '../errors.js';
 
 const statuses: Partial<Record<OAuthErrorCode, number>> = {
   access_denied: 403,
@@ -33,8 +33,7 @@ export function handleOAuthErrors(app: FastifyInstance): void {
       request.log.error({ fault: faultOf(error), frames: framesOf(error) }, 'unexpected error');
       return reply.code(500).send({ error: 'server_error', error_description: 'something went wrong on our side' });
     }
-    const { retryAfter } = refusal.options;
-    if (retryAfter !== undefined) reply.header('retry-after', Math.max(1, Math.ceil(retryAfter)));
+    tellWhen(reply, refusal);
     const status = statusOf(refusal.code);
     const code: OAuthErrorCode = status === 503 || status === 429 ? 'temporarily_unavailable' : 'invalid_request';
     return reply.code(status).send({ error: code, error_description: refusal.message });

@@ -1,17 +1,18 @@
 import { randomBytes } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { DomainError } from '../../domain/errors.js';
-import { attemptsByAddress, attemptWindowSeconds } from '../../domain/logins/attempts.js';
 import type { Client } from '../../domain/oidc/clients.js';
 import { OAuthError } from '../../domain/oidc/oauth-error.js';
+import { readParameters } from '../../domain/oidc/parameters.js';
 import { withParameters } from '../../domain/oidc/redirect-uris.js';
 import { faultOf, framesOf } from '../../platform/faults.js';
-import { refusalOf, statusOf } from '../errors.js';
-import { chooseLocale } from '../pages/locale.js';
+import { refusalOf, statusOf, tellWhen } from '../errors.js';
+import { chooseLocale, type Locale } from '../pages/locale.js';
 import type { Pages } from '../pages/pages.js';
-import { type Branding, renderPage } from '../pages/render.js';
+import { type Branding, type PageScript, renderPage } from '../pages/render.js';
 import { pageHeaders } from '../pages/security-headers.js';
 import { oauthStatusOf } from './oauth-error.js';
+import type { Visit } from './visit.js';
 
 interface PageOptions {
   status?: number;
@@ -19,6 +20,9 @@ interface PageOptions {
   uiLocales?: string | null;
   /** Where the answer to the page's form may redirect, besides the service itself. */
   formActions?: readonly string[];
+  scripts?: readonly PageScript[];
+  /** Whether it shows the captcha's widget, the one thing that comes from somebody else. */
+  captcha?: boolean;
 }
 
 /** Whether the caller is a script that wants to be told in JSON what a browser is shown (docs/decisions/0006). */
@@ -31,18 +35,35 @@ export function sendPage<P extends keyof Pages>(
   reply: FastifyReply,
   name: P,
   values: Pages[P],
-  { status = 200, client = null, uiLocales, formActions = [] }: PageOptions = {},
+  { status = 200, client = null, uiLocales, formActions = [], scripts = [], captcha = false }: PageOptions = {},
 ): FastifyReply {
   const nonce = randomBytes(16).toString('base64');
-  const acceptLanguage = request.headers['accept-language'];
-  const locale = chooseLocale({ uiLocales, acceptLanguage, default: client?.settings.defaultLocale });
+  const locale = localeOf(request, { client, asked: { parameters: { ui_locales: uiLocales } } });
   const branding = client ? brandingOf(client) : null;
   const logo = Boolean(client?.logoUrl || branding?.logo_url);
-  reply.headers(pageHeaders({ nonce, locale, formActions, logo }));
-  // With no-referrer a browser would hide the origin of the page's own form, and we could not tell it from a foreign one.
-  reply.header('referrer-policy', 'same-origin');
-  return reply.code(status).send(renderPage(name, { locale, nonce, branding }, values));
+  reply.headers(pageHeaders({ nonce, locale, formActions, logo, scripts: scripts.length > 0, captcha }));
+  return reply.code(status).send(renderPage(name, { locale, nonce, branding, scripts }, values));
 }
+
+interface Reader {
+  client: Pick<Client, 'settings'> | null;
+  asked: { parameters: { ui_locales?: string | null } };
+}
+
+/** The language that whoever sent a request reads, on pages and in mails. */
+export const localeOf = ({ headers }: FastifyRequest, { client, asked: { parameters } }: Reader): Locale =>
+  chooseLocale({
+    uiLocales: parameters.ui_locales,
+    acceptLanguage: headers['accept-language'],
+    default: client?.settings.defaultLocale,
+  });
+
+/** What the pages of a visit have in common. */
+export const pageOptions = ({ client, asked }: Pick<Visit, 'client' | 'asked'>): PageOptions => ({
+  client,
+  uiLocales: asked.parameters.ui_locales,
+  formActions: [asked.redirectUri],
+});
 
 const brandingOf = ({ settings: { branding } }: Client): Branding => ({ ...branding, name: branding.name ?? '' });
 
@@ -77,11 +98,7 @@ function sendErrorPage(request: FastifyRequest, reply: FastifyReply, refusal: OA
   const code = refusal?.code ?? 'server_error';
   const detail = refusal?.message ?? null;
   const retryAfterSeconds = refusal instanceof DomainError ? refusal.options.retryAfter : undefined;
-  if (retryAfterSeconds !== undefined) reply.header('retry-after', Math.max(1, Math.ceil(retryAfterSeconds)));
-  if (status === 429) {
-    reply.header('ratelimit-policy', `"sign-in";q=${attemptsByAddress};w=${attemptWindowSeconds}`);
-    reply.header('ratelimit', `"sign-in";r=0;t=${retryAfterSeconds}`);
-  }
+  if (refusal instanceof DomainError) tellWhen(reply, refusal);
   if (wantsJson(request)) {
     return reply.code(status).header('cache-control', 'no-store').send({ error: code, error_description: detail });
   }
@@ -99,13 +116,22 @@ function sendErrorPage(request: FastifyRequest, reply: FastifyReply, refusal: OA
       requestId: request.id,
       retryAfterSeconds,
     },
-    { status },
+    { status, uiLocales: localesAskedFor(request) },
   );
 }
 
+/** Whatever is wrong with a request, its reader's language counts. */
+const localesAskedFor = ({ query, body }: FastifyRequest) => readParameters(query, body).values.get('ui_locales');
+
+/** What the pages of the own account refuse that no form of theirs asks for. */
+const ofAccount = ['mfa.already_enrolled', 'mfa.factor_not_allowed', 'mfa.too_many_factors'];
+
 function textsOf(status: number, code: string) {
   if (code === 'origin.foreign') return 'origin';
+  if (code === 'auth.reauthentication_required') return 'protected';
+  if (ofAccount.includes(code)) return 'account';
   if (status === 403) return 'refused';
+  if (status === 404) return 'not_found';
   if (status === 429) return 'too_many';
   if (status === 503) return 'unavailable';
   return status >= 500 ? 'internal' : 'request';

@@ -3,8 +3,8 @@ import { clientParameters } from '../../domain/oidc/client-authentication.js';
 import { OAuthError } from '../../domain/oidc/oauth-error.js';
 import { onlyOnce, readParameters } from '../../domain/oidc/parameters.js';
 import { allowOrigin, answerPreflights } from './cors.js';
-import type { OAuthOptions } from './index.js';
 import { noStore } from './oauth-error.js';
+import type { OAuthOptions } from './options.js';
 
 /** Token revocation (RFC 7009). The hint is not needed: a token shows its kind. */
 export const revoke: FastifyPluginAsyncTypebox<OAuthOptions> = async (app, { provider }) => {

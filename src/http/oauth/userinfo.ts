@@ -8,8 +8,8 @@ import type { OAuthErrorCode } from '../../domain/oidc/oauth-error.js';
 import { readParameters } from '../../domain/oidc/parameters.js';
 import { credentialsOf } from '../principals/credentials.js';
 import { allowOrigin, answerPreflights } from './cors.js';
-import type { OAuthOptions } from './index.js';
 import { noStore, oauthStatusOf } from './oauth-error.js';
+import type { OAuthOptions } from './options.js';
 
 /** UserInfo (OpenID Connect Core 5.3); the token comes as RFC 6750 §2.1 or, in a form, §2.2. */
 export const userinfo: FastifyPluginAsyncTypebox<OAuthOptions> = async (app, { provider }) => {
@@ -61,7 +61,8 @@ function presentedTokens(request: FastifyRequest): string[] {
   return [header, body, ...twice].filter((token) => token !== undefined);
 }
 
-function claimedClientId(token: string): string | null {
+/** What a token says of itself, verified or not; null when it says nothing. */
+export function claimedClientId(token: string): string | null {
   try {
     const { client_id: clientId } = decodeJwt(token);
     return typeof clientId === 'string' ? clientId : null;

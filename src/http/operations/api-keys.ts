@@ -104,7 +104,9 @@ export const updateApiKey = operation({
   method: 'PATCH',
   path: '/api-keys/:id',
   summary: 'Switch an API key off or on',
-  description: 'A key that is switched off stops authenticating from the next request; switching it on brings it back.',
+  description:
+    'A key that is switched off stops authenticating from the next request; switching it on brings it back. Callers can only ' +
+    'switch on what they hold themselves.',
   tag: 'API keys',
   level: 'environment',
   permission: 'api_key.manage',
@@ -112,8 +114,43 @@ export const updateApiKey = operation({
   params: ById,
   body: Body({ is_active: Type.Boolean() }),
   exists: ({ services, scope, params }) => services.apiKeyManagement.get(scope, params.id),
-  answers: { 200: single(ApiKeyView), ...errors('api_key.not_found') },
-  handle: async ({ services, scope, params, body }) => ({
-    data: present(await services.apiKeyManagement.setActive(scope, params.id, body.is_active)),
+  answers: { 200: single(ApiKeyView), ...errors('api_key.not_found', 'api_key.cannot_grant') },
+  handle: async ({ services, scope, caller, params, body }) => ({
+    data: present(await services.apiKeyManagement.setActive(scope, caller, params.id, body.is_active)),
   }),
+});
+
+export const rotateApiKey = operation({
+  id: 'rotateApiKey',
+  method: 'POST',
+  path: '/api-keys/:id/rotate',
+  summary: 'Give an API key a new secret',
+  description: 'The old one works for `overlap_seconds` more, so that those who use it can change over.',
+  tag: 'API keys',
+  level: 'environment',
+  permission: 'api_key.manage',
+  capability: 'env_api_keys.manage',
+  params: ById,
+  body: Body({ overlap_seconds: Type.Integer({ minimum: 0, maximum: 604_800, default: 0 }) }),
+  exists: ({ services, scope, params }) => services.apiKeyManagement.get(scope, params.id),
+  answers: { 200: single(WithSecret), ...errors('api_key.not_found', 'api_key.cannot_grant', 'validation.failed') },
+  async handle({ services, scope, caller, params, body }) {
+    const { apiKey, secret } = await services.apiKeyManagement.rotate(scope, caller, params.id, body.overlap_seconds);
+    return { data: { ...present(apiKey), secret } };
+  },
+});
+
+export const deleteApiKey = operation({
+  id: 'deleteApiKey',
+  method: 'DELETE',
+  path: '/api-keys/:id',
+  summary: 'Delete an API key',
+  description: 'It stops authenticating from the next request, for good.',
+  tag: 'API keys',
+  level: 'environment',
+  permission: 'api_key.manage',
+  capability: 'env_api_keys.manage',
+  params: ById,
+  answers: { 204: Type.Null(), ...errors('api_key.not_found') },
+  handle: ({ services, scope, params }) => services.apiKeyManagement.remove(scope, params.id),
 });

@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import type { EnvironmentSettings } from '../../../entities/environment-settings.js';
+import { type EnvironmentSettings, factorKinds } from '../../../entities/environment-settings.js';
 import { definedOnly } from '../defined-only.js';
 import { errors, operation } from '../operation.js';
 import { Email, Id, Name, Nullable, OneOf, single, Timestamp, Url } from '../schemas.js';
@@ -17,6 +17,20 @@ const BrandingFields = {
 const Fields = {
   password_login_enabled: Type.Boolean(),
   password_min_length: Type.Integer({ minimum: 8, maximum: 64 }),
+  email_otp_login_enabled: Type.Boolean({ description: 'Sign-in with a code that is mailed.' }),
+  passkey_login_enabled: Type.Boolean({ description: 'Passkeys as the first factor.' }),
+  login_require_captcha: Type.Boolean(),
+  allow_self_signup: Type.Boolean(),
+  self_signup_require_captcha: Type.Boolean(),
+  daily_self_signup_cap: Type.Integer({ minimum: 0, maximum: 1_000_000, description: 'Sign-ups a day (UTC).' }),
+  mfa_policy: OneOf(['off', 'optional', 'required']),
+  mfa_grace_period_days: Type.Integer({
+    minimum: 0,
+    maximum: 365,
+    description: 'Days to enrol a first factor where MFA is required; 0: before the first sign-in goes on.',
+  }),
+  mfa_allowed_factors: Type.Array(OneOf(factorKinds), { uniqueItems: true }),
+  mfa_trusted_device_days: Type.Integer({ minimum: 0, maximum: 365, description: '0: no device is trusted.' }),
   default_locale: OneOf(['en', 'de']),
   access_token_ttl_seconds: Seconds(60, day),
   refresh_token_ttl_seconds: Seconds(300, 365 * day),
@@ -43,6 +57,16 @@ const present = (settings: EnvironmentSettings) => ({
   environment_id: settings.environmentId,
   password_login_enabled: settings.passwordLoginEnabled,
   password_min_length: settings.passwordMinLength,
+  email_otp_login_enabled: settings.emailOtpLoginEnabled,
+  passkey_login_enabled: settings.passkeyLoginEnabled,
+  login_require_captcha: settings.loginRequireCaptcha,
+  allow_self_signup: settings.allowSelfSignup,
+  self_signup_require_captcha: settings.selfSignupRequireCaptcha,
+  daily_self_signup_cap: settings.dailySelfSignupCap,
+  mfa_policy: settings.mfaPolicy,
+  mfa_grace_period_days: settings.mfaGracePeriodDays,
+  mfa_allowed_factors: settings.mfaAllowedFactors,
+  mfa_trusted_device_days: settings.mfaTrustedDeviceDays,
   default_locale: settings.defaultLocale,
   access_token_ttl_seconds: settings.accessTokenTtlSeconds,
   refresh_token_ttl_seconds: settings.refreshTokenTtlSeconds,
@@ -81,6 +105,16 @@ export const updateEnvironmentSettings = operation({
     const changes = definedOnly({
       passwordLoginEnabled: body.password_login_enabled,
       passwordMinLength: body.password_min_length,
+      emailOtpLoginEnabled: body.email_otp_login_enabled,
+      passkeyLoginEnabled: body.passkey_login_enabled,
+      loginRequireCaptcha: body.login_require_captcha,
+      allowSelfSignup: body.allow_self_signup,
+      selfSignupRequireCaptcha: body.self_signup_require_captcha,
+      dailySelfSignupCap: body.daily_self_signup_cap,
+      mfaPolicy: body.mfa_policy,
+      mfaGracePeriodDays: body.mfa_grace_period_days,
+      mfaAllowedFactors: body.mfa_allowed_factors,
+      mfaTrustedDeviceDays: body.mfa_trusted_device_days,
       defaultLocale: body.default_locale,
       accessTokenTtlSeconds: body.access_token_ttl_seconds,
       refreshTokenTtlSeconds: body.refresh_token_ttl_seconds,

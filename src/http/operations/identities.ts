@@ -1,44 +1,30 @@
 import { Type } from 'typebox';
-import { holds } from '../../domain/caller.js';
-import type { IdentityInEnvironment } from '../../domain/identities/identities.js';
+import type { Caller } from '../../domain/caller.js';
+import { invalidField } from '../../domain/errors.js';
+import type { EnvironmentScope } from '../../domain/scope.js';
+import type { Services } from '../../services.js';
 import { listQuery, paginated } from '../lists.js';
 import { errors, operation } from '../operation.js';
-import { Body, Email, Id, listOf, Metadata, Name, Nullable, OneOf, single, Timestamp, Url } from '../schemas.js';
+import { Body, Id, listOf, Nullable, OneOf, single } from '../schemas.js';
+import {
+  Address,
+  changing,
+  detailOf,
+  IdentityDetail,
+  IdentityRow,
+  ofOne,
+  ProfileFields,
+  presentRow,
+  viewing,
+} from './identities-views.js';
+import { IdentityRowWithRoles, rowWithRoles } from './identity-rows.js';
 
-const RowFields = {
-  id: Id,
-  email: Type.String(),
-  first_name: Nullable(Type.String()),
-  last_name: Nullable(Type.String()),
-  avatar_url: Nullable(Type.String()),
-  external_id: Nullable(Type.String()),
-  is_active: Type.Boolean(),
-  created_at: Timestamp,
-};
-const IdentityRow = Type.Object(RowFields);
-const IdentityDetail = Type.Object({
-  ...RowFields,
-  name: Nullable(Type.String()),
-  metadata: Metadata,
-  email_verified: Type.Boolean(),
-  roles: Type.Array(Type.Object({})),
-  can_manage: Type.Boolean({ description: 'Whether the caller holds `identity.manage`.' }),
-  updated_at: Timestamp,
-});
-const ById = Type.Object({ id: Id });
-
-const row = ({ identity, membership }: IdentityInEnvironment) => ({
-  id: identity.id,
-  email: identity.email,
-  first_name: identity.firstName,
-  last_name: identity.lastName,
-  avatar_url: identity.avatarUrl,
-  external_id: identity.externalId,
-  is_active: membership.isActive,
-  created_at: identity.createdAt,
-});
+const sorts = ['created_at', 'email', 'first_name', 'last_name'] as const;
+const Status = Type.Optional(OneOf(['active', 'inactive']));
+const isActiveOf = (status: string | undefined) => (status === undefined ? undefined : status === 'active');
 
 export const listIdentities = operation({
+  ...viewing,
   id: 'listIdentities',
   method: 'GET',
   path: '/identities',
@@ -46,84 +32,181 @@ export const listIdentities = operation({
   description: 'Profile data only: no credentials, no assignments. `q` searches first name, last name and email.',
   tag: 'Identities',
   level: 'environment',
-  permission: 'identity.view',
-  capability: 'identities.view',
-  query: listQuery(['created_at', 'email', 'first_name', 'last_name'], {
-    status: Type.Optional(OneOf(['active', 'inactive'])),
-  }),
+  query: listQuery(sorts, { status: Status }),
   answers: { 200: listOf(IdentityRow) },
   async handle({ services, scope, query: { sort_by: sortBy, status, ...page } }) {
-    const isActive = status && status === 'active';
-    return paginated(await services.identities.list(scope, { ...page, sortBy, isActive }), row);
+    return paginated(
+      await services.identities.list(scope, { ...page, sortBy, isActive: isActiveOf(status) }),
+      presentRow,
+    );
+  },
+});
+
+const uuid = '[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}';
+
+export const listIdentitiesWithRoles = operation({
+  ...viewing,
+  id: 'listIdentitiesWithRoles',
+  method: 'GET',
+  path: '/identities/with-roles',
+  summary: 'List identities with their roles',
+  description:
+    'Roles are those held now or at a time to come. `role_id` keeps to who holds that role, `no_assignment` to who holds none. `q` searches name and email.',
+  tag: 'Identities',
+  level: 'environment',
+  query: listQuery(sorts, {
+    status: Status,
+    role_id: Type.Optional(
+      Type.String({ pattern: `^(no_assignment|${uuid})$`, description: 'The id of a role, or `no_assignment`.' }),
+    ),
+  }),
+  answers: { 200: listOf(IdentityRowWithRoles) },
+  async handle({ services, scope, query: { sort_by: sortBy, status, role_id, ...page } }) {
+    const filters = { isActive: isActiveOf(status), roleId: role_id === 'no_assignment' ? null : role_id };
+    return paginated(await services.identities.listWithRoles(scope, { ...page, ...filters, sortBy }), rowWithRoles);
   },
 });
 
 export const createIdentity = operation({
+  ...changing,
   id: 'createIdentity',
   method: 'POST',
   path: '/identities',
   summary: 'Create an identity',
-  description: "An address that is in the Account's directory already gets a membership in this Environment.",
+  description:
+    "An address that is in the Account's directory already gets a membership in this Environment, and keeps its profile and " +
+    'password. `role_id` is assigned at `node_id`, or at the root: for that the caller needs `rbac.assign_roles` and every ' +
+    'permission of the role there. While an identity that was deleted is being erased, its address is taken.',
   tag: 'Identities',
   level: 'environment',
-  permission: 'identity.manage',
-  capability: 'identities.manage',
   body: Body({
-    email: Email,
-    first_name: Type.Optional(Nullable(Name)),
-    last_name: Type.Optional(Nullable(Name)),
-    avatar_url: Type.Optional(Nullable(Url)),
-    external_id: Type.Optional(Nullable(Type.String({ minLength: 1, maxLength: 255 }))),
-    metadata: Type.Optional(Metadata),
+    email: Address,
+    ...ProfileFields,
     email_verified: Type.Optional(Type.Boolean({ default: false })),
     password: Type.Optional(Nullable(Type.String({ maxLength: 1024 }))),
+    role_id: Type.Optional(Nullable(Id)),
+    node_id: Type.Optional(Nullable(Type.String({ format: 'uuid', description: 'Only with `role_id`.' }))),
   }),
   answers: {
     201: single(IdentityRow),
-    ...errors('identity.email_taken', 'identity.external_id_taken', 'password.breached', 'validation.failed'),
+    ...errors(
+      'identity.email_taken',
+      'identity.external_id_taken',
+      'password.breached',
+      'validation.failed',
+      'permission.required',
+      'role.cannot_grant',
+      'role.not_found',
+      'nodes.node_not_found',
+    ),
   },
-  handle: async ({ services, scope, body }) => ({
-    data: row(
-      await services.identities.create(scope, {
-        email: body.email,
-        firstName: body.first_name?.trim() ?? null,
-        lastName: body.last_name?.trim() ?? null,
-        avatarUrl: body.avatar_url ?? null,
-        externalId: body.external_id ?? null,
-        metadata: body.metadata ?? {},
-        emailVerified: body.email_verified ?? false,
-        password: body.password ?? null,
-      }),
+  handle: async ({ services, scope, caller, body }) => ({
+    data: presentRow(
+      await services.identities.create(
+        scope,
+        {
+          email: body.email,
+          firstName: body.first_name?.trim() ?? null,
+          lastName: body.last_name?.trim() ?? null,
+          avatarUrl: body.avatar_url ?? null,
+          externalId: body.external_id ?? null,
+          metadata: body.metadata ?? {},
+          emailVerified: body.email_verified ?? false,
+          password: body.password ?? null,
+        },
+        initialRole(services, scope, caller, body),
+      ),
     ),
   }),
 });
 
+export const getIdentity = operation({
+  ...ofOne,
+  ...viewing,
+  id: 'getIdentity',
+  method: 'GET',
+  path: '/identities/:id',
+  summary: 'Read an identity',
+  answers: { 200: single(IdentityDetail), ...errors('identity.not_found') },
+  handle: ({ params, ...asking }) => detailOf(asking, params.id),
+});
+
 export const getIdentityDetail = operation({
+  ...ofOne,
+  ...viewing,
   id: 'getIdentityDetail',
   method: 'GET',
   path: '/identities/:id/detail',
-  summary: 'Read an identity',
-  tag: 'Identities',
-  level: 'environment',
-  permission: 'identity.view',
-  capability: 'identities.view',
-  params: ById,
+  summary: 'Read an identity in detail',
   answers: { 200: single(IdentityDetail), ...errors('identity.not_found') },
-  async handle({ services, scope, caller, params }) {
-    const found = await services.identities.get(scope, params.id);
-    const { firstName, lastName, metadata, emailVerifiedAt, updatedAt } = found.identity;
-    return {
-      data: {
-        ...row(found),
-        name: [firstName, lastName].filter(Boolean).join(' ') || null,
-        metadata,
-        email_verified: emailVerifiedAt !== null,
-        roles: [],
-        can_manage:
-          holds(caller, 'identity.manage') ||
-          (caller.type === 'platform_admin' && caller.capabilities.includes('identities.manage')),
-        updated_at: updatedAt,
-      },
-    };
+  handle: ({ params, ...asking }) => detailOf(asking, params.id),
+});
+
+export const updateIdentity = operation({
+  ...ofOne,
+  ...changing,
+  id: 'updateIdentity',
+  method: 'PATCH',
+  path: '/identities/:id',
+  summary: 'Change an identity',
+  description:
+    'The profile is one for all Environments of the Account. Another address is unverified unless `email_verified` says ' +
+    'otherwise, and links and codes that were mailed to the one before work no more.',
+  body: Body({
+    email: Type.Optional(Address),
+    ...ProfileFields,
+    email_verified: Type.Optional(Type.Boolean()),
+  }),
+  answers: {
+    200: single(IdentityDetail),
+    ...errors(
+      'identity.not_found',
+      'identity.holds_more',
+      'identity.email_taken',
+      'identity.external_id_taken',
+      'validation.failed',
+    ),
+  },
+  async handle({ params, body, ...asking }) {
+    const { services, scope, caller } = asking;
+    if (body.email !== undefined) await services.assertMayTakeOver(scope, caller, params.id);
+    await services.identityAdministration.change(scope, params.id, {
+      email: body.email,
+      firstName: trimmed(body.first_name),
+      lastName: trimmed(body.last_name),
+      avatarUrl: body.avatar_url,
+      externalId: body.external_id,
+      metadata: body.metadata,
+      emailVerified: body.email_verified,
+    });
+    return detailOf(asking, params.id);
   },
 });
+
+export const deleteIdentity = operation({
+  ...ofOne,
+  ...changing,
+  id: 'deleteIdentity',
+  method: 'DELETE',
+  path: '/identities/:id',
+  summary: 'Remove an identity',
+  description:
+    'Ends the membership in this Environment with its sessions and role assignments, at once. Who has no membership left in the ' +
+    'Account is erased.',
+  answers: { 204: Type.Null(), ...errors('identity.not_found') },
+  handle: ({ services, scope, params }) => services.identityAdministration.remove(scope, params.id),
+});
+
+const trimmed = (text: string | null | undefined) => text?.trim() ?? (text as null | undefined);
+
+function initialRole(
+  services: Services,
+  scope: EnvironmentScope,
+  caller: Caller,
+  { role_id: roleId, node_id }: { role_id?: string | null; node_id?: string | null },
+) {
+  const nodeId = node_id ?? null;
+  if (roleId) return services.assignments.forNewcomer(scope, caller, { roleId, nodeId });
+  if (nodeId !== null) throw invalidField('node_id', 'without_role', 'needs a `role_id`');
+  return undefined;
+}

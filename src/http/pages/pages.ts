@@ -1,4 +1,8 @@
+import type { FactorKind } from '../../../entities/environment-settings.js';
+import type { EnrollableKind } from '../../domain/mfa/gate.js';
 import type { TextKey } from '../../platform/mail/texts.js';
+import type { AccountPages } from './account-pages.js';
+import type { SignUpPages } from './sign-up-pages.js';
 
 /** The OAuth parameters of the authorization request, replayed as hidden inputs so that each form carries its context. */
 type Params = Readonly<Record<string, string>>;
@@ -9,18 +13,114 @@ export interface PageClient {
   logoUrl: string | null;
 }
 
+/** What the pages of each factor's enrolment have in common. */
+interface EnrollmentPage {
+  /** Where the choice of factors is. */
+  otherAction: string;
+  params: Params;
+  token: string;
+  client: PageClient;
+}
+
 /** The values of each page in `templates/pages`: the compiler checks each caller. */
-export interface Pages {
+export interface Pages extends AccountPages, SignUpPages {
   'sign-in': {
     action: string;
     params: Params;
     email: string;
     error: TextKey | null;
+    /** Where the form goes instead to have a code mailed. */
+    codeUrl: string | null;
     signUpUrl: string | null;
     forgotUrl: string | null;
+    /** The widget's site key. */
+    captcha: string | null;
+    /** What lets the mail to confirm the address be sent again (`/oauth/verify-email/resend`). */
+    resendTicket: string | null;
+    /** Whether a passkey will do instead; the page then needs the script `webauthn`. */
+    passkey: boolean;
     client: PageClient;
   };
+  'email-code': {
+    action: string;
+    params: Params;
+    email: string;
+    error: TextKey | null;
+    passwordUrl: string | null;
+    signUpUrl: string | null;
+    passkey: boolean;
+    captcha: string | null;
+    client: PageClient;
+  };
+  'code-sent': {
+    action: string;
+    /** Where another code is asked for. */
+    resendAction: string;
+    /** Where to begin with another address. */
+    otherUrl: string;
+    params: Params;
+    token: string;
+    /** Empty where it is not known any more. */
+    email: string;
+    error: TextKey | null;
+    captcha: string | null;
+    client: PageClient;
+  };
+  /** Where nothing but passkeys is switched on. */
+  'sign-in-passkey': { params: Params; client: PageClient };
   'select-account': { action: string; params: Params; identity: { email: string }; client: PageClient };
+  'mfa-challenge': {
+    params: Params;
+    token: string;
+    /** The one that is asked for, and those that the person can choose in its place. */
+    factor: FactorKind;
+    others: readonly FactorKind[];
+    /** Whether a code is on its way by mail. */
+    isSent: boolean;
+    /** For how long this device can be trusted; 0 where that is not offered. */
+    rememberDays: number;
+    error: TextKey | null;
+    client: PageClient;
+  };
+  'mfa-enroll': {
+    action: string;
+    params: Params;
+    token: string;
+    factors: readonly EnrollableKind[];
+    /** Until when it can be put off; null: it cannot. */
+    until: Date | null;
+    client: PageClient;
+  };
+  'mfa-enroll-totp': EnrollmentPage & {
+    action: string;
+    /** What comes back with the first code. */
+    sealed: string;
+    /** SVG markup. */
+    qrSvg: string;
+    /** `otpauth://` */
+    uri: string;
+    /** The secret, in groups. */
+    key: string;
+    error: TextKey | null;
+  };
+  'mfa-enroll-email': EnrollmentPage & {
+    sendAction: string;
+    verifyAction: string;
+    email: string;
+    isSent: boolean;
+    error: TextKey | null;
+  };
+  'mfa-enroll-webauthn': EnrollmentPage;
+  'recovery-codes': {
+    action: string;
+    params: Params;
+    token: string;
+    /** Null once they were shown. */
+    codes: readonly string[] | null;
+    client: PageClient | null;
+  };
+  'mfa-expired': { againUrl: string | null };
+  'mfa-refused': Record<never, never>;
   logout: { action: string; params: Params; client: { name: string } | null };
   'signed-out': { clientUrl: string | null };
   error: {

@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Eta } from 'eta';
+import { inWords } from '../../domain/emails/in-words.js';
 import { type Locale, type TextKey, type TextValues, text } from '../../platform/mail/texts.js';
 import { projectRoot } from '../../platform/root.js';
 import { isColor, palette } from './colors.js';
@@ -21,7 +22,11 @@ export interface PageContext {
   /** The nonce that the page's Content-Security-Policy names; new for each response. */
   nonce: string;
   branding?: Branding | null;
+  scripts?: readonly PageScript[];
 }
+
+/** Our scripts, in `templates/pages/scripts`: they stand in the page itself, below what it shows. */
+export type PageScript = 'webauthn';
 
 const folder = join(projectRoot, 'templates/pages');
 
@@ -36,10 +41,21 @@ for (const file of readdirSync(folder)) {
   if (file.endsWith('.eta')) eta.loadTemplate(`@${file.slice(0, -4)}`, readFileSync(join(folder, file), 'utf8'));
 }
 
-/** A hosted page as HTML, without scripts and in one response: styles are inline, under the nonce. */
+const scriptTexts: Record<PageScript, string> = { webauthn: readScript('webauthn') };
+
+/** A script as it is sent: without the indentation and the comments that are for us. */
+function readScript(name: PageScript): string {
+  const lines = readFileSync(join(folder, `scripts/${name}.js`), 'utf8').split('\n');
+  return lines
+    .map((line) => line.trim())
+    .filter((line) => line !== '' && !line.startsWith('//'))
+    .join('\n');
+}
+
+/** A hosted page as HTML in one response: styles are inline, under the nonce, and so are the scripts where it has any. */
 export function renderPage<P extends keyof Pages>(
   name: P,
-  { locale, nonce, branding }: PageContext,
+  { locale, nonce, branding, scripts = [] }: PageContext,
   values: Pages[P],
 ): string {
   const color = branding?.primary_color;
@@ -48,8 +64,13 @@ export function renderPage<P extends keyof Pages>(
     t: (key: TextKey, filled?: TextValues) => text(locale, key, filled),
     href: linkTarget,
     within: (seconds: number) => within(locale, seconds),
+    day: (date: Date) => days[locale].format(date),
+    moment: (date: Date) => inWords(date, locale),
+    lasting: (count: number) => lasting[locale].format(count),
+    ago: (date: Date, now: Date) => ago(locale, date, now),
     locale,
     nonce,
+    scripts: scripts.map((script) => scriptTexts[script]),
     brand: {
       name: branding?.name || null,
       logo: imageSource(branding?.logo_url),
@@ -68,6 +89,32 @@ function within(locale: Locale, seconds: number): string {
     ? format.format(Math.ceil(seconds / 60), 'minute')
     : format.format(Math.ceil(seconds / 3600), 'hour');
 }
+
+/** "now", "3 hours ago", "vorgestern"; what is longer ago than a month is a day of the calendar. */
+function ago(locale: Locale, date: Date, now: Date): string {
+  const minutes = Math.max(0, Math.round((now.getTime() - date.getTime()) / 60_000));
+  const format = past[locale];
+  if (minutes < 60) return minutes === 0 ? format.format(0, 'second') : format.format(-minutes, 'minute');
+  if (minutes < 24 * 60) return format.format(-Math.round(minutes / 60), 'hour');
+  const count = Math.round(minutes / (24 * 60));
+  return count <= 30 ? format.format(-count, 'day') : days[locale].format(date);
+}
+
+const past: Record<Locale, Intl.RelativeTimeFormat> = {
+  en: new Intl.RelativeTimeFormat('en', { numeric: 'auto' }),
+  de: new Intl.RelativeTimeFormat('de', { numeric: 'auto' }),
+};
+// The reader's time zone is unknown; for a day of the calendar ours is near enough.
+const days: Record<Locale, Intl.DateTimeFormat> = {
+  en: new Intl.DateTimeFormat('en-GB', { dateStyle: 'long', timeZone: 'UTC' }),
+  de: new Intl.DateTimeFormat('de', { dateStyle: 'long', timeZone: 'UTC' }),
+};
+
+const inDays = { style: 'unit', unit: 'day', unitDisplay: 'long' } as const;
+const lasting: Record<Locale, Intl.NumberFormat> = {
+  en: new Intl.NumberFormat('en', inDays),
+  de: new Intl.NumberFormat('de', inDays),
+};
 
 const relative: Record<Locale, Intl.RelativeTimeFormat> = {
   en: new Intl.RelativeTimeFormat('en'),

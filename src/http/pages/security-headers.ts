@@ -8,12 +8,20 @@ interface PageHeaders {
   formActions: readonly string[];
   /** Whether the page shows a logo, of the client or of the Environment. */
   logo?: boolean;
+  /** Whether the page has scripts of ours: they may run under the nonce, call this service and use WebAuthn. */
+  scripts?: boolean;
+  /** Whether the page shows the captcha's widget: its script, and the frame that it works in. */
+  captcha?: boolean;
 }
 
+/** Where Cloudflare Turnstile's widget comes from. */
+const turnstile = 'https://challenges.cloudflare.com';
+
 /**
- * The headers of a hosted page. Nothing may run, frame or embed it, no cache keeps it and no address leaks from it.
+ * The headers of a hosted page. Nothing foreign may run in, frame or embed it, no cache keeps it and no address leaks from it.
  */
-export function pageHeaders({ nonce, locale, formActions, logo = false }: PageHeaders) {
+export function pageHeaders(page: PageHeaders) {
+  const { nonce, locale, formActions, logo = false, scripts = false, captcha = false } = page;
   if (!/^[A-Za-z0-9+/_=-]+$/.test(nonce)) throw new Error('A nonce is base64');
   // Browsers apply form-action to the redirects after a submission too, hence the client's origin.
   const targets = ["'self'", ...new Set(formActions.map(redirectSource))];
@@ -24,6 +32,9 @@ export function pageHeaders({ nonce, locale, formActions, logo = false }: PageHe
       "default-src 'none'",
       `style-src 'nonce-${nonce}'`,
       `img-src ${logo ? "'self' https: data:" : "'none'"}`,
+      ...(scripts || captcha ? [`script-src 'nonce-${nonce}'${captcha ? ` ${turnstile}` : ''}`] : []),
+      ...(scripts ? ["connect-src 'self'"] : []),
+      ...(captcha ? [`frame-src ${turnstile}`] : []),
       `form-action ${targets.join(' ')}`,
       "base-uri 'none'",
       "frame-ancestors 'none'",
@@ -31,11 +42,14 @@ export function pageHeaders({ nonce, locale, formActions, logo = false }: PageHe
     'x-frame-options': 'DENY',
     'x-content-type-options': 'nosniff',
     // Nothing leaves to others; `no-referrer` would also turn the Origin of our own forms into "null", which is checked.
-    'referrer-policy': 'same-origin',
+    // The captcha's service may know which site asks, and no more.
+    'referrer-policy': captcha ? 'strict-origin' : 'same-origin',
     'cache-control': 'no-store',
     // An application may open its sign-in in a popup and wait there for the answer, which a policy would cut off for good.
     'cross-origin-opener-policy': formActions.length > 0 ? 'unsafe-none' : 'same-origin',
-    'permissions-policy':
-      'camera=(), geolocation=(), microphone=(), payment=(), usb=(), publickey-credentials-get=(self)',
+    'permissions-policy': [
+      'camera=(), geolocation=(), microphone=(), payment=(), usb=()',
+      ...['get', 'create'].map((use) => `publickey-credentials-${use}=(${scripts ? 'self' : ''})`),
+    ].join(', '),
   };
 }

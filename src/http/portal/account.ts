@@ -41,6 +41,7 @@ export const updateAccount = operation({
     'A new slug counts at once: every Portal path of the account starts with it from then on, and the old one is free. ' +
     'Tokens, API keys and OAuth clients name the account by its id and go on.',
   capability: 'account.manage',
+  retriedWithoutAccess: true,
   body: Body({ name: Type.Optional(Name), slug: Type.Optional(Slug) }),
   answers: { 200: single(AccountView), ...errors('account.slug_taken', 'account.not_found', 'validation.failed') },
   async handle({ services, scope, body }) {

@@ -4,7 +4,8 @@ import type { Services } from '../../services.js';
 import { listQuery, paginated } from '../lists.js';
 import { errors, operation } from '../operation.js';
 import { Body, Email, Id, listOf, Name, Nullable, OneOf, single, Timestamp } from '../schemas.js';
-import { granting, Limits, WantedLimits } from './granting.js';
+import { administrator } from './administrator.js';
+import { Limits, WantedLimits } from './limits.js';
 import { ProcessOfResource, presentProcess } from './processes-of-resources.js';
 
 const Status = OneOf(['pending', 'accepted', 'expired', 'revoked']);
@@ -104,17 +105,13 @@ export const createAdministratorInvite = operation({
       'validation.failed',
     ),
   },
-  handle: ({ body, ...context }) =>
-    granting(context, 'createAdministratorInvite', async (userId) => {
-      const { first_name: firstName, last_name: lastName, role_id: roleId, email, limits, locale = 'en' } = body;
-      const person = { email, firstName: firstName.trim(), lastName: lastName.trim() };
-      const wanted = { ...person, roleId, limits, locale };
-      return {
-        data: presenter(context.services)(
-          await context.services.administratorInvites.create(context.scope, userId, wanted),
-        ),
-      };
-    }),
+  async handle({ services, scope, caller, body }) {
+    const { first_name: firstName, last_name: lastName, role_id: roleId, email, limits, locale = 'en' } = body;
+    const person = { email, firstName: firstName.trim(), lastName: lastName.trim() };
+    const wanted = { ...person, roleId, limits, locale };
+    const { userId } = administrator(caller);
+    return { data: presenter(services)(await services.administratorInvites.create(scope, userId, wanted)) };
+  },
 });
 
 export const getAdministratorInvite = operation({
@@ -154,12 +151,10 @@ export const resendAdministratorInvite = operation({
       'member.already_member',
     ),
   },
-  handle: ({ params, ...context }) =>
-    granting(context, 'resendAdministratorInvite', async (userId) => ({
-      data: presenter(context.services)(
-        await context.services.administratorInvites.resend(context.scope, userId, params.id),
-      ),
-    })),
+  async handle({ services, scope, caller, params }) {
+    const { userId } = administrator(caller);
+    return { data: presenter(services)(await services.administratorInvites.resend(scope, userId, params.id)) };
+  },
 });
 
 export const revokeAdministratorInvite = operation({
@@ -175,10 +170,8 @@ export const revokeAdministratorInvite = operation({
     200: single(InviteView),
     ...errors('administrator_invite.not_found', 'administrator_invite.not_pending'),
   },
-  handle: ({ params, ...context }) =>
-    granting(context, 'revokeAdministratorInvite', async (userId) => ({
-      data: presenter(context.services)(
-        await context.services.administratorInvites.revoke(context.scope, userId, params.id),
-      ),
-    })),
+  async handle({ services, scope, caller, params }) {
+    const { userId } = administrator(caller);
+    return { data: presenter(services)(await services.administratorInvites.revoke(scope, userId, params.id)) };
+  },
 });

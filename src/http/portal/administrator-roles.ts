@@ -5,7 +5,7 @@ import { definedOnly } from '../defined-only.js';
 import { listQuery, paginated } from '../lists.js';
 import { errors, operation } from '../operation.js';
 import { Body, Id, listOf, Name, Nullable, OneOf, single, Timestamp } from '../schemas.js';
-import { granting } from './granting.js';
+import { administrator } from './administrator.js';
 
 const Capabilities = Type.Array(OneOf(capabilities), { uniqueItems: true, maxItems: capabilities.length });
 const Description = Nullable(Type.String({ maxLength: 1000, pattern: '^[^\\p{Cc}]*$' }));
@@ -63,11 +63,10 @@ export const createAdministratorRole = operation({
     201: single(RoleView),
     ...errors('administrator_role.cannot_grant', 'administrator_role.name_taken', 'validation.failed'),
   },
-  handle: ({ body, ...context }) =>
-    granting(context, 'createAdministratorRole', async (userId) => {
-      const input = { ...body, name: body.name.trim(), description: body.description?.trim() || null };
-      return { data: present(await context.services.administratorRoles.create(context.scope, userId, input)) };
-    }),
+  async handle({ services, scope, caller, body }) {
+    const input = { ...body, name: body.name.trim(), description: body.description?.trim() || null };
+    return { data: present(await services.administratorRoles.create(scope, administrator(caller).userId, input)) };
+  },
 });
 
 export const getAdministratorRole = operation({
@@ -94,6 +93,7 @@ export const updateAdministratorRole = operation({
     'Counts for everyone who holds it from their next request. Capabilities can only be added that you hold in the whole ' +
     'account. Built-in roles are read-only.',
   capability: 'members.manage',
+  retriedWithoutAccess: true,
   params: ById,
   body: Body({
     name: Type.Optional(Name),
@@ -111,17 +111,15 @@ export const updateAdministratorRole = operation({
       'validation.failed',
     ),
   },
-  handle: ({ body, params, ...context }) =>
-    granting(context, 'updateAdministratorRole', async (userId) => {
-      const changes = definedOnly({
-        name: body.name?.trim(),
-        description: body.description === undefined ? undefined : body.description?.trim() || null,
-        capabilities: body.capabilities,
-      });
-      return {
-        data: present(await context.services.administratorRoles.update(context.scope, userId, params.id, changes)),
-      };
-    }),
+  async handle({ services, scope, caller, params, body }) {
+    const changes = definedOnly({
+      name: body.name?.trim(),
+      description: body.description === undefined ? undefined : body.description?.trim() || null,
+      capabilities: body.capabilities,
+    });
+    const { userId } = administrator(caller);
+    return { data: present(await services.administratorRoles.update(scope, userId, params.id, changes)) };
+  },
 });
 
 export const deleteAdministratorRole = operation({
@@ -137,8 +135,6 @@ export const deleteAdministratorRole = operation({
     204: Type.Null(),
     ...errors('administrator_role.not_found', 'administrator_role.built_in', 'administrator_role.in_use'),
   },
-  handle: ({ params, ...context }) =>
-    granting(context, 'deleteAdministratorRole', (userId) =>
-      context.services.administratorRoles.remove(context.scope, userId, params.id),
-    ),
+  handle: ({ services, scope, caller, params }) =>
+    services.administratorRoles.remove(scope, administrator(caller).userId, params.id),
 });

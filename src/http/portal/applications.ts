@@ -1,29 +1,34 @@
 import { Type } from 'typebox';
 import type { Application } from '../../../entities/application.js';
+import type { Reach } from '../../domain/accounts/reach.js';
 import { definedOnly } from '../defined-only.js';
 import { listQuery, paginated } from '../lists.js';
 import { errors, operation } from '../operation.js';
 import { Body, Id, listOf, Name, Nullable, Slug, single, Timestamp } from '../schemas.js';
-import { applicationOf } from './place.js';
+import { AccessFields, accessTo, viewedBy } from './access.js';
 
 const ApplicationView = Type.Object({
   id: Id,
   name: Type.String(),
   slug: Type.String(),
+  ...AccessFields,
   created_at: Timestamp,
   updated_at: Timestamp,
 });
-const present = ({ id, name, slug, createdAt, updatedAt }: Application) => ({
-  id,
-  name,
-  slug,
-  created_at: createdAt,
-  updated_at: updatedAt,
-});
+/** @param reach null for whoever has just changed it */
+const presentIn =
+  (reach: Reach) =>
+  ({ id, name, slug, createdAt, updatedAt }: Application) => ({
+    id,
+    name,
+    slug,
+    ...accessTo(reach, { applicationId: id }),
+    created_at: createdAt,
+    updated_at: updatedAt,
+  });
+const present = presentIn(null);
 
 const common = { tag: 'Applications' } as const;
-// Any text: one that no Application can have is not found, like one that none has.
-const BySlug = Type.Object({ appSlug: Type.String() });
 
 export const listApplications = operation({
   ...common,
@@ -31,13 +36,18 @@ export const listApplications = operation({
   method: 'GET',
   path: '/applications',
   summary: 'List applications',
-  description: '`q` searches name and slug.',
+  description:
+    '`q` searches name and slug. With a role within limits: those that it reaches, and those in which it reaches an ' +
+    'environment, as `path_only`.',
   level: 'account',
   capability: 'applications.view',
+  inPart: true,
   query: listQuery(['created_at', 'name', 'slug']),
   answers: { 200: listOf(ApplicationView), ...errors('account.not_found') },
-  handle: async ({ services, scope, query: { sort_by: sortBy, ...page } }) =>
-    paginated(await services.applications.list(scope, { ...page, sortBy }), present),
+  async handle({ services, scope, caller, query: { sort_by: sortBy, ...page } }) {
+    const reach = viewedBy(caller);
+    return paginated(await services.applications.list(scope, reach, { ...page, sortBy }), presentIn(reach));
+  },
 });
 
 export const createApplication = operation({
@@ -70,30 +80,32 @@ export const getApplication = operation({
   summary: 'Read an application',
   level: 'application',
   capability: 'applications.view',
+  inPart: true,
   answers: { 200: single(ApplicationView), ...errors('application.not_found') },
-  handle: async ({ services, scope }) => ({ data: present(await services.applications.get(scope)) }),
+  handle: async ({ services, scope, caller }) => ({
+    data: presentIn(viewedBy(caller))(await services.applications.get(scope)),
+  }),
 });
 
 export const updateApplication = operation({
   ...common,
   id: 'updateApplication',
   method: 'PATCH',
-  path: '/applications/:appSlug',
+  path: '',
   summary: 'Change the name or the slug of an application',
   description:
     'A new slug counts at once in every Portal path below; credentials name the application by its id and go on.',
-  level: 'account',
+  level: 'application',
   capability: 'applications.manage',
-  params: BySlug,
+  retriedWithoutAccess: true,
   body: Body({ name: Type.Optional(Name), slug: Type.Optional(Slug) }),
-  exists: async ({ scope }) => applicationOf(scope),
   answers: {
     200: single(ApplicationView),
     ...errors('application.slug_taken', 'application.not_found', 'validation.failed'),
   },
   async handle({ services, scope, body }) {
     const changes = definedOnly({ name: body.name?.trim(), slug: body.slug });
-    return { data: present(await services.applications.update(applicationOf(scope), changes)) };
+    return { data: present(await services.applications.update(scope, changes)) };
   },
 });
 
@@ -101,21 +113,20 @@ export const deleteApplication = operation({
   ...common,
   id: 'deleteApplication',
   method: 'DELETE',
-  path: '/applications/:appSlug',
+  path: '',
   summary: 'Delete an application with all its environments',
   description:
     'Repeat the slug in `confirm`: this cannot be undone. Every environment of it goes with everything in it, as if each ' +
     'were deleted by itself, and API keys, sessions and tokens of them stop at once; administrators stay signed in. Records ' +
     '`environment.deleted` for each environment and `application.deleted`. The last application may be deleted too: the ' +
     'account, its administrators and its subscription stay, and a new application can be created.',
-  level: 'account',
+  level: 'application',
   capability: 'applications.manage',
-  params: BySlug,
+  retriedWithoutAccess: true,
   query: Type.Object(
     { confirm: Type.Optional(Type.String({ description: 'Required: the slug of the application.' })) },
     { additionalProperties: false },
   ),
-  exists: async ({ scope }) => applicationOf(scope),
   answers: { 204: Type.Null(), ...errors('application.confirmation_required', 'application.not_found') },
-  handle: async ({ services, scope, query }) => services.applications.remove(applicationOf(scope), query.confirm),
+  handle: async ({ services, scope, query }) => services.applications.remove(scope, query.confirm),
 });

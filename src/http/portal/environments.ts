@@ -1,10 +1,11 @@
 import { Type } from 'typebox';
 import type { Environment } from '../../../entities/environment.js';
+import type { Reach } from '../../domain/accounts/reach.js';
 import { definedOnly } from '../defined-only.js';
 import { listQuery, paginated } from '../lists.js';
 import { errors, operation } from '../operation.js';
 import { Body, Id, listOf, Name, Nullable, OneOf, Slug, single, Timestamp } from '../schemas.js';
-import { environmentOf } from './place.js';
+import { AccessFields, accessTo, viewedBy } from './access.js';
 
 const EnvironmentTypes = OneOf(['development', 'production']);
 const EnvironmentView = Type.Object({
@@ -13,22 +14,26 @@ const EnvironmentView = Type.Object({
   name: Type.String(),
   slug: Type.String(),
   type: EnvironmentTypes,
+  ...AccessFields,
   created_at: Timestamp,
   updated_at: Timestamp,
 });
-const present = ({ id, applicationId, name, slug, type, createdAt, updatedAt }: Environment) => ({
-  id,
-  application_id: applicationId,
-  name,
-  slug,
-  type,
-  created_at: createdAt,
-  updated_at: updatedAt,
-});
+/** @param reach null for whoever has just changed it */
+const presentIn =
+  (reach: Reach) =>
+  ({ id, applicationId, name, slug, type, createdAt, updatedAt }: Environment) => ({
+    id,
+    application_id: applicationId,
+    name,
+    slug,
+    type,
+    ...accessTo(reach, { applicationId, environmentId: id }),
+    created_at: createdAt,
+    updated_at: updatedAt,
+  });
+const present = presentIn(null);
 
 const common = { tag: 'Environments' } as const;
-// Any text: one that no Environment can have is not found, like one that none has.
-const BySlug = Type.Object({ envSlug: Type.String() });
 
 export const listEnvironments = operation({
   ...common,
@@ -36,13 +41,16 @@ export const listEnvironments = operation({
   method: 'GET',
   path: '/environments',
   summary: 'List the environments of an application',
-  description: '`q` searches name and slug.',
+  description: '`q` searches name and slug. With a role within limits: those that it reaches.',
   level: 'application',
   capability: 'applications.view',
+  inPart: true,
   query: listQuery(['created_at', 'name', 'slug'], { type: Type.Optional(EnvironmentTypes) }),
   answers: { 200: listOf(EnvironmentView), ...errors('application.not_found') },
-  handle: async ({ services, scope, query: { sort_by: sortBy, type, ...page } }) =>
-    paginated(await services.environments.list(scope, { ...page, sortBy, type }), present),
+  async handle({ services, scope, caller, query: { sort_by: sortBy, type, ...page } }) {
+    const reach = viewedBy(caller);
+    return paginated(await services.environments.list(scope, reach, { ...page, sortBy, type }), presentIn(reach));
+  },
 });
 
 export const createEnvironment = operation({
@@ -75,29 +83,31 @@ export const getEnvironment = operation({
   summary: 'Read an environment',
   level: 'environment',
   capability: 'applications.view',
+  inPart: true,
   answers: { 200: single(EnvironmentView), ...errors('application.not_found', 'environment.not_found') },
-  handle: async ({ services, scope }) => ({ data: present(await services.environments.get(scope)) }),
+  handle: async ({ services, scope, caller }) => ({
+    data: presentIn(viewedBy(caller))(await services.environments.get(scope)),
+  }),
 });
 
 export const updateEnvironment = operation({
   ...common,
   id: 'updateEnvironment',
   method: 'PATCH',
-  path: '/environments/:envSlug',
+  path: '',
   summary: 'Change the name or the slug of an environment',
   description: 'A new slug counts at once in every Portal path below. The `type` cannot be changed.',
-  level: 'application',
+  level: 'environment',
   capability: 'applications.manage',
-  params: BySlug,
+  retriedWithoutAccess: true,
   body: Body({ name: Type.Optional(Name), slug: Type.Optional(Slug) }),
-  exists: async ({ scope }) => environmentOf(scope),
   answers: {
     200: single(EnvironmentView),
     ...errors('environment.slug_taken', 'application.not_found', 'environment.not_found', 'validation.failed'),
   },
   async handle({ services, scope, body }) {
     const changes = definedOnly({ name: body.name?.trim(), slug: body.slug });
-    return { data: present(await services.environments.update(environmentOf(scope), changes)) };
+    return { data: present(await services.environments.update(scope, changes)) };
   },
 });
 
@@ -105,24 +115,23 @@ export const deleteEnvironment = operation({
   ...common,
   id: 'deleteEnvironment',
   method: 'DELETE',
-  path: '/environments/:envSlug',
+  path: '',
   summary: 'Delete an environment with everything in it',
   description:
     'Repeat the slug in `confirm`: this cannot be undone. API keys, sessions and tokens of it stop at once, its OAuth clients within a second. An ' +
     'identity that is in no other environment of the account goes with it, as when it is deleted by itself; one event, ' +
     '`environment.deleted`, tells how many (`identities_deleted`). Audit rows stay. The last environment of an application ' +
     'may be deleted too; a new one can be created.',
-  level: 'application',
+  level: 'environment',
   capability: 'applications.manage',
-  params: BySlug,
+  retriedWithoutAccess: true,
   query: Type.Object(
     { confirm: Type.Optional(Type.String({ description: 'Required: the slug of the environment.' })) },
     { additionalProperties: false },
   ),
-  exists: async ({ scope }) => environmentOf(scope),
   answers: {
     204: Type.Null(),
     ...errors('environment.confirmation_required', 'application.not_found', 'environment.not_found'),
   },
-  handle: async ({ services, scope, query }) => services.environments.remove(environmentOf(scope), query.confirm),
+  handle: async ({ services, scope, query }) => services.environments.remove(scope, query.confirm),
 });

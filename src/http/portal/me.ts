@@ -1,7 +1,9 @@
 import { Type } from 'typebox';
-import type { AdminCaller } from '../../domain/caller.js';
 import { anyMember, errors, operation } from '../operation.js';
 import { Body, Id, Nullable, Slug, single } from '../schemas.js';
+import { viewedBy } from './access.js';
+import { administrator } from './administrator.js';
+import { Limits } from './limits.js';
 
 const common = { tag: 'Me' } as const;
 const State = Type.Object({ environment_slug: Type.String() });
@@ -12,6 +14,7 @@ export const getMe = operation({
   method: 'GET',
   path: '/me',
   summary: 'Read what the signed-in admin is and may do in the account',
+  description: 'Each role allows its `capabilities` in the whole account, or within its `limits`.',
   level: 'account',
   capability: anyMember,
   answers: {
@@ -19,13 +22,17 @@ export const getMe = operation({
       Type.Object({
         user: Type.Object({ id: Id, email: Type.String(), first_name: Type.String(), last_name: Type.String() }),
         account: Type.Object({ id: Id, name: Type.String(), slug: Type.String() }),
-        roles: Type.Array(Type.Object({ id: Id, name: Type.String() })),
-        capabilities: Type.Array(Type.String()),
+        roles: Type.Array(
+          Type.Object({ id: Id, name: Type.String(), limits: Limits, capabilities: Type.Array(Type.String()) }),
+        ),
+        capabilities: Type.Array(Type.String(), {
+          description: 'In the account itself: what the roles without limits allow together.',
+        }),
       }),
     ),
   },
   async handle({ services, scope, caller }) {
-    const { userId, roles, capabilities } = caller as AdminCaller;
+    const { userId, roles, capabilities } = administrator(caller);
     const { user, account } = await services.accountMembers.read(scope, userId);
     return {
       data: {
@@ -47,9 +54,11 @@ export const getApplicationState = operation({
   level: 'application',
   capability: 'applications.view',
   answers: { 200: single(Type.Object({ environment_slug: Nullable(Type.String()) })) },
-  handle: async ({ services, scope, caller }) => ({
-    data: { environment_slug: await services.applicationStates.read(scope, (caller as AdminCaller).userId) },
-  }),
+  inPart: true,
+  async handle({ services, scope, caller }) {
+    const { userId } = administrator(caller);
+    return { data: { environment_slug: await services.applicationStates.read(scope, viewedBy(caller), userId) } };
+  },
 });
 
 export const putApplicationState = operation({
@@ -60,10 +69,12 @@ export const putApplicationState = operation({
   summary: 'Store which environment the admin looked at last',
   level: 'application',
   capability: 'applications.view',
+  inPart: true,
   body: Body({ environment_slug: Slug }),
   answers: { 200: single(State), ...errors('environment.unknown_slug', 'validation.failed') },
   async handle({ services, scope, caller, body }) {
-    await services.applicationStates.store(scope, (caller as AdminCaller).userId, body.environment_slug);
+    const { userId } = administrator(caller);
+    await services.applicationStates.store(scope, viewedBy(caller), userId, body.environment_slug);
     return { data: { environment_slug: body.environment_slug } };
   },
 });

@@ -3,7 +3,8 @@ import type { Member } from '../../domain/accounts/members.js';
 import { listQuery, paginated } from '../lists.js';
 import { errors, operation } from '../operation.js';
 import { Body, Id, listOf, OneOf, single, Timestamp } from '../schemas.js';
-import { granting, Limits, WantedLimits } from './granting.js';
+import { administrator } from './administrator.js';
+import { Limits, WantedLimits } from './limits.js';
 
 const MemberView = Type.Object({
   id: Id,
@@ -69,6 +70,7 @@ export const updateMember = operation({
     'is to count in; a role that the member has already, with the same limits, is not given. Only Owners make, change or ' +
     'remove Owners, and an account keeps at least one member who holds the Owner role without limits.',
   capability: 'members.manage',
+  retriedWithoutAccess: true,
   params: ById,
   body: Body({
     roles: Type.Array(Body({ role_id: Id, limits: Type.Optional(WantedLimits) }), { minItems: 1, maxItems: 50 }),
@@ -84,11 +86,11 @@ export const updateMember = operation({
       'validation.failed',
     ),
   },
-  handle: ({ body, params, ...context }) =>
-    granting(context, 'updateMember', async (userId) => {
-      const roles = body.roles.map(({ role_id: roleId, limits }) => ({ roleId, limits }));
-      return { data: present(await context.services.accountMembers.update(context.scope, userId, params.id, roles)) };
-    }),
+  async handle({ services, scope, caller, params, body }) {
+    const { userId } = administrator(caller);
+    const roles = body.roles.map(({ role_id: roleId, limits }) => ({ roleId, limits }));
+    return { data: present(await services.accountMembers.update(scope, userId, params.id, roles)) };
+  },
 });
 
 export const removeMember = operation({
@@ -101,10 +103,9 @@ export const removeMember = operation({
     'Ends their access to the account at once; their sign-in and their other accounts stay. Only Owners remove Owners, and ' +
     'the last one cannot be removed.',
   capability: 'members.manage',
+  retriedWithoutAccess: true,
   params: ById,
   answers: { 204: Type.Null(), ...errors('member.owner_required', 'member.not_found', 'member.last_owner') },
-  handle: ({ params, ...context }) =>
-    granting(context, 'removeMember', (userId) =>
-      context.services.accountMembers.remove(context.scope, userId, params.id),
-    ),
+  handle: ({ services, scope, caller, params }) =>
+    services.accountMembers.remove(scope, administrator(caller).userId, params.id),
 });

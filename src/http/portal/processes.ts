@@ -6,7 +6,7 @@ import { listQuery, paginated } from '../lists.js';
 import { errors, operation } from '../operation.js';
 import { Body, Id, listOf, Nullable, OneOf, single, Timestamp } from '../schemas.js';
 import { extensionOf } from './processes-extension.js';
-import { prolonging } from './prolonging.js';
+import { prolongerOf } from './prolonging.js';
 
 const Duration = (description: string) => Type.String({ pattern: durationPattern, description });
 
@@ -212,10 +212,9 @@ export const resendProcess = operation({
     200: single(ProcessView),
     ...errors(...rights, 'administrator_invite.already_pending', 'member.already_member'),
   },
-  handle: ({ params, ...context }) =>
-    prolonging(context, 'resendProcess', async (userId) => ({
-      data: present(await context.services.accountProcesses.resend(context.scope, userId, params.id)),
-    })),
+  handle: async ({ services, scope, caller, params }) => ({
+    data: present(await services.accountProcesses.resend(scope, prolongerOf(caller), params.id)),
+  }),
 });
 
 export const extendProcess = operation({
@@ -231,10 +230,8 @@ export const extendProcess = operation({
     until: Type.Optional(Timestamp),
   }),
   answers: { 200: single(ProcessView), ...errors(...rights, 'validation.failed') },
-  handle: ({ params, body, ...context }) =>
-    prolonging(context, 'extendProcess', async (userId) => ({
-      data: present(
-        await context.services.accountProcesses.extend(context.scope, userId, params.id, extensionOf(body)),
-      ),
-    })),
+  async handle({ services, scope, caller, params, body }) {
+    const userId = prolongerOf(caller);
+    return { data: present(await services.accountProcesses.extend(scope, userId, params.id, extensionOf(body))) };
+  },
 });

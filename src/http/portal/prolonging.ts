@@ -1,23 +1,14 @@
-import type { TSchema } from 'typebox';
-import type { AdminCaller } from '../../domain/caller.js';
+import type { Caller } from '../../domain/caller.js';
 import { DomainError } from '../../domain/errors.js';
-import { denied } from '../denials.js';
-import type { Context } from '../operation.js';
-import { granting } from './granting.js';
+import { administrator } from './administrator.js';
 
 /**
- * Runs what prolongs an offer of rights: besides the operation's own capability it takes that of managing members. Who lacks it
- * is refused, and written down, like whoever lacks the first one.
+ * Whoever prolongs an offer of rights: besides the operation's own capability it takes that of managing members.
+ * @returns their user id
+ * @throws DomainError account.capability_required
  */
-export async function prolonging<T>(
-  context: Pick<Context<'account', TSchema, TSchema, TSchema>, 'services' | 'scope' | 'caller'>,
-  operationId: string,
-  work: (userId: string) => Promise<T>,
-): Promise<T> {
-  const { services, scope, caller } = context;
-  if (!(caller as AdminCaller).capabilities.includes('members.manage')) {
-    const refusal = new DomainError('account.capability_required');
-    throw await denied(services.db, { caller, scope, credential: '' }, operationId, refusal);
-  }
-  return granting(context, operationId, work);
+export function prolongerOf(caller: Caller): string {
+  const { userId, capabilities } = administrator(caller);
+  if (!capabilities.includes('members.manage')) throw new DomainError('account.capability_required');
+  return userId;
 }

@@ -5,10 +5,10 @@ import type { AdminSubject, AdminTokens } from '../../domain/users/admin-tokens.
 import type { PortalAccess, PortalAccesses, PortalPath } from '../../domain/users/portal-access.js';
 import type { Level } from '../operation.js';
 import type { RateLimits } from '../rate-limits.js';
-import type { Authorized } from '../surface.js';
+import type { Authorized, Refused } from '../surface.js';
 import { credentialsOf } from './credentials.js';
 
-export type AuthorizedAdmin = Authorized & { caller: AdminCaller };
+export type AuthorizedAdmin = Authorized & { caller: AdminCaller } & Pick<PortalAccess, 'capabilitiesInPart'>;
 
 /** Platform admins, by their access token. Their session is proved alive from the database at every request. */
 export interface AdminPrincipals {
@@ -19,14 +19,15 @@ export interface AdminPrincipals {
   authenticate(request: FastifyRequest, reply: FastifyReply): Promise<AdminSubject>;
   /**
    * Who calls and what they are in the Account of the request's path, in one statement. What they lack is found out before
-   * what is missing: 401, 404 outside their Accounts, then whatever `mayPass` throws, then 404 inside.
+   * what is missing: 404 outside their Accounts, then what `lacking` answers, then 404 inside.
+   * @throws DomainError auth.invalid_credentials, principal.wrong_type, auth.multiple_credentials, rate_limit.exceeded
    */
   authorize(
     request: FastifyRequest,
     reply: FastifyReply,
     level: Level,
-    mayPass?: (admin: AuthorizedAdmin) => Promise<void>,
-  ): Promise<AuthorizedAdmin>;
+    lacking?: (admin: AuthorizedAdmin) => Refused['refusal'] | null,
+  ): Promise<AuthorizedAdmin | Refused>;
 }
 
 export interface AdminPrincipalsDeps {
@@ -43,10 +44,15 @@ export function createAdminPrincipals({ tokens, portal, limits }: AdminPrincipal
     prove: (subject: AdminSubject) => Promise<T | null>,
   ): Promise<{ subject: AdminSubject; found: T }> {
     const { bearer } = credentialsOf(request);
-    const subject = bearer ? await tokens.read(bearer) : null;
+    const countRefusal = () => limits.general('anonymous', request.ip, reply);
+    const wrongType = async (error: unknown) => {
+      await countRefusal();
+      throw error;
+    };
+    const subject = bearer ? await tokens.read(bearer).catch(wrongType) : null;
     const found = subject && (await prove(subject));
     if (!subject || found === null) {
-      await limits.general('anonymous', request.ip, reply);
+      await countRefusal();
       if (bearer) reply.header('www-authenticate', 'Bearer error="invalid_token"'); // RFC 6750 §3.1
       throw new DomainError('auth.invalid_credentials');
     }
@@ -59,17 +65,16 @@ export function createAdminPrincipals({ tokens, portal, limits }: AdminPrincipal
       const { subject } = await proved(request, reply, async (s) => (await portal.isAlive(s)) || null);
       return subject;
     },
-    async authorize(request, reply, level, mayPass) {
+    async authorize(request, reply, level, lacking = () => null) {
       const { subject, found } = await proved(request, reply, async (s) => {
         const access = await portal.find(s, request.params as PortalPath);
         return access === 'dead' ? null : { access };
       });
-      if (!found.access) throw new DomainError('account.not_found');
+      const credential = credentialOf(subject);
+      if (!found.access) return { credential, refusal: async () => new DomainError('account.not_found') };
       const admin = present(subject, found.access);
-      await mayPass?.(admin);
-      const missing = missingIn(found.access, level);
-      if (missing) throw missing;
-      return admin;
+      const refusal = lacking(admin) ?? missingIn(found.access, level);
+      return refusal ? { credential, refusal } : admin;
     },
   };
 }
@@ -79,7 +84,7 @@ const credentialOf = ({ userId }: AdminSubject) => `platform_admin/${userId}`;
 
 const present = (
   subject: AdminSubject,
-  { accountId, applicationId, environmentId, roles, capabilities }: PortalAccess,
+  { accountId, applicationId, environmentId, roles, capabilities, capabilitiesInPart }: PortalAccess,
 ): AuthorizedAdmin => ({
   caller: {
     type: 'platform_admin',
@@ -90,10 +95,11 @@ const present = (
   },
   scope: { accountId, ...(applicationId && { applicationId }), ...(environmentId && { environmentId }) },
   credential: credentialOf(subject),
+  capabilitiesInPart,
 });
 
-function missingIn({ applicationId, environmentId }: PortalAccess, level: Level): DomainError | null {
+function missingIn({ applicationId, environmentId }: PortalAccess, level: Level): Refused['refusal'] | null {
   if (level === 'account') return null;
-  if (!applicationId) return new DomainError('application.not_found');
-  return level === 'environment' && !environmentId ? new DomainError('environment.not_found') : null;
+  if (!applicationId) return async () => new DomainError('application.not_found');
+  return level === 'environment' && !environmentId ? async () => new DomainError('environment.not_found') : null;
 }

@@ -41,7 +41,8 @@ export function createSealing(masterKeys: readonly MasterKey[]): Sealing {
     open(sealed, context) {
       const [id = '', body = ''] = sealed.split('.');
       const bytes = Buffer.from(body, 'base64url');
-      if (bytes.length < 28) throw new Error('not a sealed text');
+      // One text for one token: what works once cannot be written in another way and work again.
+      if (bytes.length < 28 || sealed !== `${id}.${bytes.toString('base64url')}`) throw new Error('not a sealed text');
       const decipher = createDecipheriv('aes-256-gcm', keyOf(id).sealing, bytes.subarray(0, 12)).setAAD(
         Buffer.from(`${id}\n${context}`),
       );

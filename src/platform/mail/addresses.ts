@@ -10,8 +10,11 @@ export interface Mailbox {
  */
 const plain = /^[^\s\p{C}"(),:;<>@[\]\\]{1,64}@(?!-)[^\s\p{C}"(),:;<>@[\]\\/]{1,253}$/u;
 
+/** Whether mail can be sent to it. */
+export const isMailable = (address: string): boolean => plain.test(address);
+
 export function mailbox(address: string, name = ''): Mailbox {
-  if (!plain.test(address)) throw new Error('Not an email address');
+  if (!isMailable(address)) throw new Error('Not an email address');
   if (/\p{Cc}/u.test(name)) throw new Error('A name in an address holds no control characters');
   return { name, address };
 }

@@ -20,6 +20,25 @@ export interface EmailTemplates {
   'administrator-invite-reminder': AdministratorInviteMail;
   /** To an end user whose Environment requires a second factor, before the time to enrol one is over. */
   'mfa-grace-reminder': { first_name: string; application_name: string; expires_at_text: string; link: string };
+  /** To the address of somebody who signed up, who has to confirm it. */
+  'verify-email': IdentityLinkMail;
+  /** To a person whom the Account knows, and who signed up in another Environment of it. */
+  'sign-up-join': IdentityLinkMail;
+  /** To the owner of an address that somebody signed up with once more. */
+  'sign-up-known-address': { first_name: string; application_name: string; link: string; forgot_link: string };
+  'identity-password-reset': IdentityLinkMail;
+  'identity-password-changed': { first_name: string; application_name: string; changed_at_text: string };
+  /** A one-time code, of the sign-in or of its second step. */
+  'sign-in-code': { first_name: string; code: string; application_name: string; minutes_left: number };
+  /** To an end user whose second factors have changed, or whose recovery code was used. */
+  'security-notice': { first_name: string; application_name: string; what: string; happened_at_text: string };
+}
+
+interface IdentityLinkMail {
+  first_name: string;
+  application_name: string;
+  link: string;
+  expires_at_text: string;
 }
 
 interface AdministratorInviteMail {

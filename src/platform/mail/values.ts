@@ -1,7 +1,7 @@
 import type { Locale } from './texts.js';
 
 /** Values that are counts, and what they count: the text around them then needs no plural forms. */
-const units: Readonly<Record<string, string>> = { hours_left: 'hour' };
+const units: Readonly<Record<string, string>> = { hours_left: 'hour', minutes_left: 'minute' };
 
 /** Line breaks, other control characters, and the marks that turn the reading direction around. */
 const unprintable = /[\p{Cc}\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]+/gu;
@@ -11,7 +11,9 @@ const MOST_CHARACTERS = 200;
 /** One value as a mail shows it. People choose their names, strangers receive them: what is not plain text is taken out. */
 export function shown(locale: Locale, name: string, value: string | number): string {
   if (typeof value === 'number') return count(locale, name, value);
-  return name === 'link' ? webAddress(value) : withoutLinks([...oneLine(value)].slice(0, MOST_CHARACTERS).join(''));
+  return /(^|_)link$/.test(name)
+    ? webAddress(value)
+    : withoutLinks([...oneLine(value)].slice(0, MOST_CHARACTERS).join(''));
 }
 
 /** Text on one line, which is all that a mail's header may hold. */

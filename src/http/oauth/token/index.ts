@@ -3,8 +3,8 @@ import { clientParameters } from '../../../domain/oidc/client-authentication.js'
 import { OAuthError } from '../../../domain/oidc/oauth-error.js';
 import { onlyOnce, type Parameters, readParameters } from '../../../domain/oidc/parameters.js';
 import { allowOrigin, answerPreflights } from '../cors.js';
-import type { OAuthOptions } from '../index.js';
 import { noStore } from '../oauth-error.js';
+import type { OAuthOptions } from '../options.js';
 import { redeemCode } from './authorization-code.js';
 import { refresh } from './refresh-token.js';
 

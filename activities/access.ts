@@ -1,0 +1,10 @@
+import type { RoleWindows } from '../src/domain/access/windows.js';
+import { settled } from './settled.js';
+
+export type { WindowLook } from '../src/domain/access/windows.js';
+export type AccessActivities = ReturnType<typeof createAccessActivities>;
+
+export const createAccessActivities = ({ roleWindows }: { roleWindows: Pick<RoleWindows, 'advance' | 'cancel'> }) => ({
+  advanceRoleWindow: (id: string) => settled(() => roleWindows.advance(id)),
+  cancelRoleWindow: (id: string) => settled(() => roleWindows.cancel(id, 'cancelled_by_operator')),
+});

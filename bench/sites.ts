@@ -1,0 +1,48 @@
+import type { Stops } from '../src/dev/stops.js';
+import type { Surroundings } from './cells.js';
+import { type Installation, installBeside } from './installation.js';
+import { createMailedCodes } from './mailed-codes.js';
+import type { Seed } from './seed.js';
+import { type Api, startApis } from './service.js';
+import { seedSized } from './sized/seed.js';
+import { type SizeName, sizeNames, sizesOf } from './sized/sizes.js';
+import { createHolders, type Workload } from './workloads/index.js';
+
+/** Seeded data with api processes of its own. */
+export interface Site extends Surroundings {
+  apis: Api[];
+}
+
+/** By size; undefined is the one without. */
+export type Sites = ReadonlyMap<SizeName | undefined, Site>;
+
+export interface BaseSite {
+  installation: Installation;
+  seed: Seed;
+  apis: Api[];
+  isQuick: boolean;
+}
+
+/** Whatever the workloads need besides the base: a database and as many api processes for each size. */
+export async function openSites(
+  workloads: readonly Workload[],
+  { installation, seed, apis, isQuick }: BaseSite,
+  stops: Stops,
+  say: (line: string) => void,
+): Promise<Sites> {
+  const siteOf = (of: Installation, seeded: Seed, processes: Api[]): Site => ({
+    apis: processes,
+    seed: seeded,
+    holders: createHolders(processes[0]!.origin, seeded),
+    mailedCode: createMailedCodes(of, stops),
+    postgresPid: of.postgresPid,
+  });
+  const sites = new Map<SizeName | undefined, Site>([[undefined, siteOf(installation, seed, apis)]]);
+  for (const name of sizeNames.filter((each) => workloads.some(({ size }) => size === each))) {
+    const size = sizesOf(isQuick)[name];
+    say(`seeding ${size.identities} identities, ${size.nodes} nodes, ${size.roleAssignments} role assignments`);
+    const beside = await installBeside(installation, `bench_${name}`);
+    sites.set(name, siteOf(beside, await seedSized(beside, size), await startApis(apis.length, beside, stops)));
+  }
+  return sites;
+}

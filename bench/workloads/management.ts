@@ -1,0 +1,112 @@
+import { randomUUID } from 'node:crypto';
+import { type Connection, expectContent, jsonOf } from '../connection.js';
+import { createRandom } from '../sized/model.js';
+import { emailOf, type SizedSeed } from '../sized/seed.js';
+import type { SizedWorkload } from './sized.js';
+
+const take = 50;
+
+interface Page {
+  items: { email: string }[];
+  pagination: { item_count: number; page: number };
+}
+
+interface NodeAnswer {
+  data: { id: string; parent_node_id: string; version: number };
+}
+
+const headersOf = ({ apiKey }: SizedSeed) => ({ 'x-api-key': apiKey });
+const pageOf = async (connection: Connection, path: string, seed: SizedSeed) =>
+  jsonOf<Page>(await connection.get(path, headersOf(seed)));
+
+/**
+ * One full page of a list, with the total beside it.
+ * @param seeded how many rows the list has at least
+ * @param number of the page, for a list of `total` rows
+ */
+const page = (
+  name: string,
+  about: string,
+  list: 'identities' | 'nodes',
+  seeded: (seed: SizedSeed) => number,
+  number: (total: number) => number = () => 1,
+): SizedWorkload => ({
+  name,
+  about,
+  limit: 'reads',
+  uses: 1,
+  async prepare({ connection, seed }) {
+    const path = `/api/v1/${list}?take=${take}`;
+    const { pagination: first } = await pageOf(connection, path, seed);
+    const asked = number(first.item_count);
+    return async () => {
+      const { items, pagination } = await pageOf(connection, `${path}&page=${asked}`, seed);
+      const hasTotal = pagination.item_count >= seeded(seed) && pagination.page === asked;
+      expectContent(items.length === take && hasTotal, 'a full page with the total');
+    };
+  },
+});
+
+/** It stays full while others are created: newer ones come first. */
+const lastFullPage = (total: number) => Math.floor(total / take);
+
+export const managementWorkloads: SizedWorkload[] = [
+  page('nodes-list', `GET /api/v1/nodes: the first page of ${take}`, 'nodes', ({ size }) => size.nodes + size.moved),
+  {
+    name: 'move-subtree',
+    about: 'POST of a node with 1 000 (quick: 100) below it to another parent and back, one at a time',
+    limit: 'reads',
+    uses: 1,
+    isAlone: true,
+    async prepare({ connection, seed }) {
+      const { id, parentIds } = seed.moved;
+      const path = `/api/v1/nodes/${id}`;
+      let { data: node } = jsonOf<NodeAnswer>(await connection.get(path, headersOf(seed)));
+      return async () => {
+        const [parent] = parentIds.filter((parentId) => parentId !== node.parent_node_id);
+        const headers = { ...headersOf(seed), 'if-match': `"${node.version}"` };
+        const answer = await connection.postJson(`${path}/move`, { parent_node_id: parent }, headers);
+        const { data: moved } = jsonOf<NodeAnswer>(answer);
+        expectContent(moved.parent_node_id === parent && moved.version === node.version + 1, 'the new parent');
+        node = moved;
+      };
+    },
+  },
+  page(
+    'identities-first',
+    `GET /api/v1/identities: the first page of ${take}`,
+    'identities',
+    ({ size }) => size.identities,
+  ),
+  page('identities-last', 'the same, the last full page', 'identities', ({ size }) => size.identities, lastFullPage),
+  {
+    name: 'identities-search-one',
+    about: 'the same, searched by a part of an address that one identity has',
+    limit: 'reads',
+    uses: 1,
+    async prepare({ index, connection, seed }) {
+      const random = createRandom(index);
+      return async () => {
+        const email = emailOf(Math.floor(random() * seed.size.identities));
+        const q = email.slice(0, email.indexOf('@') + 1);
+        const path = `/api/v1/identities?take=${take}&q=${encodeURIComponent(q)}`;
+        const { items, pagination } = await pageOf(connection, path, seed);
+        expectContent(items[0]?.email === email && pagination.item_count === 1, 'the one identity');
+      };
+    },
+  },
+  {
+    name: 'identities-create',
+    about: 'POST of an identity without a password; with its event, audit and outbox in one durable commit',
+    limit: 'reads',
+    uses: 1,
+    async prepare({ connection, seed }) {
+      return async () => {
+        const email = `new-${randomUUID()}@people.example`;
+        const body = { email, first_name: 'New', last_name: 'Person' };
+        const answer = await connection.postJson('/api/v1/identities', body, headersOf(seed));
+        expectContent(jsonOf<{ data: { email: string } }>(answer, 201).data.email === email, 'the new identity');
+      };
+    },
+  },
+];

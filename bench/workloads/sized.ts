@@ -1,0 +1,20 @@
+import { sizeNames } from '../sized/sizes.js';
+import { decisionWorkloads } from './decisions.js';
+import { managementWorkloads } from './management.js';
+import type { SizedContext, Workload } from './workload.js';
+
+/** A workload that is measured in the small and in the large Environment. */
+export interface SizedWorkload extends Omit<Workload, 'prepare' | 'size'> {
+  prepare(context: SizedContext): ReturnType<Workload['prepare']>;
+}
+
+/** Each beside itself, so that both are measured in the same minute. */
+export const sizedWorkloads: Workload[] = [...decisionWorkloads, ...managementWorkloads].flatMap((workload) =>
+  sizeNames.map((size) => ({
+    ...workload,
+    size,
+    name: `${workload.name}@${size}`,
+    // The Environment that belongs to the size was seeded with what SizedSeed has.
+    prepare: (context) => workload.prepare(context as SizedContext),
+  })),
+);

@@ -1,0 +1,14 @@
+import type { MigrationInterface, QueryRunner } from 'typeorm';
+
+/** By which housekeeping finds the invites that have served their time. */
+export class EndedInvites1763700000020 implements MigrationInterface {
+  async up(db: QueryRunner): Promise<void> {
+    await db.query(
+      'create index administrator_invites_ended on administrator_invites (ended_at) where ended_at is not null',
+    );
+  }
+
+  async down(): Promise<void> {
+    throw new Error('migrations go forward only');
+  }
+}

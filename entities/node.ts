@@ -1,0 +1,45 @@
+import { Check, Column, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm';
+import { Account } from './account.js';
+import { Application } from './application.js';
+import { Environment } from './environment.js';
+
+export type NodeStatus = 'active' | 'inactive';
+
+/** A place in an Environment's tree. Every Environment has a root; an organization is a node of that type. */
+@Entity('nodes')
+@Index('nodes_one_root', ['environmentId'], { unique: true, where: 'parent_node_id is null' })
+@Index('nodes_slug', ['parentNodeId', 'slug'], { unique: true })
+@Index('nodes_account', ['accountId'])
+@Index('nodes_application', ['applicationId'])
+@Index('nodes_by_age', ['environmentId', 'createdAt', 'id'])
+@Index('nodes_by_name', ['environmentId', 'name', 'id'])
+@Index('nodes_path_gin', { synchronize: false })
+@Check('nodes_status', `status in ('active', 'inactive')`)
+@Check('nodes_root', `(parent_node_id is null) = (node_type = 'root')`)
+@Check('nodes_path', 'path[cardinality(path)] = id')
+export class Node {
+  @PrimaryColumn('uuid') id!: string;
+  @ForeignKey(() => Account, { name: 'nodes_account_fk', onDelete: 'CASCADE' })
+  @Column('uuid')
+  accountId!: string;
+  @ForeignKey(() => Application, { name: 'nodes_application_fk', onDelete: 'CASCADE' })
+  @Column('uuid')
+  applicationId!: string;
+  @ForeignKey(() => Environment, { name: 'nodes_environment_fk', onDelete: 'CASCADE' })
+  @Column('uuid')
+  environmentId!: string;
+  @ForeignKey(() => Node, { name: 'nodes_parent_fk', onDelete: 'CASCADE' })
+  @Column('uuid', { nullable: true })
+  parentNodeId!: string | null;
+  @Column('text') nodeType!: string;
+  @Column('text') name!: string;
+  @Column('text', { nullable: true }) description!: string | null;
+  @Column('text') slug!: string;
+  @Column('text') status!: NodeStatus;
+  @Column('jsonb') metadata!: object;
+  /** From the root to the node itself, which is last. */
+  @Column('uuid', { array: true }) path!: string[];
+  @Column('integer') version!: number;
+  @Column('timestamptz') createdAt!: Date;
+  @Column('timestamptz') updatedAt!: Date;
+}

@@ -1,0 +1,57 @@
+import { Check, Column, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm';
+import { Account } from './account.js';
+import { Environment } from './environment.js';
+import { Identity } from './identity.js';
+import { OAuthClient } from './oauth-client.js';
+
+/** How the first factor was proved; `session`: by a sign-in of before, which has to become a stronger one. */
+export type FirstFactorMethod = 'password' | 'email_otp' | 'passkey' | 'session';
+
+/** A person who has proved a first factor and still has to prove, or to enrol, a second one. */
+@Entity('pending_sign_ins')
+@Index('pending_sign_ins_token', ['tokenHash'], { unique: true })
+@Index('pending_sign_ins_identity', ['identityId'])
+@Index('pending_sign_ins_account', ['accountId'])
+@Index('pending_sign_ins_environment', ['environmentId'])
+@Index('pending_sign_ins_client', ['oauthClientId'])
+@Index('pending_sign_ins_expiry', ['expiresAt'])
+@Check('pending_sign_ins_channel', `channel in ('hosted', 'api')`)
+@Check('pending_sign_ins_purpose', `purpose in ('challenge', 'enrollment')`)
+@Check('pending_sign_ins_method', `method in ('password', 'email_otp', 'passkey', 'session')`)
+export class PendingSignIn {
+  @PrimaryColumn('uuid') id!: string;
+  @ForeignKey(() => Account, { name: 'pending_sign_ins_account_fk', onDelete: 'CASCADE' })
+  @Column('uuid')
+  accountId!: string;
+  @ForeignKey(() => Environment, { name: 'pending_sign_ins_environment_fk', onDelete: 'CASCADE' })
+  @Column('uuid')
+  environmentId!: string;
+  @ForeignKey(() => OAuthClient, { name: 'pending_sign_ins_client_fk', onDelete: 'CASCADE' })
+  @Column('uuid')
+  oauthClientId!: string;
+  @ForeignKey(() => Identity, { name: 'pending_sign_ins_identity_fk', onDelete: 'CASCADE' })
+  @Column('uuid')
+  identityId!: string;
+  /** Hash of the `challenge_token` or `enrollment_token`. */
+  @Column('bytea') tokenHash!: Buffer;
+  @Column('text') channel!: 'hosted' | 'api';
+  @Column('text') purpose!: 'challenge' | 'enrollment';
+  @Column('text') method!: FirstFactorMethod;
+  /** Of the first factor (RFC 8176), and when it was proved. */
+  @Column('text', { array: true }) amr!: string[];
+  @Column('timestamptz') authenticatedAt!: Date;
+  @Column('text') acr!: string;
+  /** When a second factor that counts was proved, or enrolled, in it. */
+  @Column('timestamptz', { nullable: true }) secondFactorAt!: Date | null;
+  /** Whether any enrolled factor was proved in it, so that one more may be added. */
+  @Column('boolean') hasProvedFactor!: boolean;
+  /** Whether only a factor that makes `urn:gatehouse:aal2` will do. */
+  @Column('boolean') requiresAal2!: boolean;
+  /** The authorization request that goes on afterwards; empty in the API. */
+  @Column('jsonb') parameters!: Record<string, string>;
+  /** The last WebAuthn challenge that was given out for it. */
+  @Column('text', { nullable: true }) webauthnChallenge!: string | null;
+  @Column('timestamptz') createdAt!: Date;
+  @Column('timestamptz') expiresAt!: Date;
+  @Column('timestamptz', { nullable: true }) completedAt!: Date | null;
+}

@@ -1,0 +1,21 @@
+import { Column, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm';
+import { Account } from './account.js';
+import { Identity } from './identity.js';
+
+/** One of an Identity's codes for the day on which its factors are lost. Older generations are deleted. */
+@Entity('recovery_codes')
+@Index('recovery_codes_code', ['identityId', 'codeHash'], { unique: true })
+@Index('recovery_codes_account', ['accountId'])
+export class RecoveryCode {
+  @PrimaryColumn('uuid') id!: string;
+  @ForeignKey(() => Account, { name: 'recovery_codes_account_fk', onDelete: 'CASCADE' })
+  @Column('uuid')
+  accountId!: string;
+  @ForeignKey(() => Identity, { name: 'recovery_codes_identity_fk', onDelete: 'CASCADE' })
+  @Column('uuid')
+  identityId!: string;
+  @Column('integer') generation!: number;
+  @Column('bytea') codeHash!: Buffer;
+  @Column('timestamptz') createdAt!: Date;
+  @Column('timestamptz', { nullable: true }) usedAt!: Date | null;
+}

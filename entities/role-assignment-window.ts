@@ -1,0 +1,34 @@
+import { Check, Column, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm';
+import { Account } from './account.js';
+import { Environment } from './environment.js';
+import { RoleAssignment } from './role-assignment.js';
+
+export type RoleAssignmentWindowStatus = 'running' | 'completed' | 'removed' | 'cancelled';
+
+/**
+ * How far the events of an assignment's window have come; there is one for each that had a bound ahead when it was made. It
+ * decides nothing about access: the window itself, in the assignment, does.
+ */
+@Entity('role_assignment_windows')
+@Index('role_assignment_windows_account', ['accountId'])
+@Index('role_assignment_windows_environment', ['environmentId'])
+@Index('role_assignment_windows_running', ['id'], { where: `status = 'running'` })
+@Check('role_assignment_windows_status', `status in ('running', 'completed', 'removed', 'cancelled')`)
+export class RoleAssignmentWindow {
+  /** Of the assignment. */
+  @ForeignKey(() => RoleAssignment, { name: 'role_assignment_windows_assignment_fk', onDelete: 'CASCADE' })
+  @PrimaryColumn('uuid')
+  id!: string;
+  @ForeignKey(() => Account, { name: 'role_assignment_windows_account_fk', onDelete: 'CASCADE' })
+  @Column('uuid')
+  accountId!: string;
+  @ForeignKey(() => Environment, { name: 'role_assignment_windows_environment_fk', onDelete: 'CASCADE' })
+  @Column('uuid')
+  environmentId!: string;
+  @Column('text') status!: RoleAssignmentWindowStatus;
+  @Column('text', { nullable: true }) endedReason!: string | null;
+  /** Every moment up to this one has had its event. */
+  @Column('timestamptz') toldUntil!: Date;
+  @Column('timestamptz') createdAt!: Date;
+  @Column('timestamptz', { nullable: true }) endedAt!: Date | null;
+}

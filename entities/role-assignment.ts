@@ -1,0 +1,43 @@
+import { Check, Column, Entity, Exclusion, ForeignKey, Index, PrimaryColumn } from 'typeorm';
+import { Account } from './account.js';
+import { Environment } from './environment.js';
+import { Identity } from './identity.js';
+import { Node } from './node.js';
+import { Role } from './role.js';
+
+/** An Identity holds a role at a node and below it, within a window of time. */
+@Entity('role_assignments')
+@Index('role_assignments_identity', ['identityId', 'environmentId'])
+@Index('role_assignments_node', ['nodeId'])
+@Index('role_assignments_role', ['roleId'])
+@Index('role_assignments_account', ['accountId'])
+@Index('role_assignments_environment', ['environmentId', 'createdAt', 'id'])
+@Check('role_assignments_window', 'effective_from < effective_to')
+@Exclusion(
+  'role_assignments_overlapping',
+  'using gist (identity_id with =, role_id with =, node_id with =, tstzrange(effective_from, effective_to) with &&) where (removed_at is null)',
+)
+export class RoleAssignment {
+  @PrimaryColumn('uuid') id!: string;
+  @ForeignKey(() => Account, { name: 'role_assignments_account_fk', onDelete: 'CASCADE' })
+  @Column('uuid')
+  accountId!: string;
+  @ForeignKey(() => Environment, { name: 'role_assignments_environment_fk', onDelete: 'CASCADE' })
+  @Column('uuid')
+  environmentId!: string;
+  @ForeignKey(() => Identity, { name: 'role_assignments_identity_fk', onDelete: 'CASCADE' })
+  @Column('uuid')
+  identityId!: string;
+  @ForeignKey(() => Role, { name: 'role_assignments_role_fk', onDelete: 'CASCADE' })
+  @Column('uuid')
+  roleId!: string;
+  @ForeignKey(() => Node, { name: 'role_assignments_node_fk', onDelete: 'CASCADE' })
+  @Column('uuid')
+  nodeId!: string;
+  /** In force from here (included) to there (excluded); null is open. */
+  @Column('timestamptz', { nullable: true }) effectiveFrom!: Date | null;
+  @Column('timestamptz', { nullable: true }) effectiveTo!: Date | null;
+  @Column('timestamptz') createdAt!: Date;
+  /** Kept after its removal, so that a decision of before can be explained. */
+  @Column('timestamptz', { nullable: true }) removedAt!: Date | null;
+}

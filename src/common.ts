@@ -1,0 +1,27 @@
+import type { Config } from './config.js';
+import { createAccountIntents } from './domain/account-intents/account-intents.js';
+import { createMfaGraces } from './domain/mfa/grace.js';
+import { createSigningKeys } from './domain/oidc/keys.js';
+import { createRegistrations } from './domain/registration/registrations.js';
+import type { Clock } from './platform/clock.js';
+import { createSealing } from './platform/crypto/sealing.js';
+import type { Db } from './platform/db.js';
+
+export interface CommonDeps {
+  config: Pick<Config, 'masterKeys' | 'baseUrl' | 'registration' | 'intentTtlMs' | 'mfaGraceReminders'>;
+  db: Db;
+  now: Clock;
+}
+
+/** What api and worker have alike: one writes what the other reads, so both make it from the same settings. */
+export function composeCommon({ config, db, now }: CommonDeps) {
+  const { masterKeys, baseUrl, registration, intentTtlMs, mfaGraceReminders: reminders } = config;
+  const sealing = createSealing(masterKeys);
+  return {
+    sealing,
+    keys: createSigningKeys({ db, sealing, issuer: baseUrl, now }),
+    registrations: createRegistrations({ db, sealing, now, intentTtlMs, ...registration }),
+    accountIntents: createAccountIntents({ db, sealing, now, intentTtlMs }),
+    graces: createMfaGraces({ db, now, reminders }),
+  };
+}

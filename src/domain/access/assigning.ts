@@ -1,0 +1,120 @@
+import { type EntityManager, In } from 'typeorm';
+import { v7 as uuidv7 } from 'uuid';
+import { EnvironmentMembership } from '../../../entities/environment-membership.js';
+import { Node } from '../../../entities/node.js';
+import { Role } from '../../../entities/role.js';
+import { RoleAssignment } from '../../../entities/role-assignment.js';
+import { within } from '../../platform/db.js';
+import type { ErrorCode } from '../errors.js';
+import { recordEvents } from '../events.js';
+import type { EnvironmentScope } from '../scope.js';
+import { insertNew } from './insert-new.js';
+import { openWindows } from './window-rows.js';
+
+/** What somebody is to hold. Null bounds are open; null as the node is the Environment's root. */
+export interface WantedAssignment {
+  identityId: string;
+  roleId: string;
+  nodeId: string | null;
+  effectiveFrom: Date | null;
+  effectiveTo: Date | null;
+}
+
+/** What became of one: made, there alike already, or refused with a code. */
+export type AssignmentResult =
+  | { status: 'created' | 'exists'; assignment: RoleAssignment }
+  | { status: 'failed'; code: ErrorCode };
+
+/** A wanted one whose parts were found. */
+export type Placed = WantedAssignment & { nodeId: string };
+
+/** The node of each wanted one, or the code of what was not found; in order. */
+export async function place(
+  tx: EntityManager,
+  scope: EnvironmentScope,
+  wanted: readonly WantedAssignment[],
+  at: Date,
+): Promise<(Placed | ErrorCode)[]> {
+  const ids = (key: 'identityId' | 'roleId' | 'nodeId') => [...new Set(wanted.flatMap((one) => one[key] ?? []))];
+  const identities = await tx.findBy(EnvironmentMembership, { ...within(scope), identityId: In(ids('identityId')) });
+  const roles = await tx.findBy(Role, { ...within(scope), id: In(ids('roleId')) });
+  const nodes = await tx.find(Node, {
+    where: [
+      { ...within(scope), id: In(ids('nodeId')) },
+      { ...within(scope), nodeType: 'root' },
+    ],
+    select: { id: true, nodeType: true },
+  });
+  const known = {
+    identity: new Set(identities.map(({ identityId }) => identityId)),
+    role: new Set(roles.map(({ id }) => id)),
+    node: new Set(nodes.map(({ id }) => id)),
+  };
+  const root = nodes.find(({ nodeType }) => nodeType === 'root')?.id as string;
+  return wanted.map((one) => {
+    const nodeId = one.nodeId ?? root;
+    if (!known.identity.has(one.identityId)) return 'identity.not_found';
+    if (!known.role.has(one.roleId)) return 'role.not_found';
+    if (!known.node.has(nodeId)) return 'nodes.node_not_found';
+    if (one.effectiveTo !== null && one.effectiveTo <= (one.effectiveFrom ?? at))
+      return 'role_assignments.window_empty';
+    return { ...one, nodeId };
+  });
+}
+
+/**
+ * Writes assignments, in one statement, in the caller's transaction. The table's exclusion constraint decides races: what
+ * overlaps is not written, and is then looked at for being alike.
+ */
+export async function write(
+  tx: EntityManager,
+  scope: EnvironmentScope,
+  placed: readonly Placed[],
+  at: Date,
+): Promise<AssignmentResult[]> {
+  if (placed.length === 0) return [];
+  const { accountId, environmentId } = scope;
+  const rows: RoleAssignment[] = placed.map((one) => ({
+    ...one,
+    id: uuidv7(),
+    accountId,
+    environmentId,
+    createdAt: at,
+    removedAt: null,
+  }));
+  const made = await insertNew(tx, RoleAssignment, rows);
+  const created = rows.filter(({ id }) => made.has(id));
+  await recordEvents(
+    tx,
+    'role_assignment.created',
+    created.map((row) => ({ ...scope, resourceId: row.id, metadata: metadataOf(row) })),
+  );
+  await openWindows(tx, created, at);
+  const others = rows.filter(({ id }) => !made.has(id));
+  const there = await tx.findBy(RoleAssignment, {
+    ...within(scope),
+    identityId: In(others.map(({ identityId }) => identityId)),
+    roleId: In(others.map(({ roleId }) => roleId)),
+  });
+  return rows.map((row): AssignmentResult => {
+    if (made.has(row.id)) return { status: 'created', assignment: row };
+    const alike = there.find((other) => other.removedAt === null && isAlike(row, other));
+    return alike ? { status: 'exists', assignment: alike } : { status: 'failed', code: 'role_assignments.overlapping' };
+  });
+}
+
+/** What an event says of an assignment: ids and times. */
+export const metadataOf = ({ identityId, roleId, nodeId, effectiveFrom, effectiveTo }: RoleAssignment) => ({
+  identity_id: identityId,
+  role_id: roleId,
+  node_id: nodeId,
+  effective_from: effectiveFrom,
+  effective_to: effectiveTo,
+});
+
+const isAlike = (a: RoleAssignment, b: RoleAssignment) =>
+  a.identityId === b.identityId &&
+  a.roleId === b.roleId &&
+  a.nodeId === b.nodeId &&
+  a.effectiveFrom?.getTime() === b.effectiveFrom?.getTime() &&
+  a.effectiveTo?.getTime() === b.effectiveTo?.getTime();

@@ -1,0 +1,215 @@
+import type { EntityManager } from 'typeorm';
+import { RoleAssignment } from '../../../entities/role-assignment.js';
+import type { Clock } from '../../platform/clock.js';
+import { type Db, isOutage, violates, within } from '../../platform/db.js';
+import type { Caller } from '../caller.js';
+import { DomainError, type ErrorCode } from '../errors.js';
+import { recordEvents } from '../events.js';
+import { type Page, type PageRequest, readPage } from '../paging.js';
+import type { EnvironmentScope } from '../scope.js';
+import { type AssignmentResult, metadataOf, type Placed, place, type WantedAssignment, write } from './assigning.js';
+import type { Evaluation } from './evaluate.js';
+import { lackingAt } from './granting.js';
+import type { Rights } from './rights.js';
+import { closeWindows } from './window-rows.js';
+
+/** An assignment with the names that people know. */
+export interface NamedAssignment extends RoleAssignment {
+  roleName: string;
+  nodeName: string;
+}
+
+export interface AssignmentsDeps {
+  db: Db;
+  evaluation: Evaluation;
+  rights: Rights;
+  now: Clock;
+}
+
+/** What giving and taking asks of a caller, at the node. */
+const assigning = { permissions: ['rbac.assign_roles'], capability: 'env_roles.manage' } as const;
+
+const columns = { created_at: ['assignment.createdAt', 'assignment.id'] };
+
+/** Who holds which role where (contract §5, §10). Whoever gives one must hold at that node all that it allows. */
+export function createAssignments({ db, evaluation, rights, now }: AssignmentsDeps) {
+  /** The permissions of each role, by id. */
+  async function keysOf(tx: EntityManager, scope: EnvironmentScope, roleIds: readonly string[]) {
+    const rows = await tx.query<{ id: string; keys: string[] }[]>(
+      `select rp.role_id as id, array_agg(p.key) as keys from role_permissions rp join permissions p on p.id = rp.permission_id
+       where rp.environment_id = $1 and rp.role_id = any($2) group by rp.role_id`,
+      [scope.environmentId, roleIds],
+    );
+    return new Map(rows.map(({ id, keys }) => [id, keys]));
+  }
+
+  /** Why the caller may not give this; null when they may. */
+  async function refusal(
+    scope: EnvironmentScope,
+    caller: Caller,
+    { nodeId }: Placed,
+    keys: readonly string[],
+  ): Promise<ErrorCode | null> {
+    if ((await rights.holdsAt(scope, caller, assigning, nodeId)) !== 'held') return 'permission.required';
+    return (await lackingAt(evaluation, scope, caller, keys, nodeId)).length > 0 ? 'role.cannot_grant' : null;
+  }
+
+  async function named(
+    tx: EntityManager,
+    scope: EnvironmentScope,
+    assignments: readonly RoleAssignment[],
+  ): Promise<NamedAssignment[]> {
+    const names = await tx.query<{ id: string; roleName: string; nodeName: string }[]>(
+      `select a.id, r.name::text as "roleName", n.name as "nodeName"
+       from role_assignments a join roles r on r.id = a.role_id join nodes n on n.id = a.node_id
+       where a.environment_id = $1 and a.id = any($2)`,
+      [scope.environmentId, assignments.map(({ id }) => id)],
+    );
+    const byId = new Map(names.map(({ id, ...rest }) => [id, rest]));
+    return assignments.map((one) => ({ ...one, roleName: '', nodeName: '', ...byId.get(one.id) }));
+  }
+
+  /** Any number of them, each on its own: what is wrong with one keeps no other from being made. */
+  async function assignAll(
+    scope: EnvironmentScope,
+    caller: Caller,
+    wanted: readonly WantedAssignment[],
+  ): Promise<AssignmentResult[]> {
+    const at = now();
+    const { placed, keys } = await db.transaction(scope, async (tx) => {
+      const found = await place(tx, scope, wanted, at);
+      const roleIds = found.flatMap((one) => (typeof one === 'string' ? [] : [one.roleId]));
+      return { placed: found, keys: await keysOf(tx, scope, [...new Set(roleIds)]) };
+    });
+    // What one asks of the caller is the same for all with its role and node.
+    const asked = new Map<string, Promise<ErrorCode | null>>();
+    const refusals = await Promise.all(
+      placed.map((one) => {
+        if (typeof one === 'string') return one;
+        const key = `${one.roleId} ${one.nodeId}`;
+        const answer = asked.get(key) ?? refusal(scope, caller, one, keys.get(one.roleId) ?? []);
+        asked.set(key, answer);
+        return answer;
+      }),
+    );
+    const wantedRows = placed.filter((one, i): one is Placed => typeof one !== 'string' && refusals[i] === null);
+    const written = await db
+      .transaction(scope, (tx) => write(tx, scope, wantedRows, at))
+      .catch((error: unknown) => {
+        throw vanished(error);
+      });
+    let next = 0;
+    return refusals.map(
+      (code): AssignmentResult => (code === null ? (written[next++] as AssignmentResult) : failed(code)),
+    );
+  }
+
+  return {
+    assignAll,
+
+    /** @throws DomainError with the code of what is wrong; role_assignments.overlapping */
+    async assign(
+      scope: EnvironmentScope,
+      caller: Caller,
+      wanted: WantedAssignment,
+    ): Promise<{ assignment: NamedAssignment; isNew: boolean }> {
+      const [result] = await assignAll(scope, caller, [wanted]);
+      if (!result || result.status === 'failed') throw new DomainError(result?.code ?? 'identity.not_found');
+      const { assignment, status } = result;
+      const [shown] = await db.transaction(scope, (tx) => named(tx, scope, [assignment]));
+      return { assignment: shown as NamedAssignment, isNew: status === 'created' };
+    },
+
+    /**
+     * The same for an Identity that is being made, in the transaction that makes it; open in time. What is refused undoes that.
+     * @throws DomainError permission.required, role.not_found, nodes.node_not_found, role.cannot_grant
+     */
+    forNewcomer:
+      (scope: EnvironmentScope, caller: Caller, { roleId, nodeId }: Pick<WantedAssignment, 'roleId' | 'nodeId'>) =>
+      async (tx: EntityManager, identityId: string): Promise<void> => {
+        const at = now();
+        const wanted = { identityId, roleId, nodeId, effectiveFrom: null, effectiveTo: null };
+        const [placed] = await place(tx, scope, [wanted], at);
+        if (!placed || typeof placed === 'string') throw new DomainError(placed ?? 'role.not_found');
+        const keys = (await keysOf(tx, scope, [roleId])).get(roleId) ?? [];
+        const refused = await refusal(scope, caller, placed, keys);
+        if (refused) throw new DomainError(refused);
+        await write(tx, scope, [placed], at);
+      },
+
+    /** What an Identity holds and has not lost, whatever its window. */
+    list: (
+      scope: EnvironmentScope,
+      identityId: string,
+      page: PageRequest<'created_at'>,
+    ): Promise<Page<NamedAssignment>> =>
+      db.transaction(scope, async (tx) => {
+        const query = tx
+          .createQueryBuilder(RoleAssignment, 'assignment')
+          .where({ ...within(scope), identityId })
+          .andWhere('assignment.removedAt is null');
+        const { rows, ...rest } = await readPage(query, page, columns[page.sortBy]);
+        return { ...rest, rows: await named(tx, scope, rows) };
+      }),
+
+    /**
+     * Takes assignments away, each on its own.
+     * @param identityId where only those of one Identity are meant
+     * @returns for each the code of why not, or null; in order
+     */
+    async removeAll(
+      scope: EnvironmentScope,
+      caller: Caller,
+      ids: readonly string[],
+      identityId?: string,
+    ): Promise<(ErrorCode | null)[]> {
+      const reach = await rights.reach(scope, caller, assigning);
+      return db.transaction(scope, async (tx) => {
+        const rows = await tx.query<(RoleAssignment & { isReached: boolean })[]>(
+          `select a.id, a.identity_id as "identityId", a.role_id as "roleId", a.node_id as "nodeId",
+             a.effective_from as "effectiveFrom", a.effective_to as "effectiveTo",
+             ($3::uuid[] is null or n.path && $3) and not ($5 and exists (
+               select from nodes off where off.id = any(n.path) and off.status = 'inactive')) as "isReached"
+           from role_assignments a join nodes n on n.id = a.node_id
+           where a.environment_id = $1 and a.id = any($2) and a.removed_at is null
+             and ($4::uuid is null or a.identity_id = $4)
+           order by a.id for update of a`,
+          // End users' roles do not count at or below a node that is inactive (contract §5).
+          [scope.environmentId, ids, reach, identityId ?? null, caller.type === 'identity'],
+        );
+        const removed = rows.filter(({ isReached }) => isReached);
+        const removedIds = removed.map(({ id }) => id);
+        const at = now();
+        await tx.query(`update role_assignments set removed_at = $3 where environment_id = $1 and id = any($2)`, [
+          scope.environmentId,
+          removedIds,
+          at,
+        ]);
+        await closeWindows(tx, removedIds, at);
+        await recordEvents(
+          tx,
+          'role_assignment.deleted',
+          removed.map((row) => ({ ...scope, resourceId: row.id, metadata: metadataOf(row) })),
+        );
+        const found = new Map(rows.map((row) => [row.id, row.isReached]));
+        return ids.map((id) => {
+          const isReached = found.get(id.toLowerCase());
+          if (isReached === undefined) return 'role_assignments.not_found';
+          return isReached ? null : 'permission.required';
+        });
+      });
+    },
+  };
+}
+
+export type Assignments = ReturnType<typeof createAssignments>;
+
+const failed = (code: ErrorCode): AssignmentResult => ({ status: 'failed', code });
+
+/** What was there when it was looked for may be gone when it is named. */
+function vanished(error: unknown): unknown {
+  if (isOutage(error)) return error;
+  if (violates(error, 'role_assignments_identity_fk')) return new DomainError('identity.not_found');
+  if (violates(error, 'role_assignments_role_fk')) return new DomainError('role.not_found');
+  return violates(error, 'role_assignments_node_fk') ? new DomainError('nodes.node_not_found') : error;
+}

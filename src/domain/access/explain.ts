@@ -1,0 +1,169 @@
+import type { Clock } from '../../platform/clock.js';
+import type { Db } from '../../platform/db.js';
+import type { Check, Decision, Reason } from './evaluate.js';
+import { inWords } from './explain-in-words.js';
+
+export interface Named {
+  id: string;
+  name: string;
+}
+
+/** An assignment as a decision saw it. */
+export interface SeenAssignment {
+  assignmentId: string;
+  role: Named;
+  node: Named;
+  effectiveFrom: Date | null;
+  effectiveTo: Date | null;
+}
+
+/** One reason; of an assignment where it is about one. */
+export interface ExplainedReason extends Partial<SeenAssignment> {
+  code: Reason | 'role_lacks_permission' | 'assigned_elsewhere' | 'removed';
+  message: string;
+}
+
+export interface Explanation extends Decision {
+  /** The assignment that decided, and the way from the root to its node. */
+  decision: (SeenAssignment & { path: Named[] }) | null;
+  /** Why; where it was denied, all that stands in the way. */
+  reasons: ExplainedReason[];
+}
+
+/** What is known about an assignment of the Identity. */
+export interface FoundAssignment extends SeenAssignment {
+  isRoleActive: boolean;
+  holdsPermission: boolean;
+  isOnPath: boolean;
+  /** Levels below the root. */
+  depth: number;
+  removedAt: Date | null;
+  path: Named[];
+}
+
+export interface Found {
+  membership: { isActive: boolean } | null;
+  node: (Named & { inactive: Named[] }) | null;
+  permissionExists: boolean;
+  assignments: FoundAssignment[];
+}
+
+/** As many assignments as a person could read; those that could decide come first. */
+const mostAssignments = 100;
+
+const explainStatement = {
+  name: 'explain_check',
+  text: `
+with asked as (
+  select n.id, n.name, n.path from nodes n
+  where n.environment_id = $1 and n.id = case when $4::uuid is null
+    then (select id from nodes where environment_id = $1 and parent_node_id is null) else $4 end
+), held as (
+  select a.id, a.role_id, a.node_id, a.effective_from, a.effective_to, a.removed_at, a.node_id = any(asked.path) as is_on_path,
+    p.id is not null as holds_permission
+  from role_assignments a
+    left join asked on true
+    left join permissions p on p.environment_id = $1 and p.key = $3
+      and exists (select from role_permissions rp where rp.role_id = a.role_id and rp.permission_id = p.id)
+  where a.identity_id = $2 and a.environment_id = $1 and a.created_at <= $5
+  order by (p.id is not null and a.node_id = any(asked.path)) desc nulls last, (p.id is not null) desc, a.created_at, a.id
+  limit ${mostAssignments}
+)
+select
+  (select json_build_object('isActive', is_active) from environment_memberships where environment_id = $1 and identity_id = $2) as membership,
+  (select json_build_object('id', id, 'name', name, 'inactive', (
+    select coalesce(json_agg(json_build_object('id', i.id, 'name', i.name) order by cardinality(i.path)), '[]')
+    from nodes i where i.id = any(asked.path) and i.status = 'inactive')) from asked) as node,
+  exists (select from permissions where environment_id = $1 and key = $3) as "permissionExists",
+  (select coalesce(json_agg(json_build_object(
+      'assignmentId', h.id, 'role', json_build_object('id', r.id, 'name', r.name), 'node', json_build_object('id', n.id, 'name', n.name),
+      'effectiveFrom', h.effective_from, 'effectiveTo', h.effective_to, 'removedAt', h.removed_at, 'isRoleActive', r.is_active,
+      'holdsPermission', h.holds_permission, 'isOnPath', coalesce(h.is_on_path, false), 'depth', cardinality(n.path),
+      'path', (select json_agg(json_build_object('id', s.id, 'name', s.name) order by cardinality(s.path)) from nodes s where s.id = any(n.path))
+    )), '[]') from held h join roles r on r.id = h.role_id join nodes n on n.id = h.node_id) as assignments`,
+};
+
+/** Says why a check is allowed, or all that stands in its way, in one round trip. */
+export function createExplanations({ db, now }: { db: Pick<Db, 'statement'>; now: Clock }) {
+  return {
+    async explain(environmentId: string, check: Check, asOf: Date = now()): Promise<Explanation> {
+      const { identityId, permission, nodeId } = check;
+      const [row] = await db.statement<Found>(explainStatement, [environmentId, identityId, permission, nodeId, asOf]);
+      const found = row as Found;
+      return explained({ ...found, assignments: found.assignments.map(withDates) }, check, asOf);
+    },
+  };
+}
+
+export type Explanations = ReturnType<typeof createExplanations>;
+
+const dateOf = (text: Date | null) => text && new Date(text);
+const withDates = (found: FoundAssignment): FoundAssignment => ({
+  ...found,
+  effectiveFrom: dateOf(found.effectiveFrom),
+  effectiveTo: dateOf(found.effectiveTo),
+  removedAt: dateOf(found.removedAt),
+});
+
+/** The same rules as `evaluate` has in SQL; a test holds the two together. */
+function explained({ membership, node, permissionExists, assignments }: Found, check: Check, asOf: Date): Explanation {
+  const denied = (reason: Reason, reasons: ExplainedReason[]): Explanation => ({
+    allowed: false,
+    reason,
+    decision: null,
+    reasons,
+  });
+  const plain = (code: Reason): ExplainedReason => ({ code, message: inWords.plain(code, check) });
+  if (!membership) return denied('identity_not_found', [plain('identity_not_found')]);
+  if (!node) return denied('node_not_found', [plain('node_not_found')]);
+  if (!permissionExists) return denied('permission_not_found', [plain('permission_not_found')]);
+
+  const about = assignments.map((assignment) => ({ assignment, code: standingOf(assignment, asOf) }));
+  const reasonsOf = about
+    .filter(({ code }) => code !== 'granted')
+    .map(
+      ({ assignment, code }): ExplainedReason => ({
+        code,
+        ...shown(assignment),
+        message: inWords.of(code, assignment, asOf),
+      }),
+    );
+  const inactive = node.inactive.map(
+    (each): ExplainedReason => ({ code: 'node_inactive', message: inWords.inactive(each), node: each }),
+  );
+  if (!membership.isActive) return denied('identity_inactive', [plain('identity_inactive'), ...inactive, ...reasonsOf]);
+  if (inactive.length > 0) return denied('node_inactive', [...inactive, ...reasonsOf]);
+
+  // The one nearest to the node is what a person would name.
+  const granting = about
+    .filter(({ code }) => code === 'granted')
+    .map(({ assignment }) => assignment)
+    .sort((a, b) => b.depth - a.depth)[0];
+  if (granting) {
+    const message = inWords.of('granted', granting, asOf);
+    const decision = { ...shown(granting), path: granting.path };
+    return { allowed: true, reason: 'granted', decision, reasons: [{ code: 'granted', ...shown(granting), message }] };
+  }
+  const has = (code: ExplainedReason['code']) => about.some((one) => one.code === code);
+  const reason = has('role_inactive') ? 'role_inactive' : has('outside_window') ? 'outside_window' : 'no_assignment';
+  return denied(reason, reasonsOf.length > 0 ? reasonsOf : [plain('no_assignment')]);
+}
+
+function standingOf(found: FoundAssignment, asOf: Date): ExplainedReason['code'] {
+  if (found.removedAt !== null && found.removedAt <= asOf) return 'removed';
+  if (!found.holdsPermission) return 'role_lacks_permission';
+  if (!found.isOnPath) return 'assigned_elsewhere';
+  const isInForce =
+    (found.effectiveFrom === null || found.effectiveFrom <= asOf) &&
+    (found.effectiveTo === null || asOf < found.effectiveTo);
+  if (!isInForce) return 'outside_window';
+  return found.isRoleActive ? 'granted' : 'role_inactive';
+}
+
+const shown = ({ assignmentId, role, node, effectiveFrom, effectiveTo }: FoundAssignment): SeenAssignment => ({
+  assignmentId,
+  role,
+  node,
+  effectiveFrom,
+  effectiveTo,
+});

@@ -1,0 +1,105 @@
+import type { Clock } from '../../platform/clock.js';
+import type { Db, EnvironmentScope } from '../../platform/db.js';
+import type { Capability } from '../accounts/administrator-roles.js';
+import { covers } from '../accounts/limits.js';
+import { reachOf } from '../accounts/reach.js';
+import type { AdminCaller, Caller } from '../caller.js';
+import type { Evaluation } from './evaluate.js';
+import type { Permission } from './permissions.js';
+
+/** What an operation asks of its caller: any of the permissions, or the capability where an administrator calls. */
+export interface Asked {
+  permissions: readonly Permission[];
+  capability?: Capability;
+}
+
+/** Nodes at which, and below which, something is allowed; null: everywhere in the Environment. */
+export type ReachedNodes = readonly string[] | null;
+
+const heldAtStatement = {
+  name: 'nodes_where_identity_holds',
+  text: `
+select distinct a.node_id as id
+from role_assignments a
+  join roles r on r.id = a.role_id and r.is_active
+  join role_permissions rp on rp.role_id = a.role_id
+  join permissions p on p.id = rp.permission_id and p.key = any($3)
+where a.identity_id = $2 and a.environment_id = $1 and a.created_at <= $4 and a.removed_at is null
+  and (a.effective_from is null or a.effective_from <= $4) and (a.effective_to is null or $4 < a.effective_to)`,
+};
+
+/** Where a node stands for an administrator: in what is reached, or in or above anything that their limits name. */
+const standsStatement = {
+  name: 'where_a_node_stands',
+  text: `
+select n.path && $3::uuid[] as is_held, n.path && $4::uuid[] or exists (
+    select from nodes named where named.id = any($4) and named.environment_id = $1 and n.id = any(named.path)) as is_shown
+from nodes n
+where n.environment_id = $1
+  and n.id = case when $2::uuid is null
+    then (select id from nodes where environment_id = $1 and parent_node_id is null) else $2 end`,
+};
+
+/** What a caller may do where: a key by its scopes, everywhere; an Identity by its roles; an administrator by theirs. */
+export function createRights({
+  db,
+  evaluation,
+  now,
+}: {
+  db: Pick<Db, 'statement'>;
+  evaluation: Evaluation;
+  now: Clock;
+}) {
+  const scopesOf = (caller: Extract<Caller, { type: 'api_key' }>, asked: readonly Permission[]) =>
+    caller.accessMode === 'full' || asked.some((permission) => caller.scopes.includes(permission));
+
+  return {
+    /**
+     * Whether the caller holds what is asked at a node; null is the root.
+     * @returns `node_not_found` where there is no such node in the Environment, as far as that was looked up; of an
+     *   administrator of a part also where it is neither in that part nor on the way to it (contract §6)
+     */
+    async holdsAt(
+      scope: EnvironmentScope,
+      caller: Caller,
+      asked: Asked,
+      nodeId: string | null,
+    ): Promise<'held' | 'lacking' | 'node_not_found'> {
+      if (caller.type === 'api_key') return scopesOf(caller, asked.permissions) ? 'held' : 'lacking';
+      if (caller.type === 'platform_admin') return administratorHolds(scope, caller, asked, nodeId);
+      const decisions = await evaluation.evaluate(
+        scope.environmentId,
+        asked.permissions.map((permission) => ({ identityId: caller.identityId, permission, nodeId })),
+      );
+      if (decisions.some(({ allowed }) => allowed)) return 'held';
+      return decisions.some(({ reason }) => reason === 'node_not_found') ? 'node_not_found' : 'lacking';
+    },
+
+    /** Where in the Environment's tree the caller holds one of them; an empty list is nowhere. */
+    async reach(scope: EnvironmentScope, caller: Caller, asked: Asked): Promise<ReachedNodes> {
+      if (caller.type === 'api_key') return scopesOf(caller, asked.permissions) ? null : [];
+      if (caller.type === 'platform_admin') return reachOfAdministrator(scope, caller, asked);
+      const values = [scope.environmentId, caller.identityId, asked.permissions, now()];
+      return (await db.statement<{ id: string }>(heldAtStatement, values)).map(({ id }) => id);
+    },
+  };
+
+  async function administratorHolds(scope: EnvironmentScope, caller: AdminCaller, asked: Asked, nodeId: string | null) {
+    const reached = reachOfAdministrator(scope, caller, asked);
+    if (reached === null) return 'held';
+    const isEverywhere = caller.roles.some(({ limits }) => covers(limits, scope));
+    const limitedTo = caller.roles.flatMap(({ limits }) => limits?.node_ids ?? []);
+    const values = [scope.environmentId, nodeId, reached, limitedTo];
+    const [node] = await db.statement<{ is_held: boolean; is_shown: boolean }>(standsStatement, values);
+    if (node?.is_held) return 'held';
+    return node && (isEverywhere || node.is_shown) ? 'lacking' : 'node_not_found';
+  }
+}
+
+function reachOfAdministrator(scope: EnvironmentScope, { roles }: AdminCaller, { capability }: Asked): ReachedNodes {
+  if (capability === undefined) return [];
+  const reach = reachOf(roles, capability);
+  return reach && !covers(reach, scope) ? reach.node_ids : null;
+}
+
+export type Rights = ReturnType<typeof createRights>;

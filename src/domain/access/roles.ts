@@ -1,0 +1,265 @@
+import { type EntityManager, In } from 'typeorm';
+import { v7 as uuidv7 } from 'uuid';
+import { Permission } from '../../../entities/permission.js';
+import { Role } from '../../../entities/role.js';
+import { RolePermission } from '../../../entities/role-permission.js';
+import type { Clock } from '../../platform/clock.js';
+import { type Db, type EnvironmentScope, violates, within } from '../../platform/db.js';
+import type { Caller } from '../caller.js';
+import { DomainError, type ErrorDetail } from '../errors.js';
+import { recordEvent } from '../events.js';
+import { containing, type Page, type PageRequest, readPage } from '../paging.js';
+import { placeOf } from './catalog.js';
+import type { Evaluation } from './evaluate.js';
+import { lackingAt } from './granting.js';
+
+export interface NewRole {
+  name: string;
+  description: string | null;
+  isActive: boolean;
+  permissionKeys: string[];
+}
+export type RoleChanges = Partial<Omit<NewRole, 'permissionKeys'>>;
+
+/** A role with what its row does not say. `memberCount`: Identities that hold it somewhere now, or will. */
+export interface CountedRole extends Role {
+  permissionCount: number;
+  memberCount: number;
+}
+
+export type RoleSort = 'name' | 'created_at' | 'updated_at';
+
+const columns: Record<RoleSort, string[]> = {
+  name: ['role.name', 'role.id'],
+  created_at: ['role.createdAt', 'role.id'],
+  updated_at: ['role.updatedAt', 'role.id'],
+};
+
+/** The roles of an Environment; the system's are read-only. Nobody puts a permission into one that they lack (contract §5). */
+export function createRoles({ db, evaluation, now }: { db: Db; evaluation: Evaluation; now: Clock }) {
+  async function counted(tx: EntityManager, scope: EnvironmentScope, roles: readonly Role[]): Promise<CountedRole[]> {
+    const counts = await tx.query<{ id: string; permissionCount: number; memberCount: number }[]>(
+      `select r.id, (select count(*)::int from role_permissions where role_id = r.id) as "permissionCount",
+         (select count(distinct identity_id)::int from role_assignments where role_id = r.id and removed_at is null
+           and (effective_to is null or effective_to > $3)) as "memberCount"
+       from roles r where r.environment_id = $1 and r.id = any($2)`,
+      [scope.environmentId, roles.map(({ id }) => id), now()],
+    );
+    const byId = new Map(counts.map((count) => [count.id, count]));
+    return roles.map((role) => ({ ...role, permissionCount: 0, memberCount: 0, ...byId.get(role.id) }));
+  }
+
+  const one = async (tx: EntityManager, scope: EnvironmentScope, role: Role): Promise<CountedRole> =>
+    (await counted(tx, scope, [role]))[0] as CountedRole;
+
+  async function assertMayGrant(scope: EnvironmentScope, caller: Caller, keys: readonly string[]) {
+    const lacking = await lackingAt(evaluation, scope, caller, keys, null);
+    if (lacking.length > 0) throw new DomainError('role.cannot_grant', { details: lacking.map(lackingDetail) });
+  }
+
+  /**
+   * What was decided by what a role held must be decided again when it was changed meanwhile: the caller may have named the
+   * version that comes next. @throws DomainError version.conflict
+   */
+  async function assertAsSeen(current: Role, seen: Role, shown: (role: Role) => Promise<object>) {
+    if (current.version !== seen.version) throw new DomainError('version.conflict', { current: await shown(current) });
+  }
+
+  return {
+    list: (
+      scope: EnvironmentScope,
+      page: PageRequest<RoleSort> & { isActive?: boolean | undefined; isSystemRole?: boolean | undefined },
+    ): Promise<Page<CountedRole>> =>
+      db.transaction(scope, async (tx) => {
+        const query = tx.createQueryBuilder(Role, 'role').where(within(scope));
+        if (page.q) query.andWhere('role.name::text ilike :pattern', { pattern: containing(page.q) });
+        if (page.isActive !== undefined) query.andWhere('role.isActive = :isActive', page);
+        if (page.isSystemRole !== undefined) {
+          query.andWhere(`role.systemKey is ${page.isSystemRole ? 'not null' : 'null'}`);
+        }
+        const { rows, ...rest } = await readPage(query, page, columns[page.sortBy]);
+        return { ...rest, rows: await counted(tx, scope, rows) };
+      }),
+
+    /** @throws DomainError role.not_found */
+    get: (scope: EnvironmentScope, id: string): Promise<CountedRole> =>
+      db.transaction(scope, async (tx) => one(tx, scope, await findRole(tx, scope, id))),
+
+    /** @throws DomainError role.name_taken, role.cannot_grant, validation.failed for unknown permissions */
+    async create(scope: EnvironmentScope, caller: Caller, { permissionKeys, ...input }: NewRole): Promise<CountedRole> {
+      await assertMayGrant(scope, caller, permissionKeys);
+      return named(() =>
+        db.transaction(scope, async (tx) => {
+          const held = await permissionsOf(tx, scope, permissionKeys);
+          const at = now();
+          const role: Role = {
+            ...placeOf(scope),
+            ...input,
+            id: uuidv7(),
+            systemKey: null,
+            version: 1,
+            createdAt: at,
+            updatedAt: at,
+          };
+          await tx.insert(Role, role);
+          await insertHeld(tx, scope, role.id, held);
+          const metadata = { permission_keys: held.map(({ key }) => key) };
+          await recordEvent(tx, 'role.created', { ...scope, resourceId: role.id, metadata });
+          return { ...role, permissionCount: held.length, memberCount: 0 };
+        }),
+      );
+    },
+
+    /**
+     * Who activates a role gives what it holds to those who have it.
+     * @throws DomainError role.not_found, role.system, role.name_taken, role.cannot_grant, version.conflict
+     */
+    async update(
+      scope: EnvironmentScope,
+      caller: Caller,
+      { id, version, changes }: { id: string; version: number; changes: RoleChanges },
+    ): Promise<CountedRole> {
+      const seen = await this.permissions(scope, id);
+      const isActivated = changes.isActive === true && !seen.role.isActive && seen.role.systemKey === null;
+      const keys = seen.permissions.map(({ key }) => key);
+      if (isActivated && seen.role.version === version) await assertMayGrant(scope, caller, keys);
+      return named(() =>
+        db.transaction(scope, async (tx) => {
+          const shown = (role: Role) => one(tx, scope, role);
+          const current = await lockCustom(tx, scope, id, version, shown);
+          await assertAsSeen(current, seen.role, shown);
+          const updated = { ...current, ...changes, version: version + 1, updatedAt: now() };
+          await tx.update(Role, { ...within(scope), id }, updated);
+          const metadata = { changed: Object.keys(changes), is_active: updated.isActive };
+          await recordEvent(tx, 'role.updated', { ...scope, resourceId: id, metadata });
+          return one(tx, scope, updated);
+        }),
+      );
+    },
+
+    /** @throws DomainError role.not_found, role.system, role.in_use, version.conflict */
+    remove: (scope: EnvironmentScope, id: string, version: number): Promise<void> =>
+      db.transaction(scope, async (tx) => {
+        const role = await lockCustom(tx, scope, id, version, (found) => one(tx, scope, found));
+        // What people hold is taken from them first, by name, and not by the way.
+        if ((await one(tx, scope, role)).memberCount > 0) throw new DomainError('role.in_use');
+        await tx.delete(Role, { ...within(scope), id });
+        await recordEvent(tx, 'role.deleted', { ...scope, resourceId: id });
+      }),
+
+    /** @throws DomainError role.not_found */
+    permissions: (scope: EnvironmentScope, id: string): Promise<{ role: Role; permissions: Permission[] }> =>
+      db.transaction(scope, async (tx) => {
+        const role = await findRole(tx, scope, id);
+        return { role, permissions: await permissionsHeld(tx, scope, id) };
+      }),
+
+    /**
+     * Replaces what a role holds. What it holds already may stay, whoever calls; who adds to it gives.
+     * @throws DomainError role.not_found, role.system, role.cannot_grant, version.conflict, validation.failed
+     */
+    async setPermissions(
+      scope: EnvironmentScope,
+      caller: Caller,
+      { id, version, permissionKeys }: { id: string; version: number; permissionKeys: string[] },
+    ): Promise<{ role: Role; permissions: Permission[] }> {
+      const seen = await this.permissions(scope, id);
+      const before = seen.permissions.map(({ key }) => key);
+      await assertMayGrant(
+        scope,
+        caller,
+        permissionKeys.filter((key) => !before.includes(key)),
+      );
+      return db.transaction(scope, async (tx) => {
+        const shown = async (role: Role) => ({ role, permissions: await permissionsHeld(tx, scope, id) });
+        const current = await lockCustom(tx, scope, id, version, shown);
+        await assertAsSeen(current, seen.role, shown);
+        const held = await permissionsOf(tx, scope, permissionKeys);
+        const role = { ...current, version: version + 1, updatedAt: now() };
+        await tx.update(Role, { ...within(scope), id }, { version: role.version, updatedAt: role.updatedAt });
+        await tx.delete(RolePermission, { ...within(scope), roleId: id });
+        await insertHeld(tx, scope, id, held);
+        const keys = held.map(({ key }) => key);
+        const metadata = {
+          added: keys.filter((key) => !before.includes(key)),
+          removed: before.filter((key) => !keys.includes(key)),
+        };
+        await recordEvent(tx, 'role.updated', { ...scope, resourceId: id, metadata });
+        return { role, permissions: held };
+      });
+    },
+  };
+}
+
+export type Roles = ReturnType<typeof createRoles>;
+
+const lackingDetail = (key: string): ErrorDetail => ({
+  field: 'permission_keys',
+  code: 'lacking',
+  message: `You do not hold ${key} yourself`,
+});
+
+async function named<T>(work: () => Promise<T>): Promise<T> {
+  return work().catch((error: unknown) => {
+    throw violates(error, 'roles_name') ? new DomainError('role.name_taken') : error;
+  });
+}
+
+/** @throws DomainError role.not_found */
+export async function findRole(tx: EntityManager, scope: EnvironmentScope, id: string): Promise<Role> {
+  const role = await tx.findOneBy(Role, { ...within(scope), id });
+  if (!role) throw new DomainError('role.not_found');
+  return role;
+}
+
+const permissionsHeld = (tx: EntityManager, scope: EnvironmentScope, id: string): Promise<Permission[]> =>
+  tx
+    .createQueryBuilder(Permission, 'permission')
+    .innerJoin(RolePermission, 'held', 'held.permissionId = permission.id and held.roleId = :id', { id })
+    .where(within(scope))
+    .orderBy('permission.key')
+    .getMany();
+
+async function lockCustom(
+  tx: EntityManager,
+  scope: EnvironmentScope,
+  id: string,
+  version: number,
+  shown: (role: Role) => Promise<object>,
+): Promise<Role> {
+  const where = { ...within(scope), id };
+  const current = await tx.findOne(Role, { where, lock: { mode: 'pessimistic_write' } });
+  if (!current) throw new DomainError('role.not_found');
+  if (current.systemKey !== null) throw new DomainError('role.system');
+  if (current.version !== version) throw new DomainError('version.conflict', { current: await shown(current) });
+  return current;
+}
+
+/** The permissions with these keys, in the order of their keys. @throws DomainError validation.failed */
+export async function permissionsOf(
+  tx: EntityManager,
+  scope: EnvironmentScope,
+  keys: readonly string[],
+): Promise<Permission[]> {
+  const found = await tx.find(Permission, { where: { ...within(scope), key: In([...keys]) }, order: { key: 'asc' } });
+  const known = new Set(found.map(({ key }) => key));
+  const details = keys.flatMap((key, i): ErrorDetail[] =>
+    known.has(key)
+      ? []
+      : [{ field: `permission_keys[${i}]`, code: 'unknown', message: 'is no permission of the environment' }],
+  );
+  if (details.length > 0) throw new DomainError('validation.failed', { details });
+  return found;
+}
+
+async function insertHeld(
+  tx: EntityManager,
+  { accountId, environmentId }: EnvironmentScope,
+  roleId: string,
+  permissions: readonly Permission[],
+): Promise<void> {
+  await tx.insert(
+    RolePermission,
+    permissions.map(({ id: permissionId }) => ({ roleId, permissionId, accountId, environmentId })),
+  );
+}

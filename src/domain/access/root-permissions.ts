@@ -1,0 +1,25 @@
+import type { Clock } from '../../platform/clock.js';
+import type { Db } from '../../platform/db.js';
+
+const statement = {
+  name: 'permissions_at_root',
+  text: `
+select distinct p.key
+from nodes n
+  join role_assignments a on a.node_id = n.id and a.identity_id = $2 and a.environment_id = $1
+  join roles r on r.id = a.role_id and r.is_active
+  join role_permissions rp on rp.role_id = r.id
+  join permissions p on p.id = rp.permission_id
+where n.environment_id = $1 and n.parent_node_id is null and n.status = 'active' and a.created_at <= $3 and a.removed_at is null
+  and (a.effective_from is null or a.effective_from <= $3) and (a.effective_to is null or $3 < a.effective_to)
+order by p.key`,
+};
+
+/** The keys that an Identity holds at the Environment's root. */
+export type RootPermissions = (environmentId: string, identityId: string) => Promise<string[]>;
+
+/** For the claim `permissions` (contract §2): a hint for clients, by which the service itself never decides. */
+export const createRootPermissions =
+  ({ db, now }: { db: Pick<Db, 'statement'>; now: Clock }): RootPermissions =>
+  async (environmentId, identityId) =>
+    (await db.statement<{ key: string }>(statement, [environmentId, identityId, now()])).map(({ key }) => key);

@@ -1,0 +1,94 @@
+import type { Clock } from '../../platform/clock.js';
+import type { Db } from '../../platform/db.js';
+
+/** A page of ids in ascending order, and where the next one begins; null after the last. */
+export interface FoundPage {
+  ids: string[];
+  next: string | null;
+}
+
+export interface SearchPage {
+  /** The last id of the page before. */
+  after: string | null;
+  limit: number;
+}
+
+/** Of an assignment `a` that counts at a moment: in force, of an active role that holds the permission with the key. */
+const inForce = (key: string, at: string) => `
+  a.created_at <= ${at} and a.removed_at is null and (a.effective_from is null or a.effective_from <= ${at})
+  and (a.effective_to is null or ${at} < a.effective_to)
+  and exists (select from roles r join role_permissions rp on rp.role_id = r.id join permissions asked on asked.id = rp.permission_id
+    where r.id = a.role_id and r.is_active and asked.environment_id = a.environment_id and asked.key = ${key})`;
+/** The node `n` with an id; null is the root. A `case` around the comparison itself would read every node. */
+const rootIfNull = (id: string) => `n.id = case when ${id}::uuid is null
+  then (select id from nodes where environment_id = $1 and parent_node_id is null) else ${id} end`;
+const isOpen = (path: string) => `not exists (select from nodes i where i.id = any(${path}) and i.status = 'inactive')`;
+
+const subjectsStatement = {
+  name: 'search_subjects',
+  text: `
+select distinct a.identity_id as id
+from nodes n join role_assignments a on a.node_id = any(n.path)
+  join environment_memberships m on m.environment_id = $1 and m.identity_id = a.identity_id and m.is_active
+where n.environment_id = $1 and ${rootIfNull('$2')} and ${isOpen('n.path')} and a.environment_id = $1 and ${inForce('$3', '$4')}
+  and ($5::uuid is null or a.identity_id > $5) order by id limit $6`,
+};
+const resourcesStatement = {
+  name: 'search_resources',
+  text: `
+with held as materialized (
+  select coalesce(array_agg(a.node_id), '{}') as ids from role_assignments a
+  where a.identity_id = $2 and a.environment_id = $1 and ${inForce('$3', '$4')}
+    and exists (select from environment_memberships where environment_id = $1 and identity_id = $2 and is_active)
+)
+select n.id from nodes n, held
+where n.environment_id = $1 and n.path && held.ids and ${isOpen('n.path')} and ($5::uuid is null or n.id > $5)
+order by n.id limit $6`,
+};
+const actionsStatement = {
+  name: 'search_actions',
+  text: `
+select p.key as id from permissions p
+where p.environment_id = $1 and ($5::text is null or p.key > $5) and exists (
+  select from nodes n join role_assignments a on a.node_id = any(n.path)
+  where n.environment_id = $1 and ${rootIfNull('$3')} and ${isOpen('n.path')}
+    and a.identity_id = $2 and a.environment_id = $1 and ${inForce('p.key', '$4')})
+  and exists (select from environment_memberships where environment_id = $1 and identity_id = $2 and is_active)
+order by p.key limit $6`,
+};
+
+/** The questions behind a decision, asked the other way around (AuthZEN 1.0 §8): who, where, and what. */
+export function createSearch({ db, now }: { db: Pick<Db, 'statement'>; now: Clock }) {
+  async function page(
+    statement: typeof subjectsStatement,
+    asked: [environmentId: string, first: string | null, second: string | null],
+    { after, limit }: SearchPage,
+  ): Promise<FoundPage> {
+    const rows = await db.statement<{ id: string }>(statement, [...asked, now(), after, limit + 1]);
+    const ids = rows.slice(0, limit).map(({ id }) => id);
+    return { ids, next: rows.length > limit ? (ids.at(-1) ?? null) : null };
+  }
+
+  return {
+    /** Identities that may do it at a node; null is the root. */
+    subjects: (
+      environmentId: string,
+      { nodeId, permission }: { nodeId: string | null; permission: string },
+      of: SearchPage,
+    ) => page(subjectsStatement, [environmentId, nodeId, permission], of),
+    /** Nodes at which an Identity may do it. */
+    resources: (
+      environmentId: string,
+      { identityId, permission }: { identityId: string; permission: string },
+      of: SearchPage,
+    ) => page(resourcesStatement, [environmentId, identityId, permission], of),
+    /** Keys of what an Identity may do at a node; null is the root. */
+    actions: (
+      environmentId: string,
+      { identityId, nodeId }: { identityId: string; nodeId: string | null },
+      of: SearchPage,
+    ) => page(actionsStatement, [environmentId, identityId, nodeId], of),
+  };
+}
+
+export type AccessSearch = ReturnType<typeof createSearch>;

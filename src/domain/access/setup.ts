@@ -1,0 +1,169 @@
+import { type EntityManager, In } from 'typeorm';
+import { v7 as uuidv7 } from 'uuid';
+import { Permission } from '../../../entities/permission.js';
+import { Role } from '../../../entities/role.js';
+import type { Clock } from '../../platform/clock.js';
+import { type Db, type EnvironmentScope, within } from '../../platform/db.js';
+import { DomainError, type ErrorDetail, invalidField } from '../errors.js';
+import { recordEvent, recordEvents } from '../events.js';
+import { placeOf } from './catalog.js';
+import { insertNew } from './insert-new.js';
+
+/** What an application protects, and what can be done with it: together the permissions `name.action`. */
+export interface Resource {
+  name: string;
+  actions: string[];
+}
+export interface RoleGrant {
+  roleId: string;
+  permissionKeys: string[];
+}
+
+/** How many of each: made now, there already, and roles that hold something more than before. */
+export interface SetupOutcome {
+  permissionsCreated: number;
+  skippedPermissions: number;
+  rolesUpdated: number;
+}
+
+const mostPermissions = 1000;
+
+/** Registers the permissions of an application's resources and puts them into roles, in an Environment that is in use. */
+export function createAccessSetup({ db, now }: { db: Db; now: Clock }) {
+  return {
+    /**
+     * All of it or nothing. What is there already stays as it is, so asking again, also in parallel, adds nothing.
+     * @throws DomainError role.not_found, role.system, validation.failed for a permission that is unknown after it, for a new
+     *   one that is reserved, and for more than 1000
+     */
+    add: (
+      scope: EnvironmentScope,
+      { resources, grants }: { resources: readonly Resource[]; grants: readonly RoleGrant[] },
+    ): Promise<SetupOutcome> =>
+      db.transaction(scope, async (tx) => {
+        const roles = await lockRoles(tx, scope, grants);
+        const keys = [
+          ...new Set(resources.flatMap(({ name, actions }) => actions.map((action) => `${name}.${action}`))),
+        ];
+        if (keys.length > mostPermissions) {
+          throw invalidField('resources', 'too_many', `must not name more than ${mostPermissions} permissions`);
+        }
+        const created = await register(tx, scope, keys.sort(), now());
+        const updated = await bind(tx, scope, grants, { roles, at: now() });
+        if (created > 0 || updated > 0) {
+          await recordEvent(tx, 'resource_permissions.added', {
+            ...scope,
+            resourceId: scope.environmentId,
+            metadata: {
+              resources: [...new Set(resources.map(({ name }) => name))],
+              permissions_created: created,
+              roles_updated: updated,
+            },
+          });
+        }
+        return { permissionsCreated: created, skippedPermissions: keys.length - created, rolesUpdated: updated };
+      }),
+  };
+}
+
+export type AccessSetup = ReturnType<typeof createAccessSetup>;
+
+/** The roles that are to hold more; in the order of their ids, so that two callers wait for each other and not both. */
+async function lockRoles(tx: EntityManager, scope: EnvironmentScope, grants: readonly RoleGrant[]): Promise<Role[]> {
+  const ids = new Set(grants.map(({ roleId }) => roleId));
+  const roles = await tx.find(Role, {
+    where: { ...within(scope), id: In([...ids]) },
+    order: { id: 'asc' },
+    lock: { mode: 'pessimistic_write' },
+  });
+  if (roles.length < ids.size) throw new DomainError('role.not_found');
+  if (roles.some(({ systemKey }) => systemKey !== null)) throw new DomainError('role.system');
+  return roles;
+}
+
+/** @param keys sorted: two callers with the same ones wait for each other, and not both */
+async function register(
+  tx: EntityManager,
+  scope: EnvironmentScope,
+  keys: readonly string[],
+  at: Date,
+): Promise<number> {
+  if (keys.length === 0) return 0;
+  const rows: Permission[] = keys.map((key) => ({
+    ...placeOf(scope),
+    id: uuidv7(),
+    key,
+    name: key,
+    description: null,
+    category: key.slice(0, key.indexOf('.')),
+    source: 'custom',
+    version: 1,
+    createdAt: at,
+  }));
+  const made = await insertNew(tx, Permission, rows);
+  const created = rows.filter(({ id }) => made.has(id));
+  const reserved = created.find(({ key }) => key.startsWith('svc:'));
+  if (reserved) throw invalidField('resources', 'reserved', `${reserved.key}: svc: is reserved for the service`);
+  await recordEvents(
+    tx,
+    'permission.created',
+    created.map(({ id, key }) => ({ ...scope, resourceId: id, metadata: { key } })),
+  );
+  return created.length;
+}
+
+/** Answers how many roles hold more than before; of those that do not, nothing changes. */
+async function bind(
+  tx: EntityManager,
+  scope: EnvironmentScope,
+  grants: readonly RoleGrant[],
+  { roles, at }: { roles: readonly Role[]; at: Date },
+): Promise<number> {
+  const asked = [...new Set(grants.flatMap(({ permissionKeys }) => permissionKeys))];
+  // Shared with other callers, and held against their removal: a removed one would break the reference to it.
+  const known = await tx.query<{ id: string; key: string }[]>(
+    'select id, key from permissions where environment_id = $1 and key = any($2) order by key for key share',
+    [scope.environmentId, asked],
+  );
+  const idOf = new Map(known.map(({ id, key }) => [key, id]));
+  refuseUnknown(grants, idOf);
+  const wanted = grants.flatMap(({ roleId, permissionKeys }) => permissionKeys.map((key) => [roleId, idOf.get(key)]));
+  const added = await tx.query<{ roleId: string; key: string }[]>(
+    `with added as (
+       insert into role_permissions (role_id, permission_id, account_id, environment_id)
+       select distinct role_id, permission_id, $3::uuid, $4::uuid from unnest($1::uuid[], $2::uuid[]) as wanted (role_id, permission_id)
+       on conflict do nothing returning role_id, permission_id)
+     select added.role_id as "roleId", p.key from added join permissions p on p.id = added.permission_id order by p.key`,
+    [wanted.map(([roleId]) => roleId), wanted.map(([, id]) => id), scope.accountId, scope.environmentId],
+  );
+  const updated = roles.filter(({ id }) => added.some(({ roleId }) => roleId === id));
+  await tx.query('update roles set version = version + 1, updated_at = $3 where environment_id = $1 and id = any($2)', [
+    scope.environmentId,
+    updated.map(({ id }) => id),
+    at,
+  ]);
+  const addedTo = (id: string) => added.filter(({ roleId }) => roleId === id).map(({ key }) => key);
+  await recordEvents(
+    tx,
+    'role.updated',
+    updated.map(({ id }) => ({ ...scope, resourceId: id, metadata: { added: addedTo(id), removed: [] } })),
+  );
+  return updated.length;
+}
+
+function refuseUnknown(grants: readonly RoleGrant[], known: ReadonlyMap<string, string>): void {
+  const details = grants.flatMap(({ permissionKeys }, i) =>
+    permissionKeys.flatMap((key, k): ErrorDetail[] =>
+      known.has(key)
+        ? []
+        : [
+            {
+              field: `role_permissions[${i}].permission_keys[${k}]`,
+              code: 'unknown',
+              message: 'is no permission of the environment',
+            },
+          ],
+    ),
+  );
+  if (details.length > 0) throw new DomainError('validation.failed', { details });
+}

@@ -1,0 +1,75 @@
+import type { EntityManager } from 'typeorm';
+import type { RoleAssignment } from '../../../entities/role-assignment.js';
+import { RoleAssignmentWindow } from '../../../entities/role-assignment-window.js';
+import type { ProcessInput } from '../../platform/processes.js';
+import { startAllLater } from '../outbox.js';
+import { hasBoundAhead } from './window-moments.js';
+
+type Of = Pick<RoleAssignment, 'id' | 'accountId' | 'environmentId' | 'identityId'>;
+
+/** What the process of a window is told. */
+export const processInput = (
+  { id, accountId, environmentId, identityId }: Of,
+  news?: ProcessInput<'roleAssignmentWindow'>['news'],
+): ProcessInput<'roleAssignmentWindow'> => ({
+  assignmentId: id,
+  accountId,
+  environmentId,
+  identityId,
+  ...(news && { news }),
+});
+
+/** Has the windows of new assignments told of, where they have a bound ahead; in the transaction that makes them. */
+export async function openWindows(tx: EntityManager, assignments: readonly RoleAssignment[], at: Date): Promise<void> {
+  const bounded = assignments.filter((assignment) => hasBoundAhead(assignment, at));
+  if (bounded.length === 0) return;
+  const rows = bounded.map(
+    ({ id, accountId, environmentId }): RoleAssignmentWindow => ({
+      ...{ id, accountId, environmentId, status: 'running', endedReason: null },
+      ...{ toldUntil: at, createdAt: at, endedAt: null },
+    }),
+  );
+  await tx.insert(RoleAssignmentWindow, rows);
+  await startAllLater(
+    tx,
+    'roleAssignmentWindow',
+    bounded.map((one) => processInput(one)),
+  );
+}
+
+const columns = 'w.id, w.account_id as "accountId", w.environment_id as "environmentId", a.identity_id as "identityId"';
+
+/** The assignments were taken away: nothing more is told of their windows. In the transaction of the removal. */
+export async function closeWindows(tx: EntityManager, ids: readonly string[], at: Date): Promise<void> {
+  const [rows] = await tx.query<[Of[], number]>(
+    `update role_assignment_windows w set status = 'removed', ended_reason = 'assignment_removed', ended_at = $2
+     from role_assignments a where a.id = w.id and w.id = any($1) and w.status = 'running' returning ${columns}`,
+    [ids, at],
+  );
+  await tellAll(tx, rows);
+}
+
+/** Before the assignments at these nodes are deleted with them: their processes find nothing any more, and end. */
+export const leaveNodes = (tx: EntityManager, nodeIds: readonly string[]): Promise<void> =>
+  tellWaiting(tx, 'a.node_id = any($1)', nodeIds);
+
+/** Before the assignments of an Identity are deleted with it. */
+export const leaveIdentity = (tx: EntityManager, identityId: string): Promise<void> =>
+  tellWaiting(tx, 'a.identity_id = $1', identityId);
+
+const tellWaiting = async (tx: EntityManager, which: string, value: unknown) =>
+  tellAll(
+    tx,
+    await tx.query<Of[]>(
+      `select ${columns} from role_assignment_windows w join role_assignments a on a.id = w.id
+       where w.status = 'running' and ${which}`,
+      [value],
+    ),
+  );
+
+const tellAll = (tx: EntityManager, rows: readonly Of[]) =>
+  startAllLater(
+    tx,
+    'roleAssignmentWindow',
+    rows.map((row) => processInput(row, 'changed')),
+  );

@@ -1,0 +1,83 @@
+import type { EntityManager } from 'typeorm';
+import { RoleAssignment } from '../../../entities/role-assignment.js';
+import { RoleAssignmentWindow, type RoleAssignmentWindowStatus } from '../../../entities/role-assignment-window.js';
+import type { Clock } from '../../platform/clock.js';
+import type { Db } from '../../platform/db.js';
+import { recordEvent, recordEvents } from '../events.js';
+import { metadataOf } from './assigning.js';
+import { momentsOf } from './window-moments.js';
+
+export interface RoleWindowsDeps {
+  db: Db;
+  now: Clock;
+  /** Milliseconds before the end of a window at which it is `expiring`. */
+  notices: readonly number[];
+}
+
+/** What its process does next: waits until `wakeAt`, or ends. */
+export interface WindowLook {
+  status: RoleAssignmentWindowStatus;
+  wakeAt: string | null;
+}
+
+export type RoleWindows = ReturnType<typeof createRoleWindows>;
+
+/** Tells what happens in the windows of role assignments, when it happens (contract §5). Access never waits for it. */
+export function createRoleWindows({ db, now, notices }: RoleWindowsDeps) {
+  /** Under the lock of its row; of one that does not run any more only how it ended. */
+  const ofRunning = (
+    id: string,
+    work: (tx: EntityManager, window: RoleAssignmentWindow, assignment: RoleAssignment) => Promise<WindowLook>,
+  ): Promise<WindowLook> =>
+    db.transaction('system', async (tx) => {
+      const window = await tx.findOne(RoleAssignmentWindow, { where: { id }, lock: { mode: 'pessimistic_write' } });
+      // It goes with its assignment, and that with its node, its Identity or its Environment.
+      const assignment = window && (await tx.findOneBy(RoleAssignment, { id }));
+      if (!window || !assignment) return { status: 'removed', wakeAt: null };
+      if (window.status !== 'running') return { status: window.status, wakeAt: null };
+      return work(tx, window, assignment);
+    });
+
+  return {
+    /** Tells, once, what has happened by now and was not told yet, however late it is. For its process. */
+    advance: (id: string): Promise<WindowLook> =>
+      ofRunning(id, async (tx, { toldUntil }, assignment) => {
+        const at = now();
+        if (assignment.removedAt !== null) {
+          const ended = { status: 'removed', endedReason: 'assignment_removed', endedAt: at } as const;
+          await tx.update(RoleAssignmentWindow, { id }, ended);
+          return { status: 'removed', wakeAt: null };
+        }
+        const ahead = momentsOf(assignment, notices).filter((moment) => moment.at > toldUntil);
+        const due = ahead.filter((moment) => moment.at <= at);
+        const next = ahead[due.length];
+        const place = await placeOf(tx, assignment);
+        for (const moment of due) {
+          const metadata = { ...metadataOf(assignment), at: moment.at };
+          await recordEvents(tx, moment.action, [{ ...place, resourceId: id, metadata }]);
+        }
+        const told = due.at(-1)?.at ?? toldUntil;
+        if (next) await tx.update(RoleAssignmentWindow, { id }, { toldUntil: told });
+        else await tx.update(RoleAssignmentWindow, { id }, { toldUntil: told, status: 'completed', endedAt: at });
+        return { status: next ? 'running' : 'completed', wakeAt: next?.at.toISOString() ?? null };
+      }),
+
+    /** Tells nothing more of it, for an operator's reason. The window stays as it is. */
+    cancel: (id: string, reason: string): Promise<WindowLook> =>
+      ofRunning(id, async (tx, _, assignment) => {
+        await tx.update(RoleAssignmentWindow, { id }, { status: 'cancelled', endedReason: reason, endedAt: now() });
+        const metadata = { ...metadataOf(assignment), reason };
+        const place = await placeOf(tx, assignment);
+        await recordEvent(tx, 'role_assignment.window_cancelled', { ...place, resourceId: id, metadata });
+        return { status: 'cancelled', wakeAt: null };
+      }),
+  };
+}
+
+async function placeOf(tx: EntityManager, { accountId, environmentId }: RoleAssignment) {
+  const [place] = await tx.query<{ applicationId: string }[]>(
+    'select application_id as "applicationId" from environments where id = $1',
+    [environmentId],
+  );
+  return { accountId, environmentId, applicationId: place?.applicationId ?? null };
+}

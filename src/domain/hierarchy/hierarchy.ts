@@ -1,0 +1,45 @@
+import type { Node } from '../../../entities/node.js';
+import type { Clock } from '../../platform/clock.js';
+import { type Db, violates } from '../../platform/db.js';
+import { DomainError } from '../errors.js';
+import type { Page } from '../paging.js';
+import type { EnvironmentScope } from '../scope.js';
+import { change, type NodeChanges } from './changes.js';
+import { identitiesAt, type NodeIdentitiesPage, type NodeIdentity } from './node-identities.js';
+import { create, type NewNode } from './nodes.js';
+import { remove } from './removal.js';
+import type { Sight } from './sight.js';
+import { ancestors, children, get, list, type NodePage, subtree, tree } from './tree.js';
+
+/** The tree of an Environment: each of these in a transaction of its own. What they refuse is said where they come from. */
+export function createHierarchy({ db, now }: { db: Db; now: Clock }) {
+  const slugTaken = (error: unknown): never => {
+    throw violates(error, 'nodes_slug') ? new DomainError('nodes.slug_taken') : error;
+  };
+
+  return {
+    list: (scope: EnvironmentScope, sight: Sight, page: NodePage): Promise<Page<Node>> =>
+      db.transaction(scope, (tx) => list(tx, scope, sight, page)),
+    tree: (scope: EnvironmentScope, sight: Sight, depth: number | null): Promise<Node[]> =>
+      db.transaction(scope, (tx) => tree(tx, scope, sight, depth)),
+    get: (scope: EnvironmentScope, sight: Sight, id: string): Promise<Node> =>
+      db.transaction(scope, (tx) => get(tx, scope, sight, id)),
+    subtree: (scope: EnvironmentScope, sight: Sight, id: string, page: NodePage): Promise<Page<Node>> =>
+      db.transaction(scope, (tx) => subtree(tx, scope, sight, id, page)),
+    children: (scope: EnvironmentScope, sight: Sight, id: string, page: NodePage): Promise<Page<Node>> =>
+      db.transaction(scope, (tx) => children(tx, scope, sight, id, page)),
+    ancestors: (scope: EnvironmentScope, sight: Sight, id: string): Promise<Node[]> =>
+      db.transaction(scope, (tx) => ancestors(tx, scope, sight, id)),
+    identities: (scope: EnvironmentScope, id: string, page: NodeIdentitiesPage): Promise<Page<NodeIdentity>> =>
+      db.transaction(scope, (tx) => identitiesAt(tx, scope, id, page, now())),
+
+    create: (scope: EnvironmentScope, input: NewNode): Promise<Node> =>
+      db.transaction(scope, (tx) => create(tx, scope, input, now())),
+    change: (scope: EnvironmentScope, id: string, version: number, changes: NodeChanges): Promise<Node> =>
+      db.transaction(scope, (tx) => change(tx, scope, { id, version, changes, at: now() })).catch(slugTaken),
+    remove: (scope: EnvironmentScope, id: string, version: number, cascade: boolean): Promise<void> =>
+      db.transaction(scope, (tx) => remove(tx, scope, { id, version, cascade })),
+  };
+}
+
+export type Hierarchy = ReturnType<typeof createHierarchy>;

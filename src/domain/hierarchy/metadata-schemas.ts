@@ -1,0 +1,118 @@
+import { createHash } from 'node:crypto';
+import { createContext, Script } from 'node:vm';
+import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js';
+import addFormats from 'ajv-formats';
+import { weightOf } from './metadata-schema-weight.js';
+import { longestMatched } from './patterns.js';
+import { UnusableSchema } from './unusable-schema.js';
+
+/**
+ * JSON Schemas that tenants write, and therefore hostile ones: what a schema may say is bounded before it is compiled
+ * (`metadata-schema-weight`), and compiling and checking have a limit in time, which ends a regular expression too.
+ */
+export interface CompiledSchema {
+  /** The first thing that is wrong; null when nothing is. */
+  check(metadata: object): ErrorObject | 'too slow' | null;
+}
+
+const limitMs = 250;
+/** After a check that had to be ended, none is begun with the same schema for this long. */
+const restMs = 60_000;
+const mostKept = 500;
+const formats = ['date', 'time', 'date-time', 'email', 'hostname', 'ipv4', 'ipv6', 'uri', 'uuid'] as const;
+const withFormats = addFormats as unknown as (ajv: Ajv2020, options: object) => Ajv2020;
+
+// Ajv asks for `code` only to write modules.
+const regExp = Object.assign(
+  (pattern: string, flags: string) => {
+    const expression = new RegExp(pattern, flags);
+    return {
+      test: (text: string) => text.length <= longestMatched && expression.test(text),
+      toString: () => String(expression), // by which Ajv tells one from another
+    };
+  },
+  { code: '' },
+);
+
+function newAjv(): Ajv2020 {
+  const made = withFormats(
+    new Ajv2020({
+      strict: true,
+      strictTypes: false,
+      strictTuples: false,
+      strictRequired: false,
+      ownProperties: true,
+      addUsedSchema: false,
+      logger: false,
+      code: { regExp },
+    }),
+    { formats, mode: 'fast' },
+  );
+  void made.validateSchema({}); // the schema of schemas takes longest, and is our own
+  return made;
+}
+
+let ajv = newAjv();
+
+/** By the schema's text, so that it is compiled once for whatever number of versions, Environments and nodes. */
+const kept = new Map<string, CompiledSchema>();
+
+/** @throws UnusableSchema */
+export function compiledSchema(schema: object): CompiledSchema {
+  const text = JSON.stringify(schema);
+  const key = createHash('sha256').update(text).digest('base64');
+  const known = kept.get(key);
+  if (known) kept.delete(key);
+  const compiled = known ?? compile(schema, text);
+  kept.set(key, compiled); // the latest used are last
+  const [oldest] = kept.keys();
+  if (kept.size > mostKept && oldest !== undefined) kept.delete(oldest);
+  return compiled;
+}
+
+function compile(schema: object, text: string): CompiledSchema {
+  weightOf(schema, text);
+  const validate = compiledBy(ajv, schema);
+  let restsUntil = 0;
+  return {
+    check(metadata) {
+      if (Date.now() < restsUntil) return 'too slow';
+      const isValid = withinLimit(() => validate(metadata));
+      if (isValid === 'too slow') restsUntil = Date.now() + restMs;
+      return isValid === 'too slow' ? isValid : isValid ? null : ((validate.errors?.[0] as ErrorObject) ?? null);
+    },
+  };
+}
+
+function compiledBy(compiler: Ajv2020, schema: object): ValidateFunction {
+  try {
+    const validate = withinLimit(() => compiler.compile(schema));
+    if (validate === 'too slow') throw new UnusableSchema('takes too long to compile');
+    return validate;
+  } catch (error) {
+    ajv = newAjv(); // whatever it was in the middle of
+    throw error instanceof UnusableSchema ? error : new UnusableSchema(messageOf(error));
+  } finally {
+    compiler.removeSchema(schema);
+  }
+}
+
+// V8 ends a script at its limit wherever it is: in a function from outside as well, and in a regular expression.
+const sandbox = createContext({ work: null as unknown });
+const script = new Script('work()');
+function withinLimit<T>(work: () => T): T | 'too slow' {
+  sandbox.work = work;
+  try {
+    return script.runInContext(sandbox, { timeout: limitMs });
+  } catch (error) {
+    if ((error as { code?: string }).code === 'ERR_SCRIPT_EXECUTION_TIMEOUT') return 'too slow';
+    throw error;
+  } finally {
+    sandbox.work = null;
+  }
+}
+
+const messageOf = (error: unknown): string => {
+  const text = error instanceof Error ? error.message : String(error);
+  return text.length > 300 ? `${text.slice(0, 300)}…` : text;
+};

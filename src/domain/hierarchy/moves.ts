@@ -1,0 +1,40 @@
+import type { EntityManager } from 'typeorm';
+import type { Node } from '../../../entities/node.js';
+import type { NodeTypeSchema } from '../../../entities/node-type-schema.js';
+import { DomainError } from '../errors.js';
+import type { EnvironmentScope } from '../scope.js';
+import { find } from './nodes.js';
+import { assertPlaceable } from './rules.js';
+import { below } from './subtrees.js';
+
+/**
+ * Rewrites the paths of a node and everything below it for a new parent, in one statement. Whoever calls it has the lock on
+ * the tree's shape, so that what is found here stays so.
+ * @returns the node's own new path
+ * @throws DomainError nodes.node_not_found for the parent; nodes.would_cycle, nodes.type_unknown, nodes.type_not_allowed,
+ *   nodes.too_deep
+ */
+export async function moveSubtree(
+  tx: EntityManager,
+  scope: EnvironmentScope,
+  schema: NodeTypeSchema,
+  node: Node,
+  parentId: string,
+): Promise<string[]> {
+  const parent = await find(tx, scope, parentId);
+  if (parent.path.includes(node.id)) throw new DomainError('nodes.would_cycle');
+  assertPlaceable(schema, node.nodeType, parent, await levelsBelow(tx, scope, node));
+  await tx.query(
+    `update nodes set path = $4::uuid[] || path[$5:] where account_id = $1 and environment_id = $2 and ${below('nodes')}`,
+    [scope.accountId, scope.environmentId, [node.id], parent.path, node.path.length],
+  );
+  return [...parent.path, node.id];
+}
+
+async function levelsBelow(tx: EntityManager, { accountId, environmentId }: EnvironmentScope, { id, path }: Node) {
+  const [deepest] = await tx.query<{ length: number }[]>(
+    `select max(cardinality(path)) as length from nodes where account_id = $1 and environment_id = $2 and ${below('nodes')}`,
+    [accountId, environmentId, [id]],
+  );
+  return (deepest?.length ?? path.length) - path.length;
+}

@@ -1,0 +1,33 @@
+import type { EntityManager } from 'typeorm';
+import type { Node } from '../../../entities/node.js';
+import { recordEvent } from '../events.js';
+import type { EnvironmentScope } from '../scope.js';
+import { isOrganization } from './organization-rows.js';
+
+export type NodeVerb = 'created' | 'updated' | 'moved' | 'deleted';
+
+/**
+ * What happened to a node, in ids and names of fields. An organization is a node with the same id: whoever follows
+ * organizations is told in their words too.
+ */
+export async function recordNodeEvent(
+  tx: EntityManager,
+  scope: EnvironmentScope,
+  verb: NodeVerb,
+  node: Node,
+  more: Record<string, unknown> = {},
+): Promise<void> {
+  const details = { ...scope, resourceId: node.id, metadata: metadataOf(node, more) };
+  await recordEvent(tx, `node.${verb}`, details);
+  if (isOrganization(node)) await recordEvent(tx, `organization.${verb === 'moved' ? 'updated' : verb}`, details);
+}
+
+export const metadataOf = (
+  { nodeType, parentNodeId, version }: Pick<Node, 'nodeType' | 'parentNodeId' | 'version'>,
+  more: Record<string, unknown> = {},
+) => ({
+  node_type: nodeType,
+  parent_node_id: parentNodeId,
+  version,
+  ...more,
+});

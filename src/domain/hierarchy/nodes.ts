@@ -1,0 +1,93 @@
+import { type EntityManager, IsNull } from 'typeorm';
+import { v7 as uuidv7 } from 'uuid';
+import { Node, type NodeStatus } from '../../../entities/node.js';
+import { within } from '../../platform/db.js';
+import { underFreeSlug } from '../applications/free-slug.js';
+import { addToCounter } from '../counters.js';
+import { DomainError } from '../errors.js';
+import type { EnvironmentScope } from '../scope.js';
+import { assertMetadata } from './metadata.js';
+import { recordNodeEvent } from './node-events.js';
+import { addOrganization, isOrganization } from './organization-rows.js';
+import { assertPlaceable, typeOf } from './rules.js';
+import { schemaFor } from './schema-row.js';
+
+export interface NewNode {
+  /** Null: right under the root. */
+  parentId: string | null;
+  nodeType: string;
+  name: string;
+  description: string | null;
+  /** Without one, the name gives it, with an ending where a sibling has that. */
+  slug?: string | undefined;
+  status: NodeStatus;
+  metadata: Record<string, unknown>;
+}
+
+/** @throws DomainError nodes.node_not_found */
+export async function find(tx: EntityManager, scope: EnvironmentScope, id: string): Promise<Node> {
+  const node = await tx.findOneBy(Node, { ...within(scope), id });
+  if (!node) throw new DomainError('nodes.node_not_found');
+  return node;
+}
+
+/**
+ * The same, and nobody else changes it before the end of the transaction.
+ * @throws DomainError nodes.node_not_found
+ */
+export async function findLocked(tx: EntityManager, scope: EnvironmentScope, id: string): Promise<Node> {
+  const node = await tx.findOne(Node, { where: { ...within(scope), id }, lock: { mode: 'pessimistic_write' } });
+  if (!node) throw new DomainError('nodes.node_not_found');
+  return node;
+}
+
+/** Every Environment has one. @throws DomainError environment.not_found where it went away meanwhile */
+export async function rootOf(tx: EntityManager, scope: EnvironmentScope): Promise<Node> {
+  const root = await tx.findOneBy(Node, { ...within(scope), parentNodeId: IsNull() });
+  if (!root) throw new DomainError('environment.not_found');
+  return root;
+}
+
+/**
+ * Adds a node, in the caller's transaction; one of type `organization` becomes an organization. The tree keeps its shape
+ * until the end of the transaction, but for other new nodes.
+ * @throws DomainError nodes.node_not_found for the parent; nodes.type_unknown, nodes.type_not_allowed, nodes.too_deep,
+ *   nodes.slug_taken, validation.failed
+ */
+export async function create(tx: EntityManager, scope: EnvironmentScope, input: NewNode, at: Date): Promise<Node> {
+  const schema = await schemaFor(tx, scope, 'new nodes');
+  const parent = input.parentId === null ? await rootOf(tx, scope) : await find(tx, scope, input.parentId);
+  assertPlaceable(schema, input.nodeType, parent);
+  assertMetadata(typeOf(schema, input.nodeType), input.metadata);
+  const id = uuidv7();
+  const { accountId, applicationId, environmentId } = scope;
+  const node = await underFreeSlug(input, {
+    fallback: 'node',
+    taken: 'nodes.slug_taken',
+    async insert(slug) {
+      const row: Node = {
+        id,
+        accountId,
+        applicationId,
+        environmentId,
+        parentNodeId: parent.id,
+        nodeType: input.nodeType,
+        name: input.name,
+        description: input.description,
+        slug,
+        status: input.status,
+        metadata: input.metadata,
+        path: [...parent.path, id],
+        version: 1,
+        createdAt: at,
+        updatedAt: at,
+      };
+      const inserting = tx.createQueryBuilder().insert().into(Node).values(row).orIgnore().returning('id');
+      return (await inserting.execute()).raw.length > 0 && row;
+    },
+  });
+  if (isOrganization(node)) await addOrganization(tx, scope, node);
+  await addToCounter(tx, scope, 'nodes', 1);
+  await recordNodeEvent(tx, scope, 'created', node);
+  return node;
+}

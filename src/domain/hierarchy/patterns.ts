@@ -1,0 +1,107 @@
+import { UnusableSchema } from './unusable-schema.js';
+
+/** Texts longer than this match no pattern of a tenant's. */
+export const longestMatched = 1_000;
+const longestPattern = 256;
+/** Ways to divide a text among the quantifiers, an unbounded one having as many as a text has characters. */
+const mostWays = longestMatched ** 3;
+const explodes = 'has a pattern that could take exponentially long, such as (a+)+';
+
+interface Part {
+  /** Sources of everything in it that stands for one character. */
+  characters: string[];
+  /** In how many ways it may match a text, at most. */
+  ways: number;
+  /** What it certainly begins and ends with, where that is one written character. */
+  first: string | null;
+  last: string | null;
+}
+
+const nothing: Part = { characters: [], ways: 1, first: null, last: null };
+
+/**
+ * Whether a regular expression can be tried on whatever text without taking exponentially long. What is repeated may
+ * only vary inside where each turn begins or ends with a character that stands for nothing else in it, as in
+ * `^[a-z]+(-[a-z]+)*$`. No references back, and no looking around.
+ * @throws UnusableSchema
+ */
+export function assertHarmless(pattern: string): void {
+  if (pattern.length > longestPattern)
+    throw new UnusableSchema(`has a pattern longer than ${longestPattern} characters`);
+  try {
+    new RegExp(pattern, 'u');
+  } catch {
+    throw new UnusableSchema('has a pattern that is no regular expression');
+  }
+  let at = 0;
+
+  function alternatives(): Part {
+    const parts = [sequence()];
+    while (pattern[at] === '|') {
+      at++;
+      parts.push(sequence());
+    }
+    const ways = parts.reduce((sum, part) => sum + part.ways, 0);
+    return parts.length === 1 ? (parts[0] as Part) : { ...nothing, characters: charactersOf(parts), ways };
+  }
+
+  function sequence(): Part {
+    const parts: Part[] = [];
+    while (at < pattern.length && pattern[at] !== '|' && pattern[at] !== ')') parts.push(quantified());
+    return {
+      characters: charactersOf(parts),
+      ways: parts.reduce((product, part) => product * part.ways, 1),
+      first: parts[0]?.first ?? null,
+      last: parts.at(-1)?.last ?? null,
+    };
+  }
+
+  function quantified(): Part {
+    const part = atom();
+    const [source = '', least, most] = /^(?:[*+?]|\{(\d+)(?:,(\d*))?\})\??/.exec(pattern.slice(at)) ?? [];
+    if (source === '') return part;
+    at += source.length;
+    const [from, to] = boundsOf(source, least, most);
+    const inside = part.ways > 1 && !isDelimited(part) ? part.ways ** to : part.ways;
+    const ways = inside * Math.min(to - from + 1, longestMatched);
+    if (ways > mostWays) throw new UnusableSchema(explodes);
+    return from === to && to === 1 ? part : { ...part, ways, ...(from !== to && { first: null, last: null }) };
+  }
+
+  function atom(): Part {
+    const rest = pattern.slice(at);
+    if (/^\((?!\?)|^\(\?:|^\(\?<[\p{ID_Start}$_]/u.test(rest)) {
+      at += /^\((?:\?:|\?<[^>]*>)?/.exec(rest)?.[0].length ?? 1;
+      const part = alternatives();
+      at++; // the closing one
+      return part;
+    }
+    if (rest.startsWith('(')) throw new UnusableSchema('has a pattern that looks around');
+    if (/^\\[1-9k]/.test(rest)) throw new UnusableSchema('has a pattern that refers back');
+    const character = /^(?:\[(?:\\.|[^\]\\])*\]|\\[pPux]\{[^}]*\}|\\u[\da-f]{4}|\\x[\da-f]{2}|\\c[a-z]|\\.|.)/isu.exec(
+      rest,
+    )?.[0];
+    at += character?.length ?? 1;
+    if (character === undefined || /^(?:\^|\$|\\b|\\B)$/.test(character)) return nothing;
+    const written = /^[^.[\\]$/u.test(character) ? character : /^\\[^\w]$/u.test(character) ? character.slice(1) : null;
+    return { characters: [character], ways: 1, first: written, last: written };
+  }
+
+  if (alternatives().ways > mostWays) throw new UnusableSchema(explodes);
+}
+
+const charactersOf = (parts: readonly Part[]) => parts.flatMap(({ characters }) => characters);
+
+function boundsOf(source: string, least: string | undefined, most: string | undefined): [number, number] {
+  if (least !== undefined) {
+    const to = most === undefined ? Number(least) : most === '' ? Number.POSITIVE_INFINITY : Number(most);
+    return [Number(least), to];
+  }
+  return source[0] === '?' ? [0, 1] : [source[0] === '+' ? 1 : 0, Number.POSITIVE_INFINITY];
+}
+
+/** Whether one certain character tells where each turn begins, or ends. */
+function isDelimited({ first, last, characters }: Part): boolean {
+  const stands = (sign: string) => characters.filter((source) => new RegExp(`^(?:${source})$`, 'u').test(sign)).length;
+  return (first !== null && stands(first) === 1) || (last !== null && stands(last) === 1);
+}

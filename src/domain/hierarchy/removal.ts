@@ -1,0 +1,69 @@
+import { type EntityManager, In, IsNull } from 'typeorm';
+import { Node } from '../../../entities/node.js';
+import { RoleAssignment } from '../../../entities/role-assignment.js';
+import { within } from '../../platform/db.js';
+import { metadataOf as metadataOfAssignment } from '../access/assigning.js';
+import { leaveNodes } from '../access/window-rows.js';
+import { forgetInLimits } from '../accounts/limits.js';
+import { addToCounter } from '../counters.js';
+import { DomainError } from '../errors.js';
+import { recordEvents } from '../events.js';
+import type { EnvironmentScope } from '../scope.js';
+import { metadataOf } from './node-events.js';
+import { findLocked } from './nodes.js';
+import { isOrganization } from './organization-rows.js';
+import { rootType } from './rules.js';
+import { schemaFor } from './schema-row.js';
+import { below } from './subtrees.js';
+
+/**
+ * Deletes a node, with `cascade` everything below it too, in the caller's transaction: organizations, role assignments and
+ * whatever else stands at these nodes goes with them, and there is an event for each, the lowest first.
+ * @throws DomainError nodes.node_not_found, version.conflict with the node as it is now, nodes.root_fixed,
+ *   nodes.has_children
+ */
+export async function remove(
+  tx: EntityManager,
+  scope: EnvironmentScope,
+  { id, version, cascade }: { id: string; version: number; cascade: boolean },
+): Promise<void> {
+  await schemaFor(tx, scope, 'another shape');
+  const top = await findLocked(tx, scope, id);
+  if (top.version !== version) throw new DomainError('version.conflict', { current: top });
+  if (top.nodeType === rootType) throw new DomainError('nodes.root_fixed');
+  if (!cascade && (await tx.existsBy(Node, { ...within(scope), parentNodeId: id }))) {
+    throw new DomainError('nodes.has_children');
+  }
+  const { accountId, environmentId } = scope;
+  const ids = [accountId, environmentId, [id]];
+  const rows = await tx.query<Pick<Node, 'id' | 'nodeType' | 'parentNodeId' | 'version'>[]>(
+    `select id, node_type as "nodeType", parent_node_id as "parentNodeId", version from nodes
+     where account_id = $1 and environment_id = $2 and ${below('nodes')} order by cardinality(path) desc, id for update`,
+    ids,
+  );
+  const nodeIds = rows.map((row) => row.id);
+  // The locks keep others from giving a role at one of the nodes between this look and their end.
+  const assignments = await tx.findBy(RoleAssignment, {
+    ...within(scope),
+    nodeId: In(nodeIds),
+    removedAt: IsNull(),
+  });
+  await leaveNodes(tx, nodeIds);
+  await tx.query(`delete from nodes where account_id = $1 and environment_id = $2 and ${below('nodes')}`, ids);
+  const organizations = rows.filter(isOrganization);
+  await addToCounter(tx, scope, 'nodes', -rows.length);
+  if (organizations.length > 0) await addToCounter(tx, scope, 'organizations', -organizations.length);
+  await forgetInLimits(tx, scope, 'node_ids', nodeIds);
+  const details = (row: (typeof rows)[number]) => ({
+    ...scope,
+    resourceId: row.id,
+    metadata: metadataOf(row, { top_node_id: id }),
+  });
+  await recordEvents(
+    tx,
+    'role_assignment.deleted',
+    assignments.map((one) => ({ ...scope, resourceId: one.id, metadata: metadataOfAssignment(one) })),
+  );
+  await recordEvents(tx, 'node.deleted', rows.map(details));
+  await recordEvents(tx, 'organization.deleted', organizations.map(details));
+}

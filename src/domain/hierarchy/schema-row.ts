@@ -1,0 +1,17 @@
+import type { EntityManager } from 'typeorm';
+import { NodeTypeSchema } from '../../../entities/node-type-schema.js';
+import { within } from '../../platform/db.js';
+import type { EnvironmentScope } from '../scope.js';
+
+/**
+ * The schema of an Environment's tree, whose row is also the lock on the tree's shape (docs/decisions/0016). `new nodes`
+ * share it, and metadata that is checked against it; moves, deletions and changes of the schema have it alone.
+ */
+export function schemaFor(
+  tx: EntityManager,
+  scope: EnvironmentScope,
+  use: 'new nodes' | 'metadata' | 'another shape',
+): Promise<NodeTypeSchema> {
+  const mode = use === 'another shape' ? 'pessimistic_write' : 'pessimistic_read';
+  return tx.findOneOrFail(NodeTypeSchema, { where: within(scope), lock: { mode } });
+}

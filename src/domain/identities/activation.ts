@@ -1,0 +1,29 @@
+import type { EntityManager } from 'typeorm';
+import { EnvironmentMembership } from '../../../entities/environment-membership.js';
+import { currentContext } from '../../platform/context.js';
+import { within } from '../../platform/db.js';
+import { recordEvent } from '../events.js';
+import type { EnvironmentScope } from '../scope.js';
+import { endSessions } from '../sessions/own-sessions.js';
+import { lockMember } from './find.js';
+import { shutOut } from './remove.js';
+
+/**
+ * Lets a member in, or keeps it out with everything that it was signed in with, at once; in this Environment only. What is so
+ * already stays so, without an event.
+ * @throws DomainError identity.not_found
+ */
+export async function setActive(
+  tx: EntityManager,
+  scope: EnvironmentScope,
+  id: string,
+  { isActive, at }: { isActive: boolean; at: Date },
+): Promise<void> {
+  const { membership } = await lockMember(tx, scope, id);
+  if (membership.isActive === isActive) return;
+  await tx.update(EnvironmentMembership, { ...within(scope), id: membership.id }, { isActive });
+  // A sign-in that began before the deactivation may have ended after it: nothing of it comes alive again.
+  if (isActive) await endSessions(tx, scope, id, { reason: 'activated', at, by: currentContext().actor });
+  else await shutOut(tx, scope, id, { reason: 'deactivated', at });
+  await recordEvent(tx, isActive ? 'identity.activated' : 'identity.deactivated', { ...scope, resourceId: id });
+}

@@ -1,0 +1,100 @@
+import type { EntityManager } from 'typeorm';
+import type { Session } from '../../../entities/session.js';
+import type { Clock } from '../../platform/clock.js';
+import { currentContext } from '../../platform/context.js';
+import type { Sealing } from '../../platform/crypto/sealing.js';
+import type { Db, EnvironmentScope } from '../../platform/db.js';
+import { DomainError } from '../errors.js';
+import { createApiSessions, type SessionSort } from '../logins/api-sessions.js';
+import type { Attempts } from '../logins/attempts.js';
+import type { MfaReset } from '../mfa/reset.js';
+import type { Page, PageRequest } from '../paging.js';
+import type { Passwords } from '../passwords/passwords.js';
+import { endSessions } from '../sessions/own-sessions.js';
+import { setActive } from './activation.js';
+import { changeIdentity, type IdentityChanges } from './change.js';
+import { type AuthState, authStateOf, forceReset, setPassword, verifyEmail } from './credentials.js';
+import { findMember, hashAcceptable, lockMember } from './find.js';
+import { askedNode, type Location, locationsOf } from './held.js';
+import { taken } from './identities.js';
+import { removeMember } from './remove.js';
+import { type IdentitiesSummary, type MfaSummary, mfaOf, summaryOf } from './summaries.js';
+
+export interface AdministrationDeps {
+  db: Db;
+  sealing: Pick<Sealing, 'derive'>;
+  passwords: Pick<Passwords, 'assertAcceptable' | 'hash'>;
+  attempts: Pick<Attempts, 'forgive'>;
+  mfaReset: MfaReset;
+  now: Clock;
+}
+
+/**
+ * What is done to an Identity from outside: each of these in a transaction of its own, of the whole Account, which has one
+ * profile, one password and one set of factors for all Environments. All of them throw identity.not_found where the
+ * Environment of the scope has no such member.
+ */
+export function createIdentityAdministration({ db, sealing, passwords, attempts, mfaReset, now }: AdministrationDeps) {
+  const inAccount = <T>({ accountId }: EnvironmentScope, work: (tx: EntityManager) => Promise<T>) =>
+    db.transaction({ accountId }, work);
+  const sessions = createApiSessions({ db, now });
+
+  return {
+    /** @throws DomainError identity.email_taken, identity.external_id_taken, validation.failed */
+    change: (scope: EnvironmentScope, id: string, changes: IdentityChanges): Promise<void> =>
+      inAccount(scope, (tx) => changeIdentity(tx, scope, id, changes, now())).catch((error: unknown) => {
+        throw taken(error);
+      }),
+
+    /** Ends the membership; the Identity itself goes when it has none left. */
+    remove: (scope: EnvironmentScope, id: string): Promise<void> =>
+      inAccount(scope, (tx) => removeMember(tx, scope, id, now)),
+
+    setActive: (scope: EnvironmentScope, id: string, isActive: boolean): Promise<void> =>
+      inAccount(scope, (tx) => setActive(tx, scope, id, { isActive, at: now() })),
+
+    /** @throws DomainError validation.failed, password.breached */
+    async setPassword(scope: EnvironmentScope, id: string, password: string): Promise<void> {
+      const passwordHash = await hashAcceptable({ db, passwords }, scope, password);
+      const email = await inAccount(scope, (tx) => setPassword(tx, scope, id, { passwordHash, at: now() }));
+      await attempts.forgive(scope, { identityId: id, email });
+    },
+
+    /** @throws DomainError oauth_client.not_found */
+    forceReset: (scope: EnvironmentScope, id: string, clientId: string | undefined): Promise<void> =>
+      inAccount(scope, (tx) => forceReset(tx, sealing, scope, id, { clientId, at: now() })),
+
+    verifyEmail: (scope: EnvironmentScope, id: string): Promise<void> =>
+      inAccount(scope, (tx) => verifyEmail(tx, scope, id, now())),
+
+    /** Those in this Environment that are open, and those that are over while a client still lives on what it was given. */
+    async sessions(scope: EnvironmentScope, id: string, page: PageRequest<SessionSort>): Promise<Page<Session>> {
+      await db.transaction(scope, (tx) => findMember(tx, scope, id));
+      return sessions.list({ ...scope, identityId: id, sessionId: '' }, page);
+    },
+
+    /** Ends all sessions in this Environment, or one. @throws DomainError session.not_found for that one */
+    endSessions: (scope: EnvironmentScope, id: string, only?: string): Promise<void> =>
+      inAccount(scope, async (tx) => {
+        await lockMember(tx, scope, id);
+        const by = currentContext().actor;
+        const ending = { reason: 'ended_by_administrator', at: now(), by, ...(only !== undefined && { only }) };
+        const ended = await endSessions(tx, scope, id, ending);
+        if (only !== undefined && ended.length === 0) throw new DomainError('session.not_found');
+      }),
+
+    mfa: (scope: EnvironmentScope, id: string): Promise<MfaSummary> => inAccount(scope, (tx) => mfaOf(tx, scope, id)),
+    resetMfa: mfaReset,
+    authState: (scope: EnvironmentScope, id: string): Promise<AuthState> =>
+      inAccount(scope, (tx) => authStateOf(tx, scope, id, now())),
+    /** The node at which permissions are asked for. @throws DomainError nodes.node_not_found */
+    askedNode: (scope: EnvironmentScope, id: string, nodeId: string | null): Promise<string> =>
+      db.transaction(scope, (tx) => askedNode(tx, scope, id, nodeId)),
+    /** The topmost nodes at which a permission is held. @throws DomainError permission.not_found */
+    locations: (scope: EnvironmentScope, id: string, permission: string): Promise<Location[]> =>
+      db.transaction(scope, (tx) => locationsOf(tx, scope, id, permission, now())),
+    summary: (scope: EnvironmentScope): Promise<IdentitiesSummary> => inAccount(scope, (tx) => summaryOf(tx, scope)),
+  };
+}
+
+export type IdentityAdministration = ReturnType<typeof createIdentityAdministration>;

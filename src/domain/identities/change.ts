@@ -1,0 +1,63 @@
+import type { EntityManager } from 'typeorm';
+import { Identity } from '../../../entities/identity.js';
+import { recordEvent } from '../events.js';
+import type { EnvironmentScope } from '../scope.js';
+import { lockMember } from './find.js';
+import { assertMetadata } from './metadata.js';
+
+/** What is to be otherwise; what is undefined stays. */
+export type IdentityChanges = {
+  [K in 'email' | 'firstName' | 'lastName' | 'avatarUrl' | 'externalId' | 'metadata']?: Identity[K] | undefined;
+} & {
+  /** Without it, another address is unverified, and the same one as it was. */
+  emailVerified?: boolean | undefined;
+};
+
+/**
+ * Changes an Identity, for all Environments of its Account; in a transaction of the Account. Mailed links and codes for an
+ * address that it had are void: whoever reads that mailbox is somebody else now.
+ * @throws DomainError identity.not_found, validation.failed, and what `taken` translates
+ */
+export async function changeIdentity(
+  tx: EntityManager,
+  scope: EnvironmentScope,
+  id: string,
+  { emailVerified, ...wanted }: IdentityChanges,
+  at: Date,
+): Promise<void> {
+  if (wanted.metadata) assertMetadata(wanted.metadata);
+  const { accountId } = scope;
+  const { identity } = await lockMember(tx, scope, id);
+  const changed = Object.fromEntries(
+    Object.entries(wanted).filter(
+      ([name, value]) => value !== undefined && !isSame(value, identity[name as keyof Identity]),
+    ),
+  ) as Partial<Identity>;
+  const moves = changed.email !== undefined && changed.email.toLowerCase() !== identity.email.toLowerCase();
+  const wasVerified = identity.emailVerifiedAt !== null;
+  const isVerified = emailVerified ?? (wasVerified && !moves);
+  if (isVerified !== wasVerified) changed.emailVerifiedAt = isVerified ? at : null;
+  else if (moves && isVerified) changed.emailVerifiedAt = at;
+  const fields = Object.keys(changed);
+  if (fields.length === 0) return;
+  await tx.update(Identity, { accountId, id }, { ...changed, updatedAt: at });
+  if (moves) await voidMails(tx, id, at);
+  const event = { ...scope, resourceId: id };
+  await recordEvent(tx, 'identity.updated', { ...event, metadata: { fields: fields.map(inSnakeCase) } });
+  if (isVerified && (moves || !wasVerified)) {
+    await recordEvent(tx, 'identity.email_verified', { ...event, metadata: { method: 'administrator' } });
+  }
+}
+
+async function voidMails(tx: EntityManager, identityId: string, at: Date): Promise<void> {
+  await tx.query('update identity_links set used_at = $2 where identity_id = $1 and used_at is null', [identityId, at]);
+  await tx.query('update emailed_codes set consumed_at = $2 where identity_id = $1 and consumed_at is null', [
+    identityId,
+    at,
+  ]);
+}
+
+const isSame = (a: unknown, b: unknown) =>
+  a === b || (typeof a === 'object' && a !== null && JSON.stringify(a) === JSON.stringify(b));
+const inSnakeCase = (name: string) =>
+  name === 'emailVerifiedAt' ? 'email_verified' : name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);

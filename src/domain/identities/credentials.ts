@@ -1,0 +1,116 @@
+import type { EntityManager } from 'typeorm';
+import { EnvironmentSettings } from '../../../entities/environment-settings.js';
+import { Identity } from '../../../entities/identity.js';
+import { OAuthClient } from '../../../entities/oauth-client.js';
+import { currentContext } from '../../platform/context.js';
+import type { Sealing } from '../../platform/crypto/sealing.js';
+import { within } from '../../platform/db.js';
+import { queueEmail } from '../emails/queue.js';
+import { DomainError } from '../errors.js';
+import { recordEvent } from '../events.js';
+import { insertIdentityLink } from '../logins/identity-links.js';
+import { settleNewPassword } from '../logins/new-password.js';
+import type { EnvironmentScope } from '../scope.js';
+import { findMember, lockMember } from './find.js';
+
+/**
+ * Writes a password down that somebody else has chosen; the person is told by mail and signed out everywhere.
+ * @returns the address, whose failed sign-ins count no more
+ * @throws DomainError identity.not_found
+ */
+export async function setPassword(
+  tx: EntityManager,
+  scope: EnvironmentScope,
+  id: string,
+  { passwordHash, at }: { passwordHash: string; at: Date },
+): Promise<string> {
+  const { identity, membership } = await lockMember(tx, scope, id);
+  const owner = { ...scope, identityId: id, membershipId: membership.id, locale: await localeOf(tx, scope) };
+  const by = currentContext().actor;
+  await settleNewPassword(tx, owner, { passwordHash, method: 'administrator', provesEmail: false, by, now: at });
+  return identity.email;
+}
+
+/**
+ * Takes the password away, ends every session, and mails a link to choose another one. The link leads back to a client: the
+ * one that is named, or else the Environment's oldest.
+ * @param clientId the client's public id
+ * @throws DomainError identity.not_found, oauth_client.not_found
+ */
+export async function forceReset(
+  tx: EntityManager,
+  sealing: Pick<Sealing, 'derive'>,
+  scope: EnvironmentScope,
+  id: string,
+  { clientId, at }: { clientId: string | undefined; at: Date },
+): Promise<void> {
+  const { accountId, environmentId } = scope;
+  await lockMember(tx, scope, id);
+  const client = await tx.findOne(OAuthClient, {
+    where: { ...within(scope), ...(clientId !== undefined && { clientId }) },
+    order: { createdAt: 'ASC', id: 'ASC' },
+  });
+  if (!client) throw new DomainError('oauth_client.not_found');
+  const locale = await localeOf(tx, scope);
+  const owner = { ...scope, identityId: id, membershipId: null, locale };
+  const by = currentContext().actor;
+  const none = { passwordHash: null, method: 'reset_forced', provesEmail: false, by, now: at };
+  await settleNewPassword(tx, owner, none);
+  const link = { identityId: id, purpose: 'reset_password', locale, parameters: {}, now: at } as const;
+  const linkId = await insertIdentityLink(tx, sealing, { ...scope, id: client.id }, link);
+  const mail = { template: 'identity-password-reset', locale, subjectId: linkId } as const;
+  await queueEmail(tx, { ...mail, cause: `identity-link/${linkId}`, accountId, environmentId }, at);
+  await recordEvent(tx, 'auth.identity_password_link_requested', { ...scope, resourceId: linkId });
+}
+
+/** Counts the address as proved. @throws DomainError identity.not_found */
+export async function verifyEmail(tx: EntityManager, scope: EnvironmentScope, id: string, at: Date): Promise<void> {
+  const { identity } = await lockMember(tx, scope, id);
+  if (identity.emailVerifiedAt) return;
+  await tx.update(Identity, { accountId: scope.accountId, id }, { emailVerifiedAt: at, updatedAt: at });
+  const metadata = { method: 'administrator' };
+  await recordEvent(tx, 'identity.email_verified', { ...scope, resourceId: id, metadata });
+}
+
+async function localeOf(tx: EntityManager, scope: EnvironmentScope) {
+  return (await tx.findOneByOrFail(EnvironmentSettings, within(scope))).defaultLocale;
+}
+
+/** How somebody can sign in and did, in this Environment. */
+export interface AuthState {
+  hasPassword: boolean;
+  passwordChangedAt: Date | null;
+  emailVerified: boolean;
+  mfaEnrolled: boolean;
+  /** Until when a first factor has to be enrolled; null where no time runs. */
+  graceExpiresAt: Date | null;
+  /** As far as its sessions are kept. */
+  lastLoginAt: Date | null;
+  lockedUntil: Date | null;
+}
+
+/** @throws DomainError identity.not_found */
+export async function authStateOf(
+  tx: EntityManager,
+  scope: EnvironmentScope,
+  id: string,
+  at: Date,
+): Promise<AuthState> {
+  const { identity, membership } = await findMember(tx, scope, id);
+  const [row] = await tx.query<Pick<AuthState, 'mfaEnrolled' | 'graceExpiresAt' | 'lastLoginAt'>[]>(
+    `select exists (select from mfa_factors where account_id = $1 and identity_id = $3) as "mfaEnrolled",
+       (select expires_at from mfa_graces where account_id = $1 and environment_id = $2 and identity_id = $3
+          and status not in ('enrolled', 'reset')) as "graceExpiresAt",
+       (select max(authenticated_at) from sessions
+        where account_id = $1 and environment_id = $2 and identity_id = $3) as "lastLoginAt"`,
+    [scope.accountId, scope.environmentId, id],
+  );
+  const { lockedUntil } = membership;
+  return {
+    hasPassword: identity.passwordHash !== null,
+    passwordChangedAt: identity.passwordChangedAt,
+    emailVerified: identity.emailVerifiedAt !== null,
+    lockedUntil: lockedUntil && lockedUntil > at ? lockedUntil : null,
+    ...(row as Pick<AuthState, 'mfaEnrolled' | 'graceExpiresAt' | 'lastLoginAt'>),
+  };
+}

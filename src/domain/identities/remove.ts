@@ -1,0 +1,72 @@
+import type { EntityManager } from 'typeorm';
+import { EnvironmentMembership } from '../../../entities/environment-membership.js';
+import type { Clock } from '../../platform/clock.js';
+import { currentContext } from '../../platform/context.js';
+import { within } from '../../platform/db.js';
+import { metadataOf } from '../access/assigning.js';
+import { closeWindows } from '../access/window-rows.js';
+import { addToCounter } from '../counters.js';
+import { createErasures } from '../erasures/erasures.js';
+import { recordEvent, recordEvents } from '../events.js';
+import { distrustDevices } from '../mfa/trusted-devices.js';
+import { joining } from '../processes/joining.js';
+import type { EnvironmentScope } from '../scope.js';
+import { endSessions } from '../sessions/own-sessions.js';
+import { lockMember } from './find.js';
+
+/**
+ * Ends what an Identity could still use in an Environment, at once: sessions with all that came from them, sign-ins that are
+ * half done, browsers that are trusted. In a transaction that holds the Identity's row.
+ */
+export async function shutOut(
+  tx: EntityManager,
+  scope: EnvironmentScope,
+  identityId: string,
+  { reason, at }: { reason: string; at: Date },
+): Promise<void> {
+  await endSessions(tx, scope, identityId, { reason, at, by: currentContext().actor });
+  await distrustDevices(tx, scope, identityId);
+  await tx.query(
+    `update pending_sign_ins set completed_at = $3
+     where environment_id = $1 and identity_id = $2 and completed_at is null`,
+    [scope.environmentId, identityId, at],
+  );
+}
+
+/**
+ * Ends the membership in this Environment with all that belongs to it. Who has none left in the Account is erased, by the
+ * process of erasures. In a transaction of the Account, since that is seen there only.
+ * @throws DomainError identity.not_found
+ */
+export async function removeMember(tx: EntityManager, scope: EnvironmentScope, id: string, now: Clock): Promise<void> {
+  const { accountId, environmentId } = scope;
+  const at = now();
+  const { membership } = await lockMember(tx, scope, id);
+  await shutOut(tx, scope, id, { reason: 'identity_deleted', at });
+  const [assignments] = await tx.query<[(Parameters<typeof metadataOf>[0] & { id: string })[], number]>(
+    `update role_assignments set removed_at = $4
+     where account_id = $1 and environment_id = $2 and identity_id = $3 and removed_at is null
+     returning id, identity_id as "identityId", role_id as "roleId", node_id as "nodeId",
+       effective_from as "effectiveFrom", effective_to as "effectiveTo"`,
+    [accountId, environmentId, id, at],
+  );
+  const ids = assignments.map((row) => row.id);
+  await closeWindows(tx, ids, at);
+  await recordEvents(
+    tx,
+    'role_assignment.deleted',
+    assignments.map((row) => ({ ...scope, resourceId: row.id, metadata: metadataOf(row) })),
+  );
+  for (const table of ['organization_members', 'mfa_graces']) {
+    await tx.query(`delete from ${table} where account_id = $1 and environment_id = $2 and identity_id = $3`, [
+      accountId,
+      environmentId,
+      id,
+    ]);
+  }
+  await tx.delete(EnvironmentMembership, { ...within(scope), id: membership.id });
+  await addToCounter(tx, scope, 'identities', -1);
+  await recordEvent(tx, 'identity.deleted', { ...scope, resourceId: id });
+  if (await tx.existsBy(EnvironmentMembership, { accountId, identityId: id })) return;
+  await createErasures({ db: joining(tx), now }).request({ accountId }, id);
+}

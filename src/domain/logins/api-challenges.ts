@@ -1,0 +1,89 @@
+import { hashSecret } from '../../platform/crypto/one-time-secret.js';
+import type { Db } from '../../platform/db.js';
+import { DomainError } from '../errors.js';
+import type { SecondFactor } from '../mfa/challenges.js';
+import type { Trusted } from '../mfa/trusted-devices.js';
+import type { Client, Clients } from '../oidc/clients.js';
+import { knownScopes } from '../oidc/scopes.js';
+import type { ApiLogin, ApiSignIn, ApiVisit } from './api-sign-in.js';
+import type { Logins } from './logins.js';
+import { type OpenSignIn, provedIn } from './pending-sign-ins.js';
+
+export interface ApiAnswer extends Pick<ApiVisit, 'device' | 'ipAddress' | 'userAgent'> {
+  /** The `challenge_token`. */
+  token: string;
+  proof: SecondFactor;
+  /** Whether the browser is to be trusted afterwards, where the Environment has days for that. */
+  remember: boolean;
+}
+
+export interface ApiChallengesDeps {
+  db: Pick<Db, 'statement'>;
+  logins: Pick<Logins, 'pendingSignIns' | 'mfaChallenges' | 'trustedDevices' | 'webauthn'>;
+  clients: Clients;
+  signIn: Pick<ApiSignIn, 'proved'>;
+}
+
+/** Ended ones too: their client's scripts may read that they have ended. */
+const clientStatement = {
+  name: 'client_of_api_challenge',
+  text: `select c.client_id as "clientId" from pending_sign_ins p join oauth_clients c on c.id = p.oauth_client_id
+where p.token_hash = $1 and p.channel = 'api'`,
+};
+
+/** The second half of a sign-in of the API, whose first half answered a `challenge_token`. */
+export function createApiChallenges({ db, logins, clients, signIn }: ApiChallengesDeps) {
+  const { pendingSignIns, mfaChallenges, trustedDevices, webauthn } = logins;
+
+  /** @throws DomainError mfa.challenge_invalid for one that is unknown, over, complete, or of the hosted pages */
+  async function open(token: string): Promise<{ pending: OpenSignIn; client: Client }> {
+    const pending = await pendingSignIns.find(token, 'api');
+    const client = pending && (await clients.find(pending.parameters.client_id ?? ''));
+    // The client may have been deleted, and its name given anew, since.
+    if (pending?.purpose !== 'challenge' || client?.id !== pending.oauthClientId) {
+      throw new DomainError('mfa.challenge_invalid');
+    }
+    return { pending, client };
+  }
+
+  return {
+    async clientOf(token: string): Promise<Client | null> {
+      const [found] = await db.statement<{ clientId: string }>(clientStatement, [hashSecret(token)]);
+      return found ? clients.find(found.clientId) : null;
+    },
+
+    /**
+     * Goes on with a second factor; the token works once.
+     * @throws DomainError mfa.challenge_invalid, mfa.code_invalid, mfa.challenge_locked, mfa.enrollment_required
+     */
+    async answer({ token, proof, remember, ...browser }: ApiAnswer): Promise<ApiLogin & { trusted: Trusted | null }> {
+      const { pending, client } = await open(token);
+      const { identityId, requiresAal2 } = pending;
+      const proved = await mfaChallenges.answer(pending, proof);
+      if (!(await pendingSignIns.complete(pending.id))) throw new DomainError('mfa.challenge_invalid');
+      const visit = { client, scope: knownScopes(pending.parameters.scope), requiresAal2, ...browser };
+      const login = await signIn.proved(visit, { ...provedIn(pending), ...proved }, true);
+      const days = client.settings.mfaTrustedDeviceDays;
+      const isTrusting = remember && days > 0 && login.outcome === 'signed_in' && proved.secondFactorAt !== null;
+      const { device, userAgent } = browser;
+      return {
+        ...login,
+        trusted: isTrusting ? await trustedDevices.trust(pending, { identityId, days, device, userAgent }) : null,
+      };
+    },
+
+    /** Mails a code. @throws DomainError mfa.challenge_invalid, mfa.email_unavailable, rate_limit.exceeded */
+    async sendEmailCode(token: string, locale: 'en' | 'de'): Promise<void> {
+      const { pending } = await open(token);
+      await mfaChallenges.sendEmailCode(pending, locale);
+    },
+
+    /** For `navigator.credentials.get`. @throws DomainError mfa.challenge_invalid */
+    async webauthnOptions(token: string) {
+      const { pending } = await open(token);
+      return webauthn.assertionOptions(pending);
+    },
+  };
+}
+
+export type ApiChallenges = ReturnType<typeof createApiChallenges>;

@@ -1,0 +1,132 @@
+import type { Clock } from '../../platform/clock.js';
+import type { Db } from '../../platform/db.js';
+import { DomainError } from '../errors.js';
+import type { FactorSummary, NewFactor } from '../mfa/factors.js';
+import { withSecondFactor } from '../mfa/second-factor.js';
+import { lockedStandingOf } from '../mfa/standing.js';
+import type { ApiOwn, ApiProofOf, ApiStanding } from './api-own.js';
+import type { ApiSubject } from './api-sessions.js';
+import type { Acr } from './first-factor.js';
+import type { Logins } from './logins.js';
+
+/** A factor that was added, with the recovery codes that came with a first one: to be shown once. */
+export interface AddedFactor {
+  factor: FactorSummary;
+  recoveryCodes: string[] | null;
+}
+
+export interface FactorsSummary {
+  factors: FactorSummary[];
+  generation: number;
+  remaining: number;
+  adminResetAt: Date | null;
+}
+
+export interface ApiFactorsDeps {
+  db: Db;
+  own: ApiOwn;
+  logins: Pick<Logins, 'factors' | 'totp' | 'ownWebauthn' | 'ownSessions' | 'recoveryCodes'>;
+  now: Clock;
+}
+
+const resetStatement = {
+  name: 'mfa_admin_reset_of_identity',
+  text: 'select mfa_admin_reset_at as "adminResetAt" from identities where account_id = $1 and id = $2',
+};
+
+/** The second factors of the signed-in person: one set for all Environments of the Account. */
+export function createApiFactors({ db, own, logins, now }: ApiFactorsDeps) {
+  const { factors, totp, ownWebauthn, ownSessions, recoveryCodes } = logins;
+
+  /** Adds one that was just proved; with the first one the session itself becomes stronger. */
+  async function add(
+    subject: ApiProofOf,
+    { amr, acr, hasFactors }: ApiStanding,
+    { factor, proved }: { factor: NewFactor; proved: readonly string[] },
+  ): Promise<AddedFactor> {
+    const { identityId, sessionId } = subject;
+    const codes = await db.transaction({ accountId: subject.accountId }, async (tx) => {
+      const { allowed, enrolled } = await lockedStandingOf(tx, subject);
+      if (!allowed.includes(factor.type)) throw new DomainError('mfa.factor_not_allowed');
+      // Added by another request, which is the first one then.
+      if (!hasFactors && enrolled !== null) throw new DomainError('auth.reauthentication_required');
+      return (await factors.enrollIn(tx, subject, identityId, factor)).recoveryCodes;
+    });
+    const at = now();
+    if (!hasFactors) {
+      const kind = factor.type;
+      const stronger = withSecondFactor({ amr, acr: acr as Acr }, { kind, amr: proved, counts: true, now: at });
+      await ownSessions.strengthen(subject, sessionId, stronger);
+    }
+    const { id, type, label } = factor;
+    return { factor: { id, type, label, enrolledAt: at, lastUsedAt: at }, recoveryCodes: codes };
+  }
+
+  function assertAllowed({ allowed }: ApiStanding, kind: NewFactor['type']) {
+    if (!allowed.includes(kind)) throw new DomainError('mfa.factor_not_allowed');
+  }
+
+  return {
+    async summary({ accountId, identityId }: ApiSubject): Promise<FactorsSummary> {
+      const [list, codes, [reset]] = await Promise.all([
+        factors.list({ accountId }, identityId),
+        recoveryCodes.remaining({ accountId }, identityId),
+        db.statement<{ adminResetAt: Date | null }>(resetStatement, [accountId, identityId]),
+      ]);
+      return { factors: list, ...codes, adminResetAt: reset?.adminResetAt ?? null };
+    },
+
+    /** @throws DomainError mfa.factor_not_allowed, auth.reauthentication_required */
+    async beginTotp(subject: ApiProofOf) {
+      const standing = await own.assertMayAdd(subject);
+      assertAllowed(standing, 'totp');
+      return totp.beginEnrollment(subject, { identityId: subject.identityId, email: standing.email });
+    },
+
+    /**
+     * @param sealed what `beginTotp` gave out
+     * @throws DomainError mfa.enrollment_expired, mfa.code_invalid, mfa.factor_not_allowed, mfa.already_enrolled,
+     * mfa.too_many_factors, auth.reauthentication_required
+     */
+    async confirmTotp(subject: ApiProofOf, { sealed, code }: { sealed: string; code: string }): Promise<AddedFactor> {
+      const standing = await own.assertMayAdd(subject);
+      const factor = totp.confirmEnrollment(subject.identityId, { sealed, code });
+      return add(subject, standing, { factor, proved: ['otp'] });
+    },
+
+    /** @throws DomainError mfa.factor_not_allowed, auth.reauthentication_required */
+    async beginWebauthn(subject: ApiProofOf) {
+      const standing = await own.assertMayAdd(subject);
+      assertAllowed(standing, 'webauthn');
+      const { accountId, identityId, sessionId } = subject;
+      const { email, name, application: relyingParty } = standing;
+      return ownWebauthn.begin(sessionId, { accountId, identityId, email, name, relyingParty });
+    },
+
+    /** @throws DomainError as `confirmTotp` */
+    async confirmWebauthn(
+      subject: ApiProofOf,
+      answer: { token: string; sent: unknown; label: string | null },
+    ): Promise<AddedFactor> {
+      const standing = await own.assertMayAdd(subject);
+      const { factor, amr } = await ownWebauthn.verify({ sessionId: subject.sessionId, ...answer });
+      return add(subject, standing, { factor, proved: amr });
+    },
+
+    /** @throws DomainError mfa.factor_not_found, mfa.last_factor, auth.reauthentication_required */
+    async remove(subject: ApiProofOf, factorId: string): Promise<void> {
+      await own.assertRecent(subject);
+      await factors.remove(subject, subject.identityId, factorId);
+    },
+
+    /** Makes a new set, which voids the one before. @throws DomainError mfa.not_enrolled, auth.reauthentication_required */
+    async renewRecoveryCodes(subject: ApiProofOf): Promise<string[]> {
+      const { hasFactors, allowed } = await own.assertRecent(subject);
+      if (!hasFactors) throw new DomainError('mfa.not_enrolled');
+      if (!allowed.includes('recovery_code')) throw new DomainError('mfa.factor_not_allowed');
+      return recoveryCodes.replace(subject, subject.identityId);
+    },
+  };
+}
+
+export type ApiFactors = ReturnType<typeof createApiFactors>;

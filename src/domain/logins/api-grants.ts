@@ -1,0 +1,78 @@
+import { v7 as uuidv7 } from 'uuid';
+import { after, type Clock, seconds } from '../../platform/clock.js';
+import { hashSecret, newSecret } from '../../platform/crypto/one-time-secret.js';
+import type { Db } from '../../platform/db.js';
+import { type Granted, subjectColumns } from '../oidc/claims.js';
+import type { Client } from '../oidc/clients.js';
+import type { ScopeName } from '../oidc/scopes.js';
+
+export interface IssuedGrant {
+  granted: Granted;
+  refreshToken: string;
+}
+
+const endStatement = {
+  name: 'end_session_without_grant',
+  text: 'update sessions set revoked_at = $2 where id = $1 and revoked_at is null',
+};
+/**
+ * As the redemption of a code does it (`domain/oidc/codes`), for a session that was started a moment ago. A new password ends
+ * the sessions of the old one, and locks the identity: either it finds this session, or it is found here.
+ */
+const grantStatement = {
+  name: 'grant_without_code',
+  text: `
+with proved as materialized (
+  select id as identity_id, password_changed_at from identities
+  where id = (select identity_id from sessions where id = $1) for share
+),
+live as (
+  select s.* from (select * from sessions where id = $1 and revoked_at is null offset 0) s
+    cross join lateral (select is_active from environment_memberships
+      where environment_id = s.environment_id and identity_id = s.identity_id offset 0) m
+    join proved p using (identity_id)
+  where m.is_active and s.environment_id = $9
+    and (p.password_changed_at is null or p.password_changed_at <= s.authenticated_at or not 'pwd' = any (s.amr))
+),
+granted as (
+  insert into grants (id, account_id, environment_id, oauth_client_id, identity_id, session_id, scope, authenticated_at, amr, acr,
+    created_at, expires_at)
+  select $2::uuid, account_id, environment_id, $3::uuid, identity_id, id, $4::text[], authenticated_at, amr, acr,
+    $5::timestamptz, $6::timestamptz
+  from live
+),
+refreshable as (
+  insert into refresh_tokens (token_hash, kind, family_id, created_at, expires_at)
+  select $7::bytea, 'grant', $2, $5, least($8::timestamptz, $6) from live
+)
+select live.id as "sessionId", live.authenticated_at as "authenticatedAt", live.amr, live.acr, ${subjectColumns}
+from live cross join lateral (select * from identities where id = live.identity_id offset 0) i`,
+};
+
+/** What a client is given by a sign-in of the API: a grant with its first refresh token, and no code on the way. */
+export function createApiGrants({ db, now }: { db: Pick<Db, 'statement'>; now: Clock }) {
+  return {
+    /** Null, and the session's end, when the person was deactivated or their password changed while they signed in. */
+    async issue(client: Client, sessionId: string, scope: ScopeName[]): Promise<IssuedGrant | null> {
+      const at = now();
+      const grantId = uuidv7();
+      const refreshToken = newSecret();
+      const { refreshTokenTtlSeconds, refreshTokenMaxTtlSeconds } = client.settings;
+      const [row] = await db.statement<Omit<Granted, 'grantId' | 'scope'>>(grantStatement, [
+        sessionId,
+        grantId,
+        client.id,
+        scope,
+        at,
+        after(at, seconds(refreshTokenMaxTtlSeconds)),
+        hashSecret(refreshToken),
+        after(at, seconds(refreshTokenTtlSeconds)),
+        client.environmentId,
+      ]);
+      if (!row) await db.statement(endStatement, [sessionId, at]);
+      return row ? { granted: { ...row, grantId, scope }, refreshToken } : null;
+    },
+  };
+}
+
+export type ApiGrants = ReturnType<typeof createApiGrants>;

@@ -1,0 +1,97 @@
+import { factorKinds } from '../../../entities/environment-settings.js';
+import type { Db } from '../../platform/db.js';
+import { DomainError } from '../errors.js';
+import type { ApiSubject } from './api-sessions.js';
+import { aal2 } from './first-factor.js';
+import type { Logins } from './logins.js';
+
+/** How the token that asks was come by: when its sign-in was. The session may have become stronger since. */
+export interface ApiProofOf extends ApiSubject {
+  authenticatedAt: Date;
+}
+
+/** How the session that asks stands. */
+export interface ApiStanding {
+  amr: string[];
+  acr: string;
+  hasPassword: boolean;
+  hasFactors: boolean;
+  /** Whether one of them makes aal2. */
+  hasStrongFactor: boolean;
+  email: string;
+  /** What the person is called; the address where nothing is known. */
+  name: string;
+  application: string;
+  minLength: number;
+  allowed: string[];
+}
+
+const standingStatement = {
+  name: 'standing_of_api_session',
+  text: `
+select s.amr, s.acr, i.password_hash is not null as "hasPassword", i.email::text,
+  coalesce(nullif(concat_ws(' ', i.first_name, i.last_name), ''), i.email::text) as name, a.name as application,
+  e.password_min_length as "minLength", e.mfa_allowed_factors as allowed,
+  exists (select from mfa_factors f where f.account_id = $1 and f.identity_id = i.id) as "hasFactors",
+  exists (select from mfa_factors f where f.account_id = $1 and f.identity_id = i.id and f.type in ('totp', 'webauthn'))
+    as "hasStrongFactor"
+from (select * from sessions where id = $4 and revoked_at is null offset 0) s
+  cross join lateral (select * from identities where id = s.identity_id offset 0) i
+  cross join lateral (select * from environment_settings where environment_id = s.environment_id offset 0) e
+  cross join lateral (select name from applications where id = $5 offset 0) a
+where s.account_id = $1 and s.environment_id = $2 and s.identity_id = $3`,
+};
+
+/** What a signed-in person may change of how they sign in, and what they have to have proved for it. */
+export function createApiOwn({ db, logins }: { db: Pick<Db, 'statement'>; logins: Pick<Logins, 'ownProof'> }) {
+  async function standingOf(subject: ApiSubject): Promise<ApiStanding> {
+    const { accountId, environmentId, identityId, sessionId, applicationId } = subject;
+    const values = [accountId, environmentId, identityId, sessionId, applicationId];
+    const [found] = await db.statement<ApiStanding>(standingStatement, values);
+    if (!found) throw new DomainError('auth.invalid_credentials'); // ended since its token was proved
+    return found;
+  }
+
+  /**
+   * A factor counts in the whole Account, so one that this Environment does not take protects it too: else a password alone
+   * would remove it here, where it is not asked for.
+   */
+  const proofOf = (subject: ApiProofOf, { acr }: Pick<ApiStanding, 'acr'>) =>
+    logins.ownProof(subject, { ...subject, acr }, factorKinds);
+
+  async function isRecent(subject: ApiProofOf, standing: ApiStanding): Promise<boolean> {
+    const { hasFactors, hasStrongFactor, amr } = standing;
+    // A mailed code makes no aal2, but where it is all that the person has, they have to have shown it (docs/decisions/0013).
+    if (hasFactors && !hasStrongFactor && !amr.includes('otp')) return false;
+    return (await proofOf(subject, standing)).isEnough;
+  }
+
+  return {
+    /**
+     * A sign-in of the last ten minutes, with a second factor where the person has one.
+     * @throws DomainError auth.reauthentication_required
+     */
+    async assertRecent(subject: ApiProofOf): Promise<ApiStanding> {
+      const standing = await standingOf(subject);
+      if (!(await isRecent(subject, standing))) throw new DomainError('auth.reauthentication_required');
+      return standing;
+    },
+
+    /** The same for whoever has something to protect: the first factor may be added at any time. */
+    async assertMayAdd(subject: ApiProofOf): Promise<ApiStanding> {
+      const standing = await standingOf(subject);
+      const isEnough = !standing.hasFactors || (await isRecent(subject, standing));
+      if (!isEnough) throw new DomainError('auth.reauthentication_required');
+      return standing;
+    },
+
+    /** aal2, however long ago, where the person has a factor for it: for what is proved by the password besides. */
+    async assertStrong(subject: ApiProofOf): Promise<ApiStanding> {
+      const standing = await standingOf(subject);
+      if (standing.hasStrongFactor && standing.acr !== aal2) throw new DomainError('auth.reauthentication_required');
+      return standing;
+    },
+  };
+}
+
+export type ApiOwn = ReturnType<typeof createApiOwn>;

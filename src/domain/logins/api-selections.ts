@@ -1,0 +1,112 @@
+import { after, type Clock, minutes } from '../../platform/clock.js';
+import { newSecret } from '../../platform/crypto/one-time-secret.js';
+import type { Sealing } from '../../platform/crypto/sealing.js';
+import type { Db, EnvironmentScope } from '../../platform/db.js';
+import type { Client } from '../oidc/clients.js';
+import { spend } from '../spent-tokens.js';
+
+/** An Application that a person may go on to. */
+export interface ReachableApplication {
+  id: string;
+  name: string;
+  slug: string;
+}
+
+/** Somebody who has proved a password where they are no member, and may choose where they are one. */
+export interface ApiSelection {
+  /** What makes the token work once. */
+  id: string;
+  identityId: string;
+  /** Where they tried: what they choose is of the same Account and of the same type of Environment. */
+  accountId: string;
+  environmentId: string;
+  amr: string[];
+  authenticatedAt: Date;
+  expiresAt: Date;
+}
+
+const life = minutes(5);
+const context = 'identity-application-selection';
+
+/** SQL: Environments `e` beside Environment `here` that an Identity, `$1`, may enter with its password; never of another type. */
+const reachable = `
+environments here
+  cross join lateral (select * from environments where account_id = here.account_id and type = here.type offset 0) e
+  cross join lateral (select is_active from environment_memberships
+    where environment_id = e.id and identity_id = $1 offset 0) m
+  cross join lateral (select password_login_enabled, login_require_captcha from environment_settings
+    where environment_id = e.id offset 0) s
+  cross join lateral (select login_require_captcha from environment_settings where environment_id = here.id offset 0) h
+where here.id = $2 and here.account_id = $3 and m.is_active and s.password_login_enabled
+  and s.login_require_captcha <= h.login_require_captcha`; // no way around a captcha
+
+const listStatement = {
+  name: 'applications_of_identity',
+  text: `select distinct a.id, a.name, a.slug from (select e.application_id from ${reachable}) reachable
+  join applications a on a.id = reachable.application_id order by a.name, a.id`,
+};
+const mayEnterStatement = {
+  name: 'identity_may_enter',
+  // A password that was changed meanwhile proves nothing any more.
+  text: `select from ${reachable} and e.id = $4 and exists (
+    select from identities where id = $1 and account_id = $3 and (password_changed_at is null or password_changed_at <= $5))`,
+};
+
+/** Selection tokens of end users: sealed, so that they say nothing to their bearer; five minutes, once. */
+export function createApiSelections({
+  db,
+  sealing,
+  now,
+}: {
+  db: Pick<Db, 'statement'>;
+  sealing: Pick<Sealing, 'seal' | 'open'>;
+  now: Clock;
+}) {
+  return {
+    begin(
+      { accountId, environmentId }: EnvironmentScope,
+      { identityId, amr, authenticatedAt }: Pick<ApiSelection, 'identityId' | 'amr' | 'authenticatedAt'>,
+    ) {
+      const expiresAt = after(now(), life);
+      const selection: ApiSelection = {
+        ...{ id: newSecret(), identityId, accountId, environmentId },
+        ...{ amr, authenticatedAt, expiresAt },
+      };
+      return { token: sealing.seal(JSON.stringify(selection), context), expiresAt };
+    },
+
+    /** Null for whatever we did not write, or wrote too long ago. */
+    read(token: string): ApiSelection | null {
+      const text = attempt(() => sealing.open(token, context));
+      if (text === null) return null;
+      const { authenticatedAt, expiresAt, ...selection } = JSON.parse(text);
+      if (new Date(expiresAt) <= now()) return null;
+      return { ...selection, authenticatedAt: new Date(authenticatedAt), expiresAt: new Date(expiresAt) };
+    },
+
+    /** Uses it up: false for whoever comes second. */
+    spend: ({ id, expiresAt }: ApiSelection): Promise<boolean> => spend(db, id, expiresAt),
+
+    /** By name. */
+    reachableFrom: ({ accountId, environmentId }: EnvironmentScope, identityId: string) =>
+      db.statement<ReachableApplication>(listStatement, [identityId, environmentId, accountId]),
+
+    async mayEnter(
+      { identityId, environmentId, accountId, authenticatedAt }: ApiSelection,
+      client: Pick<Client, 'environmentId'>,
+    ): Promise<boolean> {
+      const values = [identityId, environmentId, accountId, client.environmentId, authenticatedAt];
+      return (await db.statement(mayEnterStatement, values)).length > 0;
+    },
+  };
+}
+
+export type ApiSelections = ReturnType<typeof createApiSelections>;
+
+function attempt(open: () => string): string | null {
+  try {
+    return open();
+  } catch {
+    return null; // of another key, context or hand
+  }
+}

@@ -1,0 +1,78 @@
+import { Session } from '../../../entities/session.js';
+import type { Clock } from '../../platform/clock.js';
+import { hashSecret } from '../../platform/crypto/one-time-secret.js';
+import { type Db, type EnvironmentScope, within } from '../../platform/db.js';
+import { DomainError } from '../errors.js';
+import type { Client } from '../oidc/clients.js';
+import { containing, type Page, type PageRequest, readPage } from '../paging.js';
+import { endSessions, livingGrant } from '../sessions/own-sessions.js';
+
+/** Whose session asks. */
+export interface ApiSubject extends EnvironmentScope {
+  identityId: string;
+  sessionId: string;
+}
+
+export type SessionSort = 'authenticated_at' | 'created_at';
+const columns: Record<SessionSort, string[]> = {
+  authenticated_at: ['session.authenticatedAt', 'session.id'],
+  created_at: ['session.createdAt', 'session.id'],
+};
+
+const ownerStatement = {
+  name: 'owner_of_api_refresh_token',
+  text: `
+select g.account_id as "accountId", c.application_id as "applicationId", g.environment_id as "environmentId",
+  g.identity_id as "identityId", g.session_id as "sessionId"
+from refresh_tokens t
+  cross join lateral (select * from grants where id = t.family_id offset 0) g
+  cross join lateral (select application_id from oauth_clients where id = g.oauth_client_id offset 0) c
+where t.token_hash = $1 and t.kind = 'grant' and g.oauth_client_id = $2`,
+};
+
+/** The signed-in person's sessions in this Environment, whichever way they were started. */
+export function createApiSessions({ db, now }: { db: Db; now: Clock }) {
+  const end = (subject: ApiSubject, only: string, reason: string) =>
+    db.transaction(within(subject), (tx) => {
+      const { identityId, sessionId: _, ...scope } = subject;
+      return endSessions(tx, scope, identityId, { only, reason, at: now() });
+    });
+
+  return {
+    /** Those that are open, and those that are over while a client still lives on what it was given. */
+    list: (subject: ApiSubject, page: PageRequest<SessionSort>): Promise<Page<Session>> =>
+      db.transaction('system', (tx) => {
+        // Refresh tokens, by which a grant lives, belong to no tenant; so the filters stand here alone.
+        const query = tx
+          .createQueryBuilder(Session, 'session')
+          .where({ ...within(subject), identityId: subject.identityId })
+          .andWhere('session.revokedAt is null')
+          .andWhere(
+            `(session.expiresAt > :at or exists (select from grants g where g.session_id = session.id and ${livingGrant(':at')}))`,
+            { at: now() },
+          );
+        if (page.q) {
+          const pattern = containing(page.q);
+          query.andWhere('(session.userAgent ilike :pattern or session.ipAddress ilike :pattern)', { pattern });
+        }
+        return readPage(query, page, columns[page.sortBy]);
+      }),
+
+    /** @throws DomainError session.not_found, also for a session of somebody else or of another Environment */
+    async revoke(subject: ApiSubject, sessionId: string): Promise<void> {
+      const ended = await end(subject, sessionId, 'ended_by_person');
+      if (ended.length === 0) throw new DomainError('session.not_found');
+    },
+
+    /** Signs out: the session with all its grants. One that has ended is no error. */
+    signOut: async (subject: ApiSubject): Promise<void> => void (await end(subject, subject.sessionId, 'logout')),
+
+    /** Signs out by a refresh token of the client, a spent one too: the answer with its successor may have been lost. */
+    async signOutBy(client: Pick<Client, 'id'>, refreshToken: string): Promise<void> {
+      const [owner] = await db.statement<ApiSubject>(ownerStatement, [hashSecret(refreshToken), client.id]);
+      if (owner) await end(owner, owner.sessionId, 'logout');
+    },
+  };
+}
+
+export type ApiSessions = ReturnType<typeof createApiSessions>;

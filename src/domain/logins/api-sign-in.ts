@@ -1,0 +1,188 @@
+import type { FactorKind } from '../../../entities/environment-settings.js';
+import type { Clock } from '../../platform/clock.js';
+import type { Db } from '../../platform/db.js';
+import { DomainError } from '../errors.js';
+import { recordEvent } from '../events.js';
+import type { Client } from '../oidc/clients.js';
+import type { ScopeName } from '../oidc/scopes.js';
+import type { TokenAnswer, Tokens } from '../oidc/tokens.js';
+import type { Passwords } from '../passwords/passwords.js';
+import type { Sessions } from '../sessions/sessions.js';
+import type { ApiGrants } from './api-grants.js';
+import type { ApiSelections, ReachableApplication } from './api-selections.js';
+import { type FirstFactor, firstFactor } from './first-factor.js';
+import type { Logins } from './logins.js';
+
+export interface ApiPerson {
+  id: string;
+  email: string;
+  firstName: string | null;
+  lastName: string | null;
+}
+
+/** How a sign-in of the API stands: with tokens, before its second factor, or before the choice of an Application. */
+export type ApiLogin = { person: ApiPerson } & (
+  | { outcome: 'signed_in'; tokens: Omit<TokenAnswer, 'id_token'>; graceExpiresAt: Date | null }
+  | { outcome: 'challenge'; token: string; factors: FactorKind[]; expiresAt: Date }
+  | { outcome: 'selection'; token: string; applications: ReachableApplication[]; expiresAt: Date }
+);
+
+/** What a sign-in of the API is for, and where it comes from. */
+export interface ApiVisit {
+  client: Client;
+  scope: ScopeName[];
+  /** Whether only `urn:gatehouse:aal2` will do. */
+  requiresAal2: boolean;
+  /** Value of the `trusted_device` cookie. */
+  device: string | null;
+  ipAddress: string;
+  userAgent: string | null;
+}
+
+/** A sign-in with all that it needed. */
+export type ApiProof = Pick<
+  FirstFactor,
+  'identityId' | 'amr' | 'acr' | 'authenticatedAt' | 'secondFactorAt' | 'passwordChangedAt'
+>;
+
+export interface ApiSignInDeps {
+  db: Db;
+  passwords: Pick<Passwords, 'verify'>;
+  logins: Pick<Logins, 'passwordLogin' | 'gate' | 'pendingSignIns'>;
+  sessions: Pick<Sessions, 'signIn'>;
+  tokens: Pick<Tokens, 'answerWithoutIdToken'>;
+  grants: ApiGrants;
+  selections: ApiSelections;
+  now: Clock;
+}
+
+const personStatement = {
+  name: 'person_of_api_login',
+  text: `select id, email::text, first_name as "firstName", last_name as "lastName" from identities where id = $1`,
+};
+
+/** Sign-ins of clients that have pages of their own: the same engine as the hosted login, and tokens instead of a redirect. */
+export function createApiSignIn({ db, passwords, logins, sessions, tokens, grants, selections, now }: ApiSignInDeps) {
+  const { passwordLogin, gate, pendingSignIns } = logins;
+
+  async function personOf(identityId: string): Promise<ApiPerson> {
+    const [person] = await db.statement<ApiPerson>(personStatement, [identityId]);
+    if (!person) throw new DomainError('auth.invalid_credentials'); // deleted a moment ago
+    return person;
+  }
+
+  /** Starts a session of its own, which no cookie names, and gives the client its tokens. */
+  async function complete(visit: ApiVisit, proof: ApiProof, graceExpiresAt: Date | null = null): Promise<ApiLogin> {
+    const { client, scope, ipAddress, userAgent } = visit;
+    const { session } = await sessions.signIn({
+      scope: scopeOf(client),
+      ...proof,
+      lifeSeconds: client.settings.sessionTtlSeconds,
+      browser: null,
+      ipAddress,
+      userAgent,
+    });
+    const issued = await grants.issue(client, session.id, scope);
+    if (!issued) throw new DomainError('auth.invalid_credentials');
+    const { identityId: id, email, firstName, lastName } = issued.granted;
+    return {
+      outcome: 'signed_in',
+      person: { id, email, firstName, lastName },
+      tokens: await tokens.answerWithoutIdToken({ client, scope, ...issued }),
+      graceExpiresAt,
+    };
+  }
+
+  /** The time to enrol is over, or there is none. */
+  async function refuseUnenrolled({ client }: ApiVisit, { identityId, method }: FirstFactor): Promise<never> {
+    await db.transaction(scopeOf(client), (tx) =>
+      recordEvent(tx, 'auth.identity_sign_in_failed', {
+        ...scopeOf(client),
+        resourceId: identityId,
+        outcome: 'denied',
+        metadata: { method, reason: 'mfa.enrollment_required' },
+      }),
+    );
+    throw new DomainError('mfa.enrollment_required');
+  }
+
+  /**
+   * Goes on after a factor, as the hosted login does.
+   * @param hasProvedFactor whether it was an enrolled one, be it enough or not
+   * @throws DomainError mfa.enrollment_required, auth.invalid_credentials
+   */
+  async function proved(visit: ApiVisit, first: FirstFactor, hasProvedFactor = false): Promise<ApiLogin> {
+    const { client, scope, device, requiresAal2 } = visit;
+    const decision = await gate.decide({ client, first, device, requiresAal2, hasProvedFactor });
+    if (decision.step === 'done') return complete(visit, { ...first, ...decision });
+    if (decision.step === 'enroll' && decision.until) return complete(visit, first, decision.until);
+    if (decision.step !== 'challenge') return refuseUnenrolled(visit, first);
+    const begun = await pendingSignIns.begin({
+      client,
+      channel: 'api',
+      purpose: 'challenge',
+      first,
+      hasProvedFactor,
+      requiresAal2,
+      parameters: { client_id: client.clientId, scope: scope.join(' ') },
+    });
+    return {
+      outcome: 'challenge',
+      person: await personOf(first.identityId),
+      factors: decision.factors,
+      ...begun,
+    };
+  }
+
+  return {
+    proved,
+
+    /** Works as long as a sign-in that is refused, for a client that is not let in. */
+    pretend: async (password: string): Promise<void> => void (await passwords.verify(null, password)),
+
+    /**
+     * @throws DomainError auth.invalid_credentials, one for every reason; identity.email_unverified after the right password;
+     * mfa.enrollment_required, rate_limit.exceeded
+     */
+    async withPassword(visit: ApiVisit, { email, password }: { email: string; password: string }): Promise<ApiLogin> {
+      const { client, ipAddress } = visit;
+      const at = now(); // what is changed while the password is looked at came later
+      const result = await passwordLogin.signInAnywhere(scopeOf(client), { email, password, ipAddress });
+      // A setting, and no secret; but neither is it worth an answer of its own.
+      if (result.outcome === 'refused' || !client.settings.passwordLoginEnabled)
+        throw new DomainError('auth.invalid_credentials');
+      if (result.outcome === 'unverified') throw new DomainError('identity.email_unverified');
+      const { identityId } = result;
+      if (result.outcome === 'accepted')
+        return proved(visit, {
+          ...firstFactor(identityId, 'password', ['pwd'], { now: at }),
+          passwordChangedAt: result.passwordChangedAt,
+        });
+      const { token, expiresAt } = selections.begin(scopeOf(client), { identityId, amr: ['pwd'], authenticatedAt: at });
+      const applications = await selections.reachableFrom(scopeOf(client), identityId);
+      return { outcome: 'selection', person: await personOf(identityId), token, applications, expiresAt };
+    },
+
+    /**
+     * Goes on where the person is a member, once; `visit` is of a client there.
+     * @throws DomainError auth.invalid_credentials by the token, application.not_found, mfa.enrollment_required
+     */
+    async withSelection(
+      visit: ApiVisit,
+      { token, applicationId }: { token: string; applicationId: string },
+    ): Promise<ApiLogin> {
+      const { client } = visit;
+      const selection = selections.read(token);
+      if (!selection) throw new DomainError('auth.invalid_credentials');
+      const isTheirs = client.applicationId === applicationId && (await selections.mayEnter(selection, client));
+      if (!isTheirs) throw new DomainError('application.not_found');
+      if (!(await selections.spend(selection))) throw new DomainError('auth.invalid_credentials');
+      const { identityId, amr, authenticatedAt } = selection;
+      return proved(visit, firstFactor(identityId, 'password', amr, { now: authenticatedAt }));
+    },
+  };
+}
+
+export type ApiSignIn = ReturnType<typeof createApiSignIn>;
+
+const scopeOf = ({ accountId, applicationId, environmentId }: Client) => ({ accountId, applicationId, environmentId });

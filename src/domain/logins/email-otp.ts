@@ -1,0 +1,212 @@
+import type { EntityManager } from 'typeorm';
+import type { EnvironmentSettings } from '../../../entities/environment-settings.js';
+import { type Clock, hours } from '../../platform/clock.js';
+import { newSecret } from '../../platform/crypto/one-time-secret.js';
+import type { Sealing } from '../../platform/crypto/sealing.js';
+import { type Db, type EnvironmentScope, violates } from '../../platform/db.js';
+import { createLimiter, type LimitPolicy } from '../../platform/limiter.js';
+import { isMailable } from '../../platform/mail/addresses.js';
+import { DomainError } from '../errors.js';
+import { recordEvent } from '../events.js';
+import { addMembership, countSignUp, createIdentity } from '../sign-ups/sign-up.js';
+import { addressTyped } from './address.js';
+import type { Attempts } from './attempts.js';
+import { type EmailedCodes, emailedCodeLife, type RightCode } from './emailed-codes.js';
+
+export interface StartEmailOtp {
+  email: string;
+  /** What of the authorization request may not change before the code is entered. */
+  bound: string;
+  /** Of the page that asks once more: the newer code takes the older one's place. */
+  token: string | null;
+  locale: 'en' | 'de';
+  /** Whether an address that nobody has becomes an Identity once its code is entered. */
+  createsIdentities: boolean;
+}
+
+export interface StartedEmailOtp {
+  /** The `login_token`: only with it the code works. */
+  token: string;
+  expiresAt: Date;
+}
+
+export interface VerifyEmailOtp {
+  token: string;
+  code: string;
+  bound: string;
+  ipAddress: string;
+  /** The Environment's `daily_self_signup_cap` where a first right code creates the Identity; null elsewhere. */
+  dailyCap: number | null;
+}
+
+/** Who signed in; every reason why nobody did is `refused`. `email` is where the code went to, for the page to go on with. */
+export type EmailOtpResult = { outcome: 'accepted'; identityId: string } | { outcome: 'refused'; email: string };
+
+export interface EmailOtpDeps {
+  db: Db;
+  sealing: Sealing;
+  emailedCodes: EmailedCodes;
+  attempts: Attempts;
+  rateLimits: boolean;
+  now: Clock;
+}
+
+/** Mails to an address in an Environment, whoever asks for them and whether anybody has it. */
+const mailsByAddress: LimitPolicy = { name: 'email-otp-address', points: 10, windowSeconds: hours(1) / 1000 };
+
+interface Flow {
+  /** 256 bit: names the codes that were mailed for it. */
+  flow: string;
+  email: string;
+}
+
+interface Member {
+  identityId: string;
+  email: string;
+  isActive: boolean;
+  isVerified: boolean;
+}
+
+const findStatement = {
+  name: 'find_identity_for_emailed_code',
+  text: `
+select i.id as "identityId", i.email::text, i.email_verified_at is not null as "isVerified", m.is_active as "isActive"
+from identities i
+  cross join lateral (select is_active from environment_memberships where environment_id = $2 and identity_id = i.id offset 0) m
+where i.account_id = $1 and i.id = (select gatehouse_identity_id($1, $3::citext))`,
+};
+
+/** Whether the first right code of an unknown address makes its Identity: where there are no passwords to sign up with. */
+export const createsIdentities = ({
+  passwordLoginEnabled,
+  emailOtpLoginEnabled,
+  allowSelfSignup,
+}: Pick<EnvironmentSettings, 'passwordLoginEnabled' | 'emailOtpLoginEnabled' | 'allowSelfSignup'>): boolean =>
+  !passwordLoginEnabled && emailOtpLoginEnabled && allowSelfSignup;
+
+/** Sign-in with an emailed code: the same answer after the same work, whoever has the address (contract §4). */
+export function createEmailOtpLogin({ db, sealing, emailedCodes, attempts, rateLimits, now }: EmailOtpDeps) {
+  const mails = rateLimits ? createLimiter(db, mailsByAddress) : null;
+  const contextOf = (bound: string) => `email-otp-login\n${bound}`;
+
+  /** What a page carries; null for what was changed, or belongs to another authorization request. */
+  function read(token: string, bound: string): Flow | null {
+    if (token.length > 2048) return null;
+    try {
+      return JSON.parse(sealing.open(token, contextOf(bound)));
+    } catch {
+      return null;
+    }
+  }
+
+  async function find({ accountId, environmentId }: EnvironmentScope, email: string): Promise<Member | null> {
+    return (await db.statement<Member>(findStatement, [accountId, environmentId, email]))[0] ?? null;
+  }
+
+  async function countMail({ environmentId }: EnvironmentScope, email: string) {
+    const state = await mails?.consume(`${environmentId} ${email.toLowerCase()}`);
+    if (state?.allowed === false) {
+      throw new DomainError('rate_limit.exceeded', { retryAfter: state.resetSeconds, limit: mailsByAddress });
+    }
+  }
+
+  /** The mailbox was proved, which is all that a confirmation is. */
+  async function confirmAddress(tx: EntityManager, scope: EnvironmentScope, identityId: string, email: string) {
+    const [, confirmed] = await tx.query<[unknown, number]>(
+      `update identities set email_verified_at = $4, updated_at = $4
+where account_id = $1 and id = $2 and email = $3::citext and email_verified_at is null`,
+      [scope.accountId, identityId, email, now()],
+    );
+    if (confirmed === 0) return;
+    const actor = { type: 'identity', id: identityId } as const;
+    const metadata = { method: 'email_otp' };
+    await recordEvent(tx, 'identity.email_verified', { ...scope, resourceId: identityId, actor, metadata });
+  }
+
+  /** Somebody new here; in the Account's directory they may be already (contract §10). */
+  async function join(scope: EnvironmentScope, email: string, cap: number): Promise<string> {
+    return db.transaction(scope, async (tx) => {
+      const at = now();
+      await countSignUp(tx, scope, { cap, now: at });
+      const [known] = await tx.query<{ id: string | null }[]>('select gatehouse_identity_id($1, $2::citext) as id', [
+        scope.accountId,
+        email,
+      ]);
+      if (!known?.id) {
+        const names = { firstName: null, lastName: null };
+        return createIdentity(tx, scope, { email, passwordHash: null, verified: true, ...names, now: at });
+      }
+      await confirmAddress(tx, scope, known.id, email);
+      await addMembership(tx, scope, known.id, { now: at, joined: true });
+      return known.id;
+    });
+  }
+
+  async function joinOnce(scope: EnvironmentScope, email: string, cap: number): Promise<string | null> {
+    try {
+      return await join(scope, email, cap);
+    } catch (error) {
+      const isTaken = error instanceof DomainError && error.code === 'identity.email_taken';
+      if (!isTaken && !violates(error, 'environment_memberships_one_per_identity')) throw error;
+      const faster = await find(scope, email); // another code of theirs, at the same time
+      return faster?.isActive ? faster.identityId : null;
+    }
+  }
+
+  /** Whom a right code lets in; null for nobody. @throws DomainError sign_up.daily_cap_reached */
+  async function admit(scope: EnvironmentScope, right: RightCode, member: Member | null, cap: number | null) {
+    // Nobody's code, or the address has passed to somebody else since it was mailed.
+    if (right.identityId === null ? right.email === null : right.identityId !== member?.identityId) return null;
+    if (member) {
+      if (!member.isActive) return null;
+      const { identityId, isVerified, email } = member;
+      if (!isVerified) await db.transaction(scope, (tx) => confirmAddress(tx, scope, identityId, email));
+      return identityId;
+    }
+    return right.email === null || cap === null ? null : joinOnce(scope, right.email, cap);
+  }
+
+  return {
+    /** Mails a code, where there is somebody to mail it to. @throws DomainError rate_limit.exceeded */
+    async start(scope: EnvironmentScope, asked: StartEmailOtp): Promise<StartedEmailOtp> {
+      const { bound, locale, createsIdentities } = asked;
+      const email = addressTyped(asked.email);
+      await countMail(scope, email);
+      const before = asked.token === null ? null : read(asked.token, bound);
+      const isSame = before?.email.toLowerCase() === email.toLowerCase();
+      const flow = before && isSame ? before.flow : newSecret();
+      const member = await find(scope, email);
+      await db.transaction(scope, (tx) =>
+        emailedCodes.send(tx, scope, {
+          purpose: 'login',
+          flow,
+          identityId: member?.isActive ? member.identityId : null,
+          email: createsIdentities && !member && isMailable(email) ? email : null,
+          locale,
+        }),
+      );
+      const token = sealing.seal(JSON.stringify({ flow, email } satisfies Flow), contextOf(bound));
+      return { token, expiresAt: new Date(now().getTime() + emailedCodeLife) };
+    },
+
+    /** Spends a code. @throws DomainError rate_limit.exceeded, sign_up.daily_cap_reached (told only after the right code) */
+    async verify(scope: EnvironmentScope, tried: VerifyEmailOtp): Promise<EmailOtpResult> {
+      const { token, code, bound, ipAddress, dailyCap } = tried;
+      const flow = read(token, bound);
+      if (!flow) return { outcome: 'refused', email: '' };
+      const { email } = flow;
+      const attempt = await attempts.begin({ environmentId: scope.environmentId, email, ipAddress });
+      const right = await emailedCodes.redeem(scope, { purpose: 'login', flow: flow.flow, code });
+      const member = await find(scope, email);
+      const identityId = right && (await admit(scope, right, member, dailyCap));
+      if (identityId === null) {
+        await attempts.failed(scope, attempt, { identityId: member?.identityId ?? null, method: 'email_otp' });
+        return { outcome: 'refused', email };
+      }
+      await attempts.succeeded(attempt);
+      return { outcome: 'accepted', identityId };
+    },
+  };
+}
+
+export type EmailOtpLogin = ReturnType<typeof createEmailOtpLogin>;

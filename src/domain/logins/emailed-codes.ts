@@ -1,0 +1,106 @@
+import type { EntityManager } from 'typeorm';
+import { v7 as uuidv7 } from 'uuid';
+import { EmailedCode, type EmailedCodePurpose } from '../../../entities/emailed-code.js';
+import { after, type Clock, minutes } from '../../platform/clock.js';
+import { equalInConstantTime, hashSecret } from '../../platform/crypto/one-time-secret.js';
+import type { Sealing } from '../../platform/crypto/sealing.js';
+import type { Db, EnvironmentScope } from '../../platform/db.js';
+import { queueEmail } from '../emails/queue.js';
+import { recordEvent } from '../events.js';
+
+/** Contract §3. */
+export const emailedCodeLife = minutes(10);
+const mostTries = 5;
+
+export interface SendCode {
+  purpose: EmailedCodePurpose;
+  /** What the page that asks for the code carries; the code works with it alone. */
+  flow: string;
+  /** Null for an address that nobody has. */
+  identityId: string | null;
+  /** Where a first right code creates the Identity. */
+  email?: string | null;
+  locale: 'en' | 'de';
+}
+
+export interface TriedCode {
+  purpose: EmailedCodePurpose;
+  flow: string;
+  code: string;
+}
+
+/** Whose code it was. */
+export interface RightCode {
+  identityId: string | null;
+  email: string | null;
+}
+
+/** The six digits of a code: derived, so that they are stored nowhere and the mail can be written later. */
+export function digitsOf(sealing: Pick<Sealing, 'derive'>, { id, keyId }: { id: string; keyId?: string }) {
+  const { secret, keyId: usedKey } = sealing.derive('emailed-code', id, keyId);
+  // 48 bits over a million: no digit is likelier than another by more than one in 10^8.
+  return { digits: String(secret.readUIntBE(0, 6) % 1_000_000).padStart(6, '0'), keyId: usedKey };
+}
+
+// The try is counted before it is looked at, and the row's lock makes parallel ones queue: five guesses are five.
+const tryStatement = {
+  name: 'try_emailed_code',
+  text: `
+update emailed_codes set attempts = attempts + 1
+where id = (select id from emailed_codes
+    where environment_id = $1 and flow_hash = $2 and purpose = $3 order by created_at desc, id desc limit 1)
+  and consumed_at is null and expires_at > $4 and attempts < ${mostTries}
+returning id, key_id as "keyId", identity_id as "identityId", email::text`,
+};
+const consumeStatement = {
+  name: 'consume_emailed_code',
+  text: `update emailed_codes set consumed_at = $2 where id = $1 and consumed_at is null returning id`,
+};
+
+/** Emailed codes (contract §3): six digits, ten minutes, five tries, once; a newer one of the same flow makes older ones void. */
+export function createEmailedCodes({ db, sealing, now }: { db: Db; sealing: Pick<Sealing, 'derive'>; now: Clock }) {
+  return {
+    /** Writes a code down and queues its mail, in the caller's transaction. For nobody there is no mail, after the same work. */
+    async send(tx: EntityManager, scope: EnvironmentScope, code: SendCode): Promise<void> {
+      const { purpose, flow, identityId, email = null, locale } = code;
+      const { accountId, environmentId } = scope;
+      const at = now();
+      const id = uuidv7();
+      await tx.insert(EmailedCode, {
+        id,
+        accountId,
+        environmentId,
+        identityId,
+        email,
+        purpose,
+        flowHash: hashSecret(flow),
+        keyId: digitsOf(sealing, { id }).keyId,
+        attempts: 0,
+        createdAt: at,
+        expiresAt: after(at, emailedCodeLife),
+        consumedAt: null,
+      });
+      const mail = { template: 'sign-in-code', locale, subjectId: id, cause: `emailed-code/${id}` } as const;
+      await queueEmail(tx, { ...mail, accountId, environmentId }, at);
+      await recordEvent(tx, 'auth.emailed_code_requested', { ...scope, resourceId: identityId, metadata: { purpose } });
+    },
+
+    /** Whose code this is, and spends it. Null for a wrong, spent, expired or too often tried one. */
+    async redeem({ environmentId }: EnvironmentScope, { purpose, flow, code }: TriedCode): Promise<RightCode | null> {
+      const [tried] = await db.statement<RightCode & { id: string; keyId: string }>(tryStatement, [
+        environmentId,
+        hashSecret(flow),
+        purpose,
+        now(),
+      ]);
+      if (!tried) return null;
+      const { digits } = digitsOf(sealing, tried);
+      // People copy the blank that the mail shows between the groups.
+      if (!equalInConstantTime(code.replace(/\s/g, ''), digits)) return null;
+      const consumed = await db.statement(consumeStatement, [tried.id, now()]);
+      return consumed.length === 0 ? null : { identityId: tried.identityId, email: tried.email };
+    },
+  };
+}
+
+export type EmailedCodes = ReturnType<typeof createEmailedCodes>;

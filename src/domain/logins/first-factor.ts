@@ -1,0 +1,35 @@
+import type { FirstFactorMethod } from '../../../entities/pending-sign-in.js';
+
+/** RFC 6711 names of how sure a sign-in is (contract §3): one factor, or two different ones. */
+export const aal1 = 'urn:gatehouse:aal1';
+export const aal2 = 'urn:gatehouse:aal2';
+export type Acr = typeof aal1 | typeof aal2;
+
+/** A person who has just proved who they are, or whose session proves it. */
+export interface FirstFactor {
+  identityId: string;
+  method: FirstFactorMethod;
+  /** RFC 8176. */
+  amr: string[];
+  acr: Acr;
+  authenticatedAt: Date;
+  /** Of a session: when a second factor was proved in it. */
+  secondFactorAt: Date | null;
+  /** Of a password that was just proved: when it was set. With another one since then, no session begins. */
+  passwordChangedAt?: Date | null;
+}
+
+/** What a first factor that was proved right now amounts to; a passkey that verified its user is two factors by itself. */
+export const firstFactor = (
+  identityId: string,
+  method: FirstFactorMethod,
+  amr: string[],
+  { now, acr = aal1 }: { now: Date; acr?: Acr },
+): FirstFactor => ({
+  identityId,
+  method,
+  amr,
+  acr,
+  authenticatedAt: now,
+  secondFactorAt: acr === aal2 ? now : null,
+});

@@ -1,0 +1,156 @@
+import type { EntityManager } from 'typeorm';
+import { v7 as uuidv7 } from 'uuid';
+import { IdentityLink, type IdentityLinkPurpose } from '../../../entities/identity-link.js';
+import { after, hours } from '../../platform/clock.js';
+import { hashSecret } from '../../platform/crypto/one-time-secret.js';
+import type { Sealing } from '../../platform/crypto/sealing.js';
+import type { Client } from '../oidc/clients.js';
+
+/** How long a mailed link of an end user works. */
+export const identityLinkLife: Record<IdentityLinkPurpose, number> = {
+  verify_email: hours(24),
+  known_address: hours(24),
+  reset_password: hours(1),
+};
+
+/** Tries of a link's password, after which only a new link helps. */
+export const mostLinkTries = 10;
+
+/** The client whose authorization request a link leads back to. */
+export type LinkClient = Pick<Client, 'id' | 'accountId' | 'applicationId' | 'environmentId'>;
+
+/** The one-time token of a link: derived, so that it is stored nowhere and the mail can be written later (docs/decisions/0004). */
+export function identityLinkToken(
+  sealing: Pick<Sealing, 'derive'>,
+  { id, tokenKeyId }: { id: string; tokenKeyId?: string },
+): { token: string; keyId: string } {
+  const { secret, keyId } = sealing.derive('identity-link', id, tokenKeyId);
+  return { token: secret.toString('base64url'), keyId };
+}
+
+const paths = { verify_email: '/oauth/verify-email', reset_password: '/oauth/password/reset' } as const;
+
+/** @param baseUrl origin of the service */
+export const identityLinkUrl = (baseUrl: string, purpose: keyof typeof paths, token: string): string =>
+  `${baseUrl}${paths[purpose]}?token=${token}`;
+
+export type NewIdentityLink = Pick<IdentityLink, 'identityId' | 'purpose' | 'locale' | 'parameters'> &
+  Partial<Pick<IdentityLink, 'browserHash' | 'passwordHash' | 'firstName' | 'lastName' | 'joins'>>;
+
+/** Writes a link down. @returns its id, which the mail is about */
+export async function insertIdentityLink(
+  tx: EntityManager,
+  sealing: Pick<Sealing, 'derive'>,
+  { accountId, environmentId, id: oauthClientId }: LinkClient,
+  { now, parameters, ...link }: NewIdentityLink & { now: Date },
+): Promise<string> {
+  const id = uuidv7();
+  // They name people, and a link is kept for a month; who goes on with it is in the row itself.
+  const { login_hint: _, id_token_hint: __, ...kept } = parameters;
+  const { token, keyId } = identityLinkToken(sealing, { id });
+  await tx.insert(IdentityLink, {
+    browserHash: null,
+    passwordHash: null,
+    firstName: null,
+    lastName: null,
+    joins: false,
+    ...link,
+    parameters: link.identityId === null ? {} : kept,
+    id,
+    accountId,
+    environmentId,
+    oauthClientId,
+    tokenHash: hashSecret(token),
+    tokenKeyId: keyId,
+    attempts: 0,
+    createdAt: now,
+    expiresAt: after(now, identityLinkLife[link.purpose]),
+    usedAt: null,
+  });
+  return id;
+}
+
+/** `used` is also a link that something else has made void: a newer one, or what it was for has happened already. */
+export type LinkStanding = 'open' | 'used' | 'expired';
+
+/** A link with what it is about, as they are now. */
+export interface FoundLink {
+  id: string;
+  purpose: IdentityLinkPurpose;
+  accountId: string;
+  applicationId: string;
+  environmentId: string;
+  oauthClientId: string;
+  /** The client's public id. */
+  clientId: string;
+  identityId: string;
+  locale: IdentityLink['locale'];
+  tokenKeyId: string;
+  parameters: Record<string, string>;
+  browserHash: Buffer | null;
+  /** What the sign-up chose. */
+  passwordHash: string | null;
+  joins: boolean;
+  expiresAt: Date;
+  email: string;
+  /** As the link has it, or else the Identity. */
+  firstName: string | null;
+  lastName: string | null;
+  isVerified: boolean;
+  /** The Identity's own. */
+  currentPasswordHash: string | null;
+  /** Null where it is no member of the Environment. */
+  isActive: boolean | null;
+  membershipId: string | null;
+  standing: LinkStanding;
+}
+
+// Nothing has to be written down to make a link void, and so nothing can be left out by a race. Ids are UUIDv7, which order
+// links of one millisecond.
+const columns = `
+select l.id, l.purpose, l.account_id as "accountId", e.application_id as "applicationId", l.environment_id as "environmentId",
+  l.oauth_client_id as "oauthClientId", c.client_id as "clientId", l.identity_id as "identityId", l.locale,
+  l.token_key_id as "tokenKeyId", l.parameters, l.browser_hash as "browserHash", l.password_hash as "passwordHash", l.joins,
+  l.expires_at as "expiresAt", i.email::text, coalesce(l.first_name, i.first_name) as "firstName",
+  coalesce(l.last_name, i.last_name) as "lastName", i.email_verified_at is not null as "isVerified",
+  i.password_hash as "currentPasswordHash", m.is_active as "isActive", m.id as "membershipId",
+  case
+    when l.used_at is not null then 'used'
+    when l.purpose = 'verify_email' and i.email_verified_at is not null and not (l.joins and m.id is null) then 'used'
+    when l.purpose = 'reset_password' and (i.password_changed_at > l.created_at or exists (
+      select from identity_links newer where newer.identity_id = l.identity_id and newer.purpose = 'reset_password'
+        and (newer.created_at, newer.id) > (l.created_at, l.id))) then 'used'
+    when l.expires_at <= $2 or l.attempts >= ${mostLinkTries} then 'expired'
+    else 'open'
+  end as standing
+from identity_links l
+  join identities i on i.id = l.identity_id
+  join environments e on e.id = l.environment_id
+  join oauth_clients c on c.id = l.oauth_client_id
+  left join environment_memberships m on m.environment_id = l.environment_id and m.identity_id = l.identity_id`;
+
+/** The link with this token; null for one that was never made, or whose person, client or Environment is gone. */
+export async function findIdentityLink(
+  tx: EntityManager,
+  purpose: keyof typeof paths,
+  token: string,
+  now: Date,
+): Promise<FoundLink | null> {
+  // A token of ours is 256 bits in base64url; anything else need not be looked for.
+  if (!/^[\w-]{43}$/.test(token)) return null;
+  const text = `${columns} where l.token_hash = $1 and l.purpose = $3`;
+  const [found] = await tx.query<FoundLink[]>(text, [hashSecret(token), now, purpose]);
+  return found ?? null;
+}
+
+/** The same by its id, whatever it is for. */
+export async function readIdentityLink(tx: EntityManager, id: string, now: Date): Promise<FoundLink | null> {
+  const [found] = await tx.query<FoundLink[]>(`${columns} where l.id = $1`, [id, now]);
+  return found ?? null;
+}
+
+/** Where the person goes on: into the authorization request that it all began with, or null where there was none. */
+export function wayBack({ parameters, email }: Pick<FoundLink, 'parameters' | 'email'>): string | null {
+  if (Object.keys(parameters).length === 0) return null;
+  return `/oauth/authorize?${new URLSearchParams({ ...parameters, login_hint: email })}`;
+}

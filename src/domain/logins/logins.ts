@@ -1,0 +1,89 @@
+import type { Clock } from '../../platform/clock.js';
+import type { Sealing } from '../../platform/crypto/sealing.js';
+import type { Db } from '../../platform/db.js';
+import { createOwnProfile, type OwnProfileOf } from '../identities/own-profile.js';
+import type { MfaGraces } from '../mfa/grace.js';
+import { createOwnWebauthn, type OwnWebauthn } from '../mfa/own-webauthn.js';
+import { createSecondFactors, type SecondFactors } from '../mfa/second-factors.js';
+import { createWebauthn, type Webauthn } from '../mfa/webauthn.js';
+import { createWebauthnEnrollments, type WebauthnEnrollments } from '../mfa/webauthn-enrollment.js';
+import type { Passwords } from '../passwords/passwords.js';
+import { createOwnApplications, type OwnApplications } from '../sessions/own-applications.js';
+import { createOwnProof, type OwnProof } from '../sessions/own-proof.js';
+import { createOwnSessions, type OwnSessions } from '../sessions/own-sessions.js';
+import { createSignUps, type SignUps } from '../sign-ups/sign-ups.js';
+import { type Attempts, createAttempts } from './attempts.js';
+import { createEmailOtpLogin, type EmailOtpLogin } from './email-otp.js';
+import { createEmailedCodes, type EmailedCodes } from './emailed-codes.js';
+import { createOwnPassword, type OwnPassword } from './own-password.js';
+import { createPasskeyLogin, type PasskeyLogin } from './passkey.js';
+import { createPasswordLogin, type PasswordLogin } from './password.js';
+import { createIdentityPasswordReset, type IdentityPasswordReset } from './password-reset.js';
+import { createPendingSignIns, type PendingSignIns } from './pending-sign-ins.js';
+
+/** Every way in which end users prove who they are; the hosted pages and the end-user API share it. */
+export interface Logins extends SecondFactors {
+  attempts: Attempts;
+  emailOtpLogin: EmailOtpLogin;
+  emailedCodes: EmailedCodes;
+  ownApplications: OwnApplications;
+  ownPassword: OwnPassword;
+  ownProfile: OwnProfileOf;
+  ownProof: OwnProof;
+  ownSessions: OwnSessions;
+  ownWebauthn: OwnWebauthn;
+  passkeyLogin: PasskeyLogin;
+  passwordLogin: PasswordLogin;
+  passwordReset: IdentityPasswordReset;
+  pendingSignIns: PendingSignIns;
+  signUps: SignUps;
+  webauthn: Webauthn;
+  webauthnEnrollments: WebauthnEnrollments;
+}
+
+export interface LoginsDeps {
+  db: Db;
+  sealing: Sealing;
+  passwords: Passwords;
+  graces: Pick<MfaGraces, 'find' | 'start'>;
+  rateLimits: boolean;
+  baseUrl: string;
+  /** Told when a password could not be rehashed; the person is signed in all the same. */
+  onRehashError: (error: unknown) => void;
+  now: Clock;
+}
+
+export function createLogins({
+  db,
+  sealing,
+  passwords,
+  graces,
+  rateLimits,
+  baseUrl,
+  onRehashError,
+  now,
+}: LoginsDeps): Logins {
+  const attempts = createAttempts({ db, enabled: rateLimits, now });
+  const emailedCodes = createEmailedCodes({ db, sealing, now });
+  const pendingSignIns = createPendingSignIns({ db, now });
+  const webauthn = createWebauthn({ db, baseUrl, pendingSignIns, now });
+  return {
+    attempts,
+    emailOtpLogin: createEmailOtpLogin({ db, sealing, emailedCodes, attempts, rateLimits, now }),
+    emailedCodes,
+    ...createSecondFactors({ db, sealing, emailedCodes, webauthn, graces, rateLimits, now }),
+    ownApplications: createOwnApplications({ db, now }),
+    ownPassword: createOwnPassword({ db, passwords, rateLimits, now }),
+    ownProfile: createOwnProfile({ db }),
+    ownProof: createOwnProof({ db, now }),
+    ownSessions: createOwnSessions({ db, now }),
+    ownWebauthn: createOwnWebauthn({ db, sealing, webauthn, now }),
+    passkeyLogin: createPasskeyLogin({ db, sealing, webauthn, now }),
+    passwordLogin: createPasswordLogin({ db, passwords, attempts, onRehashError }),
+    passwordReset: createIdentityPasswordReset({ db, sealing, passwords, attempts, rateLimits, now }),
+    pendingSignIns,
+    signUps: createSignUps({ db, sealing, passwords, rateLimits, now }),
+    webauthn,
+    webauthnEnrollments: createWebauthnEnrollments({ sealing, pendingSignIns, webauthn, now }),
+  };
+}

@@ -1,0 +1,112 @@
+import { type Clock, minutes } from '../../platform/clock.js';
+import type { Db, EnvironmentScope } from '../../platform/db.js';
+import { createLimiter } from '../../platform/limiter.js';
+import { DomainError } from '../errors.js';
+import { recordEvent } from '../events.js';
+import type { Passwords } from '../passwords/passwords.js';
+import { settleNewPassword } from './new-password.js';
+
+export interface OwnPasswordChange {
+  identityId: string;
+  /** In which it is changed; it goes on, and all others end. */
+  sessionId: string;
+  /** What the person says it is now; not looked at where they have none. */
+  currentPassword: string;
+  newPassword: string;
+  /** The Environment's `password_min_length`. */
+  minLength: number;
+  locale: 'en' | 'de';
+}
+
+export interface OwnPasswordDeps {
+  db: Db;
+  passwords: Pick<Passwords, 'hash' | 'verify' | 'assertAcceptable'>;
+  /** Whether wrong guesses are counted. */
+  rateLimits: boolean;
+  now: Clock;
+}
+
+/** Wrong current passwords of one Identity. */
+export const ownPasswordFailures = {
+  name: 'own-password-change',
+  points: 10,
+  windowSeconds: minutes(15) / 1000,
+} as const;
+
+/** More than any password that can be set, in UTF-16 units; normalizing a megabyte would hold up everyone else. */
+const longestPassword = 1024;
+
+const readHash = {
+  name: 'own_password_hash',
+  text: `select password_hash as "hash", password_changed_at as "changedAt" from identities where account_id = $1 and id = $2`,
+};
+// A session whose own time is over may live on its refresh tokens; the caller knows that it lives, and only an end is news here.
+const lock = `
+select i.password_changed_at as "changedAt",
+  (select m.id from environment_memberships m where m.environment_id = $3 and m.identity_id = i.id) as "membershipId",
+  exists (select from sessions s
+    where s.id = $4 and s.identity_id = i.id and s.revoked_at is null) as "isAlive"
+from identities i where i.account_id = $1 and i.id = $2 for update of i`;
+
+interface Locked {
+  changedAt: Date | null;
+  membershipId: string | null;
+  isAlive: boolean;
+}
+
+/**
+ * Changes the password of who is signed in; somebody who has none, because they sign in by other ways, chooses one. The caller
+ * has made sure that the sign-in is recent and strong enough.
+ * @throws DomainError password.wrong, rate_limit.exceeded, password.breached, validation.failed, session.not_found
+ */
+export function createOwnPassword({ db, passwords, rateLimits, now }: OwnPasswordDeps) {
+  const failures = rateLimits ? createLimiter(db, ownPasswordFailures) : null;
+
+  async function prove(scope: EnvironmentScope, identityId: string, hash: string, currentPassword: string) {
+    // Counted before it is looked at, so that parallel guesses cannot slip through; only wrong ones stay counted.
+    const state = await failures?.consume(identityId);
+    if (state?.allowed === false) {
+      throw new DomainError('rate_limit.exceeded', { retryAfter: state.resetSeconds, limit: ownPasswordFailures });
+    }
+    const isTooLong = currentPassword.length > longestPassword;
+    const matches = await passwords.verify(isTooLong ? null : hash, currentPassword.slice(0, longestPassword));
+    if (matches) return failures?.giveBack(identityId);
+    await db.transaction(scope, (tx) =>
+      recordEvent(tx, 'auth.identity_password_change_failed', {
+        ...scope,
+        resourceId: identityId,
+        outcome: 'failure',
+        actor: { type: 'identity', id: identityId },
+      }),
+    );
+    throw new DomainError('password.wrong');
+  }
+
+  return async (scope: EnvironmentScope, change: OwnPasswordChange): Promise<void> => {
+    const { identityId, sessionId, currentPassword, newPassword, minLength, locale } = change;
+    const { accountId, environmentId } = scope;
+    const [before] = await db.statement<{ hash: string | null; changedAt: Date | null }>(readHash, [
+      accountId,
+      identityId,
+    ]);
+    const hash = before?.hash ?? null;
+    if (hash !== null) await prove(scope, identityId, hash, currentPassword);
+    await passwords.assertAcceptable(newPassword, { minLength, field: 'new_password' });
+    const passwordHash = await passwords.hash(newPassword);
+    // The person has one password in the Account, and sessions in any of its Environments.
+    await db.transaction({ accountId }, async (tx) => {
+      const at = now();
+      const [locked] = await tx.query<Locked[]>(lock, [accountId, identityId, environmentId, sessionId]);
+      if (!locked?.isAlive) throw new DomainError('session.not_found');
+      // What was proved may have been replaced meanwhile.
+      if (locked.changedAt?.getTime() !== before?.changedAt?.getTime()) throw new DomainError('password.wrong');
+      await settleNewPassword(
+        tx,
+        { ...scope, identityId, membershipId: locked.membershipId, locale },
+        { passwordHash, method: 'own', provesEmail: false, keepSessionId: sessionId, now: at },
+      );
+    });
+  };
+}
+
+export type OwnPassword = ReturnType<typeof createOwnPassword>;

@@ -1,0 +1,135 @@
+import type { EntityManager } from 'typeorm';
+import type { Clock } from '../../platform/clock.js';
+import { hours } from '../../platform/clock.js';
+import type { Sealing } from '../../platform/crypto/sealing.js';
+import type { Db } from '../../platform/db.js';
+import { createLimiter } from '../../platform/limiter.js';
+import { queueEmail } from '../emails/queue.js';
+import { DomainError } from '../errors.js';
+import { recordEvent } from '../events.js';
+import type { Passwords } from '../passwords/passwords.js';
+import type { Attempts } from './attempts.js';
+import { type FoundLink, findIdentityLink, insertIdentityLink, type LinkClient } from './identity-links.js';
+import { settleNewPassword } from './new-password.js';
+
+export interface ForgottenPassword {
+  client: LinkClient;
+  email: string;
+  locale: 'en' | 'de';
+  /** Of the authorization request that goes on afterwards; empty in the API. */
+  parameters: Record<string, string>;
+}
+
+export interface HeldResetLink {
+  token: string;
+  /** Where only links of one Environment are taken, as in the API. */
+  environmentId?: string;
+}
+
+export interface IdentityPasswordReset {
+  /**
+   * Mails a link to set a new password. Known and unknown addresses get the same answer after the same work.
+   * @throws DomainError rate_limit.exceeded, when too many were asked for with this address
+   */
+  forgot(request: ForgottenPassword): Promise<void>;
+  /** Whose password it sets, and how long that must be. Looking changes nothing, so mail scanners may. */
+  look(held: HeldResetLink): Promise<LookedAtReset>;
+  /**
+   * Sets the password, counts the address as proved, and ends every session, grant and half-done sign-in of the Identity.
+   * @throws DomainError password.link_invalid, or validation.failed and password.breached with the link still good
+   */
+  reset(held: HeldResetLink & { password: string }): Promise<FoundLink>;
+}
+
+export type LookedAtReset =
+  | { outcome: 'open'; link: FoundLink; minLength: number }
+  /** `link` is null for one that was never made. */
+  | { outcome: 'void'; link: FoundLink | null };
+
+/** Mails to one address of an Environment, known or not. */
+const perAddress = { name: 'password-forgot-address', points: 5, windowSeconds: hours(1) / 1000 };
+
+export interface PasswordResetDeps {
+  db: Db;
+  sealing: Pick<Sealing, 'derive'>;
+  passwords: Pick<Passwords, 'hash' | 'assertAcceptable'>;
+  attempts: Pick<Attempts, 'forgive'>;
+  rateLimits: boolean;
+  now: Clock;
+}
+
+/** The mailed link with which end users replace a forgotten password. */
+export function createIdentityPasswordReset({
+  db,
+  sealing,
+  passwords,
+  attempts,
+  rateLimits,
+  now,
+}: PasswordResetDeps): IdentityPasswordReset {
+  const limiter = rateLimits ? createLimiter(db, perAddress) : null;
+
+  async function find(tx: EntityManager, { token, environmentId }: HeldResetLink): Promise<FoundLink | null> {
+    const link = await findIdentityLink(tx, 'reset_password', token, now());
+    return environmentId === undefined || link?.environmentId === environmentId ? link : null;
+  }
+  // Somebody who may not enter sets no password either: it would be for the Account's other Environments.
+  const isOpen = (link: FoundLink | null): link is FoundLink => link?.standing === 'open' && link.isActive === true;
+
+  const look = (held: HeldResetLink): Promise<LookedAtReset> =>
+    db.transaction('system', async (tx) => {
+      const link = await find(tx, held);
+      if (!isOpen(link)) return { outcome: 'void', link };
+      const [settings] = await tx.query<{ minLength: number }[]>(
+        'select password_min_length as "minLength" from environment_settings where environment_id = $1',
+        [link.environmentId],
+      );
+      return { outcome: 'open', link, minLength: settings?.minLength as number };
+    });
+
+  return {
+    async forgot({ client, email, locale, parameters }) {
+      const { accountId, applicationId, environmentId } = client;
+      const state = await limiter?.consume(`${environmentId} ${email.toLowerCase()}`);
+      if (state && !state.allowed)
+        throw new DomainError('rate_limit.exceeded', { retryAfter: state.resetSeconds, limit: perAddress });
+      await db.transaction({ accountId, environmentId }, async (tx) => {
+        const at = now();
+        // For nobody the row is there all the same, and its mail ends as "nothing to send".
+        const [member] = await tx.query<{ identityId: string }[]>(
+          `select identity_id as "identityId" from environment_memberships
+           where environment_id = $2 and is_active and identity_id = (select gatehouse_identity_id($1, $3::citext))`,
+          [accountId, environmentId, email],
+        );
+        const link = { identityId: member?.identityId ?? null, purpose: 'reset_password', locale, parameters } as const;
+        const linkId = await insertIdentityLink(tx, sealing, client, { ...link, now: at });
+        const mail = { template: 'identity-password-reset', locale, subjectId: linkId } as const;
+        await queueEmail(tx, { ...mail, cause: `identity-link/${linkId}`, accountId, environmentId }, at);
+        const scope = { accountId, applicationId, environmentId };
+        await recordEvent(tx, 'auth.identity_password_link_requested', { ...scope, resourceId: linkId });
+      });
+    },
+
+    look,
+
+    async reset({ password, ...held }) {
+      const looked = await look(held);
+      if (looked.outcome === 'void') throw new DomainError('password.link_invalid');
+      const { link, minLength } = looked;
+      await passwords.assertAcceptable(password, { minLength, field: 'password' });
+      const passwordHash = await passwords.hash(password);
+      // The person has one password in the Account, and sessions in any of its Environments.
+      await db.transaction({ accountId: link.accountId }, async (tx) => {
+        await tx.query('select from identities where id = $1 for update', [link.identityId]);
+        const found = await find(tx, held); // as it is under the lock: a link works once
+        if (!isOpen(found)) throw new DomainError('password.link_invalid');
+        const at = now();
+        await tx.query('update identity_links set used_at = $2 where id = $1', [found.id, at]);
+        await settleNewPassword(tx, found, { passwordHash, method: 'reset_link', provesEmail: true, now: at });
+      });
+      const { accountId, applicationId, environmentId, identityId, email } = link;
+      await attempts.forgive({ accountId, applicationId, environmentId }, { identityId, email });
+      return link;
+    },
+  };
+}

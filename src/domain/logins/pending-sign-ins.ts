@@ -1,0 +1,182 @@
+import { v7 as uuidv7 } from 'uuid';
+import type { PendingSignIn } from '../../../entities/pending-sign-in.js';
+import { after, type Clock, minutes } from '../../platform/clock.js';
+import { hashSecret, newSecret } from '../../platform/crypto/one-time-secret.js';
+import type { Db } from '../../platform/db.js';
+import type { Client } from '../oidc/clients.js';
+import type { Acr, FirstFactor } from './first-factor.js';
+
+/** Long enough to fetch a phone and a mail, to install an authenticator or to write recovery codes down. */
+export const pendingSignInLife = { challenge: minutes(10), enrollment: minutes(30) } as const;
+
+export interface BeginPending {
+  client: Pick<Client, 'id' | 'accountId' | 'environmentId'>;
+  channel: PendingSignIn['channel'];
+  purpose: PendingSignIn['purpose'];
+  first: FirstFactor;
+  /** Whether an enrolled factor was proved already, though not one that is enough. */
+  hasProvedFactor?: boolean;
+  requiresAal2: boolean;
+  /** Of the authorization request that goes on afterwards. */
+  parameters: Record<string, string>;
+}
+
+export interface Begun {
+  /** The `challenge_token` or `enrollment_token`, 256 bits. */
+  token: string;
+  expiresAt: Date;
+}
+
+/** One that goes on: not expired, not completed, its person still active in the Environment. */
+export type OpenSignIn = Pick<
+  PendingSignIn,
+  | 'id'
+  | 'accountId'
+  | 'environmentId'
+  | 'oauthClientId'
+  | 'identityId'
+  | 'channel'
+  | 'purpose'
+  | 'method'
+  | 'amr'
+  | 'authenticatedAt'
+  | 'secondFactorAt'
+  | 'hasProvedFactor'
+  | 'requiresAal2'
+  | 'parameters'
+  | 'webauthnChallenge'
+  | 'expiresAt'
+> & { acr: Acr; applicationId: string; email: string; isVerified: boolean };
+
+/** What it has proved so far, as the gate takes it. */
+export const provedIn = ({
+  identityId,
+  method,
+  amr,
+  acr,
+  authenticatedAt,
+  secondFactorAt,
+}: Pick<OpenSignIn, Exclude<keyof FirstFactor, 'passwordChangedAt'>>): FirstFactor => ({
+  identityId,
+  method,
+  amr,
+  acr,
+  authenticatedAt,
+  secondFactorAt,
+});
+
+/**
+ * A new password locks the Identity and ends the sign-ins of the old one: either it finds this one, or it is found here, and
+ * none begins. A session that went on over the change was told so, and may become a stronger one.
+ */
+const beginStatement = {
+  name: 'begin_pending_sign_in',
+  text: `
+insert into pending_sign_ins (id, account_id, environment_id, oauth_client_id, identity_id, token_hash, channel, purpose, method,
+  amr, authenticated_at, requires_aal2, parameters, created_at, expires_at, acr, second_factor_at, has_proved_factor)
+select $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18
+from (select password_changed_at from identities where account_id = $2 and id = $5 for share) person
+where password_changed_at is null or password_changed_at <= $11 or $9 = 'session' or not 'pwd' = any ($10)`,
+};
+const findStatement = {
+  name: 'find_pending_sign_in',
+  text: `
+select p.id, p.account_id as "accountId", p.environment_id as "environmentId", p.oauth_client_id as "oauthClientId",
+  p.identity_id as "identityId", p.channel, p.purpose, p.method, p.amr, p.authenticated_at as "authenticatedAt",
+  p.acr, p.second_factor_at as "secondFactorAt", p.has_proved_factor as "hasProvedFactor", p.requires_aal2 as "requiresAal2", p.parameters, p.webauthn_challenge as "webauthnChallenge", p.expires_at as "expiresAt",
+  e.application_id as "applicationId", i.email::text, i.email_verified_at is not null as "isVerified"
+from pending_sign_ins p
+  cross join lateral (select is_active from environment_memberships
+    where environment_id = p.environment_id and identity_id = p.identity_id offset 0) m
+  cross join lateral (select email, email_verified_at from identities where id = p.identity_id offset 0) i
+  cross join lateral (select application_id from environments where id = p.environment_id offset 0) e
+where p.token_hash = $1 and p.channel = $2 and p.expires_at > $3 and p.completed_at is null and m.is_active`,
+};
+
+/** Sign-ins between their first and their second factor. What their token does not name, no caller can change. */
+export function createPendingSignIns({ db, now }: { db: Db; now: Clock }) {
+  return {
+    async begin({
+      client,
+      channel,
+      purpose,
+      first,
+      hasProvedFactor = false,
+      requiresAal2,
+      parameters,
+    }: BeginPending): Promise<Begun> {
+      const token = newSecret();
+      const at = now();
+      const expiresAt = after(at, pendingSignInLife[purpose]);
+      await db.statement(beginStatement, [
+        uuidv7(),
+        client.accountId,
+        client.environmentId,
+        client.id,
+        first.identityId,
+        hashSecret(token),
+        channel,
+        purpose,
+        first.method,
+        first.amr,
+        first.authenticatedAt,
+        requiresAal2,
+        parameters,
+        at,
+        expiresAt,
+        first.acr,
+        first.secondFactorAt,
+        hasProvedFactor,
+      ]);
+      return { token, expiresAt };
+    },
+
+    /** The one that a token names, or null: every reason is the same to a caller. */
+    async find(token: string, channel: PendingSignIn['channel']): Promise<OpenSignIn | null> {
+      if (!/^[\w-]{43}$/.test(token)) return null;
+      const [found] = await db.statement<OpenSignIn>(findStatement, [hashSecret(token), channel, now()]);
+      return found ?? null;
+    },
+
+    /** Remembers the WebAuthn challenge that was given out, in the place of an earlier one. */
+    async setWebauthnChallenge(id: string, challenge: string): Promise<void> {
+      await db.statement(
+        {
+          name: 'set_webauthn_challenge',
+          text: 'update pending_sign_ins set webauthn_challenge = $2 where id = $1 and completed_at is null',
+        },
+        [id, challenge],
+      );
+    },
+
+    /** Takes the WebAuthn challenge, so that no answer to it is accepted twice. Null when it was taken already. */
+    async takeWebauthnChallenge(id: string): Promise<string | null> {
+      const [taken] = await db.statement<{ challenge: string }>(
+        {
+          name: 'take_webauthn_challenge',
+          text: `
+with open as (select id, webauthn_challenge from pending_sign_ins where id = $1 and webauthn_challenge is not null for update)
+update pending_sign_ins p set webauthn_challenge = null from open where p.id = open.id
+returning open.webauthn_challenge as challenge`,
+        },
+        [id],
+      );
+      return taken?.challenge ?? null;
+    },
+
+    /** Ends it, once: false for whoever comes second. */
+    async complete(id: string): Promise<boolean> {
+      const ended = await db.statement(
+        {
+          name: 'complete_pending_sign_in',
+          text: `update pending_sign_ins set completed_at = $2 where id = $1 and completed_at is null and expires_at > $2
+returning id`,
+        },
+        [id, now()],
+      );
+      return ended.length > 0;
+    },
+  };
+}
+
+export type PendingSignIns = ReturnType<typeof createPendingSignIns>;

@@ -1,0 +1,38 @@
+import { minutes } from '../../platform/clock.js';
+import type { Db } from '../../platform/db.js';
+import { createLimiter } from '../../platform/limiter.js';
+import { DomainError } from '../errors.js';
+
+/** Contract §3: ten failed tries in a quarter of an hour lock the challenge. */
+export const mfaTries = { points: 10, windowSeconds: minutes(15) / 1000 } as const;
+const codesMailed = { points: 10, windowSeconds: minutes(15) / 1000 } as const;
+
+export interface MfaAttempts {
+  /**
+   * Counts a try before it is looked at, so that parallel guesses cannot slip through, and takes it back when it was right.
+   * @throws DomainError mfa.challenge_locked
+   */
+  counted<T>(identityId: string, look: () => Promise<T | null>): Promise<T | null>;
+  /** Counts a code that is about to be mailed: nobody's mailbox is flooded. @throws DomainError rate_limit.exceeded */
+  mail(identityId: string): Promise<void>;
+}
+
+/** Limits on guessing second factors, by whose they are, wherever the guesses come from. */
+export function createMfaAttempts({ db, enabled }: { db: Db; enabled: boolean }): MfaAttempts {
+  if (!enabled) return { counted: (_, look) => look(), mail: async () => {} };
+  const tries = createLimiter(db, { name: 'mfa-identity', ...mfaTries });
+  const mails = createLimiter(db, { name: 'mfa-mail-identity', ...codesMailed });
+  return {
+    async counted(identityId, look) {
+      const { allowed, resetSeconds } = await tries.consume(identityId);
+      if (!allowed) throw new DomainError('mfa.challenge_locked', { retryAfter: resetSeconds, limit: tries.policy });
+      const found = await look();
+      if (found !== null) await tries.giveBack(identityId);
+      return found;
+    },
+    async mail(identityId) {
+      const { allowed, resetSeconds } = await mails.consume(identityId);
+      if (!allowed) throw new DomainError('rate_limit.exceeded', { retryAfter: resetSeconds, limit: mails.policy });
+    },
+  };
+}

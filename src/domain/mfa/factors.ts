@@ -1,0 +1,148 @@
+import type { EntityManager } from 'typeorm';
+import { EnvironmentSettings } from '../../../entities/environment-settings.js';
+import { MfaFactor } from '../../../entities/mfa-factor.js';
+import { RecoveryCode } from '../../../entities/recovery-code.js';
+import type { Clock } from '../../platform/clock.js';
+import { type AccountScope, type Db, type EnvironmentScope, violates } from '../../platform/db.js';
+import { DomainError } from '../errors.js';
+import { recordEvent } from '../events.js';
+import { settleEnrolment } from './grace-rules.js';
+import { noticeEmail } from './notices.js';
+import type { RecoveryCodes } from './recovery-codes.js';
+import { lockedStandingOf } from './standing.js';
+import { distrustDevices } from './trusted-devices.js';
+
+/** More than anybody has; each app is one more secret that a code is compared with. */
+const mostFactors = 20;
+
+/** A factor that was just proved, as the services of its kind make it. */
+export type NewFactor = Pick<MfaFactor, 'id' | 'type' | 'label'> &
+  Partial<
+    Pick<
+      MfaFactor,
+      | 'secret'
+      | 'lastUsedStep'
+      | 'credentialId'
+      | 'publicKey'
+      | 'signCount'
+      | 'transports'
+      | 'deviceType'
+      | 'isBackedUp'
+      | 'isDiscoverable'
+    >
+  >;
+
+/** What may be shown of a factor. */
+export type FactorSummary = Pick<MfaFactor, 'id' | 'type' | 'label' | 'enrolledAt' | 'lastUsedAt'>;
+
+export interface FactorsDeps {
+  db: Db;
+  recoveryCodes: Pick<RecoveryCodes, 'renew'>;
+  now: Clock;
+}
+
+/** An Identity's second factors: one set for all Environments of its Account, so all of it happens in the Account's scope. */
+export function createFactors({ db, recoveryCodes, now }: FactorsDeps) {
+  /**
+   * Adds a factor, in a transaction of the Account. It ends the time to enrol.
+   * @throws DomainError mfa.already_enrolled, mfa.too_many_factors
+   */
+  async function add(
+    tx: EntityManager,
+    scope: EnvironmentScope,
+    identityId: string,
+    factor: NewFactor,
+  ): Promise<{ isFirst: boolean }> {
+    const { accountId } = scope;
+    await tx.query('select from identities where account_id = $1 and id = $2 for update', [accountId, identityId]);
+    const existing = await tx.countBy(MfaFactor, { accountId, identityId });
+    if (existing >= mostFactors) throw new DomainError('mfa.too_many_factors');
+    const at = now();
+    await tx.insert(MfaFactor, { ...factor, accountId, identityId, enrolledAt: at, lastUsedAt: at }).catch((error) => {
+      const isThere = constraintsOfSame.some((name) => violates(error, name));
+      throw isThere ? new DomainError('mfa.already_enrolled') : error;
+    });
+    // Also of a later one: where the earlier ones were not taken, the time to enrol has begun again.
+    await settleEnrolment(tx, scope, identityId, at);
+    await recordAndTell(tx, scope, 'identity.mfa_enrolled', { identityId, factor });
+    return { isFirst: existing === 0 };
+  }
+
+  return {
+    add,
+
+    /**
+     * Adds a factor of somebody who is signed in. With the first one come recovery codes, where the Environment takes them.
+     * @throws DomainError mfa.already_enrolled, mfa.too_many_factors
+     */
+    enroll: (
+      scope: EnvironmentScope,
+      identityId: string,
+      factor: NewFactor,
+    ): Promise<{ recoveryCodes: string[] | null }> =>
+      db.transaction({ accountId: scope.accountId }, (tx) => enrollIn(tx, scope, identityId, factor)),
+    enrollIn,
+
+    list: ({ accountId }: AccountScope, identityId: string): Promise<FactorSummary[]> =>
+      db.transaction({ accountId }, (tx) =>
+        tx.find(MfaFactor, {
+          select: { id: true, type: true, label: true, enrolledAt: true, lastUsedAt: true },
+          where: { accountId, identityId },
+          order: { enrolledAt: 'asc', id: 'asc' },
+        }),
+      ),
+
+    /**
+     * Removes a factor; with the last one the recovery codes go.
+     * @throws DomainError mfa.factor_not_found; mfa.last_factor for the last that the Environment takes, where it requires one
+     */
+    remove: (scope: EnvironmentScope, identityId: string, factorId: string): Promise<void> =>
+      db.transaction({ accountId: scope.accountId }, async (tx) => {
+        const { accountId } = scope;
+        await tx.query('select from identities where account_id = $1 and id = $2 for update', [accountId, identityId]);
+        const factor = await tx.findOneBy(MfaFactor, { accountId, identityId, id: factorId });
+        if (!factor) throw new DomainError('mfa.factor_not_found');
+        await tx.delete(MfaFactor, { accountId, identityId, id: factorId });
+        const { allowed, enrolled: left } = await lockedStandingOf(tx, { ...scope, identityId });
+        const counts = (type: MfaFactor['type']) => allowed.includes(type);
+        if (counts(factor.type) && !left?.some(counts) && (await requiresMfa(tx, scope)))
+          throw new DomainError('mfa.last_factor');
+        if (left === null) await tx.delete(RecoveryCode, { accountId, identityId });
+        await distrustDevices(tx, { accountId }, identityId);
+        await recordAndTell(tx, scope, 'identity.mfa_removed', { identityId, factor });
+      }),
+  };
+
+  async function requiresMfa(tx: EntityManager, { accountId, environmentId }: EnvironmentScope): Promise<boolean> {
+    const { mfaPolicy } = await tx.findOneByOrFail(EnvironmentSettings, { accountId, environmentId });
+    return mfaPolicy === 'required';
+  }
+
+  async function enrollIn(tx: EntityManager, scope: EnvironmentScope, identityId: string, factor: NewFactor) {
+    const { isFirst } = await add(tx, scope, identityId, factor);
+    if (!isFirst) return { recoveryCodes: null };
+    const { allowed } = await lockedStandingOf(tx, { ...scope, identityId });
+    if (!allowed.includes('recovery_code')) return { recoveryCodes: null };
+    return { recoveryCodes: await recoveryCodes.renew(tx, scope, identityId) };
+  }
+
+  async function recordAndTell(
+    tx: EntityManager,
+    scope: EnvironmentScope,
+    action: 'identity.mfa_enrolled' | 'identity.mfa_removed',
+    { identityId, factor: { id, type } }: { identityId: string; factor: Pick<MfaFactor, 'id' | 'type'> },
+  ) {
+    const event = await recordEvent(tx, action, {
+      ...scope,
+      resourceId: identityId,
+      actor: { type: 'identity', id: identityId },
+      metadata: { factor_id: id, factor: type },
+    });
+    await noticeEmail(tx, scope, event, now());
+  }
+}
+
+/** Of the same app's enrolment confirmed twice, a second mailbox, and a key that is registered already. */
+const constraintsOfSame = ['mfa_factors_pkey', 'mfa_factors_one_email_otp', 'mfa_factors_credential'];
+
+export type Factors = ReturnType<typeof createFactors>;

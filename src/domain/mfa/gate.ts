@@ -1,0 +1,86 @@
+import type { FactorKind } from '../../../entities/environment-settings.js';
+import type { Clock } from '../../platform/clock.js';
+import type { Db } from '../../platform/db.js';
+import { type Acr, aal1, aal2, type FirstFactor } from '../logins/first-factor.js';
+import type { Client } from '../oidc/clients.js';
+import type { MfaGraces } from './grace.js';
+import { choicesAfter, type EnrollableKind, standingOf } from './standing.js';
+import type { TrustedDevices } from './trusted-devices.js';
+
+export type { EnrollableKind };
+
+/** What a sign-in needs after its first factor (spec.md, "States and transitions"; contract §3, §10). */
+export type GateDecision =
+  | { step: 'done'; amr: string[]; acr: Acr; secondFactorAt: Date | null }
+  | { step: 'challenge'; factors: FactorKind[] }
+  /** `until`: it can be put off until then; null: the sign-in does not go on without. */
+  | { step: 'enroll'; factors: EnrollableKind[]; until: Date | null }
+  /** The time to enrol is over; an admin's reset gives it anew. */
+  | { step: 'refused' };
+
+export interface GateQuestion {
+  client: Pick<Client, 'accountId' | 'applicationId' | 'environmentId'> & {
+    settings: Pick<Client['settings'], 'mfaPolicy' | 'mfaGracePeriodDays' | 'mfaTrustedDeviceDays'>;
+  };
+  first: FirstFactor;
+  /** Value of the `trusted_device` cookie. */
+  device: string | null;
+  /** Whether the client asks for `urn:gatehouse:aal2`. */
+  requiresAal2: boolean;
+  /** Whether an enrolled factor was proved already, though not one that is enough. */
+  hasProvedFactor?: boolean;
+}
+
+export interface GateDeps {
+  db: Db;
+  graces: Pick<MfaGraces, 'find' | 'start'>;
+  devices: Pick<TrustedDevices, 'recognize'>;
+  now: Clock;
+}
+
+/** Decides, and starts the time to enrol with the first sign-in that needs a factor and has none. */
+export function createGate({ db, graces, devices, now }: GateDeps) {
+  return {
+    async decide({
+      client,
+      first,
+      device,
+      requiresAal2,
+      hasProvedFactor = false,
+    }: GateQuestion): Promise<GateDecision> {
+      const { accountId, applicationId, environmentId, settings } = client;
+      const { mfaPolicy, mfaGracePeriodDays: days, mfaTrustedDeviceDays } = settings;
+      const { identityId, amr, acr, secondFactorAt } = first;
+      const scope = { accountId, applicationId, environmentId };
+      const done: GateDecision = { step: 'done', amr, acr, secondFactorAt };
+      const isEnough = requiresAal2 ? acr === aal2 : mfaPolicy === 'off' || secondFactorAt !== null;
+      if (isEnough) return done;
+
+      const standing = await standingOf(db, { ...scope, identityId });
+      const { enrollable, usable, provable } = choicesAfter({ ...first, requiresAal2 }, standing);
+      if (usable.length > 0) {
+        const isTrusted =
+          !requiresAal2 && mfaTrustedDeviceDays > 0 && (await devices.recognize(scope, identityId, device));
+        return isTrusted ? { ...done, acr: aal1, secondFactorAt: now() } : { step: 'challenge', factors: usable };
+      }
+      // Which level a client gets is its own to check (OpenID Connect Core 3.1.2.1: acr_values is voluntary).
+      if (enrollable.length === 0 || (!requiresAal2 && mfaPolicy !== 'required')) return done;
+
+      // Asking for aal2 is no way around a deadline that is over.
+      const grace = mfaPolicy === 'required' ? await graceOf(scope, identityId, days) : null;
+      if (grace?.over) return { step: 'refused' };
+      const until = requiresAal2 ? null : (grace?.expiresAt ?? null);
+      // A session that was fully issued while the time runs stays so; it is the next sign-in that is asked again.
+      if (until && first.method === 'session') return done;
+      const hasProved = hasProvedFactor || secondFactorAt !== null;
+      if (provable.length > 0 && !hasProved) return { step: 'challenge', factors: provable };
+      return { step: 'enroll', factors: enrollable, until };
+    },
+  };
+
+  async function graceOf(scope: Parameters<MfaGraces['find']>[0], identityId: string, days: number) {
+    return days > 0 ? graces.start(scope, identityId, days) : graces.find(scope, identityId);
+  }
+}
+
+export type Gate = ReturnType<typeof createGate>;

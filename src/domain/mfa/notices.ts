@@ -1,0 +1,17 @@
+import type { EntityManager } from 'typeorm';
+import { EnvironmentSettings } from '../../../entities/environment-settings.js';
+import type { EnvironmentScope } from '../../platform/db.js';
+import { queueEmail } from '../emails/queue.js';
+
+/** Tells somebody by mail what has happened to their second factors, after the commit. The mail's words come from the event. */
+export async function noticeEmail(
+  tx: EntityManager,
+  { accountId, environmentId }: EnvironmentScope,
+  eventId: string,
+  now: Date,
+): Promise<void> {
+  const { defaultLocale } = await tx.findOneByOrFail(EnvironmentSettings, { environmentId, accountId });
+  const cause = `security-notice/${eventId}`;
+  const mail = { template: 'security-notice', locale: defaultLocale, subjectId: eventId, cause } as const;
+  await queueEmail(tx, { ...mail, accountId, environmentId }, now);
+}

@@ -1,0 +1,68 @@
+import type { PublicKeyCredentialCreationOptionsJSON } from '@simplewebauthn/server';
+import { after, type Clock, minutes } from '../../platform/clock.js';
+import type { Sealing } from '../../platform/crypto/sealing.js';
+import type { Db } from '../../platform/db.js';
+import { DomainError } from '../errors.js';
+import { spend } from '../spent-tokens.js';
+import type { VerifiedAttestation, Webauthn, WebauthnPerson } from './webauthn.js';
+
+/** A minute more than the browser waits. */
+const life = minutes(6);
+/** Of the session that it was given out to. */
+const context = (sessionId: string) => `own-webauthn-enrollment/${sessionId}`;
+
+interface Held {
+  challenge: string;
+  expiresAt: number;
+}
+
+export interface OwnAttestation {
+  sessionId: string;
+  /** What `begin` gave out, and what the browser sent. */
+  token: string;
+  sent: unknown;
+  label: string | null;
+}
+
+export interface OwnWebauthnDeps {
+  db: Pick<Db, 'statement'>;
+  sealing: Pick<Sealing, 'seal' | 'open'>;
+  webauthn: Pick<Webauthn, 'enrollmentOptions' | 'verifyEnrollment'>;
+  now: Clock;
+}
+
+/** A passkey or security key that somebody adds while signed in: its challenge waits, sealed, in their page. */
+export function createOwnWebauthn({ db, sealing, webauthn, now }: OwnWebauthnDeps) {
+  return {
+    async begin(
+      sessionId: string,
+      person: WebauthnPerson,
+    ): Promise<{ options: PublicKeyCredentialCreationOptionsJSON; token: string }> {
+      const options = await webauthn.enrollmentOptions(person);
+      const held: Held = { challenge: options.challenge, expiresAt: after(now(), life).getTime() };
+      return { options, token: sealing.seal(JSON.stringify(held), context(sessionId)) };
+    },
+
+    /**
+     * The factor that an answer makes. Its challenge is spent by that, whatever comes of it.
+     * @throws DomainError mfa.enrollment_expired for a challenge that was used, is too old or of another session; mfa.code_invalid
+     */
+    async verify({ sessionId, token, sent, label }: OwnAttestation): Promise<VerifiedAttestation> {
+      const held = openOrNull(token, sessionId);
+      if (!held || held.expiresAt <= now().getTime()) throw new DomainError('mfa.enrollment_expired');
+      const { challenge, expiresAt } = held;
+      if (!(await spend(db, challenge, new Date(expiresAt)))) throw new DomainError('mfa.enrollment_expired');
+      return webauthn.verifyEnrollment({ challenge, sent, label });
+    },
+  };
+
+  function openOrNull(token: string, sessionId: string): Held | null {
+    try {
+      return JSON.parse(sealing.open(token, context(sessionId)));
+    } catch {
+      return null;
+    }
+  }
+}
+
+export type OwnWebauthn = ReturnType<typeof createOwnWebauthn>;

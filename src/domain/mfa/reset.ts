@@ -1,0 +1,47 @@
+import { EnvironmentMembership } from '../../../entities/environment-membership.js';
+import { EnvironmentSettings } from '../../../entities/environment-settings.js';
+import { Identity } from '../../../entities/identity.js';
+import { MfaFactor } from '../../../entities/mfa-factor.js';
+import { RecoveryCode } from '../../../entities/recovery-code.js';
+import type { Clock } from '../../platform/clock.js';
+import { type Db, type EnvironmentScope, within } from '../../platform/db.js';
+import { DomainError } from '../errors.js';
+import { recordEvent } from '../events.js';
+import { begin, resetElsewhere } from './grace-rules.js';
+import { noticeEmail } from './notices.js';
+import { distrustDevices } from './trusted-devices.js';
+
+/** An administrator's help for somebody who has lost their second factors, or came after the time to enrol one. */
+export const createMfaReset =
+  ({ db, now }: { db: Db; now: Clock }) =>
+  /**
+   * Takes all second factors, recovery codes and trusted devices of a member away, ends sign-ins that wait for them, and gives
+   * the time to enrol anew. Sessions go on.
+   * @throws DomainError identity.not_found where the Environment has no such member
+   */
+  (scope: EnvironmentScope, identityId: string): Promise<void> =>
+    // Factors and graces are the Account's.
+    db.transaction({ accountId: scope.accountId }, async (tx) => {
+      const { accountId } = scope;
+      const at = now();
+      const lock = { mode: 'pessimistic_write' } as const;
+      const identity = await tx.findOne(Identity, { where: { accountId, id: identityId }, lock });
+      const isMember = await tx.existsBy(EnvironmentMembership, { ...within(scope), identityId });
+      if (!identity || !isMember) throw new DomainError('identity.not_found');
+      await tx.delete(MfaFactor, { accountId, identityId });
+      await tx.delete(RecoveryCode, { accountId, identityId });
+      await distrustDevices(tx, { accountId }, identityId);
+      await tx.query(
+        'update pending_sign_ins set completed_at = $3 where account_id = $1 and identity_id = $2 and completed_at is null',
+        [accountId, identityId, at],
+      );
+      await tx.update(Identity, { accountId, id: identityId }, { mfaAdminResetAt: at, updatedAt: at });
+      const settings = await tx.findOneByOrFail(EnvironmentSettings, within(scope));
+      const days = settings.mfaPolicy === 'required' ? settings.mfaGracePeriodDays : 0;
+      await resetElsewhere(tx, scope, identityId, { all: days <= 0, now: at });
+      if (days > 0) await begin(tx, scope, { identityId, days, now: at, anew: true });
+      const event = await recordEvent(tx, 'identity.mfa_reset', { ...scope, resourceId: identityId });
+      await noticeEmail(tx, scope, event, at);
+    });
+
+export type MfaReset = ReturnType<typeof createMfaReset>;

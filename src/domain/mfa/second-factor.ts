@@ -1,0 +1,33 @@
+import type { FactorKind } from '../../../entities/environment-settings.js';
+import { type Acr, aal2 } from '../logins/first-factor.js';
+import type { OpenSignIn } from '../logins/pending-sign-ins.js';
+
+/** What a sign-in amounts to with its second factor. */
+export interface SecondFactorResult {
+  amr: string[];
+  acr: Acr;
+  /** Null for a factor that only lets the person add one which the Environment takes. */
+  secondFactorAt: Date | null;
+}
+
+interface Proved {
+  kind: FactorKind;
+  /** The factor's own (RFC 8176). */
+  amr: readonly string[];
+  /** Whether the Environment takes this kind. */
+  counts: boolean;
+  now: Date;
+}
+
+/** An emailed code proves the mailbox only, which is how one would also reset the password: it never makes aal2 (contract §3). */
+export function withSecondFactor(
+  { amr: before, acr }: Pick<OpenSignIn, 'amr' | 'acr'>,
+  { kind, amr, counts, now }: Proved,
+): SecondFactorResult {
+  const isStrong = counts && kind !== 'email_otp';
+  return {
+    amr: [...new Set([...before, ...amr, ...(isStrong ? ['mfa'] : [])])],
+    acr: isStrong ? aal2 : acr,
+    secondFactorAt: counts ? now : null,
+  };
+}

@@ -1,0 +1,63 @@
+import type { Clock } from '../../platform/clock.js';
+import type { Sealing } from '../../platform/crypto/sealing.js';
+import type { Db } from '../../platform/db.js';
+import type { EmailedCodes } from '../logins/emailed-codes.js';
+import { createMfaAttempts } from './attempts.js';
+import { createMfaChallenges, type MfaChallenges } from './challenges.js';
+import { createEmailFactor, type EmailFactor } from './email-factor.js';
+import { createMfaEnrollments, type MfaEnrollments } from './enrollments.js';
+import { createFactors, type Factors } from './factors.js';
+import { createGate, type Gate } from './gate.js';
+import type { MfaGraces } from './grace.js';
+import { createRecoveryCodes, type RecoveryCodes } from './recovery-codes.js';
+import { createMfaReset, type MfaReset } from './reset.js';
+import { createSealedCodes, type SealedCodes } from './sealed-codes.js';
+import { createTotp, type Totp } from './totp.js';
+import { createTrustedDevices, type TrustedDevices } from './trusted-devices.js';
+import type { Webauthn } from './webauthn.js';
+
+/** Everything between the first factor and the end of a sign-in, and what the person's own pages show of it. */
+export interface SecondFactors {
+  emailFactor: EmailFactor;
+  factors: Factors;
+  gate: Gate;
+  mfaChallenges: MfaChallenges;
+  mfaEnrollments: MfaEnrollments;
+  mfaReset: MfaReset;
+  recoveryCodes: RecoveryCodes;
+  sealedCodes: SealedCodes;
+  totp: Totp;
+  trustedDevices: TrustedDevices;
+}
+
+export interface SecondFactorsDeps {
+  db: Db;
+  sealing: Sealing;
+  emailedCodes: EmailedCodes;
+  webauthn: Pick<Webauthn, 'verifyAssertion'>;
+  graces: Pick<MfaGraces, 'find' | 'start'>;
+  rateLimits: boolean;
+  now: Clock;
+}
+
+export function createSecondFactors(deps: SecondFactorsDeps): SecondFactors {
+  const { db, sealing, emailedCodes, webauthn, graces, rateLimits, now } = deps;
+  const attempts = createMfaAttempts({ db, enabled: rateLimits });
+  const emailFactor = createEmailFactor({ db, emailedCodes, attempts });
+  const recoveryCodes = createRecoveryCodes({ db, now });
+  const factors = createFactors({ db, recoveryCodes, now });
+  const totp = createTotp({ db, sealing, now });
+  const trustedDevices = createTrustedDevices({ db, now });
+  return {
+    emailFactor,
+    factors,
+    gate: createGate({ db, graces, devices: trustedDevices, now }),
+    mfaChallenges: createMfaChallenges({ db, attempts, totp, recoveryCodes, emailFactor, webauthn, now }),
+    mfaEnrollments: createMfaEnrollments({ db, factors, now }),
+    mfaReset: createMfaReset({ db, now }),
+    recoveryCodes,
+    sealedCodes: createSealedCodes({ db, sealing, now }),
+    totp,
+    trustedDevices,
+  };
+}

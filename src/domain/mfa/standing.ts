@@ -1,0 +1,83 @@
+import type { EntityManager } from 'typeorm';
+import type { FactorKind } from '../../../entities/environment-settings.js';
+import type { MfaFactorType } from '../../../entities/mfa-factor.js';
+import type { Db } from '../../platform/db.js';
+import type { FirstFactor } from '../logins/first-factor.js';
+
+/** Factors that one enrols; recovery codes come with the first of them. */
+export type EnrollableKind = MfaFactorType;
+
+/** What somebody has of second factors, and which the Environment takes. */
+export interface Standing {
+  allowed: FactorKind[];
+  enrolled: EnrollableKind[] | null;
+  hasRecoveryCodes: boolean;
+  isVerified: boolean;
+}
+
+export interface StandingOf {
+  accountId: string;
+  environmentId: string;
+  identityId: string;
+}
+
+const standingStatement = {
+  name: 'second_factors_of_identity',
+  text: `
+select (select mfa_allowed_factors from environment_settings where environment_id = $3 and account_id = $1) as allowed,
+  (select array_agg(distinct type) from mfa_factors where identity_id = i.id) as enrolled,
+  exists (select from recovery_codes c where c.identity_id = i.id and c.generation = i.recovery_codes_generation
+    and c.used_at is null) as "hasRecoveryCodes",
+  i.email_verified_at is not null as "isVerified"
+from identities i where i.account_id = $1 and i.id = $2`,
+};
+const valuesOf = ({ accountId, environmentId, identityId }: StandingOf) => [accountId, identityId, environmentId];
+const nothing: Standing = { allowed: [], enrolled: null, hasRecoveryCodes: false, isVerified: false };
+
+/** How somebody stands; of an Identity that is gone, nothing. */
+export const standingOf = async (db: Pick<Db, 'statement'>, of: StandingOf): Promise<Standing> =>
+  (await db.statement<Standing>(standingStatement, valuesOf(of)))[0] ?? nothing;
+
+/** The same in a transaction, with the Identity locked: nobody adds or removes a factor until its end. */
+export async function lockedStandingOf(tx: EntityManager, of: StandingOf): Promise<Standing> {
+  await tx.query('select from identities where account_id = $1 and id = $2 for update', [of.accountId, of.identityId]);
+  return (await tx.query<Standing[]>(standingStatement.text, valuesOf(of)))[0] ?? nothing;
+}
+
+export interface Choices {
+  /** Kinds whose enrolment would be enough for this sign-in. */
+  enrollable: EnrollableKind[];
+  /** Factors of the person that are enough for it; empty when none is. */
+  usable: FactorKind[];
+  /**
+   * Where none is enough: factors that the person can prove all the same, and has to before adding one. Without that, a
+   * stolen password could enrol a factor of its own next to those that a sign-in does not take.
+   */
+  provable: FactorKind[];
+}
+
+type Asked = Pick<FirstFactor, 'method' | 'amr'> & { requiresAal2: boolean };
+
+/** What can follow a first factor (contract §3). */
+export function choicesAfter({ method, amr, requiresAal2 }: Asked, standing: Standing): Choices {
+  const { allowed, enrolled, hasRecoveryCodes, isVerified } = standing;
+  // An emailed code adds nothing to a sign-in by mail, nor a key to the sign-in with it.
+  const byMail =
+    method === 'email_otp' || (method === 'session' && amr.length > 0 && amr.every((one) => /^(otp|mfa)$/.test(one)));
+  const adds = (kind: EnrollableKind) =>
+    !(kind === 'email_otp' && byMail) && !(kind === 'webauthn' && method === 'passkey');
+  const kinds = (['totp', 'webauthn', 'email_otp'] as const).filter(adds);
+  const has = (kind: EnrollableKind) => enrolled?.includes(kind) === true && (kind !== 'email_otp' || isVerified);
+
+  // An emailed code never makes aal2.
+  const enrollable = kinds.filter((kind) => allowed.includes(kind) && !(kind === 'email_otp' && requiresAal2));
+  const enough = enrollable.filter(has);
+  if (enough.length === 0) {
+    const others: FactorKind[] = kinds.filter(has);
+    return { enrollable, usable: [], provable: hasRecoveryCodes ? [...others, 'recovery_code'] : others };
+  }
+  const usable: FactorKind[] = [...enough];
+  if (enrollable.includes('email_otp') && isVerified && !enough.includes('email_otp')) usable.push('email_otp');
+  if (allowed.includes('recovery_code') && hasRecoveryCodes) usable.push('recovery_code');
+  return { enrollable, usable, provable: [] };
+}

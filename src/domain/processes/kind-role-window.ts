@@ -1,0 +1,34 @@
+import { RoleAssignmentWindow } from '../../../entities/role-assignment-window.js';
+import { workflowIdOf } from '../../platform/processes.js';
+import { processInput } from '../access/window-rows.js';
+import { createRoleWindows } from '../access/windows.js';
+import { startLater } from '../outbox.js';
+import { joining } from './joining.js';
+import type { Kind, ProcessRow } from './kinds.js';
+
+const inputOf = ({ id, accountId, environmentId, subjectId }: ProcessRow) =>
+  processInput({ id, accountId, environmentId: environmentId!, identityId: subjectId });
+
+/** Windows of role assignments, whose moments are told as they come. Its id is that of the assignment. */
+export const roleWindowKind = (notices: readonly number[]): Kind => ({
+  table: 'role_assignment_windows',
+  sql: `
+select w.id, 'role_assignment' as kind, w.account_id as "accountId", w.environment_id as "environmentId", 'identity' as "subjectType",
+  a.identity_id as "subjectId", w.status as state, w.told_until as since, coalesce(a.effective_to, a.effective_from) as deadline,
+  w.created_at as "createdAt", w.ended_at as "endedAt", w.ended_reason as "endedReason"
+from role_assignment_windows w join role_assignments a on a.id = w.id where w.account_id = $1`,
+  open: { running: 'its_next_moment' },
+  verbs: { cancel: ['running'], retry: ['cancelled'] },
+  workflowId: (row) => workflowIdOf('roleAssignmentWindow', inputOf(row)),
+  wakesUpAt: () => null,
+  async cancel(tx, row, now) {
+    await createRoleWindows({ db: joining(tx), now, notices }).cancel(row.id, 'cancelled_by_operator');
+    await startLater(tx, 'roleAssignmentWindow', { ...inputOf(row), news: 'changed' }); // it looks at the row, and ends
+  },
+  /** What is still to come is told again; what came meanwhile is not. */
+  async retry(tx, row, now) {
+    const again = { status: 'running', endedReason: null, endedAt: null, toldUntil: now() } as const;
+    await tx.update(RoleAssignmentWindow, { id: row.id, status: 'cancelled' }, again);
+    await startLater(tx, 'roleAssignmentWindow', { ...inputOf(row), news: 'resumed' });
+  },
+});

@@ -1,0 +1,55 @@
+import type { Clock } from '../../platform/clock.js';
+import type { Db, EnvironmentScope } from '../../platform/db.js';
+import { DomainError } from '../errors.js';
+import { recordEvent } from '../events.js';
+import { livingGrant } from './own-sessions.js';
+
+/** An application that holds living tokens of a person. */
+export interface OwnApplication {
+  /** Of the OAuth client. */
+  id: string;
+  name: string;
+  since: Date;
+}
+
+export interface OwnApplications {
+  list(scope: EnvironmentScope, identityId: string): Promise<OwnApplication[]>;
+  /** Ends all that it was given, in every browser. @throws DomainError application.not_found */
+  revoke(scope: EnvironmentScope, identityId: string, id: string): Promise<void>;
+}
+
+const listStatement = {
+  name: 'own_applications',
+  text: `
+select c.id, c.name, min(g.created_at) as since
+from grants g join oauth_clients c on c.id = g.oauth_client_id
+where g.account_id = $1 and g.environment_id = $2 and g.identity_id = $3 and ${livingGrant('$4')}
+group by c.id, c.name
+order by max(g.created_at) desc, c.id`,
+};
+
+/** Which applications of an Environment act for a person, and how that ends. */
+export function createOwnApplications({ db, now }: { db: Db; now: Clock }): OwnApplications {
+  return {
+    list: ({ accountId, environmentId }, identityId) =>
+      db.statement<OwnApplication>(listStatement, [accountId, environmentId, identityId, now()]),
+
+    revoke: (scope, identityId, id) =>
+      db.transaction(scope, async (tx) => {
+        const at = now();
+        const [grants] = await tx.query<[{ id: string }[], number]>(
+          `update grants set revoked_at = $5, revoked_reason = 'revoked_by_person'
+           where account_id = $1 and environment_id = $2 and identity_id = $3 and oauth_client_id = $4
+             and revoked_at is null and expires_at > $5
+           returning id`,
+          [scope.accountId, scope.environmentId, identityId, id, at],
+        );
+        if (grants.length === 0) throw new DomainError('application.not_found');
+        const actor = { type: 'identity', id: identityId } as const;
+        for (const grant of grants) {
+          const metadata = { reason: 'revoked_by_person', oauth_client_id: id };
+          await recordEvent(tx, 'auth.grant_revoked', { ...scope, resourceId: grant.id, actor, metadata });
+        }
+      }),
+  };
+}

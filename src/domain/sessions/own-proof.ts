@@ -1,0 +1,58 @@
+import type { FactorKind, MfaPolicy } from '../../../entities/environment-settings.js';
+import type { MfaFactorType } from '../../../entities/mfa-factor.js';
+import { type Clock, minutes } from '../../platform/clock.js';
+import type { Db, EnvironmentScope } from '../../platform/db.js';
+import { aal2 } from '../logins/first-factor.js';
+import type { HostedSession } from './sessions.js';
+
+/** How old a sign-in may be for what could lock its owner out. */
+export const proofLife = minutes(10);
+
+/** Whether it is enough, or what a new sign-in has to prove. */
+export type Proven =
+  | { isEnough: true }
+  /** `isReachable`: whether a sign-in of this Environment can be enough at all. */
+  | { isEnough: false; maxAgeSeconds: number; needsAal2: boolean; isReachable: boolean };
+
+/** Where factors themselves are changed: what the sign-in has proved besides, and whether this Environment asks for it. */
+export interface OfFactors {
+  mfaPolicy: MfaPolicy;
+  amr: readonly string[];
+  secondFactorAt: Date | null;
+}
+
+const kindsStatement = {
+  name: 'kinds_of_own_factors',
+  text: 'select distinct type from mfa_factors where account_id = $1 and identity_id = $2',
+};
+
+/**
+ * Whether a session is a recent and strong enough proof to change a password or second factors: a sign-in of the last ten
+ * minutes, with a second factor where the person has one. One that this Environment does not take protects the person too: a
+ * stolen password must neither remove it nor add another. An emailed code never makes aal2 (contract §3); somebody who has
+ * nothing else shows it where factors are changed.
+ */
+export const createOwnProof =
+  ({ db, now }: { db: Db; now: Clock }) =>
+  async (
+    { accountId }: EnvironmentScope,
+    { identityId, authenticatedAt, acr }: Pick<HostedSession, 'identityId' | 'authenticatedAt' | 'acr'>,
+    allowed: readonly FactorKind[],
+    ofFactors: OfFactors | null = null,
+  ): Promise<Proven> => {
+    const rows = await db.statement<{ type: MfaFactorType }>(kindsStatement, [accountId, identityId]);
+    const hasStrong = rows.some(({ type }) => type !== 'email_otp');
+    const owesCode = rows.length > 0 && !hasStrong && ofFactors !== null && !showsCode(ofFactors);
+    // Where a sign-in would not ask for the code, it has to be one that asks for everything.
+    const isAsked = ofFactors?.mfaPolicy !== 'off' && allowed.includes('email_otp');
+    const needsAal2 = hasStrong || (owesCode && !isAsked);
+    const isFresh = now().getTime() < authenticatedAt.getTime() + proofLife;
+    if (isFresh && (acr === aal2 || !(needsAal2 || owesCode))) return { isEnough: true };
+    const isReachable = !needsAal2 || allowed.includes('totp') || allowed.includes('webauthn');
+    return { isEnough: false, maxAgeSeconds: proofLife / 1000, needsAal2, isReachable };
+  };
+
+/** By a second factor, or by a sign-in with an emailed code. */
+const showsCode = ({ amr, secondFactorAt }: OfFactors) => secondFactorAt !== null || amr.includes('otp');
+
+export type OwnProof = ReturnType<typeof createOwnProof>;

@@ -1,0 +1,129 @@
+import type { EntityManager } from 'typeorm';
+import type { Clock } from '../../platform/clock.js';
+import type { Actor } from '../../platform/context.js';
+import type { Db, EnvironmentScope } from '../../platform/db.js';
+import { DomainError } from '../errors.js';
+import { recordEvent } from '../events.js';
+
+/** A browser or device in which a person is signed in to an Environment, as that person sees it. */
+export interface OwnSession {
+  id: string;
+  userAgent: string | null;
+  /** Since when, and when they last proved who they are in it. */
+  createdAt: Date;
+  authenticatedAt: Date;
+  /** Whether it signs in to applications without asking; else only those that were opened with it go on. */
+  isOpen: boolean;
+}
+
+export interface OwnSessions {
+  /** The latest 50: those that are open, and those that are over while an application still lives on what it was given. */
+  list(scope: EnvironmentScope, identityId: string): Promise<OwnSession[]>;
+  /** Ends one with all that applications were given in it. @throws DomainError session.not_found */
+  end(scope: EnvironmentScope, identityId: string, sessionId: string): Promise<void>;
+  /** A factor was proved in it: what the session tells of its sign-in from now on. */
+  strengthen(scope: EnvironmentScope, sessionId: string, proved: ProvedInSession): Promise<void>;
+  /** Ends all but one, and answers how many. */
+  endOthers(scope: EnvironmentScope, identityId: string, keepSessionId: string): Promise<number>;
+}
+
+export interface ProvedInSession {
+  amr: string[];
+  acr: string;
+  secondFactorAt: Date | null;
+}
+
+const most = 50;
+
+/**
+ * A grant of which a token is still good: refresh tokens end earlier than their grant where nobody uses them. For statements in
+ * the `system` scope: no tenant's transaction sees refresh tokens.
+ */
+export const livingGrant = (now: string) => `g.revoked_at is null and g.expires_at > ${now} and exists (
+    select from refresh_tokens t
+    where t.family_id = g.id and t.kind = 'grant' and t.spent_at is null and t.expires_at > ${now})`;
+
+const listStatement = {
+  name: 'own_sessions',
+  text: `
+select s.id, s.user_agent as "userAgent", s.created_at as "createdAt", s.authenticated_at as "authenticatedAt",
+  s.expires_at > $4 as "isOpen"
+from sessions s
+where s.account_id = $1 and s.environment_id = $2 and s.identity_id = $3 and s.revoked_at is null
+  and (s.expires_at > $4 or exists (select from grants g where g.session_id = s.id and ${livingGrant('$4')}))
+order by s.authenticated_at desc, s.id desc limit ${most}`,
+};
+
+const strengthenStatement = {
+  name: 'strengthen_session',
+  text: `
+update sessions set amr = $4, acr = $5, second_factor_at = coalesce($6, second_factor_at)
+where account_id = $1 and environment_id = $2 and id = $3 and revoked_at is null`,
+};
+
+/** What a person sees of their sessions in an Environment, and ends: a lost phone must not stay signed in. */
+export function createOwnSessions({ db, now }: { db: Db; now: Clock }): OwnSessions {
+  const end = (scope: EnvironmentScope, identityId: string, which: { only: string } | { keep: string }) =>
+    db.transaction(scope, async (tx) => {
+      const ended = await endSessions(tx, scope, identityId, { ...which, reason: 'ended_by_person', at: now() });
+      if ('only' in which && ended.length === 0) throw new DomainError('session.not_found');
+      return ended.length;
+    });
+
+  return {
+    list: ({ accountId, environmentId }, identityId) =>
+      db.statement<OwnSession>(listStatement, [accountId, environmentId, identityId, now()]),
+    end: async (scope, identityId, only) => void (await end(scope, identityId, { only })),
+    endOthers: (scope, identityId, keep) => end(scope, identityId, { keep }),
+    strengthen: async ({ accountId, environmentId }, sessionId, { amr, acr, secondFactorAt }) =>
+      void (await db.statement(strengthenStatement, [accountId, environmentId, sessionId, amr, acr, secondFactorAt])),
+  };
+}
+
+interface Ending {
+  only?: string;
+  keep?: string;
+  reason: string;
+  at: Date;
+  /** Whose doing it is; without one, the person's own. */
+  by?: Actor;
+}
+
+/**
+ * Ends sessions of an Identity with the grants that came from them, and so every token: in the caller's transaction, in the
+ * Environment of `scope`. Answers their ids.
+ */
+export async function endSessions(
+  tx: EntityManager,
+  scope: EnvironmentScope,
+  identityId: string,
+  { only, keep, reason, at, by }: Ending,
+): Promise<string[]> {
+  const { accountId, environmentId } = scope;
+  const [rows] = await tx.query<[{ id: string }[], number]>(
+    `update sessions set revoked_at = $4
+     where account_id = $1 and environment_id = $2 and identity_id = $3 and revoked_at is null
+       and ($5::uuid is null or id = $5) and ($6::uuid is null or id <> $6)
+     returning id`,
+    [accountId, environmentId, identityId, at, only ?? null, keep ?? null],
+  );
+  const ids = rows.map(({ id }) => id);
+  if (ids.length === 0) return ids;
+  await tx.query(
+    `update grants set revoked_at = $3, revoked_reason = $4
+     where account_id = $1 and session_id = any($2) and revoked_at is null`,
+    [accountId, ids, at, reason],
+  );
+  const actor = by ?? { type: 'identity', id: identityId };
+  for (const id of ids) {
+    await recordEvent(tx, 'auth.identity_signed_out', { ...scope, resourceId: id, actor, metadata: { reason } });
+  }
+  if (reason === 'logout') return ids; // a sign-out is no news to whoever listens for revocations
+  await recordEvent(tx, 'identity.sessions_revoked', {
+    ...scope,
+    resourceId: identityId,
+    actor,
+    metadata: { reason, session_ids: ids },
+  });
+  return ids;
+}

@@ -1,0 +1,120 @@
+import type { EntityManager } from 'typeorm';
+import type { Clock } from '../../platform/clock.js';
+import { equalInConstantTime, hashSecret } from '../../platform/crypto/one-time-secret.js';
+import type { Db } from '../../platform/db.js';
+import { recordEvent } from '../events.js';
+import { type FoundLink, findIdentityLink, mostLinkTries } from '../logins/identity-links.js';
+import type { Passwords } from '../passwords/passwords.js';
+import { addMembership } from './sign-up.js';
+
+/** A link as a browser holds it. */
+export interface HeldLink {
+  token: string;
+  /** Value of the `sign_up` cookie. */
+  browser: string | null;
+  /** Where only links of one Environment are taken, as in the API. */
+  environmentId?: string;
+}
+
+export type LookedAt =
+  | { outcome: 'open'; link: FoundLink; asksPassword: boolean }
+  /** `link` is null for one that was never made. */
+  | { outcome: 'void'; link: FoundLink | null };
+
+export type Confirmed =
+  | { outcome: 'confirmed'; link: FoundLink }
+  /** The password chosen at sign-up has to come with it; `wrong`: another one came. */
+  | { outcome: 'password_required'; link: FoundLink; wrong: boolean }
+  | { outcome: 'void'; link: FoundLink | null };
+
+export interface SignUpLink {
+  /** What the link would do. Looking changes nothing, so mail scanners may. */
+  look(held: HeldLink): Promise<LookedAt>;
+  /**
+   * Confirms the address, once. By one click in the browser that signed up; anywhere else only together with the password
+   * that the sign-up chose, since it becomes the person's (docs/decisions/0011).
+   */
+  confirm(held: HeldLink & { password: string | null }): Promise<Confirmed>;
+}
+
+/** More than any password that can be set, in UTF-16 units. */
+const longestPassword = 1024;
+
+// Counted before it is looked at, so that parallel tries are as many as they are.
+const tryStatement = {
+  name: 'try_identity_link',
+  text: `update identity_links set attempts = attempts + 1 where id = $1 and attempts < ${mostLinkTries} and used_at is null returning id`,
+};
+
+export interface ConfirmSignUpDeps {
+  db: Db;
+  passwords: Pick<Passwords, 'verify'>;
+  now: Clock;
+}
+
+export function createConfirmSignUp({ db, passwords, now }: ConfirmSignUpDeps): SignUpLink {
+  async function look({ token, browser, environmentId }: HeldLink): Promise<LookedAt> {
+    const link = await db.transaction('system', (tx) => findIdentityLink(tx, 'verify_email', token, now()));
+    if (!link || (environmentId !== undefined && link.environmentId !== environmentId)) {
+      return { outcome: 'void', link: null };
+    }
+    if (link.standing !== 'open') return { outcome: 'void', link };
+    return { outcome: 'open', link, asksPassword: asksPassword(link, browser) };
+  }
+
+  return {
+    look,
+    async confirm({ password, ...held }) {
+      const looked = await look(held);
+      if (looked.outcome === 'void') return looked;
+      const { link } = looked;
+      if (looked.asksPassword) {
+        if (!password) return { outcome: 'password_required', link, wrong: false };
+        const tried = await db.statement(tryStatement, [link.id]);
+        if (tried.length === 0) return { outcome: 'void', link };
+        const chosen = password.length <= longestPassword ? passwordOf(link) : null;
+        const matches = await passwords.verify(chosen, password.slice(0, longestPassword));
+        if (!matches) return { outcome: 'password_required', link, wrong: true };
+      }
+      const { accountId, environmentId } = link;
+      return db.transaction({ accountId, environmentId }, async (tx) => {
+        await tx.query('select from identities where id = $1 for update', [link.identityId]);
+        const found = await findIdentityLink(tx, 'verify_email', held.token, now()); // as it is under the lock: it works once
+        if (found?.standing !== 'open') return { outcome: 'void', link: found };
+        await settle(tx, found, now());
+        return { outcome: 'confirmed', link: found };
+      });
+    },
+  };
+}
+
+const passwordOf = ({ passwordHash, currentPasswordHash }: FoundLink) => passwordHash ?? currentPasswordHash;
+
+/** Whoever signs up with somebody else's address knows the password; whoever reads the mail has the mailbox. It takes both. */
+function asksPassword(link: FoundLink, browser: string | null): boolean {
+  if (link.isVerified || passwordOf(link) === null) return false;
+  return !(browser !== null && link.browserHash && equalInConstantTime(hashSecret(browser), link.browserHash));
+}
+
+async function settle(tx: EntityManager, link: FoundLink, at: Date): Promise<void> {
+  const { id, accountId, applicationId, environmentId, identityId, isVerified, passwordHash, joins } = link;
+  const scope = { accountId, applicationId, environmentId };
+  await tx.query('update identity_links set used_at = $2 where id = $1', [id, at]);
+  const actor = { type: 'identity', id: identityId } as const;
+  if (!isVerified) {
+    await tx.query(
+      `update identities set email_verified_at = $3, updated_at = $3, first_name = $4, last_name = $5,
+         password_hash = coalesce($6, password_hash),
+         password_changed_at = case when $6::text is null then password_changed_at else $3 end
+       where account_id = $1 and id = $2`,
+      [accountId, identityId, at, link.firstName, link.lastName, passwordHash],
+    );
+    await recordEvent(tx, 'identity.email_verified', {
+      ...scope,
+      resourceId: identityId,
+      metadata: { password_set: passwordHash !== null },
+      actor,
+    });
+  }
+  if (joins && link.membershipId === null) await addMembership(tx, scope, identityId, { now: at, joined: true });
+}

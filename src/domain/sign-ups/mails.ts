@@ -1,0 +1,64 @@
+import type { EntityManager } from 'typeorm';
+import { EnvironmentMembership } from '../../../entities/environment-membership.js';
+import { Identity } from '../../../entities/identity.js';
+import type { Clock } from '../../platform/clock.js';
+import type { Sealing } from '../../platform/crypto/sealing.js';
+import { applicationNameOf } from '../emails/application-name.js';
+import { greetingOf } from '../emails/greeting.js';
+import { inWords } from '../emails/in-words.js';
+import type { EmailSubjects } from '../emails/subjects.js';
+import { type FoundLink, identityLinkToken, identityLinkUrl, readIdentityLink } from '../logins/identity-links.js';
+
+export interface SignUpMailsDeps {
+  sealing: Pick<Sealing, 'derive'>;
+  now: Clock;
+  baseUrl: string;
+}
+
+/** What the mails of identity links say. Null once the link works no more, and for an address that nobody has. */
+export function signUpMails({ sealing, now, baseUrl }: SignUpMailsDeps) {
+  const read = async (tx: EntityManager, id: string) => {
+    const link = await readIdentityLink(tx, id, now());
+    return link?.standing === 'open' ? link : null;
+  };
+  const about = async (tx: EntityManager, link: FoundLink, locale: 'en' | 'de') => ({
+    // The name that somebody typed at sign-up is greeted in no mail: it could say anything to a stranger.
+    first_name: greetingOf({ firstName: link.isVerified ? link.firstName : null, email: link.email }),
+    application_name: await applicationNameOf(tx, link.environmentId),
+    expires_at_text: inWords(link.expiresAt, locale),
+  });
+  const withLink =
+    (purpose: 'verify_email' | 'reset_password') => async (tx: EntityManager, id: string, locale: 'en' | 'de') => {
+      const found = await read(tx, id);
+      if (!found || found.purpose !== purpose) return null;
+      const link = identityLinkUrl(baseUrl, purpose, identityLinkToken(sealing, found).token);
+      return { to: found.email, values: { ...(await about(tx, found, locale)), link } };
+    };
+  return {
+    'verify-email': withLink('verify_email'),
+    'sign-up-join': withLink('verify_email'),
+    'identity-password-reset': withLink('reset_password'),
+    'sign-up-known-address': async (tx, id, locale) => {
+      const found = await read(tx, id);
+      if (!found) return null;
+      const { expires_at_text: _, ...values } = await about(tx, found, locale);
+      const query = new URLSearchParams(found.parameters);
+      const link = `${baseUrl}/oauth/authorize?${query}`;
+      return { to: found.email, values: { ...values, link, forgot_link: `${baseUrl}/oauth/password/forgot?${query}` } };
+    },
+    'identity-password-changed': async (tx, id, locale) => {
+      const membership = await tx.findOneBy(EnvironmentMembership, { id });
+      const identity = membership && (await tx.findOneBy(Identity, { id: membership.identityId }));
+      if (!membership || !identity?.passwordChangedAt) return null;
+      const { email, firstName, passwordChangedAt } = identity;
+      return {
+        to: email,
+        values: {
+          first_name: greetingOf({ firstName, email }),
+          application_name: await applicationNameOf(tx, membership.environmentId),
+          changed_at_text: inWords(passwordChangedAt, locale),
+        },
+      };
+    },
+  } satisfies Partial<EmailSubjects>;
+}

@@ -1,0 +1,135 @@
+import type { EntityManager } from 'typeorm';
+import { v7 as uuidv7 } from 'uuid';
+import type { Clock } from '../../platform/clock.js';
+import { hashSecret, newSecret } from '../../platform/crypto/one-time-secret.js';
+import type { Sealing } from '../../platform/crypto/sealing.js';
+import type { Db, EnvironmentScope } from '../../platform/db.js';
+import { queueEmail } from '../emails/queue.js';
+import { DomainError } from '../errors.js';
+import { recordEvent } from '../events.js';
+import { insertIdentityLink, type LinkClient } from '../logins/identity-links.js';
+import type { Client } from '../oidc/clients.js';
+import type { Passwords } from '../passwords/passwords.js';
+import { countSignUp, createIdentity } from './sign-up.js';
+
+export interface SignUpRequest {
+  client: LinkClient & { settings: Pick<Client['settings'], 'passwordMinLength' | 'dailySelfSignupCap'> };
+  email: string;
+  password: string;
+  firstName: string | null;
+  lastName: string | null;
+  locale: 'en' | 'de';
+  /** Of the authorization request that goes on afterwards; empty in the API. */
+  parameters: Record<string, string>;
+}
+
+/**
+ * Takes a sign-up. The answer, and what was done for it, are alike for every address: only its mailbox learns more.
+ * @returns the value of the cookie with which this browser confirms by one click
+ * @throws DomainError validation.failed, password.breached (both before the address is looked at), sign_up.daily_cap_reached
+ */
+export type RequestSignUp = (request: SignUpRequest) => Promise<{ browser: string }>;
+
+interface Known {
+  id: string;
+  isVerified: boolean;
+  isMember: boolean;
+}
+
+export interface RequestSignUpDeps {
+  db: Db;
+  sealing: Pick<Sealing, 'derive'>;
+  passwords: Pick<Passwords, 'hash' | 'assertAcceptable'>;
+  now: Clock;
+}
+
+export function createRequestSignUp({ db, sealing, passwords, now }: RequestSignUpDeps): RequestSignUp {
+  return async ({ password, ...request }) => {
+    const { client } = request;
+    const { accountId, applicationId, environmentId } = client;
+    const scope = { accountId, applicationId, environmentId };
+    await passwords.assertAcceptable(password, { minLength: client.settings.passwordMinLength, field: 'password' });
+    const passwordHash = await passwords.hash(password);
+    const browser = newSecret();
+    const parked = { passwordHash, browserHash: hashSecret(browser) };
+    const once = () => db.transaction(scope, (tx) => take(tx, scope, { ...request, ...parked }));
+    // Somebody else was signing up with the same address: it is known by now.
+    const again = (error: unknown) => {
+      if (error instanceof DomainError && error.code === 'identity.email_taken') return once();
+      throw error;
+    };
+    await once()
+      .catch(again)
+      .catch((error: unknown) => refused(scope, error));
+    return { browser };
+  };
+
+  async function take(
+    tx: EntityManager,
+    scope: EnvironmentScope,
+    request: Omit<SignUpRequest, 'password'> & { passwordHash: string; browserHash: Buffer },
+  ): Promise<void> {
+    const { client, email, firstName, lastName, locale, parameters, passwordHash, browserHash } = request;
+    const at = now();
+    // Known addresses count too: otherwise the last place of the day would tell whether one is known.
+    await countSignUp(tx, scope, { cap: client.settings.dailySelfSignupCap, now: at });
+    const known = await find(tx, scope, email);
+    const person = { email, passwordHash: null, verified: false, firstName, lastName, now: at };
+    const identityId = await createUnlessKnown(tx, scope, known, person);
+    const about = { identityId, locale, parameters, now: at };
+    const mail = mailFor(known);
+    const linkId = await insertIdentityLink(tx, sealing, client, {
+      ...about,
+      purpose: mail === 'sign-up-known-address' ? 'known_address' : 'verify_email',
+      joins: known?.isMember === false,
+      // Who has proved the address has a sign-in; what somebody typed here is dropped.
+      ...(known?.isVerified ? {} : { passwordHash, browserHash, firstName, lastName }),
+    });
+    const { accountId, environmentId } = scope;
+    const cause = `identity-link/${linkId}`;
+    await queueEmail(tx, { template: mail, locale, subjectId: linkId, cause, accountId, environmentId }, at);
+    await recordEvent(tx, 'auth.sign_up_requested', { ...scope, resourceId: linkId });
+  }
+
+  async function refused(scope: EnvironmentScope, error: unknown): Promise<never> {
+    if (error instanceof DomainError && error.code === 'sign_up.daily_cap_reached') {
+      const details = { ...scope, resourceId: null, outcome: 'denied', metadata: { reason: error.code } } as const;
+      await db.transaction(scope, (tx) => recordEvent(tx, 'auth.sign_up_refused', details));
+    }
+    throw error;
+  }
+}
+
+/** Who is known costs the same: somebody is made for them too, and taken back. @returns the Identity's id */
+async function createUnlessKnown(
+  tx: EntityManager,
+  scope: EnvironmentScope,
+  known: Known | null,
+  person: Parameters<typeof createIdentity>[2],
+): Promise<string> {
+  await tx.query('savepoint person');
+  const madeId = await createIdentity(tx, scope, known ? { ...person, email: `${uuidv7()}@known.invalid` } : person);
+  await tx.query(known ? 'rollback to savepoint person' : 'release savepoint person');
+  return known?.id ?? madeId;
+}
+
+/** What the mailbox is told. */
+function mailFor(known: Known | null) {
+  if (!known?.isVerified) return 'verify-email';
+  return known.isMember ? 'sign-up-known-address' : 'sign-up-join';
+}
+
+/** By way of a function, since row-level security keeps PostgreSQL from using the index on addresses. */
+async function find(
+  tx: EntityManager,
+  { accountId, environmentId }: EnvironmentScope,
+  email: string,
+): Promise<Known | null> {
+  const [known] = await tx.query<Known[]>(
+    `select id, email_verified_at is not null as "isVerified",
+       exists (select from environment_memberships where environment_id = $2 and identity_id = identities.id) as "isMember"
+     from identities where account_id = $1 and id = (select gatehouse_identity_id($1, $3::citext))`,
+    [accountId, environmentId, email],
+  );
+  return known ?? null;
+}

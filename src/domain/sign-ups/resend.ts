@@ -1,0 +1,133 @@
+import { after, type Clock, minutes } from '../../platform/clock.js';
+import type { Sealing } from '../../platform/crypto/sealing.js';
+import type { Db } from '../../platform/db.js';
+import { createLimiter } from '../../platform/limiter.js';
+import { queueEmail } from '../emails/queue.js';
+import { DomainError } from '../errors.js';
+import { recordEvent } from '../events.js';
+import {
+  type FoundLink,
+  findIdentityLink,
+  insertIdentityLink,
+  type LinkClient,
+  type NewIdentityLink,
+  readIdentityLink,
+} from '../logins/identity-links.js';
+
+/** Whose password was right, though the address is not confirmed yet. */
+export interface Unverified {
+  identityId: string;
+  /** The link that the password waits in; null where it is the Identity's own. */
+  linkId: string | null;
+}
+
+export interface Resend {
+  /** What lets a person who has just proved the password have the mail sent again: sealed, for 15 minutes, for one client. */
+  ticket(client: LinkClient, unverified: Unverified): string;
+  /**
+   * Sends it again. A ticket that is not ours, or too old, sends nothing, and is answered alike.
+   * @throws DomainError rate_limit.exceeded
+   */
+  withTicket(request: {
+    client: LinkClient;
+    ticket: string;
+    locale: 'en' | 'de';
+    parameters: Record<string, string>;
+  }): Promise<boolean>;
+  /**
+   * Sends another one in the place of a link that has expired, and answers whether there was something to send.
+   * @throws DomainError rate_limit.exceeded
+   */
+  withLink(token: string): Promise<boolean>;
+}
+
+export const ticketLife = minutes(15);
+/** Mails to one person, whoever asks for them. */
+const perIdentity = { name: 'verification-mail', points: 3, windowSeconds: minutes(15) / 1000 };
+const context = 'verification-ticket';
+
+interface Sealed extends Unverified {
+  oauthClientId: string;
+  expiresAt: number;
+}
+
+export interface ResendDeps {
+  db: Db;
+  sealing: Sealing;
+  rateLimits: boolean;
+  now: Clock;
+}
+
+export function createResend({ db, sealing, rateLimits, now }: ResendDeps): Resend {
+  const limiter = rateLimits ? createLimiter(db, perIdentity) : null;
+
+  async function count(identityId: string) {
+    const state = await limiter?.consume(identityId);
+    if (state && !state.allowed)
+      throw new DomainError('rate_limit.exceeded', { retryAfter: state.resetSeconds, limit: perIdentity });
+  }
+
+  function open(ticket: string, client: LinkClient): Sealed | null {
+    try {
+      const sealed = JSON.parse(sealing.open(ticket, context)) as Sealed;
+      return sealed.oauthClientId === client.id && sealed.expiresAt > now().getTime() ? sealed : null;
+    } catch {
+      return null; // made up, changed, or of a master key that is gone
+    }
+  }
+
+  async function send(client: LinkClient, link: Omit<NewIdentityLink, 'purpose'> & { identityId: string }) {
+    const { accountId, applicationId, environmentId } = client;
+    await count(link.identityId);
+    await db.transaction({ accountId, environmentId }, async (tx) => {
+      const at = now();
+      const subjectId = await insertIdentityLink(tx, sealing, client, { ...link, purpose: 'verify_email', now: at });
+      const mail = { template: 'verify-email', locale: link.locale, subjectId } as const;
+      await queueEmail(tx, { ...mail, cause: `identity-link/${subjectId}`, accountId, environmentId }, at);
+      const scope = { accountId, applicationId, environmentId };
+      await recordEvent(tx, 'auth.verification_mail_requested', { ...scope, resourceId: subjectId });
+    });
+    return true;
+  }
+
+  const read = ({ accountId, environmentId }: LinkClient, id: string) =>
+    db.transaction({ accountId, environmentId }, (tx) => readIdentityLink(tx, id, now()));
+
+  return {
+    ticket: (client, { identityId, linkId }) =>
+      sealing.seal(
+        JSON.stringify({
+          identityId,
+          linkId,
+          oauthClientId: client.id,
+          expiresAt: after(now(), ticketLife).getTime(),
+        } satisfies Sealed),
+        context,
+      ),
+
+    async withTicket({ client, ticket, locale, parameters }) {
+      const sealed = open(ticket, client);
+      if (!sealed) return false;
+      const { identityId, linkId } = sealed;
+      const parked = linkId === null ? null : await read(client, linkId);
+      if (linkId !== null && (!parked || parked.isVerified)) return false;
+      return send(client, { identityId, locale, parameters, ...(parked ? keptOf(parked) : {}) });
+    },
+
+    async withLink(token) {
+      const link = await db.transaction('system', (tx) => findIdentityLink(tx, 'verify_email', token, now()));
+      if (!link || link.standing === 'used') return false;
+      const { identityId, locale, parameters, oauthClientId: id } = link;
+      return send({ ...link, id }, { identityId, locale, parameters, ...keptOf(link) });
+    },
+  };
+}
+
+/** What the next link takes over. */
+const keptOf = ({ passwordHash, browserHash, firstName, lastName, joins }: FoundLink) => ({
+  passwordHash,
+  browserHash,
+  firstName,
+  lastName,
+  joins,
+});

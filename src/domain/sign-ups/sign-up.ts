@@ -1,0 +1,103 @@
+import type { EntityManager } from 'typeorm';
+import { v7 as uuidv7 } from 'uuid';
+import { EnvironmentMembership } from '../../../entities/environment-membership.js';
+import { Identity } from '../../../entities/identity.js';
+import { type EnvironmentScope, violates, within } from '../../platform/db.js';
+import { addToCounter } from '../counters.js';
+import { DomainError } from '../errors.js';
+import { recordEvent } from '../events.js';
+
+export interface NewSignUp {
+  email: string;
+  /** Null where the person has none, or has not confirmed the address that it was chosen for (docs/decisions/0011). */
+  passwordHash: string | null;
+  /** Whether the person has proved the address already. */
+  verified: boolean;
+  firstName: string | null;
+  lastName: string | null;
+  /** The Environment's `daily_self_signup_cap`. */
+  cap: number;
+  now: Date;
+}
+
+/**
+ * Makes the Identity of somebody who signed up, as a member of the Environment, and counts it against the day's cap. In the
+ * caller's transaction, which is over when it throws.
+ * @returns the Identity's id
+ * @throws DomainError sign_up.daily_cap_reached, or identity.email_taken when somebody was faster
+ */
+export async function signUp(tx: EntityManager, scope: EnvironmentScope, person: NewSignUp): Promise<string> {
+  // First, so that everybody waits in one place, and nobody holds what another one in the queue needs.
+  await countSignUp(tx, scope, person);
+  return createIdentity(tx, scope, person);
+}
+
+/** Counts one more sign-up of the day, of UTC, exactly: the row's lock lets one transaction at a time pass. @throws DomainError sign_up.daily_cap_reached */
+export async function countSignUp(
+  tx: EntityManager,
+  { accountId, environmentId }: EnvironmentScope,
+  { cap, now }: Pick<NewSignUp, 'cap' | 'now'>,
+): Promise<void> {
+  const counted = await tx.query<unknown[]>(
+    `insert into daily_sign_ups as today (environment_id, day, account_id, count)
+     select $1::uuid, $2::date, $3::uuid, 1 where $4::integer > 0
+     on conflict (environment_id, day) do update set count = today.count + 1 where today.count < $4::integer returning count`,
+    [environmentId, now.toISOString().slice(0, 10), accountId, cap],
+  );
+  if (counted.length === 0) throw new DomainError('sign_up.daily_cap_reached');
+}
+
+/** The Identity with its membership, counter and event. @throws DomainError identity.email_taken */
+export async function createIdentity(
+  tx: EntityManager,
+  scope: EnvironmentScope,
+  { email, passwordHash, verified, firstName, lastName, now }: Omit<NewSignUp, 'cap'>,
+): Promise<string> {
+  const id = uuidv7();
+  const identity = {
+    id,
+    accountId: scope.accountId,
+    email,
+    emailVerifiedAt: verified ? now : null,
+    firstName,
+    lastName,
+    avatarUrl: null,
+    externalId: null,
+    metadata: {},
+    passwordHash,
+    passwordChangedAt: passwordHash === null ? null : now,
+    recoveryCodesGeneration: 0,
+    mfaAdminResetAt: null,
+    createdAt: now,
+    updatedAt: now,
+  };
+  await tx.insert(Identity, identity).catch((error: unknown) => {
+    throw violates(error, 'identities_email') ? new DomainError('identity.email_taken') : error;
+  });
+  await addMembership(tx, scope, id, { now, joined: false });
+  return id;
+}
+
+/** Makes an Identity of the Account a member of the Environment, with counter and event. It must not be one yet. */
+export async function addMembership(
+  tx: EntityManager,
+  scope: EnvironmentScope,
+  identityId: string,
+  { now, joined }: { now: Date; joined: boolean },
+): Promise<void> {
+  await tx.insert(EnvironmentMembership, {
+    ...within(scope),
+    id: uuidv7(),
+    identityId,
+    isActive: true,
+    lockedUntil: null,
+    createdAt: now,
+  });
+  await addToCounter(tx, scope, 'identities', 1);
+  await recordEvent(tx, 'identity.created', {
+    ...scope,
+    resourceId: identityId,
+    metadata: { joined, signed_up: true },
+    actor: { type: 'identity', id: identityId },
+  });
+}

@@ -1,0 +1,30 @@
+import type { Clock } from '../../platform/clock.js';
+import type { Sealing } from '../../platform/crypto/sealing.js';
+import type { Db } from '../../platform/db.js';
+import type { Passwords } from '../passwords/passwords.js';
+import { createConfirmSignUp, type SignUpLink } from './confirm.js';
+import { createRequestSignUp, type RequestSignUp } from './request.js';
+import { createResend, type Resend } from './resend.js';
+
+/** People who make their own sign-in (spec.md, `/oauth/register`; docs/decisions/0011). */
+export interface SignUps {
+  request: RequestSignUp;
+  /** The link in the mail that proves the address. */
+  link: SignUpLink;
+  /** That mail once more. */
+  resend: Resend;
+}
+
+export interface SignUpsDeps {
+  db: Db;
+  sealing: Sealing;
+  passwords: Pick<Passwords, 'hash' | 'verify' | 'assertAcceptable'>;
+  rateLimits: boolean;
+  now: Clock;
+}
+
+export const createSignUps = (deps: SignUpsDeps): SignUps => ({
+  request: createRequestSignUp(deps),
+  link: createConfirmSignUp(deps),
+  resend: createResend(deps),
+});

@@ -1,0 +1,16 @@
+import { hashSecret } from '../platform/crypto/one-time-secret.js';
+import type { Db } from '../platform/db.js';
+
+const spendStatement = {
+  name: 'spend_sealed_token',
+  text: 'insert into spent_tokens (token_hash, expires_at) values ($1, $2) on conflict do nothing returning expires_at',
+};
+
+/**
+ * Marks a sealed token as used, so that it works once. False for whoever comes second.
+ * @param secret what is random inside the token: its text can be written in more ways than one
+ * @param expiresAt when the token would have expired by itself
+ */
+export async function spend(db: Pick<Db, 'statement'>, secret: string, expiresAt: Date): Promise<boolean> {
+  return (await db.statement(spendStatement, [hashSecret(secret), expiresAt])).length > 0;
+}

@@ -1,0 +1,40 @@
+import type { FastifyInstance } from 'fastify';
+import { Type } from 'typebox';
+import type { Services } from '../../services.js';
+import type { PublicPrincipals } from '../principals/public.js';
+import { publicSurface } from '../public-surface.js';
+import { mount } from '../surface.js';
+import { accessEvaluation, accessEvaluations } from './evaluations.js';
+import { searchActions, searchResources, searchSubjects } from './searches.js';
+
+const operations = [accessEvaluation, accessEvaluations, searchSubjects, searchResources, searchActions];
+
+/** The engine in the words of the Authorization API 1.0 (AuthZEN), and the document by which it is found (§9). */
+export function mountAuthzen(
+  app: FastifyInstance,
+  { principals, services, baseUrl }: { principals: PublicPrincipals; services: Services; baseUrl: string },
+): void {
+  mount(app, publicSurface({ name: 'authzen', prefix: '/access/v1' }, principals, services), operations, services);
+
+  const at = `${baseUrl}/access/v1`;
+  const configuration = {
+    policy_decision_point: baseUrl,
+    access_evaluation_endpoint: `${at}/evaluation`,
+    access_evaluations_endpoint: `${at}/evaluations`,
+    search_subject_endpoint: `${at}/search/subject`,
+    search_resource_endpoint: `${at}/search/resource`,
+    search_action_endpoint: `${at}/search/action`,
+  };
+  const schema = {
+    operationId: 'getAuthzenConfiguration',
+    summary: 'Metadata of the policy decision point (AuthZEN 1.0 §9)',
+    tags: ['Discovery'],
+    response: { 200: Type.Record(Type.String(), Type.String()) },
+  };
+  app.get('/.well-known/authzen-configuration', { schema }, async (_request, reply) =>
+    reply
+      .header('cache-control', 'public, max-age=3600')
+      .header('access-control-allow-origin', '*')
+      .send(configuration),
+  );
+}

@@ -1,0 +1,102 @@
+import { Type } from 'typebox';
+import type { FoundPage, SearchPage } from '../../domain/access/search.js';
+import { invalidField } from '../../domain/errors.js';
+import { operation } from '../operation.js';
+import {
+  Action,
+  AnsweredPage,
+  AskedPage,
+  Context,
+  identityOf,
+  nodeOf,
+  Resource,
+  ResourceType,
+  Subject,
+  SubjectType,
+} from './shapes.js';
+
+const common = {
+  tag: 'AuthZEN',
+  level: 'environment',
+  method: 'POST',
+  permission: 'authorization.evaluate',
+} as const;
+const more = { context: Type.Optional(Context), page: AskedPage };
+const answer = <S extends Type.TSchema>(result: S) => ({
+  200: Type.Object({ results: Type.Array(result), page: AnsweredPage }),
+});
+const Typed = Type.Object({ type: Type.String(), id: Type.String() });
+const nobody: FoundPage = { ids: [], next: null };
+const usual = 100;
+
+export const searchSubjects = operation({
+  ...common,
+  id: 'accessSearchSubject',
+  path: '/search/subject',
+  summary: 'Subject Search (AuthZEN 1.0 §8.1): who may do something somewhere',
+  body: Type.Object(
+    { subject: SubjectType, action: Action, resource: Resource, ...more },
+    { additionalProperties: true },
+  ),
+  answers: answer(Typed),
+  async handle({ services, scope: { environmentId }, body: { subject, action, resource, page } }) {
+    const nodeId = nodeOf(resource, environmentId);
+    const asked = { nodeId: nodeId ?? null, permission: action.name };
+    const isAbout = subject.type === 'identity' && nodeId !== undefined;
+    const found = isAbout ? await services.accessSearch.subjects(environmentId, asked, pageOf(page)) : nobody;
+    return answered(found, (id) => ({ type: 'identity', id }));
+  },
+});
+
+export const searchResources = operation({
+  ...common,
+  id: 'accessSearchResource',
+  path: '/search/resource',
+  summary: 'Resource Search (AuthZEN 1.0 §8.2): where somebody may do something',
+  body: Type.Object(
+    { subject: Subject, action: Action, resource: ResourceType, ...more },
+    { additionalProperties: true },
+  ),
+  answers: answer(Typed),
+  async handle({ services, scope: { environmentId }, body: { subject, action, resource, page } }) {
+    const identityId = identityOf(subject);
+    if (identityId === null || resource.type !== 'node') return answered(nobody, (id) => ({ type: 'node', id }));
+    const asked = { identityId, permission: action.name };
+    return answered(await services.accessSearch.resources(environmentId, asked, pageOf(page)), (id) => ({
+      type: 'node',
+      id,
+    }));
+  },
+});
+
+export const searchActions = operation({
+  ...common,
+  id: 'accessSearchAction',
+  path: '/search/action',
+  summary: 'Action Search (AuthZEN 1.0 §8.3): what somebody may do somewhere',
+  body: Type.Object({ subject: Subject, resource: Resource, ...more }, { additionalProperties: true }),
+  answers: answer(Type.Object({ name: Type.String() })),
+  async handle({ services, scope: { environmentId }, body: { subject, resource, page } }) {
+    const [identityId, nodeId] = [identityOf(subject), nodeOf(resource, environmentId)];
+    const isAbout = identityId !== null && nodeId !== undefined;
+    const found = isAbout
+      ? await services.accessSearch.actions(environmentId, { identityId, nodeId }, pageOf(page, /^[\w:.-]{1,150}$/))
+      : nobody;
+    return answered(found, (name) => ({ name }));
+  },
+});
+
+const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
+/** Tokens name the last result of the page before; whatever is none of ours is refused. */
+function pageOf(page: { token?: string; limit?: number } | undefined, form = uuid): SearchPage {
+  const { token = '', limit = usual } = page ?? {};
+  const after = token === '' ? null : Buffer.from(token, 'base64url').toString();
+  if (after !== null && !form.test(after)) throw invalidField('page.token', 'unknown', 'is no token of a page');
+  return { after, limit };
+}
+
+const answered = <R>({ ids, next }: FoundPage, result: (id: string) => R) => ({
+  results: ids.map(result),
+  page: { next_token: next === null ? '' : Buffer.from(next).toString('base64url') },
+});

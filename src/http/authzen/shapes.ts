@@ -1,0 +1,39 @@
+import { type TProperties, Type } from 'typebox';
+import { validate as isUuid } from 'uuid';
+
+/** AuthZEN 1.0 §5: what it does not name is ignored, since policies of other services may need it. */
+const Open = <P extends TProperties>(properties: P) => Type.Object(properties, { additionalProperties: true });
+const Properties = { properties: Type.Optional(Type.Object({}, { additionalProperties: true })) };
+const text = Type.String({ minLength: 1, maxLength: 255 });
+
+export const Subject = Open({ type: text, id: text, ...Properties });
+export const Action = Open({ name: text, ...Properties });
+export const Resource = Open({ type: text, id: text, ...Properties });
+export const SubjectType = Open({ type: text, ...Properties });
+export const ResourceType = Open({ type: text, ...Properties });
+export const Context = Type.Object({}, { additionalProperties: true });
+
+export const Decision = Type.Object({
+  decision: Type.Boolean(),
+  context: Type.Object({ reason: Type.String({ description: 'As in `/api/v1/authorization/evaluate`.' }) }),
+});
+export const AskedPage = Type.Optional(
+  Open({
+    token: Type.Optional(Type.String({ maxLength: 500 })),
+    limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000 })),
+  }),
+);
+export const AnsweredPage = Type.Object({ next_token: Type.String({ description: 'Empty after the last page.' }) });
+
+export type SubjectValue = { type: string; id: string };
+export type ResourceValue = { type: string; id: string };
+
+/** The Identity that a subject names; null for any other kind, which nothing is known about. */
+export const identityOf = ({ type, id }: SubjectValue): string | null =>
+  type === 'identity' && isUuid(id) ? id : null;
+
+/** The node that a resource names, null being the root; undefined for what does not exist here. */
+export function nodeOf({ type, id }: ResourceValue, environmentId: string): string | null | undefined {
+  if (type === 'node') return isUuid(id) ? id : undefined;
+  return type === 'environment' && id === environmentId ? null : undefined;
+}

@@ -1,0 +1,127 @@
+import type { Operation } from './operation.js';
+import {
+  createApiKey,
+  deleteApiKey,
+  getApiKey,
+  listApiKeys,
+  rotateApiKey,
+  updateApiKey,
+} from './operations/api-keys.js';
+import { evaluate, evaluateBulk, explain } from './operations/authorization.js';
+import {
+  createIdentity,
+  deleteIdentity,
+  getIdentity,
+  getIdentityDetail,
+  listIdentities,
+  listIdentitiesWithRoles,
+  updateIdentity,
+} from './operations/identities.js';
+import {
+  activateIdentity,
+  deactivateIdentity,
+  endIdentitySession,
+  endIdentitySessions,
+  listIdentitySessions,
+  resetIdentityPassword,
+  setIdentityPassword,
+  verifyIdentityEmail,
+} from './operations/identities-access.js';
+import {
+  getIdentitiesSummary,
+  getIdentityAuthState,
+  getIdentityMfa,
+  resetIdentityMfa,
+} from './operations/identities-mfa.js';
+import { getEffectivePermissions, getPermissionLocations } from './operations/identities-permissions.js';
+import { getNodeTypeSchema, replaceNodeTypeSchema } from './operations/node-type-schema.js';
+import { createNode, deleteNode, getNode, listNodes, moveNode, updateNode } from './operations/nodes.js';
+import {
+  getNodeSubtree,
+  getNodeTree,
+  listNodeAncestors,
+  listNodeChildren,
+  listNodeIdentities,
+} from './operations/nodes-tree.js';
+import {
+  getPermission,
+  getPermissionUsage,
+  listPermissions,
+  registerPermission,
+  removePermission,
+  updatePermission,
+} from './operations/permissions.js';
+import {
+  assignRole,
+  assignRoles,
+  listIdentityRoleAssignments,
+  unassignRole,
+  unassignRoles,
+} from './operations/role-assignments.js';
+import { getRolePermissions, setRolePermissions } from './operations/role-permissions.js';
+import { createRole, deleteRole, getRole, listRoles, updateRole } from './operations/roles.js';
+
+/** What servers and end users may do in an Environment by permission, and administrators by capability (contract §6). */
+export const environmentOperations: readonly Operation[] = [
+  listIdentities,
+  listIdentitiesWithRoles,
+  createIdentity,
+  getIdentity,
+  getIdentityDetail,
+  updateIdentity,
+  deleteIdentity,
+  activateIdentity,
+  deactivateIdentity,
+  endIdentitySession,
+  endIdentitySessions,
+  listIdentitySessions,
+  resetIdentityPassword,
+  setIdentityPassword,
+  verifyIdentityEmail,
+  getIdentitiesSummary,
+  getIdentityAuthState,
+  getIdentityMfa,
+  resetIdentityMfa,
+  getEffectivePermissions,
+  getPermissionLocations,
+  listNodes,
+  createNode,
+  getNodeTree,
+  getNode,
+  updateNode,
+  deleteNode,
+  moveNode,
+  getNodeSubtree,
+  listNodeChildren,
+  listNodeAncestors,
+  listNodeIdentities,
+  getNodeTypeSchema,
+  replaceNodeTypeSchema,
+  listApiKeys,
+  createApiKey,
+  getApiKey,
+  updateApiKey,
+  rotateApiKey,
+  deleteApiKey,
+  listPermissions,
+  registerPermission,
+  getPermission,
+  updatePermission,
+  removePermission,
+  getPermissionUsage,
+  listRoles,
+  createRole,
+  getRole,
+  updateRole,
+  deleteRole,
+  getRolePermissions,
+  setRolePermissions,
+  listIdentityRoleAssignments,
+  assignRole,
+  unassignRole,
+  assignRoles,
+  unassignRoles,
+  evaluate,
+  evaluateBulk,
+  explain,
+];

@@ -1,0 +1,76 @@
+import { Type } from 'typebox';
+import { factorKinds } from '../../../entities/environment-settings.js';
+import type { ApiLogin } from '../../domain/logins/api-sign-in.js';
+import type { Clock } from '../../platform/clock.js';
+import { Id, Nullable, OneOf, Timestamp } from '../schemas.js';
+
+export const NamedView = Type.Object({ id: Id, name: Type.String(), slug: Type.String() });
+
+const Challenge = Type.Object({
+  challenge_token: Type.String({ description: 'For `mfa/challenge/…`; works once.' }),
+  available_factors: Type.Array(OneOf(factorKinds)),
+  expires_at: Timestamp,
+});
+
+/** The identity login result of the specification, and what clients without cookies need on top: the last three fields. */
+export const LoginResult = Type.Object({
+  requires_application_selection: Type.Boolean({
+    description:
+      'The person is no active member of this environment, but of others of the same account and type. Go on with `select-application`.',
+  }),
+  requires_mfa_challenge: Type.Boolean({ description: 'Go on with one of `mfa/challenge/…`.' }),
+  expires_in: Type.Integer({
+    description: 'Seconds that the access token lasts; without one, that the challenge or selection token does.',
+  }),
+  identity: Type.Object({
+    id: Id,
+    email: Type.String(),
+    first_name: Nullable(Type.String()),
+    last_name: Nullable(Type.String()),
+  }),
+  access_token: Nullable(Type.String({ description: 'JWT of RFC 9068, as the token endpoint issues it.' })),
+  token_type: Nullable(OneOf(['Bearer'])),
+  applications: Nullable(Type.Array(NamedView, { description: 'To choose from.' })),
+  mfa_challenge: Nullable(Challenge),
+  mfa_enrollment_pending: Type.Boolean({
+    description: 'A factor has to be enrolled until `grace_expires_at`; the session is a whole one.',
+  }),
+  grace_expires_at: Nullable(Timestamp),
+  refresh_token: Nullable(Type.String({ description: 'For `refresh` here, or for the token endpoint.' })),
+  scope: Nullable(Type.String({ description: 'What was granted.' })),
+  selection_token: Nullable(Type.String({ description: 'For `select-application`; works once, within five minutes.' })),
+});
+
+const nothing = {
+  requires_application_selection: false,
+  requires_mfa_challenge: false,
+  access_token: null,
+  token_type: null,
+  applications: null,
+  mfa_challenge: null,
+  mfa_enrollment_pending: false,
+  grace_expires_at: null,
+  refresh_token: null,
+  scope: null,
+  selection_token: null,
+};
+
+export function presentLogin(login: ApiLogin, now: Clock) {
+  const { id, email, firstName, lastName } = login.person;
+  const identity = { id, email, first_name: firstName, last_name: lastName };
+  if (login.outcome === 'signed_in') {
+    const { tokens, graceExpiresAt } = login;
+    const pending = graceExpiresAt && { mfa_enrollment_pending: true, grace_expires_at: graceExpiresAt.toISOString() };
+    return { ...nothing, identity, ...tokens, ...pending };
+  }
+  const waiting = { ...nothing, identity, expires_in: secondsUntil(login.expiresAt, now()) };
+  if (login.outcome === 'selection') {
+    const { applications, token: selection_token } = login;
+    return { ...waiting, requires_application_selection: true, applications, selection_token };
+  }
+  const { token: challenge_token, factors, expiresAt } = login;
+  const mfa_challenge = { challenge_token, available_factors: factors, expires_at: expiresAt.toISOString() };
+  return { ...waiting, requires_mfa_challenge: true, mfa_challenge };
+}
+
+const secondsUntil = (end: Date, now: Date) => Math.max(0, Math.floor((end.getTime() - now.getTime()) / 1000));

@@ -1,0 +1,67 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Type } from 'typebox';
+import { DomainError, invalidField } from '../../domain/errors.js';
+import { clientParameters } from '../../domain/oidc/client-authentication.js';
+import type { Client } from '../../domain/oidc/clients.js';
+import { OAuthError } from '../../domain/oidc/oauth-error.js';
+import { readParameters } from '../../domain/oidc/parameters.js';
+import type { Provider } from '../../domain/oidc/provider.js';
+import type { IdentityAuthOptions } from './options.js';
+
+const secretText = (description: string) => Type.Optional(Type.String({ maxLength: 8192, description }));
+
+/** Who the client is. Confidential ones prove it as at the token endpoint: by Basic authentication, or in the body. */
+export const ClientFields = {
+  client_id: Type.String({ maxLength: 200 }),
+  client_secret: secretText('`client_secret_post`, of confidential clients.'),
+  client_assertion: secretText('`private_key_jwt` (RFC 7523), of confidential clients.'),
+  client_assertion_type: secretText('`urn:ietf:params:oauth:client-assertion-type:jwt-bearer`'),
+};
+
+const basicOf = ({ headers: { authorization } }: FastifyRequest) =>
+  /^Basic\b/i.test(authorization ?? '') ? authorization : undefined;
+
+/**
+ * The client of a request, by the method that it is registered with.
+ * @throws DomainError auth.invalid_credentials, validation.failed
+ */
+export async function authenticateClient(
+  { clientAuthentication }: Pick<Provider, 'clientAuthentication'>,
+  request: FastifyRequest,
+): Promise<Client> {
+  const body = request.body as Record<string, unknown>;
+  const named = Object.fromEntries(clientParameters.map((name) => [name, body[name]]));
+  return clientAuthentication.authenticate(basicOf(request), readParameters(named).values).catch(asRefusal);
+}
+
+/** The same, counted by client and not by address as at the token endpoint: one server asks for all the people who use it. */
+export async function countedClient(
+  { provider, limits }: Pick<IdentityAuthOptions, 'provider' | 'limits'>,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<Client> {
+  const client = await authenticateClient(provider, request).catch(async (error) => {
+    await limits.general('anonymous', request.ip, reply);
+    throw error;
+  });
+  await limits.general('apiKey', client.clientId, reply);
+  return client;
+}
+
+/** The client that a request names, proved or not: enough to say whose scripts may read the answer. */
+export async function namedClient(
+  { clients }: Pick<Provider, 'clients'>,
+  { body }: FastifyRequest,
+): Promise<Client | null> {
+  const clientId = (body as { client_id?: unknown } | null | undefined)?.client_id;
+  return typeof clientId === 'string' ? clients.find(clientId) : null;
+}
+
+/** What the provider refuses, as this surface says it. */
+export function asRefusal(error: unknown): never {
+  if (!(error instanceof OAuthError)) throw error;
+  if (error.code === 'invalid_client' || error.code === 'invalid_grant') {
+    throw new DomainError('auth.invalid_credentials', { cause: error });
+  }
+  throw invalidField(error.code === 'invalid_scope' ? 'scope' : '', error.code, error.message);
+}

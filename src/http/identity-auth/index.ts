@@ -1,0 +1,49 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import { takeIdempotencyKeys } from '../idempotency.js';
+import { credentialsOf } from '../principals/credentials.js';
+import { answerPreflights } from './cors.js';
+import { login } from './login.js';
+import { logout } from './logout.js';
+import { me } from './me.js';
+import { emailOtpChallenge } from './mfa/challenge/email-otp.js';
+import { recoveryCodeChallenge } from './mfa/challenge/recovery-code.js';
+import { totpChallenge } from './mfa/challenge/totp.js';
+import { webauthnChallenge } from './mfa/challenge/webauthn.js';
+import { factors } from './mfa/factors.js';
+import { recoveryCodes } from './mfa/recovery-codes.js';
+import { totp } from './mfa/totp.js';
+import { webauthn } from './mfa/webauthn.js';
+import type { IdentityAuthOptions } from './options.js';
+import { password } from './password.js';
+import { passwordForgot } from './password-forgot.js';
+import { passwordReset } from './password-reset.js';
+import { refresh } from './refresh.js';
+import { selectApplication } from './select-application.js';
+import { sessions } from './sessions.js';
+import { credentialOf, provenOf, requireSignIn } from './signed-in.js';
+import { verifyEmail } from './verify-email.js';
+
+/** End-user authentication for clients with pages of their own, `/v1/identity/auth`: a file's path is its URL. */
+export const identityAuth: FastifyPluginAsyncTypebox<IdentityAuthOptions> = async (
+  app,
+  { provider, logins, api, captcha, limits, idempotentRequests },
+) => {
+  const options = { provider, logins, api, captcha, limits, idempotentRequests }; // and not the prefix, which would be prepended again
+  answerPreflights(app);
+  await app.register(async (routes) => {
+    routes.addHook('onRequest', async (request) => void credentialsOf(request)); // never two credentials
+    for (const route of [login, selectApplication, refresh, logout]) await routes.register(route, options);
+    for (const route of [totpChallenge, recoveryCodeChallenge, emailOtpChallenge, webauthnChallenge])
+      await routes.register(route, options);
+    for (const route of [passwordForgot, passwordReset, verifyEmail]) await routes.register(route, options);
+  });
+  await app.register(async (signedIn) => {
+    requireSignIn(signedIn, options);
+    takeIdempotencyKeys(signedIn, {
+      requests: idempotentRequests,
+      credentialOf: (request) => credentialOf(provenOf(request)),
+    });
+    for (const route of [me, sessions, password, totp, webauthn, factors, recoveryCodes])
+      await signedIn.register(route, options);
+  });
+};

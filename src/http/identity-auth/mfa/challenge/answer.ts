@@ -1,0 +1,67 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { Type } from 'typebox';
+import type { SecondFactor } from '../../../../domain/mfa/challenges.js';
+import type { LimitPolicy } from '../../../../platform/limiter.js';
+import { secretCookie } from '../../../oauth/secret-cookie.js';
+import { errors } from '../../../operation.js';
+import { single } from '../../../schemas.js';
+import { LoginResult, presentLogin } from '../../answers.js';
+import { allowOrigins } from '../../cors.js';
+import type { IdentityAuthOptions } from '../../options.js';
+import { browserOf } from '../../visit.js';
+
+/** What every answer to a challenge has. */
+export const ChallengeFields = {
+  challenge_token: Type.String({ maxLength: 200, description: 'Of the login result.' }),
+};
+export const AnswerFields = {
+  ...ChallengeFields,
+  remember_device: Type.Boolean({
+    default: false,
+    description: 'Sets the `trusted_device` cookie, where the environment has days for that.',
+  }),
+};
+
+/** What a second factor may be answered with; `mfa.challenge_locked` and `rate_limit.exceeded` say when to come back. */
+export const challengeErrors = errors(
+  'validation.failed',
+  'mfa.challenge_invalid',
+  'auth.multiple_credentials',
+  'mfa.code_invalid',
+  'mfa.enrollment_required',
+  'mfa.challenge_locked',
+  'rate_limit.exceeded',
+  'service.unavailable',
+);
+export const challengeAnswers = { 200: single(LoginResult), ...challengeErrors };
+
+/** The hosted login's limit on the same step, counted on its own. */
+export const perMinute = (points: number, name: string): LimitPolicy => ({
+  name: `identity-mfa-${name}`,
+  points,
+  windowSeconds: 60,
+});
+
+/** Lets the scripts of a challenge's client read the answers of a plugin's routes. */
+export const allowChallenger = (app: FastifyInstance, { api }: Pick<IdentityAuthOptions, 'api'>) =>
+  allowOrigins(app, 'preValidation', async ({ body }) => {
+    const token = (body as { challenge_token?: unknown } | null | undefined)?.challenge_token;
+    return typeof token === 'string' ? api.challenges.clientOf(token) : null;
+  });
+
+/** Goes on with a second factor, and sets the cookie of a device that is trusted from now on. */
+export function answerWith({ provider, api }: Pick<IdentityAuthOptions, 'provider' | 'api'>) {
+  const cookie = secretCookie(provider.baseUrl, 'trusted_device');
+  return async (request: FastifyRequest, reply: FastifyReply, proof: SecondFactor) => {
+    const body = request.body as { challenge_token: string; remember_device?: boolean };
+    const { trusted, ...login } = await api.challenges.answer({
+      token: body.challenge_token,
+      proof,
+      remember: body.remember_device ?? false,
+      device: cookie.read(request),
+      ...browserOf(request),
+    });
+    if (trusted) cookie.set(reply, trusted.device, trusted.expiresAt, provider.now());
+    return reply.send({ data: presentLogin(login, provider.now) });
+  };
+}

@@ -1,0 +1,57 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import { Type } from 'typebox';
+import { errors } from '../../../operation.js';
+import { chooseLocale } from '../../../pages/locale.js';
+import { Body, Message } from '../../../schemas.js';
+import type { IdentityAuthOptions } from '../../options.js';
+import { AnswerFields, allowChallenger, answerWith, ChallengeFields, challengeAnswers, perMinute } from './answer.js';
+
+export const emailOtpChallenge: FastifyPluginAsyncTypebox<IdentityAuthOptions> = async (app, options) => {
+  const answer = answerWith(options);
+  allowChallenger(app, options);
+  app.post(
+    '/mfa/challenge/email-otp/send',
+    {
+      preValidation: options.limits.exact(perMinute(3, 'email-otp-send')),
+      schema: {
+        operationId: 'identityChallengeEmailOtpSend',
+        summary: 'Have a code mailed to the confirmed address',
+        description: 'It lasts ten minutes, and makes an earlier one void. 3 per minute per IP.',
+        tags: ['End-user authentication'],
+        body: Body(ChallengeFields),
+        response: {
+          200: Message,
+          ...errors(
+            'validation.failed',
+            'mfa.challenge_invalid',
+            'mfa.email_unavailable',
+            'auth.multiple_credentials',
+            'rate_limit.exceeded',
+            'service.unavailable',
+          ),
+        },
+      },
+    },
+    async (request, reply) => {
+      const locale = chooseLocale({ acceptLanguage: request.headers['accept-language'] ?? null });
+      await options.api.challenges.sendEmailCode(request.body.challenge_token, locale);
+      return reply.send({ data: { message: 'We have sent an email with a code.' } });
+    },
+  );
+
+  app.post(
+    '/mfa/challenge/email-otp',
+    {
+      preValidation: options.limits.exact(perMinute(10, 'email-otp')),
+      schema: {
+        operationId: 'identityChallengeEmailOtp',
+        summary: 'Go on with a mailed code',
+        description: 'Five tries a code. 10 per minute per IP, and 10 wrong ones in 15 minutes per person.',
+        tags: ['End-user authentication'],
+        body: Body({ ...AnswerFields, code: Type.String({ pattern: '^[0-9 ]{6,7}$', description: '6 digits.' }) }),
+        response: challengeAnswers,
+      },
+    },
+    (request, reply) => answer(request, reply, { kind: 'email_otp', code: request.body.code }),
+  );
+};

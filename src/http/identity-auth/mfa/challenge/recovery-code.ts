@@ -1,0 +1,25 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import { Type } from 'typebox';
+import { Body } from '../../../schemas.js';
+import type { IdentityAuthOptions } from '../../options.js';
+import { AnswerFields, allowChallenger, answerWith, challengeAnswers, perMinute } from './answer.js';
+
+export const recoveryCodeChallenge: FastifyPluginAsyncTypebox<IdentityAuthOptions> = async (app, options) => {
+  const answer = answerWith(options);
+  allowChallenger(app, options);
+  app.post(
+    '/mfa/challenge/recovery-code',
+    {
+      preValidation: options.limits.exact(perMinute(10, 'recovery-code')),
+      schema: {
+        operationId: 'identityChallengeRecoveryCode',
+        summary: 'Go on with a recovery code',
+        description: 'Each works once. 10 per minute per IP, and 10 wrong ones in 15 minutes per person.',
+        tags: ['End-user authentication'],
+        body: Body({ ...AnswerFields, code: Type.String({ minLength: 1, maxLength: 64 }) }),
+        response: challengeAnswers,
+      },
+    },
+    (request, reply) => answer(request, reply, { kind: 'recovery_code', code: request.body.code }),
+  );
+};

@@ -1,0 +1,25 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import { Type } from 'typebox';
+import { Body } from '../../../schemas.js';
+import type { IdentityAuthOptions } from '../../options.js';
+import { AnswerFields, allowChallenger, answerWith, challengeAnswers, perMinute } from './answer.js';
+
+export const totpChallenge: FastifyPluginAsyncTypebox<IdentityAuthOptions> = async (app, options) => {
+  const answer = answerWith(options);
+  allowChallenger(app, options);
+  app.post(
+    '/mfa/challenge/totp',
+    {
+      preValidation: options.limits.exact(perMinute(10, 'totp')),
+      schema: {
+        operationId: 'identityChallengeTotp',
+        summary: 'Go on with a code of an authenticator app',
+        description: 'A code works once. 10 per minute per IP, and 10 wrong ones in 15 minutes per person.',
+        tags: ['End-user authentication'],
+        body: Body({ ...AnswerFields, code: Type.String({ pattern: '^[0-9]{6}$', description: '6 digits.' }) }),
+        response: challengeAnswers,
+      },
+    },
+    (request, reply) => answer(request, reply, { kind: 'totp', code: request.body.code }),
+  );
+};

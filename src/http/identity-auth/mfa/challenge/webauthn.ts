@@ -1,0 +1,55 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import { Type } from 'typebox';
+import { errors } from '../../../operation.js';
+import { Body, single } from '../../../schemas.js';
+import type { IdentityAuthOptions } from '../../options.js';
+import { AnswerFields, allowChallenger, answerWith, ChallengeFields, challengeAnswers, perMinute } from './answer.js';
+
+/** Objects of WebAuthn's JSON forms (Level 3 §5.1.8): ours to hand through, not to describe. */
+export const Json = (description: string) => Type.Object({}, { additionalProperties: true, description });
+
+export const webauthnChallenge: FastifyPluginAsyncTypebox<IdentityAuthOptions> = async (app, options) => {
+  const answer = answerWith(options);
+  allowChallenger(app, options);
+  app.post(
+    '/mfa/challenge/webauthn/options',
+    {
+      preValidation: options.limits.exact(perMinute(10, 'webauthn-options')),
+      schema: {
+        operationId: 'identityChallengeWebauthnOptions',
+        summary: 'Get the options for `navigator.credentials.get`',
+        description: 'Each makes the ones before void. 10 per minute per IP.',
+        tags: ['End-user authentication'],
+        body: Body(ChallengeFields),
+        response: {
+          200: single(Json('`PublicKeyCredentialRequestOptionsJSON`')),
+          ...errors(
+            'validation.failed',
+            'mfa.challenge_invalid',
+            'auth.multiple_credentials',
+            'rate_limit.exceeded',
+            'service.unavailable',
+          ),
+        },
+      },
+    },
+    async (request, reply) =>
+      reply.send({ data: { ...(await options.api.challenges.webauthnOptions(request.body.challenge_token)) } }),
+  );
+
+  app.post(
+    '/mfa/challenge/webauthn',
+    {
+      preValidation: options.limits.exact(perMinute(10, 'webauthn')),
+      schema: {
+        operationId: 'identityChallengeWebauthn',
+        summary: 'Go on with a passkey or security key',
+        description: '10 per minute per IP, and 10 wrong ones in 15 minutes per person.',
+        tags: ['End-user authentication'],
+        body: Body({ ...AnswerFields, response: Json('`AuthenticationResponseJSON`') }),
+        response: challengeAnswers,
+      },
+    },
+    (request, reply) => answer(request, reply, { kind: 'webauthn', response: request.body.response }),
+  );
+};

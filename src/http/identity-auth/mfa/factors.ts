@@ -1,0 +1,81 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import { Type } from 'typebox';
+import { errors } from '../../operation.js';
+import { Id, Nullable, single, Timestamp } from '../../schemas.js';
+import type { IdentityAuthOptions } from '../options.js';
+import { proofOf, provenOf, subjectOf } from '../signed-in.js';
+import { FactorView, presentFactor } from './factor-view.js';
+
+const Summary = Type.Object({
+  factors: Type.Array(FactorView),
+  recovery_codes_generation: Type.Integer(),
+  recovery_codes_remaining: Type.Integer(),
+  mfa_admin_reset_at: Nullable(Timestamp),
+});
+
+export const factors: FastifyPluginAsyncTypebox<IdentityAuthOptions> = async (app, { api }) => {
+  app.get(
+    '/mfa/factors',
+    {
+      schema: {
+        operationId: 'identityListFactors',
+        summary: 'Read the own second factors',
+        description: 'One set for all environments of the account. Secrets are never told again.',
+        tags: ['End-user authentication'],
+        security: [{ bearer: [] }],
+        response: {
+          200: single(Summary),
+          ...errors('auth.invalid_credentials', 'principal.wrong_type', 'rate_limit.exceeded', 'service.unavailable'),
+        },
+      },
+    },
+    async (request, reply) => {
+      const {
+        factors: list,
+        generation,
+        remaining,
+        adminResetAt,
+      } = await api.factors.summary(subjectOf(provenOf(request)));
+      return reply.send({
+        data: {
+          factors: list.map(presentFactor),
+          recovery_codes_generation: generation,
+          recovery_codes_remaining: remaining,
+          mfa_admin_reset_at: adminResetAt?.toISOString() ?? null,
+        },
+      });
+    },
+  );
+
+  app.delete(
+    '/mfa/factors/:id',
+    {
+      schema: {
+        operationId: 'identityRemoveFactor',
+        summary: 'Remove a second factor',
+        description:
+          'Needs a sign-in of the last ten minutes, with a second factor where the person has an app or a key. The last one stays where the environment requires one; with it go the recovery codes.',
+        tags: ['End-user authentication'],
+        security: [{ bearer: [] }],
+        params: Type.Object({ id: Id }),
+        response: {
+          204: Type.Null(),
+          ...errors(
+            'validation.failed',
+            'auth.invalid_credentials',
+            'auth.reauthentication_required',
+            'principal.wrong_type',
+            'mfa.factor_not_found',
+            'mfa.last_factor',
+            'rate_limit.exceeded',
+            'service.unavailable',
+          ),
+        },
+      },
+    },
+    async (request, reply) => {
+      await api.factors.remove(proofOf(request), request.params.id);
+      return reply.code(204).send(null);
+    },
+  );
+};

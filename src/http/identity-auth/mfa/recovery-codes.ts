@@ -1,0 +1,43 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import { Type } from 'typebox';
+import { errors } from '../../operation.js';
+import { single } from '../../schemas.js';
+import type { IdentityAuthOptions } from '../options.js';
+import { proofOf } from '../signed-in.js';
+import { RecoveryCodes } from './factor-view.js';
+
+export const recoveryCodes: FastifyPluginAsyncTypebox<IdentityAuthOptions> = async (app, { api }) => {
+  app.post(
+    '/mfa/recovery-codes',
+    {
+      schema: {
+        operationId: 'identityRenewRecoveryCodes',
+        summary: 'Make new recovery codes',
+        description:
+          'The ones before are void. Needs a sign-in of the last ten minutes, with a second factor where the person has an app or a key.',
+        tags: ['End-user authentication'],
+        security: [{ bearer: [] }],
+        response: {
+          201: single(Type.Object({ recovery_codes: RecoveryCodes })),
+          ...errors(
+            'auth.multiple_credentials',
+            'idempotency.key_invalid',
+            'idempotency.key_reused',
+            'auth.invalid_credentials',
+            'auth.reauthentication_required',
+            'mfa.factor_not_allowed',
+            'principal.wrong_type',
+            'mfa.not_enrolled',
+            'idempotency.in_progress',
+            'rate_limit.exceeded',
+            'service.unavailable',
+          ),
+        },
+      },
+    },
+    async (request, reply) => {
+      const codes = await api.factors.renewRecoveryCodes(proofOf(request));
+      return reply.code(201).send({ data: { recovery_codes: codes } });
+    },
+  );
+};

@@ -1,0 +1,61 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import { Type } from 'typebox';
+import { Body, single } from '../../schemas.js';
+import type { IdentityAuthOptions } from '../options.js';
+import { proofOf } from '../signed-in.js';
+import { perMinute } from './challenge/answer.js';
+import { Json } from './challenge/webauthn.js';
+import { addedAnswers, beginErrors, presentAdded } from './factor-view.js';
+
+const Options = Type.Object({
+  enrollment_token: Type.String({ description: 'For `mfa/webauthn/enroll/verify`, with the answer to these options.' }),
+  options: Json('`PublicKeyCredentialCreationOptionsJSON`'),
+});
+
+export const webauthn: FastifyPluginAsyncTypebox<IdentityAuthOptions> = async (app, { api, limits }) => {
+  app.post(
+    '/mfa/webauthn/enroll/options',
+    {
+      preValidation: limits.exact(perMinute(5, 'webauthn-enroll-options')),
+      schema: {
+        operationId: 'identityEnrollWebauthnOptions',
+        summary: 'Get the options for `navigator.credentials.create`',
+        description:
+          'Who has a factor already needs a sign-in of the last ten minutes with it. The relying party is the host of this service: pages of other hosts cannot answer, apps that are associated with it can. 5 per minute per IP.',
+        tags: ['End-user authentication'],
+        security: [{ bearer: [] }],
+        response: { 200: single(Options), ...beginErrors },
+      },
+    },
+    async (request, reply) => {
+      const { token, options } = await api.factors.beginWebauthn(proofOf(request));
+      return reply.send({ data: { enrollment_token: token, options: { ...options } } });
+    },
+  );
+
+  app.post(
+    '/mfa/webauthn/enroll/verify',
+    {
+      preValidation: limits.exact(perMinute(10, 'webauthn-enroll-verify')),
+      schema: {
+        operationId: 'identityEnrollWebauthnVerify',
+        summary: 'Enrol a passkey or security key',
+        description:
+          'With the first factor come recovery codes, where the environment takes them. 10 per minute per IP.',
+        tags: ['End-user authentication'],
+        security: [{ bearer: [] }],
+        body: Body({
+          enrollment_token: Type.String({ maxLength: 2048 }),
+          response: Json('`RegistrationResponseJSON`'),
+          label: Type.Optional(Type.String({ maxLength: 100, description: 'What the person calls it.' })),
+        }),
+        response: addedAnswers,
+      },
+    },
+    async (request, reply) => {
+      const { enrollment_token: token, response: sent, label = null } = request.body;
+      const added = await api.factors.confirmWebauthn(proofOf(request), { token, sent, label });
+      return reply.code(201).send({ data: presentAdded(added) });
+    },
+  );
+};

@@ -1,0 +1,16 @@
+import type { IdempotentRequests } from '../../domain/idempotency.js';
+import type { ApiLogins } from '../../domain/logins/api-logins.js';
+import type { Logins } from '../../domain/logins/logins.js';
+import type { Provider } from '../../domain/oidc/provider.js';
+import type { Captcha } from '../../platform/captcha.js';
+import type { RateLimits } from '../rate-limits.js';
+
+/** What the routes of end-user authentication need; each says which of it. */
+export interface IdentityAuthOptions {
+  provider: Provider;
+  logins: Logins;
+  api: ApiLogins;
+  captcha: Pick<Captcha, 'verify'>;
+  limits: RateLimits;
+  idempotentRequests: IdempotentRequests;
+}

@@ -1,0 +1,48 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import { errors } from '../operation.js';
+import { chooseLocale } from '../pages/locale.js';
+import { Body, Email, Message } from '../schemas.js';
+import { authenticateClient, ClientFields, namedClient } from './client.js';
+import { allowOrigins } from './cors.js';
+import type { IdentityAuthOptions } from './options.js';
+
+const perIp = { name: 'identity-password-forgot', points: 5, windowSeconds: 3600 };
+
+export const passwordForgot: FastifyPluginAsyncTypebox<IdentityAuthOptions> = async (
+  app,
+  { provider, logins, limits },
+) => {
+  allowOrigins(app, 'preValidation', (request) => namedClient(provider, request));
+  app.post(
+    '/password/forgot',
+    {
+      preValidation: limits.exact(perIp),
+      schema: {
+        operationId: 'identityForgotPassword',
+        summary: 'Have a link mailed that sets a new password',
+        description:
+          'The answer and its time are the same for every address, known or not. The link opens a page of this service; its token may also be sent to `password/reset`. It works once, for an hour, and a newer one makes it void. 5 per hour per IP, and 5 per hour per address.',
+        tags: ['End-user authentication'],
+        body: Body({ ...ClientFields, email: Email }),
+        response: {
+          200: Message,
+          ...errors(
+            'validation.failed',
+            'auth.multiple_credentials',
+            'auth.invalid_credentials',
+            'rate_limit.exceeded',
+            'service.unavailable',
+          ),
+        },
+      },
+    },
+    async (request, reply) => {
+      const client = await authenticateClient(provider, request);
+      const acceptLanguage = request.headers['accept-language'] ?? null;
+      const locale = chooseLocale({ acceptLanguage, default: client.settings.defaultLocale });
+      await logins.passwordReset.forgot({ client, email: request.body.email, locale, parameters: {} });
+      const message = 'If somebody signs in with this address, we have sent an email with a link to it.';
+      return reply.send({ data: { message } });
+    },
+  );
+};

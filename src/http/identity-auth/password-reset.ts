@@ -1,0 +1,44 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import { Type } from 'typebox';
+import { errors } from '../operation.js';
+import { Body, Message } from '../schemas.js';
+import { ClientFields, countedClient, namedClient } from './client.js';
+import { allowOrigins } from './cors.js';
+import type { IdentityAuthOptions } from './options.js';
+import { Password } from './password.js';
+
+export const passwordReset: FastifyPluginAsyncTypebox<IdentityAuthOptions> = async (app, options) => {
+  const { provider, logins } = options;
+  allowOrigins(app, 'preValidation', (request) => namedClient(provider, request));
+  app.post(
+    '/password/reset',
+    {
+      schema: {
+        operationId: 'identityResetPassword',
+        summary: 'Set a new password with the token of a mailed link',
+        description:
+          'Ends every session of the person, and counts the address as confirmed. Only for links of the environment of the client. A password that is not good enough leaves the link as it is.',
+        tags: ['End-user authentication'],
+        body: Body({ ...ClientFields, token: Type.String({ maxLength: 200 }), password: Password }),
+        response: {
+          200: Message,
+          ...errors(
+            'validation.failed',
+            'password.link_invalid',
+            'password.breached',
+            'auth.multiple_credentials',
+            'auth.invalid_credentials',
+            'rate_limit.exceeded',
+            'service.unavailable',
+          ),
+        },
+      },
+    },
+    async (request, reply) => {
+      const { environmentId } = await countedClient(options, request, reply);
+      const { token, password } = request.body;
+      await logins.passwordReset.reset({ token, password, environmentId });
+      return reply.send({ data: { message: 'Your password is set, and all your sessions were signed out.' } });
+    },
+  );
+};

@@ -1,0 +1,50 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import { Type } from 'typebox';
+import { errors } from '../operation.js';
+import { chooseLocale } from '../pages/locale.js';
+import { Body, Message } from '../schemas.js';
+import type { IdentityAuthOptions } from './options.js';
+import { proofOf } from './signed-in.js';
+
+/** More than any password that can be set; normalizing a megabyte would hold up everyone else. */
+export const Password = Type.String({
+  maxLength: 1024,
+  description: 'As long as the environment wants it, 128 characters at most, not known from a breach.',
+});
+
+export const password: FastifyPluginAsyncTypebox<IdentityAuthOptions> = async (app, { api }) => {
+  app.put(
+    '/password',
+    {
+      schema: {
+        operationId: 'identityChangePassword',
+        summary: 'Change the own password',
+        description:
+          'Ends the other sessions of the person in the whole account, keeps the one that asks, and mails a notice. Ten wrong current passwords in 15 minutes stop further guesses. Who has an app or a key needs a session with it; who has no password sets one by `password/forgot`.',
+        tags: ['End-user authentication'],
+        security: [{ bearer: [] }],
+        body: Body({ current_password: Type.String({ maxLength: 1024 }), new_password: Password }),
+        response: {
+          200: Message,
+          ...errors(
+            'validation.failed',
+            'password.wrong',
+            'password.breached',
+            'auth.multiple_credentials',
+            'auth.invalid_credentials',
+            'auth.reauthentication_required',
+            'principal.wrong_type',
+            'rate_limit.exceeded',
+            'service.unavailable',
+          ),
+        },
+      },
+    },
+    async (request, reply) => {
+      const { current_password: currentPassword, new_password: newPassword } = request.body;
+      const locale = chooseLocale({ acceptLanguage: request.headers['accept-language'] ?? null });
+      await api.changePassword(proofOf(request), { currentPassword, newPassword, locale });
+      return reply.send({ data: { message: 'Your password is changed. Your other sessions were signed out.' } });
+    },
+  );
+};

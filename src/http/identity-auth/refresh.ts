@@ -1,0 +1,55 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import { Type } from 'typebox';
+import { errors } from '../operation.js';
+import { Body, OneOf, single } from '../schemas.js';
+import { asRefusal, ClientFields, countedClient, namedClient } from './client.js';
+import { allowOrigins } from './cors.js';
+import type { IdentityAuthOptions } from './options.js';
+
+const Tokens = Type.Object({
+  access_token: Type.String({ description: 'JWT of RFC 9068' }),
+  token_type: OneOf(['Bearer']),
+  expires_in: Type.Integer({ description: 'Seconds.' }),
+  refresh_token: Type.String({ description: 'The next one; that of a client that does not rotate stays.' }),
+  scope: Type.String(),
+});
+
+export const refresh: FastifyPluginAsyncTypebox<IdentityAuthOptions> = async (app, options) => {
+  const { provider } = options;
+  allowOrigins(app, 'preValidation', (request) => namedClient(provider, request));
+  app.post(
+    '/refresh',
+    {
+      schema: {
+        operationId: 'identityRefresh',
+        summary: 'Get the next access token',
+        description:
+          'By the rules of the token endpoint, which takes the same tokens: a spent one ends its grant when it comes back, and within ten seconds is answered once more.',
+        tags: ['End-user authentication'],
+        body: Body({
+          ...ClientFields,
+          refresh_token: Type.String({ maxLength: 1024 }),
+          scope: Type.Optional(Type.String({ maxLength: 1024, description: 'A part of what was granted.' })),
+        }),
+        response: {
+          200: single(Tokens),
+          ...errors(
+            'validation.failed',
+            'auth.multiple_credentials',
+            'auth.invalid_credentials',
+            'rate_limit.exceeded',
+            'service.unavailable',
+          ),
+        },
+      },
+    },
+    async (request, reply) => {
+      const client = await countedClient(options, request, reply);
+      const asked = request.body.scope?.split(' ').filter(Boolean);
+      const refreshed = await provider.grants.refresh(client, request.body.refresh_token, asked).catch(asRefusal);
+      const { scope: granted } = refreshed.granted;
+      const scope = asked ? granted.filter((name) => asked.includes(name)) : granted;
+      return reply.send({ data: await provider.tokens.answerWithoutIdToken({ client, scope, ...refreshed }) });
+    },
+  );
+};

@@ -1,0 +1,52 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import { Type } from 'typebox';
+import { secretCookie } from '../oauth/secret-cookie.js';
+import { errors } from '../operation.js';
+import { Body, Id, single } from '../schemas.js';
+import { LoginResult, presentLogin } from './answers.js';
+import { ClientFields, countedClient, namedClient } from './client.js';
+import { allowOrigins } from './cors.js';
+import type { IdentityAuthOptions } from './options.js';
+import { VisitFields, visitOf } from './visit.js';
+
+export const selectApplication: FastifyPluginAsyncTypebox<IdentityAuthOptions> = async (app, options) => {
+  const { provider, api } = options;
+  const device = secretCookie(provider.baseUrl, 'trusted_device');
+  allowOrigins(app, 'preValidation', (request) => namedClient(provider, request));
+  app.post(
+    '/select-application',
+    {
+      schema: {
+        operationId: 'identitySelectApplication',
+        summary: 'Go on signing in at another application',
+        description:
+          'For the `selection_token` of `login`. `client_id` is a client of the chosen application, in an environment of which the person is a member; the second factor is asked for as that environment wants it.',
+        tags: ['End-user authentication'],
+        body: Body({
+          ...ClientFields,
+          selection_token: Type.String({ maxLength: 2048 }),
+          application_id: Id,
+          ...VisitFields,
+        }),
+        response: {
+          200: single(LoginResult),
+          ...errors(
+            'validation.failed',
+            'auth.multiple_credentials',
+            'auth.invalid_credentials',
+            'mfa.enrollment_required',
+            'application.not_found',
+            'rate_limit.exceeded',
+            'service.unavailable',
+          ),
+        },
+      },
+    },
+    async (request, reply) => {
+      const { selection_token: token, application_id: applicationId } = request.body;
+      const client = await countedClient(options, request, reply);
+      const result = await api.signIn.withSelection(visitOf(request, client, device), { token, applicationId });
+      return reply.send({ data: presentLogin(result, provider.now) });
+    },
+  );
+};

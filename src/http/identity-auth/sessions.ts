@@ -1,0 +1,90 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import { Type } from 'typebox';
+import type { Session } from '../../../entities/session.js';
+import type { ApiSubject } from '../../domain/logins/api-sessions.js';
+import { listQuery, paginated } from '../lists.js';
+import { errors } from '../operation.js';
+import { Id, listOf, Nullable, Timestamp } from '../schemas.js';
+import type { IdentityAuthOptions } from './options.js';
+import { provenOf, subjectOf } from './signed-in.js';
+
+const SessionView = Type.Object({
+  id: Id,
+  current: Type.Boolean({ description: 'Whether it is the session that asks.' }),
+  authenticated_at: Timestamp,
+  created_at: Timestamp,
+  expires_at: Timestamp,
+  ip_address: Nullable(Type.String()),
+  user_agent: Nullable(Type.String()),
+});
+
+export const sessions: FastifyPluginAsyncTypebox<IdentityAuthOptions> = async (app, { api }) => {
+  app.get(
+    '/sessions',
+    {
+      schema: {
+        operationId: 'identityListSessions',
+        summary: 'List the sessions of the signed-in person',
+        description:
+          'In this environment, however they were started. One that is over is listed while a client still lives on what it was given. `q` looks into address and user agent.',
+        tags: ['End-user authentication'],
+        security: [{ bearer: [] }],
+        querystring: listQuery(['authenticated_at', 'created_at']),
+        response: {
+          200: listOf(SessionView),
+          ...errors(
+            'validation.failed',
+            'auth.invalid_credentials',
+            'principal.wrong_type',
+            'rate_limit.exceeded',
+            'service.unavailable',
+          ),
+        },
+      },
+    },
+    async (request) => {
+      const subject = subjectOf(provenOf(request));
+      const { sort_by: sortBy, ...page } = request.query;
+      return paginated(await api.sessions.list(subject, { ...page, sortBy }), (row) => present(row, subject));
+    },
+  );
+
+  app.delete(
+    '/sessions/:id',
+    {
+      schema: {
+        operationId: 'identityRevokeSession',
+        summary: 'End one of the own sessions',
+        description: 'With everything that was issued in it, at once.',
+        tags: ['End-user authentication'],
+        security: [{ bearer: [] }],
+        params: Type.Object({ id: Id }),
+        response: {
+          204: Type.Null(),
+          ...errors(
+            'validation.failed',
+            'auth.invalid_credentials',
+            'principal.wrong_type',
+            'session.not_found',
+            'rate_limit.exceeded',
+            'service.unavailable',
+          ),
+        },
+      },
+    },
+    async (request, reply) => {
+      await api.sessions.revoke(subjectOf(provenOf(request)), request.params.id);
+      return reply.code(204).send(null);
+    },
+  );
+};
+
+const present = (session: Session, { sessionId }: ApiSubject) => ({
+  id: session.id,
+  current: session.id === sessionId,
+  authenticated_at: session.authenticatedAt.toISOString(),
+  created_at: session.createdAt.toISOString(),
+  expires_at: session.expiresAt.toISOString(),
+  ip_address: session.ipAddress,
+  user_agent: session.userAgent,
+});

@@ -1,0 +1,70 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { DomainError } from '../../domain/errors.js';
+import type { ApiProofOf } from '../../domain/logins/api-own.js';
+import type { ApiSubject } from '../../domain/logins/api-sessions.js';
+import type { ProvenIdentity, ProvenToken } from '../../domain/oidc/access-tokens.js';
+import type { Client } from '../../domain/oidc/clients.js';
+import type { Provider } from '../../domain/oidc/provider.js';
+import { currentContext } from '../../platform/context.js';
+import { claimedClientId } from '../oauth/userinfo.js';
+import { credentialsOf } from '../principals/credentials.js';
+import { allowOrigins } from './cors.js';
+import type { IdentityAuthOptions } from './options.js';
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    identity: ProvenToken | null;
+  }
+}
+
+/** Has the routes of a plugin ask for an end user's access token, before anything else is looked at. */
+export function requireSignIn(
+  app: FastifyInstance,
+  { provider, limits }: Pick<IdentityAuthOptions, 'provider' | 'limits'>,
+): void {
+  app.decorateRequest('identity', null);
+  allowOrigins(app, 'onRequest', (request) => clientOfToken(provider, request));
+  app.addHook('onRequest', async (request, reply) => {
+    const { bearer } = credentialsOf(request);
+    const proven = bearer ? await provider.accessTokens.prove(bearer) : null;
+    if (!proven) {
+      await limits.general('anonymous', request.ip, reply);
+      if (bearer) reply.header('www-authenticate', 'Bearer error="invalid_token"'); // RFC 6750 §3.1
+      throw new DomainError('auth.invalid_credentials');
+    }
+    await limits.general('jwt', credentialOf(proven), reply);
+    request.identity = proven;
+    currentContext().actor = { type: 'identity', id: proven.identityId };
+  });
+}
+
+/** Who calls a route that asks for it. */
+export const provenOf = ({ identity }: FastifyRequest): ProvenToken => identity as ProvenToken;
+
+export const subjectOf = ({
+  accountId,
+  applicationId,
+  environmentId,
+  identityId,
+  sessionId,
+}: ProvenIdentity): ApiSubject => ({ accountId, applicationId, environmentId, identityId, sessionId });
+
+// Of the person and not of the token: a retry with the same Idempotency-Key may come with the next token.
+export const credentialOf = ({ environmentId, identityId }: ProvenIdentity) =>
+  `identity/${environmentId}/${identityId}`;
+
+/** The client that a token claims to be of: an expired one too is refused readably to its client's scripts. */
+export async function clientOfToken(
+  { clients }: Pick<Provider, 'clients'>,
+  { headers: { authorization = '' } }: FastifyRequest,
+): Promise<Client | null> {
+  const [, token] = /^Bearer +(\S+)/i.exec(authorization) ?? [];
+  const clientId = token === undefined ? null : claimedClientId(token);
+  return clientId === null ? null : clients.find(clientId);
+}
+
+/** The same with when its sign-in was, for what needs a recent one. */
+export function proofOf(request: FastifyRequest): ApiProofOf {
+  const proven = provenOf(request);
+  return { ...subjectOf(proven), authenticatedAt: new Date(Number(proven.claims.auth_time) * 1000) };
+}

@@ -1,0 +1,74 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import { Type } from 'typebox';
+import { DomainError } from '../../domain/errors.js';
+import { errors } from '../operation.js';
+import { Body, Message } from '../schemas.js';
+import { ClientFields, countedClient, namedClient } from './client.js';
+import { allowOrigins } from './cors.js';
+import type { IdentityAuthOptions } from './options.js';
+
+const tags = ['End-user authentication'];
+
+export const verifyEmail: FastifyPluginAsyncTypebox<IdentityAuthOptions> = async (app, options) => {
+  const { provider, logins, limits } = options;
+  allowOrigins(app, 'preValidation', (request) => namedClient(provider, request));
+  app.get(
+    '/verify-email',
+    {
+      onRequest: (request, reply) => limits.general('anonymous', request.ip, reply),
+      schema: {
+        operationId: 'identityVerifyEmailPage',
+        summary: 'Open the page of a mailed link that confirms an address',
+        description: 'The one of the hosted login, to which the mails lead. Nothing is consumed.',
+        tags,
+        querystring: Type.Object({ token: Type.String({ maxLength: 200 }) }),
+        response: {
+          303: { description: 'To the page', type: 'null' },
+          ...errors('validation.failed', 'rate_limit.exceeded'),
+        },
+      },
+    },
+    async (request, reply) => {
+      const query = new URLSearchParams({ token: request.query.token });
+      return reply.code(303).header('location', `/oauth/verify-email?${query}`).send(null);
+    },
+  );
+
+  app.post(
+    '/verify-email',
+    {
+      schema: {
+        operationId: 'identityVerifyEmail',
+        summary: 'Confirm an address with the token of a mailed link',
+        description:
+          'Together with the password that was chosen at sign-up: who signs up with a stranger’s address knows it, and who reads the mail does not. Only for links of the environment of the client. Ten wrong passwords make the link void.',
+        tags,
+        body: Body({
+          ...ClientFields,
+          token: Type.String({ maxLength: 200 }),
+          password: Type.Optional(Type.String({ maxLength: 1024, description: 'Where one was chosen at sign-up.' })),
+        }),
+        response: {
+          200: Message,
+          ...errors(
+            'validation.failed',
+            'identity.link_invalid',
+            'password.wrong',
+            'auth.multiple_credentials',
+            'auth.invalid_credentials',
+            'rate_limit.exceeded',
+            'service.unavailable',
+          ),
+        },
+      },
+    },
+    async (request, reply) => {
+      const { environmentId } = await countedClient(options, request, reply);
+      const { token, password = null } = request.body;
+      const { outcome } = await logins.signUps.link.confirm({ token, password, browser: null, environmentId });
+      if (outcome === 'void') throw new DomainError('identity.link_invalid');
+      if (outcome === 'password_required') throw new DomainError('password.wrong');
+      return reply.send({ data: { message: 'Your address is confirmed. You can sign in.' } });
+    },
+  );
+};

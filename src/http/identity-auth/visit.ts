@@ -1,0 +1,35 @@
+import type { FastifyRequest } from 'fastify';
+import { Type } from 'typebox';
+import type { ApiVisit } from '../../domain/logins/api-sign-in.js';
+import { aal2 } from '../../domain/logins/first-factor.js';
+import type { Client } from '../../domain/oidc/clients.js';
+import { knownScopes } from '../../domain/oidc/scopes.js';
+import type { SecretCookie } from '../oauth/secret-cookie.js';
+
+/** What a sign-in asks for, as at the authorization endpoint. */
+export const VisitFields = {
+  scope: Type.Optional(
+    Type.String({ maxLength: 1024, description: '`openid profile email` unless said; unknown ones are left out.' }),
+  ),
+  acr_values: Type.Optional(
+    Type.String({ maxLength: 1024, description: '`urn:gatehouse:aal2` asks for a second factor whatever the policy.' }),
+  ),
+};
+
+/** A sign-in of a proved client, on its way through the second factor. */
+export const visitOf = (request: FastifyRequest, client: Client, device: SecretCookie): ApiVisit => {
+  const { scope, acr_values: acrValues } = request.body as { scope?: string; acr_values?: string };
+  return {
+    client,
+    scope: knownScopes(scope ?? 'openid profile email'),
+    requiresAal2: acrValues?.split(' ').includes(aal2) ?? false,
+    device: device.read(request),
+    ...browserOf(request),
+  };
+};
+
+/** What a session remembers of where it was started. */
+export const browserOf = ({ ip, headers }: FastifyRequest) => ({
+  ipAddress: ip,
+  userAgent: headers['user-agent'] ?? null,
+});

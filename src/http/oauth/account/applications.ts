@@ -1,0 +1,18 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import { DomainError } from '../../../domain/errors.js';
+import { OAuthError } from '../../../domain/oidc/oauth-error.js';
+import type { AccountOptions } from './options.js';
+import { isId } from './visit.js';
+
+/** Ends what an application was given. */
+export const applications: FastifyPluginAsyncTypebox<AccountOptions> = async (app, { logins, visits }) => {
+  app.post('/oauth/account/applications', async (request, reply) => {
+    const visit = await visits.act(request, reply, 'account');
+    if (!visit) return reply;
+    const id = visit.form.get('revoke');
+    if (id === undefined) throw new OAuthError('invalid_request', 'revoke is missing');
+    if (!isId(id)) throw new DomainError('application.not_found');
+    await logins.ownApplications.revoke(visit.scope, visit.session.identityId, id);
+    return visits.done(visit, 'access_ended');
+  });
+};

@@ -1,0 +1,56 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import { DomainError } from '../../../../domain/errors.js';
+import type { TextKey } from '../../../../platform/mail/texts.js';
+import { wantsJson } from '../../pages.js';
+import type { AccountOptions } from '../options.js';
+import { localeOf, sendAccountPage } from '../page.js';
+import type { AccountVisit } from '../visit.js';
+import { createAdding } from './add.js';
+
+const page = 'account/factors/email-otp';
+
+/** Adds codes by mail as a second step, once a first one has arrived. */
+export const emailOtp: FastifyPluginAsyncTypebox<AccountOptions> = async (app, options) => {
+  const { logins, visits } = options;
+  const adding = createAdding(options);
+
+  app.get('/oauth/account/factors/email-otp', async (request, reply) => {
+    const visit = await visits.open(request, reply, page);
+    if (!visit || !(await adding.mayAdd(visit, 'email_otp', page))) return reply;
+    return show(visit, { isSent: false });
+  });
+
+  app.post('/oauth/account/factors/email-otp', async (request, reply) => {
+    const visit = await visits.act(request, reply, page);
+    if (!visit || !(await adding.mayAdd(visit, 'email_otp', page))) return reply;
+    const { scope, session, form } = visit;
+    const ofSession = { identityId: session.identityId, flow: session.id };
+    const code = form.get('code');
+    if (code === undefined) {
+      await logins.emailFactor.send(scope, 'mfa_enrollment', { ...ofSession, locale: localeOf(visit) });
+      return show(visit, { isSent: true });
+    }
+    try {
+      return await adding.add(visit, await logins.emailFactor.confirmEnrollment(scope, { ...ofSession, code }), [
+        'otp',
+      ]);
+    } catch (error) {
+      const isWrong = error instanceof DomainError && error.code === 'mfa.code_invalid';
+      if (!isWrong || wantsJson(request)) throw error;
+      return show(visit, { isSent: true, error: 'account.factor.error.code' });
+    }
+  });
+
+  function show(visit: AccountVisit, { isSent, error = null }: { isSent: boolean; error?: TextKey | null }) {
+    const { email } = visit.session;
+    if (wantsJson(visit.request)) {
+      return visit.reply.header('cache-control', 'no-store').send({ email, sent: isSent });
+    }
+    return sendAccountPage(
+      visit,
+      'account-email-otp',
+      { email, isSent, error },
+      { status: error === null ? 200 : 400 },
+    );
+  }
+};

@@ -1,0 +1,55 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import { DomainError } from '../../../../domain/errors.js';
+import { wantsJson } from '../../pages.js';
+import { shownFactor } from '../factor-name.js';
+import type { AccountOptions } from '../options.js';
+import { sendAccountPage } from '../page.js';
+import { type AccountVisit, isId } from '../visit.js';
+
+interface ById {
+  Params: { id: string };
+}
+
+/** Removes a second factor, after a page that says what that means. */
+export const removeFactor: FastifyPluginAsyncTypebox<AccountOptions> = async (app, { logins, visits }) => {
+  app.get<ById>('/oauth/account/factors/:id', async (request, reply) => {
+    const id = idIn(request.params);
+    const visit = await visits.open(request, reply, `account/factors/${id}`);
+    if (!visit) return reply;
+    const found = await find(visit, id);
+    if (!(await visits.isProven(visit, `account/factors/${id}`))) return reply;
+    return show(visit, found, false);
+  });
+
+  app.post<ById>('/oauth/account/factors/:id', async (request, reply) => {
+    const id = idIn(request.params);
+    const visit = await visits.act(request, reply, `account/factors/${id}`);
+    if (!visit) return reply;
+    const found = await find(visit, id);
+    if (!(await visits.isProven(visit, `account/factors/${id}`))) return reply;
+    try {
+      await logins.factors.remove(visit.scope, visit.session.identityId, id);
+    } catch (error) {
+      const isLast = error instanceof DomainError && error.code === 'mfa.last_factor';
+      if (!isLast || wantsJson(request)) throw error;
+      return show(visit, found, true);
+    }
+    return visits.done(visit, 'factor_removed');
+  });
+
+  /** @throws DomainError mfa.factor_not_found */
+  async function find({ scope, session }: AccountVisit, id: string) {
+    const factors = await logins.factors.list(scope, session.identityId);
+    const factor = factors.find((one) => one.id === id);
+    if (!factor) throw new DomainError('mfa.factor_not_found');
+    return { factor: shownFactor(factor), isOnlyOne: factors.length === 1 };
+  }
+
+  const show = (visit: AccountVisit, found: Awaited<ReturnType<typeof find>>, isRequired: boolean) =>
+    sendAccountPage(visit, 'account-remove', { ...found, isRequired }, { status: isRequired ? 409 : 200 });
+};
+
+function idIn({ id }: ById['Params']): string {
+  if (!isId(id)) throw new DomainError('mfa.factor_not_found');
+  return id;
+}

@@ -1,0 +1,51 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import { DomainError } from '../../../../domain/errors.js';
+import type { TotpEnrollment } from '../../../../domain/mfa/totp.js';
+import type { TextKey } from '../../../../platform/mail/texts.js';
+import { wantsJson } from '../../pages.js';
+import type { AccountOptions } from '../options.js';
+import { sendAccountPage } from '../page.js';
+import type { AccountVisit } from '../visit.js';
+import { createAdding, labelIn } from './add.js';
+
+const page = 'account/factors/totp';
+
+/** Adds an authenticator app: its secret waits, sealed, in the page until a first code proves that the app has it. */
+export const totp: FastifyPluginAsyncTypebox<AccountOptions> = async (app, options) => {
+  const { logins, visits } = options;
+  const adding = createAdding(options);
+
+  app.get('/oauth/account/factors/totp', async (request, reply) => {
+    const visit = await visits.open(request, reply, page);
+    if (!visit || !(await adding.mayAdd(visit, 'totp', page))) return reply;
+    return show(visit, await begin(visit));
+  });
+
+  app.post('/oauth/account/factors/totp', async (request, reply) => {
+    const visit = await visits.act(request, reply, page);
+    if (!visit || !(await adding.mayAdd(visit, 'totp', page))) return reply;
+    const { scope, session, form } = visit;
+    const sealed = form.get('enrollment') ?? '';
+    try {
+      const factor = logins.totp.confirmEnrollment(session.identityId, { sealed, code: form.get('code') ?? '' });
+      return await adding.add(visit, { ...factor, label: labelIn(visit) ?? factor.label }, ['otp']);
+    } catch (error) {
+      if (!(error instanceof DomainError) || wantsJson(request)) throw error;
+      if (error.code === 'mfa.enrollment_expired')
+        return show(visit, await begin(visit), 'account.factor.error.expired');
+      if (error.code !== 'mfa.code_invalid') throw error;
+      const again = await logins.totp.resumeEnrollment(scope, session, sealed);
+      return show(visit, again, 'account.factor.error.code');
+    }
+  });
+
+  const begin = ({ scope, session }: AccountVisit) => logins.totp.beginEnrollment(scope, session);
+
+  function show(visit: AccountVisit, { secret, uri, qrSvg, sealed }: TotpEnrollment, error: TextKey | null = null) {
+    if (wantsJson(visit.request)) {
+      return visit.reply.header('cache-control', 'no-store').send({ secret, uri, enrollment: sealed });
+    }
+    const values = { secret, uri, qrSvg, sealed, label: labelIn(visit) ?? '', error };
+    return sendAccountPage(visit, 'account-totp', values, { status: error === null ? 200 : 400 });
+  }
+};

@@ -1,0 +1,50 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import { answerWebauthnInJson, credentialIn } from '../../webauthn-json.js';
+import type { AccountOptions } from '../options.js';
+import { sendAccountPage } from '../page.js';
+import { createAdding, labelIn } from './add.js';
+
+const page = 'account/factors/webauthn';
+
+/** Adds a passkey or security key. Its page needs our script: only a script can ask the authenticator. */
+export const webauthn: FastifyPluginAsyncTypebox<AccountOptions> = async (app, options) => {
+  const { logins, visits } = options;
+  const adding = createAdding(options);
+
+  app.get('/oauth/account/factors/webauthn', async (request, reply) => {
+    const visit = await visits.open(request, reply, page);
+    if (!visit || !(await adding.mayAdd(visit, 'webauthn', page))) return reply;
+    return sendAccountPage(visit, 'account-webauthn', {}, { scripts: ['webauthn'] });
+  });
+
+  await app.register(async (script) => {
+    answerWebauthnInJson(script);
+
+    script.post('/oauth/account/factors/webauthn/options', async (request, reply) => {
+      const visit = await visits.act(request, reply, page);
+      if (!visit || !(await adding.mayAdd(visit, 'webauthn', page))) return reply;
+      const { scope, session, client } = visit;
+      const { email, firstName, lastName } = await logins.ownProfile(scope, session.identityId);
+      const { options, token } = await logins.ownWebauthn.begin(session.id, {
+        accountId: scope.accountId,
+        identityId: session.identityId,
+        email,
+        name: [firstName, lastName].filter(Boolean).join(' ') || email,
+        relyingParty: client.settings.branding.name ?? client.name,
+      });
+      return reply.header('cache-control', 'no-store').send({ options, enrollment: token });
+    });
+
+    script.post('/oauth/account/factors/webauthn', async (request, reply) => {
+      const visit = await visits.act(request, reply, page);
+      if (!visit || !(await adding.mayAdd(visit, 'webauthn', page))) return reply;
+      const { factor, amr } = await logins.ownWebauthn.verify({
+        sessionId: visit.session.id,
+        token: visit.form.get('enrollment') ?? '',
+        sent: credentialIn(request.body),
+        label: labelIn(visit) ?? null,
+      });
+      return adding.add(visit, factor, amr);
+    });
+  });
+};

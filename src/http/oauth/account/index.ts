@@ -1,0 +1,28 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import type { HostedOptions } from '../options.js';
+import { applications } from './applications.js';
+import { devices } from './devices.js';
+import { emailOtp } from './factors/email-otp.js';
+import { removeFactor } from './factors/remove.js';
+import { totp } from './factors/totp.js';
+import { webauthn } from './factors/webauthn.js';
+import { overview } from './overview.js';
+import { password } from './password.js';
+import { recoveryCodes } from './recovery-codes.js';
+import { sessions } from './sessions.js';
+import { createAccountVisits } from './visit.js';
+
+/** The pages on which signed-in people look after their own account: `/oauth/account?client_id=…`. */
+export const account: FastifyPluginAsyncTypebox<HostedOptions> = async (app, given) => {
+  const options = { ...given, visits: createAccountVisits(given) };
+  await app.register(overview, options);
+  await app.register(password, options);
+  await app.register(totp, options);
+  await app.register(webauthn, options);
+  await app.register(emailOtp, options);
+  await app.register(removeFactor, options);
+  await app.register(recoveryCodes, options);
+  await app.register(sessions, options);
+  await app.register(devices, options);
+  await app.register(applications, options);
+};

@@ -1,0 +1,94 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import type { FastifyRequest } from 'fastify';
+import type { FactorKind } from '../../../../entities/environment-settings.js';
+import type { OwnProfile } from '../../../domain/identities/own-profile.js';
+import type { FactorSummary } from '../../../domain/mfa/factors.js';
+import type { EnrollableKind } from '../../../domain/mfa/standing.js';
+import { hashSecret } from '../../../platform/crypto/one-time-secret.js';
+import { type TextKey, textKeys } from '../../../platform/mail/texts.js';
+import type { AccountPages } from '../../pages/account-pages.js';
+import { wantsJson } from '../pages.js';
+import { deviceName } from './device-name.js';
+import { shownFactor } from './factor-name.js';
+import type { AccountOptions } from './options.js';
+import { inJson } from './overview-json.js';
+import { sendAccountPage } from './page.js';
+import type { AccountVisit } from './visit.js';
+
+/** What the page is about. */
+export type Overview = Omit<AccountPages['account'], 'params' | 'query' | 'client' | 'now' | 'done'>;
+
+/** All that a person has in their account, with what they can do about it. */
+export const overview: FastifyPluginAsyncTypebox<AccountOptions> = async (
+  app,
+  { provider, logins, hosted, visits },
+) => {
+  const isThis = (request: FastifyRequest, deviceHash: Buffer) => {
+    const device = hosted.cookies.device.read(request);
+    return device !== null && hashSecret(device).equals(deviceHash);
+  };
+
+  app.get('/oauth/account', async (request, reply) => {
+    const visit = await visits.open(request, reply, 'account');
+    if (!visit) return reply;
+    const found = await read(visit);
+    if (wantsJson(request)) return reply.header('cache-control', 'no-store').send(inJson(found));
+    return sendAccountPage(visit, 'account', { ...found, now: provider.now(), done: doneOf(visit) });
+  });
+
+  async function read({ request, scope, session, client: { settings } }: AccountVisit): Promise<Overview> {
+    const { identityId } = session;
+    const [profile, factors, { remaining }, devices, sessions, applications] = await Promise.all([
+      logins.ownProfile(scope, identityId),
+      logins.factors.list(scope, identityId),
+      logins.recoveryCodes.remaining(scope, identityId),
+      logins.trustedDevices.list(scope, identityId),
+      logins.ownSessions.list(scope, identityId),
+      logins.ownApplications.list(scope, identityId),
+    ]);
+    return {
+      person: { name: nameOf(profile), email: profile.email },
+      password: settings.passwordLoginEnabled
+        ? { isSet: profile.hasPassword, changedAt: profile.passwordChangedAt }
+        : null,
+      factors: factors.map(shownFactor),
+      addable: addableTo(factors, profile, settings.mfaAllowedFactors),
+      recoveryCodesLeft: factors.length > 0 && settings.mfaAllowedFactors.includes('recovery_code') ? remaining : null,
+      sessions: sessions.map(({ userAgent, ...one }) => ({
+        ...one,
+        device: deviceName(userAgent),
+        isCurrent: one.id === session.id,
+      })),
+      devices: devices.map(({ id, userAgent, createdAt, expiresAt, deviceHash }) => ({
+        id,
+        device: deviceName(userAgent),
+        isCurrent: isThis(request, deviceHash),
+        createdAt,
+        expiresAt,
+      })),
+      applications,
+    };
+  }
+};
+
+/** What else somebody can add: an app and keys as often as they like, their mailbox once it is proved. */
+const addableTo = (
+  factors: readonly FactorSummary[],
+  { isVerified }: OwnProfile,
+  allowed: readonly FactorKind[],
+): EnrollableKind[] => {
+  const mailable = isVerified && !factors.some(({ type }) => type === 'email_otp');
+  return (['totp', 'webauthn', 'email_otp'] as const).filter(
+    (kind) => allowed.includes(kind) && (kind !== 'email_otp' || mailable),
+  );
+};
+
+const nameOf = ({ firstName, lastName }: OwnProfile) => [firstName, lastName].filter(Boolean).join(' ') || null;
+
+/** What was done, as the way back from its form says; a link from elsewhere must not claim it. */
+function doneOf({ request, form }: AccountVisit): TextKey | null {
+  const site = request.headers['sec-fetch-site'];
+  if (site !== undefined && site !== 'same-origin') return null;
+  const key = `account.done.${form.get('done')}` as TextKey;
+  return textKeys('en').includes(key) ? key : null;
+}

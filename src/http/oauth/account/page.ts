@@ -1,0 +1,27 @@
+import type { AccountPages } from '../../pages/account-pages.js';
+import type { Pages } from '../../pages/pages.js';
+import type { PageScript } from '../../pages/render.js';
+import { localeOf as localeOfReader, sendPage } from '../pages.js';
+import type { AccountVisit } from './visit.js';
+
+/** The language of the person's pages, for what is mailed to them. */
+export const localeOf = ({ request, client, uiLocales }: AccountVisit) =>
+  localeOfReader(request, { client, asked: { parameters: { ui_locales: uiLocales } } });
+
+type Common = 'params' | 'query' | 'client';
+
+/** An account page, with what all of them are given. */
+export function sendAccountPage<P extends keyof AccountPages>(
+  { request, reply, client, session, params, uiLocales }: AccountVisit,
+  name: P,
+  values: Omit<AccountPages[P], Common>,
+  { status = 200, scripts = [] }: { status?: number; scripts?: readonly PageScript[] } = {},
+) {
+  const all: unknown = {
+    ...values,
+    params: { ...params, session: session.id },
+    query: new URLSearchParams(params).toString(),
+    client: { name: client.name, logoUrl: client.logoUrl },
+  };
+  return sendPage(request, reply, name, all as Pages[P], { status, client, uiLocales, scripts });
+}

@@ -1,0 +1,61 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import { DomainError } from '../../../domain/errors.js';
+import type { TextKey } from '../../../platform/mail/texts.js';
+import { wantsJson } from '../pages.js';
+import type { AccountOptions } from './options.js';
+import { localeOf, sendAccountPage } from './page.js';
+import type { AccountVisit } from './visit.js';
+
+const page = 'account/password';
+
+/** Changes the password with the current one; somebody who has none chooses one. */
+export const password: FastifyPluginAsyncTypebox<AccountOptions> = async (app, { logins, visits }) => {
+  app.get('/oauth/account/password', async (request, reply) => {
+    const visit = await visits.open(request, reply, page);
+    if (!visit || !(await mayChange(visit))) return reply;
+    return show(visit, null);
+  });
+
+  app.post('/oauth/account/password', async (request, reply) => {
+    const visit = await visits.act(request, reply, page);
+    if (!visit || !(await mayChange(visit))) return reply;
+    const { scope, session, client, form } = visit;
+    try {
+      await logins.ownPassword(scope, {
+        identityId: session.identityId,
+        sessionId: session.id,
+        currentPassword: form.get('current_password') ?? '',
+        newPassword: form.get('new_password') ?? '',
+        minLength: client.settings.passwordMinLength,
+        locale: localeOf(visit),
+      });
+    } catch (error) {
+      const text = textOf(error);
+      if (text === null || wantsJson(request)) throw error;
+      return show(visit, text);
+    }
+    return visits.done(visit, 'password_changed');
+  });
+
+  async function mayChange(visit: AccountVisit): Promise<boolean> {
+    if (!visit.client.settings.passwordLoginEnabled) throw new DomainError('route.not_found');
+    return visits.isProven(visit, page);
+  }
+
+  async function show(visit: AccountVisit, error: TextKey | null) {
+    const { email, hasPassword } = await logins.ownProfile(visit.scope, visit.session.identityId);
+    const { passwordMinLength: minLength } = visit.client.settings;
+    const status = error === null ? 200 : 400;
+    return sendAccountPage(visit, 'account-password', { email, hasPassword, minLength, error }, { status });
+  }
+};
+
+/** What was wrong with what was typed, in words; null for what the page cannot help with. */
+function textOf(error: unknown): TextKey | null {
+  if (!(error instanceof DomainError)) return null;
+  if (error.code === 'password.wrong') return 'account.password.error.wrong';
+  if (error.code === 'password.breached') return 'choose_password.error.breached';
+  if (error.code !== 'validation.failed') return null;
+  const tooLong = error.options.details?.some(({ code }) => code === 'password.too_long');
+  return tooLong ? 'choose_password.error.too_long' : 'account.password.error.too_short';
+}

@@ -1,0 +1,51 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import { DomainError } from '../../../domain/errors.js';
+import { wantsJson } from '../pages.js';
+import type { AccountOptions } from './options.js';
+import { sendAccountPage } from './page.js';
+import type { AccountVisit } from './visit.js';
+
+const page = 'account/recovery-codes';
+
+/** New recovery codes in the place of the old ones, shown once. */
+export const recoveryCodes: FastifyPluginAsyncTypebox<AccountOptions> = async (app, { logins, visits }) => {
+  app.get('/oauth/account/recovery-codes', async (request, reply) => {
+    const visit = await visits.open(request, reply, page);
+    if (!visit) return reply;
+    const token = visit.form.get('codes_token');
+    // A HEAD must not use the one time up.
+    if (token !== undefined) return request.method === 'HEAD' ? reply.send() : showOnce(visit, token);
+    if (!(await mayRenew(visit))) return reply;
+    const { remaining } = await logins.recoveryCodes.remaining(visit.scope, visit.session.identityId);
+    return sendAccountPage(visit, 'account-recovery', { left: remaining });
+  });
+
+  app.post('/oauth/account/recovery-codes', async (request, reply) => {
+    const visit = await visits.act(request, reply, page);
+    if (!visit || !(await mayRenew(visit))) return reply;
+    const codes = await logins.recoveryCodes.replace(visit.scope, visit.session.identityId);
+    return visits.toCodes(visit, codes);
+  });
+
+  /** Codes stand in for a factor: without one there is nothing for them to do. */
+  async function mayRenew(visit: AccountVisit): Promise<boolean> {
+    const { scope, session, client } = visit;
+    const factors = await logins.factors.list(scope, session.identityId);
+    const isTaken = client.settings.mfaAllowedFactors.includes('recovery_code');
+    if (!isTaken || factors.length === 0) throw new DomainError('mfa.factor_not_allowed');
+    return visits.isProven(visit, page);
+  }
+
+  async function showOnce(visit: AccountVisit, token: string) {
+    const opened = await logins.sealedCodes.open(token);
+    // Sealed for this very session; a page that was shown before shows nothing the second time.
+    if (opened.outcome !== 'opened' || opened.enrollmentToken !== visit.session.id) {
+      return visits.done(visit, 'codes_shown');
+    }
+    const { codes } = opened;
+    if (wantsJson(visit.request)) {
+      return visit.reply.header('cache-control', 'no-store').send({ recovery_codes: codes });
+    }
+    return sendAccountPage(visit, 'account-codes', { codes });
+  }
+};

@@ -1,0 +1,126 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { DomainError } from '../../../domain/errors.js';
+import { aal2 } from '../../../domain/logins/first-factor.js';
+import { type AccountPage, accountUrl } from '../../../domain/oidc/account-request.js';
+import { clientIdOf } from '../../../domain/oidc/authorize-request.js';
+import type { Client } from '../../../domain/oidc/clients.js';
+import { OAuthError } from '../../../domain/oidc/oauth-error.js';
+import { onlyOnce, type Parameters, readParameters } from '../../../domain/oidc/parameters.js';
+import type { HostedSession } from '../../../domain/sessions/sessions.js';
+import type { EnvironmentScope } from '../../../platform/db.js';
+import type { TextKey } from '../../../platform/mail/texts.js';
+import type { HostedOptions } from '../options.js';
+import { assertOwnOrigin } from '../origin.js';
+import { redirect, wantsJson } from '../pages.js';
+
+/** A signed-in person on the pages of their own account. */
+export interface AccountVisit {
+  request: FastifyRequest;
+  reply: FastifyReply;
+  client: Client;
+  scope: EnvironmentScope;
+  session: HostedSession;
+  /** What was sent, each name once. */
+  form: Parameters;
+  uiLocales: string | null;
+  /** What every link and form of the pages carries. */
+  params: Record<string, string>;
+}
+
+/** What a person is told after an action, by the name in the page's address. */
+export type Done = Extract<TextKey, `account.done.${string}`> extends `account.done.${infer Name}` ? Name : never;
+
+const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
+
+export const isId = (text: string | undefined): text is string => text !== undefined && uuid.test(text);
+
+type Deps = Pick<HostedOptions, 'provider' | 'logins' | 'hosted'>;
+
+/** Who comes to the account pages, and how strongly they have proved who they are. */
+export function createAccountVisits({ provider, logins, hosted }: Deps) {
+  const { baseUrl, clients, sessions } = provider;
+
+  /** Away to sign in, and back to `page`. */
+  const toSignIn = (
+    { request, reply, params }: Pick<AccountVisit, 'request' | 'reply' | 'params'>,
+    page: AccountPage,
+    more: Record<string, string> = {},
+  ) => redirect(request, reply, '/oauth/authorize', { ...params, destination: page, ...more });
+
+  async function enter(request: FastifyRequest, reply: FastifyReply, page: AccountPage): Promise<AccountVisit | null> {
+    const read = readParameters(request.query, request.body);
+    const client = await clients.find(clientIdOf(read));
+    if (!client) throw new OAuthError('invalid_request', 'client_id is unknown');
+    const form = onlyOnce(read, [...read.values.keys()]);
+    const uiLocales = form.get('ui_locales')?.slice(0, 100) ?? null;
+    const params = { client_id: client.clientId, ...(uiLocales !== null && { ui_locales: uiLocales }) };
+    const session = await sessions.find(hosted.cookies.browser.read(request), client.environmentId);
+    if (!session) {
+      toSignIn({ request, reply, params }, page);
+      return null;
+    }
+    const { accountId, applicationId, environmentId } = client;
+    const scope = { accountId, applicationId, environmentId };
+    return { request, reply, client, scope, session, form, uiLocales, params };
+  }
+
+  return {
+    /** Somebody opens a page. Null when they were sent to sign in first. */
+    open: enter,
+
+    /**
+     * Somebody sends a form of `page`. Null when it was answered: nobody is signed in, or somebody else than the page was shown to.
+     * @throws DomainError origin.foreign
+     */
+    async act(request: FastifyRequest, reply: FastifyReply, page: AccountPage): Promise<AccountVisit | null> {
+      assertOwnOrigin(request, baseUrl);
+      const visit = await enter(request, reply, page);
+      if (!visit || visit.form.get('session') === visit.session.id) return visit;
+      if (wantsJson(request)) {
+        const error_description = 'session must be the id of the session that is signed in';
+        reply.code(409).header('cache-control', 'no-store').send({ error: 'session_changed', error_description });
+      } else {
+        redirect(request, reply, accountUrl(baseUrl, 'account', { ...visit.params, done: 'session_changed' }));
+      }
+      return null;
+    },
+
+    /**
+     * Whether the person has proved recently and strongly enough who they are for what could lock the owner out: ten minutes
+     * ago at most, and with a second factor where they have one. Otherwise they are sent to do so, and back to `page`.
+     * @throws DomainError auth.reauthentication_required where no sign-in here can be strong enough
+     */
+    async isProven(visit: AccountVisit, page: AccountPage): Promise<boolean> {
+      const { session, client, scope } = visit;
+      const { mfaPolicy, mfaAllowedFactors } = client.settings;
+      const ofFactors = page === 'account/password' ? null : { ...session, mfaPolicy };
+      const proven = await logins.ownProof(scope, session, mfaAllowedFactors, ofFactors);
+      if (proven.isEnough) return true;
+      if (!proven.isReachable) throw new DomainError('auth.reauthentication_required');
+      toSignIn(visit, page, {
+        login_hint: session.email,
+        max_age: String(proven.maxAgeSeconds),
+        ...(proven.needsAal2 && { acr_values: aal2 }),
+      });
+      return false;
+    },
+
+    /** To the page that shows new recovery codes once: sealed in its address, for this session alone. */
+    toCodes: ({ request, reply, params, session }: AccountVisit, codes: string[]): FastifyReply =>
+      redirect(
+        request,
+        reply,
+        accountUrl(baseUrl, 'account/recovery-codes', {
+          ...params,
+          // What it goes on with is this session, and no other one.
+          codes_token: logins.sealedCodes.seal({ codes, enrollmentToken: session.id }),
+        }),
+      ),
+
+    /** Back to the overview, which says what was done. */
+    done: ({ request, reply, params }: AccountVisit, done: Done): FastifyReply =>
+      redirect(request, reply, accountUrl(baseUrl, 'account', { ...params, done })),
+  };
+}
+
+export type AccountVisits = ReturnType<typeof createAccountVisits>;

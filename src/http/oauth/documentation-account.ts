@@ -1,0 +1,155 @@
+import { type TProperties, Type } from 'typebox';
+import { type Documentation, Page, page, text } from './documentation-login.js';
+
+const place = {
+  client_id: Type.String({ description: 'Of a client of the Environment whose session is meant' }),
+  ui_locales: text('`en`, `de`'),
+};
+const session = {
+  ...place,
+  session: Type.String({ description: 'The session that the page was shown to; another one changes nothing' }),
+};
+const ToSignIn = { description: 'To the sign-in, which leads back here', type: 'null' };
+const Done = {
+  description:
+    'To the overview, which says what was done; or to prove first who it is, and back to the page of the form',
+  type: 'null',
+};
+const Invalid = Page('The parameters are not valid');
+const Foreign = Page('Sent from a foreign origin');
+const NotFound = Page('There is none with this id that is the person’s own');
+const proven =
+  'Needs a sign-in of the last ten minutes, with a second factor where the person has one; otherwise it leads through the ' +
+  'sign-in first.';
+const inJson =
+  'With `Accept: application/json` a redirect is answered as 200 `{ redirect_to }`, and a refusal as `{ error, error_description }`.';
+
+const show = (
+  operationId: string,
+  summary: string,
+  shows: string,
+  more: { query?: TProperties; answers?: object } = {},
+) =>
+  page(operationId, summary, {
+    querystring: Type.Object({ ...place, ...more.query }),
+    response: { 200: Page(shows), 303: ToSignIn, 400: Invalid, ...more.answers },
+  });
+const form = (
+  operationId: string,
+  summary: string,
+  body: TProperties,
+  { description = inJson, answers = {} }: { description?: string; answers?: object } = {},
+) =>
+  page(operationId, summary, {
+    description,
+    consumes: ['application/x-www-form-urlencoded', 'application/json'],
+    body: Type.Object({ ...session, ...body }),
+    response: { 303: Done, 400: Invalid, 403: Foreign, ...answers },
+  });
+const sensitive = (answers: object = {}) => ({ description: `${proven} ${inJson}`, answers });
+const script = (operationId: string, summary: string, body: TProperties, answer: string) =>
+  page(operationId, summary, {
+    description: `For the script of the page. ${proven}`,
+    body: Type.Object({ ...session, ...body }),
+    response: {
+      200: Type.Object({}, { additionalProperties: true, description: answer }),
+      400: Type.Object({ error: Type.String() }),
+    },
+  });
+
+/** What the OpenAPI document says of the pages of a person's own account. */
+export const accountDocumentation: Documentation = {
+  'GET /oauth/account': show(
+    'showAccount',
+    'The signed-in person’s account: how they sign in, where they are signed in, which applications have access',
+    'The overview; in JSON the same as an object',
+    { query: { done: text('What was just done, in our own forms’ redirects') } },
+  ),
+  'GET /oauth/account/password': show('askForNewPassword', 'The form that changes the password', 'The form', {
+    answers: { 404: Page('The Environment takes no passwords') },
+  }),
+  'POST /oauth/account/password': form(
+    'changeOwnPassword',
+    'Change the password; other sessions end',
+    { current_password: text('Where the person has a password'), new_password: Type.String() },
+    sensitive({ 400: Page('The form again, because a password is not right'), 429: Page('Too many wrong passwords') }),
+  ),
+  'GET /oauth/account/factors/totp': show(
+    'beginOwnTotp',
+    'Add an authenticator app: QR code and key',
+    'The form; `{ secret, uri, enrollment }` in JSON',
+  ),
+  'POST /oauth/account/factors/totp': form(
+    'addOwnTotp',
+    'Add an authenticator app, with its first code',
+    {
+      enrollment: Type.String({ description: 'Of the page that showed the secret' }),
+      code: Type.String(),
+      label: text('Its name'),
+    },
+    sensitive({ 400: Page('The form again, because the code is not right; 401 in JSON') }),
+  ),
+  'GET /oauth/account/factors/email-otp': show('beginOwnEmailOtp', 'Add codes by mail', 'The form'),
+  'POST /oauth/account/factors/email-otp': form(
+    'addOwnEmailOtp',
+    'Mail a first code; add codes by mail with it',
+    { code: text('Without it one is mailed') },
+    sensitive({ 200: Page('Asks for the code'), 429: Page('Too many codes, or too many wrong ones') }),
+  ),
+  'GET /oauth/account/factors/webauthn': show(
+    'beginOwnWebauthn',
+    'Add a passkey or security key',
+    'A page whose script asks the authenticator',
+  ),
+  'POST /oauth/account/factors/webauthn/options': script(
+    'getOwnWebauthnOptions',
+    'Options for `navigator.credentials.create`',
+    {},
+    '`{ options, enrollment }`',
+  ),
+  'POST /oauth/account/factors/webauthn': script(
+    'addOwnWebauthn',
+    'Add a passkey or security key, with the authenticator’s answer',
+    { enrollment: Type.String(), credential: Type.Object({}, { additionalProperties: true }), label: text('Its name') },
+    '`{ redirect_to }`',
+  ),
+  'GET /oauth/account/factors/:id': show('askToRemoveOwnFactor', 'Ask before a factor is removed', 'The question', {
+    answers: { 404: NotFound },
+  }),
+  'POST /oauth/account/factors/:id': form(
+    'removeOwnFactor',
+    'Remove a second factor',
+    {},
+    sensitive({ 404: NotFound, 409: Page('It is the last one, and the Environment requires one') }),
+  ),
+  'GET /oauth/account/recovery-codes': show(
+    'askForNewRecoveryCodes',
+    'Ask before recovery codes are renewed; show new ones, once',
+    'The question; with `codes_token` the codes, `{ recovery_codes }` in JSON',
+    { query: { codes_token: text('Sealed; works once, for ten minutes, in the session that made them') } },
+  ),
+  'POST /oauth/account/recovery-codes': form(
+    'renewOwnRecoveryCodes',
+    'New recovery codes; the old ones are void',
+    {},
+    sensitive(),
+  ),
+  'POST /oauth/account/sessions': form(
+    'endOwnSessions',
+    'Sign out of another browser, or of all others',
+    { end: Type.String({ description: 'A session’s id, or `others`' }) },
+    { answers: { 404: NotFound } },
+  ),
+  'POST /oauth/account/devices': form(
+    'forgetOwnDevices',
+    'Trust a browser no more, or none',
+    { forget: Type.String({ description: 'A trusted browser’s id, or `all`' }) },
+    { answers: { 404: NotFound } },
+  ),
+  'POST /oauth/account/applications': form(
+    'endOwnAccess',
+    'End what an application was given',
+    { revoke: Type.String({ description: 'The application’s id, as the page has it' }) },
+    { answers: { 404: NotFound } },
+  ),
+};

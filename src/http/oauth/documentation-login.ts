@@ -1,0 +1,118 @@
+import { Type } from 'typebox';
+
+export type Documentation = Record<
+  string,
+  { operationId: string; summary: string; tags: string[]; [more: string]: unknown }
+>;
+
+export const text = (description: string) => Type.Optional(Type.String({ description }));
+export const Page = (description: string) => ({ description, content: { 'text/html': { schema: Type.String() } } });
+const Redirect = { description: 'Back to the client, with `code`, `state` and `iss`, or with an error', type: 'null' };
+
+export const authorizeParameters = {
+  client_id: Type.String(),
+  redirect_uri: Type.String({ description: 'Exactly as registered; a loopback address may vary its port' }),
+  response_type: Type.String({ description: 'Only `code`' }),
+  scope: text('`openid profile email org permissions`; unknown ones are left out'),
+  state: text('Comes back unchanged'),
+  nonce: text('Comes back in the ID token'),
+  code_challenge: text('RFC 7636; required of public clients, and of confidential ones unless they are exempt'),
+  code_challenge_method: text('Only `S256`'),
+  prompt: text('`none`, `login`, `consent`, `select_account`'),
+  max_age: text('Seconds since the sign-in after which it has to be repeated'),
+  id_token_hint: text('Who is expected'),
+  login_hint: text('The address to begin with'),
+  ui_locales: text('`en`, `de`'),
+  acr_values: text('`urn:gatehouse:aal2` asks for a second factor'),
+  method: text('`code` opens the view that mails a code, where the Environment allows it'),
+};
+const captcha = {
+  'cf-turnstile-response': text('Where the Environment demands a captcha: what its widget answers'),
+};
+const logoutParameters = {
+  id_token_hint: text('Of the session to end'),
+  client_id: text('Where there is no hint'),
+  post_logout_redirect_uri: text('Exactly as registered'),
+  state: text('Comes back unchanged'),
+  ui_locales: text('`en`, `de`'),
+};
+
+export const page = (operationId: string, summary: string, more: object) => ({
+  operationId,
+  summary,
+  tags: ['Hosted login'],
+  ...more,
+});
+/** What the OpenAPI document says of the hosted pages. */
+export const loginDocumentation: Documentation = {
+  'GET /oauth/authorize': page('authorize', 'Begin a sign-in (OpenID Connect Core §3.1.2)', {
+    querystring: Type.Object(authorizeParameters),
+    response: { 200: Page('The sign-in page'), 303: Redirect, 400: Page('The parameters are not valid') },
+  }),
+  'POST /oauth/authorize': page('submitSignIn', 'Begin a sign-in by form, or send its credentials', {
+    description:
+      'With OAuth parameters only it is an authorization request, answered by 303 to its GET. With `email` and `password` ' +
+      'it is the sign-in form; every parameter is checked again. With `Accept: application/json` a redirect is answered ' +
+      'as 200 `{ redirect_to }`, and whatever would be a page as `{ error, error_description }`.',
+    consumes: ['application/x-www-form-urlencoded', 'application/json'],
+    body: Type.Object({
+      ...authorizeParameters,
+      ...captcha,
+      email: text('Of the person'),
+      password: text('Of the person'),
+    }),
+    response: {
+      200: Page('The form again, because the credentials are not right; 401 in JSON'),
+      303: { description: 'Back to the client with a code; an authorization request, to its GET', type: 'null' },
+      400: Page('The parameters are not valid'),
+      403: Page('Sent from a foreign origin'),
+      429: Page('Too many failures; `Retry-After` says when'),
+    },
+  }),
+  'POST /oauth/login/email-otp/start': page('startEmailCode', 'Have a code mailed to sign in with', {
+    description:
+      'The answer is the same whether or not anybody has the address. Only where emailed codes are off, or the captcha was ' +
+      'not solved, the form comes again with an error. In JSON: `{ login_token, expires_at }`.',
+    consumes: ['application/x-www-form-urlencoded', 'application/json'],
+    body: Type.Object({
+      ...authorizeParameters,
+      ...captcha,
+      email: Type.String(),
+      login_token: text('Of the page that asks for another code: the newer one takes the place of the older one'),
+    }),
+    response: {
+      200: Page('Says that a code is on its way, and asks for it'),
+      400: Page('The parameters are not valid'),
+      403: Page('Sent from a foreign origin'),
+      429: Page('Too many requests; `Retry-After` says when'),
+    },
+  }),
+  'POST /oauth/login/email-otp/verify': page('verifyEmailCode', 'Sign in with the code that was mailed', {
+    description:
+      'The code works once, for ten minutes and five tries, with the `login_token` of the page that asked for it and the ' +
+      'same authorization request. It confirms the address; where an Environment has no passwords and lets people sign ' +
+      'up, the first one makes the identity.',
+    consumes: ['application/x-www-form-urlencoded', 'application/json'],
+    body: Type.Object({ ...authorizeParameters, code: Type.String(), login_token: Type.String() }),
+    response: {
+      200: Page('Asks for the code again, because it is not right; 401 in JSON. Or the next step: a second factor'),
+      303: Redirect,
+      400: Page('The parameters are not valid'),
+      403: Page('Sent from a foreign origin'),
+      429: Page('Too many tries; `Retry-After` says when'),
+    },
+  }),
+  'GET /oauth/logout': page('askToEndSession', 'Sign out (OpenID Connect RP-Initiated Logout)', {
+    querystring: Type.Object(logoutParameters),
+    response: { 200: Page('Asks, or says that it is done'), 303: Redirect, 400: Page('The parameters are not valid') },
+  }),
+  'POST /oauth/logout': page('endSession', 'Sign out by form, or answer the question', {
+    consumes: ['application/x-www-form-urlencoded', 'application/json'],
+    body: Type.Object({ ...logoutParameters, confirm: text('`yes` or `no`') }),
+    response: {
+      200: Page('Says that it is done'),
+      303: Redirect,
+      400: Page('The parameters are not valid'),
+    },
+  }),
+};

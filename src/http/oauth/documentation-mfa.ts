@@ -1,0 +1,123 @@
+import { type TProperties, Type } from 'typebox';
+import { authorizeParameters, type Documentation, Page, page, text } from './documentation-login.js';
+
+const challengeToken = {
+  challenge_token: Type.String({ description: 'Of the sign-in that waits for its second factor' }),
+};
+const enrollmentToken = {
+  enrollment_token: Type.String({ description: 'Of the sign-in that waits for a factor to be enrolled' }),
+};
+const rememberDevice = {
+  remember_device: Type.Optional(
+    Type.Boolean({
+      description:
+        'Whether to ask this browser for no second factor for a while, where `mfa_trusted_device_days` is above 0',
+    }),
+  ),
+};
+const { client_id, redirect_uri, response_type, state } = authorizeParameters;
+/** As the specification has them; a request that began without one of them has none to send. */
+const replayed = {
+  client_id,
+  redirect_uri,
+  response_type,
+  scope: Type.String(),
+  state,
+  code_challenge: Type.String(),
+  code_challenge_method: Type.String(),
+};
+const bound =
+  'The parameters of the authorization request may stand beside the fields; what the sign-in began with cannot be changed. ' +
+  'With `Accept: application/json` a redirect is answered as 200 `{ redirect_to }`, and a page as JSON.';
+const Done = {
+  description: 'Back to the client with `code`, `state` and `iss`; or to the page of new recovery codes',
+  type: 'null',
+};
+const NotOpen = Page(
+  'The sign-in is unknown, has expired or is complete; a link begins again. `{ error: "expired" }` in JSON',
+);
+
+const step = (operationId: string, summary: string, body: TProperties, answers: object) =>
+  page(operationId, summary, {
+    description: bound,
+    consumes: ['application/x-www-form-urlencoded', 'application/json'],
+    body: Type.Object(body),
+    response: { ...answers, 400: NotOpen, 403: Page('Sent from a foreign origin') },
+  });
+const TooMany = Page('Too many tries; `Retry-After` says when');
+
+/** What the OpenAPI document says of the pages between the first factor and the code. */
+export const mfaDocumentation: Documentation = {
+  'POST /oauth/mfa-challenge': step(
+    'answerMfaChallenge',
+    'Prove a second factor: the code of an authenticator app, or a recovery code',
+    {
+      ...challengeToken,
+      code: text('Six digits of the app, or a recovery code'),
+      recovery_code: text('In the place of `code`'),
+      factor: text('Without a code: the factor to show, `totp`, `webauthn`, `email_otp` or `recovery_code`'),
+      ...rememberDevice,
+    },
+    { 200: Page('The challenge again, because the code is not right; 401 in JSON'), 303: Done, 429: TooMany },
+  ),
+  'POST /oauth/mfa/email-otp/send': step(
+    'sendMfaCode',
+    "Mail a code for the second factor to the person's address",
+    { ...challengeToken, ...replayed },
+    { 200: Page('Asks for the code; or says why none was mailed'), 429: TooMany },
+  ),
+  'POST /oauth/mfa/email-otp/verify': step(
+    'answerMfaCode',
+    'Prove the second factor with the code that was mailed',
+    { ...challengeToken, code: Type.String({ description: 'Six digits' }), ...rememberDevice },
+    { 200: Page('Asks for the code again, because it is not right; 401 in JSON'), 303: Done, 429: TooMany },
+  ),
+  'POST /oauth/mfa/enroll': step(
+    'chooseMfaEnrollment',
+    'Choose a factor to enrol during sign-in, or put it off',
+    {
+      ...enrollmentToken,
+      factor: text('`totp`, `webauthn` or `email_otp`; without one the choice is shown'),
+      choice: text('`later`, while the time to enrol runs'),
+    },
+    {
+      200: Page('How to enrol it. In JSON for `totp` `{ enrollment_token, totp_token, secret, otpauth_uri }`'),
+      303: Done,
+    },
+  ),
+  'POST /oauth/mfa/totp/enroll': step(
+    'enrollTotp',
+    'Enrol an authenticator app during sign-in, with its first code',
+    {
+      ...enrollmentToken,
+      totp_token: Type.String({ description: 'Of the page that showed the secret' }),
+      code: Type.String(),
+    },
+    { 200: Page('Asks for the code again, because it is not right; 401 in JSON'), 303: Done, 429: TooMany },
+  ),
+  'POST /oauth/mfa/email-otp/enroll/send': step(
+    'sendMfaEnrollmentCode',
+    'Mail a first code, to enrol codes by mail during sign-in',
+    enrollmentToken,
+    { 200: Page('Asks for the code'), 429: TooMany },
+  ),
+  'POST /oauth/mfa/email-otp/enroll/verify': step(
+    'enrollEmailOtp',
+    'Enrol codes by mail during sign-in, with the first one',
+    { ...enrollmentToken, code: Type.String() },
+    { 200: Page('Asks for the code again, because it is not right; 401 in JSON'), 303: Done, 429: TooMany },
+  ),
+  'GET /oauth/mfa-enroll-codes': page('showRecoveryCodes', 'New recovery codes, shown once', {
+    querystring: Type.Object({ codes_token: Type.String({ description: 'Sealed; works once, for ten minutes' }) }),
+    response: {
+      200: Page('The codes, or that they were shown already. `{ recovery_codes, enrollment_token }` in JSON'),
+      400: NotOpen,
+    },
+  }),
+  'POST /oauth/mfa-enroll-codes': step(
+    'acknowledgeRecoveryCodes',
+    'Go on after the recovery codes were saved',
+    enrollmentToken,
+    { 303: Done },
+  ),
+};

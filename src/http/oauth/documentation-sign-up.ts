@@ -1,0 +1,104 @@
+import { Type } from 'typebox';
+import { authorizeParameters, type Documentation, Page, page, text } from './documentation-login.js';
+
+const forms = ['application/x-www-form-urlencoded', 'application/json'];
+const tokenQuery = Type.Object({ token: Type.String({ description: 'Of the link in the mail' }) });
+const refusals = {
+  400: Page('The parameters are not valid'),
+  403: Page('Sent from a foreign origin'),
+  429: Page('Too many; `Retry-After` says when'),
+};
+const linkVoid = Page('The link is unknown, has expired or was used already; another one is offered where that can be');
+
+/** What the OpenAPI document says of the pages of people who sign up, or have forgotten their password. */
+export const signUpDocumentation: Documentation = {
+  'GET /oauth/register': page('showSignUp', 'Ask somebody to sign up', {
+    description:
+      'The sign-in page where nobody may sign up, and the email-code view in an Environment without passwords: there the ' +
+      'first right code makes the identity.',
+    querystring: Type.Object(authorizeParameters),
+    response: { 200: Page('The sign-up page'), 400: refusals[400] },
+  }),
+  'POST /oauth/register': page('signUp', 'Sign up', {
+    description:
+      'Every address is answered alike; only its mailbox learns more. The new identity is not verified and cannot sign in ' +
+      'before the mailed link is confirmed. 10 per 15 minutes per IP. With `Accept: application/json` the answer is ' +
+      '`{ status: "check_your_email" }`, and a refusal `{ error, error_description }`.',
+    consumes: forms,
+    body: Type.Object({
+      ...authorizeParameters,
+      email: text('Of the person'),
+      password: text('As long as the Environment asks, and in no known breach'),
+      first_name: text('Up to 200 characters'),
+      last_name: text('Up to 200 characters'),
+      'cf-turnstile-response': text('Where the Environment demands a captcha'),
+    }),
+    response: {
+      200: Page(
+        'The sign-in page, which says to check the mail; or the form again with what was wrong (400 or 403 in JSON)',
+      ),
+      ...refusals,
+    },
+  }),
+  'GET /oauth/verify-email': page('showConfirmSignUp', 'Show the page of a link that confirms an address', {
+    description: 'Nothing is consumed, so that mail scanners may open it.',
+    querystring: tokenQuery,
+    response: { 200: Page('Asks for a click, or for the password of the sign-up'), 400: linkVoid },
+  }),
+  'POST /oauth/verify-email': page('confirmSignUp', 'Confirm the address of a sign-up', {
+    description:
+      'By one click in the browser that signed up, which has a cookie of it; elsewhere with the password that was chosen, ' +
+      'since it becomes the person’s. In JSON `{ status: "email_verified", continue_to }`, and 401 where the password is ' +
+      'missing or wrong. 20 per 15 minutes per IP, and 10 tries per link.',
+    consumes: forms,
+    body: Type.Object({ token: Type.String(), password: text('That the sign-up chose') }),
+    response: {
+      200: Page('The address is confirmed, with the way back; or the page again, because the password is not right'),
+      400: linkVoid,
+      403: refusals[403],
+      429: refusals[429],
+    },
+  }),
+  'POST /oauth/verify-email/resend': page('resendVerificationMail', 'Send the link that confirms an address again', {
+    description:
+      'With the `ticket` that the sign-in page gives to somebody who knew the password, together with the same OAuth ' +
+      'parameters; or with the `token` of a link that has expired. 5 per 15 minutes per IP, and 3 per person.',
+    consumes: forms,
+    body: Type.Object({
+      ...Type.Partial(Type.Object(authorizeParameters)).properties,
+      ticket: text('Sealed, good for 15 minutes'),
+      token: text('Of an expired link'),
+    }),
+    response: { 200: Page('Says to check the mail'), ...refusals },
+  }),
+  'GET /oauth/password/forgot': page('showForgotPassword', 'Ask whose password was forgotten', {
+    querystring: Type.Object(authorizeParameters),
+    response: { 200: Page('The form'), 400: refusals[400] },
+  }),
+  'POST /oauth/password/forgot': page('submitForgottenPassword', 'Mail a link to a new password', {
+    description:
+      'Every address is answered alike. 10 per 15 minutes per IP, and 5 per hour per address. In JSON ' +
+      '`{ status: "check_your_email" }`.',
+    consumes: forms,
+    body: Type.Object({ ...authorizeParameters, email: text('Of the person') }),
+    response: { 200: Page('The sign-in page, which says that a mail is on its way'), ...refusals },
+  }),
+  'GET /oauth/password/reset': page('showResetPassword', 'Show the form of a link to a new password', {
+    description: 'Nothing is consumed.',
+    querystring: tokenQuery,
+    response: { 200: Page('The form'), 400: linkVoid },
+  }),
+  'POST /oauth/password/reset': page('submitNewPassword', 'Set a new password with a mailed link', {
+    description:
+      'Counts the address as verified, ends every session, grant and half-done sign-in of the person, and mails a notice. A ' +
+      'refused password leaves the link as it was. In JSON `{ status: "password_changed", continue_to }`. 20 per hour per IP.',
+    consumes: forms,
+    body: Type.Object({ token: Type.String(), password: text('The new one') }),
+    response: {
+      200: Page('It is set, with the way back; or the form again'),
+      400: linkVoid,
+      403: refusals[403],
+      429: refusals[429],
+    },
+  }),
+};

@@ -1,0 +1,118 @@
+import { Type } from 'typebox';
+import type { Documentation } from './documentation-login.js';
+
+const Credential = Type.Object(
+  {},
+  {
+    additionalProperties: true,
+    description: 'What `PublicKeyCredential.toJSON()` says (WebAuthn Level 3 §5.1); in a form, as JSON',
+  },
+);
+const challengeToken = Type.String({ description: 'Of the sign-in that waits for its second factor' });
+const enrollmentToken = Type.String({ description: 'Of the sign-in that waits for a factor to be enrolled' });
+const rememberDevice = Type.Optional(
+  Type.Boolean({ description: 'Whether to ask this browser for no second factor for a while' }),
+);
+const label = Type.Optional(Type.String({ description: 'What the person calls it' }));
+const passkeyToken = Type.String({ description: 'Of the options that are answered; works once' });
+const RequestOptions = Type.Object(
+  { challenge: Type.String() },
+  { additionalProperties: true, description: '`PublicKeyCredentialRequestOptionsJSON`' },
+);
+const CreationOptions = Type.Object(
+  { challenge: Type.String() },
+  { additionalProperties: true, description: '`PublicKeyCredentialCreationOptionsJSON`' },
+);
+const RedirectTo = Type.Object({ redirect_to: Type.String({ description: 'Where the browser goes on' }) });
+const Refusal = (description: string) => Type.Object({ error: Type.String() }, { description });
+
+const endpoint = (operationId: string, summary: string, body: Record<string, unknown>, answers: object) => ({
+  operationId,
+  summary,
+  tags: ['Hosted login'],
+  consumes: ['application/json', 'application/x-www-form-urlencoded'],
+  body: Type.Object(body as never),
+  response: {
+    ...answers,
+    403: Refusal('Sent from a foreign origin'),
+    429: Refusal('Too many requests; `Retry-After` says when'),
+  },
+});
+
+const notOpen = Refusal('`expired`: the token is unknown, has expired or is complete');
+const notRight = Refusal('`mfa.code_invalid`, or `expired`');
+const notRightOrEnough = Type.Object(
+  {
+    error: Type.String(),
+    enrollment_token: Type.Optional(
+      Type.String({
+        description: 'With `mfa_enrollment_required`: for `/oauth/mfa/enroll`, where another factor is set up',
+      }),
+    ),
+  },
+  {
+    description:
+      '`mfa.code_invalid`, or `expired`; `mfa_enrollment_required` where the key is right, and the Environment takes other kinds',
+  },
+);
+const oauthParameters =
+  'The parameters of the authorization request stand beside the fields that are named here, as at `/oauth/authorize`.';
+
+/** What the OpenAPI document says of the endpoints that the pages' script for passkeys and security keys calls. */
+export const webauthnDocumentation: Documentation = {
+  'POST /oauth/login/passkey/options': {
+    ...endpoint(
+      'beginPasskeySignIn',
+      'Options to sign in with a passkey',
+      {},
+      {
+        200: Type.Object({ options: RequestOptions, passkey_token: Type.String() }),
+        400: Refusal('The authorization request is not valid, or passkeys are off in the Environment'),
+      },
+    ),
+    description: oauthParameters,
+  },
+  'POST /oauth/login/passkey/verify': {
+    ...endpoint(
+      'signInWithPasskey',
+      'Sign in with a passkey, which is two factors by itself',
+      { passkey_token: passkeyToken, credential: Credential },
+      { 200: RedirectTo, 400: Refusal('`refused` for whatever is wrong with the passkey, or `expired`') },
+    ),
+    description: oauthParameters,
+  },
+  'POST /oauth/mfa/webauthn/options': endpoint(
+    'beginWebauthnChallenge',
+    'Options to prove a passkey or security key as the second factor',
+    { challenge_token: challengeToken },
+    { 200: RequestOptions, 400: notOpen },
+  ),
+  'POST /oauth/mfa/webauthn/verify': endpoint(
+    'answerWebauthnChallenge',
+    'Prove a passkey or security key as the second factor',
+    { challenge_token: challengeToken, credential: Credential, remember_device: rememberDevice },
+    { 200: RedirectTo, 400: notRightOrEnough },
+  ),
+  'POST /oauth/mfa/webauthn/enroll/options': endpoint(
+    'beginWebauthnEnrollment',
+    'Options to enrol a passkey or security key during sign-in',
+    { enrollment_token: enrollmentToken },
+    {
+      200: Type.Object({
+        options: CreationOptions,
+        enrollment_token: Type.String({ description: 'For the answer to these options, and only for that' }),
+      }),
+      400: notOpen,
+    },
+  ),
+  'POST /oauth/mfa/webauthn/enroll/verify': endpoint(
+    'enrollWebauthn',
+    'Enrol a passkey or security key during sign-in',
+    {
+      enrollment_token: Type.String({ description: 'The one that came with the options' }),
+      credential: Credential,
+      label,
+    },
+    { 200: RedirectTo, 400: notRight },
+  ),
+};

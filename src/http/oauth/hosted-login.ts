@@ -1,0 +1,151 @@
+import type { FastifyReply } from 'fastify';
+import { aal2, type FirstFactor } from '../../domain/logins/first-factor.js';
+import type { Logins } from '../../domain/logins/logins.js';
+import { type OpenSignIn, provedIn } from '../../domain/logins/pending-sign-ins.js';
+import type { CodeSession } from '../../domain/oidc/codes.js';
+import type { OAuthErrorCode } from '../../domain/oidc/oauth-error.js';
+import type { Provider } from '../../domain/oidc/provider.js';
+import type { HostedSession } from '../../domain/sessions/sessions.js';
+import { sendChallenge } from './mfa/challenge-page.js';
+import { sendEnrollment } from './mfa/enrollment-page.js';
+import { sendMfaRefused } from './mfa/refused-page.js';
+import { redirect } from './pages.js';
+import { secretCookie } from './secret-cookie.js';
+import { createVisits, type Visit } from './visit.js';
+
+/** A sign-in with all that it needed. */
+export type Proof = Pick<
+  FirstFactor,
+  'identityId' | 'amr' | 'acr' | 'authenticatedAt' | 'secondFactorAt' | 'passwordChangedAt'
+>;
+
+/** Whether an enrolled factor was proved already, though not one that is enough. */
+interface Proved {
+  hasProvedFactor?: boolean;
+}
+
+/** How every way of signing in goes on after its proof: through the MFA gate, and back to the client with a code. */
+export function createHostedLogin(provider: Provider, logins: Pick<Logins, 'gate' | 'pendingSignIns'>) {
+  const { baseUrl, codes, sessions, now } = provider;
+  const { gate, pendingSignIns } = logins;
+  const browser = secretCookie(baseUrl, 'hosted_session');
+  const device = secretCookie(baseUrl, 'trusted_device');
+
+  /** Back to the client with an error (OpenID Connect Core 3.1.2.6). */
+  const refuse = ({ request, reply, asked }: Visit, error: OAuthErrorCode, description: string) =>
+    redirect(request, reply, asked.redirectUri, {
+      error,
+      error_description: description,
+      state: asked.state,
+      iss: baseUrl,
+    });
+
+  /** Back to the client with a code; to a page of ours without. */
+  async function answer({ request, reply, client, asked, toAccount }: Visit, session: CodeSession) {
+    if (toAccount) return redirect(request, reply, asked.redirectUri);
+    const code = await codes.issue(client, asked, session);
+    return redirect(request, reply, asked.redirectUri, { code, state: asked.state, iss: baseUrl });
+  }
+
+  /** Starts or renews the browser's session, and answers the client. */
+  async function complete(visit: Visit, proof: Proof): Promise<FastifyReply> {
+    const { request, reply, client, hintedSubject } = visit;
+    const { accountId, applicationId, environmentId } = client;
+    const signedIn = await sessions.signIn({
+      scope: { accountId, applicationId, environmentId },
+      ...proof,
+      lifeSeconds: client.settings.sessionTtlSeconds,
+      browser: browser.read(request),
+      ipAddress: request.ip,
+      userAgent: request.headers['user-agent'] ?? null,
+    });
+    browser.set(reply, signedIn.browser, signedIn.expiresAt, now());
+    // OpenID Connect Core 3.1.2.1: somebody else than the hint names is not what the client asked for.
+    if (hintedSubject !== null && hintedSubject !== proof.identityId) {
+      return refuse(visit, 'login_required', 'another person signed in than id_token_hint names');
+    }
+    return answer(visit, signedIn.session);
+  }
+
+  const decide = (visit: Visit, first: FirstFactor, { hasProvedFactor = false }: Proved = {}) =>
+    gate.decide({
+      client: visit.client,
+      first,
+      device: device.read(visit.request),
+      requiresAal2: visit.asked.requiresAal2,
+      hasProvedFactor,
+    });
+
+  /** What the person sees between the two factors. */
+  async function askForMore(
+    visit: Visit,
+    first: FirstFactor,
+    decision: Exclude<Awaited<ReturnType<typeof decide>>, { step: 'done' }>,
+    { hasProvedFactor = false }: Proved = {},
+  ) {
+    if (decision.step === 'refused') return sendMfaRefused(visit);
+    const { client, asked } = visit;
+    const begun = await pendingSignIns.begin({
+      client,
+      channel: 'hosted',
+      purpose: decision.step === 'challenge' ? 'challenge' : 'enrollment',
+      first,
+      hasProvedFactor,
+      requiresAal2: asked.requiresAal2,
+      parameters: asked.parameters,
+    });
+    if (decision.step === 'challenge') return sendChallenge(visit, { ...begun, factors: decision.factors });
+    return sendEnrollment(visit, { ...begun, factors: decision.factors, until: decision.until });
+  }
+
+  return {
+    ...createVisits(provider),
+    cookies: { browser, device },
+    refuse,
+    complete,
+
+    /** Goes on after a factor, be it the first or the second: done, another one, its enrolment, or a refusal. */
+    async proved(visit: Visit, first: FirstFactor, proved: Proved = {}): Promise<FastifyReply> {
+      const decision = await decide(visit, first, proved);
+      if (decision.step === 'done') return complete(visit, { ...first, ...decision });
+      return askForMore(visit, first, decision, proved);
+    },
+
+    /** Goes on without a second factor, as long as the time to enrol one runs. */
+    async postponed(visit: Visit, first: FirstFactor, proved: Proved): Promise<FastifyReply> {
+      const decision = await decide(visit, first, proved);
+      if (decision.step === 'done') return complete(visit, { ...first, ...decision });
+      if (decision.step === 'enroll' && decision.until !== null) return complete(visit, first);
+      return askForMore(visit, first, decision, proved);
+    },
+
+    /** Shows the choice of factors to enrol once more, as it is now. Null when the sign-in has ended meanwhile. */
+    async chooseFactor(visit: Visit, pending: OpenSignIn, token: string): Promise<FastifyReply | null> {
+      const first = provedIn(pending);
+      const decision = await decide(visit, first, pending);
+      if (decision.step === 'enroll') {
+        const { factors, until } = decision;
+        return sendEnrollment(visit, { token, expiresAt: pending.expiresAt, factors, until });
+      }
+      if (decision.step !== 'done') return askForMore(visit, first, decision, pending);
+      if (!(await pendingSignIns.complete(pending.id))) return null;
+      return complete(visit, { ...first, ...decision });
+    },
+
+    /** Goes on with a session of before, which may have to become a stronger one. */
+    async resumed(visit: Visit, session: HostedSession): Promise<FastifyReply> {
+      const { id: _, email: __, ...proven } = session;
+      const first: FirstFactor = {
+        ...proven,
+        method: 'session',
+        acr: session.acr === aal2 ? aal2 : 'urn:gatehouse:aal1',
+      };
+      const decision = await decide(visit, first);
+      if (decision.step === 'done') return answer(visit, session);
+      if (visit.asked.prompt.none) return refuse(visit, 'interaction_required', 'a second factor is needed');
+      return askForMore(visit, first, decision);
+    },
+  };
+}
+
+export type HostedLogin = ReturnType<typeof createHostedLogin>;

@@ -1,0 +1,53 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { type FoundLink, wayBack } from '../../domain/logins/identity-links.js';
+import type { Client } from '../../domain/oidc/clients.js';
+import type { Provider } from '../../domain/oidc/provider.js';
+import { sendPage, wantsJson } from './pages.js';
+
+/** A request that came with a mailed link. */
+export interface LinkVisit {
+  request: FastifyRequest;
+  reply: FastifyReply;
+  link: FoundLink | null;
+  /** Of the authorization request that it leads back to; null where nothing is known of the link. */
+  client: Client | null;
+}
+
+/** The link with its client, which says how the pages look. */
+export const linkVisit = async (
+  { clients }: Pick<Provider, 'clients'>,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  link: FoundLink | null,
+): Promise<LinkVisit> => ({ request, reply, link, client: link && (await clients.find(link.clientId)) });
+
+export const linkPageOptions = ({ client, link }: Pick<LinkVisit, 'client' | 'link'>) => ({
+  client,
+  uiLocales: link?.parameters.ui_locales,
+});
+
+export const shownClient = (client: Client) => ({ name: client.name, logoUrl: client.logoUrl });
+
+/** Says that a link works no more, and offers another one where that can be. */
+export function sendLinkVoid(visit: LinkVisit, { resendToken }: { resendToken: string | null }): FastifyReply {
+  const { request, reply, link, client } = visit;
+  if (wantsJson(request)) {
+    return reply.code(400).header('cache-control', 'no-store').send({
+      error: 'invalid_request',
+      error_description: 'the link is unknown, has expired or was used already',
+    });
+  }
+  const asksAgain = link?.purpose === 'reset_password' && Object.keys(link.parameters).length > 0;
+  return sendPage(
+    request,
+    reply,
+    'link-void',
+    {
+      resendToken,
+      forgotUrl: asksAgain ? `/oauth/password/forgot?${new URLSearchParams(link.parameters)}` : null,
+      nextUrl: link && wayBack(link),
+      client: client && shownClient(client),
+    },
+    { ...linkPageOptions(visit), status: 400 },
+  );
+}

@@ -1,0 +1,58 @@
+import type { FastifyReply } from 'fastify';
+import type { StartedEmailOtp } from '../../../../domain/logins/email-otp.js';
+import type { Captcha } from '../../../../platform/captcha.js';
+import type { TextKey } from '../../../../platform/mail/texts.js';
+import { signInNeedsCaptcha } from '../../captcha.js';
+import { pageOptions, sendPage, wantsJson } from '../../pages.js';
+import type { Visit } from '../../visit.js';
+
+export interface ShownCodeSent {
+  token: string;
+  /** Where the code went to, if there is somebody; empty where that cannot be known any more. */
+  email: string;
+}
+
+/** Says that a code is on its way, whether or not anybody has the address, and asks for it. */
+export function sendCodeSent(
+  visit: Visit,
+  { token, email, expiresAt }: ShownCodeSent & Pick<StartedEmailOtp, 'expiresAt'>,
+  captcha: Captcha,
+): FastifyReply {
+  if (!wantsJson(visit.request)) return sendEntry(visit, { token, email }, null, captcha);
+  return visit.reply
+    .header('cache-control', 'no-store')
+    .send({ login_token: token, expires_at: expiresAt.toISOString() });
+}
+
+/** Asks for the code again. */
+export function sendCodeRefused(visit: Visit, shown: ShownCodeSent, captcha: Captcha): FastifyReply {
+  const error = 'email_code.error.code';
+  if (!wantsJson(visit.request)) return sendEntry(visit, shown, error, captcha);
+  return visit.reply
+    .code(401)
+    .header('cache-control', 'no-store')
+    .send({ error: 'access_denied', error_description: error, login_token: shown.token });
+}
+
+function sendEntry(visit: Visit, { token, email }: ShownCodeSent, error: TextKey | null, captcha: Captcha) {
+  const { request, reply, client, asked } = visit;
+  const siteKey = signInNeedsCaptcha(client) ? captcha.siteKey : null;
+  const params = { ...asked.parameters, method: 'code' };
+  return sendPage(
+    request,
+    reply,
+    'code-sent',
+    {
+      action: '/oauth/login/email-otp/verify',
+      resendAction: '/oauth/login/email-otp/start',
+      otherUrl: `/oauth/authorize?${new URLSearchParams(params)}`,
+      params,
+      token,
+      email,
+      error,
+      captcha: siteKey,
+      client: { name: client.name, logoUrl: client.logoUrl },
+    },
+    { ...pageOptions(visit), captcha: siteKey !== null },
+  );
+}

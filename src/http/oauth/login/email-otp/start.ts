@@ -1,0 +1,45 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import { createsIdentities } from '../../../../domain/logins/email-otp.js';
+import { onlyOnce, readParameters } from '../../../../domain/oidc/parameters.js';
+import { captchaField, passesCaptcha } from '../../captcha.js';
+import type { HostedOptions } from '../../options.js';
+import { assertOwnOrigin } from '../../origin.js';
+import { localeOf } from '../../pages.js';
+import { throttled } from '../../throttles.js';
+import { boundParametersOf } from '../../visit.js';
+import { sendCodeSent } from './code-sent-page.js';
+
+/** Mails a code to sign in with, and says so whether or not anybody has the address. */
+export const emailOtpStart: FastifyPluginAsyncTypebox<HostedOptions> = async (app, options) => {
+  const { provider, logins, limits, captcha, hosted, signInPage } = options;
+
+  app.post(
+    '/oauth/login/email-otp/start',
+    throttled(limits, 'POST /oauth/login/email-otp/start'),
+    async (request, reply) => {
+      const read = readParameters(request.query, request.body);
+      const form = onlyOnce(read, ['email', 'login_token', captchaField]);
+      assertOwnOrigin(request, provider.baseUrl);
+      const visit = await hosted.enter(request, reply, read);
+      if (!visit) return reply;
+      const { settings, accountId, applicationId, environmentId } = visit.client;
+      const scope = { accountId, applicationId, environmentId };
+      const email = form.get('email')?.trim() ?? '';
+      if (!settings.emailOtpLoginEnabled) {
+        return signInPage.send(visit, { email, error: 'sign_in.error.code_disabled' });
+      }
+      if (email === '') return signInPage.sendCodeForm(visit, { email, error: 'sign_in.error.email_missing' });
+      if (!(await passesCaptcha(captcha, visit, form))) {
+        return signInPage.sendCodeForm(visit, { email, error: 'sign_in.error.captcha' });
+      }
+      const started = await logins.emailOtpLogin.start(scope, {
+        email,
+        bound: boundParametersOf(visit),
+        token: form.get('login_token') ?? null,
+        locale: localeOf(request, visit),
+        createsIdentities: createsIdentities(settings),
+      });
+      return sendCodeSent(visit, { ...started, email }, captcha);
+    },
+  );
+};

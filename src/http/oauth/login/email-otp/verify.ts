@@ -1,0 +1,47 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import { DomainError } from '../../../../domain/errors.js';
+import { createsIdentities } from '../../../../domain/logins/email-otp.js';
+import { firstFactor } from '../../../../domain/logins/first-factor.js';
+import { onlyOnce, readParameters } from '../../../../domain/oidc/parameters.js';
+import type { HostedOptions } from '../../options.js';
+import { assertOwnOrigin } from '../../origin.js';
+import { throttled } from '../../throttles.js';
+import { boundParametersOf } from '../../visit.js';
+import { sendCodeRefused } from './code-sent-page.js';
+
+/** Signs in with the code that was mailed, where the page that asks for it was asked by the same authorization request. */
+export const emailOtpVerify: FastifyPluginAsyncTypebox<HostedOptions> = async (app, options) => {
+  const { provider, logins, limits, captcha, hosted, signInPage } = options;
+
+  app.post(
+    '/oauth/login/email-otp/verify',
+    throttled(limits, 'POST /oauth/login/email-otp/verify'),
+    async (request, reply) => {
+      const read = readParameters(request.query, request.body);
+      const form = onlyOnce(read, ['code', 'login_token']);
+      assertOwnOrigin(request, provider.baseUrl);
+      const visit = await hosted.enter(request, reply, read);
+      if (!visit) return reply;
+      const { settings, accountId, applicationId, environmentId } = visit.client;
+      const scope = { accountId, applicationId, environmentId };
+      if (!settings.emailOtpLoginEnabled) {
+        return signInPage.send(visit, { email: '', error: 'sign_in.error.code_disabled' });
+      }
+      const token = form.get('login_token') ?? '';
+      try {
+        const result = await logins.emailOtpLogin.verify(scope, {
+          token,
+          code: form.get('code') ?? '',
+          bound: boundParametersOf(visit),
+          ipAddress: request.ip,
+          dailyCap: createsIdentities(settings) ? settings.dailySelfSignupCap : null,
+        });
+        if (result.outcome === 'refused') return sendCodeRefused(visit, { token, email: result.email }, captcha);
+        return hosted.proved(visit, firstFactor(result.identityId, 'email_otp', ['otp'], { now: provider.now() }));
+      } catch (error) {
+        if (!(error instanceof DomainError) || error.code !== 'sign_up.daily_cap_reached') throw error;
+        return signInPage.sendCodeForm(visit, { email: '', error: 'sign_in.error.daily_cap' });
+      }
+    },
+  );
+};

@@ -1,0 +1,51 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import { aal2, firstFactor } from '../../../domain/logins/first-factor.js';
+import { OAuthError } from '../../../domain/oidc/oauth-error.js';
+import { onlyOnce, type ReadParameters, readParameters } from '../../../domain/oidc/parameters.js';
+import type { HostedOptions } from '../options.js';
+import { assertOwnOrigin } from '../origin.js';
+import { throttled } from '../throttles.js';
+import type { Visit } from '../visit.js';
+import { answerWebauthnInJson, credentialIn, refuseInJson } from '../webauthn-json.js';
+
+/** Sign-in with a passkey (WebAuthn Level 3, discoverable credentials): what the script of the sign-in page calls. */
+export const passkey: FastifyPluginAsyncTypebox<HostedOptions> = async (app, { provider, logins, limits, hosted }) => {
+  const { baseUrl, now } = provider;
+  answerWebauthnInJson(app);
+
+  app.post('/oauth/login/passkey/options', async (request, reply) => {
+    assertOwnOrigin(request, baseUrl);
+    const visit = await hosted.enter(request, reply, readParameters(request.body));
+    if (!visit) return reply;
+    assertAllowed(visit);
+    const { options, token } = await logins.passkeyLogin.begin(requestOf(visit));
+    return reply.header('cache-control', 'no-store').send({ options, passkey_token: token });
+  });
+
+  app.post(
+    '/oauth/login/passkey/verify',
+    throttled(limits, 'POST /oauth/login/passkey/verify'),
+    async (request, reply) => {
+      assertOwnOrigin(request, baseUrl);
+      const read = readParameters(request.body);
+      const visit = await hosted.enter(request, reply, read);
+      if (!visit) return reply;
+      assertAllowed(visit);
+      const { accountId, applicationId, environmentId } = visit.client;
+      const result = await logins.passkeyLogin.signIn({ accountId, applicationId, environmentId }, requestOf(visit), {
+        token: tokenIn(read),
+        sent: credentialIn(request.body),
+      });
+      if (result.outcome !== 'accepted') return refuseInJson(reply, result.outcome);
+      return hosted.proved(visit, firstFactor(result.identityId, 'passkey', result.amr, { now: now(), acr: aal2 }));
+    },
+  );
+};
+
+const tokenIn = (read: ReadParameters) => onlyOnce(read, ['passkey_token']).get('passkey_token') ?? '';
+
+const requestOf = ({ client, asked }: Visit) => ({ oauthClientId: client.id, parameters: asked.parameters });
+
+function assertAllowed({ client }: Visit) {
+  if (!client.settings.passkeyLoginEnabled) throw new OAuthError('access_denied', 'sign-in with a passkey is off');
+}

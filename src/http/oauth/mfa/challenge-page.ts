@@ -1,0 +1,54 @@
+import type { FastifyReply } from 'fastify';
+import type { FactorKind } from '../../../../entities/environment-settings.js';
+import type { Begun } from '../../../domain/logins/pending-sign-ins.js';
+import type { TextKey } from '../../../platform/mail/texts.js';
+import { pageOptions, sendPage, wantsJson } from '../pages.js';
+import type { Visit } from '../visit.js';
+
+export interface ShownChallenge extends Begun {
+  factors: readonly FactorKind[];
+  /** The one that the person has chosen; the first of them otherwise. */
+  factor?: FactorKind;
+  /** Whether a code is on its way to the person. */
+  isSent?: boolean;
+  error?: TextKey | null;
+}
+
+/** Asks for the second factor, by one of those that there are. A script is told the same in JSON. */
+export function sendChallenge(visit: Visit, challenge: ShownChallenge): FastifyReply {
+  const { token, expiresAt, factors, isSent = false, error = null } = challenge;
+  const { request, reply, client, asked } = visit;
+  if (wantsJson(request)) {
+    const isDone = isSent && error === null; // what was asked for: a code is on its way
+    return reply
+      .code(isDone ? 200 : 401)
+      .header('cache-control', 'no-store')
+      .send({
+        ...(!isDone && {
+          error: error === null ? 'mfa_required' : 'access_denied',
+          error_description: error ?? 'a second factor is needed',
+        }),
+        challenge_token: token,
+        available_factors: factors,
+        code_sent: isSent,
+        expires_at: expiresAt.toISOString(),
+      });
+  }
+  const chosen = challenge.factor && factors.includes(challenge.factor) ? challenge.factor : factors[0];
+  return sendPage(
+    request,
+    reply,
+    'mfa-challenge',
+    {
+      params: asked.parameters,
+      token,
+      factor: chosen ?? 'totp',
+      others: factors.filter((factor) => factor !== chosen),
+      isSent,
+      rememberDays: client.settings.mfaTrustedDeviceDays,
+      error,
+      client: { name: client.name, logoUrl: client.logoUrl },
+    },
+    { ...pageOptions(visit), scripts: chosen === 'webauthn' ? ['webauthn'] : [] },
+  );
+}

@@ -1,0 +1,49 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import { type FactorKind, factorKinds } from '../../../../entities/environment-settings.js';
+import { DomainError } from '../../../domain/errors.js';
+import type { SecondFactor } from '../../../domain/mfa/challenges.js';
+import { looksLikeRecoveryCode } from '../../../domain/mfa/recovery-codes.js';
+import type { Parameters } from '../../../domain/oidc/parameters.js';
+import type { TextKey } from '../../../platform/mail/texts.js';
+import type { HostedOptions } from '../options.js';
+import { throttled } from '../throttles.js';
+import { isTicked } from '../webauthn-json.js';
+import { sendChallenge } from './challenge-page.js';
+import { createMfaSteps } from './steps.js';
+
+/** Takes the code of an authenticator app or a recovery code; without either it shows the page, by the factor that was chosen. */
+export const mfaChallenge: FastifyPluginAsyncTypebox<HostedOptions> = async (app, options) => {
+  const { logins, limits } = options;
+  const steps = createMfaSteps(options);
+
+  app.post('/oauth/mfa-challenge', throttled(limits, 'POST /oauth/mfa-challenge'), async (request, reply) => {
+    const step = await steps.open(request, reply, 'challenge', ['code', 'recovery_code', 'factor']);
+    if (!step) return reply;
+    const { visit, pending, token, form } = step;
+    const chosen = factorKinds.find((kind) => kind === form.get('factor'));
+    const show = async (more: { factor?: FactorKind; error?: TextKey | null }) => {
+      const factors = await logins.mfaChallenges.factorsOf(pending);
+      return sendChallenge(visit, { token, expiresAt: pending.expiresAt, factors, ...more });
+    };
+    const proof = proofIn(form);
+    if (!proof) {
+      return show({ factor: chosen, error: form.has('factor') ? null : 'mfa_challenge.error.missing' });
+    }
+    try {
+      const result = await logins.mfaChallenges.answer(pending, proof);
+      return await steps.answered(step, result, { remember: isTicked(request.body, 'remember_device') });
+    } catch (error) {
+      if (!(error instanceof DomainError) || error.code !== 'mfa.code_invalid') throw error;
+      return show({ factor: proof.kind, error: `mfa_challenge.error.${proof.kind}` });
+    }
+  });
+};
+
+/** Whatever field it is typed into, sixteen letters are a recovery code and digits are an app's. */
+function proofIn(form: Parameters): (SecondFactor & { kind: 'totp' | 'recovery_code' }) | null {
+  const recoveryCode = form.get('recovery_code');
+  if (recoveryCode !== undefined) return { kind: 'recovery_code', code: recoveryCode };
+  const code = form.get('code');
+  if (code === undefined) return null;
+  return { kind: looksLikeRecoveryCode(code) ? 'recovery_code' : 'totp', code };
+}

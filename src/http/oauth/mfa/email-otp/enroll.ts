@@ -1,0 +1,56 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import { DomainError } from '../../../../domain/errors.js';
+import type { HostedOptions } from '../../options.js';
+import { localeOf } from '../../pages.js';
+import { throttled } from '../../throttles.js';
+import { createMfaSteps } from '../steps.js';
+import { sendEmailEnrollment } from './enrollment-page.js';
+
+/** Enrols codes by mail: sends a first one, and takes it. */
+export const mfaEmailOtpEnroll: FastifyPluginAsyncTypebox<HostedOptions> = async (app, options) => {
+  const { logins, limits } = options;
+  const steps = createMfaSteps(options);
+
+  app.post(
+    '/oauth/mfa/email-otp/enroll/send',
+    throttled(limits, 'POST /oauth/mfa/email-otp/enroll/send'),
+    async (request, reply) => {
+      const step = await steps.open(request, reply, 'enrollment');
+      if (!step) return reply;
+      const { visit, pending } = step;
+      const { id: flow, identityId } = pending;
+      const locale = localeOf(request, visit);
+      const error = await logins.emailFactor.send(pending, 'mfa_enrollment', { identityId, flow, locale }).then(
+        () => null,
+        (refusal) => {
+          if (!(refusal instanceof DomainError) || refusal.code !== 'rate_limit.exceeded') throw refusal;
+          return 'mfa_challenge.error.send_too_often' as const;
+        },
+      );
+      return sendEmailEnrollment(step, { isSent: error === null, error });
+    },
+  );
+
+  app.post(
+    '/oauth/mfa/email-otp/enroll/verify',
+    throttled(limits, 'POST /oauth/mfa/email-otp/enroll/verify'),
+    async (request, reply) => {
+      const step = await steps.open(request, reply, 'enrollment', ['code']);
+      if (!step) return reply;
+      const { pending, form, read } = step;
+      const { id: flow, identityId } = pending;
+      try {
+        const code = form.get('code') ?? '';
+        const factor = await logins.emailFactor.confirmEnrollment(pending, { identityId, flow, code });
+        return await steps.enrolled(step, await logins.mfaEnrollments.enroll(pending, factor, ['otp']));
+      } catch (error) {
+        if (!(error instanceof DomainError)) throw error;
+        if (error.code === 'mfa.code_invalid') {
+          return sendEmailEnrollment(step, { isSent: true, error: 'mfa_challenge.error.email_otp' });
+        }
+        if (error.code !== 'mfa.enrollment_expired' && error.code !== 'mfa.already_enrolled') throw error;
+        return steps.expired(request, reply, read);
+      }
+    },
+  );
+};

@@ -1,0 +1,42 @@
+import type { FastifyReply } from 'fastify';
+import type { TextKey } from '../../../../platform/mail/texts.js';
+import { pageOptions, sendPage, wantsJson } from '../../pages.js';
+import type { Step } from '../steps.js';
+
+interface State {
+  /** Whether a code is on its way. */
+  isSent: boolean;
+  error?: TextKey | null;
+}
+
+/** Offers to mail a first code, and asks for it. A script is told the same in JSON. */
+export function sendEmailEnrollment({ visit, pending, token }: Step, { isSent, error = null }: State): FastifyReply {
+  const { request, reply, client, asked } = visit;
+  if (wantsJson(request)) {
+    return reply
+      .code(error === null ? 200 : 401)
+      .header('cache-control', 'no-store')
+      .send({
+        ...(error !== null && { error: 'access_denied', error_description: error }),
+        enrollment_token: token,
+        code_sent: isSent,
+      });
+  }
+  return sendPage(
+    request,
+    reply,
+    'mfa-enroll-email',
+    {
+      sendAction: '/oauth/mfa/email-otp/enroll/send',
+      verifyAction: '/oauth/mfa/email-otp/enroll/verify',
+      otherAction: '/oauth/mfa/enroll',
+      params: asked.parameters,
+      token,
+      email: pending.email,
+      isSent,
+      error,
+      client: { name: client.name, logoUrl: client.logoUrl },
+    },
+    pageOptions(visit),
+  );
+}

@@ -1,0 +1,54 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import { DomainError, type ErrorCode } from '../../../../domain/errors.js';
+import { OAuthError } from '../../../../domain/oidc/oauth-error.js';
+import type { TextKey } from '../../../../platform/mail/texts.js';
+import type { HostedOptions } from '../../options.js';
+import { localeOf } from '../../pages.js';
+import { throttled } from '../../throttles.js';
+import { sendChallenge } from '../challenge-page.js';
+import { createMfaSteps, type Step } from '../steps.js';
+
+/** What the specification has the form replay; a request that began without one of them has none to send. */
+const replayed = [
+  'client_id',
+  'redirect_uri',
+  'response_type',
+  'scope',
+  'code_challenge',
+  'code_challenge_method',
+] as const;
+
+/** Why no code was mailed, in words. */
+const failures: Partial<Record<ErrorCode, TextKey>> = {
+  'mfa.email_unavailable': 'mfa_challenge.error.send_unavailable',
+  'rate_limit.exceeded': 'mfa_challenge.error.send_too_often',
+};
+
+/** Mails a code for the second factor to the person's address. */
+export const mfaEmailOtpSend: FastifyPluginAsyncTypebox<HostedOptions> = async (app, options) => {
+  const { logins, limits } = options;
+  const steps = createMfaSteps(options);
+
+  app.post('/oauth/mfa/email-otp/send', throttled(limits, 'POST /oauth/mfa/email-otp/send'), async (request, reply) => {
+    const step = await steps.open(request, reply, 'challenge');
+    if (!step) return reply;
+    assertReplayed(step);
+    const { visit, pending, token } = step;
+    const error = await logins.mfaChallenges.sendEmailCode(pending, localeOf(request, visit)).then(
+      () => null,
+      (refusal) => {
+        const text = refusal instanceof DomainError ? failures[refusal.code] : undefined;
+        if (!text) throw refusal;
+        return text;
+      },
+    );
+    const factors = await logins.mfaChallenges.factorsOf(pending);
+    const { expiresAt } = pending;
+    return sendChallenge(visit, { token, expiresAt, factors, factor: 'email_otp', isSent: error === null, error });
+  });
+};
+
+function assertReplayed({ pending, read }: Step) {
+  const missing = replayed.find((name) => pending.parameters[name] !== undefined && !read.values.has(name));
+  if (missing !== undefined) throw new OAuthError('invalid_request', `${missing} is missing`);
+}

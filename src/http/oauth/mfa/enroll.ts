@@ -1,0 +1,51 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import { provedIn } from '../../../domain/logins/pending-sign-ins.js';
+import type { HostedOptions } from '../options.js';
+import { pageOptions, sendPage, wantsJson } from '../pages.js';
+import { sendEmailEnrollment } from './email-otp/enrollment-page.js';
+import { createMfaSteps, type Step } from './steps.js';
+import { sendTotpEnrollment } from './totp/enrollment-page.js';
+
+/** Takes the choice of a factor to enrol, or that it is put off while the time for it runs. */
+export const mfaEnroll: FastifyPluginAsyncTypebox<HostedOptions> = async (app, options) => {
+  const { logins, hosted } = options;
+  const steps = createMfaSteps(options);
+
+  app.post('/oauth/mfa/enroll', async (request, reply) => {
+    const step = await steps.open(request, reply, 'enrollment', ['factor', 'choice']);
+    if (!step) return reply;
+    const { visit, pending, read, form } = step;
+    if (form.get('choice') === 'later') {
+      if (!(await logins.pendingSignIns.complete(pending.id))) return steps.expired(request, reply, read);
+      return hosted.postponed(visit, provedIn(pending), pending);
+    }
+    switch (form.get('factor')) {
+      case 'totp':
+        return sendTotpEnrollment(step, await logins.totp.beginEnrollment(pending, pending));
+      case 'email_otp':
+        return sendEmailEnrollment(step, { isSent: false });
+      case 'webauthn':
+        return sendWebauthnEnrollment(step);
+      default:
+        return (await hosted.chooseFactor(visit, pending, step.token)) ?? steps.expired(request, reply, read);
+    }
+  });
+};
+
+/** Asks for a passkey or security key; the script does the rest, at its own endpoints. */
+function sendWebauthnEnrollment({ visit, token }: Step) {
+  const { request, reply, client, asked } = visit;
+  if (wantsJson(request)) return reply.header('cache-control', 'no-store').send({ enrollment_token: token });
+  return sendPage(
+    request,
+    reply,
+    'mfa-enroll-webauthn',
+    {
+      otherAction: '/oauth/mfa/enroll',
+      params: asked.parameters,
+      token,
+      client: { name: client.name, logoUrl: client.logoUrl },
+    },
+    { ...pageOptions(visit), scripts: ['webauthn'] },
+  );
+}

@@ -1,0 +1,43 @@
+import type { FastifyReply } from 'fastify';
+import type { Begun } from '../../../domain/logins/pending-sign-ins.js';
+import type { EnrollableKind } from '../../../domain/mfa/gate.js';
+import { pageOptions, sendPage, wantsJson } from '../pages.js';
+import type { Visit } from '../visit.js';
+
+export interface ShownEnrollment extends Begun {
+  factors: readonly EnrollableKind[];
+  /** Until when it can be put off; null: it cannot. */
+  until: Date | null;
+}
+
+/** Has the person choose a factor to enrol. A script is told the same in JSON. */
+export function sendEnrollment(visit: Visit, { token, expiresAt, factors, until }: ShownEnrollment): FastifyReply {
+  const { request, reply, client, asked } = visit;
+  if (wantsJson(request)) {
+    return reply
+      .code(401)
+      .header('cache-control', 'no-store')
+      .send({
+        error: 'mfa_enrollment_required',
+        error_description: 'a second factor has to be enrolled',
+        enrollment_token: token,
+        factors,
+        expires_at: expiresAt.toISOString(),
+        grace_expires_at: until?.toISOString() ?? null,
+      });
+  }
+  return sendPage(
+    request,
+    reply,
+    'mfa-enroll',
+    {
+      action: '/oauth/mfa/enroll',
+      params: asked.parameters,
+      token,
+      factors,
+      until,
+      client: { name: client.name, logoUrl: client.logoUrl },
+    },
+    pageOptions(visit),
+  );
+}

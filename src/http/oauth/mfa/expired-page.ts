@@ -1,0 +1,33 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { parseAccountRequest } from '../../../domain/oidc/account-request.js';
+import { parseAuthorizeRequest } from '../../../domain/oidc/authorize-request.js';
+import type { Client } from '../../../domain/oidc/clients.js';
+import { OAuthError } from '../../../domain/oidc/oauth-error.js';
+import type { ReadParameters } from '../../../domain/oidc/parameters.js';
+import type { Provider } from '../../../domain/oidc/provider.js';
+import { sendPage, wantsJson } from '../pages.js';
+
+/** Says that a sign-in is over, and offers to begin again with what the form replayed, where that is a request of a client. */
+export const createExpiredPage =
+  ({ baseUrl, clients }: Pick<Provider, 'baseUrl' | 'clients'>) =>
+  async (request: FastifyRequest, reply: FastifyReply, read: ReadParameters): Promise<FastifyReply> => {
+    if (wantsJson(request)) {
+      const error_description = 'the sign-in is unknown, has expired or is complete';
+      return reply.code(400).header('cache-control', 'no-store').send({ error: 'expired', error_description });
+    }
+    const client = await clients.find(read.values.get('client_id') ?? '');
+    const parameters = client && repeatable(read, client, baseUrl);
+    const againUrl = parameters && `/oauth/authorize?${new URLSearchParams(parameters)}`;
+    const uiLocales = read.values.get('ui_locales');
+    return sendPage(request, reply, 'mfa-expired', { againUrl }, { status: 400, client, uiLocales });
+  };
+
+function repeatable(read: ReadParameters, client: Client, baseUrl: string): Record<string, string> | null {
+  try {
+    const parsed = parseAccountRequest(read, baseUrl) ?? parseAuthorizeRequest(read, client);
+    return 'request' in parsed ? parsed.request.parameters : null;
+  } catch (error) {
+    if (error instanceof OAuthError) return null;
+    throw error;
+  }
+}

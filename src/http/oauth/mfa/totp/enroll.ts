@@ -1,0 +1,31 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import { DomainError } from '../../../../domain/errors.js';
+import type { HostedOptions } from '../../options.js';
+import { throttled } from '../../throttles.js';
+import { createMfaSteps } from '../steps.js';
+import { sendTotpEnrollment } from './enrollment-page.js';
+
+/** Takes the first code of an authenticator app, which enrols it. */
+export const mfaTotpEnroll: FastifyPluginAsyncTypebox<HostedOptions> = async (app, options) => {
+  const { logins, limits } = options;
+  const steps = createMfaSteps(options);
+
+  app.post('/oauth/mfa/totp/enroll', throttled(limits, 'POST /oauth/mfa/totp/enroll'), async (request, reply) => {
+    const step = await steps.open(request, reply, 'enrollment', ['code', 'totp_token']);
+    if (!step) return reply;
+    const { pending, form, read } = step;
+    const sealed = form.get('totp_token') ?? '';
+    try {
+      const factor = logins.totp.confirmEnrollment(pending.identityId, { sealed, code: form.get('code') ?? '' });
+      return await steps.enrolled(step, await logins.mfaEnrollments.enroll(pending, factor, ['otp']));
+    } catch (error) {
+      if (!(error instanceof DomainError)) throw error;
+      if (error.code === 'mfa.code_invalid') {
+        const shown = await logins.totp.resumeEnrollment(pending, pending, sealed);
+        return sendTotpEnrollment(step, shown, 'mfa_enroll_totp.error');
+      }
+      if (error.code !== 'mfa.enrollment_expired' && error.code !== 'mfa.already_enrolled') throw error;
+      return steps.expired(request, reply, read);
+    }
+  });
+};

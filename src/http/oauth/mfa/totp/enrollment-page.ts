@@ -1,0 +1,44 @@
+import type { FastifyReply } from 'fastify';
+import type { TotpEnrollment } from '../../../../domain/mfa/totp.js';
+import type { TextKey } from '../../../../platform/mail/texts.js';
+import { pageOptions, sendPage, wantsJson } from '../../pages.js';
+import type { Step } from '../steps.js';
+
+/** Shows a secret as a picture and as a key to type, and asks for the first code. A script is told the same in JSON. */
+export function sendTotpEnrollment(
+  { visit, token }: Pick<Step, 'visit' | 'token'>,
+  { secret, uri, qrSvg, sealed }: TotpEnrollment,
+  error: TextKey | null = null,
+): FastifyReply {
+  const { request, reply, client, asked } = visit;
+  if (wantsJson(request)) {
+    return reply
+      .code(error === null ? 200 : 401)
+      .header('cache-control', 'no-store')
+      .send({
+        ...(error !== null && { error: 'access_denied', error_description: error }),
+        enrollment_token: token,
+        totp_token: sealed,
+        secret,
+        otpauth_uri: uri,
+      });
+  }
+  return sendPage(
+    request,
+    reply,
+    'mfa-enroll-totp',
+    {
+      action: '/oauth/mfa/totp/enroll',
+      otherAction: '/oauth/mfa/enroll',
+      params: asked.parameters,
+      token,
+      sealed,
+      qrSvg,
+      uri,
+      key: (secret.match(/.{1,4}/g) ?? []).join(' '),
+      error,
+      client: { name: client.name, logoUrl: client.logoUrl },
+    },
+    pageOptions(visit),
+  );
+}

@@ -1,0 +1,39 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import type { AuthenticationResponseJSON } from '@simplewebauthn/server';
+import { DomainError } from '../../../../domain/errors.js';
+import type { HostedOptions } from '../../options.js';
+import { throttled } from '../../throttles.js';
+import { credentialIn, isTicked } from '../../webauthn-json.js';
+import { createMfaSteps } from '../steps.js';
+
+/** Proves a passkey or security key that the person has enrolled. */
+export const challenge: FastifyPluginAsyncTypebox<HostedOptions> = async (app, options) => {
+  const { logins, limits } = options;
+  const steps = createMfaSteps(options);
+
+  app.post(
+    '/oauth/mfa/webauthn/options',
+    throttled(limits, 'POST /oauth/mfa/webauthn/options'),
+    async (request, reply) => {
+      const step = await steps.open(request, reply, 'challenge');
+      if (!step) return reply;
+      const factors = await logins.mfaChallenges.factorsOf(step.pending);
+      if (!factors.includes('webauthn')) throw new DomainError('mfa.factor_not_allowed');
+      const asked = await logins.webauthn.assertionOptions(step.pending);
+      return reply.header('cache-control', 'no-store').send(asked);
+    },
+  );
+
+  app.post(
+    '/oauth/mfa/webauthn/verify',
+    throttled(limits, 'POST /oauth/mfa/webauthn/verify'),
+    async (request, reply) => {
+      const step = await steps.open(request, reply, 'challenge');
+      if (!step) return reply;
+      // Whatever it is, the check reads it as something that a stranger wrote.
+      const response = credentialIn(request.body) as AuthenticationResponseJSON;
+      const result = await logins.mfaChallenges.answer(step.pending, { kind: 'webauthn', response });
+      return steps.answered(step, result, { remember: isTicked(request.body, 'remember_device') });
+    },
+  );
+};

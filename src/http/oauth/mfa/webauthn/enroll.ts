@@ -1,0 +1,75 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { DomainError } from '../../../../domain/errors.js';
+import { onlyOnce, readParameters } from '../../../../domain/oidc/parameters.js';
+import type { HostedOptions } from '../../options.js';
+import { assertOwnOrigin } from '../../origin.js';
+import { throttled } from '../../throttles.js';
+import type { Visit } from '../../visit.js';
+import { credentialIn, refuseInJson } from '../../webauthn-json.js';
+import { createMfaSteps, type Step } from '../steps.js';
+
+/** Enrols a passkey or security key in the middle of a sign-in. */
+export const enroll: FastifyPluginAsyncTypebox<HostedOptions> = async (app, options) => {
+  const { provider, logins, limits, hosted } = options;
+  const { pendingSignIns, webauthnEnrollments, mfaEnrollments } = logins;
+  const steps = createMfaSteps(options);
+
+  /** The sign-in that a token names, the page's own or a fresh one; null when there is none any more. */
+  async function open(
+    request: FastifyRequest,
+    reply: FastifyReply,
+  ): Promise<(Step & { challenge: string | null }) | null> {
+    const read = readParameters(request.body);
+    const form = onlyOnce(read, ['enrollment_token', 'label']);
+    assertOwnOrigin(request, provider.baseUrl);
+    const held = webauthnEnrollments.read(form.get('enrollment_token') ?? '');
+    const pending = held && (await pendingSignIns.find(held.token, 'hosted'));
+    if (!held || pending?.purpose !== 'enrollment') return null;
+    return { visit: await hosted.resume(request, reply, pending, read), pending, form, read, ...held };
+  }
+
+  app.post(
+    '/oauth/mfa/webauthn/enroll/options',
+    throttled(limits, 'POST /oauth/mfa/webauthn/enroll/options'),
+    async (request, reply) => {
+      const step = await open(request, reply);
+      if (!step) return refuseInJson(reply, 'expired');
+      const { visit, pending, token } = step;
+      assertAllowed(visit);
+      const { client } = visit;
+      const relyingParty = client.settings.branding.name || client.name;
+      const begun = await webauthnEnrollments.begin(pending, { token, name: pending.email, relyingParty });
+      return reply.header('cache-control', 'no-store').send({ options: begun.options, enrollment_token: begun.token });
+    },
+  );
+
+  app.post(
+    '/oauth/mfa/webauthn/enroll/verify',
+    throttled(limits, 'POST /oauth/mfa/webauthn/enroll/verify'),
+    async (request, reply) => {
+      const step = await open(request, reply);
+      if (!step) return refuseInJson(reply, 'expired');
+      const { pending, form, challenge } = step;
+      assertAllowed(step.visit);
+      try {
+        const sent = credentialIn(request.body);
+        const { factor, amr } = await webauthnEnrollments.verify(pending, {
+          challenge,
+          sent,
+          label: form.get('label') ?? null,
+        });
+        return await steps.enrolled(step, await mfaEnrollments.enroll(pending, factor, amr));
+      } catch (error) {
+        if (error instanceof DomainError && error.code === 'mfa.enrollment_expired') {
+          return refuseInJson(reply, 'expired');
+        }
+        throw error;
+      }
+    },
+  );
+};
+
+function assertAllowed({ client }: Visit) {
+  if (!client.settings.mfaAllowedFactors.includes('webauthn')) throw new DomainError('mfa.factor_not_allowed');
+}

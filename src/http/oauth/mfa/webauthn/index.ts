@@ -1,0 +1,12 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import type { HostedOptions } from '../../options.js';
+import { answerWebauthnInJson } from '../../webauthn-json.js';
+import { challenge } from './challenge.js';
+import { enroll } from './enroll.js';
+
+/** Passkeys and security keys as second factors: what the pages' script calls (`/oauth/mfa/webauthn/…`). */
+export const webauthn: FastifyPluginAsyncTypebox<HostedOptions> = async (app, options) => {
+  answerWebauthnInJson(app);
+  await app.register(challenge, options);
+  await app.register(enroll, options);
+};

@@ -1,0 +1,80 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import { DomainError } from '../../../domain/errors.js';
+import { type FoundLink, wayBack } from '../../../domain/logins/identity-links.js';
+import { onlyOnce, readParameters } from '../../../domain/oidc/parameters.js';
+import type { TextKey } from '../../../platform/mail/texts.js';
+import { type LinkVisit, linkPageOptions, linkVisit, sendLinkVoid, shownClient } from '../link-pages.js';
+import type { HostedOptions } from '../options.js';
+import { assertOwnOrigin } from '../origin.js';
+import { sendPage, wantsJson } from '../pages.js';
+import { throttled } from '../throttles.js';
+import { passwordErrorOf } from './errors.js';
+
+/** The mailed link with which a password is replaced. Opening it shows a form; only sending that consumes it. */
+export const passwordReset: FastifyPluginAsyncTypebox<HostedOptions> = async (app, { provider, logins, limits }) => {
+  const { look, reset } = logins.passwordReset;
+
+  app.get('/oauth/password/reset', async (request, reply) => {
+    const token = onlyOnce(readParameters(request.query), ['token']).get('token') ?? '';
+    const looked = await look({ token });
+    const visit = await linkVisit(provider, request, reply, looked.link);
+    if (looked.outcome === 'void') return sendLinkVoid(visit, { resendToken: null });
+    return sendForm(visit, looked.link, { token, minLength: looked.minLength, error: null });
+  });
+
+  app.post('/oauth/password/reset', throttled(limits, 'POST /oauth/password/reset'), async (request, reply) => {
+    assertOwnOrigin(request, provider.baseUrl);
+    const form = onlyOnce(readParameters(request.body), ['token', 'password']);
+    const [token, password] = [form.get('token') ?? '', form.get('password') ?? ''];
+    const looked = await look({ token });
+    const visit = await linkVisit(provider, request, reply, looked.link);
+    if (looked.outcome === 'void') return sendLinkVoid(visit, { resendToken: null });
+    const { link, minLength } = looked;
+    try {
+      if (password === '') return sendForm(visit, link, { token, minLength, error: 'sign_up.error.password_missing' });
+      await reset({ token, password });
+    } catch (error) {
+      if (error instanceof DomainError && error.code === 'password.link_invalid') {
+        return sendLinkVoid(visit, { resendToken: null });
+      }
+      const wrong = passwordErrorOf(error);
+      if (wrong === null) throw error;
+      return sendForm(visit, link, { token, minLength, error: wrong });
+    }
+    return sendDone(visit, link);
+  });
+};
+
+interface Asked {
+  token: string;
+  minLength: number;
+  error: TextKey | null;
+}
+
+function sendForm(visit: LinkVisit, { email }: FoundLink, { token, minLength, error }: Asked) {
+  const { request, reply, client } = visit;
+  if (!client) return sendLinkVoid(visit, { resendToken: null }); // it went this very moment
+  if (wantsJson(request)) {
+    const answer = reply.header('cache-control', 'no-store');
+    if (error === null) return answer.send({ email, password_min_length: minLength });
+    return answer.code(400).send({ error: 'invalid_request', error_description: error });
+  }
+  const values = { action: '/oauth/password/reset', token, email, minLength, error, client: shownClient(client) };
+  return sendPage(request, reply, 'reset-password', values, linkPageOptions(visit));
+}
+
+function sendDone(visit: LinkVisit, link: FoundLink) {
+  const { request, reply, client } = visit;
+  const nextUrl = wayBack(link);
+  if (wantsJson(request)) {
+    return reply.header('cache-control', 'no-store').send({ status: 'password_changed', continue_to: nextUrl });
+  }
+  if (!client) return sendLinkVoid(visit, { resendToken: null });
+  return sendPage(
+    request,
+    reply,
+    'password-reset-done',
+    { nextUrl, client: shownClient(client) },
+    linkPageOptions(visit),
+  );
+}

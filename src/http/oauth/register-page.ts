@@ -1,0 +1,60 @@
+import type { FastifyReply } from 'fastify';
+import type { Captcha } from '../../platform/captcha.js';
+import type { TextKey } from '../../platform/mail/texts.js';
+import { pageOptions, sendPage, wantsJson } from './pages.js';
+import { flowOf, type Visit } from './visit.js';
+
+export interface ShownSignUp {
+  email: string;
+  firstName?: string;
+  lastName?: string;
+  /** What was wrong (`sign_up.error.…`). */
+  error?: TextKey | null;
+}
+
+/** What nobody can mend by sending something else. */
+const refusals: TextKey[] = ['sign_up.error.closed', 'sign_up.error.cap', 'sign_up.error.captcha'];
+
+/** Asks for what it takes to sign up, from the start or again. A script is told the same in JSON. */
+export function sendSignUp(
+  visit: Visit,
+  { email, firstName = '', lastName = '', error = null }: ShownSignUp,
+  { siteKey }: Pick<Captcha, 'siteKey'>,
+): FastifyReply {
+  const { request, reply, client } = visit;
+  const { passwordMinLength: minLength, selfSignupRequireCaptcha } = client.settings;
+  const captcha = selfSignupRequireCaptcha ? siteKey : null;
+  if (wantsJson(request)) {
+    const answer = reply.header('cache-control', 'no-store');
+    if (error === null) {
+      return answer.send({
+        fields: ['email', 'password', 'first_name', 'last_name'],
+        password_min_length: minLength,
+        captcha,
+      });
+    }
+    const isRefusal = refusals.includes(error);
+    return answer
+      .code(isRefusal ? 403 : 400)
+      .send({ error: isRefusal ? 'access_denied' : 'invalid_request', error_description: error });
+  }
+  const params = flowOf(visit);
+  return sendPage(
+    request,
+    reply,
+    'sign-up',
+    {
+      action: '/oauth/register',
+      params,
+      email,
+      firstName,
+      lastName,
+      minLength,
+      error,
+      captcha,
+      signInUrl: `/oauth/authorize?${new URLSearchParams(params)}`,
+      client: { name: client.name, logoUrl: client.logoUrl },
+    },
+    { ...pageOptions(visit), captcha: captcha !== null },
+  );
+}

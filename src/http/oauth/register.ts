@@ -1,0 +1,91 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import { identityLinkLife } from '../../domain/logins/identity-links.js';
+import { onlyOnce, type Parameters, readParameters } from '../../domain/oidc/parameters.js';
+import { after } from '../../platform/clock.js';
+import { isMailable } from '../../platform/mail/addresses.js';
+import type { TextKey } from '../../platform/mail/texts.js';
+import { captchaField } from './captcha.js';
+import type { HostedOptions } from './options.js';
+import { assertOwnOrigin } from './origin.js';
+import { localeOf, wantsJson } from './pages.js';
+import { passwordErrorOf } from './password/errors.js';
+import { sendSignUp } from './register-page.js';
+import { secretCookie } from './secret-cookie.js';
+import { throttled } from './throttles.js';
+import { flowOf, type Visit } from './visit.js';
+
+const formFields = ['email', 'password', 'first_name', 'last_name', captchaField] as const;
+
+/** People who make their own sign-in (spec.md, `/oauth/register`). Known and unknown addresses are answered alike. */
+export const register: FastifyPluginAsyncTypebox<HostedOptions> = async (app, options) => {
+  const { provider, logins, limits, captcha, hosted, signInPage } = options;
+  const { baseUrl, now } = provider;
+  const browserCookie = secretCookie(baseUrl, 'sign_up');
+
+  app.get('/oauth/register', async (request, reply) => {
+    const visit = await hosted.enter(request, reply, readParameters(request.query));
+    if (!visit) return reply;
+    const { settings } = visit.client;
+    const email = visit.asked.loginHint ?? '';
+    // Where there are no passwords, the first right code signs up.
+    if (!settings.allowSelfSignup || !settings.passwordLoginEnabled) return signInPage.send(visit, { email });
+    return sendSignUp(visit, { email }, captcha);
+  });
+
+  app.post('/oauth/register', throttled(limits, 'POST /oauth/register'), async (request, reply) => {
+    assertOwnOrigin(request, baseUrl);
+    const read = readParameters(request.query, request.body);
+    const form = onlyOnce(read, formFields);
+    const visit = await hosted.enter(request, reply, read);
+    if (!visit) return reply;
+    const { settings } = visit.client;
+    const typed = typedIn(form);
+    if (!settings.passwordLoginEnabled) return signInPage.send(visit, { email: typed.email });
+    const error = settings.allowSelfSignup ? await signUp(visit, form, typed) : 'sign_up.error.closed';
+    return error === null ? sendCheckMail(visit, typed.email) : sendSignUp(visit, { ...typed, error }, captcha);
+  });
+
+  /** @returns what was wrong */
+  async function signUp(visit: Visit, form: Parameters, typed: ReturnType<typeof typedIn>): Promise<TextKey | null> {
+    const { request, reply, client } = visit;
+    const password = form.get('password') ?? '';
+    if (!isMailable(typed.email) || typed.email.length > 320) return 'sign_up.error.email_invalid';
+    if (password === '') return 'sign_up.error.password_missing';
+    if (!isName(typed.firstName) || !isName(typed.lastName)) return 'sign_up.error.name';
+    if (client.settings.selfSignupRequireCaptcha) {
+      const isSolved = await captcha.verify(form.get(captchaField) ?? '', request.ip);
+      if (!isSolved) return 'sign_up.error.captcha';
+    }
+    try {
+      const { browser } = await logins.signUps.request({
+        client,
+        email: typed.email,
+        password,
+        firstName: typed.firstName || null,
+        lastName: typed.lastName || null,
+        locale: localeOf(request, visit),
+        parameters: flowOf(visit),
+      });
+      browserCookie.set(reply, browser, after(now(), identityLinkLife.verify_email), now());
+      return null;
+    } catch (error) {
+      const wrong = passwordErrorOf(error);
+      if (wrong === null) throw error;
+      return wrong;
+    }
+  }
+
+  function sendCheckMail(visit: Visit, email: string) {
+    if (!wantsJson(visit.request)) return signInPage.send(visit, { email, error: 'sign_in.notice.check_mail' });
+    return visit.reply.header('cache-control', 'no-store').send({ status: 'check_your_email' });
+  }
+};
+
+const typedIn = (form: Parameters) => ({
+  email: form.get('email')?.trim() ?? '',
+  firstName: form.get('first_name')?.trim() ?? '',
+  lastName: form.get('last_name')?.trim() ?? '',
+});
+
+/** Contract §1; none at all is fine. */
+const isName = (name: string) => [...name].length <= 200 && !/[\p{Cc}\p{Cs}]/u.test(name);

@@ -1,0 +1,133 @@
+import type { FastifyReply } from 'fastify';
+import { OAuthError } from '../../domain/oidc/oauth-error.js';
+import type { Captcha } from '../../platform/captcha.js';
+import type { TextKey } from '../../platform/mail/texts.js';
+import { signInNeedsCaptcha } from './captcha.js';
+import { pageOptions, sendPage, wantsJson } from './pages.js';
+import type { Visit } from './visit.js';
+
+export interface ShownSignIn {
+  /** What the field begins with. */
+  email: string;
+  /** What was wrong (`sign_in.error.…`), or what to know before (`sign_in.notice.…`). */
+  error?: TextKey | null;
+  /** Of somebody who knew the password and has not confirmed the address: has the mail sent again. */
+  resendTicket?: string | null;
+}
+
+/** What somebody was refused for, as opposed to what they have not sent yet. */
+const refusals: TextKey[] = [
+  'sign_in.error.credentials',
+  'sign_in.error.unverified',
+  'sign_in.error.captcha',
+  'sign_in.error.code_disabled',
+  'sign_in.error.daily_cap',
+];
+
+/** The page that asks who it is, by the methods that the client's Environment allows. */
+export function createSignInPage({ captcha }: { captcha: Pick<Captcha, 'siteKey'> }) {
+  const siteKeyFor = ({ client }: Visit) => (signInNeedsCaptcha(client) ? captcha.siteKey : null);
+
+  /** What both forms have in common. `method` is said by the form itself. */
+  function valuesOf(visit: Visit, { email, error = null }: ShownSignIn) {
+    const { client, asked } = visit;
+    const { method: _, ...params } = asked.parameters;
+    const shown = { name: client.name, logoUrl: client.logoUrl };
+    const passkey = client.settings.passkeyLoginEnabled;
+    return { params, email, error, captcha: siteKeyFor(visit), passkey, client: shown };
+  }
+
+  function sendPasswordForm(visit: Visit, shown: ShownSignIn): FastifyReply {
+    const { request, reply, client } = visit;
+    const values = valuesOf(visit, shown);
+    if (wantsJson(request)) return sendRefusal(visit, shown, 'send email and password with the same parameters');
+    return sendPage(
+      request,
+      reply,
+      'sign-in',
+      {
+        ...values,
+        action: '/oauth/authorize',
+        codeUrl: client.settings.emailOtpLoginEnabled ? '/oauth/login/email-otp/start' : null,
+        signUpUrl: client.settings.allowSelfSignup ? urlOf('/oauth/register', values.params) : null,
+        forgotUrl: urlOf('/oauth/password/forgot', values.params),
+        resendTicket: shown.resendTicket ?? null,
+      },
+      { ...pageOptions(visit), captcha: values.captcha !== null, scripts: values.passkey ? ['webauthn'] : [] },
+    );
+  }
+
+  /** Asks for the address that a code is mailed to. */
+  function sendCodeForm(visit: Visit, shown: ShownSignIn): FastifyReply {
+    const { request, reply, client } = visit;
+    const { params, ...values } = valuesOf(visit, shown);
+    if (wantsJson(request)) {
+      return sendRefusal(visit, shown, 'send email with the same parameters to /oauth/login/email-otp/start');
+    }
+    return sendPage(
+      request,
+      reply,
+      'email-code',
+      {
+        ...values,
+        action: '/oauth/login/email-otp/start',
+        params: { ...params, method: 'code' },
+        passwordUrl: client.settings.passwordLoginEnabled ? `/oauth/authorize?${new URLSearchParams(params)}` : null,
+        signUpUrl: canSignUpHere(client) ? urlOf('/oauth/register', params) : null,
+      },
+      { ...pageOptions(visit), captcha: values.captcha !== null, scripts: values.passkey ? ['webauthn'] : [] },
+    );
+  }
+
+  function sendPasskeyButton(visit: Visit, shown: ShownSignIn): FastifyReply {
+    const { request, reply } = visit;
+    const { params, client } = valuesOf(visit, shown);
+    if (wantsJson(request))
+      return sendRefusal(visit, shown, 'ask /oauth/login/passkey/options with the same parameters');
+    return sendPage(
+      request,
+      reply,
+      'sign-in-passkey',
+      { params, client },
+      { ...pageOptions(visit), scripts: ['webauthn'] },
+    );
+  }
+
+  return {
+    sendCodeForm,
+
+    /** Shows it, from the start or again. A script is told the same in JSON. @throws OAuthError access_denied */
+    send(visit: Visit, shown: ShownSignIn): FastifyReply {
+      const { passwordLoginEnabled, emailOtpLoginEnabled, passkeyLoginEnabled } = visit.client.settings;
+      const wantsCode = visit.asked.parameters.method === 'code' || !passwordLoginEnabled;
+      if (emailOtpLoginEnabled && wantsCode) return sendCodeForm(visit, shown);
+      if (passwordLoginEnabled) return sendPasswordForm(visit, shown);
+      if (passkeyLoginEnabled) return sendPasskeyButton(visit, shown);
+      throw new OAuthError('access_denied', 'no way of signing in is switched on');
+    },
+  };
+}
+
+const urlOf = (path: string, params: Record<string, string>) => `${path}?${new URLSearchParams(params)}`;
+/** Where codes are the only way in, the first right code signs up. */
+const canSignUpHere = ({ settings }: Visit['client']) => settings.allowSelfSignup && settings.passwordLoginEnabled;
+
+function sendRefusal(
+  { reply, client }: Visit,
+  { error = null, resendTicket }: ShownSignIn,
+  next: string,
+): FastifyReply {
+  const { passwordLoginEnabled, emailOtpLoginEnabled, passkeyLoginEnabled } = client.settings;
+  const methods = { password: passwordLoginEnabled, email_code: emailOtpLoginEnabled, passkey: passkeyLoginEnabled };
+  return reply
+    .code(401)
+    .header('cache-control', 'no-store')
+    .send({
+      error: error !== null && refusals.includes(error) ? 'access_denied' : 'login_required',
+      error_description: error ?? next,
+      ...(resendTicket && { resend_ticket: resendTicket }),
+      methods: Object.entries(methods).flatMap(([method, isOn]) => (isOn ? [method] : [])),
+    });
+}
+
+export type SignInPage = ReturnType<typeof createSignInPage>;

@@ -1,0 +1,79 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import { type FoundLink, wayBack } from '../../../domain/logins/identity-links.js';
+import { onlyOnce, readParameters } from '../../../domain/oidc/parameters.js';
+import type { TextKey } from '../../../platform/mail/texts.js';
+import type { SignUpPages } from '../../pages/sign-up-pages.js';
+import { type LinkVisit, linkPageOptions, linkVisit, sendLinkVoid, shownClient } from '../link-pages.js';
+import type { HostedOptions } from '../options.js';
+import { assertOwnOrigin } from '../origin.js';
+import { sendPage, wantsJson } from '../pages.js';
+import { secretCookie } from '../secret-cookie.js';
+import { throttled } from '../throttles.js';
+
+/** The link that proves the address of a sign-up. Opening it shows a page; only sending that consumes it, so mail scanners cannot. */
+export const verifyEmail: FastifyPluginAsyncTypebox<HostedOptions> = async (app, { provider, logins, limits }) => {
+  const { baseUrl } = provider;
+  const browserCookie = secretCookie(baseUrl, 'sign_up');
+
+  app.get('/oauth/verify-email', async (request, reply) => {
+    const token = onlyOnce(readParameters(request.query), ['token']).get('token') ?? '';
+    const looked = await logins.signUps.link.look({ token, browser: browserCookie.read(request) });
+    const visit = await linkVisit(provider, request, reply, looked.link);
+    if (looked.outcome === 'void') return sendVoid(visit, token);
+    return sendConfirm(visit, looked.link, { token, asksPassword: looked.asksPassword });
+  });
+
+  app.post('/oauth/verify-email', throttled(limits, 'POST /oauth/verify-email'), async (request, reply) => {
+    assertOwnOrigin(request, baseUrl);
+    const form = onlyOnce(readParameters(request.body), ['token', 'password']);
+    const token = form.get('token') ?? '';
+    const browser = browserCookie.read(request);
+    const result = await logins.signUps.link.confirm({ token, browser, password: form.get('password') ?? null });
+    const visit = await linkVisit(provider, request, reply, result.link);
+    if (result.outcome === 'void') return sendVoid(visit, token);
+    if (result.outcome === 'password_required') {
+      const error = result.wrong ? 'confirm_sign_up.error.password' : null;
+      return sendConfirm(visit, result.link, { token, asksPassword: true, error });
+    }
+    browserCookie.clear(reply);
+    return sendConfirmed(visit, result.link);
+  });
+};
+
+/** What was proved already needs no other link. */
+const sendVoid = (visit: LinkVisit, token: string) =>
+  sendLinkVoid(visit, { resendToken: visit.link?.standing === 'expired' ? token : null });
+
+type Asks = SignUpPages['confirm-sign-up']['asks'];
+interface Asked {
+  token: string;
+  asksPassword: boolean;
+  error?: TextKey | null;
+}
+
+function sendConfirm(visit: LinkVisit, link: FoundLink, { token, asksPassword, error = null }: Asked) {
+  const { request, reply, client } = visit;
+  if (!client) return sendLinkVoid(visit, { resendToken: null }); // it went this very moment
+  const asks: Asks = asksPassword ? 'password' : link.joins && link.isVerified ? 'join' : 'click';
+  if (wantsJson(request)) {
+    const answer = reply.header('cache-control', 'no-store');
+    if (request.method === 'GET') return answer.send({ email: link.email, asks });
+    return answer.code(401).send({
+      error: error === null ? 'login_required' : 'access_denied',
+      error_description: error ?? 'send the password that was chosen at sign-up',
+    });
+  }
+  const values = { action: '/oauth/verify-email', token, email: link.email, asks, error, client: shownClient(client) };
+  return sendPage(request, reply, 'confirm-sign-up', values, linkPageOptions(visit));
+}
+
+function sendConfirmed(visit: LinkVisit, link: FoundLink) {
+  const { request, reply, client } = visit;
+  const nextUrl = wayBack(link);
+  if (wantsJson(request)) {
+    return reply.header('cache-control', 'no-store').send({ status: 'email_verified', continue_to: nextUrl });
+  }
+  if (!client) return sendLinkVoid(visit, { resendToken: null });
+  const values = { email: link.email, nextUrl, client: shownClient(client) };
+  return sendPage(request, reply, 'sign-up-confirmed', values, linkPageOptions(visit));
+}

@@ -1,0 +1,54 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { wayBack } from '../../../domain/logins/identity-links.js';
+import { onlyOnce, readParameters } from '../../../domain/oidc/parameters.js';
+import { linkPageOptions, linkVisit, shownClient } from '../link-pages.js';
+import type { HostedOptions } from '../options.js';
+import { assertOwnOrigin } from '../origin.js';
+import { localeOf, sendPage, wantsJson } from '../pages.js';
+import { secretCookie } from '../secret-cookie.js';
+import { throttled } from '../throttles.js';
+import { flowOf } from '../visit.js';
+
+/** Mails the link to confirm an address once more: to who knew the password, or to who holds one that has expired. */
+export const verifyEmailResend: FastifyPluginAsyncTypebox<HostedOptions> = async (app, options) => {
+  const { provider, logins, limits, hosted, signInPage } = options;
+  const { baseUrl } = provider;
+  const { resend, link: links } = logins.signUps;
+  const browserCookie = secretCookie(baseUrl, 'sign_up');
+
+  app.post(
+    '/oauth/verify-email/resend',
+    throttled(limits, 'POST /oauth/verify-email/resend'),
+    async (request, reply) => {
+      assertOwnOrigin(request, baseUrl);
+      const read = readParameters(request.query, request.body);
+      const form = onlyOnce(read, ['ticket', 'token']);
+      const token = form.get('token');
+      if (token !== undefined) return forLink(request, reply, token);
+
+      const visit = await hosted.enter(request, reply, read);
+      if (!visit) return reply;
+      await resend.withTicket({
+        client: visit.client,
+        ticket: form.get('ticket') ?? '',
+        locale: localeOf(request, visit),
+        parameters: flowOf(visit),
+      });
+      if (wantsJson(request)) return sendStatus(reply);
+      return signInPage.send(visit, { email: '', error: 'sign_in.notice.check_mail' });
+    },
+  );
+
+  async function forLink(request: FastifyRequest, reply: FastifyReply, token: string) {
+    await resend.withLink(token);
+    if (wantsJson(request)) return sendStatus(reply);
+    const { link } = await links.look({ token, browser: browserCookie.read(request) });
+    const visit = await linkVisit(provider, request, reply, link);
+    const values = { nextUrl: link && wayBack(link), client: visit.client && shownClient(visit.client) };
+    return sendPage(request, reply, 'mail-sent', values, linkPageOptions(visit));
+  }
+};
+
+const sendStatus = (reply: FastifyReply) =>
+  reply.header('cache-control', 'no-store').send({ status: 'check_your_email' });

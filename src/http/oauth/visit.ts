@@ -1,0 +1,90 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { OpenSignIn } from '../../domain/logins/pending-sign-ins.js';
+import { parseAccountRequest } from '../../domain/oidc/account-request.js';
+import { type AuthorizeRequest, clientIdOf, parseAuthorizeRequest } from '../../domain/oidc/authorize-request.js';
+import type { Client } from '../../domain/oidc/clients.js';
+import { readHint } from '../../domain/oidc/hints.js';
+import { OAuthError } from '../../domain/oidc/oauth-error.js';
+import { type ReadParameters, readParameters } from '../../domain/oidc/parameters.js';
+import type { Provider } from '../../domain/oidc/provider.js';
+import { redirect } from './pages.js';
+
+/** A well-formed authorization request on its way through the pages. */
+export interface Visit {
+  request: FastifyRequest;
+  reply: FastifyReply;
+  client: Client;
+  asked: AuthorizeRequest;
+  hintedSubject: string | null;
+  /** Whether it ends at a page of the person's own account: `asked.redirectUri` is ours then, and gets no code. */
+  toAccount: boolean;
+}
+
+/** Parameters that a later step may repeat, but not change (RFC 6749 §4.1.1, RFC 7636 §4.3). */
+const bound = [
+  'client_id',
+  'destination',
+  'redirect_uri',
+  'response_type',
+  'scope',
+  'state',
+  'nonce',
+  'code_challenge',
+  'code_challenge_method',
+] as const;
+
+/** What of a visit's authorization request no later step may change, as one text that a sealed token can be bound to. */
+export const boundParametersOf = ({ asked: { parameters } }: Pick<Visit, 'asked'>): string =>
+  JSON.stringify(bound.map((name) => parameters[name] ?? null));
+
+/** The authorization request of a visit as it is taken up again later: for a page, and by the sign-in page's own choice. */
+export function flowOf({ asked }: Pick<Visit, 'asked'>): Record<string, string> {
+  const { method: _, prompt, ...parameters } = asked.parameters;
+  return prompt === undefined || asked.prompt.none ? parameters : { ...parameters, prompt };
+}
+
+export function createVisits({ baseUrl, clients, keys }: Pick<Provider, 'baseUrl' | 'clients' | 'keys'>) {
+  /** Checks everything that the request says; null when it was answered already. */
+  async function enter(request: FastifyRequest, reply: FastifyReply, read: ReadParameters): Promise<Visit | null> {
+    const client = await clients.find(clientIdOf(read));
+    if (!client) throw new OAuthError('invalid_request', 'client_id is unknown');
+    const ofAccount = parseAccountRequest(read, baseUrl);
+    const parsed = ofAccount ?? parseAuthorizeRequest(read, client);
+    if ('redirected' in parsed) {
+      const { redirectUri, state, error, description } = parsed.redirected;
+      redirect(request, reply, redirectUri, { error, error_description: description, state, iss: baseUrl });
+      return null;
+    }
+    const { request: asked } = parsed;
+    const hint = asked.idTokenHint === null ? null : await readHint(keys, asked.idTokenHint);
+    return { request, reply, client, asked, hintedSubject: hint?.subject ?? null, toAccount: ofAccount !== null };
+  }
+
+  return {
+    enter,
+
+    /**
+     * The visit of a sign-in that waits for its second factor, as it began. What the step repeats of it must be the same.
+     * @throws OAuthError invalid_request
+     */
+    async resume(
+      request: FastifyRequest,
+      reply: FastifyReply,
+      pending: Pick<OpenSignIn, 'parameters' | 'oauthClientId'>,
+      sent: ReadParameters,
+    ): Promise<Visit> {
+      const changed = bound.find((name) => {
+        const value = sent.values.get(name);
+        return (value !== undefined && value !== pending.parameters[name]) || sent.malformed.includes(name);
+      });
+      if (changed !== undefined)
+        throw new OAuthError('invalid_request', `${changed} is not what the sign-in began with`);
+      const visit = await enter(request, reply, readParameters(pending.parameters));
+      // The client may have been changed or deleted since.
+      if (visit?.client.id !== pending.oauthClientId) throw new OAuthError('invalid_request', 'the sign-in is over');
+      return visit;
+    },
+  };
+}
+
+export type Visits = ReturnType<typeof createVisits>;

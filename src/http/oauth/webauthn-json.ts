@@ -1,0 +1,55 @@
+import type { FastifyInstance, FastifyReply } from 'fastify';
+import { OAuthError } from '../../domain/oidc/oauth-error.js';
+import { faultOf, framesOf } from '../../platform/faults.js';
+import { refusalOf, statusOf, tellWhen } from '../errors.js';
+
+/** Refusals that have a status of their own; every other one is 400 here (spec, "Errors"). */
+const ownStatuses = [403, 413, 415, 429, 503];
+
+/** For endpoints that our pages' script calls: they answer JSON whatever is accepted, and `{ error }` when they refuse. */
+export function answerWebauthnInJson(app: FastifyInstance): void {
+  // What the hosted login answers at its end is a redirect for a browser, and `{ redirect_to }` for whom this header names.
+  app.addHook('onRequest', async (request) => {
+    request.headers.accept = 'application/json';
+  });
+  // The specification's `{ error }` and 400, also where a part that pages share says more, or has a status of its own.
+  app.addHook('preSerialization', async (_request, reply, payload) => {
+    const { error_description: _, ...rest } = { ...(payload as object) } as {
+      error?: string;
+      error_description?: string;
+    };
+    if (reply.statusCode === 401 || rest.error === 'mfa.enrollment_required') reply.code(400);
+    return rest;
+  });
+  app.setErrorHandler((error, request, reply) => {
+    if (error instanceof OAuthError) return refuseInJson(reply, error.code);
+    const refusal = refusalOf(error);
+    if (!refusal) {
+      request.log.error({ fault: faultOf(error), frames: framesOf(error) }, 'unexpected error');
+      return refuseInJson(reply, 'server_error', 500);
+    }
+    const status = statusOf(refusal.code);
+    tellWhen(reply, refusal);
+    return refuseInJson(reply, refusal.code, ownStatuses.includes(status) ? status : 400);
+  });
+}
+
+export const refuseInJson = (reply: FastifyReply, error: string, status = 400): FastifyReply =>
+  reply.code(status).header('cache-control', 'no-store').send({ error });
+
+/** The answer of the authenticator, as the script sent it, in a form as JSON: unread, for the domain to judge. */
+export function credentialIn(body: unknown): unknown {
+  const sent = fieldIn(body, 'credential');
+  if (typeof sent !== 'string') return sent;
+  try {
+    return JSON.parse(sent);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Whether a box is ticked: `true` from a form, true from JSON. */
+export const isTicked = (body: unknown, name: string): boolean => [true, 'true'].includes(fieldIn(body, name) as never);
+
+const fieldIn = (body: unknown, name: string): unknown =>
+  body !== null && typeof body === 'object' ? (body as Record<string, unknown>)[name] : undefined;

@@ -1,0 +1,117 @@
+import { Type } from 'typebox';
+import type { ExplainedReason, Explanation, SeenAssignment } from '../../domain/access/explain.js';
+import { operation } from '../operation.js';
+import { Body, Id, instantOf, Nullable, single, Timestamp } from '../schemas.js';
+
+const Check = {
+  identity_id: Id,
+  permission: Type.String({ minLength: 1, maxLength: 150 }),
+  node_id: Type.Optional(Nullable(Id)),
+};
+const AsOf = { as_of: Type.Optional(Nullable(Timestamp)) };
+const Decision = Type.Object({
+  allowed: Type.Boolean(),
+  reason: Type.String({
+    description:
+      '`granted`, or why not: `identity_not_found`, `node_not_found`, `permission_not_found`, `identity_inactive`, ' +
+      '`node_inactive`, `no_assignment`, `outside_window`, `role_inactive`.',
+  }),
+});
+const Named = Type.Object({ id: Id, name: Type.String() });
+const Window = { effective_from: Nullable(Timestamp), effective_to: Nullable(Timestamp) };
+
+const checkOf = (body: { identity_id: string; permission: string; node_id?: string | null }) => ({
+  identityId: body.identity_id,
+  permission: body.permission,
+  nodeId: body.node_id ?? null,
+});
+const asOfOf = (text: string | null | undefined) => (text == null ? undefined : instantOf(text, 'as_of'));
+
+const common = {
+  tag: 'Authorization',
+  level: 'environment',
+  method: 'POST',
+  permission: 'authorization.evaluate',
+  capability: 'env_permissions.view',
+} as const;
+const about =
+  "Without `node_id` it is about the environment's root. `as_of` (default now) may be in the past, where assignments count as " +
+  'they were, or in the future.';
+
+export const evaluate = operation({
+  ...common,
+  id: 'evaluate',
+  path: '/authorization/evaluate',
+  summary: 'Ask whether an identity may do something',
+  description: about,
+  body: Body({ ...Check, ...AsOf }),
+  answers: { 200: single(Decision) },
+  async handle({ services, scope, body }) {
+    const [data] = await services.evaluation.evaluate(scope.environmentId, [checkOf(body)], asOfOf(body.as_of));
+    return { data };
+  },
+});
+
+export const evaluateBulk = operation({
+  ...common,
+  id: 'evaluateBulk',
+  path: '/authorization/evaluate/bulk',
+  summary: 'Ask up to 1000 such questions at once',
+  description: `Answers come in the order of the checks. ${about}`,
+  body: Body({ checks: Type.Array(Body(Check), { minItems: 1, maxItems: 1000 }), ...AsOf }),
+  answers: { 200: single(Type.Object({ results: Type.Array(Decision) })) },
+  handle: async ({ services, scope, body }) => ({
+    data: {
+      results: await services.evaluation.evaluate(scope.environmentId, body.checks.map(checkOf), asOfOf(body.as_of)),
+    },
+  }),
+});
+
+const Seen = { assignment_id: Id, role: Named, node: Named, ...Window };
+
+export const explain = operation({
+  ...common,
+  id: 'explain',
+  path: '/authorization/explain',
+  summary: 'Ask why an identity may do something, or what stands in the way',
+  description: `Names the assignment that decides, with its node's path, or every reason why not. ${about}`,
+  body: Body({ ...Check, ...AsOf }),
+  answers: {
+    200: single(
+      Type.Object({
+        ...Decision.properties,
+        decision: Nullable(Type.Object({ ...Seen, path: Type.Array(Named, { description: 'Root first.' }) })),
+        reasons: Type.Array(
+          Type.Object({
+            code: Type.String({
+              description: 'A reason of a decision, or `role_lacks_permission`, `assigned_elsewhere`, `removed`.',
+            }),
+            message: Type.String(),
+            assignment_id: Nullable(Id),
+            role: Nullable(Named),
+            node: Nullable(Named),
+            ...Window,
+          }),
+        ),
+      }),
+    ),
+  },
+  handle: async ({ services, scope, body }) => ({
+    data: present(await services.explanations.explain(scope.environmentId, checkOf(body), asOfOf(body.as_of))),
+  }),
+});
+
+const present = ({ allowed, reason, decision, reasons }: Explanation) => ({
+  allowed,
+  reason,
+  decision: decision && { ...seen(decision), path: decision.path },
+  reasons: reasons.map((each) => ({ code: each.code, message: each.message, ...seen(each) })),
+});
+
+const seen = ({ assignmentId, role, node, effectiveFrom, effectiveTo }: Partial<SeenAssignment> | ExplainedReason) => ({
+  assignment_id: assignmentId ?? null,
+  role: role ?? null,
+  node: node ?? null,
+  effective_from: effectiveFrom ?? null,
+  effective_to: effectiveTo ?? null,
+});

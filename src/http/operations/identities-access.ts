@@ -1,0 +1,143 @@
+import { Type } from 'typebox';
+import { listQuery, paginated } from '../lists.js';
+import { errors, operation } from '../operation.js';
+import { Body, Id, listOf, Nullable, single, Timestamp } from '../schemas.js';
+import { changing, detailOf, IdentityDetail, ofOne } from './identities-views.js';
+
+const manage = { ...ofOne, ...changing } as const;
+const detail = { 200: single(IdentityDetail), ...errors('identity.not_found') };
+
+export const activateIdentity = operation({
+  ...manage,
+  id: 'activateIdentity',
+  method: 'POST',
+  path: '/identities/:id/activate',
+  summary: 'Let an identity in again',
+  description: 'In this Environment. Who is active already stays so.',
+  answers: detail,
+  async handle({ params, ...asking }) {
+    await asking.services.identityAdministration.setActive(asking.scope, params.id, true);
+    return detailOf(asking, params.id);
+  },
+});
+
+export const deactivateIdentity = operation({
+  ...manage,
+  id: 'deactivateIdentity',
+  method: 'POST',
+  path: '/identities/:id/deactivate',
+  summary: 'Keep an identity out',
+  description:
+    'In this Environment. Its sessions there end at once with every token that came from them, and its trusted devices are forgotten.',
+  answers: detail,
+  async handle({ params, ...asking }) {
+    await asking.services.identityAdministration.setActive(asking.scope, params.id, false);
+    return detailOf(asking, params.id);
+  },
+});
+
+export const setIdentityPassword = operation({
+  ...manage,
+  id: 'setIdentityPassword',
+  method: 'PUT',
+  path: '/identities/:id/password',
+  summary: 'Set the password of an identity',
+  description:
+    'By the rules of this Environment. The identity has one password in all Environments of the Account: its sessions end in all ' +
+    'of them, and a mail says so.',
+  body: Body({ password: Type.String({ minLength: 1, maxLength: 1024 }) }),
+  answers: {
+    ...detail,
+    ...errors('identity.not_found', 'identity.holds_more', 'password.breached', 'validation.failed'),
+  },
+  async handle({ params, body, ...asking }) {
+    await asking.services.assertMayTakeOver(asking.scope, asking.caller, params.id);
+    await asking.services.identityAdministration.setPassword(asking.scope, params.id, body.password);
+    return detailOf(asking, params.id);
+  },
+});
+
+export const resetIdentityPassword = operation({
+  ...manage,
+  id: 'resetIdentityPassword',
+  method: 'POST',
+  path: '/identities/:id/password/reset',
+  summary: 'Force an identity to choose a new password',
+  description:
+    'The password works no more, all sessions end, and a link to choose another one is mailed. It leads back to the client that ' +
+    '`client_id` names, or else to the oldest of the Environment.',
+  body: Nullable(Body({ client_id: Type.Optional(Type.String({ maxLength: 255 })) })),
+  answers: { ...detail, ...errors('identity.not_found', 'oauth_client.not_found', 'validation.failed') },
+  async handle({ params, body, ...asking }) {
+    await asking.services.identityAdministration.forceReset(asking.scope, params.id, body?.client_id);
+    return detailOf(asking, params.id);
+  },
+});
+
+export const verifyIdentityEmail = operation({
+  ...manage,
+  id: 'verifyIdentityEmail',
+  method: 'POST',
+  path: '/identities/:id/email/verify',
+  summary: 'Count the address of an identity as verified',
+  answers: detail,
+  async handle({ params, ...asking }) {
+    await asking.services.identityAdministration.verifyEmail(asking.scope, params.id);
+    return detailOf(asking, params.id);
+  },
+});
+
+const SessionView = Type.Object({
+  id: Id,
+  authenticated_at: Timestamp,
+  created_at: Timestamp,
+  expires_at: Timestamp,
+  ip_address: Nullable(Type.String()),
+  user_agent: Nullable(Type.String()),
+});
+
+export const listIdentitySessions = operation({
+  ...manage,
+  id: 'listIdentitySessions',
+  method: 'GET',
+  path: '/identities/:id/sessions',
+  summary: 'List the sessions of an identity',
+  description:
+    'In this Environment. One that is over is listed while a client still lives on what it was given. `q` looks into address and user agent.',
+  query: listQuery(['authenticated_at', 'created_at']),
+  answers: { 200: listOf(SessionView), ...errors('identity.not_found') },
+  async handle({ services, scope, params, query: { sort_by: sortBy, ...page } }) {
+    const found = await services.identityAdministration.sessions(scope, params.id, { ...page, sortBy });
+    return paginated(found, (session) => ({
+      id: session.id,
+      authenticated_at: session.authenticatedAt,
+      created_at: session.createdAt,
+      expires_at: session.expiresAt,
+      ip_address: session.ipAddress,
+      user_agent: session.userAgent,
+    }));
+  },
+});
+
+export const endIdentitySessions = operation({
+  ...manage,
+  id: 'endIdentitySessions',
+  method: 'DELETE',
+  path: '/identities/:id/sessions',
+  summary: 'End all sessions of an identity',
+  description: 'In this Environment, with every token that came from them.',
+  answers: { 204: Type.Null(), ...errors('identity.not_found') },
+  handle: ({ services, scope, params }) => services.identityAdministration.endSessions(scope, params.id),
+});
+
+export const endIdentitySession = operation({
+  ...manage,
+  id: 'endIdentitySession',
+  method: 'DELETE',
+  path: '/identities/:id/sessions/:session_id',
+  summary: 'End a session of an identity',
+  params: Type.Object({ id: Id, session_id: Id }),
+  answers: { 204: Type.Null(), ...errors('identity.not_found', 'session.not_found') },
+  handle: ({ services, scope, params }) =>
+    services.identityAdministration.endSessions(scope, params.id, params.session_id),
+});

@@ -1,0 +1,132 @@
+import { Type } from 'typebox';
+import type { EnvironmentScope } from '../../domain/scope.js';
+import type { Services } from '../../services.js';
+import { errors, operation } from '../operation.js';
+import { Id, Nullable, single, Timestamp } from '../schemas.js';
+import { changing, ofOne, viewing } from './identities-views.js';
+
+const MfaView = Type.Object({
+  factors: Type.Array(
+    Type.Object({
+      id: Id,
+      type: Type.String(),
+      label: Type.String(),
+      enrolled_at: Timestamp,
+      last_used_at: Nullable(Timestamp),
+    }),
+  ),
+  recovery_codes_generation: Type.Integer(),
+  recovery_codes_remaining: Type.Integer(),
+  mfa_admin_reset_at: Nullable(Timestamp),
+});
+
+async function mfaOf({ identityAdministration }: Services, scope: EnvironmentScope, id: string) {
+  const found = await identityAdministration.mfa(scope, id);
+  return {
+    data: {
+      factors: found.factors.map(({ enrolledAt, lastUsedAt, id, type, label }) => ({
+        ...{ id, type, label },
+        enrolled_at: enrolledAt,
+        last_used_at: lastUsedAt,
+      })),
+      recovery_codes_generation: found.recoveryCodesGeneration,
+      recovery_codes_remaining: found.recoveryCodesRemaining,
+      mfa_admin_reset_at: found.mfaAdminResetAt,
+    },
+  };
+}
+
+export const getIdentityMfa = operation({
+  ...ofOne,
+  ...viewing,
+  id: 'getIdentityMfa',
+  method: 'GET',
+  path: '/identities/:id/mfa',
+  summary: 'Read what an identity has of second factors',
+  description: 'One set for all Environments of the Account; nothing secret.',
+  answers: { 200: single(MfaView), ...errors('identity.not_found') },
+  handle: ({ services, scope, params }) => mfaOf(services, scope, params.id),
+});
+
+export const resetIdentityMfa = operation({
+  ...ofOne,
+  ...changing,
+  id: 'resetIdentityMfa',
+  method: 'POST',
+  path: '/identities/:id/mfa/reset',
+  summary: 'Take the second factors of an identity away',
+  description:
+    'Factors, recovery codes and trusted devices go, the time to enrol begins anew, and a mail says so. Sessions go on.',
+  answers: { 200: single(MfaView), ...errors('identity.not_found', 'identity.holds_more') },
+  async handle({ services, scope, caller, params }) {
+    await services.assertMayTakeOver(scope, caller, params.id);
+    await services.identityAdministration.resetMfa(scope, params.id);
+    return mfaOf(services, scope, params.id);
+  },
+});
+
+export const getIdentityAuthState = operation({
+  ...ofOne,
+  ...viewing,
+  id: 'getIdentityAuthState',
+  method: 'GET',
+  path: '/identities/:id/auth-state',
+  summary: 'Read how an identity can sign in',
+  description:
+    '`last_login_at` goes as far back as sessions are kept. `grace_expires_at` is until when a second factor has to be enrolled, also once it is over.',
+  answers: {
+    200: single(
+      Type.Object({
+        has_password: Type.Boolean(),
+        password_changed_at: Nullable(Timestamp),
+        email_verified: Type.Boolean(),
+        mfa_enrolled: Type.Boolean(),
+        grace_expires_at: Nullable(Timestamp),
+        last_login_at: Nullable(Timestamp),
+        locked_until: Nullable(Timestamp),
+        sso_connections: Type.Array(Type.Object({})),
+      }),
+    ),
+    ...errors('identity.not_found'),
+  },
+  async handle({ services, scope, params }) {
+    const state = await services.identityAdministration.authState(scope, params.id);
+    return {
+      data: {
+        has_password: state.hasPassword,
+        password_changed_at: state.passwordChangedAt,
+        email_verified: state.emailVerified,
+        mfa_enrolled: state.mfaEnrolled,
+        grace_expires_at: state.graceExpiresAt,
+        last_login_at: state.lastLoginAt,
+        locked_until: state.lockedUntil,
+        sso_connections: [],
+      },
+    };
+  },
+});
+
+export const getIdentitiesSummary = operation({
+  ...viewing,
+  id: 'getIdentitiesSummary',
+  method: 'GET',
+  path: '/identities/summary',
+  summary: 'Count identities',
+  tag: 'Identities',
+  level: 'environment',
+  answers: {
+    200: single(
+      Type.Object({
+        total: Type.Integer(),
+        active: Type.Integer(),
+        inactive: Type.Integer(),
+        unverified: Type.Integer(),
+        mfa_enrolled: Type.Integer(),
+      }),
+    ),
+  },
+  async handle({ services, scope }) {
+    const { mfaEnrolled, ...counts } = await services.identityAdministration.summary(scope);
+    return { data: { ...counts, mfa_enrolled: mfaEnrolled } };
+  },
+});

@@ -1,0 +1,86 @@
+import { Type } from 'typebox';
+import type { Caller } from '../../domain/caller.js';
+import type { IdentityInEnvironment } from '../../domain/identities/identities.js';
+import type { EnvironmentScope } from '../../domain/scope.js';
+import type { Services } from '../../services.js';
+import { Email, Id, Metadata, Name, Nullable, Timestamp, Url } from '../schemas.js';
+import { AssignedRoleView, presentAssignedRole } from './identity-rows.js';
+
+const RowFields = {
+  id: Id,
+  email: Type.String(),
+  first_name: Nullable(Type.String()),
+  last_name: Nullable(Type.String()),
+  avatar_url: Nullable(Type.String()),
+  external_id: Nullable(Type.String()),
+  is_active: Type.Boolean(),
+  created_at: Timestamp,
+};
+export const IdentityRow = Type.Object(RowFields);
+export const IdentityDetail = Type.Object({
+  ...RowFields,
+  name: Nullable(Type.String()),
+  metadata: Metadata,
+  email_verified: Type.Boolean(),
+  roles: Type.Array(AssignedRoleView, { description: 'Held now or at a time to come.' }),
+  can_manage: Type.Boolean({ description: 'Whether the caller holds `identity.manage`.' }),
+  updated_at: Timestamp,
+});
+
+/** Of somebody's profile, as it is written. */
+export const ProfileFields = {
+  first_name: Type.Optional(Nullable(Name)),
+  last_name: Type.Optional(Nullable(Name)),
+  avatar_url: Type.Optional(Nullable(Url)),
+  external_id: Type.Optional(Nullable(Type.String({ minLength: 1, maxLength: 255 }))),
+  metadata: Type.Optional(Metadata),
+};
+export const Address = Email;
+
+export const presentRow = ({ identity, membership }: IdentityInEnvironment) => ({
+  id: identity.id,
+  email: identity.email,
+  first_name: identity.firstName,
+  last_name: identity.lastName,
+  avatar_url: identity.avatarUrl,
+  external_id: identity.externalId,
+  is_active: membership.isActive,
+  created_at: identity.createdAt,
+});
+
+interface Asking {
+  services: Services;
+  scope: EnvironmentScope;
+  caller: Caller;
+}
+
+const managing = { permissions: ['identity.manage'], capability: 'identities.manage' } as const;
+
+/** `{ data }` of an Identity as it is now, for this caller. @throws DomainError identity.not_found */
+export async function detailOf({ services, scope, caller }: Asking, id: string) {
+  const found = await services.identities.getWithRoles(scope, id);
+  const { firstName, lastName, metadata, emailVerifiedAt, updatedAt } = found.identity;
+  return {
+    data: {
+      ...presentRow(found),
+      name: [firstName, lastName].filter(Boolean).join(' ') || null,
+      metadata,
+      email_verified: emailVerifiedAt !== null,
+      roles: found.roles.map(presentAssignedRole),
+      can_manage: (await services.rights.holdsAt(scope, caller, managing, null)) === 'held',
+      updated_at: updatedAt,
+    },
+  };
+}
+
+/** What operations on one Identity have alike. */
+export const ById = Type.Object({ id: Id });
+export const ofOne = {
+  tag: 'Identities',
+  level: 'environment',
+  params: ById,
+  exists: ({ services, scope, params }: Pick<Asking, 'services' | 'scope'> & { params: { id: string } }) =>
+    services.identities.get(scope, params.id),
+} as const;
+export const viewing = { permission: 'identity.view', capability: 'identities.view' } as const;
+export const changing = { permission: 'identity.manage', capability: 'identities.manage' } as const;

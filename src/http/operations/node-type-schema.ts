@@ -1,0 +1,95 @@
+import { Type } from 'typebox';
+import type { NodeTypeSchema } from '../../../entities/node-type-schema.js';
+import { errors, operation, somewhere } from '../operation.js';
+import { Body, Name, Nullable, single, Timestamp } from '../schemas.js';
+import { conflictAs } from '../version-conflict.js';
+
+const common = { tag: 'Hierarchy', level: 'environment', path: '/node-type-schema' } as const;
+const Key = Type.String({ pattern: '^[a-z][a-z0-9_-]{0,62}$' });
+const MetadataSchema = Type.Unsafe<Record<string, unknown>>({
+  type: 'object',
+  additionalProperties: true,
+  description:
+    'A JSON Schema (2020-12) for the `metadata` of such nodes, up to 16 KiB. `$ref` leads to its own `$defs`; no `$id` or ' +
+    '`$anchor`; `uniqueItems` with `maxItems` of at most 200; a `pattern` that cannot take exponentially long, and that no ' +
+    'text longer than 1000 characters matches.',
+});
+const TypeFields = {
+  key: Key,
+  name: Name,
+  description: Nullable(Type.String({ maxLength: 1000 })),
+  allowed_parents: Type.Array(Type.String({ maxLength: 64 }), { maxItems: 100, uniqueItems: true }),
+  can_be_root: Type.Boolean({ description: 'It may stand right under the root.' }),
+  metadata_schema: Nullable(MetadataSchema),
+  icon: Nullable(Type.String({ minLength: 1, maxLength: 200 })),
+};
+const MaxDepth = Type.Integer({ minimum: 1, maximum: 50, description: 'Levels below the root.' });
+const SchemaView = Type.Object({
+  max_depth: MaxDepth,
+  node_types: Type.Array(Type.Object(TypeFields)),
+  version: Type.Integer(),
+  updated_at: Timestamp,
+});
+
+const present = ({ maxDepth, nodeTypes, version, updatedAt }: NodeTypeSchema) => ({
+  max_depth: maxDepth,
+  node_types: nodeTypes,
+  version,
+  updated_at: updatedAt,
+});
+
+export const getNodeTypeSchema = operation({
+  ...common,
+  id: 'getNodeTypeSchema',
+  method: 'GET',
+  summary: 'Read which nodes the tree may have',
+  permission: somewhere('hierarchy.view'),
+  capability: 'env_structure.view',
+  inPart: true,
+  answers: { 200: single(SchemaView) },
+  handle: async ({ services, scope }) => ({ data: present(await services.nodeTypeSchemas.get(scope)) }),
+});
+
+export const replaceNodeTypeSchema = operation({
+  ...common,
+  id: 'replaceNodeTypeSchema',
+  method: 'PUT',
+  summary: 'Replace the node-type schema',
+  description:
+    'It counts at once, and every node has to fit into it: where some do not, nothing changes, and the answer names them ' +
+    '(up to 20). The type `root` is built in; nodes of type `organization` are organizations.',
+  permission: 'hierarchy.manage',
+  capability: 'env_structure.manage',
+  ifMatch: 'required',
+  body: Body({
+    max_depth: MaxDepth,
+    node_types: Type.Array(
+      Body({
+        ...TypeFields,
+        description: Type.Optional(TypeFields.description),
+        allowed_parents: Type.Optional(TypeFields.allowed_parents),
+        can_be_root: Type.Optional(TypeFields.can_be_root),
+        metadata_schema: Type.Optional(TypeFields.metadata_schema),
+        icon: Type.Optional(TypeFields.icon),
+      }),
+      { maxItems: 100 },
+    ),
+  }),
+  answers: {
+    200: single(SchemaView),
+    ...errors('node_type_schema.breaks_nodes', 'validation.failed', 'if_match.required', 'if_match.invalid'),
+  },
+  async handle({ services, scope, version, body }) {
+    const nodeTypes = body.node_types.map((type) => ({
+      key: type.key,
+      name: type.name.trim(),
+      description: type.description ?? null,
+      allowed_parents: type.allowed_parents ?? [],
+      can_be_root: type.can_be_root ?? false,
+      metadata_schema: type.metadata_schema ?? null,
+      icon: type.icon ?? null,
+    }));
+    const replacing = services.nodeTypeSchemas.replace(scope, version, { maxDepth: body.max_depth, nodeTypes });
+    return { data: present(await replacing.catch(conflictAs(present))) };
+  },
+});

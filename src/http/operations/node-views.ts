@@ -1,0 +1,84 @@
+import { Type } from 'typebox';
+import type { Node } from '../../../entities/node.js';
+import type { Caller } from '../../domain/caller.js';
+import { accessTo, type Sight } from '../../domain/hierarchy/sight.js';
+import type { EnvironmentScope } from '../../domain/scope.js';
+import type { Services } from '../../services.js';
+import { Id, Metadata, Nullable, OneOf, Timestamp } from '../schemas.js';
+
+export const NodeStatuses = OneOf(['active', 'inactive']);
+export const NodeFields = {
+  id: Id,
+  application_id: Id,
+  parent_node_id: Nullable(Id),
+  node_type: Type.String(),
+  name: Type.String(),
+  description: Nullable(Type.String()),
+  slug: Type.String(),
+  status: NodeStatuses,
+  metadata: Metadata,
+  created_at: Timestamp,
+  updated_at: Timestamp,
+  version: Type.Integer(),
+};
+export const NodeView = Type.Object(NodeFields);
+
+export const SeenNodeFields = {
+  ...NodeFields,
+  access_state: OneOf(['accessible', 'path_only'], {
+    description:
+      '`path_only`: shown because it leads to what the caller may see; without its description and metadata.',
+  }),
+  can_access: Type.Boolean(),
+  can_manage: Type.Boolean(),
+};
+export const SeenNode = Type.Object(SeenNodeFields, {
+  description: 'A node, and what the caller may do with it.',
+});
+
+export const presentNode = (node: Node) => ({
+  id: node.id,
+  application_id: node.applicationId,
+  parent_node_id: node.parentNodeId,
+  node_type: node.nodeType,
+  name: node.name,
+  description: node.description,
+  slug: node.slug,
+  status: node.status,
+  metadata: node.metadata,
+  created_at: node.createdAt,
+  updated_at: node.updatedAt,
+  version: node.version,
+});
+
+export const presentSeen = (sight: Sight) => (node: Node) => {
+  const { state, canManage } = accessTo(sight, node);
+  const can_access = state === 'accessible';
+  return {
+    ...presentNode(node),
+    ...(!can_access && { description: null, metadata: {} }),
+    access_state: state,
+    can_access,
+    can_manage: canManage,
+  };
+};
+
+export const viewing = { permissions: ['hierarchy.view'], capability: 'env_structure.view' } as const;
+export const managing = { permissions: ['hierarchy.manage'], capability: 'env_structure.manage' } as const;
+
+/** What the caller sees of the tree. */
+export async function sightOf({
+  services,
+  scope,
+  caller,
+}: {
+  services: Pick<Services, 'rights'>;
+  scope: EnvironmentScope;
+  caller: Caller;
+}): Promise<Sight> {
+  const [view, manage] = await Promise.all([
+    services.rights.reach(scope, caller, viewing),
+    services.rights.reach(scope, caller, managing),
+  ]);
+  return { view, manage, activeOnly: caller.type === 'identity' };
+}

@@ -1,0 +1,146 @@
+import { Type } from 'typebox';
+import type { Node } from '../../../entities/node.js';
+import { listQuery, paginated } from '../lists.js';
+import { at, errors, operation, somewhere } from '../operation.js';
+import { Id, listOf, OneOf, single } from '../schemas.js';
+import { IdentityRowWithRoles, rowWithRoles } from './identity-rows.js';
+import { presentSeen, SeenNode, SeenNodeFields, sightOf } from './node-views.js';
+import { nodeQuery } from './nodes.js';
+
+const common = {
+  tag: 'Hierarchy',
+  level: 'environment',
+  method: 'GET',
+  inPart: true,
+  capability: 'env_structure.view',
+} as const;
+const ById = Type.Object({ id: Id });
+// OpenAPI has no place for a schema that holds itself; what is answered has been picked field by field.
+const Subtrees = Type.Array(Type.Unsafe<object>({ type: 'object', additionalProperties: true }), {
+  description: 'Nodes of the same form, each with its `children`; by name.',
+});
+
+type Seen = ReturnType<ReturnType<typeof presentSeen>>;
+type Branch = Seen & { children: Branch[] };
+
+/** The nodes below their parents. Those whose parent is not among them are left out. */
+function grown(nodes: readonly Node[], present: (node: Node) => Seen): Branch | undefined {
+  const branches = new Map(nodes.map((node) => [node.id, { ...present(node), children: [] } as Branch]));
+  let root: Branch | undefined;
+  for (const branch of branches.values()) {
+    if (branch.parent_node_id === null) root = branch;
+    else branches.get(branch.parent_node_id)?.children.push(branch);
+  }
+  return root;
+}
+
+export const getNodeTree = operation({
+  ...common,
+  id: 'getNodeTree',
+  path: '/nodes/tree',
+  summary: 'Read the tree',
+  description:
+    'The root with what the caller may see below it, and what leads there (`path_only`). `depth` is how many levels below the ' +
+    'root; without it, all of them. More than 20 000 nodes are no answer: 400.',
+  permission: somewhere('hierarchy.view'),
+  query: Type.Object(
+    { depth: Type.Optional(Type.Integer({ minimum: 0, maximum: 100 })) },
+    { additionalProperties: false },
+  ),
+  answers: {
+    200: single(Type.Object({ ...SeenNodeFields, children: Subtrees })),
+    ...errors('nodes.tree_too_large', 'nodes.node_not_found'),
+  },
+  async handle({ query, ...context }) {
+    const sight = await sightOf(context);
+    const nodes = await context.services.hierarchy.tree(context.scope, sight, query.depth ?? null);
+    return { data: grown(nodes, presentSeen(sight)) };
+  },
+});
+
+export const getNodeSubtree = operation({
+  ...common,
+  id: 'getNodeSubtree',
+  path: '/nodes/:id/subtree',
+  summary: 'List a node and everything below it',
+  permission: at('id', 'hierarchy.view'),
+  params: ById,
+  query: nodeQuery(),
+  answers: { 200: listOf(SeenNode), ...errors('nodes.node_not_found') },
+  exists: ({ services, scope, params }) => services.hierarchy.get(scope, everything, params.id),
+  async handle({ params, query: { sort_by: sortBy, node_type: nodeType, ...page }, ...context }) {
+    const sight = await sightOf(context);
+    const { services, scope } = context;
+    return paginated(
+      await services.hierarchy.subtree(scope, sight, params.id, { ...page, sortBy, nodeType }),
+      presentSeen(sight),
+    );
+  },
+});
+
+export const listNodeChildren = operation({
+  ...common,
+  id: 'listNodeChildren',
+  path: '/nodes/:id/children',
+  summary: 'List what stands right under a node',
+  permission: at('id', 'hierarchy.view'),
+  onTheWay: true,
+  params: ById,
+  query: nodeQuery(),
+  answers: { 200: listOf(SeenNode), ...errors('nodes.node_not_found') },
+  async exists({ params, ...context }) {
+    await context.services.hierarchy.get(context.scope, await sightOf(context), params.id);
+  },
+  async handle({ params, query: { sort_by: sortBy, node_type: nodeType, ...page }, ...context }) {
+    const sight = await sightOf(context);
+    const { services, scope } = context;
+    return paginated(
+      await services.hierarchy.children(scope, sight, params.id, { ...page, sortBy, nodeType }),
+      presentSeen(sight),
+    );
+  },
+});
+
+export const listNodeAncestors = operation({
+  ...common,
+  id: 'listNodeAncestors',
+  path: '/nodes/:id/ancestors',
+  summary: 'List the nodes above a node, the root first',
+  description: 'Those that the caller may not see by themselves are `path_only`.',
+  permission: at('id', 'hierarchy.view'),
+  onTheWay: true,
+  params: ById,
+  answers: { 200: Type.Object({ items: Type.Array(SeenNode) }), ...errors('nodes.node_not_found') },
+  async handle({ params, ...context }) {
+    const sight = await sightOf(context);
+    const above = await context.services.hierarchy.ancestors(context.scope, sight, params.id);
+    return { items: above.map(presentSeen(sight)) };
+  },
+});
+
+export const listNodeIdentities = operation({
+  ...common,
+  id: 'listNodeIdentities',
+  path: '/nodes/:id/identities',
+  summary: 'List the identities that hold a role at a node',
+  description:
+    'At the node itself, not above it; now or at a time to come. `roles` are those held there. `q` searches first name, last ' +
+    'name and email.',
+  capability: 'identities.view',
+  permission: at('id', 'hierarchy.view'),
+  params: ById,
+  query: listQuery(['created_at', 'email', 'first_name', 'last_name'], {
+    status: Type.Optional(OneOf(['active', 'inactive'])),
+    role_id: Type.Optional(Id),
+  }),
+  answers: { 200: listOf(IdentityRowWithRoles), ...errors('nodes.node_not_found') },
+  exists: ({ services, scope, params }) => services.hierarchy.get(scope, everything, params.id),
+  async handle({ services, scope, params, query: { sort_by: sortBy, role_id: roleId, status, ...page } }) {
+    const isActive = status && status === 'active';
+    const found = await services.hierarchy.identities(scope, params.id, { ...page, sortBy, roleId, isActive });
+    return paginated(found, rowWithRoles);
+  },
+});
+
+/** For whoever has been let through to the node already. */
+const everything = { view: null, manage: null, activeOnly: false };

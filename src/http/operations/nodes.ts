@@ -1,0 +1,204 @@
+import { Type } from 'typebox';
+import { definedOnly } from '../defined-only.js';
+import { listQuery, paginated } from '../lists.js';
+import { assertHoldsAt } from '../node-rights.js';
+import { at, errors, operation, somewhere } from '../operation.js';
+import { Body, Id, listOf, Metadata, Name, Nullable, Slug, single } from '../schemas.js';
+import { conflictAs } from '../version-conflict.js';
+import { managing, NodeStatuses, NodeView, presentNode, presentSeen, SeenNode, sightOf } from './node-views.js';
+
+const common = { tag: 'Hierarchy', level: 'environment', inPart: true } as const;
+const ById = Type.Object({ id: Id });
+const Description = Type.String({ maxLength: 1000 });
+const placing = [
+  'nodes.type_unknown',
+  'nodes.type_not_allowed',
+  'nodes.too_deep',
+  'nodes.slug_taken',
+  'nodes.node_not_found',
+  'validation.failed',
+] as const;
+
+/** The list parameters that lists of nodes take. */
+export const nodeQuery = () =>
+  listQuery(['created_at', 'name', 'slug'], {
+    node_type: Type.Optional(Type.String({ maxLength: 64 })),
+    status: Type.Optional(NodeStatuses),
+  });
+
+export const listNodes = operation({
+  ...common,
+  id: 'listNodes',
+  method: 'GET',
+  path: '/nodes',
+  summary: 'List nodes',
+  description: 'The nodes that the caller may see, the root among them. `q` searches name and slug.',
+  permission: somewhere('hierarchy.view'),
+  capability: 'env_structure.view',
+  query: nodeQuery(),
+  answers: { 200: listOf(SeenNode) },
+  async handle({ query: { sort_by: sortBy, node_type: nodeType, ...page }, ...context }) {
+    const sight = await sightOf(context);
+    const found = await context.services.hierarchy.list(context.scope, sight, { ...page, sortBy, nodeType });
+    return paginated(found, presentSeen(sight));
+  },
+});
+
+export const createNode = operation({
+  ...common,
+  id: 'createNode',
+  method: 'POST',
+  path: '/nodes',
+  summary: 'Create a node',
+  description:
+    'Under `parent_node_id`, or right under the root without one; the permission is needed there. The node-type schema says ' +
+    'which types may stand there, how deep, and with which metadata. Without a `slug` the name gives one, with a short random ' +
+    'ending where a sibling has it. A node of type `organization` is an organization, too.',
+  permission: somewhere('hierarchy.manage'),
+  capability: 'env_structure.manage',
+  body: Body({
+    parent_node_id: Type.Optional(Nullable(Id)),
+    node_type: Type.String({ minLength: 1, maxLength: 64 }),
+    name: Name,
+    description: Type.Optional(Nullable(Description)),
+    slug: Type.Optional(Nullable(Slug)),
+    status: Type.Optional(NodeStatuses),
+    metadata: Type.Optional(Metadata),
+  }),
+  answers: { 201: single(NodeView), ...errors(...placing) },
+  async handle({ body, ...context }) {
+    const parentId = body.parent_node_id ?? null;
+    await assertHoldsAt(context, managing, parentId);
+    const node = await context.services.hierarchy.create(context.scope, {
+      parentId,
+      nodeType: body.node_type,
+      name: body.name.trim(),
+      description: body.description ?? null,
+      slug: body.slug ?? undefined,
+      status: body.status ?? 'active',
+      metadata: body.metadata ?? {},
+    });
+    return { data: presentNode(node) };
+  },
+});
+
+export const getNode = operation({
+  ...common,
+  id: 'getNode',
+  method: 'GET',
+  path: '/nodes/:id',
+  summary: 'Read a node',
+  permission: at('id', 'hierarchy.view'),
+  capability: 'env_structure.view',
+  onTheWay: true,
+  params: ById,
+  answers: { 200: single(SeenNode), ...errors('nodes.node_not_found') },
+  async handle({ params, ...context }) {
+    const sight = await sightOf(context);
+    return { data: presentSeen(sight)(await context.services.hierarchy.get(context.scope, sight, params.id)) };
+  },
+});
+
+export const updateNode = operation({
+  ...common,
+  id: 'updateNode',
+  method: 'PATCH',
+  path: '/nodes/:id',
+  summary: 'Change a node, and where it stands',
+  description:
+    'An inactive node takes everything at and below it out of every decision: no role counts there. An end user, whose ' +
+    'own right ends with it, cannot activate it again; an API key or an administrator can. `parent_node_id` moves it with ' +
+    'everything below it, as `move` does; the permission is needed at the new parent, too. `metadata` is replaced as a whole. ' +
+    'The root can be renamed and described; it is never moved or deactivated.',
+  permission: at('id', 'hierarchy.manage'),
+  capability: 'env_structure.manage',
+  params: ById,
+  ifMatch: 'required',
+  body: Body({
+    name: Type.Optional(Name),
+    description: Type.Optional(Nullable(Description)),
+    slug: Type.Optional(Slug),
+    status: Type.Optional(NodeStatuses),
+    metadata: Type.Optional(Metadata),
+    parent_node_id: Type.Optional(Id),
+  }),
+  exists: ({ services, scope, params }) => services.hierarchy.get(scope, everything, params.id),
+  answers: {
+    200: single(NodeView),
+    ...errors(...placing, 'nodes.would_cycle', 'nodes.root_fixed', 'if_match.required', 'if_match.invalid'),
+  },
+  async handle({ params, body, version, ...context }) {
+    if (body.parent_node_id !== undefined) await assertHoldsAt(context, managing, body.parent_node_id);
+    const changes = definedOnly({
+      name: body.name?.trim(),
+      description: body.description,
+      slug: body.slug,
+      status: body.status,
+      metadata: body.metadata,
+      parentId: body.parent_node_id,
+    });
+    const { services, scope } = context;
+    const changing = services.hierarchy.change(scope, params.id, version, changes);
+    return { data: presentNode(await changing.catch(conflictAs(presentNode))) };
+  },
+});
+
+export const moveNode = operation({
+  ...common,
+  id: 'moveNode',
+  method: 'POST',
+  path: '/nodes/:id/move',
+  summary: 'Move a node under another parent',
+  description: 'With everything below it. The permission is needed at the new parent, too.',
+  permission: at('id', 'hierarchy.manage'),
+  capability: 'env_structure.manage',
+  params: ById,
+  ifMatch: 'required',
+  body: Body({ parent_node_id: Id }),
+  exists: ({ services, scope, params }) => services.hierarchy.get(scope, everything, params.id),
+  answers: {
+    200: single(NodeView),
+    ...errors(...placing, 'nodes.would_cycle', 'nodes.root_fixed', 'if_match.required', 'if_match.invalid'),
+  },
+  async handle({ params, body, version, ...context }) {
+    await assertHoldsAt(context, managing, body.parent_node_id);
+    const changes = { parentId: body.parent_node_id };
+    const moving = context.services.hierarchy.change(context.scope, params.id, version, changes);
+    return { data: presentNode(await moving.catch(conflictAs(presentNode))) };
+  },
+});
+
+export const deleteNode = operation({
+  ...common,
+  id: 'deleteNode',
+  method: 'DELETE',
+  path: '/nodes/:id',
+  summary: 'Delete a node',
+  description:
+    'With `cascade=true` everything below it too. Role assignments and organizations at these nodes go with them, and there ' +
+    'is an event for each.',
+  permission: at('id', 'hierarchy.manage'),
+  capability: 'env_structure.manage',
+  retriedWithoutAccess: true,
+  params: ById,
+  query: Type.Object({ cascade: Type.Optional(Type.Boolean({ default: false })) }, { additionalProperties: false }),
+  ifMatch: 'required',
+  exists: ({ services, scope, params }) => services.hierarchy.get(scope, everything, params.id),
+  answers: {
+    204: Type.Null(),
+    ...errors(
+      'nodes.node_not_found',
+      'nodes.has_children',
+      'nodes.root_fixed',
+      'if_match.required',
+      'if_match.invalid',
+    ),
+  },
+  async handle({ services, scope, params, query, version }) {
+    const removing = services.hierarchy.remove(scope, params.id, version, query.cascade ?? false);
+    await removing.catch(conflictAs(presentNode));
+  },
+});
+
+/** For whoever has been let through to the node already. */
+const everything = { view: null, manage: null, activeOnly: false };

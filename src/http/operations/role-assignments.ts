@@ -1,0 +1,176 @@
+import { Type } from 'typebox';
+import type { NamedAssignment } from '../../domain/access/assignments.js';
+import { DomainError } from '../../domain/errors.js';
+import { listQuery, paginated } from '../lists.js';
+import { Answer, errors, operation, somewhere } from '../operation.js';
+import { Body, Id, instantOf, listOf, Nullable, OneOf, single, Timestamp } from '../schemas.js';
+
+export const AssignmentView = Type.Object({
+  assignment_id: Id,
+  id: Type.String({ description: 'Of the role.' }),
+  name: Type.String({ description: 'Of the role.' }),
+  node_id: Id,
+  node_name: Type.String(),
+  effective_from: Nullable(Timestamp),
+  effective_to: Nullable(Timestamp),
+});
+
+export const presentAssignment = (assignment: NamedAssignment) => ({
+  assignment_id: assignment.id,
+  id: assignment.roleId,
+  name: assignment.roleName,
+  node_id: assignment.nodeId,
+  node_name: assignment.nodeName,
+  effective_from: assignment.effectiveFrom,
+  effective_to: assignment.effectiveTo,
+});
+
+const Wanted = {
+  role_id: Id,
+  node_id: Type.Optional(Nullable(Id)),
+  effective_from: Type.Optional(Nullable(Timestamp)),
+  effective_to: Type.Optional(Nullable(Timestamp)),
+};
+const instant = (text: string | null | undefined, field: string) => (text == null ? null : instantOf(text, field));
+
+const ById = Type.Object({ id: Id });
+const rule =
+  'The caller needs `rbac.assign_roles` and every permission of the role at the node. Without `node_id` it is the root; ' +
+  'null bounds are open. One that exists alike is answered as it is (200).';
+const common = { tag: 'Role assignments', level: 'environment', capability: 'env_roles.manage' } as const;
+const mayAssign = somewhere('rbac.assign_roles');
+
+export const listIdentityRoleAssignments = operation({
+  ...common,
+  id: 'listIdentityRoleAssignments',
+  method: 'GET',
+  path: '/identities/:id/role-assignments',
+  summary: 'List the role assignments of an identity',
+  description: 'Also those whose window has not begun yet, or is over.',
+  permission: 'rbac.view_roles',
+  capability: 'env_roles.view',
+  params: ById,
+  query: listQuery(['created_at']),
+  answers: { 200: listOf(AssignmentView), ...errors('identity.not_found') },
+  exists: ({ services, scope, params }) => services.identities.get(scope, params.id),
+  async handle({ services, scope, params, query: { sort_by: sortBy, ...page } }) {
+    await services.identities.get(scope, params.id);
+    return paginated(await services.assignments.list(scope, params.id, { ...page, sortBy }), presentAssignment);
+  },
+});
+
+export const assignRole = operation({
+  ...common,
+  id: 'assignRole',
+  method: 'POST',
+  path: '/identities/:id/role-assignments',
+  summary: 'Assign a role to an identity at a node',
+  description: rule,
+  permission: mayAssign,
+  params: ById,
+  body: Body(Wanted),
+  answers: {
+    200: single(AssignmentView),
+    201: single(AssignmentView),
+    ...errors(
+      'identity.not_found',
+      'role.not_found',
+      'nodes.node_not_found',
+      'role.cannot_grant',
+      'role_assignments.overlapping',
+      'role_assignments.window_empty',
+    ),
+  },
+  exists: ({ services, scope, params }) => services.identities.get(scope, params.id),
+  async handle({ services, scope, caller, params, body }) {
+    const { assignment, isNew } = await services.assignments.assign(scope, caller, {
+      identityId: params.id,
+      roleId: body.role_id,
+      nodeId: body.node_id ?? null,
+      effectiveFrom: instant(body.effective_from, 'effective_from'),
+      effectiveTo: instant(body.effective_to, 'effective_to'),
+    });
+    return new Answer(isNew ? 201 : 200, { data: presentAssignment(assignment) });
+  },
+});
+
+export const unassignRole = operation({
+  ...common,
+  id: 'unassignRole',
+  method: 'DELETE',
+  path: '/identities/:id/role-assignments/:assignment_id',
+  summary: 'Take a role assignment away',
+  permission: mayAssign,
+  params: Type.Object({ id: Id, assignment_id: Id }),
+  answers: { 204: Type.Null(), ...errors('identity.not_found', 'role_assignments.not_found') },
+  async handle({ services, scope, caller, params }) {
+    const [code] = await services.assignments.removeAll(scope, caller, [params.assignment_id], params.id);
+    if (code) throw new DomainError(code);
+  },
+});
+
+const Status = (...statuses: string[]) => ({
+  items: Type.Array(
+    Type.Object({
+      index: Type.Integer(),
+      status: OneOf(statuses),
+      id: Nullable(Type.String()),
+      error: Nullable(Type.Object({ code: Type.String(), message: Type.String() })),
+    }),
+  ),
+});
+const errorOf = (code: DomainError['code']) => ({ code, message: new DomainError(code).message });
+
+export const assignRoles = operation({
+  ...common,
+  id: 'assignRoles',
+  method: 'POST',
+  path: '/role-assignments',
+  summary: 'Assign roles in bulk',
+  description: `Each on its own: what is wrong with one keeps no other from being made. ${rule}`,
+  permission: mayAssign,
+  body: Body({
+    role_assignments: Type.Array(Body({ identity_id: Id, ...Wanted }), { minItems: 1, maxItems: 1000 }),
+  }),
+  answers: { 200: Type.Object(Status('created', 'exists', 'failed')) },
+  async handle({ services, scope, caller, body }) {
+    const wanted = body.role_assignments.map((one, i) => ({
+      identityId: one.identity_id,
+      roleId: one.role_id,
+      nodeId: one.node_id ?? null,
+      effectiveFrom: instant(one.effective_from, `role_assignments[${i}].effective_from`),
+      effectiveTo: instant(one.effective_to, `role_assignments[${i}].effective_to`),
+    }));
+    const results = await services.assignments.assignAll(scope, caller, wanted);
+    return {
+      items: results.map((result, index) =>
+        result.status === 'failed'
+          ? { index, status: result.status, id: null, error: errorOf(result.code) }
+          : { index, status: result.status, id: result.assignment.id, error: null },
+      ),
+    };
+  },
+});
+
+export const unassignRoles = operation({
+  ...common,
+  id: 'unassignRoles',
+  method: 'DELETE',
+  path: '/role-assignments',
+  summary: 'Take role assignments away in bulk',
+  permission: mayAssign,
+  body: Body({ assignment_ids: Type.Array(Id, { minItems: 1, maxItems: 1000 }) }),
+  answers: { 200: Type.Object(Status('removed', 'failed')) },
+  async handle({ services, scope, caller, body }) {
+    const ids = body.assignment_ids;
+    const codes = await services.assignments.removeAll(scope, caller, ids);
+    return {
+      items: codes.map((code, index) => ({
+        index,
+        status: code ? 'failed' : 'removed',
+        id: ids[index] as string,
+        error: code && errorOf(code),
+      })),
+    };
+  },
+});

@@ -1,0 +1,151 @@
+import { Type } from 'typebox';
+import type { CountedRole } from '../../domain/access/roles.js';
+import { definedOnly } from '../defined-only.js';
+import { listQuery, paginated } from '../lists.js';
+import { errors, operation } from '../operation.js';
+import { Body, Id, listOf, Name, Nullable, OneOf, single, Timestamp } from '../schemas.js';
+import { conflictAs } from '../version-conflict.js';
+import { PermissionKey } from './permissions.js';
+
+const Description = Nullable(Type.String({ maxLength: 1000 }));
+export const PermissionKeys = Type.Array(PermissionKey, { maxItems: 1000, uniqueItems: true });
+
+export const RoleView = Type.Object({
+  id: Id,
+  application_id: Id,
+  name: Type.String(),
+  description: Nullable(Type.String()),
+  is_system_role: Type.Boolean(),
+  system_key: Nullable(Type.String()),
+  is_active: Type.Boolean(),
+  created_at: Timestamp,
+  updated_at: Timestamp,
+  version: Type.Integer(),
+  permission_count: Type.Integer(),
+  member_count: Type.Integer({ description: 'Identities that hold it somewhere, now or later.' }),
+});
+const ById = Type.Object({ id: Id });
+
+export const presentRole = (role: CountedRole) => ({
+  id: role.id,
+  application_id: role.applicationId,
+  name: role.name,
+  description: role.description,
+  is_system_role: role.systemKey !== null,
+  system_key: role.systemKey,
+  is_active: role.isActive,
+  created_at: role.createdAt,
+  updated_at: role.updatedAt,
+  version: role.version,
+  permission_count: role.permissionCount,
+  member_count: role.memberCount,
+});
+
+const common = { tag: 'Roles', level: 'environment' } as const;
+export const viewed = { ...common, permission: 'rbac.view_roles', capability: 'env_roles.view' } as const;
+export const managed = { ...common, permission: 'rbac.manage_roles', capability: 'env_roles.manage' } as const;
+
+export const listRoles = operation({
+  ...viewed,
+  id: 'listRoles',
+  method: 'GET',
+  path: '/roles',
+  summary: 'List roles',
+  description: '`q` searches the name.',
+  query: listQuery(['created_at', 'name', 'updated_at'], {
+    status: Type.Optional(OneOf(['active', 'inactive'])),
+    source: Type.Optional(OneOf(['system', 'custom'])),
+  }),
+  answers: { 200: listOf(RoleView) },
+  async handle({ services, scope, query: { sort_by: sortBy, status, source, ...page } }) {
+    const isActive = status && status === 'active';
+    const isSystemRole = source && source === 'system';
+    return paginated(await services.roles.list(scope, { ...page, sortBy, isActive, isSystemRole }), presentRole);
+  },
+});
+
+export const createRole = operation({
+  ...managed,
+  id: 'createRole',
+  method: 'POST',
+  path: '/roles',
+  summary: 'Create a role',
+  description: 'Callers can only put permissions into it that they hold themselves.',
+  body: Body({
+    name: Name,
+    description: Type.Optional(Description),
+    is_active: Type.Optional(Type.Boolean({ default: true })),
+    permission_keys: Type.Optional(PermissionKeys),
+  }),
+  answers: { 201: single(RoleView), ...errors('role.name_taken', 'role.cannot_grant', 'validation.failed') },
+  handle: async ({ services, scope, caller, body }) => ({
+    data: presentRole(
+      await services.roles.create(scope, caller, {
+        name: body.name.trim(),
+        description: body.description ?? null,
+        isActive: body.is_active ?? true,
+        permissionKeys: body.permission_keys ?? [],
+      }),
+    ),
+  }),
+});
+
+export const getRole = operation({
+  ...viewed,
+  id: 'getRole',
+  method: 'GET',
+  path: '/roles/:id',
+  summary: 'Read a role',
+  params: ById,
+  answers: { 200: single(RoleView), ...errors('role.not_found') },
+  handle: async ({ services, scope, params }) => ({ data: presentRole(await services.roles.get(scope, params.id)) }),
+});
+
+export const updateRole = operation({
+  ...managed,
+  id: 'updateRole',
+  method: 'PATCH',
+  path: '/roles/:id',
+  summary: 'Change a role',
+  description:
+    'An inactive role gives nothing to those who hold it; callers can only activate one whose permissions they hold ' +
+    'themselves. System roles are read-only.',
+  params: ById,
+  ifMatch: 'required',
+  body: Body({
+    name: Type.Optional(Name),
+    description: Type.Optional(Description),
+    is_active: Type.Optional(Type.Boolean()),
+  }),
+  answers: {
+    200: single(RoleView),
+    ...errors('role.not_found', 'role.system', 'role.name_taken', 'role.cannot_grant', 'version.conflict'),
+  },
+  exists: ({ services, scope, params }) => services.roles.get(scope, params.id),
+  async handle({ services, scope, caller, params, version, body }) {
+    const changes = definedOnly({
+      name: body.name?.trim(),
+      description: body.description,
+      isActive: body.is_active,
+    });
+    const updated = await services.roles
+      .update(scope, caller, { id: params.id, version, changes })
+      .catch(conflictAs(presentRole));
+    return { data: presentRole(updated) };
+  },
+});
+
+export const deleteRole = operation({
+  ...managed,
+  id: 'deleteRole',
+  method: 'DELETE',
+  path: '/roles/:id',
+  summary: 'Delete a role',
+  description: 'As long as nobody holds it. System roles stay.',
+  params: ById,
+  ifMatch: 'required',
+  answers: { 204: Type.Null(), ...errors('role.not_found', 'role.system', 'role.in_use', 'version.conflict') },
+  exists: ({ services, scope, params }) => services.roles.get(scope, params.id),
+  handle: ({ services, scope, params, version }) =>
+    services.roles.remove(scope, params.id, version).catch(conflictAs(presentRole)),
+});

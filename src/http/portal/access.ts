@@ -1,0 +1,22 @@
+import { Type } from 'typebox';
+import { covers, type Place } from '../../domain/accounts/limits.js';
+import { type Reach, reachOf } from '../../domain/accounts/reach.js';
+import type { Caller } from '../../domain/caller.js';
+import { OneOf } from '../schemas.js';
+import { administrator } from './administrator.js';
+
+/** What an administrator may do with a part of the Account that they are shown (contract §6). */
+export const AccessFields = {
+  access_state: OneOf(['accessible', 'path_only'], {
+    description: '`path_only`: shown because it leads to a part that the roles reach; nothing else of it can be read.',
+  }),
+  can_access: Type.Boolean(),
+};
+
+/** Where the caller may look at applications and environments. */
+export const viewedBy = (caller: Caller): Reach => reachOf(administrator(caller).roles, 'applications.view');
+
+export function accessTo(reach: Reach, place: Place) {
+  const canAccess = covers(reach, place);
+  return { access_state: canAccess ? ('accessible' as const) : ('path_only' as const), can_access: canAccess };
+}

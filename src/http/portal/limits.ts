@@ -1,0 +1,18 @@
+import { Type } from 'typebox';
+import { Id, Nullable } from '../schemas.js';
+
+const Ids = Type.Array(Id, { maxItems: 1000 });
+const LimitsView = Type.Object({ application_ids: Ids, environment_ids: Ids, node_ids: Ids });
+
+/** Where a role counts, as it is answered. */
+export const Limits = Nullable(LimitsView);
+
+/** Where a role is to count, as it is asked for. Absent lists are empty. */
+export const WantedLimits = Nullable(
+  Type.Partial(LimitsView, {
+    additionalProperties: false,
+    description:
+      'Null: everywhere in the account. Otherwise only in these applications (with all of their environments), ' +
+      'environments, and nodes (with everything below them). At least one has to be named.',
+  }),
+);

@@ -1,0 +1,54 @@
+import { Type } from 'typebox';
+import { errors, operation } from '../operation.js';
+import { PermissionKeys } from '../operations/roles.js';
+import { Body, Id, single } from '../schemas.js';
+
+const segment = '[a-z0-9][a-z0-9_-]*';
+const Resource = Body({
+  name: Type.String({ pattern: `^[a-z][a-z0-9_:-]*(\\.${segment})*$`, maxLength: 100 }),
+  actions: Type.Array(Type.String({ pattern: `^${segment}$`, maxLength: 49 }), { maxItems: 1000 }),
+});
+const RolePermissions = Body({ role_id: Id, permission_keys: PermissionKeys });
+
+export const addResourcePermissions = operation({
+  id: 'addResourcePermissions',
+  method: 'POST',
+  path: '/setup/resource-permissions',
+  summary: "Add the permissions of an application's resources",
+  description:
+    'Registers `name.action` for each action of each resource, at most 1000, and puts permissions into roles: new ones and ' +
+    'those that the environment has. What is there already is skipped, so the request can be repeated. System roles are read-only.',
+  tag: 'Permissions',
+  level: 'environment',
+  capability: 'env_permissions.manage',
+  body: Body({
+    resources: Type.Array(Resource, { maxItems: 1000 }),
+    role_permissions: Type.Array(RolePermissions, { maxItems: 100 }),
+  }),
+  answers: {
+    201: single(
+      Type.Object({
+        permissions_created: Type.Integer(),
+        skipped_permissions: Type.Integer({ description: 'Named by `resources`, and there already.' }),
+        roles_updated: Type.Integer({ description: 'Roles that hold more than before.' }),
+      }),
+    ),
+    ...errors('role.not_found', 'role.system', 'validation.failed'),
+  },
+  async handle({ services, scope, body }) {
+    const outcome = await services.accessSetup.add(scope, {
+      resources: body.resources,
+      grants: body.role_permissions.map(({ role_id, permission_keys }) => ({
+        roleId: role_id.toLowerCase(),
+        permissionKeys: permission_keys,
+      })),
+    });
+    return {
+      data: {
+        permissions_created: outcome.permissionsCreated,
+        skipped_permissions: outcome.skippedPermissions,
+        roles_updated: outcome.rolesUpdated,
+      },
+    };
+  },
+});

@@ -1,0 +1,58 @@
+import type { FastifyRequest } from 'fastify';
+import { validate as isUuid } from 'uuid';
+import { DomainError } from '../domain/errors.js';
+import type { EnvironmentScope } from '../domain/scope.js';
+import type { Services } from '../services.js';
+import { denied } from './denials.js';
+import type { NodePermission, PermissionRule } from './operation.js';
+import type { PublicPrincipals } from './principals/public.js';
+import type { Authorized, Surface } from './surface.js';
+
+/** A surface whose callers are API keys and end users: what they may do say scopes and roles. */
+export const publicSurface = (
+  { name, prefix }: { name: string; prefix: string },
+  principals: PublicPrincipals,
+  services: Services,
+): Surface => ({
+  name,
+  pathOf: ({ path }) => `${prefix}${path}`,
+  paramsOf: () => ({}),
+  security: [{ apiKey: [] }, { bearer: [] }],
+  describe: ({ permission }) => describe(ruleOf(permission as PermissionRule)),
+  async authorize({ id, permission }, request, reply) {
+    const authorized = await principals.authenticate(request, reply);
+    const refusal = await refusalOf(services.rights, authorized, ruleOf(permission as PermissionRule), request);
+    // A node that is not there is no attempt at anything.
+    if (refusal?.code.endsWith('_not_found')) throw refusal;
+    if (refusal) throw await denied(services.db, authorized, id, refusal);
+    return authorized;
+  },
+});
+
+const ruleOf = (rule: PermissionRule): Omit<NodePermission, 'at'> & { at: string | null | 'root' } =>
+  typeof rule === 'string' ? { anyOf: [rule], at: 'root', missing: 'nodes.node_not_found' } : rule;
+
+function describe({ anyOf, at }: ReturnType<typeof ruleOf>): string {
+  const names = anyOf.map((permission) => `\`${permission}\``).join(' or ');
+  const where = { root: "at the environment's root", null: 'somewhere; answers keep to where it is held' }[String(at)];
+  return `Requires ${names} ${where ?? `at the node that \`${at}\` names`}.`;
+}
+
+/** What is refused, or null. A malformed id is left to the validation, which says so. */
+async function refusalOf(
+  rights: Services['rights'],
+  { caller, scope }: Authorized,
+  { anyOf, at, missing }: ReturnType<typeof ruleOf>,
+  request: FastifyRequest,
+): Promise<DomainError | null> {
+  const environment = scope as EnvironmentScope;
+  const lacking = new DomainError(caller.type === 'api_key' ? 'api_key.scope_required' : 'permission.required');
+  if (at === null) {
+    const reached = await rights.reach(environment, caller, { permissions: anyOf });
+    return reached?.length === 0 ? lacking : null;
+  }
+  const nodeId = at === 'root' ? null : (request.params as Record<string, string>)[at];
+  if (nodeId === undefined || (nodeId !== null && !isUuid(nodeId))) return null;
+  const held = await rights.holdsAt(environment, caller, { permissions: anyOf }, nodeId);
+  return held === 'held' ? null : held === 'lacking' ? lacking : new DomainError(missing);
+}

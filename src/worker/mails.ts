@@ -1,0 +1,28 @@
+import { accountIntentMails } from '../domain/account-intents/mails.js';
+import type { EmailSubjects } from '../domain/emails/subjects.js';
+import { inviteMails } from '../domain/invites/mails.js';
+import { loginMails } from '../domain/logins/mails.js';
+import { mfaMails } from '../domain/mfa/mails.js';
+import { registrationMails } from '../domain/registration/mails.js';
+import { signUpMails } from '../domain/sign-ups/mails.js';
+import { passwordMails } from '../domain/users/password-mails.js';
+import type { Clock } from '../platform/clock.js';
+import type { Sealing } from '../platform/crypto/sealing.js';
+
+export interface MailsDeps {
+  sealing: Sealing;
+  now: Clock;
+  baseUrl: string;
+  adminAppUrl: string;
+}
+
+/** How each mail that can be waiting finds its words. */
+export const mailSubjects = ({ sealing, now, baseUrl, adminAppUrl }: MailsDeps): EmailSubjects => ({
+  ...registrationMails({ sealing, now, baseUrl, adminAppUrl }),
+  ...inviteMails({ sealing, now, baseUrl }),
+  ...accountIntentMails({ adminAppUrl }),
+  ...loginMails({ sealing, now }),
+  ...mfaMails({ now, baseUrl }),
+  ...signUpMails({ sealing, now, baseUrl }),
+  ...passwordMails({ sealing, now, baseUrl, adminAppUrl }),
+});

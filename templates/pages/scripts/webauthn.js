@@ -1,0 +1,106 @@
+// Passkeys and security keys: each form[data-webauthn] asks for options, then the authenticator, then sends its answer.
+(() => {
+  const { PublicKeyCredential: Credential } = window;
+  const { credentials } = navigator;
+  if (!Credential || !credentials) return;
+
+  const decode = (text) =>
+    Uint8Array.from(atob(text.replace(/[-_]/g, (c) => (c === '-' ? '+' : '/'))), (c) => c.charCodeAt(0));
+  const encode = (buffer) =>
+    btoa(String.fromCharCode(...new Uint8Array(buffer))).replace(/[+/=]/g, (c) => ({ '+': '-', '/': '_' })[c] ?? '');
+
+  function parse(kind, json) {
+    const native = `parse${kind === 'create' ? 'Creation' : 'Request'}OptionsFromJSON`;
+    if (Credential[native]) return Credential[native](json);
+    const { user, allowCredentials = [], excludeCredentials = [] } = json;
+    json.challenge = decode(json.challenge);
+    for (const named of [...(user ? [user] : []), ...allowCredentials, ...excludeCredentials])
+      named.id = decode(named.id);
+    return json;
+  }
+
+  function toJson(credential) {
+    try {
+      return credential.toJSON();
+    } catch {} // missing, or broken by a password manager
+    const { id, type, response } = credential;
+    const answer = { transports: response.getTransports?.() };
+    for (const name of ['clientDataJSON', 'attestationObject', 'authenticatorData', 'signature', 'userHandle']) {
+      if (response[name]) answer[name] = encode(response[name]);
+    }
+    return { id, rawId: id, type, response: answer, clientExtensionResults: credential.getClientExtensionResults() };
+  }
+
+  async function send(url, fields) {
+    const headers = { accept: 'application/json', 'content-type': 'application/json' };
+    const response = await fetch(url, { method: 'POST', headers, body: JSON.stringify(fields) });
+    const answer = await response.json();
+    if (!response.ok) throw { name: answer.error, token: answer.enrollment_token };
+    return answer;
+  }
+
+  let waiting = new AbortController();
+  async function run(form, mediation, chosen) {
+    waiting.abort();
+    waiting = new AbortController();
+    const { signal } = waiting;
+    const kind = form.dataset.webauthn;
+    const fields = Object.fromEntries(new FormData(form));
+    const asked = await send(form.dataset.options, fields);
+    // Somebody who adds one while signed in may have to prove first who they are.
+    if (asked.redirect_to) return location.assign(asked.redirect_to);
+    const { options, ...fresh } = asked.options ? asked : { options: asked };
+    const credential = await credentials[kind]({ publicKey: parse(kind, options), mediation, signal });
+    chosen?.();
+    const { redirect_to } = await send(form.action, { ...fields, ...fresh, credential: toJson(credential) });
+    location.assign(redirect_to);
+  }
+
+  for (const form of document.querySelectorAll('form[data-webauthn]')) {
+    const texts = JSON.parse(form.dataset.texts);
+    const alert = form.querySelector('.alert');
+    const show = (text) => {
+      alert.hidden = !text;
+      alert.setAttribute('role', 'alert');
+      alert.textContent = text;
+    };
+    function fail({ name, token }) {
+      if (!token) return show(texts[name] ?? texts.other);
+      // The key was right, but is not enough here: the page that offers others takes it from there.
+      form.append(
+        Object.assign(document.createElement('input'), { type: 'hidden', name: 'enrollment_token', value: token }),
+      );
+      form.action = '/oauth/mfa/enroll';
+      form.submit();
+    }
+
+    // Passkeys among the suggestions of the field for the address; silent until one is chosen.
+    async function suggest() {
+      if (!('suggest' in form.dataset) || !(await Credential.isConditionalMediationAvailable?.())) return;
+      let isChosen = false;
+      await run(form, 'conditional', () => {
+        isChosen = true;
+      }).catch((error) => {
+        if (!isChosen) return;
+        fail(error);
+        void suggest();
+      });
+    }
+
+    let isBusy = false;
+    form.addEventListener('submit', async (event) => {
+      event.preventDefault();
+      if (isBusy) return;
+      isBusy = true;
+      show('');
+      await run(form).catch((error) => {
+        fail(error);
+        void suggest();
+      });
+      isBusy = false;
+    });
+    form.hidden = false;
+    for (const note of document.querySelectorAll('[data-no-webauthn]')) note.hidden = true;
+    void suggest();
+  }
+})();

@@ -1,0 +1,207 @@
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import { barriers, launchChromium, newVisitor, type Visitor } from '../support/chromium.js';
+import { totpCode } from '../support/mfa.js';
+import { type Person, type Seed, seed } from '../support/seed.js';
+import { type Service, startService } from '../support/service.js';
+import { startRelyingParty } from '../support/service-processes.js';
+import { plugIn } from '../support/virtual-authenticator.js';
+
+let service: Service;
+let data: Seed;
+let browser: Browser;
+let shop: { url: string; stop(): Promise<void> };
+beforeAll(async () => {
+  browser = await launchChromium();
+  service = await startService();
+  data = await seed(service.databaseUrl);
+  shop = await startRelyingParty({ ISSUER: service.baseUrl, CLIENT_ID: data.publicClient });
+}, 180_000);
+afterAll(async () => {
+  await browser?.close();
+  await shop?.stop();
+  await service?.stop();
+});
+
+let visitors: Visitor[] = [];
+let page: Page;
+async function arrive(options?: BrowserContextOptions): Promise<Page> {
+  const visitor = await newVisitor(browser, options);
+  visitors.push(visitor);
+  page = visitor.page;
+  return page;
+}
+afterEach(async () => {
+  const complaints = visitors.flatMap((visitor) => visitor.complaints);
+  await Promise.all(visitors.map((visitor) => visitor.close()));
+  visitors = [];
+  expect(complaints).toEqual([]); // a violation of the pages' own security policy would be one
+});
+
+const accountUrl = (more: Record<string, string> = {}) =>
+  `${service.baseUrl}/oauth/account?${new URLSearchParams({ client_id: data.publicClient, ...more })}`;
+const heading = (name: string | RegExp, on = page) => on.getByRole('heading', { level: 1, name });
+const button = (name: string | RegExp) => page.getByRole('button', { name, exact: true });
+const link = (name: string | RegExp) => page.getByRole('link', { name, exact: true });
+const row = (text: string | RegExp) => page.getByRole('listitem').filter({ hasText: text });
+const notice = () => page.getByRole('status').textContent();
+const expectNoBarriers = async () => expect(await barriers(page)).toEqual([]);
+
+async function fillIn({ email, password }: Person, on = page) {
+  await on.getByLabel('Email').fill(email);
+  await on.getByLabel('Password').fill(password);
+  await on.getByRole('button', { name: 'Sign in', exact: true }).click();
+}
+async function open(person: Person, more?: Record<string, string>) {
+  await page.goto(accountUrl(more));
+  await fillIn(person);
+}
+
+/** Presses Tab until an element with this name has the focus, as somebody without a mouse does. */
+async function tabTo(name: string) {
+  for (let presses = 0; presses < 40; presses++) {
+    await page.keyboard.press('Tab');
+    const focused = await page.evaluate(
+      `(document.activeElement.ariaLabel ?? document.activeElement.innerText ?? '').trim()`,
+    );
+    if (focused === name) return;
+  }
+  throw new Error(`the keyboard does not reach ${name}`);
+}
+
+test('a person signs a lost browser out of everything, and an application loses its access', async () => {
+  const phone = await arrive();
+  await phone.goto(shop.url);
+  await phone.getByRole('link', { name: 'Sign in' }).click();
+  await fillIn(data.ben, phone);
+  await heading('Hello, Ben Example', phone).waitFor();
+
+  await arrive();
+  await open(data.ben);
+  await heading('Your account').waitFor();
+  await page.getByText(`Ben Example · ${data.ben.email}`).waitFor();
+  await expectNoBarriers();
+  const here = row('this browser');
+  expect(await here.getByRole('button').count()).toBe(0);
+  await row(/Last sign-in/)
+    .getByRole('button', { name: /^Sign out: Chrome on / })
+    .click();
+  expect(await notice()).toBe('The other browser is signed out.');
+  await expectNoBarriers();
+  expect(await page.getByText('None at the moment.').count()).toBe(1); // the shop's access went with it
+
+  await phone.getByRole('button', { name: 'Refresh tokens' }).click();
+  await heading('That did not work', phone).waitFor();
+  await phone.goto(accountUrl());
+  await heading(/^Sign in to /, phone).waitFor();
+
+  await page.goto(shop.url);
+  await page.getByRole('link', { name: 'Sign in' }).click();
+  await heading('Hello, Ben Example').waitFor(); // known here: single sign-on
+  await page.goto(accountUrl());
+  await button(/^End access: /).click();
+  expect(await notice()).toBe('The application has no access any more.');
+  await button('Sign out here').click();
+  await heading('You are signed out').waitFor();
+  await page.goto(accountUrl());
+  await heading(/^Sign in to /).waitFor();
+});
+
+test('a person changes the password with the keyboard alone, in the dark on a phone, and without scripts', async () => {
+  await arrive({ colorScheme: 'dark', viewport: { width: 360, height: 740 } });
+  await open(data.ben);
+  await heading('Your account').waitFor();
+  expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(360);
+  await expectNoBarriers();
+  await tabTo('Change');
+  await page.keyboard.press('Enter');
+  await heading('Change your password').waitFor();
+  await expectNoBarriers();
+  await page.keyboard.type('not the one');
+  await page.keyboard.press('Tab');
+  await page.keyboard.type('a long row of new words');
+  await page.keyboard.press('Enter');
+  expect(await page.getByRole('alert').textContent()).toBe('That is not your current password.');
+  await expectNoBarriers();
+  await page.keyboard.type(data.ben.password);
+  await page.keyboard.press('Tab');
+  await page.keyboard.type('a long row of new words');
+  await page.keyboard.press('Enter');
+  expect(await notice()).toMatch(/^Your password is changed/);
+
+  await arrive({ javaScriptEnabled: false });
+  await open({ email: data.ben.email, password: 'a long row of new words' });
+  await link('Change').click();
+  await page.getByLabel('Current password').fill('a long row of new words');
+  await page.getByLabel('New password').fill(data.ben.password);
+  await button('Save password').click();
+  expect(await notice()).toMatch(/^Your password is changed/);
+});
+
+test('a person adds an app and a passkey, renews recovery codes, and removes the app', async () => {
+  await arrive();
+  await plugIn(page, 'platform');
+  await open(data.ana);
+  await link(/Authenticator app$/).click();
+  await heading('Add an authenticator app').waitFor();
+  await page.getByRole('img', { name: /^QR code/ }).waitFor();
+  await expectNoBarriers();
+  const secret = ((await page.getByRole('definition').textContent()) ?? '').replace(/\s/g, '');
+  await page.getByLabel('Code from the app').fill('000000');
+  await page.getByLabel('Name (optional)').fill('Ana’s phone');
+  await button('Add').click();
+  expect(await page.getByRole('alert').textContent()).toMatch(/^That code is not right/);
+  expect(await page.getByLabel('Name (optional)').inputValue()).toBe('Ana’s phone');
+  await expectNoBarriers();
+  await page.getByLabel('Code from the app').fill(totpCode(secret, new Date()));
+  await button('Add').click();
+  await heading('Your recovery codes').waitFor();
+  expect(await page.getByRole('listitem').count()).toBe(10);
+  await expectNoBarriers();
+  await link('I have saved them').click();
+  await row('Ana’s phone').waitFor();
+  await row('10 left').waitFor();
+
+  await link(/Passkey or security key$/).click();
+  await heading('Add a passkey or security key').waitFor();
+  await expectNoBarriers();
+  await page.getByLabel('Name (optional)').fill('Laptop');
+  await button('Add').click();
+  await row('Laptop').waitFor();
+  expect(await notice()).toBe('It is added, and works from now on.');
+
+  await link('New codes').click();
+  await heading('New recovery codes').waitFor();
+  await expectNoBarriers();
+  await button('Make new codes').click();
+  await heading('Your recovery codes').waitFor();
+  await page.goBack();
+  await page.goForward();
+  expect(await notice()).toMatch(/^Those recovery codes were shown before/);
+
+  await link('Remove: Ana’s phone').click();
+  await heading('Remove “Ana’s phone”?').waitFor();
+  await expectNoBarriers();
+  await button('Remove').click();
+  expect(await notice()).toBe('It is removed.');
+  expect(await row('Ana’s phone').count()).toBe(0);
+  await row('Laptop').waitFor();
+});
+
+test('the page speaks German, and what it says of a browser is in words', async () => {
+  await arrive({
+    userAgent:
+      'Mozilla/5.0 (iPhone; CPU iPhone OS 18_0 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.0 Mobile/15E148 Safari/604.1',
+  });
+  await page.goto(accountUrl({ ui_locales: 'de' }));
+  await page.getByLabel('E-Mail').fill(data.ben.email);
+  await page.getByLabel('Passwort').fill(data.ben.password);
+  await button('Anmelden').click();
+  await heading('Ihr Konto').waitFor();
+  expect(await page.locator('html').getAttribute('lang')).toBe('de');
+  await row('dieser Browser').filter({ hasText: 'Safari unter iPhone' }).waitFor();
+  await expectNoBarriers();
+  await link('Ändern').click();
+  await heading('Passwort ändern').waitFor();
+  await link('Zurück zu Ihrem Konto').click();
+  await heading('Ihr Konto').waitFor();
+});

@@ -1,0 +1,202 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import { barriers, launchChromium, newVisitor, type Visitor } from '../support/chromium.js';
+import { asOwner } from '../support/database.js';
+import { linkIn, waitForMail } from '../support/inbox.js';
+import { type Seed, seed } from '../support/seed.js';
+import { type Service, startService } from '../support/service.js';
+import { startRelyingParty } from '../support/service-processes.js';
+
+let service: Service;
+let data: Seed;
+let browser: Browser;
+let shop: { url: string; stop(): Promise<void> };
+beforeAll(async () => {
+  browser = await launchChromium();
+  service = await startService();
+  data = await seed(service.databaseUrl);
+  shop = await startRelyingParty({ ISSUER: service.baseUrl, CLIENT_ID: data.publicClient });
+  await asOwner(
+    (db) => db.query('update environment_settings set allow_self_signup = true, password_min_length = 10'),
+    service.ownerUrl,
+  );
+  await sleep(1_100); // a process remembers settings for a second
+}, 180_000);
+afterAll(async () => {
+  await browser?.close();
+  await shop?.stop();
+  await service?.stop();
+});
+
+let visitors: Visitor[] = [];
+let page: Page;
+async function arrive(options?: BrowserContextOptions) {
+  const visitor = await newVisitor(browser, options);
+  visitors.push(visitor);
+  page = visitor.page;
+}
+afterEach(async () => {
+  const complaints = visitors.flatMap((visitor) => visitor.complaints);
+  await Promise.all(visitors.map((visitor) => visitor.close()));
+  visitors = [];
+  expect(complaints).toEqual([]); // a violation of the pages' own security policy would be one
+});
+
+const button = (name: string) => page.getByRole('button', { name, exact: true });
+const link = (name: string | RegExp) => page.getByRole('link', { name });
+const heading = (name: string | RegExp) => page.getByRole('heading', { level: 1, name });
+const expectNoBarriers = async () => expect(await barriers(page)).toEqual([]);
+const fits = async (width: number) =>
+  expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(width);
+const newAddress = () => `Ida.${randomUUID().slice(0, 8)}@example.com`;
+const chosen = 'lantern orchard seven';
+
+async function startAtShop(label = 'Sign in') {
+  await page.goto(shop.url);
+  await heading('You are signed out').waitFor();
+  await link(label).click();
+  await heading(/^Sign in to /).waitFor();
+}
+async function signUp(email: string, password = chosen) {
+  await link('Create an account').click();
+  await heading(/^Create your account for /).waitFor();
+  await page.getByLabel('Email').fill(email);
+  await page.getByLabel('Password').fill(password);
+  await button('Create account').click();
+}
+async function signIn(password: string) {
+  await page.getByLabel('Password').fill(password);
+  await button('Sign in').click();
+}
+
+test('a person signs up, confirms by one click in the same browser, and arrives at the application signed in', async () => {
+  await arrive();
+  const email = newAddress();
+  await startAtShop();
+  await link('Create an account').click();
+  await heading(/^Create your account for /).waitFor();
+  await expectNoBarriers();
+  await page.getByLabel('Email').fill(email);
+  await page.getByLabel('Password').fill('too short');
+  await page.getByLabel('First name').fill('Ida');
+  await page.getByLabel('Last name').fill('Ilves');
+  await button('Create account').click();
+  await page.getByText('This password is too short. Use at least 10 characters.').waitFor();
+  expect(await page.getByLabel('Email').inputValue()).toBe(email);
+  expect(await page.getByLabel('First name').inputValue()).toBe('Ida');
+  await expectNoBarriers();
+  await page.keyboard.type(chosen); // the password has the focus
+  await page.keyboard.press('Enter');
+
+  await page.getByText('Check your mail: we have sent you a link.').waitFor();
+  await signIn(chosen);
+  await page.getByText('This email address is not confirmed yet.').waitFor();
+  await expectNoBarriers();
+  await button('Send the link again').click();
+  await page.getByText('Check your mail: we have sent you a link.').waitFor();
+
+  const mail = await waitForMail(service.inboxUrl, email, /^Confirm your email address for /);
+  await page.goto(linkIn(mail));
+  await heading('Confirm your email address').waitFor();
+  expect(await page.getByLabel('Password').count()).toBe(0);
+  await expectNoBarriers();
+  await button('Confirm').click();
+  await heading('Your email address is confirmed').waitFor();
+  await expectNoBarriers();
+  await link(/^Continue to /).click();
+  await heading(/^Sign in to /).waitFor();
+  expect(await page.getByLabel('Email').inputValue()).toBe(email);
+  await signIn(chosen);
+  await heading('Hello, Ida Ilves').waitFor();
+  expect(page.url()).toBe(`${shop.url}/`);
+});
+
+test("in another browser the link asks for the password, which somebody who signed up with a stranger's address knows and the stranger does not", async () => {
+  await arrive();
+  const email = newAddress();
+  await startAtShop();
+  await signUp(email);
+  await page.getByText('Check your mail').waitFor();
+  const url = linkIn(await waitForMail(service.inboxUrl, email, /^Confirm your email address for /));
+
+  await arrive({ locale: 'de-AT', colorScheme: 'dark', viewport: { width: 320, height: 640 } });
+  await page.goto(url);
+  await heading('E-Mail-Adresse bestätigen').waitFor();
+  await page.getByText('Sie haben den Link in einem anderen Browser geöffnet').waitFor();
+  await fits(320);
+  await expectNoBarriers();
+  await page.getByLabel('Passwort aus Ihrer Registrierung').fill('what the stranger uses');
+  await button('Bestätigen').click();
+  await page.getByText('Das ist nicht das Passwort').waitFor();
+  await expectNoBarriers();
+  await page.keyboard.type(chosen);
+  await page.keyboard.press('Enter');
+  await heading('Ihre E-Mail-Adresse ist bestätigt').waitFor();
+  await fits(320);
+
+  await page.goto(url);
+  await heading('Dieser Link funktioniert nicht mehr').waitFor();
+  await fits(320);
+  await expectNoBarriers();
+});
+
+test('who signs up with an address that has an account is answered alike, and told by mail', async () => {
+  await arrive();
+  await startAtShop();
+  await signUp(data.ana.email);
+  await page.getByText('Check your mail: we have sent you a link.').waitFor();
+  const mail = await waitForMail(service.inboxUrl, data.ana.email, /^You already have an account for /);
+  await page.goto(linkIn(mail));
+  await heading(/^Sign in to /).waitFor();
+  const forgot = /https?:\/\/\S+\/oauth\/password\/forgot\S+/.exec(mail.text)?.[0] as string;
+  await page.goto(forgot);
+  await heading('Forgot your password?').waitFor();
+  await expectNoBarriers();
+});
+
+test('a person who forgot the password chooses another one and arrives at the application; the old one is worth nothing', async () => {
+  await arrive();
+  await startAtShop();
+  await page.getByLabel('Email').fill(data.ben.email);
+  await link('Forgot password?').click();
+  await heading('Forgot your password?').waitFor();
+  await expectNoBarriers();
+  await page.getByLabel('Email').fill(data.ben.email);
+  await button('Send link').click();
+  await page.getByText('If there is an account with this address').waitFor();
+  const mail = await waitForMail(service.inboxUrl, data.ben.email, /^Choose a new password for /);
+
+  await page.goto(linkIn(mail));
+  await heading('Choose a new password').waitFor();
+  await expectNoBarriers();
+  await page.getByLabel('New password').fill('password123');
+  await button('Save password').click();
+  await page.getByText('This password is known from a data breach').waitFor();
+  await expectNoBarriers();
+  await page.keyboard.type(chosen);
+  await page.keyboard.press('Enter');
+  await heading('Your password is saved').waitFor();
+  await expectNoBarriers();
+  await link(/^Continue to /).click();
+  await heading(/^Sign in to /).waitFor();
+  expect(await page.getByLabel('Email').inputValue()).toBe(data.ben.email);
+  await signIn(data.ben.password);
+  await page.getByText('That email and password do not match.').waitFor();
+  await signIn(chosen);
+  await heading('Hello, Ben Example').waitFor();
+  await waitForMail(service.inboxUrl, data.ben.email, /^Your password for .* was changed$/);
+});
+
+test('nothing of it needs scripts', async () => {
+  await arrive({ javaScriptEnabled: false });
+  const email = newAddress();
+  await startAtShop();
+  await signUp(email);
+  await page.getByText('Check your mail').waitFor();
+  await page.goto(linkIn(await waitForMail(service.inboxUrl, email, /^Confirm your email address for /)));
+  await button('Confirm').click();
+  await link(/^Continue to /).click();
+  await signIn(chosen);
+  await heading(/^Hello, /).waitFor();
+});

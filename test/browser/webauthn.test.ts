@@ -1,0 +1,293 @@
+import { generateKeyPairSync } from 'node:crypto';
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import { barriers, launchChromium, newVisitor, type Visitor } from '../support/chromium.js';
+import { asOwner } from '../support/database.js';
+import { type Person, type Seed, seed } from '../support/seed.js';
+import { type Service, startService } from '../support/service.js';
+import { startRelyingParty } from '../support/service-processes.js';
+import { plugIn } from '../support/virtual-authenticator.js';
+
+let service: Service;
+let data: Seed;
+let browser: Browser;
+let shop: { url: string; stop(): Promise<void> };
+beforeAll(async () => {
+  browser = await launchChromium();
+  service = await startService();
+  data = await seed(service.databaseUrl);
+  // Before anybody has come: a second factor from the first sign-in on.
+  await asOwner(
+    (owner) => owner.query(`update environment_settings set mfa_policy = 'required', mfa_grace_period_days = 0`),
+    service.ownerUrl,
+  );
+  shop = await startRelyingParty({ ISSUER: service.baseUrl, CLIENT_ID: data.publicClient });
+}, 180_000);
+afterAll(async () => {
+  await browser?.close();
+  await shop?.stop();
+  await service?.stop();
+});
+
+let visitor: Visitor;
+let page: Page;
+async function arrive(options?: BrowserContextOptions) {
+  visitor = await newVisitor(browser, options);
+  page = visitor.page;
+  // What the pages ask the browser for, without a change to it.
+  await page.addInitScript(`
+    const asked = (window.asked = []);
+    const get = navigator.credentials?.get.bind(navigator.credentials);
+    if (get) navigator.credentials.get = (options) => { asked.push(options.mediation ?? 'optional'); return get(options); };
+  `);
+}
+afterEach(async () => {
+  const { complaints } = visitor;
+  await visitor.close();
+  expect(complaints).toEqual([]); // a violation of the pages' own security policy would be one
+});
+
+const button = (name: string | RegExp) => page.getByRole('button', { name });
+const heading = (name: string | RegExp) => page.getByRole('heading', { level: 1, name });
+const claim = (name: string) =>
+  page
+    .getByRole('table', { name: 'Claims of the ID token' })
+    .getByRole('row')
+    .filter({ has: page.getByRole('rowheader', { name, exact: true }) })
+    .getByRole('cell');
+const passkeyButton = () => button('Sign in with a passkey');
+const expectNoBarriers = async () => expect(await barriers(page)).toEqual([]);
+
+/** Comes to the sign-in page as on another day: without a session anywhere. */
+async function startAnew({ until = /^Sign in to / as string | RegExp } = {}) {
+  await page.context().clearCookies();
+  await page.goto(shop.url);
+  await page.getByRole('link', { name: 'Sign in' }).click();
+  await heading(until).waitFor();
+}
+
+/** As in a browser that suggests no passkeys, so that only the button asks for one. */
+const withoutSuggestions = () =>
+  page.addInitScript('PublicKeyCredential.isConditionalMediationAvailable = async () => false');
+
+/** Takes all second factors away from somebody. */
+const forget = ({ email }: Person) =>
+  asOwner(async (owner) => {
+    for (const table of ['mfa_factors', 'recovery_codes']) {
+      await owner.query(`delete from ${table} where identity_id in (select id from identities where email = $1)`, [
+        email,
+      ]);
+    }
+  }, service.ownerUrl);
+
+async function signInByPassword({ email, password }: Person) {
+  await page.getByLabel('Email').fill(email);
+  await page.getByLabel('Password').fill(password);
+  await page.getByRole('button', { name: 'Sign in', exact: true }).click();
+}
+
+/** Sets up what is plugged in, in the middle of a first sign-in, and answers the recovery codes. */
+async function enroll(person: Person): Promise<string[]> {
+  await startAnew();
+  await signInByPassword(person);
+  await heading('Protect your sign-in').waitFor();
+  await button(/passkey/i).click();
+  await heading('Set up a passkey or security key').waitFor();
+  await expectNoBarriers();
+  await button('Continue').click();
+  await heading('Save your recovery codes').waitFor();
+  await expectNoBarriers();
+  const codes = await page.getByRole('list', { name: 'Recovery codes' }).getByRole('listitem').allTextContents();
+  expect(codes).toHaveLength(10);
+  await button('I have saved them').click();
+  await heading(/^Hello, /).waitFor();
+  return codes;
+}
+
+let anasCodes: string[];
+
+test('a security key is set up as the first factor, and asked for at the next sign-in', async () => {
+  await arrive();
+  const key = await plugIn(page, 'security-key');
+  anasCodes = await enroll(data.ana);
+  expect(await key.count()).toBe(1);
+  expect(await claim('amr').textContent()).toMatch(/pwd.*hwk.*mfa/);
+
+  await startAnew();
+  await signInByPassword(data.ana);
+  await heading('Confirm that it is you').waitFor();
+  await expectNoBarriers();
+  await button('Continue').click();
+  await heading('Hello, Ana Example').waitFor();
+  expect(await claim('acr').textContent()).toMatch(/aal2/);
+});
+
+test('a device that is not to be asked again is not', async () => {
+  await arrive();
+  await plugIn(page, 'security-key');
+  // The key of another day: this browser has none that fits, so a recovery code stands in.
+  await startAnew();
+  await signInByPassword(data.ana);
+  await heading('Confirm that it is you').waitFor();
+  await button(/recovery code/i).click();
+  await page.getByLabel('Recovery code').fill(anasCodes.pop() as string);
+  await page.getByLabel(/Do not ask again/).check();
+  await button('Continue').click();
+  await heading('Hello, Ana Example').waitFor();
+
+  await button('Sign out').click();
+  await page.getByRole('link', { name: 'Sign in' }).click();
+  await signInByPassword(data.ana);
+  await heading('Hello, Ana Example').waitFor();
+});
+
+test('a passkey of the device signs in by itself: by the button, and from the suggestions of the address field', async () => {
+  await arrive();
+  const phone = await plugIn(page, 'platform');
+  await enroll(data.ben);
+  expect(await phone.count()).toBe(1);
+
+  await phone.attend(false);
+  await startAnew();
+  await expectNoBarriers();
+  expect(await page.getByLabel('Email').getAttribute('autocomplete')).toBe('username webauthn');
+  await page.waitForFunction(`window.asked.includes('conditional')`); // nobody chooses it, and the button takes its place
+  await phone.attend(true);
+  await passkeyButton().click();
+  await heading('Hello, Ben Example').waitFor();
+  expect(await claim('amr').textContent()).toMatch(/swk.*user.*mfa/);
+  expect(await claim('acr').textContent()).toMatch(/aal2/);
+
+  await startAnew({ until: 'Hello, Ben Example' }); // the virtual device chooses the first suggestion by itself
+  expect(await claim('amr').textContent()).toMatch(/swk.*user.*mfa/);
+});
+
+test('what is cancelled or not recognised says so, and leaves every other way open', async () => {
+  await arrive();
+  await withoutSuggestions();
+  const phone = await plugIn(page, 'platform');
+  await forget(data.ben);
+  const [code = ''] = await enroll(data.ben);
+  await phone.recognize(false);
+  await startAnew();
+  await passkeyButton().click();
+  const alert = page.getByRole('alert');
+  await alert.filter({ hasText: 'cancelled or took too long' }).waitFor();
+  await expectNoBarriers();
+  expect(await passkeyButton().isEnabled()).toBe(true);
+
+  await signInByPassword(data.ben);
+  await heading('Confirm that it is you').waitFor();
+  await button('Continue').click();
+  await alert.filter({ hasText: 'cancelled or took too long' }).waitFor();
+  await expectNoBarriers();
+  await phone.recognize(true); // the same page takes another try
+  await button('Continue').click();
+  await heading('Hello, Ben Example').waitFor();
+
+  await phone.recognize(false);
+  await startAnew();
+  await signInByPassword(data.ben);
+  await button('Continue').click();
+  await alert.filter({ hasText: 'cancelled or took too long' }).waitFor();
+  await button(/recovery code/i).click();
+  await page.getByLabel('Recovery code').fill(code);
+  await button('Continue').click();
+  await heading('Hello, Ben Example').waitFor();
+});
+
+test('a passkey that the service does not know is refused, in the reader’s language', async () => {
+  await arrive({ locale: 'de-DE', colorScheme: 'dark', viewport: { width: 320, height: 640 } });
+  await withoutSuggestions();
+  const phone = await plugIn(page, 'platform');
+  const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+  const pkcs8 = privateKey.export({ type: 'pkcs8', format: 'der' }).toString('base64');
+  await phone.keepForeignPasskey({ rpId: 'localhost', privateKey: pkcs8 });
+  await page.goto(shop.url);
+  await page.getByRole('link', { name: 'Sign in' }).click();
+  await button('Mit einem Passkey anmelden').click();
+  await page.getByRole('alert').filter({ hasText: 'Das hat nicht geklappt' }).waitFor();
+  expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(320);
+  await expectNoBarriers();
+});
+
+test('a service that is away while the key is asked leaves the page usable', async () => {
+  await arrive();
+  await plugIn(page, 'security-key');
+  await startAnew();
+  await signInByPassword(data.ana);
+  await heading('Confirm that it is you').waitFor();
+  await page.route('**/oauth/mfa/webauthn/options', (route) => route.abort());
+  await button('Continue').click();
+  await page.getByRole('alert').filter({ hasText: 'That did not work' }).waitFor();
+  await page.unroute('**/oauth/mfa/webauthn/options');
+  await button(/recovery code/i).click();
+  await page.getByLabel('Recovery code').waitFor();
+});
+
+test('without JavaScript the other ways are there, and a page that needs it says so', async () => {
+  await arrive({ javaScriptEnabled: false });
+  await startAnew();
+  expect(await passkeyButton().count()).toBe(0);
+  await signInByPassword(data.ana);
+  await heading('Confirm that it is you').waitFor();
+  await page.getByText('need JavaScript and a browser that supports them').waitFor();
+  expect(await button('Continue').count()).toBe(0);
+  await button(/recovery code/i).click();
+  await page.getByLabel('Recovery code').fill(anasCodes.pop() as string);
+  await button('Continue').click();
+  await heading('Hello, Ana Example').waitFor();
+});
+
+test('a browser without WebAuthn is treated alike', async () => {
+  await arrive();
+  await page.addInitScript('delete window.PublicKeyCredential');
+  await startAnew();
+  expect(await passkeyButton().count()).toBe(0);
+  await signInByPassword(data.ana);
+  await heading('Confirm that it is you').waitFor();
+  await page.getByText('need JavaScript and a browser that supports them').waitFor();
+  expect(await button(/recovery code/i).count()).toBe(1);
+});
+
+test('a browser that knows neither JSON options nor conditional suggestions signs in by the button', async () => {
+  await arrive();
+  const phone = await plugIn(page, 'platform');
+  await page.addInitScript(`
+    for (const name of ['parseCreationOptionsFromJSON', 'parseRequestOptionsFromJSON', 'isConditionalMediationAvailable']) {
+      delete PublicKeyCredential[name];
+    }
+    delete PublicKeyCredential.prototype.toJSON;
+  `);
+  await forget(data.ben);
+  await enroll(data.ben);
+  expect(await phone.count()).toBe(1);
+  await startAnew();
+  await passkeyButton().click();
+  await heading('Hello, Ben Example').waitFor();
+});
+
+test('a key that is right where the Environment takes other kinds leads to the page that offers those', async () => {
+  await arrive();
+  await withoutSuggestions();
+  await plugIn(page, 'platform');
+  await forget(data.ben);
+  await enroll(data.ben);
+  const allow = (kinds: string) =>
+    asOwner(
+      (owner) => owner.query('update environment_settings set mfa_allowed_factors = $1', [kinds]),
+      service.ownerUrl,
+    );
+  await allow('{totp}');
+  try {
+    await startAnew();
+    await signInByPassword(data.ben);
+    await heading('Confirm that it is you').waitFor();
+    await button('Continue').click();
+    await heading('Protect your sign-in').waitFor();
+    await button('Authenticator app').waitFor();
+    expect(await button(/passkey/i).count()).toBe(0);
+    await expectNoBarriers();
+  } finally {
+    await allow('{totp,webauthn,recovery_code,email_otp}');
+  }
+});

@@ -1,0 +1,121 @@
+import { v7 as uuidv7 } from 'uuid';
+import { baseUrl, newAccount, send, startApi, type TestAccount, type TestApi } from '../support/api.js';
+
+let api: TestApi;
+let account: TestAccount;
+let key: Record<string, string>;
+let [house, room, ana, ben] = ['', '', '', ''];
+beforeAll(async () => {
+  api = await startApi();
+  account = await newAccount(api);
+  key = await account.apiKey();
+  await post('/api/v1/permissions', 201, { key: 'door.open', name: 'Open the door' });
+  await post('/api/v1/permissions', 201, { key: 'door.lock', name: 'Lock the door' });
+  const role = await made('/api/v1/roles', { name: 'Porter', permission_keys: ['door.open'] });
+  house = await made('/api/v1/nodes', { parent_node_id: null, node_type: 'unit', name: 'House' });
+  room = await made('/api/v1/nodes', { parent_node_id: house, node_type: 'unit', name: 'Room' });
+  [ana, ben] = [await newIdentity(), await newIdentity()];
+  await post(`/api/v1/identities/${ana}/role-assignments`, 201, { role_id: role, node_id: house });
+});
+afterAll(() => api.stop());
+
+const post = (url: string, status: number, payload: object, headers: Record<string, string> = key) =>
+  send(api.app, status, { method: 'POST', url, headers, payload });
+const made = async (url: string, payload: object): Promise<string> => (await post(url, 201, payload)).json().data.id;
+const newIdentity = () => made('/api/v1/identities', { email: `${uuidv7()}@example.com` });
+const evaluate = async (payload: object) => (await post('/access/v1/evaluations', 200, payload)).json();
+const subject = (id: string) => ({ type: 'identity', id });
+const node = (id: string) => ({ type: 'node', id });
+const open = { name: 'door.open' };
+
+test('is found by its document', async () => {
+  const document = (await send(api.app, 200, { url: '/.well-known/authzen-configuration' })).json();
+  expect(document).toEqual({
+    policy_decision_point: baseUrl,
+    access_evaluation_endpoint: `${baseUrl}/access/v1/evaluation`,
+    access_evaluations_endpoint: `${baseUrl}/access/v1/evaluations`,
+    search_subject_endpoint: `${baseUrl}/access/v1/search/subject`,
+    search_resource_endpoint: `${baseUrl}/access/v1/search/resource`,
+    search_action_endpoint: `${baseUrl}/access/v1/search/action`,
+  });
+});
+
+test.each([
+  ['who holds the permission above it', () => [subject(ana), node(room)], true, 'granted'],
+  ['who holds nothing', () => [subject(ben), node(room)], false, 'no_assignment'],
+  ['another kind of subject', () => [{ type: 'user', id: ana }, node(room)], false, 'identity_not_found'],
+  ['a subject that is no id', () => [subject('ana'), node(room)], false, 'identity_not_found'],
+  ['another kind of resource', () => [subject(ana), { type: 'document', id: room }], false, 'node_not_found'],
+  [
+    'the root, by the environment',
+    () => [subject(ana), { type: 'environment', id: account.scope.environmentId }],
+    false,
+    'no_assignment',
+  ],
+  [
+    'another environment',
+    () => [subject(ana), { type: 'environment', id: account.productionScope.environmentId }],
+    false,
+    'node_not_found',
+  ],
+] as const)('decides about %s', async (_name, parts, decision, reason) => {
+  const [asked, resource] = parts();
+  const payload = { subject: asked, action: open, resource, context: { time: 'now' } };
+  expect((await post('/access/v1/evaluation', 200, payload)).json()).toEqual({ decision, context: { reason } });
+});
+
+test('several at once take what they leave out from the request, and stop where they are told to', async () => {
+  const evaluations = [{ resource: node(room) }, { subject: subject(ben) }, { action: { name: 'door.lock' } }];
+  const request = { subject: subject(ana), action: open, resource: node(house), evaluations };
+  const decisions = async (options?: object) =>
+    (await evaluate({ ...request, ...(options && { options }) })).evaluations.map(
+      (one: { decision: boolean }) => one.decision,
+    );
+  expect(await decisions()).toEqual([true, false, false]);
+  expect(await decisions({ evaluations_semantic: 'execute_all' })).toEqual([true, false, false]);
+  expect(await decisions({ evaluations_semantic: 'deny_on_first_deny' })).toEqual([true, false]);
+  expect(await decisions({ evaluations_semantic: 'permit_on_first_permit' })).toEqual([true]);
+  await post('/access/v1/evaluations', 400, { ...request, options: { evaluations_semantic: 'guess' } });
+});
+
+test('without evaluations it is answered like a single one', async () => {
+  const request = { subject: subject(ana), action: open, resource: node(house) };
+  expect(await evaluate(request)).toEqual({ decision: true, context: { reason: 'granted' } });
+  const { error } = (await post('/access/v1/evaluations', 400, { subject: subject(ana), action: open })).json();
+  expect(error.details).toMatchObject([{ field: 'resource', code: 'required' }]);
+});
+
+test('searches answer who, where and what, in pages', async () => {
+  const who = { subject: { type: 'identity' }, action: open, resource: node(room) };
+  const found = (await post('/access/v1/search/subject', 200, who)).json();
+  expect(found).toEqual({ results: [subject(ana)], page: { next_token: '' } });
+  const where = { subject: subject(ana), action: open, resource: { type: 'node' } };
+  expect(
+    (await post('/access/v1/search/resource', 200, where)).json().results.map(({ id }: { id: string }) => id),
+  ).toEqual([house, room].sort());
+  const first = (await post('/access/v1/search/resource', 200, { ...where, page: { limit: 1 } })).json();
+  const second = (
+    await post('/access/v1/search/resource', 200, { ...where, page: { limit: 1, token: first.page.next_token } })
+  ).json();
+  expect([...first.results, ...second.results].map(({ id }: { id: string }) => id)).toEqual([house, room].sort());
+  expect(second.page.next_token).toBe('');
+  const what = { subject: subject(ana), resource: node(room) };
+  expect((await post('/access/v1/search/action', 200, what)).json().results).toEqual([open]);
+  expect((await post('/access/v1/search/action', 200, { ...what, subject: subject(ben) })).json().results).toEqual([]);
+  await post('/access/v1/search/resource', 400, { ...where, page: { token: 'bm90IG91cnM' } });
+});
+
+test('asks for the right to evaluate, like the Public API', async () => {
+  const payload = { subject: subject(ana), action: open, resource: node(room) };
+  await post('/access/v1/evaluation', 401, payload, {});
+  await post('/access/v1/search/action', 403, payload, await account.apiKey(['identity.view']));
+});
+
+test("knows nothing of another environment's", async () => {
+  const stranger = await (await newAccount(api)).apiKey();
+  const payload = { subject: subject(ana), action: open, resource: node(room) };
+  expect((await post('/access/v1/evaluation', 200, payload, stranger)).json().decision).toBe(false);
+  for (const path of ['subject', 'resource', 'action']) {
+    expect((await post(`/access/v1/search/${path}`, 200, payload, stranger)).json().results).toEqual([]);
+  }
+});

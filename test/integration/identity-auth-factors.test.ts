@@ -1,0 +1,234 @@
+import { v7 as uuidv7 } from 'uuid';
+import type { EnvironmentSettings } from '../../entities/environment-settings.js';
+import { minutes } from '../../src/platform/clock.js';
+import { enrollTotp, totpCode } from '../support/mfa.js';
+import { newProvider, type TestProvider, tokensFor } from '../support/oauth.js';
+import { apiOf, bearer } from './identity-auth-setup.js';
+
+let provider: TestProvider;
+let api: ReturnType<typeof apiOf>;
+beforeAll(async () => {
+  provider = await newProvider();
+  api = apiOf(provider);
+});
+afterAll(() => provider?.close());
+
+type Headers = Record<string, string>;
+
+async function signedIn(settings: Partial<EnvironmentSettings> = {}) {
+  const place = await provider.newEnvironment(settings);
+  const [client, ana] = [await place.newClient(), await place.newIdentity()];
+  return { place, client, ana, as: bearer((await api.signedIn(client, ana)).access_token) };
+}
+/** Begins to enrol an app and confirms it with its first code. */
+async function enrolled(as: Headers) {
+  const begun = (await api.post('/mfa/totp/enroll', undefined, as)).json().data;
+  const body = { enrollment_token: begun.enrollment_token, code: totpCode(begun.secret, provider.now()) };
+  return { begun, body, answer: await api.post('/mfa/totp/confirm', body, as) };
+}
+/** Who has an app, signed in with it. */
+async function withApp(settings: Partial<EnvironmentSettings> = {}) {
+  const place = await provider.newEnvironment(settings);
+  const [client, ana] = [await place.newClient(), await place.newIdentity()];
+  const totp = await enrollTotp(provider, place, ana);
+  const strong = async () => {
+    const asked = await api.signedIn(client, ana, { acr_values: 'urn:gatehouse:aal2' });
+    const answer = { challenge_token: asked.mfa_challenge.challenge_token, code: totp.code() };
+    const { data } = (await api.post('/mfa/challenge/totp', answer)).json();
+    provider.wait(30_000);
+    return bearer(data.access_token);
+  };
+  return { place, client, ana, totp, strong, as: await strong() };
+}
+const refusalOf = ({ statusCode, json }: Awaited<ReturnType<typeof api.post>>) => [statusCode, json().error.code];
+const summary = async (as: Headers) => (await api.get('/mfa/factors', as)).json().data;
+
+describe('an authenticator app', () => {
+  test('is enrolled with its first code; with the first factor come ten recovery codes', async () => {
+    const { ana, as } = await signedIn({ mfaPolicy: 'required' });
+    const { begun, answer } = await enrolled(as);
+    expect(begun).toEqual({
+      enrollment_token: expect.any(String),
+      secret: expect.stringMatching(/^[A-Z2-7]{32}$/),
+      otpauth_uri: expect.stringMatching(/^otpauth:\/\/totp\/Acme:/),
+      qr_svg: expect.stringMatching(/^<svg /),
+    });
+    expect(answer.statusCode).toBe(201);
+    const { factor, recovery_codes: codes } = answer.json().data;
+    expect(factor).toEqual({
+      id: expect.any(String),
+      type: 'totp',
+      label: 'Authenticator app',
+      enrolled_at: provider.now().toISOString(),
+      last_used_at: provider.now().toISOString(),
+    });
+    expect(codes).toHaveLength(10);
+    expect(await summary(as)).toEqual({
+      factors: [factor],
+      recovery_codes_generation: 1,
+      recovery_codes_remaining: 10,
+      mfa_admin_reset_at: null,
+    });
+    const [event] = await provider.query<{ resource_id: string }>(
+      `select resource_id from events where action = 'identity.mfa_enrolled' and resource_id = $1`,
+      [ana.id],
+    );
+    expect(event).toBeDefined();
+    const [grace] = await provider.query<{ status: string }>('select status from mfa_graces where identity_id = $1', [
+      ana.id,
+    ]);
+    expect(grace?.status).toBe('enrolled');
+  });
+
+  test('is not enrolled by a wrong code, too late, twice, or for somebody else', async () => {
+    const { as } = await signedIn();
+    const { body, answer } = await enrolled(as);
+    expect(answer.statusCode).toBe(201);
+    expect(refusalOf(await api.post('/mfa/totp/confirm', body, as))).toEqual([409, 'mfa.already_enrolled']);
+
+    const other = await signedIn();
+    const foreign = await api.post('/mfa/totp/confirm', body, other.as);
+    expect(refusalOf(foreign)).toEqual([400, 'mfa.enrollment_expired']);
+    const begun = (await api.post('/mfa/totp/enroll', undefined, other.as)).json().data;
+    const wrong = { enrollment_token: begun.enrollment_token, code: '000000' };
+    expect(refusalOf(await api.post('/mfa/totp/confirm', wrong, other.as))).toEqual([401, 'mfa.code_invalid']);
+    const forged = { ...body, enrollment_token: 'x' };
+    expect(refusalOf(await api.post('/mfa/totp/confirm', forged, other.as))).toEqual([400, 'mfa.enrollment_expired']);
+  });
+
+  test('is not enrolled where the environment takes none', async () => {
+    const { as } = await signedIn({ mfaAllowedFactors: ['webauthn'] });
+    expect(refusalOf(await api.post('/mfa/totp/enroll', undefined, as))).toEqual([400, 'mfa.factor_not_allowed']);
+    const keys = await signedIn({ mfaAllowedFactors: ['totp'] });
+    const refused = await api.post('/mfa/webauthn/enroll/options', undefined, keys.as);
+    expect(refusalOf(refused)).toEqual([400, 'mfa.factor_not_allowed']);
+  });
+
+  test('makes the session in which it was enrolled first as strong as itself', async () => {
+    const { as } = await signedIn();
+    const { answer } = await enrolled(as);
+    expect((await api.get('/me', as)).json().data.session).toMatchObject({
+      amr: ['pwd', 'otp', 'mfa'],
+      acr: 'urn:gatehouse:aal2',
+    });
+    const { id } = answer.json().data.factor;
+    expect((await api.delete(`/mfa/factors/${id}`, as)).statusCode).toBe(204);
+  });
+
+  test('may be retried with its Idempotency-Key, and then shows the same codes again', async () => {
+    const { as } = await signedIn();
+    const begun = (await api.post('/mfa/totp/enroll', undefined, as)).json().data;
+    const body = { enrollment_token: begun.enrollment_token, code: totpCode(begun.secret, provider.now()) };
+    const keyed = { ...as, 'idempotency-key': 'one' };
+    const first = await api.post('/mfa/totp/confirm', body, keyed);
+    const again = await api.post('/mfa/totp/confirm', body, keyed);
+    expect([first.statusCode, again.statusCode]).toEqual([201, 201]);
+    expect(again.headers['idempotency-replayed']).toBe('true');
+    expect(again.json()).toEqual(first.json());
+    const [kept] = await provider.query<{ sealed: string }>('select body_sealed as sealed from idempotent_requests');
+    expect(kept?.sealed).not.toContain(first.json().data.recovery_codes[0]);
+  });
+});
+
+describe('whoever has a factor', () => {
+  const changes: [string, (as: Headers, id: string) => ReturnType<typeof api.post>][] = [
+    ['adds no app', (as) => api.post('/mfa/totp/enroll', undefined, as)],
+    ['adds no key', (as) => api.post('/mfa/webauthn/enroll/options', undefined, as)],
+    ['removes none', (as, id) => api.delete(`/mfa/factors/${id}`, as)],
+    ['makes no recovery codes', (as) => api.post('/mfa/recovery-codes', undefined, as)],
+  ];
+
+  test.each(changes)('%s by a sign-in with the password alone, or older than ten minutes', async (_, change) => {
+    const { client, ana, as } = await withApp({ mfaPolicy: 'off' });
+    const [{ id }] = (await summary(as)).factors;
+    const weak = bearer((await api.signedIn(client, ana)).access_token);
+    expect(refusalOf(await change(weak, id))).toEqual([403, 'auth.reauthentication_required']);
+    provider.wait(minutes(10));
+    expect(refusalOf(await change(as, id))).toEqual([403, 'auth.reauthentication_required']);
+  });
+
+  test('does not where the environment does not take that factor either', async () => {
+    const { place, client, ana, as } = await withApp({ mfaPolicy: 'off' });
+    const [{ id }] = (await summary(as)).factors;
+    await provider.query(
+      `update environment_settings set mfa_allowed_factors = '{email_otp}' where environment_id = $1`,
+      [place.environmentId],
+    );
+    provider.wait(2000); // a process remembers a client's settings for a second
+    const weak = bearer((await api.signedIn(client, ana)).access_token);
+    expect(refusalOf(await api.delete(`/mfa/factors/${id}`, weak))).toEqual([403, 'auth.reauthentication_required']);
+  });
+
+  test('who has mailed codes only shows one first', async () => {
+    const place = await provider.newEnvironment({ mfaPolicy: 'optional' });
+    const [client, ana] = [await place.newClient(), await place.newIdentity()];
+    const before = bearer((await api.signedIn(client, ana)).access_token);
+    const { accountId, applicationId, environmentId } = place;
+    const factor = { id: uuidv7(), type: 'email_otp', label: 'Email' } as const;
+    await provider.logins.factors.enroll({ accountId, applicationId, environmentId }, ana.id, factor);
+    for (const [, change] of changes) {
+      expect(refusalOf(await change(before, factor.id))).toEqual([403, 'auth.reauthentication_required']);
+    }
+    const { mfa_challenge: challenge } = await api.signedIn(client, ana);
+    const ask = { challenge_token: challenge.challenge_token };
+    await api.post('/mfa/challenge/email-otp/send', ask);
+    const code = await provider.mailedCode('mfa');
+    const { data } = (await api.post('/mfa/challenge/email-otp', { ...ask, code })).json();
+    expect((await enrolled(bearer(data.access_token))).answer.statusCode).toBe(201);
+  });
+
+  test('adds another, removes it, and makes new codes by a recent sign-in with it', async () => {
+    const { as, totp } = await withApp({ mfaPolicy: 'required' });
+    const { answer } = await enrolled(as);
+    expect([answer.statusCode, answer.json().data.recovery_codes]).toEqual([201, null]);
+    const { factors } = await summary(as);
+    expect(factors).toHaveLength(2);
+    const renewed = await api.post('/mfa/recovery-codes', undefined, as);
+    expect([renewed.statusCode, renewed.json().data.recovery_codes.length]).toEqual([201, 10]);
+    expect(renewed.json().data.recovery_codes).not.toEqual(totp.recoveryCodes);
+    expect(await summary(as)).toMatchObject({ recovery_codes_generation: 2, recovery_codes_remaining: 10 });
+    expect((await api.delete(`/mfa/factors/${factors[1].id}`, as)).statusCode).toBe(204);
+    expect((await api.delete(`/mfa/factors/${factors[1].id}`, as)).statusCode).toBe(404);
+    const last = await api.delete(`/mfa/factors/${factors[0].id}`, as);
+    expect(refusalOf(last)).toEqual([409, 'mfa.last_factor']);
+    expect((await summary(as)).factors).toHaveLength(1);
+  });
+
+  test('removes the last one where none is required, and its recovery codes go with it', async () => {
+    const { as, client, ana } = await withApp({ mfaPolicy: 'optional' });
+    const [{ id }] = (await summary(as)).factors;
+    expect((await api.delete(`/mfa/factors/${id}`, as)).statusCode).toBe(204);
+    expect(await summary(as)).toMatchObject({ factors: [], recovery_codes_remaining: 0 });
+    expect(await api.signedIn(client, ana)).toMatchObject({ requires_mfa_challenge: false });
+    expect(refusalOf(await api.post('/mfa/recovery-codes', undefined, as))).toEqual([409, 'mfa.not_enrolled']);
+  });
+
+  test('does not see or remove somebody else’s', async () => {
+    const [ana, ben] = [await withApp(), await withApp()];
+    const [{ id }] = (await summary(ben.as)).factors;
+    expect(refusalOf(await api.delete(`/mfa/factors/${id}`, ana.as))).toEqual([404, 'mfa.factor_not_found']);
+    expect((await summary(ben.as)).factors).toHaveLength(1);
+  });
+
+  test('changes the password only in a session with it', async () => {
+    const { client, ana, as } = await withApp({ mfaPolicy: 'off' });
+    const body = { current_password: 'correct horse battery', new_password: 'another long password' };
+    const weak = bearer((await api.signedIn(client, ana)).access_token);
+    expect(refusalOf(await api.put('/password', body, weak))).toEqual([403, 'auth.reauthentication_required']);
+    provider.wait(minutes(11));
+    expect((await api.put('/password', body, as)).statusCode).toBe(200); // the password is proved now
+  });
+});
+
+test('what is not confirmed is not kept: no secret, no factor', async () => {
+  const { as, ana } = await signedIn();
+  await api.post('/mfa/totp/enroll', undefined, as);
+  const rows = await provider.query('select from mfa_factors where identity_id = $1', [ana.id]);
+  expect(rows).toHaveLength(0);
+});
+
+test('a token of the hosted login works here as well', async () => {
+  const { client, ana } = await signedIn();
+  const { access_token: token } = await tokensFor(provider.browser(), client, ana.email);
+  expect((await enrolled(bearer(token))).answer.statusCode).toBe(201);
+});

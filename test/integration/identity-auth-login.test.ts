@@ -1,0 +1,370 @@
+import { createLocalJWKSet, jwtVerify } from 'jose';
+import { days, hours, minutes } from '../../src/platform/clock.js';
+import { basicOf, newProvider, password, type TestProvider, userinfo } from '../support/oauth.js';
+import { startTurnstile } from '../support/turnstile.js';
+import { apiOf, bearer, type LoginResult, shapeOf } from './identity-auth-setup.js';
+
+let provider: TestProvider;
+let api: ReturnType<typeof apiOf>;
+beforeAll(async () => {
+  provider = await newProvider();
+  api = apiOf(provider);
+});
+afterAll(() => provider?.close());
+
+const claimsOf = async (token: string) => {
+  const jwks = (await provider.app.inject('/.well-known/jwks.json')).json();
+  const { payload, protectedHeader } = await jwtVerify(token, createLocalJWKSet(jwks), {
+    issuer: provider.baseUrl,
+    audience: provider.baseUrl,
+    currentDate: provider.now(),
+  });
+  return { ...payload, typ: protectedHeader.typ } as Record<string, unknown>;
+};
+
+describe('the right password', () => {
+  test('answers exactly the login result, with tokens that say how and where it was', async () => {
+    const place = await provider.newEnvironment();
+    const [client, ana] = [await place.newClient(), await place.newIdentity()];
+    const answer = await api.login(client, ana);
+    expect(answer.statusCode).toBe(200);
+    expect(answer.headers['cache-control']).toBe('no-store');
+    expect(answer.headers['set-cookie']).toBeUndefined();
+    const { data } = answer.json() as { data: LoginResult };
+    expect(data).toEqual({
+      requires_application_selection: false,
+      requires_mfa_challenge: false,
+      expires_in: 900,
+      identity: { id: ana.id, email: ana.email, first_name: 'Ana', last_name: 'Arendt' },
+      access_token: expect.any(String),
+      token_type: 'Bearer',
+      applications: null,
+      mfa_challenge: null,
+      mfa_enrollment_pending: false,
+      grace_expires_at: null,
+      refresh_token: expect.stringMatching(/^[\w-]{43}$/),
+      scope: 'openid profile email',
+      selection_token: null,
+    });
+    const at = Math.floor(provider.now().getTime() / 1000);
+    expect(await claimsOf(data.access_token)).toMatchObject({
+      typ: 'at+jwt',
+      sub: ana.id,
+      client_id: client.clientId,
+      scope: 'openid profile email',
+      principal_type: 'identity',
+      account_id: place.accountId,
+      application_id: place.applicationId,
+      environment_id: place.environmentId,
+      amr: ['pwd'],
+      acr: 'urn:gatehouse:aal1',
+      auth_time: at,
+      exp: at + 900,
+      sid: expect.stringMatching(/^[0-9a-f-]{36}$/),
+    });
+    expect((await userinfo(provider.app, data.access_token)).json()).toMatchObject({ sub: ana.id, email: ana.email });
+    const [event] = await provider.query<{ metadata: object }>(
+      `select metadata from events where action = 'identity.signed_in' and resource_id = $1`,
+      [ana.id],
+    );
+    expect(event?.metadata).toMatchObject({ amr: ['pwd'] });
+  });
+
+  test('grants the scope that was asked for, without what is unknown', async () => {
+    const place = await provider.newEnvironment();
+    const [client, ana] = [await place.newClient(), await place.newIdentity()];
+    const { scope, access_token: token } = await api.signedIn(client, ana, { scope: 'email admin openid' });
+    expect(scope).toBe('openid email');
+    expect(await claimsOf(token)).toMatchObject({ scope: 'openid email' });
+  });
+
+  test('begins a session of its own each time', async () => {
+    const place = await provider.newEnvironment();
+    const [client, ana] = [await place.newClient(), await place.newIdentity()];
+    const tokens = [await api.signedIn(client, ana), await api.signedIn(client, ana)];
+    const [one, two] = await Promise.all(tokens.map(({ access_token: token }) => claimsOf(token)));
+    expect(one?.sid).not.toBe(two?.sid);
+  });
+
+  test.each(['client_secret_basic', 'client_secret_post'] as const)(
+    'is not enough for a client of %s that does not prove itself',
+    async (method) => {
+      const place = await provider.newEnvironment();
+      const [client, ana] = [await place.newClient({ tokenEndpointAuthMethod: method }), await place.newIdentity()];
+      const presented = (given: string): [object, Record<string, string>] =>
+        method === 'client_secret_basic'
+          ? [{}, { authorization: basicOf(client.clientId, given) }]
+          : [{ client_secret: given }, {}];
+      expect((await api.login(client, ana)).statusCode).toBe(401);
+      expect((await api.login(client, ana, ...presented('wrong'))).statusCode).toBe(401);
+      expect((await api.login(client, ana, ...presented(client.secret ?? ''))).statusCode).toBe(200);
+    },
+  );
+
+  test('of an address that is not confirmed is told so, and nobody else is', async () => {
+    const place = await provider.newEnvironment();
+    const [client, ana] = [await place.newClient(), await place.newIdentity({ emailVerifiedAt: null })];
+    const told = await api.login(client, ana);
+    expect([told.statusCode, told.json().error.code]).toEqual([403, 'identity.email_unverified']);
+    expect((await api.login(client, ana, { password: 'wrong' })).json().error.code).toBeNull();
+  });
+});
+
+describe('one refusal', () => {
+  test('for every reason: status, headers and body do not tell them apart', async () => {
+    const place = await provider.newEnvironment();
+    const elsewhere = await provider.newEnvironment();
+    const off = await provider.newEnvironment({ passwordLoginEnabled: false });
+    const client = await place.newClient();
+    const [known, inactive, foreign, passwordless] = [
+      await place.newIdentity(),
+      await place.newIdentity({ isActive: false }),
+      await elsewhere.newIdentity(),
+      await place.newIdentity({ passwordHash: null }),
+    ];
+    const refused = [
+      await api.login(client, { email: 'nobody@example.com' }),
+      await api.login(client, known, { password: 'wrong' }),
+      await api.login(client, known, { password: `${password}x`.repeat(40) }),
+      await api.login(client, inactive),
+      await api.login(client, foreign),
+      await api.login(client, passwordless),
+      await api.login(await off.newClient(), await off.newIdentity()),
+      await api.login({ clientId: 'unknown' }, known),
+    ].map(shapeOf);
+    for (const one of refused) expect(one).toEqual(refused[0]);
+    expect(refused[0]).toMatchObject({
+      statusCode: 401,
+      headers: { 'www-authenticate': 'Bearer' },
+      error: { code: null, message: 'The credentials are not right' },
+    });
+  });
+
+  test('after the same time, known or not', async () => {
+    const place = await provider.newEnvironment();
+    const client = await place.newClient();
+    const [known, inactive] = [await place.newIdentity(), await place.newIdentity({ isActive: false })];
+    const elsewhere = await (await provider.newEnvironment()).newIdentity();
+    const tries = {
+      wrong: () => api.login(client, known, { password: 'wrong' }),
+      unknown: () => api.login(client, { email: 'nobody@example.com' }),
+      inactive: () => api.login(client, inactive),
+      elsewhere: () => api.login(client, elsewhere),
+      client: () => api.login({ clientId: 'unknown' }, known),
+    };
+    const kinds = Object.keys(tries) as (keyof typeof tries)[];
+    const times = Object.fromEntries(kinds.map((kind) => [kind, [] as number[]])) as Record<
+      keyof typeof tries,
+      number[]
+    >;
+    for (let round = -4; round < 30; round++) {
+      // In turns, so that whatever else the machine does slows all; the first rounds only warm up.
+      for (const kind of round % 2 ? kinds : [...kinds].reverse()) {
+        const began = performance.now();
+        await tries[kind]();
+        if (round >= 0) times[kind].push(performance.now() - began);
+      }
+    }
+    const median = (kind: keyof typeof tries) => times[kind].sort((x, y) => x - y)[15] as number;
+    for (const kind of ['unknown', 'inactive', 'elsewhere'] as const) {
+      expect(median(kind) / median('wrong')).toBeGreaterThan(1 / 1.5);
+      expect(median(kind) / median('wrong')).toBeLessThan(1.5);
+      // How often the wrong password takes longer: a half where times tell nothing; four standard deviations are allowed.
+      const slower = times.wrong.flatMap((one) => times[kind].map((other) => Number(one > other)));
+      expect(slower.reduce((sum, one) => sum + one) / slower.length).toBeGreaterThan(0.2);
+      expect(slower.reduce((sum, one) => sum + one) / slower.length).toBeLessThan(0.8);
+    }
+    // Nobody's log is there to write to; but a password is verified all the same.
+    expect(median('client')).toBeGreaterThan(median('wrong') / 3);
+  });
+
+  test('a failure is in the log of the environment, by the id of its member and without the address', async () => {
+    const place = await provider.newEnvironment();
+    const [client, ana] = [await place.newClient(), await place.newIdentity()];
+    await api.login(client, ana, { password: 'wrong' });
+    await api.login(client, { email: 'nobody@example.com' });
+    const rows = await provider.query<{ resource_id: string | null }>(
+      `select resource_id, metadata::text from events where action = 'auth.identity_sign_in_failed' and environment_id = $1
+       order by created_at`,
+      [place.environmentId],
+    );
+    expect(rows.map(({ resource_id: id }) => id)).toEqual([ana.id, null]);
+    expect(JSON.stringify(rows)).not.toContain('@');
+  });
+});
+
+test('a sign-in with the old password ends where a new one is set meanwhile', async () => {
+  const place = await provider.newEnvironment();
+  const [client, ana] = [await place.newClient(), await place.newIdentity()];
+  const waiting = () =>
+    provider.query(
+      `select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database() and query like '%identities%'`,
+    );
+  let signingIn: ReturnType<typeof api.login> | undefined;
+  await provider.db.transaction({ accountId: place.accountId }, async (tx) => {
+    const later = new Date(provider.now().getTime() + 1);
+    await tx.query('update identities set password_changed_at = $2 where id = $1', [ana.id, later]);
+    signingIn = api.login(client, ana);
+    while ((await waiting()).length === 0) await new Promise((resolve) => setTimeout(resolve, 10));
+  });
+  expect((await signingIn)?.statusCode).toBe(401);
+  const left = await provider.query('select from sessions where identity_id = $1 and revoked_at is null', [ana.id]);
+  expect(left).toHaveLength(0);
+});
+
+test('where the environment wants a captcha, one without is refused before the password is looked at', async () => {
+  const turnstile = await startTurnstile();
+  const guarded = await newProvider({ captchaUrl: turnstile.url });
+  try {
+    const place = await guarded.newEnvironment({ loginRequireCaptcha: true });
+    const [client, ana] = [await place.newClient(), await place.newIdentity()];
+    const login = (more: object) => apiOf(guarded).login(client, ana, more);
+    for (const more of [{}, { 'cf-turnstile-response': 'wrong' }, { password: 'wrong' }]) {
+      const refused = await login(more);
+      expect([refused.statusCode, refused.json().error.code]).toEqual([400, 'captcha.failed']);
+    }
+    expect((await login({ 'cf-turnstile-response': 'solved' })).statusCode).toBe(200);
+    turnstile.behave('broken');
+    expect((await login({ 'cf-turnstile-response': 'solved' })).statusCode).toBe(400);
+  } finally {
+    await guarded.close();
+    await turnstile.close();
+  }
+});
+
+test('what is no login is refused field by field', async () => {
+  const answer = await api.post('/login', { email: 'ana', extra: 1 });
+  expect(answer.statusCode).toBe(400);
+  const fields = answer.json().error.details.map(({ field }: { field: string }) => field);
+  expect(fields.sort()).toEqual(['client_id', 'email', 'extra', 'password']);
+});
+
+test('an API key besides is refused', async () => {
+  const answer = await api.post('/login', {}, { authorization: 'Bearer x', 'x-api-key': 'y' });
+  expect([answer.statusCode, answer.json().error.code]).toEqual([400, 'auth.multiple_credentials']);
+});
+
+describe('where a second factor is required and none is enrolled', () => {
+  const policy = { mfaPolicy: 'required', mfaGracePeriodDays: 7 } as const;
+
+  test('the session is a whole one while the time runs, and says until when', async () => {
+    const place = await provider.newEnvironment(policy);
+    const [client, ana] = [await place.newClient(), await place.newIdentity()];
+    const first = await api.signedIn(client, ana);
+    expect(first).toMatchObject({
+      mfa_enrollment_pending: true,
+      grace_expires_at: new Date(provider.now().getTime() + days(7)).toISOString(),
+      requires_mfa_challenge: false,
+    });
+    expect((await api.get('/me', bearer(first.access_token))).statusCode).toBe(200);
+    provider.wait(days(6));
+    const later = await api.signedIn(client, ana);
+    expect(later).toMatchObject({ mfa_enrollment_pending: true, grace_expires_at: first.grace_expires_at });
+  });
+
+  test('it is refused when the time is over, until an admin resets it', async () => {
+    const place = await provider.newEnvironment(policy);
+    const [client, ana] = [await place.newClient(), await place.newIdentity()];
+    await api.signedIn(client, ana);
+    provider.wait(days(7));
+    const refused = await api.login(client, ana);
+    expect([refused.statusCode, refused.json().error.code]).toEqual([403, 'mfa.enrollment_required']);
+    expect((await api.login(client, ana, { password: 'wrong' })).statusCode).toBe(401);
+    const graces = await import('../../src/domain/mfa/grace.js');
+    const { reset } = graces.createMfaGraces({ db: provider.db, now: provider.now, reminders: [] });
+    await reset(place, ana.id, 7);
+    expect(await api.signedIn(client, ana)).toMatchObject({ mfa_enrollment_pending: true });
+  });
+
+  test('it is refused at once where there is no time', async () => {
+    const place = await provider.newEnvironment({ ...policy, mfaGracePeriodDays: 0 });
+    const refused = await api.login(await place.newClient(), await place.newIdentity());
+    expect([refused.statusCode, refused.json().error.code]).toEqual([403, 'mfa.enrollment_required']);
+    const [event] = await provider.query<{ outcome: string; metadata: object }>(
+      `select outcome, metadata from events where action = 'auth.identity_sign_in_failed' and environment_id = $1`,
+      [place.environmentId],
+    );
+    expect(event).toEqual({ outcome: 'denied', metadata: { method: 'password', reason: 'mfa.enrollment_required' } });
+  });
+});
+
+describe('refresh', () => {
+  test('rotates the token of a public client, and ends the grant when a spent one comes back', async () => {
+    const place = await provider.newEnvironment();
+    const [client, ana] = [await place.newClient(), await place.newIdentity()];
+    const { refresh_token: first, access_token: before } = await api.signedIn(client, ana);
+    const again = (token: string) => api.post('/refresh', { client_id: client.clientId, refresh_token: token });
+    const { data } = (await again(first)).json();
+    expect(data).toEqual({
+      access_token: expect.any(String),
+      token_type: 'Bearer',
+      expires_in: 900,
+      refresh_token: expect.stringMatching(/^[\w-]{43}$/),
+      scope: 'openid profile email',
+    });
+    expect(data.refresh_token).not.toBe(first);
+    expect((await claimsOf(data.access_token)).sid).toBe((await claimsOf(before)).sid);
+    expect((await again(first)).json().data.refresh_token).toBe(data.refresh_token); // a lost answer
+    provider.wait(minutes(1));
+    expect((await again(first)).statusCode).toBe(401);
+    expect((await again(data.refresh_token)).statusCode).toBe(401);
+    expect((await api.get('/me', bearer(data.access_token))).statusCode).toBe(401);
+  });
+
+  test('narrows what is asked for, and never widens it', async () => {
+    const place = await provider.newEnvironment();
+    const [client, ana] = [await place.newClient(), await place.newIdentity()];
+    const { refresh_token: token } = await api.signedIn(client, ana, { scope: 'openid email' });
+    const ask = (scope: string) => api.post('/refresh', { client_id: client.clientId, refresh_token: token, scope });
+    const wide = await ask('openid profile');
+    expect([wide.statusCode, wide.json().error.details[0].field]).toEqual([400, 'scope']);
+    expect((await ask('email')).json().data.scope).toBe('email');
+  });
+
+  test.each([
+    [
+      'of another client',
+      async (own: { newClient(): Promise<{ clientId: string }> }) => (await own.newClient()).clientId,
+    ],
+    ['of an unknown client', async () => 'unknown'],
+  ])('is refused to a token %s', async (_, other) => {
+    const place = await provider.newEnvironment();
+    const [client, ana] = [await place.newClient(), await place.newIdentity()];
+    const { refresh_token: token } = await api.signedIn(client, ana);
+    const refused = await api.post('/refresh', { client_id: await other(place), refresh_token: token });
+    expect([refused.statusCode, refused.json().error.code]).toEqual([401, null]);
+    const own = await api.post('/refresh', { client_id: client.clientId, refresh_token: token });
+    expect(own.statusCode).toBe(200); // unharmed
+  });
+
+  test('ends with the membership', async () => {
+    const place = await provider.newEnvironment();
+    const [client, ana] = [await place.newClient(), await place.newIdentity()];
+    const { refresh_token: token } = await api.signedIn(client, ana);
+    await provider.query('update environment_memberships set is_active = false where identity_id = $1', [ana.id]);
+    const refused = await api.post('/refresh', { client_id: client.clientId, refresh_token: token });
+    expect(refused.statusCode).toBe(401);
+  });
+
+  test('the token endpoint takes the same token', async () => {
+    const place = await provider.newEnvironment();
+    const [client, ana] = [await place.newClient(), await place.newIdentity()];
+    const { refresh_token: token } = await api.signedIn(client, ana);
+    const answer = await provider.app.inject({
+      method: 'POST',
+      url: '/oauth/token',
+      payload: { grant_type: 'refresh_token', client_id: client.clientId, refresh_token: token },
+    });
+    expect(answer.json()).toMatchObject({ token_type: 'Bearer', id_token: expect.any(String) });
+  });
+});
+
+test('a session lives on its refresh token beyond its own time', async () => {
+  const place = await provider.newEnvironment();
+  const [client, ana] = [await place.newClient(), await place.newIdentity()];
+  const { refresh_token: token } = await api.signedIn(client, ana);
+  provider.wait(hours(13));
+  const { data } = (await api.post('/refresh', { client_id: client.clientId, refresh_token: token })).json();
+  const listed = (await api.get('/sessions', bearer(data.access_token))).json();
+  expect(listed.items).toMatchObject([{ current: true }]);
+});

@@ -1,0 +1,237 @@
+import { v7 as uuidv7 } from 'uuid';
+import { Application } from '../../entities/application.js';
+import { Environment, type EnvironmentType } from '../../entities/environment.js';
+import { EnvironmentMembership } from '../../entities/environment-membership.js';
+import { EnvironmentSettings } from '../../entities/environment-settings.js';
+import { environmentDefaults } from '../../src/domain/accounts/environment-defaults.js';
+import { days, minutes } from '../../src/platform/clock.js';
+import { newProvider, password, type TestEnvironment, type TestProvider } from '../support/oauth.js';
+import { apiOf, bearer } from './identity-auth-setup.js';
+
+let provider: TestProvider;
+let api: ReturnType<typeof apiOf>;
+beforeAll(async () => {
+  provider = await newProvider();
+  api = apiOf(provider);
+});
+afterAll(() => provider?.close());
+
+interface Other {
+  name?: string;
+  type?: EnvironmentType;
+  settings?: Partial<EnvironmentSettings>;
+}
+
+/** Another Application of the Account, with one Environment. */
+async function newOther(place: TestEnvironment, { name = 'Blog', type = 'development', settings = {} }: Other = {}) {
+  const { accountId } = place;
+  const [applicationId, environmentId] = [uuidv7(), uuidv7()];
+  const at = provider.now();
+  const times = { createdAt: at, updatedAt: at };
+  await provider.db.transaction('system', async (tx) => {
+    await tx.insert(Application, { id: applicationId, accountId, name, slug: `blog-${applicationId}`, ...times });
+    const environment = { id: environmentId, accountId, applicationId, name: type, slug: type, type, ...times };
+    await tx.insert(Environment, environment);
+    const branding = { name: null, logo_url: null, primary_color: null, support_email: null };
+    const defaults = { environmentId, accountId, ...environmentDefaults(), branding, updatedAt: at };
+    await tx.insert(EnvironmentSettings, { ...defaults, ...settings });
+  });
+  return {
+    applicationId,
+    environmentId,
+    client: await place.newClient({ applicationId, environmentId }),
+    join: (identityId: string, isActive = true) =>
+      provider.db.transaction('system', (tx) =>
+        tx.insert(EnvironmentMembership, {
+          id: uuidv7(),
+          accountId,
+          environmentId,
+          identityId,
+          isActive,
+          createdAt: at,
+        }),
+      ),
+  };
+}
+
+/** Somebody who has signed in where they are no member, and is one of another Application. */
+async function waiting(options: Other & { isMember?: boolean; isActive?: boolean } = {}) {
+  const place = await provider.newEnvironment();
+  const client = await place.newClient();
+  const ana = await place.newIdentity({ isMember: options.isMember ?? false, isActive: options.isActive ?? true });
+  const other = await newOther(place, options);
+  await other.join(ana.id);
+  const select = (token: string, more: object = {}) =>
+    api.post('/select-application', {
+      client_id: other.client.clientId,
+      selection_token: token,
+      application_id: other.applicationId,
+      ...more,
+    });
+  return { place, client, ana, other, select, token: (await api.signedIn(client, ana)).selection_token };
+}
+
+test('who is a member elsewhere is shown where, gets no tokens, and goes on there', async () => {
+  const place = await provider.newEnvironment();
+  const client = await place.newClient();
+  const ana = await place.newIdentity({ isMember: false });
+  const other = await newOther(place);
+  await other.join(ana.id);
+  const result = await api.signedIn(client, ana);
+  expect(result).toEqual({
+    requires_application_selection: true,
+    requires_mfa_challenge: false,
+    expires_in: 300,
+    identity: { id: ana.id, email: ana.email, first_name: 'Ana', last_name: 'Arendt' },
+    access_token: null,
+    token_type: null,
+    applications: [{ id: other.applicationId, name: 'Blog', slug: `blog-${other.applicationId}` }],
+    mfa_challenge: null,
+    mfa_enrollment_pending: false,
+    grace_expires_at: null,
+    refresh_token: null,
+    scope: null,
+    selection_token: expect.any(String),
+  });
+  const answer = await api.post('/select-application', {
+    client_id: other.client.clientId,
+    selection_token: result.selection_token,
+    application_id: other.applicationId,
+    scope: 'openid',
+  });
+  expect(answer.statusCode).toBe(200);
+  const { data } = answer.json();
+  expect(data).toMatchObject({ requires_application_selection: false, scope: 'openid' });
+  const me = (await api.get('/me', bearer(data.access_token))).json().data;
+  expect([me.environment.id, me.application.id]).toEqual([other.environmentId, other.applicationId]);
+});
+
+test('so is who was deactivated here only', async () => {
+  const { token } = await waiting({ isMember: true, isActive: false });
+  expect(token).toEqual(expect.any(String));
+});
+
+test('who is a member here is not asked, wherever else they are', async () => {
+  const place = await provider.newEnvironment();
+  const [client, ana] = [await place.newClient(), await place.newIdentity()];
+  await (await newOther(place)).join(ana.id);
+  expect(await api.signedIn(client, ana)).toMatchObject({ requires_application_selection: false, applications: null });
+});
+
+describe('nothing is told to', () => {
+  test.each<[string, Other & { active?: boolean; otherAccount?: boolean }]>([
+    ['members of another type of environment', { type: 'production' }],
+    ['members of an environment that takes no passwords', { settings: { passwordLoginEnabled: false } }],
+    ['members of an environment with a captcha that this one has not', { settings: { loginRequireCaptcha: true } }],
+    ['people who are inactive elsewhere too', { active: false }],
+    ['people of another account', { otherAccount: true }],
+  ])('%s', async (_, { active = true, otherAccount = false, ...options }) => {
+    const place = await provider.newEnvironment();
+    const ana = await place.newIdentity({ isMember: false });
+    await (await newOther(place, options)).join(ana.id, active);
+    const client = await (otherAccount ? await provider.newEnvironment() : place).newClient();
+    const refused = await api.login(client, ana);
+    expect([refused.statusCode, refused.json().error.code]).toEqual([401, null]);
+  });
+
+  test('whoever has not the right password, in the words and the log of anybody', async () => {
+    const { place, client, ana } = await waiting();
+    const refused = await api.login(client, ana, { password: 'wrong' });
+    expect([refused.statusCode, refused.json().error.code]).toEqual([401, null]);
+    const rows = await provider.query<{ resource_id: string | null }>(
+      `select resource_id from events where action = 'auth.identity_sign_in_failed' and environment_id = $1`,
+      [place.environmentId],
+    );
+    expect(rows).toEqual([{ resource_id: null }]); // no member of this environment
+  });
+});
+
+describe('a selection token', () => {
+  test('works once, also when it is used twice at once', async () => {
+    const { select, token } = await waiting();
+    const answers = await Promise.all([select(token), select(token), select(token)]);
+    expect(answers.map(({ statusCode }) => statusCode).sort()).toEqual([200, 401, 401]);
+    expect((await select(token)).statusCode).toBe(401);
+  });
+
+  test('lasts five minutes', async () => {
+    const { select, token } = await waiting();
+    provider.wait(minutes(5));
+    expect((await select(token)).statusCode).toBe(401);
+  });
+
+  test('is worth nothing after the password was changed', async () => {
+    const { select, token, ana } = await waiting();
+    await provider.query('update identities set password_changed_at = $2 where id = $1', [
+      ana.id,
+      new Date(provider.now().getTime() + 1000),
+    ]);
+    expect((await select(token)).statusCode).toBe(404);
+  });
+
+  test.each(['', 'test.AAAA', `test.${'A'.repeat(400)}`])('that we did not write (%s) is refused', async (forged) => {
+    const { select } = await waiting();
+    const refused = await select(forged);
+    expect([refused.statusCode, refused.json().error.code]).toEqual([401, null]);
+  });
+
+  test('opens only what was offered, and stays good when something else is asked for', async () => {
+    const { place, client, other, select, token, ana } = await waiting();
+    const elsewhere = await newOther(place, { name: 'Not theirs' });
+    const live = await newOther(place, { name: 'Live', type: 'production' });
+    await live.join(ana.id);
+    const foreign = await provider.newEnvironment();
+    const foreignClient = await foreign.newClient();
+    const wrong: object[] = [
+      { application_id: elsewhere.applicationId, client_id: elsewhere.client.clientId },
+      { application_id: live.applicationId, client_id: live.client.clientId },
+      { application_id: foreign.applicationId, client_id: foreignClient.clientId },
+      { application_id: other.applicationId, client_id: client.clientId },
+      { application_id: uuidv7() },
+    ];
+    for (const more of wrong) {
+      const refused = await select(token, more);
+      expect([refused.statusCode, refused.json().error.code]).toEqual([404, 'application.not_found']);
+    }
+    expect((await select(token, { client_id: 'unknown' })).statusCode).toBe(401);
+    expect((await select(token)).statusCode).toBe(200);
+  });
+
+  test('goes through the second factor of the environment that was chosen', async () => {
+    const settings = { mfaPolicy: 'required', mfaGracePeriodDays: 7 } as const;
+    const { select, token } = await waiting({ settings });
+    expect((await select(token)).json().data).toMatchObject({
+      mfa_enrollment_pending: true,
+      grace_expires_at: new Date(provider.now().getTime() + days(7)).toISOString(),
+    });
+    const strict = await waiting({ settings: { ...settings, mfaGracePeriodDays: 0 } });
+    const refused = await strict.select(strict.token);
+    expect([refused.statusCode, refused.json().error.code]).toEqual([403, 'mfa.enrollment_required']);
+  });
+});
+
+test('a session of one environment is neither seen nor ended from another, though it is the same person’s', async () => {
+  const place = await provider.newEnvironment();
+  const [client, ana] = [await place.newClient(), await place.newIdentity()];
+  const other = await newOther(place);
+  await other.join(ana.id);
+  const [here, there] = [await api.signedIn(client, ana), await api.signedIn(other.client, ana)];
+  const listed = async (token: string) => (await api.get('/sessions', bearer(token))).json().items;
+  const [session, ...more] = await listed(there.access_token);
+  expect(more).toEqual([]);
+  expect(await listed(here.access_token)).toHaveLength(1);
+  const refused = await api.delete(`/sessions/${session.id}`, bearer(here.access_token));
+  expect([refused.statusCode, refused.json().error.code]).toEqual([404, 'session.not_found']);
+  const foreign = { client_id: client.clientId, refresh_token: there.refresh_token };
+  expect((await api.post('/refresh', foreign)).statusCode).toBe(401);
+  expect((await api.post('/logout', foreign)).statusCode).toBe(204);
+  expect((await api.get('/me', bearer(there.access_token))).statusCode).toBe(200);
+});
+
+test('an unconfirmed address is told so before anything else', async () => {
+  const place = await provider.newEnvironment();
+  const ana = await place.newIdentity({ isMember: false, emailVerifiedAt: null });
+  await (await newOther(place)).join(ana.id);
+  const told = await api.login(await place.newClient(), ana, { password });
+  expect([told.statusCode, told.json().error.code]).toEqual([403, 'identity.email_unverified']);
+});

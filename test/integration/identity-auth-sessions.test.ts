@@ -1,0 +1,251 @@
+import { randomBytes } from 'node:crypto';
+import { createAdminTokens } from '../../src/domain/users/admin-tokens.js';
+import { minutes } from '../../src/platform/clock.js';
+import { newProvider, type TestProvider, tokensFor, userinfo } from '../support/oauth.js';
+import { apiOf, bearer } from './identity-auth-setup.js';
+
+let provider: TestProvider;
+let api: ReturnType<typeof apiOf>;
+beforeAll(async () => {
+  provider = await newProvider();
+  api = apiOf(provider);
+});
+afterAll(() => provider?.close());
+
+async function signedIn() {
+  const place = await provider.newEnvironment();
+  const [client, ana] = [await place.newClient(), await place.newIdentity()];
+  return { place, client, ana, ...(await api.signedIn(client, ana)) };
+}
+const refreshed = (client: { clientId: string }, token: string) =>
+  api.post('/refresh', { client_id: client.clientId, refresh_token: token });
+
+describe('who is signed in', () => {
+  test('reads who and where they are', async () => {
+    const { place, ana, access_token: token } = await signedIn();
+    expect((await api.get('/me', bearer(token))).json().data).toEqual({
+      identity: {
+        id: ana.id,
+        email: ana.email,
+        email_verified: true,
+        first_name: 'Ana',
+        last_name: 'Arendt',
+        avatar_url: null,
+        has_password: true,
+        created_at: ana.createdAt.toISOString(),
+        updated_at: ana.updatedAt.toISOString(),
+      },
+      application: { id: place.applicationId, name: 'Shop', slug: 'shop' },
+      environment: { id: place.environmentId, name: 'Development', slug: 'development', type: 'development' },
+      session: {
+        id: expect.any(String),
+        authenticated_at: provider.now().toISOString(),
+        amr: ['pwd'],
+        acr: 'urn:gatehouse:aal1',
+        created_at: provider.now().toISOString(),
+      },
+    });
+  });
+
+  test('sees their sessions here, hosted ones too, and nobody else’s', async () => {
+    const { place, client, ana, access_token: token } = await signedIn();
+    await api.signedIn(client, await place.newIdentity());
+    provider.wait(1000);
+    await tokensFor(provider.browser(), client, ana.email);
+    const { items, pagination } = (await api.get('/sessions', bearer(token))).json();
+    expect(items).toMatchObject([
+      { current: false, ip_address: '127.0.0.1', user_agent: 'lightMyRequest' },
+      { current: true },
+    ]);
+    expect(pagination.item_count).toBe(2);
+    const oldest = await api.get('/sessions?sort_by=created_at&order=asc&take=1', bearer(token));
+    expect(oldest.json().items).toMatchObject([{ current: true }]);
+    expect((await api.get('/sessions?q=lightmy', bearer(token))).json().items).toHaveLength(2);
+    expect((await api.get('/sessions?q=%25', bearer(token))).json().items).toHaveLength(0);
+    expect((await api.get('/sessions?take=101', bearer(token))).statusCode).toBe(400);
+  });
+
+  test('ends one of them with all that was issued in it, at once', async () => {
+    const { client, ana, access_token: token } = await signedIn();
+    const lost = await api.signedIn(client, ana);
+    const { items } = (await api.get('/sessions', bearer(lost.access_token))).json();
+    const { id } = items.find(({ current }: { current: boolean }) => current);
+    expect((await api.delete(`/sessions/${id}`, bearer(token))).statusCode).toBe(204);
+    expect((await api.get('/me', bearer(lost.access_token))).statusCode).toBe(401);
+    expect((await refreshed(client, lost.refresh_token)).statusCode).toBe(401);
+    expect((await api.get('/me', bearer(token))).statusCode).toBe(200);
+    expect((await api.delete(`/sessions/${id}`, bearer(token))).statusCode).toBe(404);
+    const [event] = await provider.events('identity.sessions_revoked');
+    expect(event?.resource_id).toBe(ana.id);
+  });
+
+  test('ends no session of somebody else, nor of another environment', async () => {
+    const [ana, ben] = [await signedIn(), await signedIn()];
+    const { items } = (await api.get('/sessions', bearer(ben.access_token))).json();
+    const refused = await api.delete(`/sessions/${items[0].id}`, bearer(ana.access_token));
+    expect([refused.statusCode, refused.json().error.code]).toEqual([404, 'session.not_found']);
+    expect((await api.get('/me', bearer(ben.access_token))).statusCode).toBe(200);
+    expect((await api.delete('/sessions/x', bearer(ana.access_token))).statusCode).toBe(400);
+  });
+});
+
+describe('signing out', () => {
+  test('by the access token ends the session with its grants', async () => {
+    const { client, ana, access_token: token, refresh_token: refreshToken } = await signedIn();
+    expect((await api.post('/logout', undefined, bearer(token))).statusCode).toBe(204);
+    expect((await api.get('/me', bearer(token))).statusCode).toBe(401);
+    expect((await userinfo(provider.app, token)).statusCode).toBe(401);
+    expect((await refreshed(client, refreshToken)).statusCode).toBe(401);
+    expect((await api.post('/logout', undefined, bearer(token))).statusCode).toBe(204); // no error
+    const events = await provider.query<{ action: string; metadata: object }>(
+      `select action, metadata from events where actor_id = $1 and action <> 'identity.signed_in'`,
+      [ana.id],
+    );
+    expect(events).toEqual([{ action: 'auth.identity_signed_out', metadata: { reason: 'logout' } }]);
+  });
+
+  test('by the refresh token does so too, by a spent one as well', async () => {
+    const { client, access_token: token, refresh_token: first } = await signedIn();
+    const { data } = (await refreshed(client, first)).json();
+    const answer = await api.post('/logout', { client_id: client.clientId, refresh_token: first });
+    expect(answer.statusCode).toBe(204);
+    expect((await api.get('/me', bearer(token))).statusCode).toBe(401);
+    expect((await refreshed(client, data.refresh_token)).statusCode).toBe(401);
+  });
+
+  test('does nothing by the refresh token of another client', async () => {
+    const { place, access_token: token, refresh_token: refreshToken } = await signedIn();
+    const other = await place.newClient();
+    const answer = await api.post('/logout', { client_id: other.clientId, refresh_token: refreshToken });
+    expect(answer.statusCode).toBe(204);
+    expect((await api.get('/me', bearer(token))).statusCode).toBe(200);
+    const unknown = await api.post('/logout', { client_id: 'unknown', refresh_token: refreshToken });
+    expect(unknown.statusCode).toBe(401);
+  });
+});
+
+const signedInRoutes = [
+  ['GET', '/me'],
+  ['GET', '/sessions'],
+  ['DELETE', '/sessions/019b0000-0000-7000-8000-000000000000'],
+  ['PUT', '/password'],
+  ['POST', '/mfa/totp/enroll'],
+  ['POST', '/mfa/totp/confirm'],
+  ['POST', '/mfa/webauthn/enroll/options'],
+  ['POST', '/mfa/webauthn/enroll/verify'],
+  ['GET', '/mfa/factors'],
+  ['DELETE', '/mfa/factors/019b0000-0000-7000-8000-000000000000'],
+  ['POST', '/mfa/recovery-codes'],
+] as const;
+
+describe.each(signedInRoutes)('%s %s', (method, path) => {
+  const ask = (headers: Record<string, string>) =>
+    provider.app.inject({ method, url: `/v1/identity/auth${path}`, headers });
+
+  test('is for signed-in end users only, whatever else is wrong', async () => {
+    const { ana, access_token: token, client } = await signedIn();
+    const tokens = createAdminTokens({ keys: provider.keys, baseUrl: provider.baseUrl, now: provider.now });
+    const { accessToken: admin } = await tokens.issue({
+      userId: ana.id,
+      sessionId: ana.id,
+      accountId: ana.accountId,
+      applicationId: client.applicationId,
+      authenticatedAt: provider.now(),
+      amr: ['pwd'],
+    });
+    const wrongType = await ask(bearer(admin));
+    expect([wrongType.statusCode, wrongType.json().error.code]).toEqual([403, null]);
+    const forged = `${token.slice(0, -8)}${randomBytes(4).toString('hex')}`;
+    for (const headers of [{}, bearer(forged), bearer('x'), { 'x-api-key': 'ghk_test_x' }] as Record<
+      string,
+      string
+    >[]) {
+      const refused = await ask(headers);
+      expect([refused.statusCode, refused.json().error.code]).toEqual([401, null]);
+      expect(refused.headers['www-authenticate']).toMatch(/^Bearer/);
+    }
+    expect((await ask({ ...bearer(token), 'x-api-key': 'x' })).statusCode).toBe(400);
+    provider.wait(minutes(15));
+    expect((await ask(bearer(token))).statusCode).toBe(401); // expired
+  });
+});
+
+test('an ID token is no access token', async () => {
+  const { client, ana } = await signedIn();
+  const { id_token: idToken } = await tokensFor(provider.browser(), client, ana.email);
+  expect((await api.get('/me', bearer(idToken))).statusCode).toBe(401);
+});
+
+describe('scripts', () => {
+  const own = 'https://app.example.com'; // of the redirect URI
+  const allowed = 'https://shop.example.com';
+
+  async function place() {
+    const environment = await provider.newEnvironment({ allowedOrigins: [allowed] });
+    return { client: await environment.newClient(), ana: await environment.newIdentity() };
+  }
+
+  test.each([own, allowed])('of %s may read answers and refusals, with cookies', async (origin) => {
+    const { client, ana } = await place();
+    const answers = [
+      await api.login(client, ana, {}, { origin }),
+      await api.login(client, ana, { password: 'wrong' }, { origin }),
+      await api.post('/login', { client_id: client.clientId }, { origin }),
+      await api.post('/refresh', { client_id: client.clientId, refresh_token: 'x' }, { origin }),
+      await api.post('/logout', { client_id: client.clientId, refresh_token: 'x' }, { origin }),
+      await api.post('/password/forgot', { client_id: client.clientId, email: ana.email }, { origin }),
+      await api.get('/me', { ...bearer((await api.signedIn(client, ana)).access_token), origin }),
+    ];
+    expect(answers.map(({ statusCode }) => statusCode)).toEqual([200, 401, 400, 401, 204, 200, 200]);
+    for (const { headers } of answers) {
+      expect(headers).toMatchObject({
+        'access-control-allow-origin': origin,
+        'access-control-allow-credentials': 'true',
+        'access-control-expose-headers': expect.stringContaining('Retry-After'),
+        vary: 'Origin',
+      });
+    }
+  });
+
+  test('of an expired token’s client may read that it has expired', async () => {
+    const { client, ana } = await place();
+    const { access_token: token } = await api.signedIn(client, ana);
+    provider.wait(minutes(15));
+    const refused = await api.get('/me', { ...bearer(token), origin: own });
+    expect([refused.statusCode, refused.headers['access-control-allow-origin']]).toEqual([401, own]);
+  });
+
+  test.each(['https://evil.example.com', 'null'])('of %s may read nothing', async (origin) => {
+    const { client, ana } = await place();
+    const { access_token: token } = await api.signedIn(client, ana);
+    const answers = [await api.login(client, ana, {}, { origin }), await api.get('/me', { ...bearer(token), origin })];
+    for (const { headers } of answers) {
+      expect(headers['access-control-allow-origin']).toBeUndefined();
+      expect(headers['access-control-allow-credentials']).toBeUndefined();
+    }
+  });
+
+  test.each([
+    ['/login', 'POST'],
+    ['/sessions', 'GET, HEAD'],
+    ['/sessions/x', 'DELETE'],
+    ['/mfa/challenge/totp', 'POST'],
+    ['/password', 'PUT'],
+  ])('may ask before %s', async (path, methods) => {
+    const headers = { origin: own, 'access-control-request-method': 'POST' };
+    const answer = await api.options(path, headers);
+    expect(answer.statusCode).toBe(204);
+    expect(answer.headers).toMatchObject({
+      'access-control-allow-origin': own,
+      'access-control-allow-credentials': 'true',
+      'access-control-allow-methods': methods,
+      'access-control-allow-headers': expect.stringContaining('authorization, content-type'),
+    });
+  });
+});
+
+test('an unknown path is 404, a wrong method 405', async () => {
+  expect((await api.get('/nothing')).statusCode).toBe(404);
+  const wrong = await api.get('/login');
+  expect([wrong.statusCode, wrong.headers.allow]).toEqual([405, 'OPTIONS, POST']);
+});

@@ -1,0 +1,355 @@
+import type { EnvironmentSettings } from '../../entities/environment-settings.js';
+import { minutes } from '../../src/platform/clock.js';
+import { alertOf, codeIn, enrollTotp, hidden, passwordStep, totpCode } from '../support/mfa.js';
+import { authorizeUrl, locationOf, newProvider, type TestProvider } from '../support/oauth.js';
+
+let provider: TestProvider;
+beforeAll(async () => {
+  provider = await newProvider();
+}, 60_000);
+afterAll(() => provider.close());
+
+/** Somebody with an authenticator app, and a browser that has shown the password. */
+async function newChallenge(settings: Partial<EnvironmentSettings> = {}, more: Record<string, string> = {}) {
+  const environment = await provider.newEnvironment(settings);
+  const client = await environment.newClient();
+  const ana = await environment.newIdentity();
+  const totp = await enrollTotp(provider, environment, ana);
+  const browser = provider.browser();
+  const { page, verifier } = await passwordStep(browser, client, ana, more);
+  return { environment, client, ana, totp, browser, page, verifier };
+}
+const eventsOf = async (identityId: string) =>
+  (
+    await provider.query<{ action: string; outcome: string }>(
+      `select action, outcome from events where resource_id = $1 and (action like 'auth.mfa%' or action like 'auth.recovery%') order by id`,
+      [identityId],
+    )
+  ).map(({ action, outcome }) => `${action} ${outcome}`);
+
+test('the page asks for the code of the app, without a script, and offers the other ways', async () => {
+  const { page } = await newChallenge();
+  expect(page.statusCode).toBe(200);
+  expect(page.body).toContain('Enter the code of your authenticator app.');
+  expect(page.body).toMatch(/<input id="code" name="code" inputmode="numeric" autocomplete="one-time-code"/);
+  expect(page.body).toMatch(/name="factor" value="email_otp">Code by email/);
+  expect(page.body).toMatch(/name="factor" value="recovery_code">Recovery code/);
+  expect(page.body).toContain('Do not ask again on this device for 30 days');
+  expect(page.headers['content-security-policy']).not.toContain('script-src');
+  expect(page.cookies.map(({ name }) => name)).toEqual([]);
+});
+
+test('the right code ends at the client, and is an audit row', async () => {
+  const { page, browser, totp, ana } = await newChallenge();
+  const answer = await browser.submit(page, { code: `${totp.code().slice(0, 3)} ${totp.code().slice(3)}` });
+  expect(answer.statusCode).toBe(303);
+  expect(locationOf(answer).origin).toBe('https://app.example.com');
+  expect(codeIn(answer)).toMatch(/./);
+  expect(browser.cookies.has('trusted_device')).toBe(false);
+  expect(await eventsOf(ana.id)).toEqual(['auth.mfa_challenge_passed success']);
+});
+
+test.each([-2, -1, 0, 1, 2])('a code of %d steps from now', async (steps) => {
+  const { page, browser, totp } = await newChallenge();
+  provider.wait(60_000); // so that even two steps ago is after the one that enrolled it
+  const code = totpCode(totp.secret, new Date(provider.now().getTime() + steps * 30_000));
+  const answer = await browser.submit(page, { code });
+  if (Math.abs(steps) <= 1) expect(codeIn(answer)).toMatch(/./);
+  else expect(alertOf(answer)).toMatch(/That code is not right/);
+});
+
+test('a code works once, also in another sign-in, and none before it works any more', async () => {
+  const { page, browser, totp, client, ana } = await newChallenge();
+  const next = totpCode(totp.secret, new Date(provider.now().getTime() + 30_000));
+  const current = totp.code();
+  codeIn(await browser.submit(page, { code: next }));
+  for (const code of [next, current]) {
+    const again = provider.browser();
+    const refused = await again.submit((await passwordStep(again, client, ana)).page, { code });
+    expect(alertOf(refused)).toMatch(/That code is not right/);
+  }
+});
+
+test('of parallel sign-ins with one code one succeeds', async () => {
+  const { client, ana, totp } = await newChallenge();
+  const tries = await Promise.all(
+    Array.from({ length: 6 }, async () => {
+      const browser = provider.browser();
+      return { browser, page: (await passwordStep(browser, client, ana)).page };
+    }),
+  );
+  const answers = await Promise.all(tries.map(({ browser, page }) => browser.submit(page, { code: totp.code() })));
+  expect(answers.map(({ statusCode }) => statusCode).sort()).toEqual([200, 200, 200, 200, 200, 303]);
+});
+
+test('a wrong code shows the page again, with the error and the factors', async () => {
+  const { page, browser, ana, totp } = await newChallenge();
+  for (const code of ['000000', 'abc', '12345', '１２３４５６', `${totp.code()}1`]) {
+    const again = await browser.submit(page, { code });
+    expect(again.statusCode).toBe(200);
+    expect(alertOf(again)).toMatch(/That code is not right/);
+    expect(again.body).toMatch(/aria-invalid="true" aria-describedby="message"/);
+    expect(again.body).toMatch(/name="factor" value="recovery_code"/);
+    expect(hidden(again, 'challenge_token')).toBe(hidden(page, 'challenge_token'));
+  }
+  expect(alertOf(await browser.submit(page, {}))).toBe('Enter the code.');
+  expect(await eventsOf(ana.id)).toEqual(Array(5).fill('auth.mfa_challenge_failed failure'));
+  codeIn(await browser.submit(page, { code: totp.code() }));
+});
+
+test('choosing another factor shows it, and is no try', async () => {
+  const { page, browser, ana } = await newChallenge();
+  const recovery = await browser.submit(page, { factor: 'recovery_code' });
+  expect(recovery.body).toMatch(/name="recovery_code" autocomplete="off"/);
+  expect(recovery.body).toMatch(/name="factor" value="totp"/);
+  const mail = await browser.submit(page, { factor: 'email_otp' });
+  expect(mail.body).toContain('<form method="post" action="/oauth/mfa/email-otp/send">');
+  expect((await browser.submit(page, { factor: 'webauthn' })).body).toContain(
+    'Enter the code of your authenticator app',
+  ); // has none
+  expect(alertOf(recovery)).toBeNull();
+  expect(await eventsOf(ana.id)).toEqual([]);
+});
+
+test('a recovery code signs in once, in either field and however it is typed, and a mail tells of it', async () => {
+  const { page, browser, totp, client, ana } = await newChallenge();
+  const [first = '', second = ''] = totp.recoveryCodes ?? [];
+  codeIn(await browser.submit(page, { recovery_code: first }));
+  const spent = provider.browser();
+  const { page: again } = await passwordStep(spent, client, ana);
+  const refused = await spent.submit(again, { recovery_code: first });
+  expect(alertOf(refused)).toBe('That recovery code is not right, or it was used already.');
+  codeIn(await spent.submit(again, { code: ` ${second.toLowerCase().replaceAll('-', ' ')}` }));
+  expect(await provider.logins.recoveryCodes.remaining(ana, ana.id)).toEqual({ generation: 1, remaining: 8 });
+  expect(await eventsOf(ana.id)).toEqual([
+    'auth.mfa_challenge_passed success',
+    'auth.recovery_code_used success',
+    'auth.mfa_challenge_failed failure',
+    'auth.mfa_challenge_passed success',
+    'auth.recovery_code_used success',
+  ]);
+  const mails = await provider.query(
+    `select m.template from emails m join events e on e.id = m.subject_id where e.resource_id = $1 and e.action = 'auth.recovery_code_used'`,
+    [ana.id],
+  );
+  expect(mails).toEqual([{ template: 'security-notice' }, { template: 'security-notice' }]);
+});
+
+test('a recovery code in parallel is worth one sign-in', async () => {
+  const { client, ana, totp } = await newChallenge();
+  const tries = await Promise.all(
+    Array.from({ length: 5 }, async () => {
+      const browser = provider.browser();
+      return { browser, page: (await passwordStep(browser, client, ana)).page };
+    }),
+  );
+  const recovery_code = totp.recoveryCodes?.[0] ?? '';
+  const answers = await Promise.all(tries.map(({ browser, page }) => browser.submit(page, { recovery_code })));
+  expect(answers.filter(({ statusCode }) => statusCode === 303)).toHaveLength(1);
+});
+
+test('new recovery codes make the old ones worthless', async () => {
+  const { environment, page, browser, totp, ana } = await newChallenge();
+  const fresh = await provider.logins.recoveryCodes.replace(environment, ana.id);
+  expect(new Set(fresh).size).toBe(10);
+  for (const code of fresh) expect(code).toMatch(/^([A-Z2-7]{4}-){3}[A-Z2-7]{4}$/);
+  expect(alertOf(await browser.submit(page, { recovery_code: totp.recoveryCodes?.[0] ?? '' }))).toMatch(/used already/);
+  codeIn(await browser.submit(page, { recovery_code: fresh[9] ?? '' }));
+  expect(await provider.logins.recoveryCodes.remaining(ana, ana.id)).toEqual({ generation: 2, remaining: 9 });
+});
+
+test('a code by mail: asked for, mailed, entered; it works with this sign-in alone', async () => {
+  const { page, browser, client, ana } = await newChallenge();
+  const offered = await browser.submit(page, { factor: 'email_otp' });
+  const sent = await browser.submit(offered, {});
+  expect(sent.statusCode).toBe(200);
+  expect(sent.body).toContain('We sent a code to your email address.');
+  expect(sent.body).toContain('<form method="post" action="/oauth/mfa/email-otp/verify">');
+  expect(hidden(sent, 'state')).toBe('the state');
+  const code = await provider.mailedCode('mfa');
+  const other = provider.browser();
+  const { page: otherPage } = await passwordStep(other, client, ana);
+  const elsewhere = await other.submit(otherPage, { factor: 'email_otp' }).then((p) => other.submit(p, {}));
+  const newer = await provider.mailedCode('mfa');
+  if (code !== newer) expect(alertOf(await other.submit(elsewhere, { code }))).toMatch(/works no longer/);
+  const wrong = await browser.submit(sent, { code: code === '000000' ? '000001' : '000000' });
+  expect(alertOf(wrong)).toMatch(/works no longer/);
+  expect(wrong.body).toContain('action="/oauth/mfa/email-otp/verify"');
+  codeIn(await browser.submit(wrong, { code }));
+  const [mailed] = await provider.query<{ identity_id: string; environment_id: string }>(
+    `select identity_id from emailed_codes where identity_id = $1 and consumed_at is not null`,
+    [ana.id],
+  );
+  expect(mailed).toEqual({ identity_id: ana.id });
+});
+
+test('no code is mailed where the Environment does not take them, and the page says so', async () => {
+  const { page, browser, client } = await newChallenge({ mfaAllowedFactors: ['totp'] });
+  expect(page.body).not.toContain('value="email_otp"');
+  const answer = await browser.post('/oauth/mfa/email-otp/send', {
+    ...Object.fromEntries(
+      [
+        'challenge_token',
+        'client_id',
+        'redirect_uri',
+        'response_type',
+        'scope',
+        'code_challenge',
+        'code_challenge_method',
+      ].map((name) => [name, hidden(page, name)]),
+    ),
+    redirect_uri: 'https://app.example.com/callback?tenant=1',
+  });
+  expect(client.clientId).toBe(hidden(page, 'client_id'));
+  expect(answer.statusCode).toBe(200);
+  expect(alertOf(answer)).toBe('We cannot send a code for this sign-in. Confirm in another way.');
+});
+
+test('sending a code needs the parameters of the request', async () => {
+  const { page, browser } = await newChallenge();
+  const answer = await browser.post('/oauth/mfa/email-otp/send', { challenge_token: hidden(page, 'challenge_token') });
+  expect(answer.statusCode).toBe(400);
+  expect(answer.body).toContain('client_id is missing');
+});
+
+test.each([
+  ['redirect_uri', 'http://127.0.0.1/cb'],
+  ['state', 'another state'],
+  ['scope', 'openid permissions'],
+  ['nonce', 'another nonce'],
+  ['code_challenge', 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM'],
+  ['client_id', '0192f2a0-3c1d-7b8e-9d53-0f3f6a1f8c11'],
+  ['response_type', 'token'],
+])('a step that changes %s is refused and uses nothing up', async (name, value) => {
+  const { page, browser, totp } = await newChallenge();
+  const swapped = await browser.submit(page, { code: totp.code(), [name]: value });
+  expect(swapped.statusCode).toBe(400);
+  expect(swapped.body).toContain(`${name} is not what the sign-in began with`);
+  codeIn(await browser.submit(page, { code: totp.code() }));
+});
+
+test('an expired, complete or unknown challenge is a page with a way to begin again, as the client asked', async () => {
+  const expired = await newChallenge();
+  provider.wait(minutes(10));
+  const complete = await newChallenge();
+  codeIn(await complete.browser.submit(complete.page, { code: complete.totp.code() }));
+  provider.wait(30_000);
+  const unknown = await newChallenge();
+  for (const [{ browser, page, totp }, more] of [
+    [expired, {}],
+    [complete, {}],
+    [unknown, { challenge_token: 'x'.repeat(43) }],
+    [unknown, { challenge_token: '' }],
+  ] as const) {
+    const answer = await browser.submit(page, { code: totp.code(), ...more });
+    expect(answer.statusCode).toBe(400);
+    expect(answer.body).toContain('This sign-in has expired');
+    const again = /<a class="button" href="([^"]*)"/.exec(answer.body)?.[1]?.replaceAll('&amp;', '&') ?? '';
+    expect(new URL(again, 'http://x').searchParams.get('state')).toBe('the state');
+    expect((await provider.browser().get(again)).body).toContain('name="password"');
+  }
+  // What was forged into the form gets no link.
+  const forged = await expired.browser.submit(expired.page, { redirect_uri: 'https://evil.example/' });
+  expect(forged.statusCode).toBe(400);
+  expect(forged.body).not.toContain('href="/oauth/authorize');
+});
+
+test('an enrolment token is no challenge token, and a challenge of the API is none of the pages', async () => {
+  const { environment, client, ana, totp, browser, page } = await newChallenge();
+  const first = {
+    identityId: ana.id,
+    method: 'password',
+    amr: ['pwd'],
+    acr: 'urn:gatehouse:aal1',
+    authenticatedAt: provider.now(),
+    secondFactorAt: null,
+  } as const;
+  const begin = (channel: 'hosted' | 'api', purpose: 'challenge' | 'enrollment') =>
+    provider.logins.pendingSignIns.begin({
+      client: { id: client.id, accountId: environment.accountId, environmentId: environment.environmentId },
+      channel,
+      purpose,
+      first: { ...first, amr: [...first.amr] },
+      requiresAal2: false,
+      parameters: {},
+    });
+  for (const { token } of [await begin('api', 'challenge'), await begin('hosted', 'enrollment')]) {
+    const answer = await browser.submit(page, { challenge_token: token, code: totp.code() });
+    expect(answer.statusCode).toBe(400);
+    expect(answer.body).toContain('This sign-in has expired');
+  }
+  expect(await provider.logins.pendingSignIns.find(hidden(page, 'challenge_token'), 'api')).toBeNull();
+  const api = await provider.app.inject({
+    method: 'POST',
+    url: '/v1/identity/auth/mfa/challenge/totp',
+    payload: { challenge_token: hidden(page, 'challenge_token'), code: totp.code() },
+  });
+  expect([api.statusCode, api.json().error.code]).toEqual([400, 'mfa.challenge_invalid']);
+});
+
+test("a challenge takes only its own person's factors", async () => {
+  const ana = await newChallenge();
+  const ben = await ana.environment.newIdentity();
+  const bens = await enrollTotp(provider, ana.environment, ben);
+  expect(alertOf(await ana.browser.submit(ana.page, { code: bens.code() }))).toMatch(/not right/);
+  const recovery = await ana.browser.submit(ana.page, { recovery_code: bens.recoveryCodes?.[0] ?? '' });
+  expect(alertOf(recovery)).toMatch(/not right/);
+});
+
+test('somebody who is deactivated between the factors is out', async () => {
+  const { browser, page, totp, ana } = await newChallenge();
+  await provider.query('update environment_memberships set is_active = false where identity_id = $1', [ana.id]);
+  expect((await browser.submit(page, { code: totp.code() })).statusCode).toBe(400);
+});
+
+test('a form of another site is refused', async () => {
+  const { browser, page, totp } = await newChallenge();
+  const answer = await browser.submit(page, { code: totp.code() }, { origin: 'https://evil.example' });
+  expect(answer.statusCode).toBe(403);
+});
+
+test('a script is told everything in JSON', async () => {
+  const { client, ana, totp } = await newChallenge();
+  const json = { accept: 'application/json', 'content-type': 'application/json' };
+  const parameters = Object.fromEntries(new URL(authorizeUrl(client), 'http://x').searchParams);
+  const send = (url: string, fields: object) =>
+    provider.app.inject({ method: 'POST', url, headers: json, payload: { ...parameters, ...fields } });
+  const asked = await send('/oauth/authorize', { email: ana.email, password: 'correct horse battery' });
+  expect(asked.statusCode).toBe(401);
+  const { challenge_token, ...rest } = asked.json();
+  expect(rest).toMatchObject({ error: 'mfa_required', available_factors: ['totp', 'email_otp', 'recovery_code'] });
+  const wrong = await send('/oauth/mfa-challenge', { challenge_token, code: '000000' });
+  expect(wrong.statusCode).toBe(401);
+  expect(wrong.json()).toMatchObject({ error: 'access_denied', challenge_token });
+  const mailed = await send('/oauth/mfa/email-otp/send', { challenge_token });
+  expect(mailed.statusCode).toBe(200);
+  expect(mailed.json()).toMatchObject({ code_sent: true, challenge_token });
+  const right = await send('/oauth/mfa-challenge', { challenge_token, code: totp.code(), remember_device: true });
+  expect(right.statusCode).toBe(200);
+  expect(right.json().redirect_to).toMatch(/^https:\/\/app\.example\.com\/callback\?tenant=1&code=/);
+  expect(right.cookies.map(({ name }) => name).sort()).toEqual(['hosted_session', 'trusted_device']);
+  const expired = await send('/oauth/mfa-challenge', { challenge_token, code: totp.code() });
+  expect([expired.statusCode, expired.json().error]).toEqual([400, 'expired']);
+});
+
+test('what nobody sends is no fault of ours', async () => {
+  const { page, browser } = await newChallenge();
+  const token = hidden(page, 'challenge_token');
+  for (const payload of [
+    { challenge_token: token, code: ['1', '2'] },
+    { challenge_token: token, code: { a: 1 } },
+    { challenge_token: token, recovery_code: '\u0000'.repeat(16) },
+    { challenge_token: token, code: 'A'.repeat(100_000) },
+    { challenge_token: [token] },
+    { challenge_token: token, factor: 'constructor' },
+    [],
+    null,
+  ]) {
+    const headers = { accept: 'application/json', 'content-type': 'application/json' };
+    const url = '/oauth/mfa-challenge';
+    const answer = await provider.app.inject({ method: 'POST', url, headers, payload: JSON.stringify(payload) });
+    expect(answer.statusCode).toBeGreaterThanOrEqual(400);
+    expect(answer.statusCode).toBeLessThan(500);
+  }
+  expect(browser.cookies.size).toBe(0);
+});

@@ -1,0 +1,269 @@
+import type { FactorKind, MfaPolicy } from '../../entities/environment-settings.js';
+import type { FirstFactor } from '../../src/domain/logins/first-factor.js';
+import type { NewFactor } from '../../src/domain/mfa/factors.js';
+import { createMfaGraces } from '../../src/domain/mfa/grace.js';
+import { days } from '../../src/platform/clock.js';
+import { enrollTotp } from '../support/mfa.js';
+import { newProvider, type TestProvider } from '../support/oauth.js';
+
+let provider: TestProvider;
+beforeAll(async () => {
+  provider = await newProvider();
+}, 60_000);
+afterAll(() => provider.close());
+
+interface Case {
+  policy: MfaPolicy;
+  /** What the person has enrolled; a recovery code comes with it unless `recovery` is false. */
+  has?: ('totp' | 'webauthn' | 'email_otp')[];
+  recovery?: boolean;
+  allowed?: FactorKind[];
+  grace?: number;
+  trusted?: boolean;
+  trustedDays?: number;
+  first?: Partial<FirstFactor>;
+  aal2?: boolean;
+  proved?: boolean;
+}
+
+async function decide(given: Case) {
+  const { policy, has = [], recovery = true, grace = 7, trusted = false, trustedDays = 30 } = given;
+  const allowed = given.allowed ?? ['totp', 'webauthn', 'recovery_code', 'email_otp'];
+  const environment = await provider.newEnvironment({
+    mfaPolicy: policy,
+    mfaAllowedFactors: [...new Set<FactorKind>([...has, ...(recovery ? (['recovery_code'] as const) : [])])],
+    mfaGracePeriodDays: grace,
+    mfaTrustedDeviceDays: trustedDays,
+  });
+  const ana = await environment.newIdentity();
+  const { accountId, applicationId, environmentId } = environment;
+  const scope = { accountId, applicationId, environmentId };
+  for (const type of has) {
+    if (type === 'totp') await enrollTotp(provider, environment, ana);
+    else await provider.logins.factors.enroll(scope, ana.id, factors[type](ana.id));
+  }
+  await provider.query('update environment_settings set mfa_allowed_factors = $2 where environment_id = $1', [
+    environmentId,
+    allowed,
+  ]);
+  const trust = { identityId: ana.id, days: 30, device: null, userAgent: null };
+  const device = trusted ? (await provider.logins.trustedDevices.trust(scope, trust)).device : null;
+  const client = await provider.provider.clients.find((await environment.newClient()).clientId);
+  if (!client) throw new Error('no client');
+  const question = () => ({
+    client,
+    first: { ...password, authenticatedAt: provider.now(), ...given.first, identityId: ana.id },
+    device,
+    requiresAal2: given.aal2 ?? false,
+    hasProvedFactor: given.proved ?? false,
+  });
+  return { decision: await provider.logins.gate.decide(question()), scope, ana, question };
+}
+const factors: Record<'webauthn' | 'email_otp', (id: string) => NewFactor> = {
+  email_otp: () => ({ id: crypto.randomUUID(), type: 'email_otp', label: 'Email' }),
+  webauthn: () => ({
+    id: crypto.randomUUID(),
+    type: 'webauthn',
+    label: 'Key',
+    credentialId: Buffer.from(crypto.randomUUID()),
+    publicKey: Buffer.from('key'),
+    signCount: '0',
+    transports: [],
+    deviceType: 'single_device',
+    isBackedUp: false,
+    isDiscoverable: false,
+  }),
+};
+const password: Omit<FirstFactor, 'identityId' | 'authenticatedAt'> = {
+  method: 'password',
+  amr: ['pwd'],
+  acr: 'urn:gatehouse:aal1',
+  secondFactorAt: null,
+};
+const at = new Date('2026-03-01T11:00:00Z');
+const mail = { method: 'email_otp', amr: ['otp'] } as const;
+const passkey = {
+  method: 'passkey',
+  amr: ['swk', 'user', 'mfa'],
+  acr: 'urn:gatehouse:aal2',
+  secondFactorAt: at,
+} as const;
+const weakKey = { method: 'passkey', amr: ['hwk'] } as const;
+const session = { method: 'session', amr: ['pwd'] } as const;
+const strongSession = {
+  method: 'session',
+  amr: ['pwd', 'otp', 'mfa'],
+  acr: 'urn:gatehouse:aal2',
+  secondFactorAt: at,
+} as const;
+const mailedSession = { method: 'session', amr: ['pwd', 'otp'], secondFactorAt: at } as const;
+const sessionByMail = { method: 'session', amr: ['otp'] } as const;
+const mut = (first: object) => structuredClone(first) as Partial<FirstFactor>;
+
+const done = 'done';
+const enroll = (until: 'grace' | 'now', ...kinds: string[]) => `enroll ${until} ${kinds.join(' ')}`;
+const challenge = (...kinds: string[]) => `challenge ${kinds.join(' ')}`;
+
+test.each<[string, Case, string]>([
+  // Nothing enrolled
+  ['off, nothing enrolled', { policy: 'off' }, done],
+  ['optional, nothing enrolled', { policy: 'optional' }, done],
+  [
+    'required, nothing enrolled: time to enrol',
+    { policy: 'required' },
+    enroll('grace', 'totp', 'webauthn', 'email_otp'),
+  ],
+  ['required, no grace: at once', { policy: 'required', grace: 0 }, enroll('now', 'totp', 'webauthn', 'email_otp')],
+  [
+    'required, by mail: a mailed code is no second factor',
+    { policy: 'required', first: mut(mail) },
+    enroll('grace', 'totp', 'webauthn'),
+  ],
+  ['required, with a passkey that verified its user: two factors', { policy: 'required', first: mut(passkey) }, done],
+  [
+    'required, with a key that did not: the key is none besides itself',
+    { policy: 'required', first: mut(weakKey) },
+    enroll('grace', 'totp', 'email_otp'),
+  ],
+  ['required, but nothing is allowed: nobody is locked out', { policy: 'required', allowed: [] }, done],
+  ['required, only recovery codes allowed', { policy: 'required', allowed: ['recovery_code'] }, done],
+  ['required, by mail, only mail allowed', { policy: 'required', allowed: ['email_otp'], first: mut(mail) }, done],
+  ['required, a session in the time to enrol goes on', { policy: 'required', first: mut(session) }, done],
+  [
+    'required without grace, a session of before enrols',
+    { policy: 'required', grace: 0, first: mut(session) },
+    enroll('now', 'totp', 'webauthn', 'email_otp'),
+  ],
+  ['aal2, nothing enrolled: now', { policy: 'off', aal2: true }, enroll('now', 'totp', 'webauthn')],
+  ['aal2, but nothing that makes it is allowed', { policy: 'off', aal2: true, allowed: ['email_otp'] }, done],
+  ['aal2, with a passkey', { policy: 'required', aal2: true, first: mut(passkey) }, done],
+  ['aal2, from a session that has it', { policy: 'required', aal2: true, first: mut(strongSession) }, done],
+  // Something enrolled
+  ['off, an app enrolled', { policy: 'off', has: ['totp'] }, done],
+  ['optional, an app enrolled', { policy: 'optional', has: ['totp'] }, challenge('totp', 'email_otp', 'recovery_code')],
+  ['required, an app enrolled', { policy: 'required', has: ['totp'] }, challenge('totp', 'email_otp', 'recovery_code')],
+  ['no recovery codes left', { policy: 'required', has: ['totp'], recovery: false }, challenge('totp', 'email_otp')],
+  ['recovery codes not allowed', { policy: 'required', has: ['totp'], allowed: ['totp'] }, challenge('totp')],
+  [
+    'several enrolled',
+    { policy: 'optional', has: ['totp', 'webauthn', 'email_otp'] },
+    challenge('totp', 'webauthn', 'email_otp', 'recovery_code'),
+  ],
+  [
+    'by mail, an app enrolled: no second mail',
+    { policy: 'optional', has: ['totp'], first: mut(mail) },
+    challenge('totp', 'recovery_code'),
+  ],
+  ['by mail, only mail enrolled: done', { policy: 'optional', has: ['email_otp'], first: mut(mail) }, done],
+  [
+    'by mail, only mail enrolled, required',
+    { policy: 'required', has: ['email_otp'], recovery: false, first: mut(mail) },
+    enroll('grace', 'totp', 'webauthn'),
+  ],
+  ['a session of a mailed code', { policy: 'optional', has: ['email_otp'], first: mut(sessionByMail) }, done],
+  ['only mail enrolled', { policy: 'required', has: ['email_otp'], recovery: false }, challenge('email_otp')],
+  [
+    'a session without a second factor, after the policy came',
+    { policy: 'required', has: ['totp'], first: mut(session) },
+    challenge('totp', 'email_otp', 'recovery_code'),
+  ],
+  ['a session with one', { policy: 'required', has: ['totp'], first: mut(strongSession) }, done],
+  // aal2
+  ['aal2 although MFA is off', { policy: 'off', has: ['totp'], aal2: true }, challenge('totp', 'recovery_code')],
+  [
+    'aal2 takes no mailed code',
+    { policy: 'optional', has: ['totp', 'email_otp'], aal2: true },
+    challenge('totp', 'recovery_code'),
+  ],
+  [
+    'aal2 from a session with a mailed code',
+    { policy: 'optional', has: ['totp'], aal2: true, first: mut(mailedSession) },
+    challenge('totp', 'recovery_code'),
+  ],
+  [
+    'aal2, only mail enrolled: it is proved before another is added',
+    { policy: 'optional', has: ['email_otp'], recovery: false, aal2: true },
+    challenge('email_otp'),
+  ],
+  [
+    'aal2, only mail enrolled, proved in the session',
+    { policy: 'optional', has: ['email_otp'], aal2: true, first: mut(mailedSession) },
+    enroll('now', 'totp', 'webauthn'),
+  ],
+  // Trusted devices
+  ['trusted', { policy: 'required', has: ['totp'], trusted: true }, 'done trusted'],
+  ['trusted, optional', { policy: 'optional', has: ['totp'], trusted: true }, 'done trusted'],
+  [
+    'trusted, after a code by mail',
+    { policy: 'required', has: ['totp'], trusted: true, first: mut(mail) },
+    'done trusted',
+  ],
+  [
+    'trusted never makes aal2',
+    { policy: 'optional', has: ['totp'], trusted: true, aal2: true },
+    challenge('totp', 'recovery_code'),
+  ],
+  [
+    'trusted, but that was switched off',
+    { policy: 'required', has: ['totp'], trusted: true, trustedDays: 0 },
+    challenge('totp', 'email_otp', 'recovery_code'),
+  ],
+  [
+    'trusted, without a factor',
+    { policy: 'required', trusted: true },
+    enroll('grace', 'totp', 'webauthn', 'email_otp'),
+  ],
+  // Factors that the Environment does not take (any more)
+  [
+    'a factor not allowed any more is proved before another is added',
+    { policy: 'required', has: ['totp'], recovery: false, allowed: ['webauthn'] },
+    challenge('totp'),
+  ],
+  [
+    'and then one that is has to be enrolled',
+    { policy: 'required', has: ['totp'], recovery: false, allowed: ['webauthn'], proved: true },
+    enroll('grace', 'webauthn'),
+  ],
+  ['optional does not mind', { policy: 'optional', has: ['totp'], allowed: ['webauthn'] }, done],
+])('%s', async (_, given, expected) => {
+  const { decision } = await decide(given);
+  if (decision.step === 'done') {
+    expect(decision.amr).toEqual(given.first?.amr ?? ['pwd']); // never a factor that was not used
+    const isTrusted = decision.secondFactorAt !== null && (given.first?.secondFactorAt ?? null) === null;
+    if (isTrusted) expect(decision.acr).toBe('urn:gatehouse:aal1');
+    expect(isTrusted ? 'done trusted' : 'done').toBe(expected);
+  } else if (decision.step === 'challenge') {
+    expect(challenge(...decision.factors)).toBe(expected);
+  } else if (decision.step === 'enroll') {
+    if (decision.until) expect(decision.until.getTime()).toBeGreaterThan(provider.now().getTime());
+    expect(enroll(decision.until ? 'grace' : 'now', ...decision.factors)).toBe(expected);
+  } else {
+    expect(decision.step).toBe(expected);
+  }
+});
+
+test('the time to enrol begins with the first sign-in, and its end refuses until an admin resets it', async () => {
+  const { decision, scope, ana, question } = await decide({ policy: 'required' });
+  if (decision.step !== 'enroll' || !decision.until) throw new Error(decision.step);
+  expect(decision.until).toEqual(new Date(provider.now().getTime() + days(7)));
+  const [started] = await provider.query<{ count: string }>(
+    `select count(*) from outbox where input ->> 'identityId' = $1 and input ->> 'news' = 'reset'`,
+    [ana.id],
+  );
+  expect(started?.count).toBe('1'); // the workflow starts from here
+  provider.wait(days(6));
+  expect(await provider.logins.gate.decide(question())).toEqual(decision);
+  provider.wait(days(1));
+  expect(await provider.logins.gate.decide(question())).toEqual({ step: 'refused' });
+  const asSession = { ...question(), first: { ...question().first, method: 'session' as const } };
+  expect(await provider.logins.gate.decide(asSession)).toEqual({ step: 'refused' });
+  const graces = createMfaGraces({ db: provider.db, now: provider.now, reminders: [] });
+  await graces.reset(scope, ana.id, 7);
+  expect(await provider.logins.gate.decide(question())).toMatchObject({ step: 'enroll' });
+});
+
+test('asking for aal2 is no way around a deadline that is over', async () => {
+  const { question } = await decide({ policy: 'required' });
+  provider.wait(days(8));
+  expect(await provider.logins.gate.decide({ ...question(), requiresAal2: true })).toEqual({ step: 'refused' });
+});

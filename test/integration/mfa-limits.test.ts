@@ -1,0 +1,121 @@
+import type { LightMyRequestResponse } from 'fastify';
+import { minutes } from '../../src/platform/clock.js';
+import { alertOf, codeIn, enrollTotp, hidden, passwordStep } from '../support/mfa.js';
+import { newProvider, type TestProvider } from '../support/oauth.js';
+
+/** With limits on. Each answer comes from an address of its own unless it is the address that is counted. */
+let provider: TestProvider;
+beforeAll(async () => {
+  provider = await newProvider({ rateLimits: true });
+}, 60_000);
+afterAll(() => provider.close());
+
+let addresses = 0;
+const newAddress = () => `198.51.${Math.floor(++addresses / 250)}.${(addresses % 250) + 1}`;
+
+async function newChallenge() {
+  const environment = await provider.newEnvironment();
+  const client = await environment.newClient();
+  const ana = await environment.newIdentity();
+  const totp = await enrollTotp(provider, environment, ana);
+  const browser = provider.browser();
+  return { client, ana, totp, browser, page: (await passwordStep(browser, client, ana)).page };
+}
+const answer = (page: LightMyRequestResponse, fields: Record<string, string>, remoteAddress = newAddress()) =>
+  provider.app.inject({
+    method: 'POST',
+    url: '/oauth/mfa-challenge',
+    remoteAddress,
+    headers: { accept: 'text/html', 'content-type': 'application/x-www-form-urlencoded' },
+    payload: new URLSearchParams({ challenge_token: hidden(page, 'challenge_token'), ...fields }).toString(),
+  });
+
+test('ten wrong codes lock whoever’s they are, in every sign-in and from everywhere; the page says until when', async () => {
+  const { client, ana, totp, page } = await newChallenge();
+  for (let i = 0; i < 10; i++) expect(alertOf(await answer(page, { code: '000000' }))).toMatch(/not right/);
+  const another = (await passwordStep(provider.browser(), client, ana)).page;
+  for (const shown of [page, another]) {
+    const proofs: Record<string, string>[] = [{ code: totp.code() }, { recovery_code: totp.recoveryCodes?.[0] ?? '' }];
+    for (const fields of proofs) {
+      const locked = await answer(shown, fields);
+      expect(locked.statusCode).toBe(429);
+      const retryAfter = Number(locked.headers['retry-after']);
+      expect(retryAfter).toBeGreaterThan(800);
+      expect(retryAfter).toBeLessThanOrEqual(minutes(15) / 1000);
+      expect(locked.body).toContain('Too many attempts');
+    }
+  }
+  expect(await provider.logins.recoveryCodes.remaining(ana, ana.id)).toMatchObject({ remaining: 10 }); // none was spent
+});
+
+test('of many guesses at once ten are looked at', async () => {
+  const { page } = await newChallenge();
+  const answers = await Promise.all(Array.from({ length: 25 }, () => answer(page, { code: '000000' })));
+  expect(answers.filter(({ statusCode }) => statusCode === 200)).toHaveLength(10);
+  expect(answers.filter(({ statusCode }) => statusCode === 429)).toHaveLength(15);
+});
+
+test('a right code does not count', async () => {
+  const { client, ana, totp, page } = await newChallenge();
+  for (let i = 0; i < 9; i++) await answer(page, { code: '000000' });
+  for (let i = 0; i < 3; i++) {
+    const next = (await passwordStep(provider.browser(), client, ana)).page;
+    codeIn(await answer(next, { code: totp.code() }));
+    provider.wait(30_000);
+  }
+  expect(
+    (await answer((await passwordStep(provider.browser(), client, ana)).page, { code: '000000' })).statusCode,
+  ).toBe(200);
+  const last = (await passwordStep(provider.browser(), client, ana)).page;
+  expect((await answer(last, { code: totp.code() })).statusCode).toBe(429);
+});
+
+test.each([
+  ['/oauth/mfa-challenge', 10, 60],
+  ['/oauth/mfa/email-otp/send', 3, 60],
+  ['/oauth/mfa/email-otp/verify', 10, 60],
+  ['/oauth/mfa/totp/enroll', 10, 60],
+  ['/oauth/mfa/email-otp/enroll/send', 3, 60],
+  ['/oauth/mfa/email-otp/enroll/verify', 10, 60],
+])('%s answers %d requests of an address in %d seconds', async (url, points, window) => {
+  const remoteAddress = newAddress();
+  const send = (accept: string) =>
+    provider.app.inject({ method: 'POST', url, remoteAddress, headers: { accept }, payload: { code: '000000' } });
+  const answers = await Promise.all(Array.from({ length: points + 2 }, () => send('text/html')));
+  expect(answers.filter(({ statusCode }) => statusCode === 400)).toHaveLength(points);
+  const refused = answers.filter(({ statusCode }) => statusCode === 429);
+  expect(refused).toHaveLength(2);
+  expect(Number(refused[0]?.headers['retry-after'])).toBeLessThanOrEqual(window);
+  expect(refused[0]?.body).toContain('Too many attempts');
+  const json = await send('application/json');
+  expect(json.statusCode).toBe(429);
+  expect(json.json()).toMatchObject({ error: 'rate_limit.exceeded' });
+});
+
+test('a mailbox gets ten codes in a quarter of an hour, wherever they are asked for', async () => {
+  const { page, ana } = await newChallenge();
+  const fields = Object.fromEntries(
+    [...page.body.matchAll(/<input type="hidden" name="([^"]*)" value="([^"]*)">/g)].map(([, name, value]) => [
+      name,
+      value,
+    ]),
+  );
+  const send = () =>
+    provider.app.inject({
+      method: 'POST',
+      url: '/oauth/mfa/email-otp/send',
+      remoteAddress: newAddress(),
+      headers: { accept: 'text/html', 'content-type': 'application/json' },
+      payload: { ...fields, redirect_uri: 'https://app.example.com/callback?tenant=1' },
+    });
+  for (let i = 0; i < 10; i++) expect(alertOf(await send())).toBeNull();
+  const refused = await send();
+  expect(refused.statusCode).toBe(200);
+  expect(alertOf(refused)).toMatch(/Too many codes were sent/);
+  expect(refused.body).toContain('action="/oauth/mfa/email-otp/send"'); // still the view that asks for one
+  const [mailed] = await provider.query<{ count: string }>(
+    'select count(*) from emailed_codes where identity_id = $1',
+    [ana.id],
+  );
+  expect(mailed?.count).toBe('10');
+});

@@ -1,0 +1,191 @@
+import type { EnvironmentSettings } from '../../entities/environment-settings.js';
+import { settleNewPassword } from '../../src/domain/logins/new-password.js';
+import { days, hours } from '../../src/platform/clock.js';
+import { codeIn, enrollTotp, passwordStep } from '../support/mfa.js';
+import { type Browser, newProvider, type TestEnvironment, type TestProvider } from '../support/oauth.js';
+
+let provider: TestProvider;
+beforeAll(async () => {
+  provider = await newProvider();
+}, 60_000);
+afterAll(() => provider.close());
+
+/** Somebody whose browser is trusted. */
+async function newTrusted(settings: Partial<EnvironmentSettings> = {}, given?: { browser?: Browser }) {
+  const environment = await provider.newEnvironment(settings);
+  const client = await environment.newClient();
+  const ana = await environment.newIdentity();
+  const totp = await enrollTotp(provider, environment, ana);
+  const browser = given?.browser ?? provider.browser();
+  await trust(browser, { client, ana, totp });
+  return { environment, client, ana, totp, browser };
+}
+type Known = Pick<Awaited<ReturnType<typeof newTrusted>>, 'client' | 'ana' | 'totp'>;
+
+async function trust(browser: Browser, { client, ana, totp }: Known) {
+  browser.cookies.delete('hosted_session');
+  const { page } = await passwordStep(browser, client, ana);
+  const answer = await browser.submit(page, { code: totp.code(), remember_device: 'true' });
+  provider.wait(30_000);
+  codeIn(answer);
+  return answer;
+}
+/** Whether the password alone signs in with this browser. */
+async function passes(browser: Browser, { client, ana }: Pick<Known, 'client' | 'ana'>) {
+  browser.cookies.delete('hosted_session');
+  const { page } = await passwordStep(browser, client, ana);
+  return page.statusCode === 303;
+}
+const cookieOf = (browser: Browser) => browser.cookies.get('trusted_device') ?? '';
+const withCookie = (value: string) => {
+  const browser = provider.browser();
+  browser.cookies.set('trusted_device', value);
+  return browser;
+};
+const scopeOf = ({ accountId, applicationId, environmentId }: TestEnvironment) => ({
+  accountId,
+  applicationId,
+  environmentId,
+});
+
+test('a trusted browser needs the password alone, as long as the Environment says, and no longer', async () => {
+  const known = await newTrusted({ mfaTrustedDeviceDays: 3 });
+  expect(await passes(known.browser, known)).toBe(true);
+  provider.wait(days(2));
+  expect(await passes(known.browser, known)).toBe(true);
+  provider.wait(days(1));
+  expect(await passes(known.browser, known)).toBe(false);
+});
+
+test('the cookie is a secret of this host, for as long, and stored as a hash', async () => {
+  const environment = await provider.newEnvironment({ mfaTrustedDeviceDays: 3 });
+  const client = await environment.newClient();
+  const ana = await environment.newIdentity();
+  const totp = await enrollTotp(provider, environment, ana);
+  const answer = await trust(provider.browser(), { client, ana, totp });
+  const cookie = answer.cookies.find(({ name }) => name === 'trusted_device');
+  expect(cookie).toMatchObject({ httpOnly: true, sameSite: 'Lax', path: '/', maxAge: days(3) / 1000 });
+  expect(cookie?.value).toMatch(/^[\w-]{43}$/);
+  const [row] = await provider.query<{ device_hash: Buffer }>('select * from trusted_devices where identity_id = $1', [
+    ana.id,
+  ]);
+  expect(JSON.stringify(row)).not.toContain(cookie?.value);
+  expect(row?.device_hash).toHaveLength(32);
+});
+
+test('nothing is trusted where nobody asked, or the Environment does not', async () => {
+  const environment = await provider.newEnvironment({ mfaTrustedDeviceDays: 0 });
+  const client = await environment.newClient();
+  const ana = await environment.newIdentity();
+  const totp = await enrollTotp(provider, environment, ana);
+  const browser = provider.browser();
+  const { page } = await passwordStep(browser, client, ana);
+  expect(page.body).not.toContain('remember_device');
+  codeIn(await browser.submit(page, { code: totp.code(), remember_device: 'true' }));
+  expect(browser.cookies.has('trusted_device')).toBe(false);
+
+  const asked = await newTrusted();
+  const other = provider.browser();
+  const step = await passwordStep(other, asked.client, asked.ana);
+  codeIn(await other.submit(step.page, { code: asked.totp.code(), remember_device: 'no' }));
+  expect(other.cookies.has('trusted_device')).toBe(false);
+});
+
+test('a wrong code trusts nothing', async () => {
+  const { client, ana } = await newTrusted();
+  const browser = provider.browser();
+  const { page } = await passwordStep(browser, client, ana);
+  await browser.submit(page, { code: '000000', remember_device: 'true' });
+  expect(browser.cookies.has('trusted_device')).toBe(false);
+});
+
+test("forged, foreign, other people's and other Environments' cookies do nothing", async () => {
+  const ana = await newTrusted();
+  const ben = await newTrusted();
+  const carl = await ana.environment.newIdentity();
+  await enrollTotp(provider, ana.environment, carl);
+  for (const value of ['x'.repeat(43), cookieOf(ben.browser), '', 'short', `${cookieOf(ana.browser)}x`]) {
+    expect(await passes(withCookie(value), ana)).toBe(false);
+  }
+  expect(await passes(ana.browser, { client: ana.client, ana: carl })).toBe(false);
+  expect(await passes(ana.browser, ana)).toBe(true);
+});
+
+test('one browser is trusted by several people and Environments; each trust makes a new cookie', async () => {
+  const ana = await newTrusted();
+  const first = cookieOf(ana.browser);
+  const ben = await newTrusted({}, ana);
+  expect(cookieOf(ana.browser)).not.toBe(first);
+  expect(await passes(ana.browser, ana)).toBe(true);
+  expect(await passes(ben.browser, ben)).toBe(true);
+  expect(await passes(withCookie(first), ana)).toBe(false); // who planted the old value gains nothing
+});
+
+test('its use is noted once an hour', async () => {
+  const known = await newTrusted();
+  const used = async () =>
+    (await provider.logins.trustedDevices.list(scopeOf(known.environment), known.ana.id))[0]?.lastUsedAt.getTime();
+  const trusted = await used();
+  provider.wait(hours(1) / 2);
+  await passes(known.browser, known);
+  expect(await used()).toBe(trusted);
+  provider.wait(hours(1) / 2);
+  await passes(known.browser, known);
+  expect(await used()).toBe(provider.now().getTime());
+});
+
+test('a step-up is asked of a trusted browser too, and its session says what was proved', async () => {
+  const known = await newTrusted();
+  const aal2 = { acr_values: 'urn:gatehouse:aal2' };
+  known.browser.cookies.delete('hosted_session');
+  const { page } = await passwordStep(known.browser, known.client, known.ana, aal2);
+  expect(page.body).toContain('name="challenge_token"');
+});
+
+test.each<[string, (known: Awaited<ReturnType<typeof newTrusted>>) => Promise<unknown>]>([
+  [
+    'one device is forgotten',
+    async ({ environment, ana }) => {
+      const [device] = await provider.logins.trustedDevices.list(scopeOf(environment), ana.id);
+      await provider.logins.trustedDevices.revoke(scopeOf(environment), ana.id, device?.id ?? '');
+    },
+  ],
+  [
+    'a factor is removed',
+    async ({ environment, ana }) => {
+      await enrollTotp(provider, environment, ana);
+      const [factor] = await provider.logins.factors.list(scopeOf(environment), ana.id);
+      await provider.logins.factors.remove(scopeOf(environment), ana.id, factor?.id ?? '');
+    },
+  ],
+  [
+    'the password is changed',
+    ({ environment, ana }) =>
+      provider.db.transaction({ accountId: environment.accountId }, (tx) =>
+        settleNewPassword(
+          tx,
+          { ...scopeOf(environment), identityId: ana.id, membershipId: null, locale: 'en' },
+          { passwordHash: String(ana.passwordHash), method: 'change', provesEmail: false, now: provider.now() },
+        ),
+      ),
+  ],
+])('trust ends when %s', async (_, happens) => {
+  const known = await newTrusted();
+  expect(await passes(known.browser, known)).toBe(true);
+  await happens(known);
+  expect(await passes(known.browser, known)).toBe(false);
+});
+
+test('nobody can forget the device of somebody else', async () => {
+  const [ana, ben] = [await newTrusted(), await newTrusted()];
+  const [device] = await provider.logins.trustedDevices.list(scopeOf(ana.environment), ana.ana.id);
+  for (const [environment, id] of [
+    [ben.environment, ben.ana.id],
+    [ana.environment, ben.ana.id],
+    [ben.environment, ana.ana.id],
+  ] as const) {
+    await expect(
+      provider.logins.trustedDevices.revoke(scopeOf(environment), id, device?.id ?? ''),
+    ).rejects.toMatchObject({ code: 'mfa.trusted_device_not_found' });
+  }
+});

@@ -1,0 +1,125 @@
+import { v7 as uuidv7 } from 'uuid';
+import { Role } from '../../entities/role.js';
+import { RoleAssignment } from '../../entities/role-assignment.js';
+import type { TestAccount, TestApi } from '../support/api.js';
+import { newPkce } from '../support/oauth.js';
+import { outcomeOf, rowsOf } from './portal-setup.js';
+
+export interface TestNode {
+  id: string;
+  slug: string;
+  version: number;
+  parent_node_id: string;
+}
+
+/** Calls of the Public API with one credential; `version` is the If-Match. */
+export const callsWith =
+  ({ app }: TestApi, headers: Record<string, string>, prefix = '/api/v1') =>
+  (method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE', path: string, payload?: object, version?: number | string) =>
+    app.inject({
+      method,
+      url: `${prefix}${path}`,
+      headers: { ...headers, ...(version !== undefined && { 'if-match': String(version) }) },
+      ...(payload && { payload }),
+    });
+export type Calls = ReturnType<typeof callsWith>;
+
+/** A node as it is answered; fails where it is not made. */
+export async function newNode(call: Calls, name: string, parent: string | null, more: object = {}): Promise<TestNode> {
+  const answer = await call('POST', '/nodes', { parent_node_id: parent, node_type: 'unit', name, ...more });
+  if (answer.statusCode !== 201) throw new Error(`${outcomeOf(answer)} ${answer.body}`);
+  return answer.json().data;
+}
+
+export const rootOf = async (call: Calls): Promise<TestNode> => (await call('GET', '/nodes/tree?depth=0')).json().data;
+
+/** An Identity of the Environment, signed in, that holds system roles at nodes. */
+export async function newIdentity(api: TestApi, account: TestAccount, held: [role: string, nodeId: string][] = []) {
+  const names = { firstName: 'Ana', lastName: 'Berg', avatarUrl: null, externalId: null, metadata: {} };
+  const email = `ana.${uuidv7()}@example.com`;
+  const { identity } = await api.services.identities.create(account.scope, {
+    email,
+    ...names,
+    emailVerified: true,
+    password,
+  });
+  const assignments: string[] = [];
+  for (const [systemKey, nodeId] of held) assignments.push(await assign(api, account, identity.id, systemKey, nodeId));
+  return { id: identity.id, email, assignments, headers: await signedIn(api, account, email) };
+}
+
+const password = 'correct horse battery staple';
+const redirectUri = 'https://app.example.com/callback';
+
+async function signedIn({ app, services }: TestApi, { scope }: TestAccount, email: string) {
+  const { client } = await services.clientManagement.create(scope, {
+    name: 'Public',
+    clientType: 'public',
+    redirectUris: [redirectUri],
+    postLogoutRedirectUris: [],
+    tokenEndpointAuthMethod: 'none',
+    requirePkce: true,
+    rotateRefreshTokens: true,
+    jwks: null,
+    jwksUri: null,
+    logoUrl: null,
+  });
+  const { verifier, challenge } = newPkce();
+  const form = async (url: string, fields: Record<string, string>) =>
+    (
+      await app.inject({
+        method: 'POST',
+        url,
+        headers: { accept: 'application/json', 'content-type': 'application/x-www-form-urlencoded' },
+        payload: new URLSearchParams({ client_id: client.clientId, redirect_uri: redirectUri, ...fields }).toString(),
+      })
+    ).json();
+  const asked = { response_type: 'code', scope: 'openid', code_challenge: challenge, code_challenge_method: 'S256' };
+  const there = await form('/oauth/authorize', { ...asked, email, password });
+  const code = new URL(there.redirect_to).searchParams.get('code') ?? '';
+  const tokens = await form('/oauth/token', { grant_type: 'authorization_code', code, code_verifier: verifier });
+  return { authorization: `Bearer ${tokens.access_token}` };
+}
+
+export async function assign(
+  { database: { db }, clock }: TestApi,
+  { scope }: TestAccount,
+  identityId: string,
+  systemKey: string,
+  nodeId: string,
+): Promise<string> {
+  const { accountId, environmentId } = scope;
+  const id = uuidv7();
+  await db.transaction(scope, async (tx) => {
+    const role = await tx.findOneByOrFail(Role, { accountId, environmentId, systemKey });
+    await tx.insert(RoleAssignment, {
+      ...{ id, accountId, environmentId, identityId, roleId: role.id, nodeId },
+      ...{ effectiveFrom: null, effectiveTo: null, removedAt: null, createdAt: clock.now },
+    });
+  });
+  return id;
+}
+
+/** Nodes whose path is not the way from the root to them; there must never be one. */
+export const wrongPaths = (api: TestApi, { scope }: TestAccount) =>
+  rowsOf(
+    api,
+    `with recursive real as (
+       select id, array[id] as path from nodes where environment_id = $1 and parent_node_id is null
+       union all select n.id, real.path || n.id from nodes n join real on real.id = n.parent_node_id
+         where not n.id = any(real.path))
+     select n.id, n.path, real.path as real from nodes n left join real on real.id = n.id
+     where n.environment_id = $1 and n.path is distinct from real.path`,
+    [scope.environmentId],
+  );
+
+export const countersOf = async (api: TestApi, { scope }: TestAccount) =>
+  Object.fromEntries(
+    (
+      await rowsOf<{ name: string; value: string }>(
+        api,
+        `select name, value from counters where environment_id = $1 and name in ('nodes', 'organizations')`,
+        [scope.environmentId],
+      )
+    ).map(({ name, value }) => [name, Number(value)]),
+  );

@@ -1,0 +1,494 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { v7 as uuidv7 } from 'uuid';
+import type { EnvironmentSettings, FactorKind } from '../../entities/environment-settings.js';
+import type { MfaFactorType } from '../../entities/mfa-factor.js';
+import { days, minutes } from '../../src/platform/clock.js';
+import { accountUrl, follow, noticeOf, openAccount, send } from '../support/account.js';
+import { createAuthenticator } from '../support/authenticator.js';
+import { alertOf, enrollTotp, hidden, passwordStep, totpCode } from '../support/mfa.js';
+import {
+  type Browser,
+  locationOf,
+  newProvider,
+  password,
+  type TestClient,
+  type TestEnvironment,
+  type TestProvider,
+} from '../support/oauth.js';
+import { fromPage, giveKey } from '../support/passkeys.js';
+
+let world: TestProvider;
+let environment: TestEnvironment;
+let client: TestClient;
+let ana: Awaited<ReturnType<TestEnvironment['newIdentity']>>;
+let laptop: Browser;
+
+beforeAll(async () => {
+  world = await newProvider({ rateLimits: true });
+});
+afterAll(() => world.close());
+const settle = async (settings: Partial<EnvironmentSettings> = {}) => {
+  environment = await world.newEnvironment({ mfaPolicy: 'optional', ...settings });
+  client = await environment.newClient();
+  ana = await environment.newIdentity();
+  laptop = world.browser();
+};
+beforeEach(() => settle());
+
+const open = (page = '') => openAccount(laptop, accountUrl(client, {}, page), ana);
+const factors = () =>
+  world.query<{ id: string; type: string; label: string }>(
+    'select id, type, label from mfa_factors where identity_id = $1 order by enrolled_at, id',
+    [ana.id],
+  );
+const events = (action: string) =>
+  world.query<{ metadata: Record<string, unknown> }>(
+    'select metadata from events where action = $1 and resource_id = $2',
+    [action, ana.id],
+  );
+const session = async () =>
+  (
+    await world.query<{ amr: string[]; acr: string }>(
+      'select amr, acr from sessions where identity_id = $1 and revoked_at is null',
+      [ana.id],
+    )
+  )[0];
+const codesIn = (html: string) =>
+  [...html.matchAll(/<li>([A-Z2-7]{4}(?:-[A-Z2-7]{4}){3})<\/li>/g)].map(([, code]) => code as string);
+
+/** Adds an app through the page; answers what follows, and its secret. */
+async function addApp(fields: Record<string, string> = {}) {
+  const page = await open('/factors/totp');
+  const secret = (/<dd class="code">([^<]+)</.exec(page.body)?.[1] ?? '').replaceAll(' ', '');
+  const enrollment = hidden(page, 'enrollment');
+  const added = await send(laptop, page, 'factors/totp', {
+    enrollment,
+    code: totpCode(secret, world.now()),
+    ...fields,
+  });
+  return { page, secret, enrollment, added };
+}
+
+/** Signs in with the password and the app, as somebody who has one. */
+async function signInWith(totp: { code(): string }, page = '') {
+  const challenge = await open(page);
+  expect(challenge.body).toContain('name="challenge_token"');
+  return follow(laptop, await laptop.submit(challenge, { code: totp.code() }));
+}
+
+describe('an authenticator app', () => {
+  test('is added with a first code; recovery codes come with it, once, and the session is as strong as a sign-in with both', async () => {
+    const { page, added } = await addApp({ label: '  Ana’s phone\u0000 ' });
+    expect(page.body).toContain('<svg');
+    expect(page.body).toContain('otpauth://totp/');
+    const codes = await follow(laptop, added);
+    expect(codesIn(codes.body)).toHaveLength(10);
+    expect(codes.headers['cache-control']).toBe('no-store');
+    expect(await factors()).toMatchObject([{ type: 'totp', label: 'Ana’s phone' }]);
+    expect(await session()).toEqual({ amr: ['pwd', 'otp', 'mfa'], acr: 'urn:gatehouse:aal2' });
+    expect(await events('identity.mfa_enrolled')).toHaveLength(1);
+
+    const again = await follow(laptop, added);
+    expect(noticeOf(again)).toMatch(/^Those recovery codes were shown before/);
+    expect(codesIn(again.body)).toEqual([]);
+    const overview = await open();
+    expect(overview.body).toContain('Ana’s phone');
+    expect(overview.body).toContain('10 left');
+  });
+
+  test('with a wrong code is not added; the same secret is offered again', async () => {
+    const { page, enrollment, secret, added } = await addApp({ code: '000000' });
+    expect(added.statusCode).toBe(400);
+    expect(alertOf(added)).toMatch(/^That code is not right/);
+    expect(hidden(added, 'enrollment')).toBe(enrollment);
+    expect(await factors()).toEqual([]);
+    const right = await send(laptop, page, 'factors/totp', { enrollment, code: totpCode(secret, world.now()) });
+    expect(right.statusCode).toBe(303);
+    const twice = await send(laptop, page, 'factors/totp', { enrollment, code: totpCode(secret, world.now()) });
+    expect(twice.statusCode).toBe(409);
+    expect(await factors()).toHaveLength(1);
+  });
+
+  test('cannot be added with the page of somebody else, nor with a forged or old one', async () => {
+    const { enrollment, secret } = await addApp({ code: '000000' });
+    const ben = await environment.newIdentity();
+    const other = world.browser();
+    const bens = await openAccount(other, accountUrl(client, {}, '/factors/totp'), ben);
+    for (const sealed of [enrollment, '', 'x', `${enrollment}x`]) {
+      const refused = await send(other, bens, 'factors/totp', {
+        enrollment: sealed,
+        code: totpCode(secret, world.now()),
+      });
+      expect(refused.statusCode).toBe(400);
+      expect(alertOf(refused)).toMatch(/^That took too long/);
+    }
+    expect(await world.query('select 1 from mfa_factors where identity_id = $1', [ben.id])).toEqual([]);
+  });
+});
+
+describe('codes by mail', () => {
+  test('are added with the code that was mailed, and make no aal2', async () => {
+    const page = await open('/factors/email-otp');
+    const sent = await send(laptop, page, 'factors/email-otp', {});
+    expect(sent.body).toContain(`We sent a code to ${ana.email}`);
+    const wrong = await send(laptop, sent, 'factors/email-otp', { code: '000000' });
+    expect(alertOf(wrong)).toMatch(/^That code is not right/);
+    const code = await world.mailedCode('mfa_enrollment');
+    const added = await follow(laptop, await send(laptop, wrong, 'factors/email-otp', { code }));
+    expect(codesIn(added.body)).toHaveLength(10);
+    expect(await factors()).toMatchObject([{ type: 'email_otp' }]);
+    expect(await session()).toMatchObject({ acr: 'urn:gatehouse:aal1' });
+    expect((await open()).body).not.toContain('/oauth/account/factors/email-otp'); // one mailbox, one factor
+  });
+
+  test('of another session work no more than none', async () => {
+    const ben = await environment.newIdentity();
+    const other = world.browser();
+    await send(
+      other,
+      await openAccount(other, accountUrl(client, {}, '/factors/email-otp'), ben),
+      'factors/email-otp',
+      {},
+    );
+    const code = await world.mailedCode('mfa_enrollment');
+    const refused = await send(laptop, await open('/factors/email-otp'), 'factors/email-otp', { code });
+    expect(refused.statusCode).toBe(400);
+    expect(await factors()).toEqual([]);
+  });
+});
+
+describe('a passkey', () => {
+  const authenticator = () => createAuthenticator({ origin: world.baseUrl, isSynced: true });
+  const json = () => fromPage(world.baseUrl);
+  const call = (path: string, page: Parameters<typeof send>[1], body: Record<string, unknown>, browser = laptop) =>
+    world.app.inject({
+      method: 'POST',
+      url: `/oauth/account/factors/${path}`,
+      headers: { ...json(), cookie: [...browser.cookies].map((pair) => pair.join('=')).join('; ') },
+      payload: { client_id: client.clientId, session: hidden(page, 'session'), ...body },
+    });
+
+  test('is added by its page, whose script alone may run', async () => {
+    const page = await open('/factors/webauthn');
+    expect(page.headers['content-security-policy']).toContain("script-src 'nonce-");
+    const { options, enrollment } = (await call('webauthn/options', page, {})).json();
+    expect(options.user).toMatchObject({ name: ana.email, displayName: 'Ana Arendt' });
+    const added = await call('webauthn', page, {
+      enrollment,
+      credential: authenticator().create(options),
+      label: 'Laptop',
+    });
+    expect(added.statusCode).toBe(200);
+    const { pathname, search } = new URL(added.json().redirect_to);
+    expect(codesIn((await laptop.get(pathname + search)).body)).toHaveLength(10);
+    expect(await factors()).toMatchObject([{ type: 'webauthn', label: 'Laptop' }]);
+    expect(await session()).toMatchObject({ acr: 'urn:gatehouse:aal2' });
+  });
+
+  test('is refused with a challenge that was used, is too old, of another session or of another origin', async () => {
+    const page = await open('/factors/webauthn');
+    const begin = async () => (await call('webauthn/options', page, {})).json();
+    const used = await begin();
+    const evil = authenticator().create(used.options, { origin: 'https://evil.example' });
+    expect((await call('webauthn', page, { enrollment: used.enrollment, credential: evil })).json()).toEqual({
+      error: 'mfa.code_invalid',
+    });
+    const credential = authenticator().create(used.options);
+    expect((await call('webauthn', page, { enrollment: used.enrollment, credential })).json()).toEqual({
+      error: 'mfa.enrollment_expired',
+    });
+    const old = await begin();
+    world.wait(minutes(6));
+    expect(
+      (await call('webauthn', page, { enrollment: old.enrollment, credential: authenticator().create(old.options) }))
+        .statusCode,
+    ).toBe(400);
+
+    const ben = await environment.newIdentity();
+    const other = world.browser();
+    const bens = await openAccount(other, accountUrl(client, {}, '/factors/webauthn'), ben);
+    const anas = await begin();
+    const stolen = { enrollment: anas.enrollment, credential: authenticator().create(anas.options) };
+    expect((await call('webauthn', bens, stolen, other)).json()).toEqual({ error: 'mfa.enrollment_expired' });
+    for (const nonsense of [
+      {},
+      { enrollment: 'x' },
+      { enrollment: anas.enrollment, credential: 7 },
+      { enrollment: { a: 1 } },
+    ]) {
+      expect((await call('webauthn', page, nonsense)).statusCode).toBe(400);
+    }
+    expect(await world.query('select 1 from mfa_factors where identity_id = any($1)', [[ana.id, ben.id]])).toEqual([]);
+  });
+
+  test('that has to be proved first leads there', async () => {
+    const page = await open('/factors/webauthn');
+    world.wait(minutes(10));
+    const { redirect_to } = (await call('webauthn/options', page, {})).json();
+    expect(redirect_to).toContain('max_age=600');
+  });
+});
+
+describe('removing', () => {
+  test('takes a recent sign-in with a second factor, says what it means, and distrusts browsers', async () => {
+    const totp = await enrollTotp(world, environment, ana);
+    const page = await signInWith(totp);
+    const [factor] = await factors();
+    await world.logins.trustedDevices.trust(environment, {
+      identityId: ana.id,
+      days: 30,
+      device: null,
+      userAgent: null,
+    });
+    const ask = await laptop.get(accountUrl(client, {}, `/factors/${factor?.id}`));
+    expect(ask.body).toContain('It is your only second step.');
+    const done = await follow(laptop, await send(laptop, page, `factors/${factor?.id}`, {}));
+    expect(noticeOf(done)).toBe('It is removed.');
+    expect(await factors()).toEqual([]);
+    for (const table of ['recovery_codes', 'trusted_devices']) {
+      expect(await world.query(`select 1 from ${table} where identity_id = $1`, [ana.id])).toEqual([]);
+    }
+    expect(await events('identity.mfa_removed')).toHaveLength(1);
+    expect((await send(laptop, page, `factors/${factor?.id}`, {})).statusCode).toBe(404);
+  });
+
+  test('asks for the factor where the sign-in was without, and goes on where it was', async () => {
+    const page = await open(); // with the password, when there was no factor yet
+    const totp = await enrollTotp(world, environment, ana);
+    const [factor] = await factors();
+    const refused = await send(laptop, page, `factors/${factor?.id}`, {});
+    expect(locationOf(refused).searchParams.get('acr_values')).toBe('urn:gatehouse:aal2');
+    expect(await factors()).toHaveLength(1);
+    const challenge = await follow(laptop, refused);
+    const back = await follow(laptop, await laptop.submit(challenge, { code: totp.code() }));
+    expect(back.body).toContain('Remove “Authenticator app”?');
+  });
+
+  test('the last one that the Environment takes is refused where it requires one, also twice at once', async () => {
+    await settle({ mfaPolicy: 'required', mfaAllowedFactors: ['totp', 'recovery_code'] });
+    const totp = await enrollTotp(world, environment, ana);
+    const page = await signInWith(totp);
+    const [only] = await factors();
+    const refused = await send(laptop, page, `factors/${only?.id}`, {});
+    expect(refused.statusCode).toBe(409);
+    expect(alertOf(refused)).toMatch(/^You need at least one second step/);
+
+    await enrollTotp(world, environment, ana);
+    await giveKey(world, ana, createAuthenticator({ origin: world.baseUrl })); // which this Environment does not take
+    const apps = (await factors()).filter(({ type }) => type === 'totp');
+    const both = await Promise.all(apps.map(({ id }) => send(laptop, page, `factors/${id}`, {})));
+    expect(both.map(({ statusCode }) => statusCode).sort()).toEqual([303, 409]);
+    expect((await factors()).map(({ type }) => type)).toEqual(['totp', 'webauthn']);
+  });
+
+  test('somebody else’s factor is not there', async () => {
+    const ben = await environment.newIdentity();
+    await enrollTotp(world, environment, ben);
+    const [bens] = await world.query<{ id: string }>('select id from mfa_factors where identity_id = $1', [ben.id]);
+    const page = await open();
+    for (const id of [bens?.id, ana.id, 'x', '%27', '..%2f..']) {
+      expect((await laptop.get(accountUrl(client, {}, `/factors/${id}`))).statusCode).toBe(404);
+      expect((await send(laptop, page, `factors/${id}`, {})).statusCode).toBe(404);
+    }
+    expect(await world.query('select 1 from mfa_factors where identity_id = $1', [ben.id])).toHaveLength(1);
+  });
+});
+
+describe('what a stolen password is not enough for', () => {
+  test('adding a factor next to one that this Environment does not take', async () => {
+    await settle({ mfaAllowedFactors: ['webauthn', 'recovery_code'] });
+    await enrollTotp(world, environment, ana);
+    const page = await open(); // the app is not asked for here
+    expect(page.body).toContain('Authenticator app');
+    const refused = await laptop.get(accountUrl(client, {}, '/factors/webauthn'));
+    expect(locationOf(refused).searchParams.get('acr_values')).toBe('urn:gatehouse:aal2');
+    expect((await follow(laptop, refused)).body).toContain('name="challenge_token"');
+    const [factor] = await factors();
+    expect((await send(laptop, page, `factors/${factor?.id}`, {})).headers.location).toContain('/oauth/authorize');
+    expect((await send(laptop, page, 'recovery-codes', {})).headers.location).toContain('/oauth/authorize');
+  });
+
+  test('changing factors where no sign-in is strong enough', async () => {
+    await settle({ mfaAllowedFactors: ['email_otp', 'recovery_code'] });
+    await enrollTotp(world, environment, ana);
+    const page = await open();
+    const [factor] = await factors();
+    for (const path of ['factors/email-otp', `factors/${factor?.id}`, 'recovery-codes', 'password']) {
+      expect((await send(laptop, page, path, { code: '1' })).statusCode).toBe(403);
+    }
+    expect(await factors()).toHaveLength(1);
+  });
+
+  test('removing codes by mail, without one', async () => {
+    await settle({ mfaPolicy: 'off' });
+    await world.query(
+      `insert into mfa_factors (id, account_id, identity_id, type, label, enrolled_at) values (gen_random_uuid(), $1, $2, 'email_otp', 'Email', $3)`,
+      [environment.accountId, ana.id, world.now()],
+    );
+    const page = await open();
+    const [factor] = await factors();
+    const refused = await send(laptop, page, `factors/${factor?.id}`, {});
+    expect(refused.statusCode).toBe(303);
+    expect((await follow(laptop, refused)).body).toContain('/oauth/mfa/email-otp/send');
+    expect(await factors()).toHaveLength(1);
+    expect((await laptop.get(accountUrl(client, {}, '/password'))).statusCode).toBe(200); // with the current one
+  });
+});
+
+const policies = ['off', 'optional', 'required'] as const;
+const takes: FactorKind[][] = [
+  ['totp', 'webauthn', 'email_otp', 'recovery_code'],
+  ['totp'],
+  ['webauthn', 'recovery_code'],
+  ['email_otp'],
+  [],
+];
+const enrolled: MfaFactorType[][] = [[], ['totp'], ['webauthn'], ['email_otp'], ['email_otp', 'webauthn']];
+const waysIn = [
+  { amr: ['pwd'], acr: 'urn:gatehouse:aal1', secondFactorAt: null },
+  { amr: ['otp'], acr: 'urn:gatehouse:aal1', secondFactorAt: null },
+];
+test.each(policies)(
+  'where MFA is %s, whatever is taken and enrolled, nobody is sent round in circles',
+  async (mfaPolicy) => {
+    const seen = new Set<string>();
+    for (const mfaAllowedFactors of takes) {
+      await settle({ mfaPolicy, mfaAllowedFactors, mfaGracePeriodDays: 7 });
+      for (const kinds of enrolled) {
+        ana = await environment.newIdentity();
+        for (const kind of kinds) {
+          if (kind === 'totp') await enrollTotp(world, environment, ana);
+          else if (kind === 'webauthn') await giveKey(world, ana, createAuthenticator({ origin: world.baseUrl }));
+          else await world.logins.factors.enroll(environment, ana.id, { id: uuidv7(), type: kind, label: 'Email' });
+        }
+        const [factor] = await factors();
+        for (const wayIn of waysIn) {
+          laptop = world.browser();
+          const { browser } = await world.provider.sessions.signIn({
+            ...{ scope: environment, identityId: ana.id, ...wayIn, lifeSeconds: 3600, browser: null },
+            ...{ ipAddress: '192.0.2.1', userAgent: null },
+          });
+          laptop.cookies.set('hosted_session', browser);
+          for (const path of [
+            '/factors/totp',
+            '/factors/webauthn',
+            '/factors/email-otp',
+            '/recovery-codes',
+            '/password',
+            `/factors/${factor?.id}`,
+          ]) {
+            const end = await follow(laptop, await laptop.get(accountUrl(client, {}, path)));
+            expect([200, 400, 403, 404]).toContain(end.statusCode);
+            const name = end.body.includes('name="challenge_token"')
+              ? 'challenge'
+              : end.body.includes('name="enrollment_token"')
+                ? 'enrolment'
+                : end.statusCode;
+            seen.add(`${name}`);
+            // A stolen password alone changes nothing of somebody who has a factor that makes aal2.
+            const isStrong = kinds.some((kind) => kind !== 'email_otp');
+            if (isStrong) expect(end.body).not.toContain('action="/oauth/account/');
+          }
+        }
+      }
+    }
+    expect([...seen]).toEqual(expect.arrayContaining(['200', '400', '403', '404', 'challenge']));
+  },
+);
+
+test('a kind that the Environment does not take is neither offered nor added', async () => {
+  await settle({ mfaAllowedFactors: ['webauthn'] });
+  const page = await open();
+  expect(page.body).toContain('/oauth/account/factors/webauthn');
+  for (const path of ['factors/totp', 'factors/email-otp']) {
+    expect(page.body).not.toContain(`/oauth/account/${path}`);
+    expect((await laptop.get(accountUrl(client, {}, `/${path}`))).statusCode).toBe(400);
+    expect((await send(laptop, page, path, { code: '000000' })).statusCode).toBe(400);
+  }
+});
+
+test('recovery codes are renewed; the old ones are void', async () => {
+  const totp = await enrollTotp(world, environment, ana);
+  await signInWith(totp);
+  const ask = await laptop.get(accountUrl(client, {}, '/recovery-codes'));
+  expect(ask.body).toContain('You have 10 left.');
+  const shown = await follow(laptop, await send(laptop, ask, 'recovery-codes', {}));
+  const [fresh = ''] = codesIn(shown.body);
+  const other = world.browser();
+  const { page } = await passwordStep(other, client, ana);
+  const old = await other.submit(page, { recovery_code: totp.recoveryCodes?.[0] ?? '', factor: 'recovery_code' });
+  expect(old.statusCode).toBe(200);
+  expect((await other.submit(old, { recovery_code: fresh })).statusCode).toBe(303);
+  expect(await events('auth.recovery_codes_renewed')).toHaveLength(1);
+});
+
+test('without a factor there are no recovery codes to renew', async () => {
+  const page = await open();
+  expect((await laptop.get(accountUrl(client, {}, '/recovery-codes'))).statusCode).toBe(400);
+  expect((await send(laptop, page, 'recovery-codes', {})).statusCode).toBe(400);
+});
+
+test('new recovery codes are shown to no other session', async () => {
+  const totp = await enrollTotp(world, environment, ana);
+  await signInWith(totp);
+  const ask = await laptop.get(accountUrl(client, {}, '/recovery-codes'));
+  const made = await send(laptop, ask, 'recovery-codes', {});
+  const ben = await environment.newIdentity();
+  const other = world.browser();
+  await openAccount(other, accountUrl(client), ben);
+  const { pathname, search } = locationOf(made);
+  expect(codesIn((await follow(other, await other.get(pathname + search))).body)).toEqual([]);
+});
+
+test('browsers that are trusted are listed and forgotten, one or all, and asked again', async () => {
+  const totp = await enrollTotp(world, environment, ana);
+  const challenge = await open();
+  const page = await follow(laptop, await laptop.submit(challenge, { code: totp.code(), remember_device: 'true' }));
+  expect(page.body).toContain('Trusted browsers');
+  expect(page.body.match(/this browser/g)).toHaveLength(2);
+  await world.logins.trustedDevices.trust(environment, { identityId: ana.id, days: 30, device: null, userAgent: null });
+
+  const ben = await environment.newIdentity();
+  await world.logins.trustedDevices.trust(environment, { identityId: ben.id, days: 30, device: null, userAgent: null });
+  const ids = async (of: string) =>
+    (
+      await world.query<{ id: string }>(
+        'select id from trusted_devices where identity_id = $1 order by created_at, id',
+        [of],
+      )
+    ).map(({ id }) => id);
+  const [mine = '', others = ''] = await ids(ana.id);
+  const [bens = ''] = await ids(ben.id);
+  for (const forget of [bens, ana.id, 'x'])
+    expect((await send(laptop, page, 'devices', { forget })).statusCode).toBe(404);
+  expect((await send(laptop, page, 'devices', { forget: others })).statusCode).toBe(303);
+  expect(await ids(ana.id)).toEqual([mine]);
+  expect((await send(laptop, page, 'devices', { forget: 'all' }, { origin: 'https://evil.example' })).statusCode).toBe(
+    403,
+  );
+  const done = await follow(laptop, await send(laptop, page, 'devices', { forget: 'all' }));
+  expect(noticeOf(done)).toBe('No browser is trusted any more.');
+  expect(await ids(ana.id)).toEqual([]);
+  expect(await ids(ben.id)).toHaveLength(1);
+  expect(await events('auth.trusted_devices_revoked')).toHaveLength(2);
+
+  world.wait(days(1));
+  const form = await follow(laptop, await laptop.get(accountUrl(client)));
+  const asked = await laptop.submit(form, { email: ana.email, password });
+  expect(asked.body).toContain('name="challenge_token"');
+});
+
+test('a script is told the same in JSON', async () => {
+  const json = { accept: 'application/json' };
+  const page = await open();
+  const { secret, uri, enrollment } = (await laptop.get(accountUrl(client, {}, '/factors/totp'), json)).json();
+  expect(uri).toContain(secret);
+  const wrong = await send(laptop, page, 'factors/totp', { enrollment, code: '000000' }, json);
+  expect([wrong.statusCode, wrong.json().error]).toEqual([401, 'mfa.code_invalid']);
+  const added = await send(laptop, page, 'factors/totp', { enrollment, code: totpCode(secret, world.now()) }, json);
+  const { pathname, search } = new URL(added.json().redirect_to);
+  expect((await laptop.get(pathname + search, json)).json().recovery_codes).toHaveLength(10);
+  const { factors: listed, recovery_codes_remaining } = (await laptop.get(accountUrl(client), json)).json();
+  expect(listed).toMatchObject([{ type: 'totp' }]);
+  expect(recovery_codes_remaining).toBe(10);
+});

@@ -1,0 +1,277 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import type { LightMyRequestResponse } from 'fastify';
+import { days, hours, minutes } from '../../src/platform/clock.js';
+import { accountUrl, follow, openAccount, send } from '../support/account.js';
+import { hidden } from '../support/mfa.js';
+import {
+  type Browser,
+  locationOf,
+  newProvider,
+  password,
+  refresh,
+  type TestClient,
+  type TestEnvironment,
+  type TestProvider,
+  type TokenBody,
+  tokensFor,
+  userinfo,
+} from '../support/oauth.js';
+
+let world: TestProvider;
+let environment: TestEnvironment;
+let client: TestClient;
+let ana: Awaited<ReturnType<TestEnvironment['newIdentity']>>;
+let laptop: Browser;
+let phone: Browser;
+
+beforeAll(async () => {
+  world = await newProvider();
+  environment = await world.newEnvironment();
+  client = await environment.newClient();
+});
+afterAll(() => world.close());
+beforeEach(async () => {
+  ana = await environment.newIdentity();
+  laptop = world.browser();
+  phone = world.browser();
+});
+
+const url = (of: Pick<TestClient, 'clientId'> = client, more: Record<string, string> = {}) => accountUrl(of, more);
+const visit = async (browser: Browser, address: string) => follow(browser, await browser.get(address));
+const signedIn = (browser: Browser, email = ana.email) => openAccount(browser, url(), { email });
+const values = (page: LightMyRequestResponse, name: string) =>
+  [...page.body.matchAll(new RegExp(`<button[^>]* name="${name}" value="([^"]*)"`, 'g'))].map(
+    ([, value]) => value as string,
+  );
+const events = (action: string) =>
+  world.query<{ metadata: Record<string, unknown>; resource_id: string }>(
+    'select metadata, resource_id from events where action = $1 and actor_id = $2 order by created_at',
+    [action, ana.id],
+  );
+const isAlive = async ({ access_token, refresh_token }: TokenBody) => {
+  const [info, refreshed] = [await userinfo(world.app, access_token), await refresh(world.app, client, refresh_token)];
+  expect(info.statusCode === 200).toBe(refreshed.statusCode === 200);
+  return info.statusCode === 200;
+};
+
+test('who is not signed in signs in first, and comes to the page', async () => {
+  const away = await laptop.get(url());
+  expect(away.statusCode).toBe(303);
+  expect(locationOf(away).pathname).toBe('/oauth/authorize');
+  const form = await visit(laptop, url());
+  expect(form.body).toContain('name="password"');
+  const wrong = await laptop.submit(form, { email: ana.email, password: 'not hers at all' });
+  expect(wrong.statusCode).toBe(200);
+  const back = await laptop.submit(wrong, { email: ana.email, password });
+  expect(back.headers.location).toBe(`http://localhost:3000${url()}`);
+  const page = await laptop.get(url());
+  expect(page.statusCode).toBe(200);
+  expect(page.body).toContain(`Ana Arendt · ${ana.email}`);
+  expect(page.headers['content-security-policy']).not.toContain('script-src');
+  expect(page.headers['cache-control']).toBe('no-store');
+});
+
+test('the sign-in leads to no other place, and gives no code', async () => {
+  const sign = (more: Record<string, string>) =>
+    laptop.get(`/oauth/authorize?${new URLSearchParams({ client_id: client.clientId, ...more })}`);
+  for (const destination of [
+    'https://evil.example/',
+    '//evil.example',
+    'account/../logout',
+    'account@evil.example',
+    'logout',
+    'account/x',
+  ]) {
+    expect((await sign({ destination })).statusCode).toBe(400);
+  }
+  await signedIn(laptop);
+  const answer = await sign({ destination: 'account', state: 's', ui_locales: 'de' });
+  expect(answer.headers.location).toBe(`http://localhost:3000${url(client, { ui_locales: 'de' })}`);
+  expect(
+    await world.query(
+      'select 1 from authorization_codes where session_id in (select id from sessions where identity_id = $1)',
+      [ana.id],
+    ),
+  ).toEqual([]);
+  // With what only a client's request has, it is the client's request, whatever else it names.
+  const ofClient = await sign({ destination: 'account', redirect_uri: 'https://evil.example/', response_type: 'code' });
+  expect(ofClient.statusCode).toBe(400);
+  expect((await sign({ destination: 'account', prompt: 'none' })).statusCode).toBe(303);
+});
+
+test('an unknown client gets an error page', async () => {
+  expect((await laptop.get(url({ clientId: 'nobody' }))).statusCode).toBe(400);
+  expect((await laptop.get('/oauth/account')).statusCode).toBe(400);
+  expect((await laptop.get(`${url()}&client_id=twice`)).statusCode).toBe(400);
+});
+
+test('the page names browsers in words, and the application that has access', async () => {
+  await laptop.get('/oauth/account', {});
+  await tokensFor(phone, client, ana.email);
+  const agent = 'Mozilla/5.0 (Windows NT 10.0; Win64; x64; rv:130.0) Gecko/20100101 Firefox/130.0';
+  const form = await visit(laptop, url());
+  await laptop.submit(form, { email: ana.email, password }, { 'user-agent': agent });
+  world.wait(hours(3));
+  const page = await laptop.get(url());
+  expect(page.body).toContain('Firefox on Windows');
+  expect(page.body).toContain('this browser');
+  expect(page.body).toContain('3 hours ago');
+  expect(page.body).toContain('Shop web');
+  const german = await laptop.get(url(client, { ui_locales: 'de' }));
+  expect(german.body).toContain('Firefox unter Windows');
+  expect(german.body).toContain('vor 3 Stunden');
+});
+
+test('a session that is ended on another browser stops at once, with its tokens', async () => {
+  const tokens = await tokensFor(phone, client, ana.email);
+  const page = await signedIn(laptop);
+  const [end, ...rest] = values(page, 'end').filter((value) => value !== 'others');
+  expect(rest).toEqual([]);
+  expect(await isAlive(tokens)).toBe(true);
+  const done = await send(laptop, page, 'sessions', { end: end as string });
+  expect(done.headers.location).toBe(`http://localhost:3000${url(client, { done: 'session_ended' })}`);
+  expect(await isAlive(tokens)).toBe(false);
+  expect((await phone.get(url())).statusCode).toBe(303); // to sign in
+  expect((await laptop.get(url())).statusCode).toBe(200);
+  expect((await visit(laptop, locationOf(done).pathname + locationOf(done).search)).body).toContain(
+    'The other browser is signed out.',
+  );
+  expect(await events('auth.identity_signed_out')).toMatchObject([
+    { resource_id: end, metadata: { reason: 'ended_by_person' } },
+  ]);
+  expect(await events('identity.sessions_revoked')).toMatchObject([
+    { resource_id: ana.id, metadata: { session_ids: [end] } },
+  ]);
+  expect((await send(laptop, page, 'sessions', { end: end as string })).statusCode).toBe(404); // once
+});
+
+test('all others end, and this one goes on with its tokens', async () => {
+  const lost = [await tokensFor(phone, client, ana.email), await tokensFor(world.browser(), client, ana.email)];
+  const kept = await tokensFor(laptop, client, ana.email);
+  const page = await signedIn(laptop);
+  expect(values(page, 'end')).toHaveLength(3);
+  const done = await send(laptop, page, 'sessions', { end: 'others' });
+  expect(done.statusCode).toBe(303);
+  for (const tokens of lost) expect(await isAlive(tokens)).toBe(false);
+  expect(await isAlive(kept)).toBe(true);
+  expect(values(await laptop.get(url()), 'end')).toEqual([]);
+  expect(await events('auth.identity_signed_out')).toHaveLength(2);
+  await send(laptop, page, 'sessions', { end: 'others' }); // nothing is left to end
+  expect(await events('identity.sessions_revoked')).toHaveLength(1);
+});
+
+test('a session that is over is still shown and ended while an application lives on it', async () => {
+  const tokens = await tokensFor(phone, client, ana.email);
+  world.wait(hours(13));
+  const page = await signedIn(laptop);
+  expect(page.body).toContain('Only applications are still signed in');
+  const [end] = values(page, 'end');
+  await send(laptop, page, 'sessions', { end: end as string });
+  expect((await refresh(world.app, client, tokens.refresh_token)).statusCode).toBe(400);
+  world.wait(days(91));
+  expect(values(await signedIn(laptop), 'end')).toEqual([]);
+});
+
+test('an application loses its access in every browser, and only that application', async () => {
+  const other = await environment.newClient({ name: 'Other app' });
+  const tokens = [await tokensFor(phone, client, ana.email), await tokensFor(laptop, client, ana.email)];
+  const kept = await tokensFor(laptop, other, ana.email);
+  const page = await signedIn(laptop);
+  expect(page.body).toContain('Other app');
+  expect(values(page, 'revoke')).toHaveLength(2);
+  const done = await send(laptop, page, 'applications', { revoke: client.id });
+  expect(locationOf(done).searchParams.get('done')).toBe('access_ended');
+  for (const one of tokens) expect(await isAlive(one)).toBe(false);
+  expect((await userinfo(world.app, kept.access_token)).statusCode).toBe(200);
+  expect(values(await laptop.get(url()), 'revoke')).toEqual([other.id]);
+  expect(await events('auth.grant_revoked')).toHaveLength(2);
+  expect((await send(laptop, page, 'applications', { revoke: client.id })).statusCode).toBe(404);
+});
+
+test('what belongs to somebody else, or to another Environment, is not there', async () => {
+  const ben = await environment.newIdentity();
+  const tokens = await tokensFor(phone, client, ben.email);
+  const [bens] = await world.query<{ id: string }>('select id from sessions where identity_id = $1', [ben.id]);
+  const page = await signedIn(laptop);
+  for (const end of [bens?.id as string, ana.id, 'x', "'", '%00', '0'.repeat(5000)]) {
+    const refused = await send(laptop, page, 'sessions', { end });
+    expect(refused.statusCode).toBe(404);
+    expect(refused.body).toContain('Page not found');
+    expect(refused.body).not.toContain(ben.email);
+  }
+  for (const revoke of [client.id, ana.id, 'x']) {
+    expect((await send(laptop, page, 'applications', { revoke })).statusCode).toBe(404);
+  }
+  expect(await isAlive(tokens)).toBe(true);
+
+  const elsewhere = await world.newEnvironment();
+  const foreign = await elsewhere.newClient();
+  expect((await laptop.get(url(foreign))).statusCode).toBe(303); // not signed in there
+  const sent = await laptop.post('/oauth/account/sessions', {
+    client_id: foreign.clientId,
+    session: hidden(page, 'session'),
+    end: 'others',
+  });
+  expect(locationOf(sent).pathname).toBe('/oauth/authorize');
+});
+
+test('a form of another site is refused, and one that was shown to another session changes nothing', async () => {
+  const tokens = await tokensFor(phone, client, ana.email);
+  const page = await signedIn(laptop);
+  for (const headers of <Record<string, string>[]>[
+    { origin: 'https://evil.example' },
+    { origin: 'null' },
+    { 'sec-fetch-site': 'cross-site' },
+  ]) {
+    for (const path of ['sessions', 'applications']) {
+      expect((await send(laptop, page, path, { end: 'others', revoke: client.id }, headers)).statusCode).toBe(403);
+    }
+  }
+  const ben = await environment.newIdentity();
+  const other = world.browser();
+  const bens = await signedIn(other, ben.email);
+  const stale = await send(other, page, 'sessions', { end: 'others' });
+  expect(locationOf(stale).searchParams.get('done')).toBe('session_changed');
+  const script = await send(other, page, 'sessions', { end: 'others' }, { accept: 'application/json' });
+  expect([script.statusCode, script.json().error]).toEqual([409, 'session_changed']);
+  expect(await isAlive(tokens)).toBe(true);
+  expect(bens.statusCode).toBe(200);
+});
+
+test('a script is told the same in JSON', async () => {
+  const json = { accept: 'application/json' };
+  const refused = await laptop.get(url(), json);
+  expect(locationOf(await laptop.get(url())).pathname).toBe('/oauth/authorize');
+  expect(refused.json().redirect_to).toMatch(/^\/oauth\/authorize\?client_id=/);
+  await signedIn(laptop);
+  const { statusCode, headers, body } = await laptop.get(url(), json);
+  expect([statusCode, headers['cache-control']]).toEqual([200, 'no-store']);
+  expect(JSON.parse(body)).toMatchObject({
+    email: ana.email,
+    has_password: true,
+    sessions: [{ is_current: true }],
+    applications: [],
+  });
+  expect(body).not.toContain('argon2');
+});
+
+test('a notice is shown after its form only, and only one of ours', async () => {
+  await signedIn(laptop);
+  const address = url(client, { done: 'session_ended' });
+  expect((await laptop.get(address, { 'sec-fetch-site': 'same-origin' })).body).toContain(
+    'The other browser is signed out.',
+  );
+  for (const site of ['cross-site', 'same-site', 'none']) {
+    expect((await laptop.get(address, { 'sec-fetch-site': site })).body).not.toContain(
+      'The other browser is signed out.',
+    );
+  }
+  expect((await laptop.get(url(client, { done: '<b>x' }))).body).not.toContain('role="status"');
+});
+
+test('a person who was deactivated is signed out of the page too', async () => {
+  await signedIn(laptop);
+  await world.query('update environment_memberships set is_active = false where identity_id = $1', [ana.id]);
+  world.wait(minutes(1));
+  expect((await laptop.get(url())).statusCode).toBe(303);
+});

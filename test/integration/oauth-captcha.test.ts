@@ -1,0 +1,155 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { createCaptcha } from '../../src/platform/captcha.js';
+import {
+  authorizeUrl,
+  type Browser,
+  newProvider,
+  password,
+  type TestClient,
+  type TestEnvironment,
+  type TestProvider,
+} from '../support/oauth.js';
+import { startTurnstile, type Turnstile } from '../support/turnstile.js';
+
+const field = 'cf-turnstile-response';
+const refusal = 'We could not check that you are a person.';
+
+let turnstile: Turnstile;
+let world: TestProvider;
+let environment: TestEnvironment;
+let client: TestClient;
+let email: string;
+
+beforeAll(async () => {
+  turnstile = await startTurnstile();
+  world = await newProvider({ captchaUrl: turnstile.url });
+  environment = await world.newEnvironment({ loginRequireCaptcha: true, emailOtpLoginEnabled: true });
+  client = await environment.newClient();
+  ({ email } = await environment.newIdentity());
+});
+afterAll(async () => {
+  await world.close();
+  await turnstile.close();
+});
+beforeEach(() => {
+  turnstile.behave('well');
+  turnstile.asked.length = 0;
+});
+
+const policyOf = (page: Awaited<ReturnType<Browser['get']>>) => String(page.headers['content-security-policy']);
+
+describe.each([
+  ['the password form', {}, { password }],
+  ['the form that mails a code', { method: 'code' }, {}],
+])('%s', (_, method, typed) => {
+  const submit = async (token: Record<string, string>, of = client) => {
+    const browser = world.browser();
+    const page = await browser.get(authorizeUrl(of, method));
+    return { page, answer: await browser.submit(page, { email, ...typed, ...token }) };
+  };
+  const passes = (answer: Awaited<ReturnType<Browser['get']>>) =>
+    answer.statusCode === 303 || answer.body.includes('a code is on its way');
+
+  test('has the widget, which is the one foreign source of its policy, and goes on with a solved one', async () => {
+    const { page, answer } = await submit({ [field]: 'solved' });
+    expect(page.body).toContain('class="cf-turnstile" data-sitekey="site-key"');
+    const [, nonce] =
+      /src="https:\/\/challenges\.cloudflare\.com\/[^"]+" async defer nonce="([^"]+)"/.exec(page.body) ?? [];
+    expect(policyOf(page)).toContain(`script-src 'nonce-${nonce}' https://challenges.cloudflare.com;`);
+    expect(policyOf(page)).toContain('frame-src https://challenges.cloudflare.com;');
+    expect(passes(answer)).toBe(true);
+    expect(turnstile.asked).toEqual([{ secret: 'secret-key', response: 'solved', remoteip: '127.0.0.1' }]);
+  });
+
+  test('comes again with an error when it was not solved, and nothing was looked at', async () => {
+    const tokens: Record<string, string>[] = [
+      {},
+      { [field]: '' },
+      { [field]: 'made up' },
+      { [field]: 'x'.repeat(5000) },
+    ];
+    for (const token of tokens) {
+      const { answer } = await submit(token);
+      expect(answer.statusCode).toBe(200);
+      expect(answer.body).toContain(refusal);
+      expect(answer.body).toContain(`value="${email}"`);
+      expect(answer.body).toContain('class="cf-turnstile"');
+    }
+    expect(turnstile.asked.map(({ response }) => response)).toEqual(['made up']);
+  });
+
+  test('stays closed while the service is broken, talks nonsense or does not answer', async () => {
+    for (const behaviour of ['broken', 'garbled'] as const) {
+      turnstile.behave(behaviour);
+      expect((await submit({ [field]: 'solved' })).answer.body).toContain(refusal);
+    }
+  });
+
+  test('stays closed where no keys are configured', async () => {
+    const keyless = await newProvider();
+    const other = await keyless.newEnvironment({ loginRequireCaptcha: true, emailOtpLoginEnabled: true });
+    const browser = keyless.browser();
+    const page = await browser.get(authorizeUrl(await other.newClient(), method));
+    expect(page.body).not.toContain('cf-turnstile');
+    expect(policyOf(page)).not.toContain('cloudflare');
+    const answer = await browser.submit(page, { email, ...typed, [field]: 'solved' });
+    expect(answer.body).toContain(refusal);
+    await keyless.close();
+  });
+
+  test('names nobody else where no captcha is wanted, and asks nobody', async () => {
+    const free = await world.newEnvironment({ emailOtpLoginEnabled: true });
+    const { page } = await submit({ [field]: 'solved' }, await free.newClient());
+    expect(page.body).not.toContain('cloudflare');
+    expect(policyOf(page)).not.toMatch(/cloudflare|frame-src/);
+    expect(turnstile.asked).toEqual([]);
+  });
+});
+
+test('the page that asks for a code has the widget for another code, and entering it takes none', async () => {
+  const browser = world.browser();
+  const form = await browser.get(authorizeUrl(client, { method: 'code' }));
+  const sent = await browser.submit(form, { email, [field]: 'solved' });
+  expect(sent.body).toContain('class="cf-turnstile"');
+  expect(policyOf(sent)).toContain('frame-src https://challenges.cloudflare.com;');
+  const resend = { ...sent, body: sent.body.slice(sent.body.indexOf('</form>')) } as typeof sent;
+  expect((await browser.submit(resend, {})).body).toContain(refusal);
+  expect((await browser.submit(sent, { code: await world.mailedCode('login') })).statusCode).toBe(303);
+});
+
+test('where a code may create the identity, the captcha of sign-ups guards it', async () => {
+  const open = await world.newEnvironment({
+    passwordLoginEnabled: false,
+    emailOtpLoginEnabled: true,
+    allowSelfSignup: true,
+    selfSignupRequireCaptcha: true,
+  });
+  const browser = world.browser();
+  const form = await browser.get(authorizeUrl(await open.newClient()));
+  expect((await browser.submit(form, { email })).body).toContain(refusal);
+  expect((await browser.submit(form, { email, [field]: 'solved' })).body).toContain('a code is on its way');
+});
+
+test('a service that does not answer is given five seconds, and an operator is told', async () => {
+  turnstile.behave('silent');
+  const outages: unknown[] = [];
+  const captcha = createCaptcha({
+    siteKey: 'site-key',
+    secretKey: 'secret-key',
+    verifyUrl: turnstile.url,
+    onOutage: (error) => outages.push(error),
+  });
+  const start = performance.now();
+  expect(await captcha.verify('solved', '127.0.0.1')).toBe(false);
+  expect(performance.now() - start).toBeGreaterThan(4_900);
+  expect(performance.now() - start).toBeLessThan(10_000);
+  expect(outages).toHaveLength(1);
+  const keyless = createCaptcha({
+    siteKey: null,
+    secretKey: null,
+    verifyUrl: turnstile.url,
+    onOutage: (e) => outages.push(e),
+  });
+  expect(await keyless.verify('solved', '127.0.0.1')).toBe(false);
+  expect(outages).toHaveLength(2);
+});

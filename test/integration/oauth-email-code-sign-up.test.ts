@@ -1,0 +1,152 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import type { EnvironmentSettings } from '../../entities/environment-settings.js';
+import {
+  authorizeUrl,
+  locationOf,
+  newProvider,
+  type TestClient,
+  type TestEnvironment,
+  type TestProvider,
+} from '../support/oauth.js';
+
+let world: TestProvider;
+
+beforeAll(async () => {
+  world = await newProvider();
+});
+afterAll(() => world.close());
+
+const passwordless = (more: Partial<EnvironmentSettings> = {}) =>
+  world.newEnvironment({ passwordLoginEnabled: false, emailOtpLoginEnabled: true, allowSelfSignup: true, ...more });
+const newAddress = () => `new-${randomUUID()}@example.com`;
+
+async function asked(of: TestClient, email: string) {
+  const browser = world.browser();
+  const sent = await browser.submit(await browser.get(authorizeUrl(of)), { email });
+  return { browser, sent };
+}
+/** Asks for a code and enters it. */
+async function entered(of: TestClient, email: string) {
+  const { browser, sent } = await asked(of, email);
+  return browser.submit(sent, { code: await world.mailedCode('login') });
+}
+const identitiesOf = ({ accountId }: TestEnvironment, email: string) =>
+  world.query<{ id: string; email: string; email_verified_at: Date | null; password_hash: string | null }>(
+    'select * from identities where account_id = $1 and email = $2',
+    [accountId, email],
+  );
+const membershipsOf = ({ environmentId }: TestEnvironment) =>
+  world.query<{ identity_id: string; is_active: boolean }>(
+    'select identity_id, is_active from environment_memberships where environment_id = $1',
+    [environmentId],
+  );
+const isSignedIn = (page: Awaited<ReturnType<typeof entered>>) =>
+  page.statusCode === 303 && locationOf(page).searchParams.has('code');
+
+test('the first right code of an unknown address makes its identity, confirmed and a member; a wrong one does not', async () => {
+  const environment = await passwordless();
+  const client = await environment.newClient();
+  const email = newAddress();
+  const { browser, sent } = await asked(client, email);
+  expect(sent.body).toContain(`If ${email} can sign in here, a code is on its way.`);
+  expect(await identitiesOf(environment, email)).toEqual([]);
+  const code = await world.mailedCode('login');
+  const wrong = await browser.submit(sent, { code: code === '000000' ? '000001' : '000000' });
+  expect(wrong.body).toContain('That code is not right');
+  expect(await identitiesOf(environment, email)).toEqual([]);
+
+  expect(isSignedIn(await browser.submit(sent, { code }))).toBe(true);
+  const [made] = await identitiesOf(environment, email);
+  expect(made).toMatchObject({ email, email_verified_at: world.now(), password_hash: null });
+  expect(await membershipsOf(environment)).toEqual([{ identity_id: made?.id, is_active: true }]);
+  const created = (await world.events('identity.created')).filter(({ resource_id }) => resource_id === made?.id);
+  expect(created).toHaveLength(1);
+
+  expect(isSignedIn(await entered(client, email.toUpperCase()))).toBe(true);
+  expect(await membershipsOf(environment)).toHaveLength(1);
+});
+
+test('codes entered at the same time make one identity, and both sign in', async () => {
+  const environment = await passwordless();
+  const client = await environment.newClient();
+  const email = newAddress();
+  const waiting = [];
+  for (let i = 0; i < 4; i++) {
+    waiting.push({ ...(await asked(client, email)), code: await world.mailedCode('login') });
+  }
+  const done = await Promise.all(waiting.map(({ browser, sent, code }) => browser.submit(sent, { code })));
+  expect(done.map(isSignedIn)).toEqual([true, true, true, true]);
+  expect(await identitiesOf(environment, email)).toHaveLength(1);
+  expect(await membershipsOf(environment)).toHaveLength(1);
+  const [day] = await world.query('select count from daily_sign_ups where environment_id = $1', [
+    environment.environmentId,
+  ]);
+  expect(day).toEqual({ count: 1 });
+});
+
+test('the day’s cap counts exactly; the page that promises a code tells nothing of it, and only the right code is told', async () => {
+  const environment = await passwordless({ dailySelfSignupCap: 2 });
+  const client = await environment.newClient();
+  const waiting = [];
+  for (let i = 0; i < 5; i++) {
+    waiting.push({ ...(await asked(client, newAddress())), code: await world.mailedCode('login') });
+  }
+  const done = await Promise.all(waiting.map(({ browser, sent, code }) => browser.submit(sent, { code })));
+  expect(done.filter(isSignedIn)).toHaveLength(2);
+  expect(done.filter(({ body }) => body.includes('Nobody else can join today.'))).toHaveLength(3);
+  expect(await membershipsOf(environment)).toHaveLength(2);
+  const late = await asked(client, newAddress());
+  expect(late.sent.body).toContain('a code is on its way');
+
+  const known = await environment.newIdentity(); // whom the cap does not concern
+  expect(isSignedIn(await entered(client, known.email))).toBe(true);
+});
+
+test('an identity of the Account joins; a deactivated member does not come back', async () => {
+  const environment = await passwordless();
+  const client = await environment.newClient();
+  const elsewhere = await environment.newIdentity({ isMember: false, emailVerifiedAt: null });
+  expect(isSignedIn(await entered(client, elsewhere.email))).toBe(true);
+  const [joined] = await identitiesOf(environment, elsewhere.email);
+  expect(joined).toMatchObject({ id: elsewhere.id, email_verified_at: world.now() });
+  expect(await membershipsOf(environment)).toEqual([{ identity_id: elsewhere.id, is_active: true }]);
+
+  const gone = await environment.newIdentity({ isActive: false });
+  const page = await entered(client, gone.email);
+  expect(page.statusCode).toBe(200);
+  expect(page.body).toContain('That code is not right');
+});
+
+test('where self sign-up is off, or passwords are on, an unknown address stays one', async () => {
+  for (const settings of [{ allowSelfSignup: false }, { passwordLoginEnabled: true }]) {
+    const environment = await passwordless(settings);
+    const client = await environment.newClient();
+    const email = newAddress();
+    const browser = world.browser();
+    const sent = await browser.submit(await browser.get(authorizeUrl(client, { method: 'code' })), { email });
+    expect(sent.body).toContain('a code is on its way');
+    expect((await browser.submit(sent, { code: await world.mailedCode('login') })).body).toContain(
+      'That code is not right',
+    );
+    expect(await identitiesOf(environment, email)).toEqual([]);
+    const [row] = await world.query('select identity_id, email from emailed_codes where environment_id = $1', [
+      environment.environmentId,
+    ]);
+    expect(row).toEqual({ identity_id: null, email: null });
+  }
+});
+
+test('who switches self sign-up off means codes that are on their way, too', async () => {
+  const environment = await passwordless();
+  const client = await environment.newClient();
+  const { browser, sent } = await asked(client, newAddress());
+  await world.query('update environment_settings set allow_self_signup = false where environment_id = $1', [
+    environment.environmentId,
+  ]);
+  world.wait(1_001); // a process may remember settings for a second
+  expect((await browser.submit(sent, { code: await world.mailedCode('login') })).body).toContain(
+    'That code is not right',
+  );
+  expect(await membershipsOf(environment)).toEqual([]);
+});

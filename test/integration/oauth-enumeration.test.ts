@@ -1,0 +1,124 @@
+import { randomBytes } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import type { LightMyRequestResponse } from 'fastify';
+import { authorizeUrl, newProvider, type TestProvider } from '../support/oauth.js';
+
+/**
+ * What the hosted login answers does not tell whether an address is known: status, headers and body are the same but for
+ * what is random in each answer, and the times have one distribution.
+ */
+
+let world: TestProvider;
+let parameters: Record<string, string>;
+/** All of one length, so that even the length of an answer has to be the same. */
+const kinds = [
+  'known',
+  'unknown',
+  'deactivated',
+  'of another Environment',
+  'of another Account',
+  'unconfirmed',
+] as const;
+type Kind = (typeof kinds)[number];
+const addresses = {} as Record<Kind, string>;
+
+beforeAll(async () => {
+  world = await newProvider();
+  const settings = { emailOtpLoginEnabled: true };
+  const environment = await world.newEnvironment(settings);
+  const foreign = await world.newEnvironment(settings);
+  for (const kind of kinds) addresses[kind] = `${randomBytes(8).toString('hex')}@example.com`;
+  await environment.newIdentity({ email: addresses.known });
+  await environment.newIdentity({ email: addresses.deactivated, isActive: false });
+  await environment.newIdentity({ email: addresses['of another Environment'], isMember: false });
+  await environment.newIdentity({ email: addresses.unconfirmed, emailVerifiedAt: null });
+  await foreign.newIdentity({ email: addresses['of another Account'] });
+  const url = new URL(authorizeUrl(await environment.newClient()), world.baseUrl);
+  parameters = Object.fromEntries(url.searchParams);
+});
+afterAll(() => world.close());
+
+const post = (url: string, fields: Record<string, string>, accept: string) =>
+  world.app.inject({
+    method: 'POST',
+    url,
+    headers: { accept, 'content-type': 'application/x-www-form-urlencoded' },
+    payload: new URLSearchParams({ ...parameters, ...fields }).toString(),
+  });
+const startCode = (email: string, accept = 'text/html') => post('/oauth/login/email-otp/start', { email }, accept);
+const tokenIn = ({ body }: LightMyRequestResponse) =>
+  (body.startsWith('{')
+    ? JSON.parse(body).login_token
+    : /name="login_token" value="([^"]+)"/.exec(body)?.[1]) as string;
+
+/** Each step as somebody who guesses takes it: what comes before it, and the request itself. */
+const steps = {
+  'a wrong password': {
+    prepare: async () => '',
+    send: (email: string, _: string, accept: string) =>
+      post('/oauth/authorize', { email, password: 'a guess' }, accept),
+  },
+  'asking for a code': {
+    prepare: async () => '',
+    send: (email: string, _: string, accept: string) => startCode(email, accept),
+  },
+  'a wrong code': {
+    prepare: async (email: string) => tokenIn(await startCode(email)),
+    send: (_: string, login_token: string, accept: string) =>
+      post('/oauth/login/email-otp/verify', { login_token, code: 'no code' }, accept),
+  },
+};
+
+/** An answer without what is random in it, or was typed. */
+function comparable({ statusCode, headers, body }: LightMyRequestResponse, email: string, token: string) {
+  const nonce = /'nonce-([^']+)'/.exec(String(headers['content-security-policy']))?.[1] ?? 'none';
+  const own = tokenIn({ body } as LightMyRequestResponse) ?? 'none';
+  const without = (text: string) =>
+    [nonce, own, token, email].filter(Boolean).reduce((rest, part) => rest.replaceAll(part, '…'), text);
+  const { date: _, 'x-request-id': __, ...rest } = headers;
+  return { statusCode, headers: JSON.parse(without(JSON.stringify(rest))), body: without(body) };
+}
+
+describe.each(Object.entries(steps))('%s', (_, { prepare, send }) => {
+  test.each(['text/html', 'application/json'])('is answered alike for every address, as %s', async (accept) => {
+    const answers = [];
+    for (const kind of kinds) {
+      const email = addresses[kind];
+      const token = await prepare(email);
+      answers.push(comparable(await send(email, token, accept), email, token));
+    }
+    for (const answer of answers) expect(answer).toEqual(answers[0]);
+  });
+
+  test('takes as long for a known address as for an unknown one', async () => {
+    const timed = async (email: string) => {
+      const token = await prepare(email);
+      const start = performance.now();
+      await send(email, token, 'text/html');
+      return performance.now() - start;
+    };
+    const times = { known: [] as number[], unknown: [] as number[] };
+    for (let round = -10; round < 50; round++) {
+      // In turns, so that whatever else the machine does slows both; the first rounds only warm up.
+      for (const kind of round % 2 ? (['known', 'unknown'] as const) : (['unknown', 'known'] as const)) {
+        const took = await timed(addresses[kind]);
+        if (round >= 0) times[kind].push(took);
+      }
+    }
+    const medians = [median(times.known), median(times.unknown)] as const;
+    expect(Math.max(...medians) / Math.min(...medians)).toBeLessThan(1.5);
+    // How often the known address is the slower one: a half where times tell nothing; five standard deviations are allowed.
+    const slower = chanceOfBeingSlower(times.known, times.unknown);
+    expect(slower).toBeGreaterThan(0.2);
+    expect(slower).toBeLessThan(0.8);
+    if (process.env.SHOW_TIMES) process.stderr.write(`${JSON.stringify({ medians, slower })}\n`);
+  });
+});
+
+const median = (numbers: number[]) => [...numbers].sort((a, b) => a - b)[Math.floor(numbers.length / 2)] as number;
+
+/** Of two drawn at random, one of each (Mann-Whitney). */
+function chanceOfBeingSlower(some: number[], others: number[]): number {
+  const wins = some.flatMap((a) => others.map((b) => (a > b ? 1 : a === b ? 0.5 : 0)) as number[]);
+  return wins.reduce((sum, win) => sum + win, 0) / wins.length;
+}

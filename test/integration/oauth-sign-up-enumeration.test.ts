@@ -1,0 +1,104 @@
+import { randomBytes } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import type { LightMyRequestResponse } from 'fastify';
+import { authorizeUrl, newProvider, type TestEnvironment, type TestProvider } from '../support/oauth.js';
+
+/** Neither signing up nor asking for a new password tells whether an address is known, in its answer or in its time. */
+
+let world: TestProvider;
+let environment: TestEnvironment;
+let parameters: Record<string, string>;
+const kinds = [
+  'known',
+  'unknown',
+  'deactivated',
+  'of another Environment',
+  'of another Account',
+  'unconfirmed',
+] as const;
+type Kind = (typeof kinds)[number];
+
+beforeAll(async () => {
+  world = await newProvider();
+  environment = await world.newEnvironment({ allowSelfSignup: true, dailySelfSignupCap: 100_000 });
+  const url = new URL(authorizeUrl(await environment.newClient()), world.baseUrl);
+  parameters = Object.fromEntries(url.searchParams);
+});
+afterAll(() => world.close());
+
+/** All of one length, so that even the length of an answer has to be the same. */
+async function newAddress(kind: Kind): Promise<string> {
+  const email = `${randomBytes(8).toString('hex')}@example.com`;
+  if (kind === 'known') await environment.newIdentity({ email });
+  if (kind === 'deactivated') await environment.newIdentity({ email, isActive: false });
+  if (kind === 'of another Environment') await environment.newIdentity({ email, isMember: false });
+  if (kind === 'unconfirmed') await environment.newIdentity({ email, emailVerifiedAt: null });
+  if (kind === 'of another Account') await (await world.newEnvironment()).newIdentity({ email });
+  return email;
+}
+
+const post = (url: string, fields: Record<string, string>, accept: string) =>
+  world.app.inject({
+    method: 'POST',
+    url,
+    headers: { accept, 'content-type': 'application/x-www-form-urlencoded' },
+    payload: new URLSearchParams({ ...parameters, ...fields }).toString(),
+  });
+const steps = {
+  'signing up': (email: string, accept: string) =>
+    post('/oauth/register', { email, password: 'lantern orchard seven', first_name: 'Ida' }, accept),
+  'asking for a new password': (email: string, accept: string) => post('/oauth/password/forgot', { email }, accept),
+};
+
+/** An answer without what is random in it, or was typed. */
+function comparable({ statusCode, headers, body, cookies }: LightMyRequestResponse, email: string) {
+  const nonce = /'nonce-([^']+)'/.exec(String(headers['content-security-policy']))?.[1] ?? 'none';
+  const secrets = cookies.map(({ value }) => value);
+  const without = (text: string) =>
+    [nonce, email, ...secrets].reduce((rest, part) => rest.replaceAll(part, '…'.repeat(part.length)), text);
+  const { date: _, 'x-request-id': __, ...rest } = headers;
+  return { statusCode, headers: JSON.parse(without(JSON.stringify(rest))), body: without(body) };
+}
+
+describe.each(Object.entries(steps))('%s', (_, send) => {
+  test.each(['text/html', 'application/json'])('is answered alike for every address, as %s', async (accept) => {
+    const answers = [];
+    for (const kind of kinds) {
+      const email = await newAddress(kind);
+      answers.push(comparable(await send(email, accept), email));
+    }
+    expect(answers[0]?.statusCode).toBe(200);
+    for (const answer of answers) expect(answer).toEqual(answers[0]);
+  });
+
+  test.each(['known', 'of another Environment', 'unconfirmed'] as const)(
+    'takes as long for an address that is %s as for an unknown one',
+    async (kind) => {
+      const times = { [kind]: [] as number[], unknown: [] as number[] } as Record<'unknown' | typeof kind, number[]>;
+      for (let round = -10; round < 50; round++) {
+        // In turns, so that whatever else the machine does slows both; the first rounds only warm up.
+        for (const which of round % 2 ? ([kind, 'unknown'] as const) : (['unknown', kind] as const)) {
+          const email = await newAddress(which);
+          const start = performance.now();
+          await send(email, 'text/html');
+          if (round >= 0) times[which].push(performance.now() - start);
+        }
+      }
+      const medians = [median(times[kind]), median(times.unknown)] as const;
+      expect(Math.max(...medians) / Math.min(...medians)).toBeLessThan(1.5);
+      // How often the known address is the slower one: a half where times tell nothing; five standard deviations are allowed.
+      const slower = chanceOfBeingSlower(times[kind], times.unknown);
+      if (process.env.SHOW_TIMES) process.stderr.write(`${JSON.stringify({ kind, medians, slower })}\n`);
+      expect(slower).toBeGreaterThan(0.2);
+      expect(slower).toBeLessThan(0.8);
+    },
+  );
+});
+
+const median = (numbers: number[]) => [...numbers].sort((a, b) => a - b)[Math.floor(numbers.length / 2)] as number;
+
+/** Of two drawn at random, one of each (Mann-Whitney). */
+function chanceOfBeingSlower(some: number[], others: number[]): number {
+  const wins = some.flatMap((a) => others.map((b) => (a > b ? 1 : a === b ? 0.5 : 0)) as number[]);
+  return wins.reduce((sum, win) => sum + win, 0) / wins.length;
+}

@@ -1,0 +1,163 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { type ThrottledRoute, throttles } from '../../src/http/oauth/throttles.js';
+import { startApi } from '../support/api.js';
+import { authorizeUrl, newProvider, type TestEnvironment, type TestProvider } from '../support/oauth.js';
+
+/** The specification's table of limits, as far as it is about `/oauth`. */
+const specified: Partial<Record<ThrottledRoute, [points: number, seconds: number]>> = {
+  'POST /oauth/login/email-otp/start': [5, 900],
+  'POST /oauth/login/email-otp/verify': [10, 600],
+  'POST /oauth/register': [10, 900],
+  'POST /oauth/mfa-challenge': [10, 60],
+  'POST /oauth/mfa/email-otp/send': [3, 60],
+  'POST /oauth/mfa/email-otp/verify': [10, 60],
+  'POST /oauth/mfa/webauthn/options': [10, 60],
+  'POST /oauth/mfa/webauthn/verify': [10, 60],
+  'POST /oauth/mfa/webauthn/enroll/options': [5, 60],
+  'POST /oauth/mfa/webauthn/enroll/verify': [10, 60],
+};
+const routes = Object.keys(throttles) as ThrottledRoute[];
+
+let processes: [TestProvider, TestProvider];
+let environment: TestEnvironment;
+let parameters: Record<string, string>;
+
+beforeAll(async () => {
+  const first = await newProvider({ rateLimits: true });
+  processes = [first, await newProvider({ rateLimits: true, beside: first })];
+  environment = await first.newEnvironment({ emailOtpLoginEnabled: true, allowSelfSignup: true });
+  const url = new URL(authorizeUrl(await environment.newClient()), first.baseUrl);
+  parameters = Object.fromEntries(url.searchParams);
+});
+afterAll(async () => {
+  await processes[1].close();
+  await processes[0].close();
+});
+
+let addresses = 0;
+const newAddress = () => `2001:db8::${(++addresses).toString(16)}`;
+
+function send(route: ThrottledRoute, remoteAddress: string, { process = 0, headers = {} as object, fields = {} } = {}) {
+  const [method, url] = route.split(' ') as ['POST', string];
+  const payload = { ...parameters, ...fields };
+  return processes[process === 0 ? 0 : 1].app.inject({
+    method,
+    url,
+    remoteAddress,
+    headers: { accept: 'text/html', 'content-type': 'application/x-www-form-urlencoded', ...headers },
+    payload: new URLSearchParams(payload).toString(),
+  });
+}
+
+test('the table has every limit of the specification', () => {
+  expect(throttles).toMatchObject(
+    Object.fromEntries(
+      Object.entries(specified).map(([route, [points, windowSeconds]]) => [route, { points, windowSeconds }]),
+    ),
+  );
+  const names = Object.values(throttles).map(({ name }) => name);
+  expect(new Set(names).size).toBe(names.length); // or two would share a count
+});
+
+describe.each(routes)('%s', (route) => {
+  const { name, points, windowSeconds } = throttles[route];
+
+  test('refuses one more than its limit, whichever process is asked, and says when to come back', async () => {
+    const from = newAddress();
+    const requests = Array.from({ length: points + 2 }, (_, i) => send(route, from, { process: i % 2 }));
+    const answers = await Promise.all(requests);
+    const refused = answers.filter(({ statusCode }) => statusCode === 429);
+    expect(refused).toHaveLength(2);
+    for (const { statusCode, headers } of answers) {
+      expect(statusCode).not.toBe(404);
+      expect(statusCode).toBeLessThan(500);
+      expect(headers['ratelimit-policy']).toBe(`"${name}";q=${points};w=${windowSeconds}`);
+    }
+    for (const { headers } of refused) {
+      const wait = Number(headers['retry-after']);
+      expect(wait).toBeGreaterThan(0);
+      expect(wait).toBeLessThanOrEqual(windowSeconds);
+      expect(headers.ratelimit).toBe(`"${name}";r=0;t=${wait}`);
+      expect(headers['set-cookie']).toBeUndefined();
+    }
+    expect((await send(route, newAddress())).statusCode).not.toBe(429);
+  });
+
+  test('is refused in JSON to a script', async () => {
+    const from = newAddress();
+    await Promise.all(Array.from({ length: points }, () => send(route, from)));
+    const refused = await send(route, from, { process: 1, headers: { accept: 'application/json' } });
+    expect(refused.statusCode).toBe(429);
+    expect(refused.json()).toMatchObject({ error: 'rate_limit.exceeded' });
+    expect(refused.headers['cache-control']).toBe('no-store');
+  });
+});
+
+test('a browser is refused with a page in the language that was asked for', async () => {
+  const from = newAddress();
+  const route = 'POST /oauth/login/email-otp/start';
+  await Promise.all(Array.from({ length: throttles[route].points }, () => send(route, from)));
+  const page = await send(route, from, { fields: { ui_locales: 'de' } });
+  expect(page.statusCode).toBe(429);
+  expect(page.headers).toMatchObject({ 'content-type': 'text/html; charset=utf-8', 'content-language': 'de' });
+  expect(page.body).toContain('Zu viele Versuche');
+  expect(page.body).toMatch(/in \d+ Minuten/);
+});
+
+test('the general limit of a process refuses pages alike, and names itself', async () => {
+  const api = await startApi({ RATE_LIMITS: 'on', REQUESTS_PER_MINUTE_ADDRESS: '3' });
+  const get = (headers: Record<string, string>) => api.app.inject({ url: '/oauth/authorize?ui_locales=de', headers });
+  for (let i = 0; i < 3; i++) expect((await get({ accept: 'text/html' })).statusCode).toBe(400);
+  const page = await get({ accept: 'text/html' });
+  expect(page.statusCode).toBe(429);
+  expect(page.headers).toMatchObject({ 'content-language': 'de', 'ratelimit-policy': '"anonymous";q=3;w=60' });
+  expect(Number(page.headers['retry-after'])).toBeGreaterThan(0);
+  const script = await get({ accept: 'application/json' });
+  expect(script.statusCode).toBe(429);
+  expect(script.json()).toMatchObject({ error: 'rate_limit.exceeded' });
+  await api.stop();
+});
+
+describe('per address, wherever the requests come from', () => {
+  const start = (email: string, i: number) =>
+    send('POST /oauth/login/email-otp/start', newAddress(), { process: i % 2, fields: { email } });
+  const statuses = async (answers: ReturnType<typeof send>[]) =>
+    (await Promise.all(answers)).map(({ statusCode }) => statusCode);
+
+  test('ten codes an hour are mailed to an address, known or not', async () => {
+    const ana = await environment.newIdentity();
+    for (const email of [ana.email, `nobody-${ana.id}@example.com`]) {
+      const seen = await statuses(Array.from({ length: 13 }, (_, i) => start(i % 2 ? email : email.toUpperCase(), i)));
+      expect(seen.filter((status) => status === 200)).toHaveLength(10);
+      expect(seen.filter((status) => status === 429)).toHaveLength(3);
+      const refused = await start(email, 0);
+      expect(refused.headers['ratelimit-policy']).toBe('"email-otp-address";q=10;w=3600');
+      expect(Number(refused.headers['retry-after'])).toBeGreaterThan(3_500);
+    }
+  });
+
+  test('wrong codes count with wrong passwords, known or not, also over several pages', async () => {
+    const ana = await environment.newIdentity();
+    for (const email of [ana.email, `nobody-${ana.id}@example.com`]) {
+      const seen: number[] = [];
+      for (let page = 0; page < 3; page++) {
+        const sent = await start(email, page);
+        const [, login_token = ''] = /name="login_token" value="([^"]+)"/.exec(sent.body) ?? [];
+        const guess = (i: number) =>
+          send('POST /oauth/login/email-otp/verify', newAddress(), {
+            process: i % 2,
+            fields: { login_token, code: '12345' },
+          });
+        seen.push(...(await statuses(Array.from({ length: 3 }, (_, i) => guess(i)))));
+      }
+      const password = (of: string) => ({ email, password: of });
+      const authorize = (fields: Record<string, string>) =>
+        send('POST /oauth/authorize' as ThrottledRoute, newAddress(), { fields });
+      seen.push((await authorize(password('wrong'))).statusCode);
+      expect(seen).toEqual(Array(10).fill(200));
+      const refused = await authorize(password('correct horse battery'));
+      expect(refused.statusCode).toBe(429);
+      expect(refused.headers['ratelimit-policy']).toBe('"sign-in-address";q=10;w=900');
+    }
+  });
+});

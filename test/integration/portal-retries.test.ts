@@ -1,0 +1,180 @@
+import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
+import { newMember, rolesByKey } from './administrators-setup.js';
+import { type Call, callsOf, databaseTime, eventsSince, outcomeOf, outcomesOf, rowsOf } from './portal-setup.js';
+
+let api: TestApi;
+let account: TestAccount;
+let owner: Call;
+let app: string;
+beforeAll(async () => {
+  api = await startApi();
+});
+beforeEach(async () => {
+  account = await newAccount(api);
+  owner = callsOf(api, account.accountSlug, await account.as('owner'));
+  app = `/applications/${account.applicationSlug}`;
+});
+afterAll(() => api.stop());
+
+const key = { 'idempotency-key': 'once' };
+const denials = async () =>
+  (
+    await rowsOf<{ n: number }>(
+      api,
+      `select count(*)::int as n from events where account_id = $1 and action = 'auth.access_denied'`,
+      [account.scope.accountId],
+    )
+  )[0]?.n;
+
+/** Sends a request and its retry; both are answered alike, and the second changes nothing. */
+async function twice(call: Call, ...[method, path, payload]: Parameters<Call>) {
+  const first = await call(method, path, payload, key);
+  const since = await databaseTime(api);
+  const before = await denials();
+  const again = await call(method, path, payload, key);
+  expect(again.headers['idempotency-replayed']).toBe('true');
+  expect([again.statusCode, again.body]).toEqual([first.statusCode, first.body]);
+  expect(await eventsSince(api, account.scope.accountId, since)).toEqual([]);
+  expect(await denials()).toBe(before);
+  return first;
+}
+
+describe('a retry is answered like the first time although', () => {
+  test('the slug of the account has changed', async () => {
+    const renamed = await twice(owner, 'PATCH', '', { slug: `${account.accountSlug}-new` });
+    expect(renamed.json().data.slug).toBe(`${account.accountSlug}-new`);
+    expect(outcomeOf(await owner('PATCH', '', { slug: `${account.accountSlug}-new` }))).toBe('404 account.not_found');
+  });
+
+  test('the slug of the account has changed, and another account has taken the old one', async () => {
+    const change = { slug: `${account.accountSlug}-new` };
+    const first = await owner('PATCH', '', change, key);
+    const taker = await newAccount(api);
+    const taken = callsOf(api, taker.accountSlug, await taker.as('owner'));
+    expect(outcomeOf(await taken('PATCH', '', { slug: account.accountSlug }))).toBe('200');
+    const again = await owner('PATCH', '', change, key);
+    expect([again.statusCode, again.body]).toEqual([200, first.body]);
+    expect(outcomeOf(await owner('GET', ''))).toBe('404 account.not_found');
+  });
+
+  test.each([
+    ['application', () => app],
+    ['environment', () => `${app}/environments/production`],
+  ])('the slug of the %s has changed', async (_, path) => {
+    expect((await twice(owner, 'PATCH', path(), { slug: 'renamed' })).json().data.slug).toBe('renamed');
+  });
+
+  test.each([
+    ['application', () => [app, account.applicationSlug]],
+    ['environment', () => [`${app}/environments/production`, 'production']],
+  ])('the %s is gone', async (_, place) => {
+    const [path, slug] = place();
+    expect(outcomeOf(await twice(owner, 'DELETE', `${path}?confirm=${slug}`))).toBe('204');
+  });
+
+  test('the caller has left the account', async () => {
+    const leaver = await newMember(api, account, 'admin');
+    expect(outcomeOf(await twice(leaver.call, 'DELETE', `/members/${leaver.membershipId}`))).toBe('204');
+    expect(outcomeOf(await leaver.call('GET', '/me'))).toBe('404 account.not_found');
+  });
+
+  test('the caller has given up the right', async () => {
+    const roles = await rolesByKey(owner);
+    const member = await newMember(api, account, 'admin');
+    const change = { roles: [{ role_id: roles.viewer, limits: null }] };
+    expect(outcomeOf(await twice(member.call, 'PATCH', `/members/${member.membershipId}`, change))).toBe('200');
+    // With another key it is a new request, which they may not send any more.
+    const before = await denials();
+    const other = await member.call('PATCH', `/members/${member.membershipId}`, change, { 'idempotency-key': 'other' });
+    expect(outcomeOf(other)).toBe('403 account.capability_required');
+    expect(await denials()).toBe((before as number) + 1);
+  });
+
+  test('the caller has taken the right out of their role', async () => {
+    const role = { name: 'Clerk', description: '', capabilities: ['members.view', 'members.manage'] };
+    const { id: roleId } = (await owner('POST', '/administrator-roles', role)).json().data;
+    const clerk = await newMember(api, account, { roleId });
+    const change = { capabilities: ['members.view'] };
+    expect(outcomeOf(await twice(clerk.call, 'PATCH', `/administrator-roles/${roleId}`, change))).toBe('200');
+    expect(outcomeOf(await clerk.call('PATCH', `/administrator-roles/${roleId}`, change))).toBe(
+      '403 account.capability_required',
+    );
+  });
+});
+
+describe('nobody else learns anything by a key', () => {
+  let change: { slug: string };
+  beforeEach(async () => {
+    change = { slug: `${account.accountSlug}-new` };
+    expect(outcomeOf(await owner('PATCH', '', change, key))).toBe('200');
+  });
+
+  test('not another owner of the account, a neighbour or a stranger', async () => {
+    const { call: colleague } = await newMember(api, account, 'owner');
+    const neighbour = callsOf(api, account.accountSlug, await (await newAccount(api)).as('owner'));
+    for (const call of [colleague, neighbour]) {
+      expect(outcomeOf(await call('PATCH', '', change, key))).toBe('404 account.not_found');
+    }
+    expect(outcomeOf(await callsOf(api, account.accountSlug, {})('PATCH', '', change, key))).toBe('401');
+  });
+
+  test('not the same caller with another request, key or method, or a day later', async () => {
+    for (const [method, body, headers] of [
+      ['PATCH', { slug: 'another' }, key],
+      ['PATCH', { ...change, name: 'x' }, key],
+      ['PATCH', { slug: '!' }, key],
+      ['PATCH', change, {}],
+      ['PATCH', change, { 'idempotency-key': 'twice' }],
+      ['GET', undefined, key],
+    ] as const) {
+      expect(outcomeOf(await owner(method, '', body, headers))).toBe('404 account.not_found');
+    }
+    const bad = await owner('PATCH', '', change, { 'idempotency-key': 'ü' });
+    expect(outcomeOf(bad)).toBe('400 idempotency.key_invalid');
+    await rowsOf(api, `update idempotent_requests set expires_at = $1 where key = 'once'`, [api.clock.now]);
+    expect(outcomeOf(await owner('PATCH', '', change, key))).toBe('404 account.not_found');
+  });
+
+  test('not a session that has ended', async () => {
+    await rowsOf(api, 'update user_sessions set revoked_at = now()');
+    expect(outcomeOf(await owner('PATCH', '', change, key))).toBe('401');
+  });
+});
+
+test('an answer with a secret is not repeated to whoever has left', async () => {
+  const { call, membershipId } = await newMember(api, account, 'admin');
+  const client = { name: 'Web', client_type: 'confidential', redirect_uris: ['https://app.example/callback'] };
+  const path = `${app}/environments/development/oauth-clients`;
+  const first = await call('POST', path, client, key);
+  expect(first.json().data.client_secret).toEqual(expect.any(String));
+  expect((await call('POST', path, client, key)).body).toBe(first.body);
+  expect(outcomeOf(await owner('DELETE', `/members/${membershipId}`))).toBe('204');
+  expect(outcomeOf(await call('POST', path, client, key))).toBe('404 account.not_found');
+});
+
+test('a retry while the first request still runs is told to come again, and a lost one frees its key', async () => {
+  const change = { slug: `${account.accountSlug}-new` };
+  expect(outcomeOf(await owner('PATCH', '', change, key))).toBe('200');
+  const credential = `platform_admin/${account.userId}`;
+  const unanswered = (lockedUntil: Date) =>
+    rowsOf(api, `update idempotent_requests set status_code = null, locked_until = $1 where credential = $2`, [
+      lockedUntil,
+      credential,
+    ]);
+  await unanswered(new Date(api.clock.now.getTime() + 60_000));
+  const running = await owner('PATCH', '', change, key);
+  expect(outcomeOf(running)).toBe('409 idempotency.in_progress');
+  expect(running.headers['retry-after']).toBe('1');
+  await unanswered(new Date(api.clock.now.getTime() - 1));
+  expect(outcomeOf(await owner('PATCH', '', change, key))).toBe('404 account.not_found');
+});
+
+test('of twenty alike at once each gets the one answer or is told to come again', async () => {
+  const change = { slug: `${account.accountSlug}-new` };
+  const send = () => owner('PATCH', '', change, key);
+  const counts = outcomesOf(await Promise.all(Array.from({ length: 20 }, send)));
+  const { 200: answered = 0, '409 idempotency.in_progress': waiting = 0, ...others } = counts;
+  expect(others).toEqual({});
+  expect(answered + waiting).toBe(20);
+  expect(outcomeOf(await send())).toBe('200');
+});

@@ -1,0 +1,119 @@
+import { newAccount, send, startApi, type TestAccount, type TestApi, untilRefused } from '../support/api.js';
+import { newIdentityCaller } from '../support/identity-caller.js';
+import { eventsSince } from './portal-setup.js';
+
+let api: TestApi;
+let account: TestAccount;
+let key: Record<string, string>;
+beforeAll(async () => {
+  api = await startApi();
+  account = await newAccount(api);
+  key = await account.apiKey();
+});
+afterAll(() => api.stop());
+
+type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE';
+const call = (method: Method, path: string, status: number, payload?: object, headers = key) =>
+  send(api.app, status, { method, url: `/api/v1${path}`, headers, ...(payload && { payload }) });
+const newKey = async (more: object = {}) =>
+  (await call('POST', '/api-keys', 201, { name: 'One', access_mode: 'full', ...more })).json().data;
+const use = async (secret: string) =>
+  (await api.app.inject({ url: '/api/v1/api-keys', headers: { 'x-api-key': secret } })).statusCode;
+const codeOf = (response: { json(): { error: { code: string } } }) => response.json().error.code;
+const stopped = (secret: string) =>
+  untilRefused(api.app, { url: '/api/v1/api-keys', headers: { 'x-api-key': secret } });
+
+test('a rotated key has a new secret; the old one works for the overlap, and not longer', async () => {
+  const { id, client_id, secret } = await newKey();
+  expect(await use(secret)).toBe(200);
+  const rotated = (await call('POST', `/api-keys/${id}/rotate`, 200, { overlap_seconds: 60 })).json().data;
+  expect(rotated).toMatchObject({ id, client_id });
+  expect(rotated.secret).not.toBe(secret);
+  expect(rotated.secret.endsWith(rotated.key_preview.slice(-4))).toBe(true);
+  expect([await use(secret), await use(rotated.secret)]).toEqual([200, 200]);
+  expect(JSON.stringify((await call('GET', `/api-keys/${id}`, 200)).json())).not.toContain(rotated.secret);
+  api.clock.advance(60_000);
+  expect([await use(secret), await use(rotated.secret)]).toEqual([401, 200]);
+});
+
+test('without an overlap the old secret stops at once; a second rotation ends the first overlap', async () => {
+  const { id, secret } = await newKey();
+  const { secret: second } = (await call('POST', `/api-keys/${id}/rotate`, 200, { overlap_seconds: 604_800 })).json()
+    .data;
+  const { secret: third } = (await call('POST', `/api-keys/${id}/rotate`, 200, {})).json().data;
+  await stopped(second);
+  expect([await use(secret), await use(second), await use(third)]).toEqual([401, 401, 200]);
+  await call('POST', `/api-keys/${id}/rotate`, 400, { overlap_seconds: 604_801 });
+  await call('POST', `/api-keys/${id}/rotate`, 400, { overlap_seconds: -1 });
+});
+
+test('a key that is switched off stops on every process within a second, and works again when it is switched on', async () => {
+  const { id, secret } = await newKey();
+  expect(await use(secret)).toBe(200);
+  await call('PATCH', `/api-keys/${id}`, 200, { is_active: false });
+  await stopped(secret);
+  await call('PATCH', `/api-keys/${id}`, 200, { is_active: true });
+  expect(await use(secret)).toBe(200);
+});
+
+test('a deleted key stops for good', async () => {
+  const since = new Date().toISOString();
+  const { id, secret } = await newKey();
+  expect(await use(secret)).toBe(200);
+  await call('POST', `/api-keys/${id}/rotate`, 200, {});
+  await call('DELETE', `/api-keys/${id}`, 204);
+  await stopped(secret);
+  expect(codeOf(await call('GET', `/api-keys/${id}`, 404))).toBe('api_key.not_found');
+  expect(codeOf(await call('DELETE', `/api-keys/${id}`, 404))).toBe('api_key.not_found');
+  const actions = (await eventsSince(api, account.scope.accountId, since)).map(({ action }) => action);
+  expect(actions).toEqual(['api_key.created', 'api_key.rotated', 'api_key.deleted']);
+});
+
+test('an expired key is refused from that moment on, though it was read a moment before', async () => {
+  const expires_at = new Date(api.clock.now.getTime() + 500).toISOString();
+  const { secret } = await newKey({ expires_at });
+  expect(await use(secret)).toBe(200);
+  api.clock.advance(500);
+  expect(await use(secret)).toBe(401);
+});
+
+test('nobody rotates a key that may do more than they may themselves', async () => {
+  const { id } = await newKey();
+  const keeper = await account.apiKey(['api_key.manage', 'api_key.view']);
+  expect(codeOf(await call('POST', `/api-keys/${id}/rotate`, 403, {}, keeper))).toBe('api_key.cannot_grant');
+  const narrow = await newKey({ access_mode: 'scoped', scopes: ['api_key.view'] });
+  await call('POST', `/api-keys/${narrow.id}/rotate`, 200, {}, keeper);
+});
+
+test('nobody switches a key on that may do more than they may themselves; off, anybody may who looks after keys', async () => {
+  const { id, secret } = await newKey();
+  const narrow = await account.apiKey(['api_key.manage', 'identity.view']);
+  await call('PATCH', `/api-keys/${id}`, 200, { is_active: false }, narrow);
+  expect(codeOf(await call('PATCH', `/api-keys/${id}`, 403, { is_active: true }, narrow))).toBe('api_key.cannot_grant');
+  expect(await use(secret)).toBe(401);
+  await call('PATCH', `/api-keys/${id}`, 200, { is_active: true });
+  const alike = await newKey({ access_mode: 'scoped', scopes: ['identity.view'] });
+  await call('PATCH', `/api-keys/${alike.id}`, 200, { is_active: false }, narrow);
+  await call('PATCH', `/api-keys/${alike.id}`, 200, { is_active: true }, narrow);
+});
+
+test('an end user gives keys what their roles allow at the root, and never everything', async () => {
+  const admin = await newIdentityCaller(api, account, [{ role: 'Administrator' }]);
+  const scoped = { name: 'By a person', access_mode: 'scoped', scopes: ['identity.view'] };
+  await call('POST', '/api-keys', 201, scoped, admin.headers);
+  const full = { name: 'Everything', access_mode: 'full' };
+  expect(codeOf(await call('POST', '/api-keys', 403, full, admin.headers))).toBe('api_key.cannot_grant');
+});
+
+test("another account's key is 404, a stranger 401 and a key without the scope 403", async () => {
+  const { id } = await newKey();
+  const theirs = await (await newAccount(api)).apiKey();
+  for (const [method, path] of [
+    ['POST', `/api-keys/${id}/rotate`],
+    ['DELETE', `/api-keys/${id}`],
+  ] as const) {
+    expect(codeOf(await call(method, path, 404, method === 'POST' ? {} : undefined, theirs))).toBe('api_key.not_found');
+    await call(method, path, 401, undefined, {});
+    await call(method, path, 403, undefined, await account.apiKey(['api_key.view']));
+  }
+});

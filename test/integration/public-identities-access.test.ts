@@ -1,0 +1,288 @@
+import { v7 as uuidv7 } from 'uuid';
+import { newAccount, send, startApi, type TestAccount, type TestApi } from '../support/api.js';
+import { newIdentityCaller } from '../support/identity-caller.js';
+import { outcomeOf, rowsOf } from './portal-setup.js';
+
+let api: TestApi;
+let account: TestAccount;
+let key: Record<string, string>;
+let support: Record<string, string>;
+let viewer: Record<string, string>;
+let clientId: string;
+beforeAll(async () => {
+  api = await startApi();
+  account = await newAccount(api);
+  key = await account.apiKey();
+  support = await account.as('support');
+  viewer = await account.as('viewer');
+  clientId = (
+    await api.services.clientManagement.create(account.scope, {
+      ...{ name: 'Test client', clientType: 'public', redirectUris: ['https://app.example.com/callback'] },
+      ...{ postLogoutRedirectUris: [], tokenEndpointAuthMethod: 'none', requirePkce: true, rotateRefreshTokens: true },
+      ...{ jwks: null, jwksUri: null, logoUrl: null },
+    })
+  ).client.clientId;
+});
+afterAll(() => api.stop());
+
+type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+const call = (method: Method, path: string, status: number, payload?: object, headers = key) =>
+  send(api.app, status, { method, url: `/api/v1${path}`, headers, ...(payload && { payload }) });
+const inPortal = (method: Method, path: string, status: number, payload?: object, headers = support) =>
+  send(api.app, status, { method, url: account.portalPath(path), headers, ...(payload && { payload }) });
+const password = 'a passphrase of somebody';
+const person = async (body: object = {}) => {
+  const email = `${uuidv7()}@example.com`;
+  const wanted = { email, password, email_verified: true, ...body };
+  return { id: (await call('POST', '/identities', 201, wanted)).json().data.id as string, email };
+};
+const login = (email: string, status: number, secret = password) =>
+  send(api.app, status, {
+    method: 'POST',
+    url: '/v1/identity/auth/login',
+    payload: { client_id: clientId, email, password: secret },
+  });
+const signedIn = async (email: string) => {
+  const { access_token, refresh_token } = (await login(email, 200)).json().data;
+  return { headers: { authorization: `Bearer ${access_token}` }, refresh_token };
+};
+const me = (status: number, headers: Record<string, string>) =>
+  send(api.app, status, { url: '/v1/identity/auth/me', headers });
+const eventsOf = (id: string) =>
+  rowsOf<{ action: string; actor_type: string }>(
+    api,
+    'select action, actor_type from events where resource_id = $1 order by id',
+    [id],
+  );
+const mailsTo = (template: string, id: string) =>
+  rowsOf(
+    api,
+    `select template from emails where template = $1 and (subject_id::text in (select id::text from environment_memberships where identity_id = $2)
+       or subject_id::text in (select id::text from identity_links where identity_id = $2)
+       or subject_id::text in (select id::text from events where resource_id = $2::text))`,
+    [template, id],
+  );
+
+test('who is deactivated is out at once and stays out; activated, they sign in anew', async () => {
+  const { id, email } = await person();
+  const { headers, refresh_token } = await signedIn(email);
+  await me(200, headers);
+  expect((await call('POST', `/identities/${id}/deactivate`, 200)).json().data.is_active).toBe(false);
+  await me(401, headers);
+  await login(email, 401);
+  await call('POST', `/identities/${id}/deactivate`, 200);
+  expect((await inPortal('POST', `/identities/${id}/activate`, 200)).json().data.is_active).toBe(true);
+  await me(401, headers);
+  const refresh = { method: 'POST', url: '/v1/identity/auth/refresh', payload: { client_id: clientId, refresh_token } };
+  expect((await api.app.inject(refresh as never)).statusCode).toBe(401);
+  await me(200, (await signedIn(email)).headers);
+  const recorded = (await eventsOf(id)).map(({ action }) => action);
+  expect(recorded.filter((action) => /activated|revoked/.test(action))).toEqual([
+    'identity.sessions_revoked',
+    'identity.deactivated',
+    'identity.activated',
+  ]);
+  const revoked = (await eventsOf(id)).find(({ action }) => action === 'identity.sessions_revoked');
+  expect(revoked?.actor_type).toBe('api_key');
+});
+
+test('a password that is set is the only one, ends all sessions, and is told of', async () => {
+  const { id, email } = await person();
+  const { headers } = await signedIn(email);
+  const next = 'another passphrase altogether';
+  await call('PUT', `/identities/${id}/password`, 200, { password: next });
+  await me(401, headers);
+  await login(email, 401);
+  await login(email, 200, next);
+  expect(await mailsTo('identity-password-changed', id)).toHaveLength(1);
+  const changed = (await eventsOf(id)).find(({ action }) => action === 'identity.password_changed');
+  expect(changed?.actor_type).toBe('api_key');
+  const short = await call('PUT', `/identities/${id}/password`, 400, { password: 'short' });
+  expect(short.json().error.details[0].code).toBe('password.too_short');
+});
+
+test('a forced reset takes the password and all sessions, and mails a link', async () => {
+  const { id, email } = await person();
+  const { headers } = await signedIn(email);
+  await inPortal('POST', `/identities/${id}/password/reset`, 200);
+  await me(401, headers);
+  await login(email, 401);
+  expect(await mailsTo('identity-password-reset', id)).toHaveLength(1);
+  expect((await call('GET', `/identities/${id}/auth-state`, 200)).json().data.has_password).toBe(false);
+  const named = await call('POST', `/identities/${id}/password/reset`, 404, { client_id: 'nobody' });
+  expect(named.json().error.code).toBe('oauth_client.not_found');
+  await call('POST', `/identities/${id}/password/reset`, 200, { client_id: clientId });
+});
+
+test('sessions are listed, and ended one by one or all at once', async () => {
+  const { id, email } = await person();
+  const [one, two, three] = [await signedIn(email), await signedIn(email), await signedIn(email)];
+  const path = `/identities/${id}/sessions`;
+  const { items, pagination } = (await call('GET', `${path}?order=asc`, 200)).json();
+  expect(pagination.item_count).toBe(3);
+  expect(items[0]).toEqual({
+    ...{ id: expect.any(String), authenticated_at: expect.any(String), created_at: expect.any(String) },
+    ...{ expires_at: expect.any(String), ip_address: expect.any(String), user_agent: expect.anything() },
+  });
+  await call('DELETE', `${path}/${items[0].id}`, 204);
+  await call('DELETE', `${path}/${items[0].id}`, 404);
+  await me(401, one.headers);
+  await me(200, two.headers);
+  const other = await person();
+  await call('DELETE', `/identities/${other.id}/sessions/${items[1].id}`, 404);
+  await me(200, two.headers);
+  await inPortal('DELETE', path, 204);
+  await me(401, two.headers);
+  await me(401, three.headers);
+  expect((await call('GET', path, 200)).json().items).toEqual([]);
+  await call('DELETE', path, 204);
+});
+
+test('an address is counted as verified, once', async () => {
+  const { id, email } = await person({ email_verified: false });
+  await login(email, 403);
+  const path = `/identities/${id}/email/verify`;
+  expect((await call('POST', path, 200)).json().data.email_verified).toBe(true);
+  await inPortal('POST', path, 200);
+  await login(email, 200);
+  const verified = (await eventsOf(id)).filter(({ action }) => action === 'identity.email_verified');
+  expect(verified).toHaveLength(1);
+});
+
+test('the state of sign-ins is told', async () => {
+  const { id, email } = await person();
+  const path = `/identities/${id}/auth-state`;
+  expect((await call('GET', path, 200)).json().data).toEqual({
+    ...{ has_password: true, password_changed_at: expect.any(String), email_verified: true, mfa_enrolled: false },
+    ...{ grace_expires_at: null, last_login_at: null, locked_until: null, sso_connections: [] },
+  });
+  await login(email, 200);
+  expect((await inPortal('GET', path, 200, undefined, viewer)).json().data.last_login_at).toEqual(expect.any(String));
+});
+
+test('second factors are shown without secrets, and taken away with codes and trusted devices', async () => {
+  const { id } = await person();
+  const { accountId, environmentId } = account.scope;
+  const factor = uuidv7();
+  await rowsOf(
+    api,
+    `insert into mfa_factors (id, account_id, identity_id, type, label, secret, enrolled_at)
+     values ($1, $2, $3, 'totp', 'My phone', 'sealed-secret', now())`,
+    [factor, accountId, id],
+  );
+  await rowsOf(api, 'update identities set recovery_codes_generation = 2 where id = $1', [id]);
+  for (const [code, used] of [
+    ['a', null],
+    ['b', new Date()],
+  ]) {
+    await rowsOf(
+      api,
+      `insert into recovery_codes (id, account_id, identity_id, generation, code_hash, created_at, used_at)
+       values ($1, $2, $3, 2, $4, now(), $5)`,
+      [uuidv7(), accountId, id, Buffer.from(code as string), used],
+    );
+  }
+  await rowsOf(
+    api,
+    `insert into trusted_devices (id, account_id, environment_id, identity_id, device_hash, created_at, last_used_at, expires_at)
+     values ($1, $2, $3, $4, 'x', now(), now(), now() + interval '1 day')`,
+    [uuidv7(), accountId, environmentId, id],
+  );
+  const path = `/identities/${id}/mfa`;
+  const shown = await inPortal('GET', path, 200, undefined, viewer);
+  expect(shown.body).not.toContain('sealed-secret');
+  expect(shown.json().data).toEqual({
+    factors: [{ id: factor, type: 'totp', label: 'My phone', enrolled_at: expect.any(String), last_used_at: null }],
+    ...{ recovery_codes_generation: 2, recovery_codes_remaining: 1, mfa_admin_reset_at: null },
+  });
+  expect((await call('POST', `${path}/reset`, 200)).json().data).toEqual({
+    factors: [],
+    ...{ recovery_codes_generation: 2, recovery_codes_remaining: 0, mfa_admin_reset_at: expect.any(String) },
+  });
+  expect(await rowsOf(api, 'select 1 from trusted_devices where identity_id = $1', [id])).toEqual([]);
+  expect(await eventsOf(id)).toContainEqual({ action: 'identity.mfa_reset', actor_type: 'api_key' });
+  expect(await mailsTo('security-notice', id)).toHaveLength(1);
+});
+
+test('the summary counts what there is', async () => {
+  const own = await newAccount(api);
+  const headers = await own.apiKey();
+  const summary = async () => (await call('GET', '/identities/summary', 200, undefined, headers)).json().data;
+  expect(await summary()).toEqual({ total: 0, active: 0, inactive: 0, unverified: 0, mfa_enrolled: 0 });
+  const make = async (email_verified: boolean) =>
+    (await call('POST', '/identities', 201, { email: `${uuidv7()}@example.com`, email_verified }, headers)).json().data
+      .id;
+  const [id] = [await make(true), await make(true), await make(false)];
+  await call('POST', `/identities/${id}/deactivate`, 200, undefined, headers);
+  expect(await summary()).toEqual({ total: 3, active: 2, inactive: 1, unverified: 1, mfa_enrolled: 0 });
+});
+
+describe('who may', () => {
+  test.each([
+    ['POST', '/activate', 'manage'],
+    ['POST', '/deactivate', 'manage'],
+    ['PUT', '/password', 'manage'],
+    ['POST', '/password/reset', 'manage'],
+    ['GET', '/sessions', 'manage'],
+    ['DELETE', '/sessions', 'manage'],
+    ['DELETE', `/sessions/${uuidv7()}`, 'manage'],
+    ['POST', '/email/verify', 'manage'],
+    ['POST', '/mfa/reset', 'manage'],
+    ['GET', '/mfa', 'view'],
+    ['GET', '/auth-state', 'view'],
+  ] as const)('%s /identities/{id}%s', async (method, path, right) => {
+    const { id } = await person({ password: null });
+    const url = `/identities/${id}${path}`;
+    const body = method === 'PUT' ? { password: 'a passphrase that is new' } : undefined;
+    await call(method, url, 401, body, {});
+    const narrow = await account.apiKey([right === 'manage' ? 'identity.view' : 'hierarchy.view']);
+    expect(outcomeOf(await call(method, url, 403, body, narrow))).toBe('403 api_key.scope_required');
+    const nobody = await newIdentityCaller(api, account);
+    expect(outcomeOf(await call(method, url, 403, body, nobody.headers))).toBe('403 permission.required');
+    if (right === 'manage') {
+      expect(outcomeOf(await inPortal(method, url, 403, body, viewer))).toBe('403 account.capability_required');
+    }
+    const neighbour = await (await newAccount(api)).apiKey();
+    expect(outcomeOf(await call(method, url, 404, body, neighbour))).toBe('404 identity.not_found');
+    if (method === 'PUT') expect(outcomeOf(await call(method, url, 404, {}, neighbour))).toBe('404 identity.not_found');
+  });
+});
+
+describe('who may do less does not take over who may do more', () => {
+  const strong = async () => {
+    const { id } = await person();
+    const roles = (await call('GET', '/roles?source=system&q=Administrator', 200)).json().items;
+    await call('POST', `/identities/${id}/role-assignments`, 201, { role_id: roles[0].id });
+    return id;
+  };
+  const takeOvers = (id: string) =>
+    [
+      ['PUT', `/identities/${id}/password`, { password: 'another passphrase of mine' }],
+      ['PATCH', `/identities/${id}`, { email: `${uuidv7()}@example.com`, email_verified: true }],
+      ['POST', `/identities/${id}/mfa/reset`, undefined],
+    ] as const;
+
+  test('a key with scopes, and an end user with identity.manage alone, are refused', async () => {
+    const id = await strong();
+    const narrow = await account.apiKey(['identity.view', 'identity.manage']);
+    await call('POST', '/roles', 201, { name: 'Helper', permission_keys: ['identity.view', 'identity.manage'] });
+    const helper = await newIdentityCaller(api, account, [{ role: 'Helper' }]);
+    for (const [method, path, payload] of takeOvers(id)) {
+      for (const headers of [narrow, helper.headers]) {
+        const refused = await call(method, path, 403, payload, headers);
+        expect(refused.json().error.code).toBe('identity.holds_more');
+      }
+    }
+    await call('PATCH', `/identities/${id}`, 200, { first_name: 'Ada' }, helper.headers);
+  });
+
+  test('they deal with everyone else, and who holds as much may', async () => {
+    const { id } = await person();
+    const narrow = await account.apiKey(['identity.view', 'identity.manage']);
+    for (const [method, path, payload] of takeOvers(id)) await call(method, path, 200, payload, narrow);
+    const admin = await newIdentityCaller(api, account, [{ role: 'Administrator' }]);
+    for (const [method, path, payload] of takeOvers(await strong()))
+      await call(method, path, 200, payload, admin.headers);
+    for (const [method, path, payload] of takeOvers(await strong())) await inPortal(method, path, 200, payload);
+  });
+});

@@ -1,0 +1,292 @@
+import { v7 as uuidv7 } from 'uuid';
+import { newAccount, send, startApi, type TestAccount, type TestApi } from '../support/api.js';
+import { holdRoles, newIdentityCaller } from '../support/identity-caller.js';
+import { outcomeOf, outcomesOf, rowsOf } from './portal-setup.js';
+
+let api: TestApi;
+let account: TestAccount;
+let key: Record<string, string>;
+let support: Record<string, string>;
+let viewer: Record<string, string>;
+let roleId: string;
+beforeAll(async () => {
+  api = await startApi();
+  account = await newAccount(api);
+  key = await account.apiKey();
+  support = await account.as('support');
+  viewer = await account.as('viewer');
+  const role = { name: 'Clerk', permission_keys: ['identity.view'] };
+  roleId = (await call('POST', '/roles', 201, role)).json().data.id;
+});
+afterAll(() => api.stop());
+
+type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+const call = (method: Method, path: string, status: number, payload?: object, headers = key) =>
+  send(api.app, status, { method, url: `/api/v1${path}`, headers, ...(payload && { payload }) });
+const inPortal = (method: Method, path: string, status: number, payload?: object, headers = support) =>
+  send(api.app, status, { method, url: account.portalPath(path), headers, ...(payload && { payload }) });
+const address = () => `${uuidv7()}@example.com`;
+const create = async (body: object = {}, headers = key): Promise<string> =>
+  (await call('POST', '/identities', 201, { email: address(), ...body }, headers)).json().data.id;
+const detail = async (id: string) => (await call('GET', `/identities/${id}`, 200)).json().data;
+const actionsOf = async (id: string) =>
+  (await rowsOf<{ action: string }>(api, 'select action from events where resource_id = $1 order by id', [id])).map(
+    ({ action }) => action,
+  );
+const newNode = async (): Promise<string> =>
+  (await call('POST', '/nodes', 201, { node_type: 'unit', name: 'A unit' })).json().data.id;
+const total = async (headers = key) =>
+  (await call('GET', '/identities?take=1', 200, undefined, headers)).json().pagination.item_count;
+
+describe('reading', () => {
+  test('an identity has its profile, its roles and what the caller may do with it', async () => {
+    const id = await create({ first_name: 'Ana', last_name: 'Berg', metadata: { plan: 'gold' }, role_id: roleId });
+    const path = `/identities/${id}/detail`;
+    const { data } = (await call('GET', path, 200)).json();
+    expect(data).toMatchObject({
+      ...{ id, first_name: 'Ana', name: 'Ana Berg', metadata: { plan: 'gold' }, email_verified: false },
+      ...{ is_active: true, can_manage: true, avatar_url: null, external_id: null },
+      roles: [{ id: roleId, name: 'Clerk', effective_from: null, effective_to: null }],
+    });
+    expect((await call('GET', `/identities/${id}`, 200)).json().data).toEqual(data);
+    expect((await inPortal('GET', path, 200)).json().data).toEqual(data);
+    expect((await inPortal('GET', path, 200, undefined, viewer)).json().data.can_manage).toBe(false);
+    const narrow = await account.apiKey(['identity.view']);
+    expect((await call('GET', path, 200, undefined, narrow)).json().data.can_manage).toBe(false);
+    const clerk = await newIdentityCaller(api, account, [{ role: 'Clerk' }]);
+    expect((await call('GET', path, 200, undefined, clerk.headers)).json().data.can_manage).toBe(false);
+  });
+
+  test('with roles: filtered by role, by none, by status and by text', async () => {
+    const own = await newAccount(api);
+    const headers = await own.apiKey();
+    const get = async (query: string) =>
+      (await call('GET', `/identities/with-roles?order=asc&${query}`, 200, undefined, headers)).json();
+    const ids = async (query: string) => (await get(query)).items.map(({ id }: { id: string }) => id);
+    const role = { name: 'Clerk', permission_keys: [] };
+    const clerk = (await call('POST', '/roles', 201, role, headers)).json().data.id;
+    const ana = await create({ first_name: 'Ana', last_name: 'Berg', role_id: clerk }, headers);
+    const ben = await create({ first_name: 'Ben', last_name: '50%_off\\' }, headers);
+    const all = await get('');
+    expect(all.items.map(({ id, name }: { id: string; name: string }) => [id, name])).toEqual([
+      [ana, 'Ana Berg'],
+      [ben, 'Ben 50%_off\\'],
+    ]);
+    expect(all.items[0].roles).toMatchObject([{ id: clerk, name: 'Clerk' }]);
+    expect(all.items[1].roles).toEqual([]);
+    expect(all.pagination.item_count).toBe(2);
+    expect(await ids(`role_id=${clerk}`)).toEqual([ana]);
+    expect(await ids('role_id=no_assignment')).toEqual([ben]);
+    expect(await ids(`role_id=${uuidv7()}`)).toEqual([]);
+    expect(await ids('status=active')).toEqual([ana, ben]);
+    expect(await ids('status=inactive')).toEqual([]);
+    for (const [q, found] of Object.entries({
+      'aNA b': [ana],
+      '%_off\\': [ben],
+      '%': [ben],
+      zz: [],
+      '@': [ana, ben],
+    })) {
+      expect([q, await ids(`q=${encodeURIComponent(q)}`)]).toEqual([q, found]);
+    }
+    await call('GET', '/identities/with-roles?role_id=x', 400);
+  });
+
+  test('a search of 20 000 identities reads the trigrams, also for whoever is bound by row-level security', async () => {
+    const own = await newAccount(api);
+    const { accountId, environmentId } = own.scope;
+    await rowsOf(
+      api,
+      `with made as (
+         insert into identities (id, account_id, email, first_name, last_name, metadata, created_at, updated_at)
+         select gen_random_uuid(), $1, 'p' || n || '@example.com', 'Ana' || n % 50, 'Berg' || n % 70, '{}', now(), now()
+         from generate_series(1, 20000) n returning id)
+       insert into environment_memberships (id, account_id, environment_id, identity_id, is_active, created_at)
+       select gen_random_uuid(), $1, $2, id, true, now() from made`,
+      [accountId, environmentId],
+    );
+    await rowsOf(api, 'analyze identities, environment_memberships');
+    const scans = () =>
+      rowsOf<{ scans: string }>(
+        api,
+        `select pg_stat_force_next_flush(), idx_scan as scans from pg_stat_user_indexes where indexrelname = 'identities_text_trigrams'`,
+      );
+    const before = Number((await scans())[0]?.scans);
+    const { items } = (await call('GET', '/identities?q=p19999@', 200, undefined, await own.apiKey())).json();
+    expect(items).toMatchObject([{ email: 'p19999@example.com' }]);
+    // PostgreSQL's connections report what they read only every few seconds.
+    const deadline = Date.now() + 30_000;
+    while (Number((await scans())[0]?.scans) <= before) {
+      if (Date.now() > deadline) throw new Error('the index was not read');
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+  });
+});
+
+describe('creating', () => {
+  test('what is refused of the role leaves nobody behind', async () => {
+    const before = await total();
+    const email = address();
+    const attempt = (body: object, headers = key) =>
+      api.app.inject({ method: 'POST', url: '/api/v1/identities', headers, payload: { email, ...body } });
+    expect(outcomeOf(await attempt({ role_id: uuidv7() }))).toBe('404 role.not_found');
+    expect(outcomeOf(await attempt({ role_id: roleId, node_id: uuidv7() }))).toBe('404 nodes.node_not_found');
+    expect(outcomeOf(await attempt({ node_id: uuidv7() }))).toBe('400 validation.failed');
+    const managing = await account.apiKey(['identity.manage']);
+    expect(outcomeOf(await attempt({ role_id: roleId }, managing))).toBe('403 permission.required');
+    const assigning = await account.apiKey(['identity.manage', 'rbac.assign_roles']);
+    expect(outcomeOf(await attempt({ role_id: roleId }, assigning))).toBe('403 role.cannot_grant');
+    expect(await total()).toBe(before);
+    expect(outcomeOf(await attempt({ role_id: roleId }))).toBe('201');
+    expect(await total()).toBe(before + 1);
+  });
+
+  test('metadata over 16 KiB is refused', async () => {
+    await call('POST', '/identities', 400, { email: address(), metadata: { a: 'x'.repeat(17_000) } });
+  });
+});
+
+describe('changing', () => {
+  test('fields that are sent are changed, null empties them, and the others stay', async () => {
+    const id = await create({ first_name: 'Ana', last_name: 'Berg', external_id: uuidv7(), email_verified: true });
+    const path = `/identities/${id}`;
+    const changed = (await call('PATCH', path, 200, { first_name: ' Anna ', external_id: null })).json().data;
+    expect(changed).toMatchObject({
+      ...{ first_name: 'Anna', last_name: 'Berg', external_id: null, email_verified: true },
+    });
+    expect(await actionsOf(id)).toEqual(['identity.created', 'identity.updated']);
+    await call('PATCH', path, 200, { first_name: 'Anna' });
+    expect(await actionsOf(id)).toHaveLength(2);
+    expect((await inPortal('PATCH', path, 200, { metadata: { a: 1 } })).json().data.metadata).toEqual({ a: 1 });
+    for (const bad of [{ email: 'x' }, { email: null }, { unknown: 1 }, { first_name: '' }, { metadata: [] }]) {
+      await call('PATCH', path, 400, bad);
+    }
+    await call('PATCH', path, 400, { metadata: { a: 'x'.repeat(17_000) } });
+  });
+
+  test('another address is unverified unless said, and one that somebody has is refused', async () => {
+    const [other, mine] = [address(), address()];
+    await create({ email: other });
+    const path = `/identities/${await create({ email: mine, email_verified: true })}`;
+    const attempt = await call('PATCH', path, 409, { email: other.toUpperCase() });
+    expect(attempt.json().error.code).toBe('identity.email_taken');
+    expect((await call('PATCH', path, 200, { email: mine.toUpperCase() })).json().data).toMatchObject({
+      ...{ email: mine.toUpperCase(), email_verified: true },
+    });
+    expect((await call('PATCH', path, 200, { email: address() })).json().data.email_verified).toBe(false);
+    const said = { email: address(), email_verified: true };
+    expect((await call('PATCH', path, 200, said)).json().data.email_verified).toBe(true);
+    const external = uuidv7();
+    await create({ external_id: external });
+    const taken = await call('PATCH', path, 409, { external_id: external });
+    expect(taken.json().error.code).toBe('identity.external_id_taken');
+  });
+
+  test('of parallel changes to one address exactly one is made', async () => {
+    const email = address();
+    const ids = await Promise.all(Array.from({ length: 5 }, () => create()));
+    const answers = await Promise.all(
+      ids.map((id) =>
+        api.app.inject({ method: 'PATCH', url: `/api/v1/identities/${id}`, headers: key, payload: { email } }),
+      ),
+    );
+    expect(outcomesOf(answers)).toEqual({ '200': 1, '409 identity.email_taken': 4 });
+  });
+});
+
+describe('removing', () => {
+  test('ends membership, sessions and roles at once; who is a member elsewhere stays there', async () => {
+    const ida = await newIdentityCaller(api, account, [{ role: 'Clerk' }]);
+    await api.services.identities.create(account.productionScope, {
+      ...{ email: ida.email, firstName: null, lastName: null, avatarUrl: null, externalId: null, metadata: {} },
+      ...{ emailVerified: false, password: null },
+    });
+    const untilLater = { role_id: roleId, effective_from: '2090-01-01T00:00:00Z', node_id: await newNode() };
+    await call('POST', `/identities/${ida.id}/role-assignments`, 201, untilLater);
+    const before = await total();
+    await call('GET', '/identities', 200, undefined, ida.headers);
+    await call('DELETE', `/identities/${ida.id}`, 204);
+    await call('GET', '/identities', 401, undefined, ida.headers);
+    await call('GET', `/identities/${ida.id}`, 404);
+    await call('DELETE', `/identities/${ida.id}`, 404);
+    expect(await total()).toBe(before - 1);
+    await api.services.identities.get(account.productionScope, ida.id);
+    expect(await rowsOf(api, 'select 1 from erasures where identity_id = $1', [ida.id])).toEqual([]);
+    const left = 'select 1 from role_assignments where identity_id = $1 and removed_at is null';
+    expect(await rowsOf(api, left, [ida.id])).toEqual([]);
+    const windows =
+      'select w.status from role_assignment_windows w join role_assignments a using (id) where identity_id = $1';
+    expect(await rowsOf(api, windows, [ida.id])).toEqual([{ status: 'removed' }]);
+    // Whoever comes back begins with nothing.
+    await call('POST', '/identities', 201, { email: ida.email });
+    expect((await detail(ida.id)).roles).toEqual([]);
+    await call('GET', '/identities', 401, undefined, ida.headers);
+  });
+
+  test('who has no membership left is erased, and the address is taken until then', async () => {
+    const email = address();
+    const id = await create({ email });
+    await inPortal('DELETE', `/identities/${id}`, 204);
+    expect(await rowsOf(api, 'select status from erasures where identity_id = $1', [id])).toEqual([
+      { status: 'running' },
+    ]);
+    expect(await actionsOf(id)).toEqual(['identity.created', 'identity.deleted', 'identity.erasure_requested']);
+    const again = await call('POST', '/identities', 409, { email });
+    expect(again.json().error.code).toBe('identity.email_taken');
+  });
+
+  test('of parallel removals one counts, and a retry is answered alike', async () => {
+    const id = await create();
+    const before = await total();
+    const remove = (headers: Record<string, string>) =>
+      api.app.inject({ method: 'DELETE', url: `/api/v1/identities/${id}`, headers });
+    const answers = await Promise.all(Array.from({ length: 4 }, () => remove(key)));
+    expect(outcomesOf(answers)).toEqual({ '204': 1, '404 identity.not_found': 3 });
+    expect(await total()).toBe(before - 1);
+    const path = `/api/v1/identities/${await create()}`;
+    const once = { method: 'DELETE', url: path, headers: { ...key, 'idempotency-key': uuidv7() } } as const;
+    await send(api.app, 204, once);
+    await send(api.app, 204, once);
+  });
+});
+
+describe('who may', () => {
+  const writes = [
+    ['PATCH', ''],
+    ['DELETE', ''],
+  ] as const;
+  const reads = [
+    ['GET', ''],
+    ['GET', '/detail'],
+  ] as const;
+
+  test.each([...reads, ...writes])('%s /identities/{id}%s', async (method, path) => {
+    const url = `/identities/${await create()}${path}`;
+    const body = method === 'GET' || method === 'DELETE' ? undefined : {};
+    await call(method, url, 401, body, {});
+    const isRead = method === 'GET';
+    const narrow = await account.apiKey([isRead ? 'hierarchy.view' : 'identity.view']);
+    expect(outcomeOf(await call(method, url, 403, body, narrow))).toBe('403 api_key.scope_required');
+    const nobody = await newIdentityCaller(api, account);
+    expect(outcomeOf(await call(method, url, 403, body, nobody.headers))).toBe('403 permission.required');
+    if (!isRead) {
+      expect(outcomeOf(await inPortal(method, url, 403, body, viewer))).toBe('403 account.capability_required');
+    }
+    const neighbour = await (await newAccount(api)).apiKey();
+    expect(outcomeOf(await call(method, url, 404, body, neighbour))).toBe('404 identity.not_found');
+    // Somebody of the same Account who is in another Environment only.
+    const { identity } = await api.services.identities.create(account.productionScope, {
+      ...{ email: address(), firstName: null, lastName: null, avatarUrl: null, externalId: null, metadata: {} },
+      ...{ emailVerified: false, password: null },
+    });
+    expect(outcomeOf(await call(method, `/identities/${identity.id}${path}`, 404, body))).toBe(
+      '404 identity.not_found',
+    );
+  });
+});
+
+test('roles that are assigned otherwise are shown too', async () => {
+  const id = await create();
+  await holdRoles(api, account.scope, id, [{ role: 'Clerk' }]);
+  expect((await detail(id)).roles).toMatchObject([{ name: 'Clerk' }]);
+});

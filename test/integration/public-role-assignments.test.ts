@@ -1,0 +1,226 @@
+import { decodeJwt } from 'jose';
+import { v7 as uuidv7 } from 'uuid';
+import { newAccount, send, startApi, type TestAccount, type TestApi } from '../support/api.js';
+import { holdRoles, newIdentityCaller } from '../support/identity-caller.js';
+import { outcomesOf, rowsOf } from './portal-setup.js';
+
+let api: TestApi;
+let account: TestAccount;
+let key: Record<string, string>;
+let roleId: string;
+beforeAll(async () => {
+  api = await startApi();
+  account = await newAccount(api);
+  key = await account.apiKey();
+  roleId = await newRole('Clerk', ['identity.view']);
+});
+afterAll(() => api.stop());
+
+type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE';
+const call = (method: Method, path: string, status: number, payload?: object, headers = key) =>
+  send(api.app, status, { method, url: `/api/v1${path}`, headers, ...(payload && { payload }) });
+const newRole = async (name: string, permission_keys: string[]): Promise<string> =>
+  (await call('POST', '/roles', 201, { name, permission_keys })).json().data.id;
+const newIdentity = async (): Promise<string> =>
+  (await call('POST', '/identities', 201, { email: `${uuidv7()}@example.com` })).json().data.id;
+const newNode = async (parent_node_id: string | null = null): Promise<string> =>
+  (await call('POST', '/nodes', 201, { parent_node_id, node_type: 'unit', name: 'A unit' })).json().data.id;
+const codeOf = (response: { json(): { error: { code: string } } }) => response.json().error.code;
+const eventsOf = (id: string) =>
+  rowsOf<{ action: string }>(api, 'select action from events where resource_id = $1 order by created_at, id', [id]);
+
+test('a role is assigned at the root or at a node, listed, and taken away', async () => {
+  const [identity, node] = [await newIdentity(), await newNode()];
+  const path = `/identities/${identity}/role-assignments`;
+  const { data } = (await call('POST', path, 201, { role_id: roleId, node_id: node })).json();
+  expect(data).toEqual({
+    ...{ assignment_id: expect.any(String), id: roleId, name: 'Clerk', node_id: node, node_name: 'A unit' },
+    ...{ effective_from: null, effective_to: null },
+  });
+  const atRoot = (await call('POST', path, 201, { role_id: roleId })).json().data;
+  expect(atRoot.node_id).not.toBe(node);
+  const { items, pagination } = (await call('GET', path, 200)).json();
+  expect(items).toEqual([atRoot, data]);
+  expect(pagination.item_count).toBe(2);
+  await call('DELETE', `${path}/${data.assignment_id}`, 204);
+  expect(codeOf(await call('DELETE', `${path}/${data.assignment_id}`, 404))).toBe('role_assignments.not_found');
+  expect((await call('GET', path, 200)).json().items).toEqual([atRoot]);
+  expect((await eventsOf(data.assignment_id)).map(({ action }) => action)).toEqual([
+    'role_assignment.created',
+    'role_assignment.deleted',
+  ]);
+});
+
+test('one that exists alike is answered with itself; one that overlaps otherwise is refused; one after it is another', async () => {
+  const path = `/identities/${await newIdentity()}/role-assignments`;
+  const window = { role_id: roleId, effective_from: '2030-01-01T00:00:00Z', effective_to: '2031-01-01T00:00:00Z' };
+  const first = (await call('POST', path, 201, window)).json().data;
+  expect((await call('POST', path, 200, window)).json().data).toEqual(first);
+  const overlapping = { ...window, effective_to: '2030-06-01T00:00:00Z' };
+  expect(codeOf(await call('POST', path, 409, overlapping))).toBe('role_assignments.overlapping');
+  await call('POST', path, 201, { role_id: roleId, effective_from: window.effective_to });
+});
+
+test('of parallel ones that overlap exactly one is made', async () => {
+  const url = `/api/v1/identities/${await newIdentity()}/role-assignments`;
+  const answers = await Promise.all(
+    Array.from({ length: 8 }, (_, i) =>
+      api.app.inject({
+        method: 'POST',
+        url,
+        headers: key,
+        payload: { role_id: roleId, effective_to: `20${40 + i}-01-01T00:00:00Z` },
+      }),
+    ),
+  );
+  expect(outcomesOf(answers)).toEqual({ '201': 1, '409 role_assignments.overlapping': 7 });
+});
+
+test.each([
+  ['ends before it begins', { effective_from: '2031-01-01T00:00:00Z', effective_to: '2030-01-01T00:00:00Z' }],
+  ['is over already', { effective_to: '2020-01-01T00:00:00Z' }],
+])('a window that %s is refused', async (_name, window) => {
+  const path = `/identities/${await newIdentity()}/role-assignments`;
+  expect(codeOf(await call('POST', path, 400, { role_id: roleId, ...window }))).toBe('role_assignments.window_empty');
+});
+
+test('in bulk each stands for itself, and a thousand take one request', async () => {
+  const identity = await newIdentity();
+  const good = { identity_id: identity, role_id: roleId };
+  const wanted = [
+    good,
+    good,
+    { ...good, role_id: uuidv7() },
+    { ...good, node_id: uuidv7() },
+    { ...good, identity_id: uuidv7() },
+  ];
+  const { items } = (await call('POST', '/role-assignments', 200, { role_assignments: wanted })).json();
+  expect(
+    items.map(({ status, error }: { status: string; error: { code: string } | null }) => error?.code ?? status),
+  ).toEqual(['created', 'exists', 'role.not_found', 'nodes.node_not_found', 'identity.not_found']);
+  const ids = [items[0].id, uuidv7()];
+  const removed = (await call('DELETE', '/role-assignments', 200, { assignment_ids: ids })).json().items;
+  expect(removed.map(({ status }: { status: string }) => status)).toEqual(['removed', 'failed']);
+
+  const nodes = await Promise.all(Array.from({ length: 10 }, () => newNode()));
+  const identities = await Promise.all(Array.from({ length: 100 }, () => newIdentity()));
+  const many = identities.flatMap((identity_id) => nodes.map((node_id) => ({ identity_id, role_id: roleId, node_id })));
+  const all = (await call('POST', '/role-assignments', 200, { role_assignments: many })).json().items;
+  expect(new Set(all.map(({ status }: { status: string }) => status))).toEqual(new Set(['created']));
+  await call('POST', '/role-assignments', 400, { role_assignments: [...many, good] });
+});
+
+test('in bulk, one that is there before a new one is said to be there, and each has its own id', async () => {
+  const [identity, node] = [await newIdentity(), await newNode()];
+  const good = { identity_id: identity, role_id: roleId };
+  const there = (await call('POST', '/role-assignments', 200, { role_assignments: [good] })).json().items[0].id;
+  const wanted = [good, { ...good, node_id: node }];
+  const { items } = (await call('POST', '/role-assignments', 200, { role_assignments: wanted })).json();
+  expect(items).toMatchObject([{ status: 'exists', id: there }, { status: 'created' }]);
+  const [made] = await rowsOf(api, 'select id from role_assignments where identity_id = $1 and node_id = $2', [
+    identity,
+    node,
+  ]);
+  expect(items[1].id).toBe(made?.id);
+  expect(await eventsOf(items[1].id)).toEqual([{ action: 'role_assignment.created' }]);
+  expect(await eventsOf(there)).toHaveLength(1);
+});
+
+test('one with a bound ahead is told of from its making, until it is taken away or its identity leaves', async () => {
+  const [identity, other] = [await newIdentity(), await newIdentity()];
+  const until = { role_id: roleId, effective_to: '2040-01-01T00:00:00Z' };
+  const assign = async (id: string, body: object): Promise<string> =>
+    (await call('POST', `/identities/${id}/role-assignments`, 201, body)).json().data.assignment_id;
+  const open = await assign(other, { role_id: roleId, effective_from: '2020-01-01T00:00:00Z' });
+  const [taken, left] = [await assign(identity, until), await assign(other, { ...until, node_id: await newNode() })];
+  await call('DELETE', '/role-assignments', 200, { assignment_ids: [taken] });
+  await call('DELETE', `/identities/${other}`, 204);
+  const windows = 'select id, status from role_assignment_windows where id = any($1) order by id';
+  expect(await rowsOf(api, windows, [[open, taken, left]])).toEqual([
+    { id: taken, status: 'removed' },
+    { id: left, status: 'removed' },
+  ]);
+  const messages = `select input ->> 'assignmentId' as id, input ->> 'news' as news from outbox
+    where process = 'roleAssignmentWindow' and input ->> 'assignmentId' = any($1) order by created_at, id`;
+  expect(await rowsOf(api, messages, [[open, taken, left]])).toEqual([
+    { id: taken, news: null },
+    { id: left, news: null },
+    { id: taken, news: 'changed' },
+    { id: left, news: 'changed' },
+  ]);
+});
+
+test('whoever assigns needs the right at the node, and all that the role allows there', async () => {
+  const [mine, other] = [await newNode(), await newNode()];
+  const strong = await newRole('Strong', ['identity.manage']);
+  const manager = await newIdentityCaller(api, account, [{ role: 'Organization manager', nodeId: mine }]);
+  const path = `/identities/${await newIdentity()}/role-assignments`;
+  const as = (status: number, payload: object) => call('POST', path, status, payload, manager.headers);
+  const { assignment_id } = (await as(201, { role_id: roleId, node_id: mine })).json().data;
+  expect(codeOf(await as(403, { role_id: roleId, node_id: other }))).toBe('permission.required');
+  expect(codeOf(await as(403, { role_id: roleId }))).toBe('permission.required');
+  expect(codeOf(await as(403, { role_id: strong, node_id: mine }))).toBe('role.cannot_grant');
+  const elsewhere = (await call('POST', path, 201, { role_id: roleId, node_id: other })).json().data.assignment_id;
+  expect(codeOf(await call('DELETE', `${path}/${elsewhere}`, 403, undefined, manager.headers))).toBe(
+    'permission.required',
+  );
+  await call('DELETE', `${path}/${assignment_id}`, 204, undefined, manager.headers);
+  const nobody = await newIdentityCaller(api, account);
+  expect(codeOf(await call('POST', path, 403, { role_id: roleId }, nobody.headers))).toBe('permission.required');
+  const narrow = await account.apiKey(['rbac.assign_roles']);
+  expect(codeOf(await call('POST', path, 403, { role_id: roleId }, narrow))).toBe('role.cannot_grant');
+});
+
+test('whose right ended with an inactive node takes nothing away there; a key still does', async () => {
+  const node = await newNode();
+  const manager = await newIdentityCaller(api, account, [
+    { role: 'Organization manager', nodeId: node },
+    { role: 'Organization manager', nodeId: await newNode() },
+  ]);
+  const path = `/identities/${await newIdentity()}/role-assignments`;
+  const { assignment_id } = (await call('POST', path, 201, { role_id: roleId, node_id: node })).json().data;
+  const { version } = (await call('GET', `/nodes/${node}`, 200)).json().data;
+  await call('PATCH', `/nodes/${node}`, 200, { status: 'inactive' }, { ...key, 'if-match': String(version) });
+  const one = `${path}/${assignment_id}`;
+  expect(codeOf(await call('DELETE', one, 403, undefined, manager.headers))).toBe('permission.required');
+  await call('DELETE', one, 204);
+});
+
+test('what is assigned counts at once, and what is taken away no more', async () => {
+  const ida = await newIdentityCaller(api, account);
+  await call('GET', '/identities', 403, undefined, ida.headers);
+  const path = `/identities/${ida.id}/role-assignments`;
+  const { assignment_id } = (await call('POST', path, 201, { role_id: roleId })).json().data;
+  await call('GET', '/identities', 200, undefined, ida.headers);
+  await call('DELETE', `${path}/${assignment_id}`, 204);
+  await call('GET', '/identities', 403, undefined, ida.headers);
+});
+
+test("another account's identity, role, node and assignment are 404", async () => {
+  const stranger = await newAccount(api);
+  const theirs = await stranger.apiKey();
+  const identity = await newIdentity();
+  await holdRoles(api, account.scope, identity, [{ role: 'Clerk' }]);
+  const path = `/identities/${identity}/role-assignments`;
+  const [{ assignment_id }] = (await call('GET', path, 200)).json().items;
+  await call('GET', path, 404, undefined, theirs);
+  expect(codeOf(await call('POST', path, 404, { role_id: roleId }, theirs))).toBe('identity.not_found');
+  expect(codeOf(await call('DELETE', `${path}/${assignment_id}`, 404, undefined, theirs))).toBe(
+    'role_assignments.not_found',
+  );
+  const bulk = await call('DELETE', '/role-assignments', 200, { assignment_ids: [assignment_id] }, theirs);
+  expect(bulk.json().items[0].error.code).toBe('role_assignments.not_found');
+  expect((await call('GET', path, 200)).json().items).toHaveLength(1);
+});
+
+test('the scope `permissions` puts what is held at the root into the access token, and nothing from elsewhere', async () => {
+  const node = await newNode();
+  const ida = await newIdentityCaller(api, account, [{ role: 'Clerk' }, { role: 'Administrator', nodeId: node }]);
+  const claims = async (scope: string) => {
+    const payload = { client_id: ida.clientId, email: ida.email, password: ida.password, scope };
+    const { data } = (await send(api.app, 200, { method: 'POST', url: '/v1/identity/auth/login', payload })).json();
+    return decodeJwt(data.access_token);
+  };
+  expect(await claims('openid permissions')).toMatchObject({ permissions: ['identity.view'] });
+  expect(await claims('openid')).not.toHaveProperty('permissions');
+});

@@ -1,0 +1,48 @@
+import { SMTPServer } from 'smtp-server';
+import { freePort } from '../../src/platform/embedded/ports.js';
+
+export interface DeliveredMail {
+  to: string;
+  messageId: string;
+  at: number;
+}
+
+/** A mail server that keeps what it is given, knows no address of `away.example` for now, and can take a mail without an answer. */
+export async function startMailSink() {
+  const port = await freePort();
+  const delivered: DeliveredMail[] = [];
+  const unanswered = new Map<string, () => unknown>();
+  const smtp = new SMTPServer({
+    authOptional: true,
+    disabledCommands: ['STARTTLS'],
+    onRcptTo({ address }, _session, done) {
+      const away = address.endsWith('@away.example');
+      done(away ? Object.assign(new Error('not now'), { responseCode: 451 }) : null);
+    },
+    onData(stream, { envelope }, done) {
+      let text = '';
+      stream.on('data', (data) => (text += data));
+      stream.on('end', async () => {
+        const messageId = /^message-id: *(\S+)/im.exec(text)?.[1] ?? 'none';
+        for (const { address: to } of envelope.rcptTo) {
+          delivered.push({ to, messageId, at: Date.now() });
+          const instead = unanswered.get(to);
+          unanswered.delete(to);
+          if (instead) return instead();
+        }
+        done();
+      });
+    },
+  });
+  smtp.on('error', () => undefined); // connections of killed workers
+  await new Promise<void>((resolve) => smtp.listen(port, '127.0.0.1', () => resolve()));
+  return {
+    url: `smtp://127.0.0.1:${port}`,
+    deliveredTo: (address: string) => delivered.filter(({ to }) => to === address),
+    /** The next mail to this address is taken, and this is done instead of saying so. */
+    insteadOfAnAnswer(address: string, work: () => unknown): void {
+      unanswered.set(address, work);
+    },
+    stop: () => new Promise<void>((resolve) => smtp.close(() => resolve())),
+  };
+}

@@ -1,0 +1,65 @@
+import { v7 as uuidv7 } from 'uuid';
+import { Node } from '../../entities/node.js';
+import { Role } from '../../entities/role.js';
+import { RoleAssignment } from '../../entities/role-assignment.js';
+import { send, type TestAccount, type TestApi } from './api.js';
+
+export interface IdentityCaller {
+  id: string;
+  email: string;
+  password: string;
+  clientId: string;
+  /** Its `Authorization`. */
+  headers: Record<string, string>;
+}
+
+const password = 'a passphrase for an identity';
+
+/** An end user of the Development Environment, signed in, who holds roles at nodes (of the root where none is named). */
+export async function newIdentityCaller(
+  api: TestApi,
+  { scope }: TestAccount,
+  held: { role: string; nodeId?: string }[] = [],
+): Promise<IdentityCaller> {
+  const email = `${uuidv7()}@example.com`;
+  const { identity } = await api.services.identities.create(scope, {
+    ...{ email, firstName: 'Ida', lastName: 'Caller', avatarUrl: null, externalId: null, metadata: {} },
+    ...{ emailVerified: true, password },
+  });
+  await holdRoles(api, scope, identity.id, held);
+  const { client } = await api.services.clientManagement.create(scope, {
+    ...{ name: 'Test client', clientType: 'public', redirectUris: ['https://app.example.com/callback'] },
+    ...{ postLogoutRedirectUris: [], tokenEndpointAuthMethod: 'none', requirePkce: true, rotateRefreshTokens: true },
+    ...{ jwks: null, jwksUri: null, logoUrl: null },
+  });
+  const payload = { client_id: client.clientId, email, password };
+  const response = await send(api.app, 200, { method: 'POST', url: '/v1/identity/auth/login', payload });
+  const { clientId } = client;
+  return {
+    id: identity.id,
+    email,
+    password,
+    clientId,
+    headers: { authorization: `Bearer ${response.json().data.access_token}` },
+  };
+}
+
+/** Assigns roles, by their name, at nodes. */
+export async function holdRoles(
+  { database: { db }, clock }: TestApi,
+  { accountId, environmentId }: TestAccount['scope'],
+  identityId: string,
+  held: { role: string; nodeId?: string }[],
+): Promise<void> {
+  await db.transaction({ accountId, environmentId }, async (tx) => {
+    const root = await tx.findOneByOrFail(Node, { environmentId, nodeType: 'root' });
+    for (const { role: name, nodeId = root.id } of held) {
+      const role = (await tx.findBy(Role, { environmentId })).find((one) => one.name === name);
+      if (!role) throw new Error(`no role ${name}`);
+      await tx.insert(RoleAssignment, {
+        ...{ id: uuidv7(), accountId, environmentId, identityId, roleId: role.id, nodeId },
+        ...{ effectiveFrom: null, effectiveTo: null, createdAt: clock.now, removedAt: null },
+      });
+    }
+  });
+}

@@ -1,0 +1,43 @@
+import type { EntityManager } from 'typeorm';
+import type { EmailSubjects } from '../../src/domain/emails/subjects.js';
+import type { EmailTemplates } from '../../src/platform/mail/templates.js';
+import { mailSubjects } from '../../src/worker/mails.js';
+import type { TestProvider } from './oauth.js';
+
+export interface WaitingMail {
+  template: keyof EmailTemplates;
+  locale: 'en' | 'de';
+  to: string;
+  values: Record<string, string | number>;
+}
+
+/** The mails of an Environment that would be sent right now, oldest first; those that have nothing to say are left out. */
+export async function waitingMails(provider: TestProvider, environmentId: string): Promise<WaitingMail[]> {
+  const { sealing, now, baseUrl, db } = provider;
+  const subjects = mailSubjects({ sealing, now, baseUrl, adminAppUrl: baseUrl });
+  const rows = await provider.query<Pick<WaitingMail, 'template' | 'locale'> & { subject: string }>(
+    'select template, locale, subject_id as subject from emails where environment_id = $1 order by created_at, ctid',
+    [environmentId],
+  );
+  const mails: WaitingMail[] = [];
+  for (const { template, locale, subject } of rows) {
+    const content = await db.transaction('system', (tx) => say(subjects, template)(tx, subject, locale));
+    if (content) mails.push({ template, locale, ...content });
+  }
+  return mails;
+}
+
+/** Of all templates, the one that a row names. */
+const say = (subjects: EmailSubjects, template: WaitingMail['template']) =>
+  subjects[template] as (
+    tx: EntityManager,
+    id: string,
+    locale: 'en' | 'de',
+  ) => Promise<Pick<WaitingMail, 'to' | 'values'> | null>;
+
+/** The path and query of the link in the mail that came last. */
+export async function lastLink(provider: TestProvider, environmentId: string, name = 'link'): Promise<string> {
+  const mail = (await waitingMails(provider, environmentId)).at(-1);
+  const url = new URL(String(mail?.values[name]));
+  return `${url.pathname}${url.search}`;
+}

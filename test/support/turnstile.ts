@@ -1,0 +1,41 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+export interface Turnstile {
+  url: string;
+  /** What was asked so far. */
+  asked: { secret: string | null; response: string | null; remoteip: string | null }[];
+  /** What it answers from now on: as Cloudflare does, an error, a text, or nothing at all. */
+  behave(as: 'well' | 'broken' | 'garbled' | 'silent'): void;
+  close(): Promise<void>;
+}
+
+/** A service that speaks as Cloudflare's `siteverify` does: it takes the token `solved` and no other. */
+export async function startTurnstile(): Promise<Turnstile> {
+  let behaviour: Parameters<Turnstile['behave']>[0] = 'well';
+  const asked: Turnstile['asked'] = [];
+  const server = createServer(async (request, response) => {
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk);
+    const form = new URLSearchParams(Buffer.concat(chunks).toString());
+    asked.push({ secret: form.get('secret'), response: form.get('response'), remoteip: form.get('remoteip') });
+    if (behaviour === 'silent') return;
+    if (behaviour === 'broken') return response.writeHead(502).end('<html>');
+    if (behaviour === 'garbled') return response.end('null and void');
+    const success = form.get('secret') === 'secret-key' && form.get('response') === 'solved';
+    const codes = success ? [] : ['invalid-input-response'];
+    response.setHeader('content-type', 'application/json').end(JSON.stringify({ success, 'error-codes': codes }));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/siteverify`,
+    asked,
+    behave: (as) => {
+      behaviour = as;
+    },
+    async close() {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}

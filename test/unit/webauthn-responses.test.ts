@@ -1,0 +1,70 @@
+import fc from 'fast-check';
+import { readAssertion, readAttestation } from '../../src/domain/mfa/webauthn-responses.js';
+import { createAuthenticator } from '../support/authenticator.js';
+
+const origin = 'https://id.example.com';
+const challenge = Buffer.alloc(32, 5).toString('base64url');
+const key = createAuthenticator({ origin });
+const made = key.create({
+  rp: { id: 'id.example.com', name: 'Acme' },
+  user: { id: 'AAAA', name: 'ana', displayName: 'Ana' },
+  challenge,
+  pubKeyCredParams: [],
+});
+const used = key.get({ rpId: 'id.example.com', challenge });
+
+test('what an authenticator says is read, and nothing else of it kept', () => {
+  const { id, response } = used;
+  expect(readAssertion({ ...used, authenticatorAttachment: 'platform', extra: 1 })).toEqual({
+    id,
+    rawId: id,
+    type: 'public-key',
+    response,
+    clientExtensionResults: {},
+  });
+  expect(readAttestation(made)).toMatchObject({ transports: ['usb'], isDiscoverable: false });
+  expect(readAttestation({ ...made, clientExtensionResults: undefined })?.isDiscoverable).toBeNull();
+  expect(readAttestation({ ...made, clientExtensionResults: { credProps: { rk: 'yes' } } })?.isDiscoverable).toBeNull();
+});
+
+test('nothing that anybody sends throws', () => {
+  fc.assert(
+    fc.property(fc.anything(), (sent) => {
+      expect(readAssertion(sent)).toBeNull();
+      expect(readAttestation(sent)).toBeNull();
+    }),
+  );
+});
+
+test('no field of an answer in the place of which something else stands throws', () => {
+  const values = fc.oneof(
+    fc.anything(),
+    fc.base64String().map((text) => text.replace(/[=+/]/g, '')),
+  );
+  fc.assert(
+    fc.property(fc.constantFrom(...Object.keys(used.response)), values, (name, value) => {
+      readAssertion({ ...used, response: { ...used.response, [name]: value } });
+    }),
+  );
+  fc.assert(
+    fc.property(fc.constantFrom(...Object.keys(made.response)), values, (name, value) => {
+      readAttestation({ ...made, response: { ...made.response, [name]: value } });
+    }),
+  );
+});
+
+test('an attestation with any byte changed is refused, or read as one without a statement', () => {
+  const bytes = Buffer.from(made.response.attestationObject, 'base64url');
+  fc.assert(
+    fc.property(fc.nat(bytes.length - 1), fc.integer({ min: 1, max: 255 }), (at, flip) => {
+      const changed = Buffer.from(bytes);
+      changed[at] = (changed[at] as number) ^ flip;
+      const response = { ...made.response, attestationObject: changed.toString('base64url') };
+      const read = readAttestation({ ...made, response });
+      if (!read) return;
+      const object = Buffer.from(read.response.response.attestationObject, 'base64url').toString('latin1');
+      expect(object.slice(0, 24)).toContain('cfmtdnone');
+    }),
+    { numRuns: 500 },
+  );
+});

@@ -1,0 +1,102 @@
+import { createActivities } from '../../activities/index.js';
+import * as workflows from '../../workflows/index.js';
+import { accountRuns } from '../support/crash-accounts.js';
+import { dieUnheard, mailRuns } from '../support/crash-mails.js';
+import type { Death } from '../support/crash-plan.js';
+import { registrationRuns } from '../support/crash-registrations.js';
+import { scheduledRuns } from '../support/crash-schedules.js';
+import { type CrashRun, type CrashWorld, startCrashWorld } from '../support/crash-world.js';
+
+/**
+ * Workers die after the activities of every workflow, which have had their effect by then, and others take over. Each run
+ * has to leave behind what an undisturbed one leaves: the same rows, each event and each mail once.
+ */
+const runs = { ...registrationRuns, ...accountRuns, ...mailRuns, ...scheduledRuns };
+/** What an undisturbed one leaves behind, in short; the rest is compared. */
+const leaves: Record<keyof typeof runs, object> = {
+  'a registration, reminded of and confirmed': { result: 'confirmed', delivered: 2, memberships: 1, accounts: 1 },
+  'a registration that expires': { result: 'expired', delivered: 1, accounts: 0, row: { email: null } },
+  'a registration that an operator cancels': { status: 'CANCELLED', delivered: 1, row: { status: 'cancelled' } },
+  'a parked account that is resumed': { result: 'consumed', delivered: 1, accounts: 1 },
+  'a parked account whose short name was taken': { status: 'FAILED', delivered: 2, row: { status: 'failed' } },
+  'a parked account that expires': { result: 'expired', delivered: 1, accounts: 0 },
+  'a parked account that an operator cancels': { status: 'CANCELLED', delivered: 1, row: { status: 'cancelled' } },
+  'an invite, reminded of and cancelled': { status: 'CANCELLED', delivered: 2, row: { status: 'revoked' } },
+  'an invite that expires': { result: 'expired', delivered: 1, row: { status: 'expired' } },
+  'a grace, reminded of and over': { result: 'expired', delivered: 1, row: { status: 'expired' } },
+  'a grace that an operator cancels': { status: 'CANCELLED', delivered: 0, row: { status: 'cancelled' } },
+  'a role for a time, announced and over': {
+    result: 'completed',
+    row: { status: 'completed' },
+    events: { 'role_assignment.expiring': 1, 'role_assignment.expired': 1 },
+  },
+  'a role for a time whose events an operator cancels': { status: 'CANCELLED', row: { status: 'cancelled' } },
+  'an erasure': { result: 'completed', identities: 0, memberships: 0, sessions: 0 },
+  'an erasure that an operator cancels': { status: 'CANCELLED', identities: 1, memberships: 1, sessions: 1 },
+  'a mail that is sent': { result: 'sent', delivered: 1, row: { status: 'sent' } },
+  'a mail that is given up': { status: 'FAILED', delivered: 0, events: { 'email.failed': 1 } },
+  'a mail that an operator cancels': { status: 'CANCELLED', delivered: 0, row: { status: 'cancelled' } },
+  'a run of housekeeping': { status: 'COMPLETED', rows: [{ status: 'failed' }] },
+  'a run of the reconciler': { status: 'COMPLETED', lost: 'RUNNING', delivered: 1 },
+  'a rotation of the signing keys': { status: 'COMPLETED', keys: 1, events: 1 },
+};
+const names = Object.keys(leaves);
+
+let world: CrashWorld;
+let deaths: Death[];
+let unheard: Awaited<ReturnType<typeof dieUnheard>>;
+const left = { crashed: new Map<string, unknown>(), undisturbed: new Map<string, unknown>() };
+const deathsOf = new Map<string, { expected: readonly string[]; workflowId: string }>();
+
+async function beginAll(): Promise<Map<string, CrashRun>> {
+  const begun = new Map<string, CrashRun>();
+  for (const [name, begin] of Object.entries(runs)) begun.set(name, await begin(world));
+  return begun;
+}
+/** What each leaves behind, or why it does not end. */
+const finish = (begun: Map<string, CrashRun>, into: Map<string, unknown>) =>
+  Promise.all(
+    [...begun].map(async ([name, run]) => {
+      into.set(name, await run.left().catch((error: unknown) => ({ error: String(error) })));
+    }),
+  );
+/** Stops at the first of them that fails. */
+const act = (begun: Map<string, CrashRun>) => Promise.all([...begun.values()].map((run) => run.act?.()));
+
+beforeAll(async () => {
+  world = await startCrashWorld();
+  unheard = await dieUnheard(world);
+
+  const crashing = await beginAll();
+  for (const [name, { workflowId, deaths: expected }] of crashing) deathsOf.set(name, { workflowId, expected });
+  const acted = act(crashing);
+  [deaths] = await Promise.all([world.killAtEachStep([...crashing.values()]), acted]);
+
+  const undisturbed = await beginAll();
+  world.startWorker();
+  await Promise.all([act(undisturbed), finish(crashing, left.crashed), finish(undisturbed, left.undisturbed)]);
+}, 900_000);
+afterAll(() => world?.stop(), 60_000);
+
+test('there is a worker that dies after every activity, and a run of every workflow that survives it', () => {
+  // The services are used when an activity runs, and none does.
+  const { processes, email } = createActivities({} as Parameters<typeof createActivities>[0]);
+  const all = [...Object.keys(processes), ...Object.keys(email)].sort();
+  expect([...new Set(deaths.map(({ activity }) => activity))].sort()).toEqual(all);
+  expect([...new Set(deaths.map(({ workflow }) => workflow))].sort()).toEqual(Object.keys(workflows).sort());
+});
+
+test.each(names)('%s: workers died at these steps, and it is as if they had not', (name) => {
+  const { workflowId, expected } = deathsOf.get(name)!;
+  expect(deaths.filter((death) => death.workflowId === workflowId).map(({ activity }) => activity)).toEqual(expected);
+  expect(left.undisturbed.get(name)).toMatchObject(leaves[name as keyof typeof leaves]);
+  expect(left.crashed.get(name)).toEqual(left.undisturbed.get(name));
+});
+
+test('a mail whose worker dies between the mail server’s word and the row’s comes twice, as the same message', async () => {
+  expect(unheard.statusThen).toBe('pending');
+  const { status, result, delivered } = await unheard.left();
+  expect([status, result]).toEqual(['COMPLETED', 'sent']);
+  expect(delivered).toHaveLength(2);
+  expect(new Set(delivered.map(({ messageId }) => messageId)).size).toBe(1);
+});

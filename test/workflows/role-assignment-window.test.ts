@@ -1,0 +1,210 @@
+import type { RoleAssignment } from '../../entities/role-assignment.js';
+import { closeWindows } from '../../src/domain/access/window-rows.js';
+import { createErasures } from '../../src/domain/erasures/erasures.js';
+import { remove } from '../../src/domain/hierarchy/removal.js';
+import { seconds } from '../../src/platform/clock.js';
+import { createProcesses, type Processes } from '../../src/platform/processes.js';
+import { reconcileNow } from '../../src/platform/schedules.js';
+import { newDatabase, type TestDatabase } from '../support/database.js';
+import { recordHistory } from '../support/histories.js';
+import { rows } from '../support/registration.js';
+import { aHolder, assignWindow, type TestHolder } from '../support/role-windows.js';
+import { historyText, namespace, startTestTemporal, type TestTemporal } from '../support/temporal.js';
+import { startTestWorker, until } from '../support/test-worker.js';
+
+// The whole way: the row and its message, the relay, Temporal, the worker, and the events that are there afterwards.
+let temporal: TestTemporal;
+let database: TestDatabase;
+let processes: Processes;
+let worker: ReturnType<typeof startTestWorker>;
+let holder: TestHolder;
+const startWorker = () => startTestWorker(database, temporal, processes, { roleNotices: [seconds(6), seconds(3)] });
+
+beforeAll(async () => {
+  [temporal, database] = await Promise.all([startTestTemporal(), newDatabase({ poolSize: 10 })]);
+  processes = createProcesses({ address: temporal.address, namespace, apiKey: null });
+  worker = startWorker();
+}, 60_000);
+beforeEach(async () => {
+  holder = await aHolder(database);
+});
+afterAll(async () => {
+  await worker.stop();
+  await processes.close();
+  await temporal.stop();
+  await database.close();
+}, 60_000);
+
+const inSeconds = (count: number) => new Date(Date.now() + seconds(count));
+const assign = (window: { from?: Date; to?: Date }) => assignWindow(database, holder, window);
+const handleOf = ({ id }: RoleAssignment) => processes.client.workflow.getHandle(`role-assignment/${id}`);
+const statusOf = async (assignment: RoleAssignment) =>
+  (
+    await handleOf(assignment)
+      .describe()
+      .catch(() => null)
+  )?.status.name ?? 'NOT_FOUND';
+const ends = (assignment: RoleAssignment, status: string) =>
+  until(`${status}`, async () => (await statusOf(assignment)) === status);
+const runs = async (assignment: RoleAssignment) => {
+  await ends(assignment, 'RUNNING');
+  await until('its first look', async () => (await handleOf(assignment).fetchHistory()).events!.length >= 10);
+};
+const rowOf = async ({ id }: RoleAssignment) =>
+  (await rows(database.ownerUrl, 'select status, ended_reason from role_assignment_windows where id = $1', [id]))[0];
+/** The events of its window, as they were recorded. */
+const told = async ({ id }: RoleAssignment) =>
+  (await rows(
+    database.ownerUrl,
+    `select action, metadata ->> 'at' as at, created_at, environment_id, application_id, account_id, metadata from events
+     where resource_id = $1 and action <> 'role_assignment.created' order by created_at, id`,
+    [id],
+  )) as { action: string; at: string; created_at: Date; metadata: object }[];
+const actions = async (assignment: RoleAssignment) =>
+  (await told(assignment)).map(({ action }) => action.replace('role_assignment.', ''));
+const removeIt = (assignment: RoleAssignment) =>
+  database.db.transaction(holder.scope, async (tx) => {
+    const at = new Date();
+    await tx.query('update role_assignments set removed_at = $2 where id = $1', [assignment.id, at]);
+    await closeWindows(tx, [assignment.id], at);
+  });
+
+test('it is activated, expiring and expired, each once and at its moment, and its history names nobody', async () => {
+  const [from, to] = [inSeconds(3), inSeconds(11)];
+  const assignment = await assign({ from, to });
+  await runs(assignment);
+  expect(await handleOf(assignment).query('state')).toBe('running');
+  const { searchAttributes } = await handleOf(assignment).describe();
+  expect(searchAttributes).toMatchObject({
+    GatehouseState: ['running'],
+    GatehouseSubjectId: [holder.identityId],
+    GatehouseEnvironmentId: [holder.scope.environmentId],
+  });
+  await ends(assignment, 'COMPLETED');
+  expect(await handleOf(assignment).result()).toBe('completed');
+  const events = await told(assignment);
+  expect(events.map(({ action, at }) => [action, at])).toEqual([
+    ['role_assignment.activated', from.toISOString()],
+    ['role_assignment.expiring', new Date(to.getTime() - seconds(6)).toISOString()],
+    ['role_assignment.expiring', new Date(to.getTime() - seconds(3)).toISOString()],
+    ['role_assignment.expired', to.toISOString()],
+  ]);
+  for (const { at, created_at } of events) {
+    const lateMs = created_at.getTime() - Date.parse(at);
+    expect(lateMs).toBeGreaterThanOrEqual(0);
+    expect(lateMs).toBeLessThan(seconds(8)); // a busy machine; a sweep would come every five minutes
+  }
+  expect(events[0]).toMatchObject({
+    ...{ account_id: holder.scope.accountId, environment_id: holder.scope.environmentId },
+    application_id: holder.scope.applicationId,
+    metadata: { identity_id: holder.identityId, role_id: holder.roleId, node_id: holder.nodeId },
+  });
+  expect(await rowOf(assignment)).toEqual({ status: 'completed', ended_reason: null });
+  const history = await historyText(handleOf(assignment));
+  expect(history).toContain(assignment.id);
+  for (const secret of [holder.email, 'private.example', 'Rosalind', 'A unit']) expect(history).not.toContain(secret);
+  await recordHistory('role-window-completed', handleOf(assignment));
+});
+
+test('one without a bound ahead has no process; one that only begins is told of once', async () => {
+  const open = await assign({});
+  expect(await rowOf(open)).toBeUndefined();
+  await removeIt(open);
+  const assignment = await assign({ from: inSeconds(3) });
+  await ends(assignment, 'COMPLETED');
+  expect(await actions(assignment)).toEqual(['activated']);
+  expect(await statusOf(open)).toBe('NOT_FOUND');
+});
+
+test('one that ends in eight thousand years is waited for', async () => {
+  const assignment = await assign({ to: new Date('9999-12-31T23:59:59Z') });
+  await runs(assignment);
+  await handleOf(assignment).signal('changed');
+  await until('it looked again', async () => (await handleOf(assignment).fetchHistory()).events!.length >= 17);
+  expect([await statusOf(assignment), await actions(assignment)]).toEqual(['RUNNING', []]);
+});
+
+test('taken away before its end, nothing more is told of it', async () => {
+  const assignment = await assign({ from: inSeconds(2), to: inSeconds(60) });
+  await until('it begins', async () => (await actions(assignment)).length === 1);
+  await removeIt(assignment);
+  await ends(assignment, 'COMPLETED');
+  expect(await handleOf(assignment).result()).toBe('removed');
+  expect(await actions(assignment)).toEqual(['activated']);
+  expect(await rowOf(assignment)).toEqual({ status: 'removed', ended_reason: 'assignment_removed' });
+  await recordHistory('role-window-removed', handleOf(assignment));
+});
+
+test('taken away behind its back, it finds out at its next moment and tells nothing', async () => {
+  const assignment = await assign({ from: inSeconds(2), to: inSeconds(60) });
+  await runs(assignment);
+  await rows(database.ownerUrl, 'update role_assignments set removed_at = now() where id = $1', [assignment.id]);
+  await ends(assignment, 'COMPLETED');
+  expect(await actions(assignment)).toEqual([]);
+  expect(await rowOf(assignment)).toEqual({ status: 'removed', ended_reason: 'assignment_removed' });
+});
+
+test('it ends at once when its node goes, and when its identity is erased', async () => {
+  const atNode = await assign({ to: inSeconds(3600) });
+  await runs(atNode);
+  await database.db.transaction(holder.scope, (tx) =>
+    remove(tx, holder.scope, { id: holder.nodeId, version: 1, cascade: false }),
+  );
+  await ends(atNode, 'COMPLETED');
+  expect(await handleOf(atNode).result()).toBe('removed');
+  holder = await aHolder(database);
+  const ofIdentity = await assign({ to: inSeconds(3600) });
+  await runs(ofIdentity);
+  await createErasures({ db: database.db, now: worker.now }).request(holder.scope, holder.identityId);
+  await ends(ofIdentity, 'COMPLETED');
+  expect(await handleOf(ofIdentity).result()).toBe('removed');
+});
+
+test.each<[string, { from?: number; to?: number }, string[]]>([
+  ['beginning', { from: 3600, to: 7200 }, []],
+  ['first notice', { to: 3600 }, []],
+  ['second notice', { to: 8 }, ['expiring']],
+  ['end', { to: 9 }, ['expiring', 'expiring']],
+])('cancelled while it waits for its %s, its events stop and the window stays', async (name, { from, to }, before) => {
+  const window = { ...(from && { from: inSeconds(from) }), ...(to && { to: inSeconds(to) }) };
+  const assignment = await assign(window);
+  await runs(assignment);
+  await until('what comes before', async () => (await actions(assignment)).length >= before.length);
+  await handleOf(assignment).cancel();
+  await ends(assignment, 'CANCELLED');
+  expect(await handleOf(assignment).query('state')).toBe('cancelled');
+  expect(await rowOf(assignment)).toEqual({ status: 'cancelled', ended_reason: 'cancelled_by_operator' });
+  expect((await actions(assignment)).at(-1)).toBe('window_cancelled');
+  expect(await actions(assignment)).not.toContain('expired');
+  const [row] = await rows(
+    database.ownerUrl,
+    'select effective_from, effective_to, removed_at from role_assignments where id = $1',
+    [assignment.id],
+  );
+  expect(row).toEqual({ effective_from: window.from ?? null, effective_to: window.to ?? null, removed_at: null });
+  await recordHistory(`role-window-cancelled-before-its-${name.replace(' ', '-')}`, handleOf(assignment));
+});
+
+test('while no worker runs nothing is lost: each moment is told once, later', async () => {
+  const [from, to] = [inSeconds(4), inSeconds(12)];
+  const assignment = await assign({ from, to });
+  await runs(assignment);
+  await worker.stop();
+  await until('its end', async () => Date.now() > to.getTime());
+  worker = startWorker();
+  await ends(assignment, 'COMPLETED');
+  expect(await actions(assignment)).toEqual(['activated', 'expiring', 'expiring', 'expired']);
+});
+
+test('terminated by mistake it goes on, and tells nothing twice', async () => {
+  const assignment = await assign({ from: inSeconds(2), to: inSeconds(20) });
+  await until('it begins', async () => (await actions(assignment)).length === 1);
+  await handleOf(assignment).terminate('by mistake');
+  await until('it runs again', async () => {
+    await reconcileNow(processes.client);
+    await new Promise((resolve) => setTimeout(resolve, 1500));
+    return ['RUNNING', 'COMPLETED'].includes(await statusOf(assignment));
+  });
+  await ends(assignment, 'COMPLETED');
+  expect(await actions(assignment)).toEqual(['activated', 'expiring', 'expiring', 'expired']);
+});

@@ -1,0 +1,83 @@
+import {
+  CancellationScope,
+  condition,
+  defineQuery,
+  defineSignal,
+  isCancellation,
+  proxyActivities,
+  setHandler,
+} from '@temporalio/workflow';
+import type { AccessActivities, WindowLook } from '../activities/access.js';
+import { shownState } from './shown-state.js';
+
+export interface RoleAssignmentWindowInput {
+  assignmentId: string;
+  accountId: string;
+  environmentId: string;
+  identityId: string;
+  /** What happened to the row: of this a process that runs already is told, instead of being started. */
+  news?: 'changed' | 'resumed';
+}
+export type WindowState = WindowLook['status'];
+
+/** The row tells what; the process looks at it again. */
+export const changed = defineSignal('changed');
+export const state = defineQuery<WindowState>('state');
+
+const { advanceRoleWindow, cancelRoleWindow } = proxyActivities<AccessActivities>({
+  startToCloseTimeout: '10s',
+  retry: { initialInterval: '1s', maximumInterval: '1m' },
+});
+
+/** Further ahead than this a timer is set in parts: a window may end in a thousand years. */
+const longestWaitMs = 365 * 86_400_000;
+
+/**
+ * Waits for the moments of a role assignment's window, and has each told when it comes. It allows and forbids nothing:
+ * decisions read the window itself. It may start anew at any time; the row says what was told.
+ */
+export async function roleAssignmentWindow(input: RoleAssignmentWindowInput): Promise<WindowState> {
+  const { assignmentId } = input;
+  let look: WindowLook = { status: 'running', wakeAt: null };
+  let isChanged = false;
+  const shown = shownState<WindowState>('running', (current) => describe(current, input, look));
+  setHandler(state, shown.get);
+  setHandler(changed, () => {
+    isChanged = true;
+  });
+  try {
+    for (;;) {
+      isChanged = false;
+      look = await advanceRoleWindow(assignmentId);
+      shown.set(look.status);
+      shown.refresh();
+      if (look.status !== 'running' || look.wakeAt === null) {
+        if (!isChanged) break; // a signal that came meanwhile tells of something newer
+        continue;
+      }
+      const waitMs = Math.min(longestWaitMs, Math.max(1000, Date.parse(look.wakeAt) - Date.now()));
+      await condition(() => isChanged, waitMs);
+    }
+  } catch (error) {
+    if (!isCancellation(error)) throw error;
+    look = await CancellationScope.nonCancellable(() => cancelRoleWindow(assignmentId));
+    shown.set(look.status);
+    if (look.status === 'cancelled') throw error; // anything else came first, and the cancel too late
+  }
+  return shown.get();
+}
+
+function describe(
+  current: WindowState,
+  { assignmentId, identityId, environmentId }: RoleAssignmentWindowInput,
+  { wakeAt }: WindowLook,
+) {
+  const sentences: Record<WindowState, string> = {
+    running: `Its next moment is ${wakeAt ?? 'in its row'}. Cancelling stops the events; the window stays as it is.`,
+    completed: 'All of its moments have passed.',
+    removed: 'The assignment was taken away.',
+    cancelled: 'An operator stopped the events; the window stays as it is.',
+  };
+  const which = `Role assignment ${assignmentId} of identity ${identityId} in environment ${environmentId}`;
+  return `${which}: ${sentences[current]}`;
+}
