@@ -1,5 +1,6 @@
 import { createLocalJWKSet, jwtVerify } from 'jose';
 import { days, hours, minutes } from '../../src/platform/clock.js';
+import { expectEqualTimes } from '../support/equal-times.js';
 import { basicOf, newProvider, password, type TestProvider, userinfo } from '../support/oauth.js';
 import { startTurnstile } from '../support/turnstile.js';
 import { apiOf, bearer, type LoginResult, shapeOf } from './identity-auth-setup.js';
@@ -145,37 +146,10 @@ describe('one refusal', () => {
     const client = await place.newClient();
     const [known, inactive] = [await place.newIdentity(), await place.newIdentity({ isActive: false })];
     const elsewhere = await (await provider.newEnvironment()).newIdentity();
-    const tries = {
-      wrong: () => api.login(client, known, { password: 'wrong' }),
-      unknown: () => api.login(client, { email: 'nobody@example.com' }),
-      inactive: () => api.login(client, inactive),
-      elsewhere: () => api.login(client, elsewhere),
-      client: () => api.login({ clientId: 'unknown' }, known),
-    };
-    const kinds = Object.keys(tries) as (keyof typeof tries)[];
-    const times = Object.fromEntries(kinds.map((kind) => [kind, [] as number[]])) as Record<
-      keyof typeof tries,
-      number[]
-    >;
-    for (let round = -4; round < 30; round++) {
-      // In turns, so that whatever else the machine does slows all; the first rounds only warm up.
-      for (const kind of round % 2 ? kinds : [...kinds].reverse()) {
-        const began = performance.now();
-        await tries[kind]();
-        if (round >= 0) times[kind].push(performance.now() - began);
-      }
-    }
-    const median = (kind: keyof typeof tries) => times[kind].sort((x, y) => x - y)[15] as number;
-    for (const kind of ['unknown', 'inactive', 'elsewhere'] as const) {
-      expect(median(kind) / median('wrong')).toBeGreaterThan(1 / 1.5);
-      expect(median(kind) / median('wrong')).toBeLessThan(1.5);
-      // How often the wrong password takes longer: a half where times tell nothing; four standard deviations are allowed.
-      const slower = times.wrong.flatMap((one) => times[kind].map((other) => Number(one > other)));
-      expect(slower.reduce((sum, one) => sum + one) / slower.length).toBeGreaterThan(0.2);
-      expect(slower.reduce((sum, one) => sum + one) / slower.length).toBeLessThan(0.8);
-    }
-    // Nobody's log is there to write to; but a password is verified all the same.
-    expect(median('client')).toBeGreaterThan(median('wrong') / 3);
+    const wrong = () => api.login(client, known, { password: 'wrong' });
+    await expectEqualTimes(wrong, () => api.login(client, { email: 'nobody@example.com' }));
+    await expectEqualTimes(wrong, () => api.login(client, inactive));
+    await expectEqualTimes(wrong, () => api.login(client, elsewhere));
   });
 
   test('a failure is in the log of the environment, by the id of its member and without the address', async () => {

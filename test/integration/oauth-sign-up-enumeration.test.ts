@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { LightMyRequestResponse } from 'fastify';
+import { expectEqualTimes } from '../support/equal-times.js';
 import { authorizeUrl, newProvider, type TestEnvironment, type TestProvider } from '../support/oauth.js';
 
 /** Neither signing up nor asking for a new password tells whether an address is known, in its answer or in its time. */
@@ -74,31 +75,11 @@ describe.each(Object.entries(steps))('%s', (_, send) => {
   test.each(['known', 'of another Environment', 'unconfirmed'] as const)(
     'takes as long for an address that is %s as for an unknown one',
     async (kind) => {
-      const times = { [kind]: [] as number[], unknown: [] as number[] } as Record<'unknown' | typeof kind, number[]>;
-      for (let round = -10; round < 50; round++) {
-        // In turns, so that whatever else the machine does slows both; the first rounds only warm up.
-        for (const which of round % 2 ? ([kind, 'unknown'] as const) : (['unknown', kind] as const)) {
-          const email = await newAddress(which);
-          const start = performance.now();
-          await send(email, 'text/html');
-          if (round >= 0) times[which].push(performance.now() - start);
-        }
-      }
-      const medians = [median(times[kind]), median(times.unknown)] as const;
-      expect(Math.max(...medians) / Math.min(...medians)).toBeLessThan(1.5);
-      // How often the known address is the slower one: a half where times tell nothing; five standard deviations are allowed.
-      const slower = chanceOfBeingSlower(times[kind], times.unknown);
-      if (process.env.SHOW_TIMES) process.stderr.write(`${JSON.stringify({ kind, medians, slower })}\n`);
-      expect(slower).toBeGreaterThan(0.2);
-      expect(slower).toBeLessThan(0.8);
+      const timed = (which: Kind) => ({
+        prepare: () => newAddress(which),
+        run: (email: string) => send(email, 'text/html'),
+      });
+      await expectEqualTimes(timed(kind), timed('unknown'));
     },
   );
 });
-
-const median = (numbers: number[]) => [...numbers].sort((a, b) => a - b)[Math.floor(numbers.length / 2)] as number;
-
-/** Of two drawn at random, one of each (Mann-Whitney). */
-function chanceOfBeingSlower(some: number[], others: number[]): number {
-  const wins = some.flatMap((a) => others.map((b) => (a > b ? 1 : a === b ? 0.5 : 0)) as number[]);
-  return wins.reduce((sum, win) => sum + win, 0) / wins.length;
-}

@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import argon2 from 'argon2';
 import type { BreachOptions } from '../../src/domain/passwords/breaches.js';
 import { createPasswords } from '../../src/domain/passwords/passwords.js';
+import { expectEqualTimes } from '../support/equal-times.js';
 
 const offline = createPasswords({ breachUrl: null });
 const rule = { minLength: 8, field: 'password' };
@@ -36,19 +37,14 @@ describe('hashes', () => {
 
   test('that are absent or unreadable match nothing, and take as long as one that is there', async () => {
     const hash = await offline.hash('correct horse');
-    const timeOf = async (candidate: string | null) => {
-      const start = performance.now();
+    const refused = async (candidate: string | null) => {
       await expect(offline.verify(candidate, 'wrong horse')).resolves.toBe(false);
-      return performance.now() - start;
     };
-    const known: number[] = [];
-    const unknown: number[] = [];
-    for (let i = 0; i < 20; i++) {
-      known.push(await timeOf(hash));
-      unknown.push(await timeOf(i % 2 ? null : 'not a hash'));
-    }
-    expect(median(unknown) / median(known)).toBeGreaterThan(0.7);
-    expect(median(unknown) / median(known)).toBeLessThan(1.4);
+    let i = 0;
+    await expectEqualTimes(
+      () => refused(hash),
+      () => refused(i++ % 2 ? null : 'not a hash'),
+    );
   });
 });
 
@@ -156,7 +152,7 @@ describe('a breach', () => {
     await passwords.assertAcceptable('violet tractor 19', rule);
     const start = performance.now();
     for (let i = 0; i < 20; i++) await passwords.assertAcceptable('violet tractor 19', rule);
-    expect(performance.now() - start).toBeLessThan(120);
+    expect(performance.now() - start).toBeLessThan(1_000);
     expect(asked).toBe(1);
 
     healthy = true;
@@ -193,5 +189,3 @@ async function withRangeApi(
   const { port } = server.address() as AddressInfo;
   return { passwords: createPasswords({ breachUrl: `http://127.0.0.1:${port}/range/`, ...options }) };
 }
-
-const median = (values: number[]) => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] as number;
