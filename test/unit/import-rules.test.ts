@@ -1,9 +1,10 @@
 import { execFile } from 'node:child_process';
-import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join, relative } from 'node:path';
 import { promisify } from 'node:util';
 import { projectRoot } from '../../src/platform/root.js';
+import { importsOfSources, layerOf } from '../support/imports.js';
 
 /** Who may import whom: that biome.json's rules bite, and that the sources have no other ways around them. */
 
@@ -111,35 +112,7 @@ test('each folder may import what the style guide says, and nothing that it forb
 
 // What no pattern can say: the linter sees one import at a time, and does not tell types from values.
 
-interface Import {
-  from: string;
-  to: string;
-  isType: boolean;
-}
-
-async function importsOf(folder: string): Promise<Import[]> {
-  const names = (await readdir(join(projectRoot, folder), { recursive: true })).filter((name) => name.endsWith('.ts'));
-  const found = await Promise.all(
-    names.map(async (name) => {
-      const from = join(folder, name);
-      const text = await readFile(join(projectRoot, from), 'utf8');
-      const statements = text.matchAll(/^(?:import|export)\s+(type\s)?(?:[^'";]*?\sfrom\s+)?'(\.[^']*)'/gm);
-      return [...statements].map(([, type, path]) => ({
-        from,
-        to: join(dirname(from), (path as string).replace(/\.js$/, '.ts')),
-        isType: type !== undefined,
-      }));
-    }),
-  );
-  return found.flat();
-}
-const imports = (await Promise.all(['src', 'workflows', 'activities', 'entities'].map(importsOf))).flat();
-
-/** `src/http`, `entities`, …; of the files right under `src/`, the file itself. */
-const layerOf = (path: string): string => {
-  const [first, second = ''] = path.split('/');
-  return first === 'src' ? `src/${second}` : (first as string);
-};
+const imports = await importsOfSources();
 
 /**
  * Every layer, with the layers that it uses at run time. Whoever stands lower knows nobody higher.

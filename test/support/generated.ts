@@ -1,0 +1,19 @@
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { projectRoot } from '../../src/platform/root.js';
+
+/**
+ * That a document's part between `<!-- generated: name -->` and `<!-- end -->` is what the code says now.
+ * `UPDATE_DOCS=1` writes it instead.
+ */
+export async function expectGenerated(document: string, name: string, content: string): Promise<void> {
+  const path = join(projectRoot, document);
+  const text = await readFile(path, 'utf8');
+  const [begin, end] = [`<!-- generated: ${name} -->\n`, '<!-- end -->'];
+  const from = text.indexOf(begin);
+  const to = text.indexOf(end, from);
+  if (from < 0 || to < 0) throw new Error(`${document} has no part named ${name}`);
+  const wanted = `${text.slice(0, from + begin.length)}\n${content.trim()}\n\n${text.slice(to)}`;
+  if (process.env.UPDATE_DOCS) await writeFile(path, wanted);
+  else expect(text).toBe(wanted);
+}

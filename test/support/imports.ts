@@ -1,0 +1,37 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { projectRoot } from '../../src/platform/root.js';
+
+/** One file importing another, both as paths from the project's root. */
+export interface Import {
+  from: string;
+  to: string;
+  isType: boolean;
+}
+
+async function importsOf(folder: string): Promise<Import[]> {
+  const names = (await readdir(join(projectRoot, folder), { recursive: true })).filter((name) => name.endsWith('.ts'));
+  const found = await Promise.all(
+    names.map(async (name) => {
+      const from = join(folder, name);
+      const text = await readFile(join(projectRoot, from), 'utf8');
+      const statements = text.matchAll(/^(?:import|export)\s+(type\s)?(?:[^'";]*?\sfrom\s+)?'(\.[^']*)'/gm);
+      return [...statements].map(([, type, path]) => ({
+        from,
+        to: join(dirname(from), (path as string).replace(/\.js$/, '.ts')),
+        isType: type !== undefined,
+      }));
+    }),
+  );
+  return found.flat();
+}
+
+/** Every import of the sources from one of their own files. */
+export const importsOfSources = async (): Promise<Import[]> =>
+  (await Promise.all(['src', 'workflows', 'activities', 'entities'].map(importsOf))).flat();
+
+/** `src/http`, `entities`, …; of the files right under `src/`, the file itself. */
+export const layerOf = (path: string): string => {
+  const [first, second = ''] = path.split('/');
+  return first === 'src' ? `src/${second}` : (first as string);
+};
