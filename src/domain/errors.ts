@@ -65,6 +65,7 @@ const messages = {
   'mfa.trusted_device_not_found': 'No such trusted device',
   'oauth_client.has_no_secret': 'This client does not authenticate with a secret',
   'oauth_client.not_found': 'No such OAuth client in this environment',
+  'organization.not_found': 'No such organization in this environment',
   'origin.foreign': 'Requests from other origins are not accepted here',
   'password.breached': 'This password is known from a data breach; choose another one',
   'password.link_invalid': 'This link is unknown, has expired or was used already',

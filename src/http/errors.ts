@@ -72,6 +72,7 @@ const statuses: Record<ErrorCode, number> = {
   'mfa.trusted_device_not_found': 404,
   'oauth_client.has_no_secret': 400,
   'oauth_client.not_found': 404,
+  'organization.not_found': 404,
   'origin.foreign': 403,
   'password.breached': 400,
   'password.link_invalid': 400,

@@ -4,6 +4,7 @@ import { Identity } from '../../../entities/identity.js';
 import { leaveIdentity } from '../access/window-rows.js';
 import { addToCounter } from '../counters.js';
 import { recordEvent } from '../events.js';
+import { leaveOrganizations } from '../organizations/members.js';
 
 // Each step can be repeated: it deletes what is there, and finds nothing the second time.
 
@@ -60,6 +61,7 @@ export async function removeMemberships(
   for (const place of left.toSorted((a, b) => a.environmentId.localeCompare(b.environmentId))) {
     const scope = { accountId, ...place };
     await addToCounter(tx, scope, 'identities', -1);
+    await leaveOrganizations(tx, scope, identityId);
     await recordEvent(tx, 'identity.deleted', { ...scope, resourceId: identityId });
   }
   return left.length === Math.min(batchSize, 100);

@@ -9,6 +9,7 @@ import { addToCounter } from '../counters.js';
 import { createErasures } from '../erasures/erasures.js';
 import { recordEvent, recordEvents } from '../events.js';
 import { distrustDevices } from '../mfa/trusted-devices.js';
+import { leaveOrganizations } from '../organizations/members.js';
 import { joining } from '../processes/joining.js';
 import type { EnvironmentScope } from '../scope.js';
 import { endSessions } from '../sessions/own-sessions.js';
@@ -43,6 +44,9 @@ export async function removeMember(tx: EntityManager, scope: EnvironmentScope, i
   const at = now();
   const { membership } = await lockMember(tx, scope, id);
   await shutOut(tx, scope, id, { reason: 'identity_deleted', at });
+  // The counter before the organizations, as who joins both the Environment and an organization takes them.
+  await addToCounter(tx, scope, 'identities', -1);
+  await leaveOrganizations(tx, scope, id);
   const [assignments] = await tx.query<[(Parameters<typeof metadataOf>[0] & { id: string })[], number]>(
     `update role_assignments set removed_at = $4
      where account_id = $1 and environment_id = $2 and identity_id = $3 and removed_at is null
@@ -57,15 +61,12 @@ export async function removeMember(tx: EntityManager, scope: EnvironmentScope, i
     'role_assignment.deleted',
     assignments.map((row) => ({ ...scope, resourceId: row.id, metadata: metadataOf(row) })),
   );
-  for (const table of ['organization_members', 'mfa_graces']) {
-    await tx.query(`delete from ${table} where account_id = $1 and environment_id = $2 and identity_id = $3`, [
-      accountId,
-      environmentId,
-      id,
-    ]);
-  }
+  await tx.query('delete from mfa_graces where account_id = $1 and environment_id = $2 and identity_id = $3', [
+    accountId,
+    environmentId,
+    id,
+  ]);
   await tx.delete(EnvironmentMembership, { ...within(scope), id: membership.id });
-  await addToCounter(tx, scope, 'identities', -1);
   await recordEvent(tx, 'identity.deleted', { ...scope, resourceId: id });
   if (await tx.existsBy(EnvironmentMembership, { accountId, identityId: id })) return;
   await createErasures({ db: joining(tx), now }).request({ accountId }, id);

@@ -1,0 +1,65 @@
+import type { EntityManager } from 'typeorm';
+import { write } from '../access/assigning.js';
+import { DomainError } from '../errors.js';
+import type { EnvironmentScope } from '../scope.js';
+
+/**
+ * Has an Identity hold roles at an organization's node, open in time. What it holds there already, now or at a time to come,
+ * stays as it is.
+ * @returns the roles that were given
+ * @throws DomainError role.not_found
+ */
+export async function giveRoles(
+  tx: EntityManager,
+  scope: EnvironmentScope,
+  { organizationId, identityId, roleIds, at }: RolesOfMember & { roleIds: readonly string[] },
+): Promise<string[]> {
+  if (roleIds.length === 0) return [];
+  const wanted = [...new Set(roleIds.map((id) => id.toLowerCase()))]; // as PostgreSQL writes them
+  await keepRoles(tx, scope, wanted);
+  const there = await heldAt(tx, scope, { organizationId, identityId, at });
+  const isOver = new Map(there.map(({ roleId, isHeld }) => [roleId, !isHeld]));
+  const missing = wanted.filter((id) => isOver.get(id) !== false);
+  const placed = missing.map((roleId) => ({
+    identityId,
+    roleId,
+    nodeId: organizationId,
+    // An open beginning would overlap with a window that is over.
+    effectiveFrom: isOver.has(roleId) ? at : null,
+    effectiveTo: null,
+  }));
+  const written = await write(tx, scope, placed, at);
+  return missing.filter((_, i) => written[i]?.status === 'created');
+}
+
+export interface RolesOfMember {
+  organizationId: string;
+  identityId: string;
+  at: Date;
+}
+
+/** What an Identity was given at an organization's node and did not lose; `isHeld`: it is not over yet. */
+export const heldAt = (
+  tx: EntityManager,
+  { accountId, environmentId }: EnvironmentScope,
+  { organizationId, identityId, at }: RolesOfMember,
+) =>
+  tx.query<{ roleId: string; isHeld: boolean }[]>(
+    `select role_id as "roleId", bool_or(effective_to is null or effective_to > $5) as "isHeld" from role_assignments
+     where account_id = $1 and environment_id = $2 and identity_id = $3 and node_id = $4 and removed_at is null
+     group by role_id`,
+    [accountId, environmentId, identityId, organizationId, at],
+  );
+
+/** They stay until the end of the transaction. @throws DomainError role.not_found */
+async function keepRoles(
+  tx: EntityManager,
+  { accountId, environmentId }: EnvironmentScope,
+  ids: readonly string[],
+): Promise<void> {
+  const found = await tx.query<unknown[]>(
+    `select id from roles where account_id = $1 and environment_id = $2 and id = any($3) order by id for key share`,
+    [accountId, environmentId, ids],
+  );
+  if (found.length < ids.length) throw new DomainError('role.not_found');
+}

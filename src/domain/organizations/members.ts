@@ -1,0 +1,116 @@
+import type { EntityManager } from 'typeorm';
+import { EnvironmentMembership } from '../../../entities/environment-membership.js';
+import { Identity } from '../../../entities/identity.js';
+import { Node } from '../../../entities/node.js';
+import { Organization } from '../../../entities/organization.js';
+import { OrganizationMember } from '../../../entities/organization-member.js';
+import { within } from '../../platform/db.js';
+import { DomainError } from '../errors.js';
+import { recordEvent, recordEvents } from '../events.js';
+import { organizationType } from '../hierarchy/rules.js';
+import type { EnvironmentScope } from '../scope.js';
+import { giveRoles } from './member-roles.js';
+
+export interface NewMember {
+  organizationId: string;
+  identityId: string;
+  /** Held at the organization's node from now on, beside what is held there already; open in time. */
+  roleIds: readonly string[];
+  at: Date;
+}
+
+/**
+ * Makes an Identity of the Environment a member of an organization, in the caller's transaction: the row, the counter, the
+ * roles and the event. Whether somebody may do that, and give these roles, has been decided. Whoever changes the row of the
+ * organization in the same transaction does so afterwards: locks are taken in the order Identity, node, organization.
+ * @returns false where it was one already: nothing has changed then, its roles neither
+ * @throws DomainError identity.not_found, organization.not_found, role.not_found
+ */
+export async function addMember(tx: EntityManager, scope: EnvironmentScope, member: NewMember): Promise<boolean> {
+  const { organizationId, identityId, roleIds, at } = member;
+  await keepInEnvironment(tx, scope, identityId);
+  await lockOrganization(tx, scope, organizationId);
+  const { accountId, environmentId } = scope;
+  const row: OrganizationMember = { organizationId, identityId, accountId, environmentId, createdAt: at };
+  const inserting = tx.createQueryBuilder().insert().into(OrganizationMember).values(row).orIgnore();
+  const { raw } = await inserting.returning('identity_id').updateEntity(false).execute();
+  if (raw.length === 0) return false;
+  await addToMemberCount(tx, scope, [organizationId], 1);
+  await giveRoles(tx, scope, member);
+  const metadata = { identity_id: identityId, role_ids: roleIds };
+  await recordEvent(tx, 'organization.member_added', { ...scope, resourceId: organizationId, metadata });
+  return true;
+}
+
+/**
+ * Ends an Identity's membership in every organization of an Environment, in the transaction that ends the one in the
+ * Environment; their roles are the caller's to take. Before that: the deletion of a node has the organization's row before
+ * the assignments, too.
+ */
+export async function leaveOrganizations(
+  tx: EntityManager,
+  scope: EnvironmentScope,
+  identityId: string,
+): Promise<void> {
+  const { accountId, environmentId } = scope;
+  const locked = await tx.query<{ id: string }[]>(
+    `select id from organizations where account_id = $1 and environment_id = $2 and id in (
+       select organization_id from organization_members where identity_id = $3 and environment_id = $2)
+     order by id for no key update`,
+    [accountId, environmentId, identityId],
+  );
+  const ids = locked.map(({ id }) => id);
+  const [left] = await tx.query<[{ id: string }[], number]>(
+    `delete from organization_members where account_id = $1 and environment_id = $2 and identity_id = $3
+       and organization_id = any($4) returning organization_id as id`,
+    [accountId, environmentId, identityId, ids],
+  );
+  const leftIds = left.map(({ id }) => id);
+  await addToMemberCount(tx, scope, leftIds, -1);
+  const metadata = { identity_id: identityId };
+  await recordEvents(
+    tx,
+    'organization.member_removed',
+    leftIds.map((resourceId) => ({ ...scope, resourceId, metadata })),
+  );
+}
+
+/**
+ * Nobody else changes who is a member of it, or deletes it, before the end of the transaction.
+ * @throws DomainError organization.not_found
+ */
+export async function lockOrganization(tx: EntityManager, scope: EnvironmentScope, id: string): Promise<Organization> {
+  const where = { ...within(scope), id };
+  // The node before the organization, as who deletes it takes them.
+  const node = await tx.findOne(Node, {
+    where: { ...where, nodeType: organizationType },
+    select: { id: true },
+    lock: { mode: 'for_key_share' },
+  });
+  const organization = node && (await tx.findOne(Organization, { where, lock: { mode: 'for_no_key_update' } }));
+  if (!organization) throw new DomainError('organization.not_found');
+  return organization;
+}
+
+/** It stays in the Environment until the end of the transaction. @throws DomainError identity.not_found */
+export async function keepInEnvironment(tx: EntityManager, scope: EnvironmentScope, id: string): Promise<void> {
+  const lock = { mode: 'for_key_share' } as const;
+  // The Identity first, as who removes it takes them.
+  await tx.findOne(Identity, { where: { accountId: scope.accountId, id }, select: { id: true }, lock });
+  const membership = await tx.findOne(EnvironmentMembership, { where: { ...within(scope), identityId: id }, lock });
+  if (!membership) throw new DomainError('identity.not_found');
+}
+
+/** Kept in the transaction of the change, so that it is exact and nobody counts rows (contract §1). */
+export async function addToMemberCount(
+  tx: EntityManager,
+  { accountId, environmentId }: EnvironmentScope,
+  organizationIds: readonly string[],
+  change: number,
+): Promise<void> {
+  await tx.query(
+    `update organizations set member_count = member_count + $4
+     where account_id = $1 and environment_id = $2 and id = any($3)`,
+    [accountId, environmentId, organizationIds, change],
+  );
+}
