@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { JWTPayload } from 'jose';
+import { type ClaimedOrganizations, organizationClaims } from '../organizations/claim.js';
 import type { Client } from './clients.js';
 import type { ScopeName } from './scopes.js';
 
@@ -39,15 +40,15 @@ export interface Issuing {
   scope: readonly string[];
   /** What the person may do at the Environment's root, where the scope asks for it. */
   permissions?: readonly string[];
+  /** The person's organizations, where the scope asks for them; as many as fit a token. */
+  organizations?: ClaimedOrganizations;
 }
 
 /** The claims of an access token (RFC 9068 §2.2, contract §2). `grant_id` is what revoking reaches it by. */
-export function accessTokenClaims(
-  { baseUrl, at, client, granted, scope, permissions }: Issuing,
-  jti: string,
-): JWTPayload {
+export function accessTokenClaims({ permissions, ...issuing }: Issuing, jti: string): JWTPayload {
+  const { baseUrl, client, granted, scope } = issuing;
   return {
-    ...common({ baseUrl, at, client, granted, scope }),
+    ...common(issuing),
     aud: baseUrl,
     client_id: client.clientId,
     jti,
@@ -72,7 +73,7 @@ export function idTokenClaims(issuing: Issuing, accessToken: string, nonce: stri
   };
 }
 
-const common = ({ baseUrl, at, client, granted }: Issuing): JWTPayload => ({
+const common = ({ baseUrl, at, client, granted, organizations }: Issuing): JWTPayload => ({
   iss: baseUrl,
   sub: granted.identityId,
   iat: epoch(at),
@@ -81,6 +82,7 @@ const common = ({ baseUrl, at, client, granted }: Issuing): JWTPayload => ({
   acr: granted.acr,
   amr: granted.amr,
   sid: granted.sessionId,
+  ...(organizations && organizationClaims(organizations)),
 });
 
 /** The standard claims that scopes give (OpenID Connect Core 5.4); what is not known is left out. */
@@ -103,7 +105,7 @@ export function profileClaims(subject: Subject, scope: readonly string[]): Recor
 /** Every claim that a token or userinfo can have, for discovery. */
 export const supportedClaims = [
   ...['iss', 'sub', 'aud', 'exp', 'iat', 'auth_time', 'nonce', 'at_hash', 'acr', 'amr', 'sid'],
-  ...['name', 'given_name', 'family_name', 'picture', 'updated_at', 'email', 'email_verified'],
+  ...['name', 'given_name', 'family_name', 'picture', 'updated_at', 'email', 'email_verified', 'organizations'],
 ];
 
 export const epoch = (date: Date): number => Math.floor(date.getTime() / 1000);

@@ -2,6 +2,7 @@ import type { Clock } from '../../platform/clock.js';
 import type { Db } from '../../platform/db.js';
 import type { Outbound } from '../../platform/outbound/fetch.js';
 import { createRootPermissions } from '../access/root-permissions.js';
+import { createOrganizationsClaim, type OrganizationsClaim } from '../organizations/claim.js';
 import { createSessions, type Sessions } from '../sessions/sessions.js';
 import { type AccessTokens, createAccessTokens } from './access-tokens.js';
 import { createClientAssertions } from './client-assertions.js';
@@ -25,6 +26,7 @@ export interface Provider {
   grants: Grants;
   tokens: Tokens;
   accessTokens: AccessTokens;
+  organizationsClaim: OrganizationsClaim;
   presentedTokens: PresentedTokens;
   sessions: Sessions;
   now: Clock;
@@ -46,6 +48,8 @@ export function createProvider({ db, keys, refreshTokens, outbound, baseUrl, now
   const assertions = createClientAssertions({ db, clientKeys, baseUrl, now });
   const grants = createGrants({ db, refreshTokens, now });
   const accessTokens = createAccessTokens({ db, keys, baseUrl, now });
+  const rootPermissions = createRootPermissions({ db, now });
+  const organizationsClaim = createOrganizationsClaim({ db });
   return {
     baseUrl,
     keys,
@@ -53,8 +57,9 @@ export function createProvider({ db, keys, refreshTokens, outbound, baseUrl, now
     clientAuthentication: createClientAuthentication({ clients, assertions }),
     codes: createCodes({ db, grants, now }),
     grants,
-    tokens: createTokens({ keys, rootPermissions: createRootPermissions({ db, now }), baseUrl, now }),
+    tokens: createTokens({ keys, rootPermissions, organizationsClaim, baseUrl, now }),
     accessTokens,
+    organizationsClaim,
     presentedTokens: createPresentedTokens({ db, keys, accessTokens, grants, baseUrl, now }),
     sessions: createSessions({ db, now }),
     now,

@@ -1,6 +1,7 @@
 import { v4 as uuidv4 } from 'uuid';
 import type { Clock } from '../../platform/clock.js';
 import type { RootPermissions } from '../access/root-permissions.js';
+import { fittingToken, type OrganizationsClaim } from '../organizations/claim.js';
 import { accessTokenClaims, type Granted, type Issuing, idTokenClaims } from './claims.js';
 import type { Client } from './clients.js';
 import type { SigningKeys } from './keys.js';
@@ -27,20 +28,29 @@ export interface TokenRequest {
 export interface TokensDeps {
   keys: SigningKeys;
   rootPermissions: RootPermissions;
+  organizationsClaim: OrganizationsClaim;
   baseUrl: string;
   now: Clock;
 }
 
 /** Signs what a grant gives. Nothing is stored here: an access token is proved by its grant. */
-export function createTokens({ keys, rootPermissions, baseUrl, now }: TokensDeps) {
+export function createTokens({ keys, rootPermissions, organizationsClaim, baseUrl, now }: TokensDeps) {
   async function issuingOf({
     client,
     granted,
     scope,
   }: Pick<TokenRequest, 'client' | 'granted' | 'scope'>): Promise<Issuing> {
-    const asked = scope.includes('permissions' satisfies ScopeName);
-    const permissions = asked ? await rootPermissions(client.environmentId, granted.identityId) : undefined;
-    return { baseUrl, at: now(), client, granted, scope, ...(permissions && { permissions }) };
+    const has = (name: ScopeName) => scope.includes(name);
+    const of = [client.environmentId, granted.identityId] as const;
+    const [permissions, organizations] = await Promise.all([
+      has('permissions') ? rootPermissions(...of) : undefined,
+      has('org') ? organizationsClaim(...of, null).then(fittingToken) : undefined,
+    ]);
+    return {
+      ...{ baseUrl, at: now(), client, granted, scope },
+      ...(permissions && { permissions }),
+      ...(organizations && { organizations }),
+    };
   }
   async function withoutIdToken(issuing: Issuing, refreshToken: string): Promise<Omit<TokenAnswer, 'id_token'>> {
     return {

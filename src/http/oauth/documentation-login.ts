@@ -13,7 +13,9 @@ export const authorizeParameters = {
   client_id: Type.String(),
   redirect_uri: Type.String({ description: 'Exactly as registered; a loopback address may vary its port' }),
   response_type: Type.String({ description: 'Only `code`' }),
-  scope: text('`openid profile email org permissions`; unknown ones are left out'),
+  scope: text(
+    '`openid profile email org permissions`; unknown ones are left out. `org` gives the claim `organizations`',
+  ),
   state: text('Comes back unchanged'),
   nonce: text('Comes back in the ID token'),
   code_challenge: text('RFC 7636; required of public clients, and of confidential ones unless they are exempt'),

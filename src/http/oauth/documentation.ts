@@ -1,4 +1,5 @@
 import { type TProperties, type TSchema, Type } from 'typebox';
+import { claimedAtMost, claimedBytesAtMost } from '../../domain/organizations/claim.js';
 import { accountDocumentation } from './documentation-account.js';
 import { type Documentation, loginDocumentation, text } from './documentation-login.js';
 import { mfaDocumentation } from './documentation-mfa.js';
@@ -17,7 +18,21 @@ const Tokens = Type.Object({
   scope: Type.String(),
   id_token: Type.Optional(Type.String({ description: 'With the scope `openid`' })),
 });
-const Claims = Type.Object({ sub: Type.String() }, { additionalProperties: true });
+const Claims = Type.Object(
+  {
+    sub: Type.String(),
+    organizations: Type.Optional(
+      Type.Array(Type.Object({ id: Type.String(), slug: Type.String(), name: Type.String() }), {
+        maxItems: claimedAtMost,
+        description:
+          'With the scope `org`: the active organizations of the person, by slug. Tokens have the same claim, as far as it ' +
+          `takes ${claimedBytesAtMost / 1024} KiB at most`,
+      }),
+    ),
+    organizations_truncated: Type.Optional(Type.Boolean({ description: 'True where there are more' })),
+  },
+  { additionalProperties: true },
+);
 const NoContent = (description: string) => ({ description, type: 'null' });
 
 const clientAuthentication = {

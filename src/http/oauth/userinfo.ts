@@ -6,6 +6,8 @@ import type { ProvenToken } from '../../domain/oidc/access-tokens.js';
 import { profileClaims } from '../../domain/oidc/claims.js';
 import type { OAuthErrorCode } from '../../domain/oidc/oauth-error.js';
 import { readParameters } from '../../domain/oidc/parameters.js';
+import type { ScopeName } from '../../domain/oidc/scopes.js';
+import { organizationClaims } from '../../domain/organizations/claim.js';
 import { credentialsOf } from '../principals/credentials.js';
 import { allowOrigin, answerPreflights } from './cors.js';
 import { noStore, oauthStatusOf } from './oauth-error.js';
@@ -32,9 +34,15 @@ export const userinfo: FastifyPluginAsyncTypebox<OAuthOptions> = async (app, { p
         if (!proven) return refuse(reply, 'invalid_token', 'the access token is expired, revoked or not valid');
         if (!proven.scope.includes('openid'))
           return refuse(reply, 'insufficient_scope', 'the token lacks the scope openid');
-        return reply.send({ sub: proven.identityId, ...profileClaims(proven.subject, proven.scope) });
+        return reply.send(await claimsOf(proven));
       },
     });
+  }
+
+  async function claimsOf({ identityId, environmentId, subject, scope }: ProvenToken) {
+    const told = { sub: identityId, ...profileClaims(subject, scope) };
+    if (!scope.includes('org' satisfies ScopeName)) return told;
+    return { ...told, ...organizationClaims(await provider.organizationsClaim(environmentId, identityId, null)) };
   }
 
   const prove = (token: string): Promise<ProvenToken | 'wrong type' | null> =>

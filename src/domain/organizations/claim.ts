@@ -1,0 +1,58 @@
+import type { Db } from '../../platform/db.js';
+import { organizationsOf } from './belonging.js';
+
+/** An organization as tokens and userinfo tell of it. */
+export interface ClaimedOrganization {
+  id: string;
+  slug: string;
+  name: string;
+}
+
+/** The claim `organizations`, and whether there are more than it has room for. */
+export interface ClaimedOrganizations {
+  organizations: readonly ClaimedOrganization[];
+  truncated: boolean;
+}
+
+/** No answer names more of them; who has more asks the API. */
+export const claimedAtMost = 100;
+/** Bytes of JSON in a token: with room for the rest, a bearer token fits the 8 KiB that servers commonly take for a header. */
+export const claimedBytesAtMost = 3072;
+
+const statement = {
+  name: 'organizations_claimed',
+  text: `
+select n.id, n.slug, n.name from ${organizationsOf('$1', '$2')}
+order by n.id is not distinct from $3::uuid desc, n.slug, n.id limit ${claimedAtMost + 1}`,
+};
+
+/** The active organizations of an Identity: the one that it signed in to comes first, the others by slug. */
+export type OrganizationsClaim = (
+  environmentId: string,
+  identityId: string,
+  organizationId: string | null,
+) => Promise<ClaimedOrganizations>;
+
+/** For the claim `organizations` (scope `org`, contract §2): at most 100. */
+export const createOrganizationsClaim =
+  ({ db }: { db: Pick<Db, 'statement'> }): OrganizationsClaim =>
+  async (environmentId, identityId, organizationId) => {
+    const rows = await db.statement<ClaimedOrganization>(statement, [environmentId, identityId, organizationId]);
+    return { organizations: rows.slice(0, claimedAtMost), truncated: rows.length > claimedAtMost };
+  };
+
+/** As much of it as a token has room for. */
+export function fittingToken({ organizations, truncated }: ClaimedOrganizations): ClaimedOrganizations {
+  let bytes = 2;
+  const beyond = organizations.findIndex((one) => {
+    bytes += Buffer.byteLength(JSON.stringify(one)) + 1;
+    return bytes > claimedBytesAtMost;
+  });
+  return beyond < 0 ? { organizations, truncated } : { organizations: organizations.slice(0, beyond), truncated: true };
+}
+
+/** The claims by name; `organizations_truncated` is there when some are missing. */
+export const organizationClaims = ({ organizations, truncated }: ClaimedOrganizations) => ({
+  organizations,
+  ...(truncated && { organizations_truncated: true }),
+});
