@@ -63,7 +63,7 @@ import { Slug } from './schemas.js';
 import { mount, type Surface } from './surface.js';
 
 /** What signed-in administrators may do, each with its capability: of the Account, and of each of its Environments. */
-const operations = [
+export const portalOperations: readonly Operation[] = [
   getAccount,
   updateAccount,
   getSubscription,
@@ -151,7 +151,7 @@ export function mountPortalApi(app: FastifyInstance, admins: AdminPrincipals, se
       return { credential, refusal: held === 'lacking' ? lacking(outcome) : async () => new DomainError(missing) };
     },
   };
-  mount(app, surface, operations, services);
+  mount(app, surface, portalOperations, services);
 }
 
 /** The node at which an administrator of a part has to hold the capability; `at` is null where it is none. */

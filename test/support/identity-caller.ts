@@ -18,7 +18,7 @@ const password = 'a passphrase for an identity';
 /** An end user of the Development Environment, signed in, who holds roles at nodes (of the root where none is named). */
 export async function newIdentityCaller(
   api: TestApi,
-  { scope }: TestAccount,
+  { scope }: Pick<TestAccount, 'scope'>,
   held: { role: string; nodeId?: string }[] = [],
 ): Promise<IdentityCaller> {
   const email = `${uuidv7()}@example.com`;

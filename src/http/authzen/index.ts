@@ -7,14 +7,19 @@ import { mount } from '../surface.js';
 import { accessEvaluation, accessEvaluations } from './evaluations.js';
 import { searchActions, searchResources, searchSubjects } from './searches.js';
 
-const operations = [accessEvaluation, accessEvaluations, searchSubjects, searchResources, searchActions];
+export const authzenOperations = [accessEvaluation, accessEvaluations, searchSubjects, searchResources, searchActions];
 
 /** The engine in the words of the Authorization API 1.0 (AuthZEN), and the document by which it is found (§9). */
 export function mountAuthzen(
   app: FastifyInstance,
   { principals, services, baseUrl }: { principals: PublicPrincipals; services: Services; baseUrl: string },
 ): void {
-  mount(app, publicSurface({ name: 'authzen', prefix: '/access/v1' }, principals, services), operations, services);
+  mount(
+    app,
+    publicSurface({ name: 'authzen', prefix: '/access/v1' }, principals, services),
+    authzenOperations,
+    services,
+  );
 
   const at = `${baseUrl}/access/v1`;
   const configuration = {

@@ -1,0 +1,92 @@
+import type { FastifyInstance } from 'fastify';
+import { authzenOperations } from '../../../src/http/authzen/index.js';
+import { environmentOperations } from '../../../src/http/environment-operations.js';
+import type { Operation } from '../../../src/http/operation.js';
+import { portalOperations } from '../../../src/http/portal-api.js';
+
+/** An operation as it is offered: what tests over all of them go by. */
+export interface Declared {
+  /** Its name in `/openapi.json`, as `portalGetNode`. */
+  name: string;
+  /** The name of its example: that of the declaration, as `getNode`. */
+  example: string;
+  surface: 'public' | 'portal' | 'authzen' | 'own';
+  method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  /** As `/api/v1/nodes/{id}`. */
+  url: string;
+  /** Null for what people do with their own sign-in (`/v1/auth`, `/v1/identity/auth`), which is declared route by route. */
+  operation: Operation | null;
+  /** Where its input names something by its id: `path.id`, `query.node_id`, `body.checks[].node_id`. */
+  ids: string[];
+  needsBody: boolean;
+}
+
+interface Schema {
+  format?: string;
+  properties?: Record<string, Schema>;
+  items?: Schema;
+  anyOf?: Schema[];
+  required?: string[];
+}
+interface Documented {
+  operationId: string;
+  parameters?: { in: string; name: string; schema: Schema }[];
+  requestBody?: { content: Record<string, { schema: Schema }> };
+}
+
+const slugs = ['accountSlug', 'appSlug', 'envSlug'];
+const surfaces = [
+  ['public', '/api/v1/', '', environmentOperations],
+  ['portal', '/portal/v1/', 'portal', portalOperations],
+  ['authzen', '/access/v1/', 'authzen', authzenOperations],
+] as const;
+
+/** Every operation of the Public API, the Portal and AuthZEN, and every one on people's own sign-in. */
+export async function everyOperation(app: FastifyInstance): Promise<Declared[]> {
+  const { paths } = (await app.inject('/openapi.json')).json() as { paths: Record<string, Record<string, Documented>> };
+  return Object.entries(paths).flatMap(([url, methods]) =>
+    Object.entries(methods).flatMap(([method, documented]) => {
+      const surface = surfaces.find(([, prefix]) => url.startsWith(prefix));
+      if (!surface && !/^\/v1\/(identity\/)?auth\//.test(url)) return [];
+      return {
+        ...shapeOf(documented),
+        ...(surface ? declaration(surface, documented.operationId) : own(documented.operationId)),
+        method: method.toUpperCase() as Declared['method'],
+        url,
+      };
+    }),
+  );
+}
+
+const own = (name: string) => ({ name, example: name, surface: 'own' as const, operation: null });
+
+function declaration([surface, , prefix, operations]: (typeof surfaces)[number], name: string) {
+  const nameOf = ({ id }: Operation) => (prefix ? `${prefix}${id[0]?.toUpperCase()}${id.slice(1)}` : id);
+  const operation = operations.find((one) => nameOf(one) === name);
+  if (!operation) throw new Error(`${name} is served, and no declaration of the ${surface} surface has made it`);
+  return { name, example: operation.id, surface, operation };
+}
+
+function shapeOf({ parameters = [], requestBody }: Documented): Pick<Declared, 'ids' | 'needsBody'> {
+  const body = Object.values(requestBody?.content ?? {})[0]?.schema;
+  const inPath = parameters.filter((one) => one.in === 'path' && !slugs.includes(one.name));
+  const inQuery = parameters.filter((one) => one.in === 'query' && one.schema.format === 'uuid');
+  return {
+    ids: [
+      ...inPath.map(({ name }) => `path.${name}`),
+      ...inQuery.map(({ name }) => `query.${name}`),
+      ...idsOf(body, 'body'),
+    ],
+    needsBody: (body?.required?.length ?? 0) > 0,
+  };
+}
+
+function idsOf(schema: Schema | undefined, at: string): string[] {
+  if (!schema) return [];
+  if (schema.format === 'uuid') return [at];
+  return [
+    ...(schema.anyOf ?? []).flatMap((one) => idsOf(one, at)),
+    ...Object.entries(schema.properties ?? {}).flatMap(([name, one]) => idsOf(one, `${at}.${name}`)),
+    ...idsOf(schema.items, `${at}[]`),
+  ];
+}

@@ -1,0 +1,65 @@
+import { randomUUID } from 'node:crypto';
+import type { Declared } from './declared.js';
+import { type Kind, kinds } from './kinds.js';
+import type { Place } from './place.js';
+
+/** The input of an operation. */
+export interface Sent {
+  path?: Record<string, string>;
+  /** Instead of those of the place. */
+  slugs?: { appSlug?: string; envSlug?: string };
+  query?: Record<string, string>;
+  body?: object;
+  /** The row whose version the If-Match names. */
+  version?: { table: string; id: string; key?: string };
+}
+
+/** What an example is made from. */
+export interface Given {
+  place: Place;
+  /**
+   * The id of one of a kind, a new one where the operation is to work. Every id of an input comes from here, so that a test
+   * can put a foreign one in its place.
+   * @param of what it belongs to, where the operation asks for both
+   */
+  id(kind: Kind, of?: string): Promise<string>;
+  /** Part of a name that nothing else has. */
+  unique: string;
+}
+
+/** A valid input of an operation that works, the first time. */
+export type Example = (given: Given) => Promise<Sent> | Sent;
+
+export const newUnique = () => randomUUID().replaceAll('-', '');
+
+/** With new things of the place's own. */
+export const given = (place: Place): Given => ({
+  place,
+  unique: newUnique(),
+  id: (kind, of) => kinds[kind].make(place, of),
+});
+
+/** The example of an operation. @throws Error that says what to write where it has none */
+export function exampleOf(examples: Record<string, Example>, { example, name, ids, needsBody }: Declared): Example {
+  const found = examples[example];
+  if (found) return found;
+  if (ids.length === 0 && !needsBody) return () => ({});
+  throw new Error(
+    `${name} has no example: add \`${example}\` to test/support/operations/examples*.ts. ` +
+      `It names ${ids.join(', ') || 'nothing by its id'}${needsBody ? ', and needs a body' : ''}.`,
+  );
+}
+
+/** The places of an input at which ids stand, as `Declared.ids` names them, with what stands there. */
+export function idsIn(sent: Sent): Map<string, string[]> {
+  const found = new Map<string, string[]>();
+  const collect = (value: unknown, at: string): void => {
+    if (value === null || typeof value !== 'object') {
+      found.set(at, [...(found.get(at) ?? []), String(value)]);
+      return;
+    }
+    for (const [name, one] of Object.entries(value)) collect(one, Array.isArray(value) ? `${at}[]` : `${at}.${name}`);
+  };
+  for (const part of ['path', 'query', 'body'] as const) collect(sent[part] ?? {}, part);
+  return found;
+}

@@ -1,0 +1,99 @@
+import type { Example, Given } from './example.js';
+import { environmentExamples } from './examples-environment.js';
+import type { Kind } from './kinds.js';
+
+const of =
+  (kind: Kind, body?: object): Example =>
+  async ({ id }) => ({ path: { id: await id(kind) }, ...(body && { body }) });
+
+/** Everywhere that a role can be limited to. */
+const limits = async ({ id }: Given) => ({
+  application_ids: [await id('application')],
+  environment_ids: [await id('environment')],
+  node_ids: [await id('limitingNode')],
+});
+
+const members: Record<string, Example> = {
+  listMembers: async ({ id }) => ({ query: { role_id: await id('administratorRole') } }),
+  getMember: of('member'),
+  updateMember: async (given) => ({
+    path: { id: await given.id('member') },
+    body: { roles: [{ role_id: await given.id('administratorRole'), limits: await limits(given) }] },
+  }),
+  removeMember: of('member'),
+  createAdministratorRole: ({ unique }) => ({ body: { name: unique, capabilities: ['members.view'] } }),
+  getAdministratorRole: of('administratorRole'),
+  updateAdministratorRole: of('administratorRole', { description: 'Changed' }),
+  deleteAdministratorRole: of('administratorRole'),
+  createAdministratorInvite: async (given) => ({
+    body: {
+      ...{ email: `${given.unique}@example.com`, first_name: 'Ivo', last_name: 'Kern' },
+      ...{ role_id: await given.id('administratorRole'), limits: await limits(given) },
+    },
+  }),
+  getAdministratorInvite: of('administratorInvite'),
+  resendAdministratorInvite: of('administratorInvite'),
+  revokeAdministratorInvite: of('administratorInvite'),
+};
+
+const processes: Record<string, Example> = {
+  listProcesses: async ({ id }) => ({ query: { subject_id: await id('administratorInvite') } }),
+  getProcess: of('administratorInvite'),
+  cancelProcess: of('administratorInvite', { reason: 'A test' }),
+  retryProcess: of('failedMail'),
+  resendProcess: of('administratorInvite'),
+  extendProcess: of('administratorInvite', { expires_in: '20d' }),
+};
+
+const structure: Record<string, Example> = {
+  updateAccount: ({ unique }) => ({ body: { name: unique } }),
+  createApplication: ({ unique }) => ({ body: { name: 'New', slug: `n-${unique}` } }),
+  updateApplication: ({ unique }) => ({ body: { name: unique } }),
+  deleteApplication: async (given) => {
+    const appSlug = await given.id('applicationSlug');
+    return { slugs: { appSlug }, query: { confirm: appSlug } };
+  },
+  createEnvironment: async (given) => ({
+    slugs: { appSlug: await given.id('applicationSlug') },
+    body: { name: 'New', slug: `e-${given.unique}`, type: 'development' },
+  }),
+  updateEnvironment: ({ unique }) => ({ body: { name: unique } }),
+  deleteEnvironment: async (given) => ({
+    slugs: { appSlug: await given.id('applicationSlug'), envSlug: 'production' },
+    query: { confirm: 'production' },
+  }),
+  putApplicationState: () => ({ body: { environment_slug: 'production' } }),
+  updateEnvironmentSettings: ({ place: { scope } }) => ({
+    version: { table: 'environment_settings', key: 'environment_id', id: scope.environmentId },
+    body: { default_locale: 'de' },
+  }),
+  createOAuthClient: ({ unique }) => ({
+    body: { name: unique, client_type: 'confidential', redirect_uris: ['https://app.example.com/callback'] },
+  }),
+  getOAuthClient: of('oauthClient'),
+  updateOAuthClient: of('oauthClient', { name: 'Renamed' }),
+  rotateOAuthClientSecret: of('oauthClient'),
+  deleteOAuthClient: of('oauthClient'),
+  addResourcePermissions: async ({ id, unique }) => ({
+    body: {
+      resources: [{ name: `r${unique}`, actions: ['read'] }],
+      role_permissions: [{ role_id: await id('role'), permission_keys: [`r${unique}.read`] }],
+    },
+  }),
+};
+
+/** What people do with their own sign-in; no ids but these are in it. */
+const own: Record<string, Example> = {
+  revokeSession: of('userSession'),
+  identityRevokeSession: of('ownSession'),
+  identityRemoveFactor: of('factor'),
+};
+
+/** A valid input for every operation that takes one. */
+export const examples: Record<string, Example> = {
+  ...environmentExamples,
+  ...members,
+  ...processes,
+  ...structure,
+  ...own,
+};

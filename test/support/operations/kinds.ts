@@ -1,0 +1,142 @@
+import { randomUUID } from 'node:crypto';
+import { decodeJwt } from 'jose';
+import { v7 as uuidv7 } from 'uuid';
+import { Email } from '../../../entities/email.js';
+import { newIdentityCaller } from '../identity-caller.js';
+import { totpCode } from '../mfa.js';
+import type { Place } from './place.js';
+
+/** Whose it is: an Environment's, the whole Account's, or somebody's own. */
+type Level = 'environment' | 'account' | 'own';
+
+interface Maker {
+  level: Level;
+  /** Makes one in a place; `of` is the id of what it has to belong to, where it has to. */
+  make(place: Place, of?: string): Promise<string>;
+  /** Something of its form that does not exist; a UUID if absent. */
+  unknown?(): string;
+}
+
+const unique = () => randomUUID().slice(0, 13);
+const idFrom = async (made: Promise<{ id: string }>) => (await made).id;
+const anEmail = () => `eva.${randomUUID()}@example.com`;
+const ofEnvironment = (make: Maker['make']): Maker => ({ level: 'environment', make });
+const ofAccount = (make: Maker['make']): Maker => ({ level: 'account', make });
+const ofOneself = (make: Maker['make']): Maker => ({ level: 'own', make });
+
+/** An Account-level operation of the Portal, by its owner. */
+async function inAccount({ api, account, headers }: Place, url: string, payload: object) {
+  const at = `/portal/v1/accounts/${account.accountSlug}${url}`;
+  const made = await api.app.inject({ method: 'POST', url: at, headers: headers.owner, payload });
+  if (made.statusCode >= 300) throw new Error(`POST ${at}: ${made.statusCode} ${made.body}`);
+  return made.json().data as { id: string; slug: string };
+}
+
+const newIdentity = (place: Place) => idFrom(place.make('/identities', { email: anEmail(), first_name: 'Eva' }));
+const newNode = (place: Place) =>
+  idFrom(place.make('/nodes', { node_type: 'unit', name: `Node ${unique()}`, parent_node_id: null }));
+const newRole = (place: Place) =>
+  idFrom(place.make('/roles', { name: `Role ${unique()}`, permission_keys: ['hierarchy.view'] }));
+const newAdministratorRole = (place: Place) =>
+  inAccount(place, '/administrator-roles', { name: `Role ${unique()}`, capabilities: ['members.view'] });
+const clientOf = (place: Place) =>
+  place.make(
+    '/oauth-clients',
+    { name: 'Web', client_type: 'confidential', redirect_uris: ['https://app.example.com/callback'] },
+    'owner',
+  );
+const sidOf = ({ authorization = '' }: Record<string, string>) => String(decodeJwt(authorization.slice(7)).sid);
+
+/** Everything that an id can name. A test makes those of its own place and of its neighbours from here. */
+export const kinds = {
+  identity: ofEnvironment(newIdentity),
+  /** Of the signed-in person, or of the Identity `of`. */
+  session: ofEnvironment(async (place, of) => {
+    if (!of) return sidOf((await newIdentityCaller(place.api, place)).headers);
+    const id = uuidv7();
+    const { accountId, environmentId } = place.scope;
+    await place.rows(
+      `insert into sessions (id, account_id, environment_id, identity_id, browser_hash, authenticated_at, amr, acr,
+         created_at, expires_at)
+       values ($1, $2, $3, $4, sha256(convert_to($1::text, 'UTF8')), now(), '{pwd}', '1', now(), now() + interval '1 day')`,
+      [id, accountId, environmentId, of],
+    );
+    return id;
+  }),
+  factor: ofOneself((place) => enrolledFactor(place, place.identity.headers)),
+  ownSession: ofOneself(async (place) => sidOf(place.identity.headers)),
+  userSession: ofAccount(async ({ account, rows }) => {
+    const [session] = await rows<{ id: string }>('select id from user_sessions where user_id = $1', [account.userId]);
+    return session?.id as string;
+  }),
+  node: ofEnvironment(newNode),
+  role: ofEnvironment(newRole),
+  permission: ofEnvironment((place) =>
+    idFrom(place.make('/permissions', { key: `thing.p${unique()}`, name: 'A permission' })),
+  ),
+  apiKey: ofEnvironment((place) => idFrom(place.make('/api-keys', { name: 'Another', access_mode: 'full' }))),
+  assignment: ofEnvironment(async (place, of) => {
+    const identityId = of ?? (await newIdentity(place));
+    const wanted = { role_id: await newRole(place), node_id: await newNode(place) };
+    return (await place.make(`/identities/${identityId}/role-assignments`, wanted)).assignment_id as string;
+  }),
+  oauthClient: ofEnvironment((place) => idFrom(clientOf(place))),
+  clientId: {
+    level: 'environment',
+    make: async (place) => (await clientOf(place)).client_id as string,
+    unknown: () => randomUUID(),
+  },
+  application: ofAccount((place) => idFrom(inAccount(place, '/applications', { name: `Shop ${unique()}` }))),
+  /** Of an Application that nothing else is done to. */
+  applicationSlug: {
+    level: 'account',
+    make: async (place) => (await inAccount(place, '/applications', { name: `Fresh ${unique()}` })).slug,
+    unknown: () => `unknown-${unique()}`,
+  },
+  /** Any node of the Account. */
+  limitingNode: ofAccount(newNode),
+  environment: ofAccount(async ({ scope }) => scope.environmentId),
+  administratorRole: ofAccount((place) => idFrom(newAdministratorRole(place))),
+  administratorInvite: ofAccount(async (place) => {
+    const role = await newAdministratorRole(place);
+    const person = { email: anEmail(), first_name: 'Ivo', last_name: 'Kern', role_id: role.id };
+    return idFrom(inAccount(place, '/administrator-invites', person));
+  }),
+  failedMail: ofAccount(async ({ api, scope }) => {
+    const id = uuidv7();
+    await api.database.db.transaction('system', (tx) =>
+      tx.insert(Email, {
+        ...{ id, accountId: scope.accountId, environmentId: null, template: 'administrator-invite', locale: 'en' },
+        ...{ subjectId: uuidv7(), cause: `test/${id}`, status: 'failed', failure: 'refused' },
+        ...{ createdAt: api.clock.now, endedAt: api.clock.now },
+      }),
+    );
+    return id;
+  }),
+  member: ofAccount(async (place) => {
+    const [id, userId] = [uuidv7(), uuidv7()];
+    const role = await newAdministratorRole(place);
+    await place.rows(
+      `with person as (
+         insert into users (id, email, first_name, last_name, email_verified_at, created_at, updated_at)
+         values ($2, $3, 'Mia', 'Berg', now(), now(), now()) returning id),
+       member as (
+         insert into memberships (id, account_id, user_id, created_at) select $1, $4, id, now() from person returning id)
+       insert into membership_roles (membership_id, role_id, account_id) select id, $5, $4 from member`,
+      [id, userId, anEmail(), place.scope.accountId, role.id],
+    );
+    return id;
+  }),
+} satisfies Record<string, Maker>;
+
+export type Kind = keyof typeof kinds;
+export const levelOf = (kind: Kind): Level => kinds[kind].level;
+export const unknownOf = (kind: Kind): string => (kinds[kind] as Maker).unknown?.() ?? uuidv7();
+
+async function enrolledFactor({ api }: Place, headers: Record<string, string>): Promise<string> {
+  const post = async (path: string, payload: object) =>
+    (await api.app.inject({ method: 'POST', url: `/v1/identity/auth/mfa/totp/${path}`, headers, payload })).json().data;
+  const { enrollment_token, secret } = await post('enroll', {});
+  const added = await post('confirm', { enrollment_token, code: totpCode(secret, api.clock.now) });
+  return added.factor.id as string;
+}

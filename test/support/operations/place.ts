@@ -1,0 +1,97 @@
+import type { InjectOptions, LightMyRequestResponse } from 'fastify';
+import type { EnvironmentScope } from '../../../src/platform/db.js';
+import { newAccount, type TestAccount, type TestApi } from '../api.js';
+import { asOwner } from '../database.js';
+import { type IdentityCaller, newIdentityCaller } from '../identity-caller.js';
+import type { Declared } from './declared.js';
+import type { Sent } from './example.js';
+
+/** Who calls: a server, an administrator, an end user; each with every right in the place. */
+export type CallerKind = 'key' | 'owner' | 'identity';
+
+/** One Environment, and who may do everything in it. */
+export interface Place {
+  api: TestApi;
+  account: TestAccount;
+  environmentSlug: string;
+  scope: EnvironmentScope;
+  identity: IdentityCaller;
+  headers: Record<CallerKind, Record<string, string>>;
+  /** Sends an operation's input; `more` are headers over those of the caller. */
+  call(
+    declared: Pick<Declared, 'method' | 'url'>,
+    sent: Sent,
+    by: CallerKind | null,
+    more?: Record<string, string>,
+  ): Promise<LightMyRequestResponse>;
+  /** Has the Environment's own server make something, or an administrator; answers `data`. */
+  make(url: string, payload: object, by?: CallerKind): Promise<{ id: string } & Record<string, unknown>>;
+  rows<Row = Record<string, unknown>>(text: string, values?: unknown[]): Promise<Row[]>;
+}
+
+/** Both Environments of a new Account. */
+export async function newPlaces(api: TestApi): Promise<{ development: Place; production: Place }> {
+  const account = await newAccount(api);
+  const owner = await account.as('owner');
+  const of = (environmentSlug: string, scope: EnvironmentScope) => placeOf(api, account, environmentSlug, scope, owner);
+  return {
+    development: await of('development', account.scope),
+    production: await of('production', account.productionScope),
+  };
+}
+
+async function placeOf(
+  api: TestApi,
+  account: TestAccount,
+  environmentSlug: string,
+  scope: EnvironmentScope,
+  owner: Record<string, string>,
+): Promise<Place> {
+  const identity = await newIdentityCaller(api, { ...account, scope }, [{ role: 'Administrator' }]);
+  const creator = {
+    type: 'platform_admin' as const,
+    userId: account.userId,
+    sessionId: '',
+    capabilities: [],
+    roles: [],
+  };
+  const { secret } = await api.services.apiKeyManagement.create(scope, creator, {
+    ...{ name: 'Server', description: null, accessMode: 'full', scopes: [], expiresAt: null },
+  });
+  const headers = { key: { 'x-api-key': secret }, owner, identity: identity.headers };
+  const slugs = { accountSlug: account.accountSlug, appSlug: account.applicationSlug, envSlug: environmentSlug };
+
+  const place: Place = {
+    ...{ api, account, environmentSlug, scope, identity, headers },
+    async call({ method, url }, { path = {}, query, body, version, slugs: others }, by, more = {}) {
+      const named: Record<string, string> = { ...slugs, ...others, ...path };
+      const options: InjectOptions = {
+        method,
+        url: url.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(String(named[name]))),
+        headers: {
+          ...(by && headers[by]),
+          ...(version && { 'if-match': String(await versionOf(place, version)) }),
+          ...more,
+        },
+        ...(query && { query }),
+        ...(body && { payload: body }),
+      };
+      return api.app.inject(options);
+    },
+    async make(url, payload, by = 'key') {
+      const at = by === 'owner' ? `${account.portalPath('', environmentSlug)}${url}` : `/api/v1${url}`;
+      const made = await api.app.inject({ method: 'POST', url: at, headers: headers[by], payload });
+      if (made.statusCode >= 300) throw new Error(`POST ${at}: ${made.statusCode} ${made.body}`);
+      return made.json().data;
+    },
+    rows: (text, values = []) =>
+      asOwner(async (client) => (await client.query(text, values)).rows, api.database.ownerUrl),
+  };
+  return place;
+}
+
+/** The version of a row as it is now; 1 where there is none. */
+async function versionOf({ rows }: Place, { table, id, key = 'id' }: NonNullable<Sent['version']>): Promise<number> {
+  const [row] = await rows<{ version: number }>(`select version from ${table} where ${key} = $1`, [id]);
+  return row?.version ?? 1;
+}
