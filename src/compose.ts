@@ -31,6 +31,7 @@ import { createLogins } from './domain/logins/logins.js';
 import { createClientManagement } from './domain/oidc/client-management.js';
 import { createProvider } from './domain/oidc/provider.js';
 import { createRefreshTokens } from './domain/oidc/refresh-tokens.js';
+import { createOrganizations } from './domain/organizations/organizations.js';
 import { createPasswords } from './domain/passwords/passwords.js';
 import { createAccountProcesses } from './domain/processes/account-processes.js';
 import { createApplicationStates } from './domain/users/application-state.js';
@@ -160,6 +161,7 @@ export async function composeApi(
       mfaReset: logins.mfaReset,
       now,
     }),
+    organizations: createOrganizations({ db, now }),
     permissionCatalog: createPermissionCatalog({ db, now }),
     rights,
     roles: createRoles({ db, evaluation, now }),

@@ -21,6 +21,7 @@ import type { IdentityAdministration } from './domain/identities/administration.
 import type { Identities } from './domain/identities/identities.js';
 import type { AdministratorInvites } from './domain/invites/administrator-invites.js';
 import type { ClientManagement } from './domain/oidc/client-management.js';
+import type { Organizations } from './domain/organizations/organizations.js';
 import type { AccountProcesses } from './domain/processes/account-processes.js';
 import type { ApplicationStates } from './domain/users/application-state.js';
 import type { Db } from './platform/db.js';
@@ -50,6 +51,7 @@ export interface Services {
   idempotentRequests: IdempotentRequests;
   identities: Identities;
   identityAdministration: IdentityAdministration;
+  organizations: Organizations;
   permissionCatalog: PermissionCatalog;
   rights: Rights;
   roles: Roles;

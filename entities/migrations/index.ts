@@ -13,6 +13,7 @@ import { Subtrees1763700000031 } from './1763700000031-subtrees.js';
 import { RoleAssignmentWindows1763700000032 } from './1763700000032-role-assignment-windows.js';
 import { RotatedApiKeys1763700000033 } from './1763700000033-rotated-api-keys.js';
 import { SearchOfIdentities1763700000034 } from './1763700000034-search-of-identities.js';
+import { ListsOfOrganizations1763700000040 } from './1763700000040-lists-of-organizations.js';
 
 /** In the order in which they run. */
 export const migrations = [
@@ -31,4 +32,5 @@ export const migrations = [
   RoleAssignmentWindows1763700000032,
   RotatedApiKeys1763700000033,
   SearchOfIdentities1763700000034,
+  ListsOfOrganizations1763700000040,
 ];

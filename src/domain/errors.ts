@@ -65,7 +65,11 @@ const messages = {
   'mfa.trusted_device_not_found': 'No such trusted device',
   'oauth_client.has_no_secret': 'This client does not authenticate with a secret',
   'oauth_client.not_found': 'No such OAuth client in this environment',
+  'organization.confirmation_required':
+    'Repeat the slug of the environment in `confirm` to delete all its organizations',
   'organization.not_found': 'No such organization in this environment',
+  'organization.production_environment': 'In a production environment, organizations are deleted one by one',
+  'organization.slug_taken': 'Another node under the same parent has this slug',
   'origin.foreign': 'Requests from other origins are not accepted here',
   'password.breached': 'This password is known from a data breach; choose another one',
   'password.link_invalid': 'This link is unknown, has expired or was used already',

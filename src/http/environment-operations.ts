@@ -44,6 +44,15 @@ import {
   listNodeIdentities,
 } from './operations/nodes-tree.js';
 import {
+  createOrganization,
+  deleteOrganization,
+  deleteOrganizations,
+  getOrganization,
+  listOrganizationRoles,
+  listOrganizations,
+  updateOrganization,
+} from './operations/organizations.js';
+import {
   getPermission,
   getPermissionUsage,
   listPermissions,
@@ -97,6 +106,13 @@ export const environmentOperations: readonly Operation[] = [
   listNodeIdentities,
   getNodeTypeSchema,
   replaceNodeTypeSchema,
+  listOrganizations,
+  createOrganization,
+  deleteOrganizations,
+  getOrganization,
+  updateOrganization,
+  deleteOrganization,
+  listOrganizationRoles,
   listApiKeys,
   createApiKey,
   getApiKey,

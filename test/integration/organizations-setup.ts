@@ -41,3 +41,16 @@ export const rolesHeld = async (api: TestApi, identityId: string, nodeId: string
       [identityId, nodeId],
     )
   ).map(({ role_id }) => role_id);
+
+export interface TestOrganization {
+  id: string;
+  slug: string;
+  version: number;
+}
+
+/** An organization as it is answered; fails where it is not made. */
+export async function newOrganization(call: Calls, name: string, more: object = {}): Promise<TestOrganization> {
+  const answer = await call('POST', '/organizations', { name, ...more });
+  if (answer.statusCode !== 201) throw new Error(`${outcomeOf(answer)} ${answer.body}`);
+  return answer.json().data;
+}

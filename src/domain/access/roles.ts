@@ -1,4 +1,4 @@
-import { type EntityManager, In } from 'typeorm';
+import { type EntityManager, In, IsNull } from 'typeorm';
 import { v7 as uuidv7 } from 'uuid';
 import { Permission } from '../../../entities/permission.js';
 import { Role } from '../../../entities/role.js';
@@ -79,6 +79,13 @@ export function createRoles({ db, evaluation, now }: { db: Db; evaluation: Evalu
         }
         const { rows, ...rest } = await readPage(query, page, columns[page.sortBy]);
         return { ...rest, rows: await counted(tx, scope, rows) };
+      }),
+
+    /** What can be offered to whoever gives roles: those that are active and not the system's, by name. */
+    assignable: (scope: EnvironmentScope): Promise<CountedRole[]> =>
+      db.transaction(scope, async (tx) => {
+        const where = { ...within(scope), isActive: true, systemKey: IsNull() };
+        return counted(tx, scope, await tx.find(Role, { where, order: { name: 'asc' } }));
       }),
 
     /** @throws DomainError role.not_found */

@@ -1,4 +1,4 @@
-import { type EntityManager, In, IsNull } from 'typeorm';
+import { Any, type EntityManager, IsNull } from 'typeorm';
 import { Node } from '../../../entities/node.js';
 import { RoleAssignment } from '../../../entities/role-assignment.js';
 import { within } from '../../platform/db.js';
@@ -34,36 +34,51 @@ export async function remove(
   if (!cascade && (await tx.existsBy(Node, { ...within(scope), parentNodeId: id }))) {
     throw new DomainError('nodes.has_children');
   }
+  await removeSubtrees(tx, scope, [id]);
+}
+
+/**
+ * Deletes nodes with everything below them. Whoever calls it has the lock on the tree's shape, so that what is found here
+ * stays so.
+ */
+export async function removeSubtrees(
+  tx: EntityManager,
+  scope: EnvironmentScope,
+  topIds: readonly string[],
+): Promise<void> {
   const { accountId, environmentId } = scope;
-  const ids = [accountId, environmentId, [id]];
-  const rows = await tx.query<Pick<Node, 'id' | 'nodeType' | 'parentNodeId' | 'version'>[]>(
-    `select id, node_type as "nodeType", parent_node_id as "parentNodeId", version from nodes
+  const values = [accountId, environmentId, topIds];
+  const rows = await tx.query<Removed[]>(
+    `select id, node_type as "nodeType", parent_node_id as "parentNodeId", version, path from nodes
      where account_id = $1 and environment_id = $2 and ${below('nodes')} order by cardinality(path) desc, id for update`,
-    ids,
+    values,
   );
   const nodeIds = rows.map((row) => row.id);
   // The locks keep others from giving a role at one of the nodes between this look and their end.
   const assignments = await tx.findBy(RoleAssignment, {
     ...within(scope),
-    nodeId: In(nodeIds),
+    nodeId: Any(nodeIds), // not `In`: a statement has 65 535 parameters at most
     removedAt: IsNull(),
   });
   await leaveNodes(tx, nodeIds);
-  await tx.query(`delete from nodes where account_id = $1 and environment_id = $2 and ${below('nodes')}`, ids);
+  await tx.query(`delete from nodes where account_id = $1 and environment_id = $2 and ${below('nodes')}`, values);
   const organizations = rows.filter(isOrganization);
   await addToCounter(tx, scope, 'nodes', -rows.length);
   if (organizations.length > 0) await addToCounter(tx, scope, 'organizations', -organizations.length);
   await forgetInLimits(tx, scope, 'node_ids', nodeIds);
-  const details = (row: (typeof rows)[number]) => ({
-    ...scope,
-    resourceId: row.id,
-    metadata: metadataOf(row, { top_node_id: id }),
-  });
   await recordEvents(
     tx,
     'role_assignment.deleted',
     assignments.map((one) => ({ ...scope, resourceId: one.id, metadata: metadataOfAssignment(one) })),
   );
+  const tops = new Set(topIds.map((id) => id.toLowerCase())); // as PostgreSQL writes them
+  const details = (row: Removed) => ({
+    ...scope,
+    resourceId: row.id,
+    metadata: metadataOf(row, { top_node_id: row.path.find((id) => tops.has(id)) }),
+  });
   await recordEvents(tx, 'node.deleted', rows.map(details));
   await recordEvents(tx, 'organization.deleted', organizations.map(details));
 }
+
+type Removed = Pick<Node, 'id' | 'nodeType' | 'parentNodeId' | 'version' | 'path'>;

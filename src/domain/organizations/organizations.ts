@@ -1,0 +1,100 @@
+import { Environment } from '../../../entities/environment.js';
+import type { Node } from '../../../entities/node.js';
+import type { Clock } from '../../platform/clock.js';
+import { type Db, violates } from '../../platform/db.js';
+import { DomainError } from '../errors.js';
+import { change, type NodeChanges } from '../hierarchy/changes.js';
+import { create, type NewNode } from '../hierarchy/nodes.js';
+import { remove } from '../hierarchy/removal.js';
+import { organizationType } from '../hierarchy/rules.js';
+import type { Sight } from '../hierarchy/sight.js';
+import type { Page } from '../paging.js';
+import type { EnvironmentScope } from '../scope.js';
+import { find, list, type OrganizationNode, type OrganizationPage, withCounts } from './find.js';
+import { removeSome } from './remove-all.js';
+
+export type { OrganizationNode, OrganizationSort } from './find.js';
+
+export type NewOrganization = Omit<NewNode, 'nodeType' | 'status'>;
+export type OrganizationChanges = Omit<NodeChanges, 'status' | 'parentId'>;
+
+/** An organization is a node with the same id (contract §5): what happens to it, happens to the node. */
+export function createOrganizations({ db, now }: { db: Db; now: Clock }) {
+  return {
+    list: (scope: EnvironmentScope, sight: Sight, page: OrganizationPage): Promise<Page<OrganizationNode>> =>
+      db.transaction(scope, (tx) => list(tx, scope, sight, page)),
+
+    /** @throws DomainError organization.not_found */
+    get: (scope: EnvironmentScope, id: string): Promise<OrganizationNode> =>
+      db.transaction(scope, (tx) => find(tx, scope, id)),
+
+    /**
+     * @throws DomainError nodes.node_not_found for the parent; nodes.type_unknown, nodes.type_not_allowed, nodes.too_deep,
+     *   organization.slug_taken, validation.failed
+     */
+    create: (scope: EnvironmentScope, input: NewOrganization): Promise<OrganizationNode> =>
+      db
+        .transaction(scope, async (tx) => {
+          const node = await create(tx, scope, { ...input, nodeType: organizationType, status: 'active' }, now());
+          return { ...node, memberCount: 0, pendingInviteCount: 0 };
+        })
+        .catch((error: unknown) => {
+          throw is(error, 'nodes.slug_taken') ? new DomainError('organization.slug_taken') : error;
+        }),
+
+    /** @throws DomainError organization.not_found, organization.slug_taken, version.conflict, validation.failed */
+    change: (
+      scope: EnvironmentScope,
+      id: string,
+      { version, changes }: { version: number; changes: OrganizationChanges },
+    ): Promise<OrganizationNode> =>
+      db
+        .transaction(scope, async (tx) => {
+          await find(tx, scope, id);
+          const changing = change(tx, scope, { id, version, changes, at: now() });
+          return withCounts(tx, scope, await changing.catch(shown((node) => withCounts(tx, scope, node))));
+        })
+        .catch((error: unknown) => {
+          throw violates(error, 'nodes_slug') ? new DomainError('organization.slug_taken') : error;
+        }),
+
+    /**
+     * With `cascade` everything below it goes too.
+     * @throws DomainError organization.not_found, nodes.has_children, version.conflict
+     */
+    remove: (scope: EnvironmentScope, id: string, version: number, cascade: boolean): Promise<void> =>
+      db.transaction(scope, async (tx) => {
+        await find(tx, scope, id);
+        const removing = remove(tx, scope, { id, version, cascade });
+        await removing.catch(shown((node) => withCounts(tx, scope, node)));
+      }),
+
+    /**
+     * Deletes every organization with what is below it, some in a transaction: of one that is interrupted, the rest is left.
+     * @param confirm the slug of the Environment, as whoever deletes them typed it
+     * @throws DomainError organization.production_environment, organization.confirmation_required
+     */
+    async removeAll(scope: EnvironmentScope, confirm: string | undefined): Promise<void> {
+      const { accountId, environmentId: id } = scope;
+      const environment = await db.transaction(scope, (tx) => tx.findOneBy(Environment, { accountId, id }));
+      if (!environment) throw new DomainError('environment.not_found');
+      if (environment.type === 'production') throw new DomainError('organization.production_environment');
+      if (confirm !== environment.slug) throw new DomainError('organization.confirmation_required');
+      while ((await db.transaction(scope, (tx) => removeSome(tx, scope))) === 'more');
+    },
+  };
+}
+
+export type Organizations = ReturnType<typeof createOrganizations>;
+
+const is = (error: unknown, code: DomainError['code']) => error instanceof DomainError && error.code === code;
+
+/** For `.catch`: of a node's refusals those that an organization knows. */
+const shown =
+  (present: (node: Node) => Promise<OrganizationNode>) =>
+  async (error: unknown): Promise<never> => {
+    if (is(error, 'nodes.node_not_found')) throw new DomainError('organization.not_found');
+    if (!is(error, 'version.conflict')) throw error;
+    const current = await present((error as DomainError).options.current as Node);
+    throw new DomainError('version.conflict', { current });
+  };

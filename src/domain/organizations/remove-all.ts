@@ -1,0 +1,27 @@
+import type { EntityManager } from 'typeorm';
+import { removeSubtrees } from '../hierarchy/removal.js';
+import { schemaFor } from '../hierarchy/schema-row.js';
+import type { EnvironmentScope } from '../scope.js';
+
+/** Organizations that one transaction takes, each with all that is below it. */
+const atOnce = 100;
+
+/** Deletes some organizations that are in no other one, in the caller's transaction; says whether there may be more. */
+export async function removeSome(tx: EntityManager, scope: EnvironmentScope): Promise<'more' | 'done'> {
+  await schemaFor(tx, scope, 'another shape');
+  const tops = await tx.query<{ id: string }[]>(
+    `select n.id from nodes n where n.account_id = $1 and n.environment_id = $2 and n.node_type = 'organization'
+       and not exists (select from nodes above
+         where above.id = any(n.path) and above.id <> n.id and above.node_type = 'organization')
+     order by n.created_at, n.id limit $3`,
+    [scope.accountId, scope.environmentId, atOnce],
+  );
+  if (tops.length > 0) {
+    await removeSubtrees(
+      tx,
+      scope,
+      tops.map(({ id }) => id),
+    );
+  }
+  return tops.length === atOnce ? 'more' : 'done';
+}

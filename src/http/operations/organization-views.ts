@@ -1,0 +1,52 @@
+import { Type } from 'typebox';
+import type { OrganizationNode } from '../../domain/organizations/organizations.js';
+import type { EnvironmentScope } from '../../domain/scope.js';
+import type { Services } from '../../services.js';
+import { at } from '../operation.js';
+import { Id, Metadata, Nullable, Timestamp } from '../schemas.js';
+
+export const OrganizationView = Type.Object({
+  id: Type.String({ format: 'uuid', description: 'Of its node, too: permissions at the organization are held there.' }),
+  name: Type.String(),
+  description: Nullable(Type.String()),
+  slug: Type.String(),
+  metadata: Metadata,
+  member_count: Type.Integer(),
+  pending_invite_count: Type.Integer(),
+  created_at: Timestamp,
+  updated_at: Timestamp,
+  version: Type.Integer(),
+});
+
+export const presentOrganization = (organization: OrganizationNode) => ({
+  id: organization.id,
+  name: organization.name,
+  description: organization.description,
+  slug: organization.slug,
+  metadata: organization.metadata,
+  member_count: organization.memberCount,
+  pending_invite_count: organization.pendingInviteCount,
+  created_at: organization.createdAt,
+  updated_at: organization.updatedAt,
+  version: organization.version,
+});
+
+export const viewing = { permissions: ['hierarchy.view'], capability: 'env_organizations.view' } as const;
+export const managing = {
+  permissions: ['hierarchy.manage', 'svc:organization.manage'],
+  capability: 'env_organizations.manage',
+} as const;
+
+export const common = { tag: 'Organizations', level: 'environment', inPart: true } as const;
+export const managed = {
+  permission: at('id', managing.permissions, 'organization.not_found'),
+  capability: managing.capability,
+} as const;
+
+/** What operations on one organization have alike. */
+export const ofOne = {
+  ...common,
+  params: Type.Object({ id: Id }),
+  exists: ({ services, scope, params }: { services: Services; scope: EnvironmentScope; params: { id: string } }) =>
+    services.organizations.get(scope, params.id),
+} as const;

@@ -1,0 +1,184 @@
+import { Type } from 'typebox';
+import { definedOnly } from '../defined-only.js';
+import { listQuery, paginated } from '../lists.js';
+import { assertHoldsAt } from '../node-rights.js';
+import { at, errors, operation, somewhere } from '../operation.js';
+import { Body, Id, listOf, Metadata, Name, Nullable, Slug, single } from '../schemas.js';
+import { conflictAs } from '../version-conflict.js';
+import {
+  common,
+  managed,
+  managing,
+  OrganizationView,
+  ofOne,
+  presentOrganization,
+  viewing,
+} from './organization-views.js';
+import { presentRole, RoleView } from './roles.js';
+
+const Description = Nullable(Type.String({ maxLength: 1000 }));
+const placing = ['nodes.node_not_found', 'nodes.type_unknown', 'nodes.type_not_allowed', 'nodes.too_deep'] as const;
+const conditional = ['organization.not_found', 'if_match.required', 'if_match.invalid'] as const;
+
+export const listOrganizations = operation({
+  ...common,
+  id: 'listOrganizations',
+  method: 'GET',
+  path: '/organizations',
+  summary: 'List organizations',
+  description:
+    'Those that the caller may see, at any depth of the tree. `q` searches name and slug. An environment whose tree has no ' +
+    'organizations answers an empty list.',
+  permission: somewhere(...viewing.permissions),
+  capability: viewing.capability,
+  query: listQuery(['created_at', 'name', 'slug']),
+  answers: { 200: listOf(OrganizationView) },
+  async handle({ services, scope, caller, query: { sort_by: sortBy, ...page } }) {
+    const view = await services.rights.reach(scope, caller, viewing);
+    const sight = { view, manage: [], activeOnly: caller.type === 'identity' };
+    return paginated(await services.organizations.list(scope, sight, { ...page, sortBy }), presentOrganization);
+  },
+});
+
+export const createOrganization = operation({
+  ...common,
+  id: 'createOrganization',
+  method: 'POST',
+  path: '/organizations',
+  summary: 'Create an organization',
+  description:
+    'A node of type `organization` with the same id, under `parent_node_id` or right under the root without one; the ' +
+    'permission is needed there. The node-type schema says where organizations may stand, and with which metadata. Without a ' +
+    '`slug` the name gives one, with a short random ending where a sibling has it. Nobody is a member of it yet.',
+  permission: somewhere(...managing.permissions),
+  capability: managing.capability,
+  body: Body({
+    name: Name,
+    description: Type.Optional(Description),
+    slug: Type.Optional(Nullable(Slug)),
+    metadata: Type.Optional(Metadata),
+    parent_node_id: Type.Optional(Nullable(Id)),
+  }),
+  answers: {
+    201: single(OrganizationView),
+    ...errors(...placing, 'organization.slug_taken', 'validation.failed'),
+  },
+  async handle({ body, ...context }) {
+    const parentId = body.parent_node_id ?? null;
+    await assertHoldsAt(context, managing, parentId);
+    const made = await context.services.organizations.create(context.scope, {
+      parentId,
+      name: body.name.trim(),
+      description: body.description ?? null,
+      slug: body.slug ?? undefined,
+      metadata: body.metadata ?? {},
+    });
+    return { data: presentOrganization(made) };
+  },
+});
+
+export const deleteOrganizations = operation({
+  tag: common.tag,
+  level: common.level,
+  id: 'deleteOrganizations',
+  method: 'DELETE',
+  path: '/organizations',
+  summary: 'Delete all organizations',
+  description:
+    'For environments of type `development` only. Repeat the slug of the environment in `confirm`: this cannot be undone. ' +
+    'Everything below the organizations goes with them: nodes, memberships, role assignments. Identities stay. A large number ' +
+    'is deleted part by part; what is left when that is interrupted is deleted by the next request. The permission is needed ' +
+    "at the environment's root.",
+  permission: somewhere(...managing.permissions),
+  capability: managing.capability,
+  query: Type.Object(
+    { confirm: Type.Optional(Type.String({ description: 'Required: the slug of the environment.' })) },
+    { additionalProperties: false },
+  ),
+  answers: {
+    204: Type.Null(),
+    ...errors('organization.confirmation_required', 'organization.production_environment'),
+  },
+  async handle({ query, ...context }) {
+    await assertHoldsAt(context, managing, null);
+    await context.services.organizations.removeAll(context.scope, query.confirm);
+  },
+});
+
+export const getOrganization = operation({
+  ...ofOne,
+  id: 'getOrganization',
+  method: 'GET',
+  path: '/organizations/:id',
+  summary: 'Read an organization',
+  permission: at('id', viewing.permissions, 'organization.not_found'),
+  capability: viewing.capability,
+  answers: { 200: single(OrganizationView), ...errors('organization.not_found') },
+  handle: async ({ services, scope, params }) => ({
+    data: presentOrganization(await services.organizations.get(scope, params.id)),
+  }),
+});
+
+export const updateOrganization = operation({
+  ...ofOne,
+  ...managed,
+  id: 'updateOrganization',
+  method: 'PATCH',
+  path: '/organizations/:id',
+  summary: 'Change an organization',
+  description:
+    '`metadata` is replaced as a whole. The version is that of the node: moving or deactivating it (see Hierarchy) makes ' +
+    'another one, too. Members and invitations do not.',
+  ifMatch: 'required',
+  body: Body({
+    name: Type.Optional(Name),
+    description: Type.Optional(Description),
+    slug: Type.Optional(Slug),
+    metadata: Type.Optional(Metadata),
+  }),
+  answers: {
+    200: single(OrganizationView),
+    ...errors(...conditional, 'organization.slug_taken', 'validation.failed'),
+  },
+  async handle({ services, scope, params, version, body }) {
+    const changes = definedOnly({ ...body, name: body.name?.trim() });
+    const changing = services.organizations.change(scope, params.id, { version, changes });
+    return { data: presentOrganization(await changing.catch(conflictAs(presentOrganization))) };
+  },
+});
+
+export const deleteOrganization = operation({
+  ...ofOne,
+  ...managed,
+  id: 'deleteOrganization',
+  method: 'DELETE',
+  path: '/organizations/:id',
+  summary: 'Delete an organization',
+  description:
+    'With `cascade=true` everything below it too; without it, nothing may stand there. Memberships and role assignments go ' +
+    'with it, and there is an event for each node and assignment. Its members stay in the environment.',
+  retriedWithoutAccess: true,
+  ifMatch: 'required',
+  query: Type.Object({ cascade: Type.Optional(Type.Boolean({ default: false })) }, { additionalProperties: false }),
+  answers: { 204: Type.Null(), ...errors(...conditional, 'nodes.has_children') },
+  async handle({ services, scope, params, query, version }) {
+    const removing = services.organizations.remove(scope, params.id, version, query.cascade ?? false);
+    await removing.catch(conflictAs(presentOrganization));
+  },
+});
+
+export const listOrganizationRoles = operation({
+  ...ofOne,
+  id: 'listOrganizationRoles',
+  method: 'GET',
+  path: '/organizations/:id/roles',
+  summary: 'List the roles that members of an organization can be given',
+  description: 'All of them, by name: the active roles of the environment but those of the system.',
+  permission: at('id', ['hierarchy.view', 'svc:organization.manage'], 'organization.not_found'),
+  capability: viewing.capability,
+  answers: { 200: Type.Object({ items: Type.Array(RoleView) }), ...errors('organization.not_found') },
+  async handle({ services, scope, params }) {
+    await services.organizations.get(scope, params.id);
+    return { items: (await services.roles.assignable(scope)).map(presentRole) };
+  },
+});
