@@ -46,6 +46,7 @@ const messages = {
   'if_match.required': 'Send the version that you read in an If-Match header',
   'if_match.invalid': 'If-Match must be the version that you read, such as "7"',
   'invite.link_invalid': 'This link is unknown, has expired or was used already',
+  'login.method_not_allowed': 'An organization of yours does not let its members sign in this way',
   'member.already_member': 'This address belongs to a member of the account',
   'member.last_owner': 'An account keeps at least one Owner',
   'member.not_found': 'No such member of this account',
@@ -109,6 +110,7 @@ const messages = {
   'service.unavailable': 'The service cannot answer for the moment; try again soon',
   'session.not_found': 'No such session',
   'sign_up.daily_cap_reached': 'Nobody else can sign up here today',
+  sso_required: 'An organization of yours lets its members sign in through its identity provider only',
   'validation.failed': 'The request is not valid',
   'version.conflict': 'Someone changed it meanwhile; read it again and repeat',
 } as const;

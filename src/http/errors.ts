@@ -53,6 +53,7 @@ const statuses: Record<ErrorCode, number> = {
   'if_match.required': 400,
   'if_match.invalid': 400,
   'invite.link_invalid': 400,
+  'login.method_not_allowed': 403,
   'member.already_member': 409,
   'member.last_owner': 409,
   'member.not_found': 404,
@@ -115,6 +116,7 @@ const statuses: Record<ErrorCode, number> = {
   'service.unavailable': 503,
   'session.not_found': 404,
   'sign_up.daily_cap_reached': 403,
+  sso_required: 403,
   'validation.failed': 400,
   'version.conflict': 409,
 };

@@ -11,6 +11,7 @@ import {
   type TestEnvironment,
   type TestProvider,
 } from '../support/oauth.js';
+import { newOrganization } from '../support/organizations.js';
 import { fromPage, giveKey } from '../support/passkeys.js';
 
 const baseUrl = 'http://localhost:3000';
@@ -421,4 +422,18 @@ test('answers are limited to sixty a minute from an address', async () => {
   } finally {
     await limited.close();
   }
+});
+
+test('a passkey is refused after it was right where an organization of the person does not take it', async () => {
+  const { identity, authenticator } = await personWithPasskey();
+  const policy = { allowed_methods: ['password' as const] };
+  await newOrganization(provider, environment, { policy, members: [identity] });
+  const parameters = parametersOf(client);
+  const { options, passkey_token } = await begin(parameters);
+  const response = await answer(parameters, passkey_token, authenticator.get(options));
+  expect([response.statusCode, response.json()]).toEqual([
+    400,
+    { error: 'login.method_not_allowed', methods: ['password'] },
+  ]);
+  expect(response.headers['set-cookie']).toBeUndefined();
 });

@@ -117,6 +117,10 @@ const everyPage = (value: string): Pages => ({
   },
   'mfa-expired': { againUrl: `/oauth/authorize?state=${value}` },
   'mfa-refused': {},
+  'method-refused': {
+    message: 'method_refused.others',
+    ways: [{ text: 'method_refused.email_code', url: `/oauth/authorize?state=${value}` }],
+  },
   logout: { action: '/oauth/logout', params: { state: value }, client: { name: value } },
   'signed-out': { clientUrl: `https://app.example.com/${value}` },
   error: {

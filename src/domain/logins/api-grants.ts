@@ -5,6 +5,7 @@ import type { Db } from '../../platform/db.js';
 import { type Granted, subjectColumns } from '../oidc/claims.js';
 import type { Client } from '../oidc/clients.js';
 import type { ScopeName } from '../oidc/scopes.js';
+import { endedByPolicy } from '../organizations/belonging.js';
 
 export interface IssuedGrant {
   granted: Granted;
@@ -27,7 +28,8 @@ with proved as materialized (
   where id = (select identity_id from sessions where id = $1) for share
 ),
 live as (
-  select s.* from (select * from sessions where id = $1 and revoked_at is null offset 0) s
+  select s.*, ${endedByPolicy('$6::timestamptz', 's.authenticated_at', 's.environment_id', 's.identity_id')} as ends_at
+  from (select * from sessions where id = $1 and revoked_at is null offset 0) s
     cross join lateral (select is_active from environment_memberships
       where environment_id = s.environment_id and identity_id = s.identity_id offset 0) m
     join proved p using (identity_id)
@@ -38,12 +40,12 @@ granted as (
   insert into grants (id, account_id, environment_id, oauth_client_id, identity_id, session_id, scope, authenticated_at, amr, acr,
     created_at, expires_at)
   select $2::uuid, account_id, environment_id, $3::uuid, identity_id, id, $4::text[], authenticated_at, amr, acr,
-    $5::timestamptz, $6::timestamptz
+    $5::timestamptz, ends_at
   from live
 ),
 refreshable as (
   insert into refresh_tokens (token_hash, kind, family_id, created_at, expires_at)
-  select $7::bytea, 'grant', $2, $5, least($8::timestamptz, $6) from live
+  select $7::bytea, 'grant', $2, $5, least($8::timestamptz, ends_at) from live
 )
 select live.id as "sessionId", live.authenticated_at as "authenticatedAt", live.amr, live.acr, ${subjectColumns}
 from live cross join lateral (select * from identities where id = live.identity_id offset 0) i`,

@@ -6,6 +6,7 @@ import { recordEvent } from '../events.js';
 import type { Client } from '../oidc/clients.js';
 import type { ScopeName } from '../oidc/scopes.js';
 import type { TokenAnswer, Tokens } from '../oidc/tokens.js';
+import type { Barred } from '../organizations/barred.js';
 import type { Passwords } from '../passwords/passwords.js';
 import type { Sessions } from '../sessions/sessions.js';
 import type { ApiGrants } from './api-grants.js';
@@ -109,13 +110,14 @@ export function createApiSignIn({ db, passwords, logins, sessions, tokens, grant
   /**
    * Goes on after a factor, as the hosted login does.
    * @param hasProvedFactor whether it was an enrolled one, be it enough or not
-   * @throws DomainError mfa.enrollment_required, auth.invalid_credentials
+   * @throws DomainError mfa.enrollment_required, login.method_not_allowed, sso_required, auth.invalid_credentials
    */
   async function proved(visit: ApiVisit, first: FirstFactor, hasProvedFactor = false): Promise<ApiLogin> {
     const { client, scope, device, requiresAal2 } = visit;
     const decision = await gate.decide({ client, first, device, requiresAal2, hasProvedFactor });
     if (decision.step === 'done') return complete(visit, { ...first, ...decision });
     if (decision.step === 'enroll' && decision.until) return complete(visit, first, decision.until);
+    if (decision.step === 'barred') throw barred(decision);
     if (decision.step !== 'challenge') return refuseUnenrolled(visit, first);
     const begun = await pendingSignIns.begin({
       client,
@@ -142,7 +144,7 @@ export function createApiSignIn({ db, passwords, logins, sessions, tokens, grant
 
     /**
      * @throws DomainError auth.invalid_credentials, one for every reason; identity.email_unverified after the right password;
-     * mfa.enrollment_required, rate_limit.exceeded
+     * mfa.enrollment_required, login.method_not_allowed, sso_required, rate_limit.exceeded
      */
     async withPassword(visit: ApiVisit, { email, password }: { email: string; password: string }): Promise<ApiLogin> {
       const { client, ipAddress } = visit;
@@ -165,7 +167,7 @@ export function createApiSignIn({ db, passwords, logins, sessions, tokens, grant
 
     /**
      * Goes on where the person is a member, once; `visit` is of a client there.
-     * @throws DomainError auth.invalid_credentials by the token, application.not_found, mfa.enrollment_required
+     * @throws DomainError auth.invalid_credentials by the token, application.not_found; and as `proved`
      */
     async withSelection(
       visit: ApiVisit,
@@ -186,3 +188,9 @@ export function createApiSignIn({ db, passwords, logins, sessions, tokens, grant
 export type ApiSignIn = ReturnType<typeof createApiSignIn>;
 
 const scopeOf = ({ accountId, applicationId, environmentId }: Client) => ({ accountId, applicationId, environmentId });
+
+/** This API has passwords alone; the ways that are left are those of the hosted pages. */
+const barred = ({ code, methods }: Barred) =>
+  new DomainError(code, {
+    details: methods.map((method) => ({ field: 'method', code: method, message: 'is open, on the hosted pages' })),
+  });

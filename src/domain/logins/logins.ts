@@ -7,6 +7,7 @@ import { createOwnWebauthn, type OwnWebauthn } from '../mfa/own-webauthn.js';
 import { createSecondFactors, type SecondFactors } from '../mfa/second-factors.js';
 import { createWebauthn, type Webauthn } from '../mfa/webauthn.js';
 import { createWebauthnEnrollments, type WebauthnEnrollments } from '../mfa/webauthn-enrollment.js';
+import { createSignInPolicy } from '../organizations/sign-in-policy.js';
 import type { Passwords } from '../passwords/passwords.js';
 import { createOwnApplications, type OwnApplications } from '../sessions/own-applications.js';
 import { createOwnProof, type OwnProof } from '../sessions/own-proof.js';
@@ -15,6 +16,7 @@ import { createSignUps, type SignUps } from '../sign-ups/sign-ups.js';
 import { type Attempts, createAttempts } from './attempts.js';
 import { createEmailOtpLogin, type EmailOtpLogin } from './email-otp.js';
 import { createEmailedCodes, type EmailedCodes } from './emailed-codes.js';
+import { createGate, type Gate } from './gate.js';
 import { createOwnPassword, type OwnPassword } from './own-password.js';
 import { createPasskeyLogin, type PasskeyLogin } from './passkey.js';
 import { createPasswordLogin, type PasswordLogin } from './password.js';
@@ -26,6 +28,7 @@ export interface Logins extends SecondFactors {
   attempts: Attempts;
   emailOtpLogin: EmailOtpLogin;
   emailedCodes: EmailedCodes;
+  gate: Gate;
   ownApplications: OwnApplications;
   ownPassword: OwnPassword;
   ownProfile: OwnProfileOf;
@@ -67,11 +70,13 @@ export function createLogins({
   const emailedCodes = createEmailedCodes({ db, sealing, now });
   const pendingSignIns = createPendingSignIns({ db, now });
   const webauthn = createWebauthn({ db, baseUrl, pendingSignIns, now });
+  const secondFactors = createSecondFactors({ db, sealing, emailedCodes, webauthn, graces, rateLimits, now });
   return {
     attempts,
     emailOtpLogin: createEmailOtpLogin({ db, sealing, emailedCodes, attempts, rateLimits, now }),
     emailedCodes,
-    ...createSecondFactors({ db, sealing, emailedCodes, webauthn, graces, rateLimits, now }),
+    ...secondFactors,
+    gate: createGate({ db, mfaGate: secondFactors.mfaGate, policyOf: createSignInPolicy({ db }) }),
     ownApplications: createOwnApplications({ db, now }),
     ownPassword: createOwnPassword({ db, passwords, rateLimits, now }),
     ownProfile: createOwnProfile({ db }),

@@ -9,8 +9,8 @@ import type { TrustedDevices } from './trusted-devices.js';
 
 export type { EnrollableKind };
 
-/** What a sign-in needs after its first factor (spec.md, "States and transitions"; contract §3, §10). */
-export type GateDecision =
+/** What of second factors a sign-in needs after its first one (spec.md, "States and transitions"; contract §3, §10). */
+export type MfaDecision =
   | { step: 'done'; amr: string[]; acr: Acr; secondFactorAt: Date | null }
   | { step: 'challenge'; factors: FactorKind[] }
   /** `until`: it can be put off until then; null: the sign-in does not go on without. */
@@ -18,7 +18,7 @@ export type GateDecision =
   /** The time to enrol is over; an admin's reset gives it anew. */
   | { step: 'refused' };
 
-export interface GateQuestion {
+export interface MfaQuestion {
   client: Pick<Client, 'accountId' | 'applicationId' | 'environmentId'> & {
     settings: Pick<Client['settings'], 'mfaPolicy' | 'mfaGracePeriodDays' | 'mfaTrustedDeviceDays'>;
   };
@@ -29,9 +29,11 @@ export interface GateQuestion {
   requiresAal2: boolean;
   /** Whether an enrolled factor was proved already, though not one that is enough. */
   hasProvedFactor?: boolean;
+  /** Whether somebody else than the Environment requires MFA of this person. */
+  requiresMfa?: boolean;
 }
 
-export interface GateDeps {
+export interface MfaGateDeps {
   db: Db;
   graces: Pick<MfaGraces, 'find' | 'start'>;
   devices: Pick<TrustedDevices, 'recognize'>;
@@ -39,7 +41,7 @@ export interface GateDeps {
 }
 
 /** Decides, and starts the time to enrol with the first sign-in that needs a factor and has none. */
-export function createGate({ db, graces, devices, now }: GateDeps) {
+export function createMfaGate({ db, graces, devices, now }: MfaGateDeps) {
   return {
     async decide({
       client,
@@ -47,12 +49,14 @@ export function createGate({ db, graces, devices, now }: GateDeps) {
       device,
       requiresAal2,
       hasProvedFactor = false,
-    }: GateQuestion): Promise<GateDecision> {
+      requiresMfa = false,
+    }: MfaQuestion): Promise<MfaDecision> {
       const { accountId, applicationId, environmentId, settings } = client;
-      const { mfaPolicy, mfaGracePeriodDays: days, mfaTrustedDeviceDays } = settings;
+      const { mfaGracePeriodDays: days, mfaTrustedDeviceDays } = settings;
+      const mfaPolicy = requiresMfa ? 'required' : settings.mfaPolicy;
       const { identityId, amr, acr, secondFactorAt } = first;
       const scope = { accountId, applicationId, environmentId };
-      const done: GateDecision = { step: 'done', amr, acr, secondFactorAt };
+      const done: MfaDecision = { step: 'done', amr, acr, secondFactorAt };
       const isEnough = requiresAal2 ? acr === aal2 : mfaPolicy === 'off' || secondFactorAt !== null;
       if (isEnough) return done;
 
@@ -83,4 +87,4 @@ export function createGate({ db, graces, devices, now }: GateDeps) {
   }
 }
 
-export type Gate = ReturnType<typeof createGate>;
+export type MfaGate = ReturnType<typeof createMfaGate>;

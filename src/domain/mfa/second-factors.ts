@@ -7,7 +7,7 @@ import { createMfaChallenges, type MfaChallenges } from './challenges.js';
 import { createEmailFactor, type EmailFactor } from './email-factor.js';
 import { createMfaEnrollments, type MfaEnrollments } from './enrollments.js';
 import { createFactors, type Factors } from './factors.js';
-import { createGate, type Gate } from './gate.js';
+import { createMfaGate, type MfaGate } from './gate.js';
 import type { MfaGraces } from './grace.js';
 import { createRecoveryCodes, type RecoveryCodes } from './recovery-codes.js';
 import { createMfaReset, type MfaReset } from './reset.js';
@@ -20,7 +20,7 @@ import type { Webauthn } from './webauthn.js';
 export interface SecondFactors {
   emailFactor: EmailFactor;
   factors: Factors;
-  gate: Gate;
+  mfaGate: MfaGate;
   mfaChallenges: MfaChallenges;
   mfaEnrollments: MfaEnrollments;
   mfaReset: MfaReset;
@@ -51,7 +51,7 @@ export function createSecondFactors(deps: SecondFactorsDeps): SecondFactors {
   return {
     emailFactor,
     factors,
-    gate: createGate({ db, graces, devices: trustedDevices, now }),
+    mfaGate: createMfaGate({ db, graces, devices: trustedDevices, now }),
     mfaChallenges: createMfaChallenges({ db, attempts, totp, recoveryCodes, emailFactor, webauthn, now }),
     mfaEnrollments: createMfaEnrollments({ db, factors, now }),
     mfaReset: createMfaReset({ db, now }),

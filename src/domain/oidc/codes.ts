@@ -2,6 +2,7 @@ import { v7 as uuidv7 } from 'uuid';
 import { after, type Clock, seconds } from '../../platform/clock.js';
 import { hashSecret, newSecret } from '../../platform/crypto/one-time-secret.js';
 import type { Db } from '../../platform/db.js';
+import { endedByPolicy } from '../organizations/belonging.js';
 import type { AuthorizeRequest } from './authorize-request.js';
 import { type Granted, subjectColumns } from './claims.js';
 import type { Client } from './clients.js';
@@ -51,7 +52,8 @@ with presented as materialized (
   select * from authorization_codes where code_hash = $1 and oauth_client_id = $2 for update
 ),
 live as (
-  select presented.*, s.identity_id
+  select presented.*, s.identity_id,
+    ${endedByPolicy('$7::timestamptz', 'presented.authenticated_at', 'presented.environment_id', 's.identity_id')} as ends_at
   from presented
     cross join lateral (select identity_id, revoked_at from sessions where id = session_id offset 0) s
     cross join lateral (select is_active from environment_memberships m
@@ -63,12 +65,12 @@ granted as (
   insert into grants (id, account_id, environment_id, oauth_client_id, identity_id, session_id, scope, authenticated_at, amr, acr,
     created_at, expires_at)
   select $6::uuid, account_id, environment_id, oauth_client_id, identity_id, session_id, scope, authenticated_at, amr, acr, $3,
-    $7::timestamptz
+    ends_at
   from live
 ),
 refreshable as (
   insert into refresh_tokens (token_hash, kind, family_id, created_at, expires_at)
-  select $8::bytea, 'grant', $6, $3, least($9::timestamptz, $7) from live
+  select $8::bytea, 'grant', $6, $3, least($9::timestamptz, ends_at) from live
 ),
 spent as (
   update authorization_codes set grant_id = $6 from live where authorization_codes.code_hash = $1

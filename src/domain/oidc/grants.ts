@@ -3,6 +3,7 @@ import { hashSecret } from '../../platform/crypto/one-time-secret.js';
 import type { Db } from '../../platform/db.js';
 import type { EventAction } from '../event-catalogue.js';
 import { recordEvent } from '../events.js';
+import { endedByPolicy } from '../organizations/belonging.js';
 import { type Granted, grantColumns, subjectColumns } from './claims.js';
 import type { Client } from './clients.js';
 import { OAuthError } from './oauth-error.js';
@@ -42,7 +43,8 @@ export interface Grants {
 const slidesAfter = days(1);
 
 /**
- * Whoever refreshes is proved alive in the same statement: grant, explicit end of the session, membership. Each `offset 0`
+ * Whoever refreshes is proved alive in the same statement: grant, explicit end of the session, membership, and how long an
+ * organization of theirs lets a sign-in last now. Each `offset 0`
  * keeps the join in this order, one row to one row by key, whatever the planner believes of the tables when it plans once.
  */
 const alive = (presented: string, oauthClientId: string) => `
@@ -52,7 +54,8 @@ const alive = (presented: string, oauthClientId: string) => `
     cross join lateral (select is_active from environment_memberships
       where environment_id = g.environment_id and identity_id = g.identity_id offset 0) m
     cross join lateral (select * from identities where id = g.identity_id offset 0) i
-  where g.oauth_client_id = ${oauthClientId} and p.expires_at > $2::timestamptz and g.expires_at > $2
+    cross join lateral (select ${endedByPolicy('g.expires_at', 'g.authenticated_at', 'g.environment_id', 'g.identity_id')} as ends_at offset 0) policy
+  where g.oauth_client_id = ${oauthClientId} and p.expires_at > $2::timestamptz and policy.ends_at > $2
     and g.revoked_at is null and s.revoked_at is null and m.is_active`;
 const columns = `p.family_id, p.successor_key_id as "keyId", ${grantColumns}, ${subjectColumns}`;
 
@@ -66,7 +69,7 @@ const rotateStatement = {
 with ${presentedLocked('grant')},
 alive as (
   select ${columns}, ${standingWithin('$5::timestamptz', '$8')} as standing,
-    least($6::timestamptz, g.expires_at) as successor_expires_at
+    least($6::timestamptz, policy.ends_at) as successor_expires_at
   ${alive('presented', '$7')}
 ), ${rotation('grant')}
 select * from alive`,
@@ -74,7 +77,7 @@ select * from alive`,
 const slidingStatement = {
   name: 'refresh_grant_sliding',
   text: `
-select ${columns}, ${standingWithin('$3::timestamptz', '$5')} as standing, least($6::timestamptz, g.expires_at) as "slidTo",
+select ${columns}, ${standingWithin('$3::timestamptz', '$5')} as standing, least($6::timestamptz, policy.ends_at) as "slidTo",
   p.expires_at as "expiresAt"
 ${alive('refresh_tokens', '$4')} and p.token_hash = $1 and p.kind = 'grant'`,
 };

@@ -3,12 +3,20 @@
  * them are active. Each `offset 0` goes from key to key, whatever the planner believes of the tables when it plans once.
  */
 export const organizationsOf = (environment: string, identity: string): string => `
-organization_members om
+(select * from organization_members where identity_id = ${identity} offset 0) om
   cross join lateral (select * from organizations where id = om.organization_id offset 0) o
   cross join lateral (select id, name, slug, path from nodes where id = om.organization_id offset 0) n
-where om.identity_id = ${identity} and om.environment_id = ${environment}
+where om.environment_id = ${environment}
   and not exists (select from nodes a where a.id = any(n.path) and a.status = 'inactive')`;
 
 /** SQL: whether an Identity belongs to one organization, which is active with all above it. */
 export const belongsTo = (organization: string, environment: string, identity: string): string =>
   `exists (select from ${organizationsOf(environment, identity)} and om.organization_id = ${organization})`;
+
+/**
+ * SQL: when something ends that was given for a sign-in. At `end`, or earlier where an organization of the person says how long
+ * a sign-in lasts: the shortest counts, from the moment at which the first factor was proved.
+ */
+export const endedByPolicy = (end: string, authenticatedAt: string, environment: string, identity: string): string => `
+least(${end}, ${authenticatedAt} + interval '1 second' * (
+  select min((o.authentication_policy->>'session_ttl_seconds')::integer) from ${organizationsOf(environment, identity)}))`;

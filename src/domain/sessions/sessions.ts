@@ -4,6 +4,7 @@ import { hashSecret, newSecret } from '../../platform/crypto/one-time-secret.js'
 import type { Db, EnvironmentScope } from '../../platform/db.js';
 import { DomainError } from '../errors.js';
 import { eventInsert, eventRow, recordEvent } from '../events.js';
+import { endedByPolicy } from '../organizations/belonging.js';
 
 /** An Identity signed in with this browser (contract §2, `hosted_session`). */
 export interface HostedSession {
@@ -50,7 +51,8 @@ from sessions s
   cross join lateral (select is_active from environment_memberships
     where environment_id = s.environment_id and identity_id = s.identity_id offset 0) m
   cross join lateral (select email from identities where id = s.identity_id offset 0) i
-where s.browser_hash = $1 and s.environment_id = $2 and s.expires_at > $3 and s.revoked_at is null and m.is_active`,
+where s.browser_hash = $1 and s.environment_id = $2 and s.expires_at > $3 and s.revoked_at is null and m.is_active
+  and ${endedByPolicy('s.expires_at', 's.authenticated_at', 's.environment_id', 's.identity_id')} > $3`,
 };
 
 /**
@@ -64,7 +66,10 @@ where s.browser_hash = $1 and s.environment_id = $2 and s.expires_at > $3 and s.
 const signInStatement = {
   name: 'sign_in_with_browser',
   text: `
-with person as materialized (
+with life as materialized (
+  select ${endedByPolicy('$9::timestamptz', '$15::timestamptz', '$5::uuid', '$6::uuid')} as expires_at
+),
+person as materialized (
   select case
       when $17::boolean then date_trunc('milliseconds', password_changed_at) is not distinct from $18::timestamptz
       else password_changed_at is null or password_changed_at <= $15::timestamptz or not 'pwd' = any ($7::text[])
@@ -77,7 +82,7 @@ moved as (
     second_factor_at = case when environment_id = $5 and identity_id = $6 then $16 else second_factor_at end,
     amr = case when environment_id = $5 and identity_id = $6 then $7 else amr end,
     acr = case when environment_id = $5 and identity_id = $6 then $8 else acr end,
-    expires_at = case when environment_id = $5 and identity_id = $6 then $9 else expires_at end,
+    expires_at = case when environment_id = $5 and identity_id = $6 then (select expires_at from life) else expires_at end,
     ip_address = case when environment_id = $5 and identity_id = $6 then $10 else ip_address end,
     user_agent = case when environment_id = $5 and identity_id = $6 then $11 else user_agent end,
     revoked_at = case when environment_id = $5 and identity_id <> $6 then $3 end
@@ -91,7 +96,7 @@ kept as (
 created as (
   insert into sessions (id, account_id, environment_id, identity_id, browser_hash, authenticated_at, second_factor_at, amr, acr,
     ip_address, user_agent, created_at, expires_at)
-  select $12::uuid, $4::uuid, $5::uuid, $6::uuid, $2::bytea, $15::timestamptz, $16::timestamptz, $7::text[], $8::text, $10::text, $11::text, $3, $9::timestamptz
+  select $12::uuid, $4::uuid, $5::uuid, $6::uuid, $2::bytea, $15::timestamptz, $16::timestamptz, $7::text[], $8::text, $10::text, $11::text, $3, (select expires_at from life)
   where not exists (select from kept) and (select unchanged from person)
   returning id
 ),
@@ -107,7 +112,7 @@ signed_out as (${eventInsert('$14', {
     actorId: 'moved.identity_id::text',
     from: ' join moved on moved.revoked_at is not null',
   })})
-select id, greatest($9, (select max(expires_at) from moved where revoked_at is null)) as "expiresAt" from going_on`,
+select id, greatest((select expires_at from life), (select max(expires_at) from moved where revoked_at is null)) as "expiresAt" from going_on`,
 };
 
 /** Sessions of the hosted login: one cookie a browser, one session an Environment. */

@@ -28,6 +28,9 @@ export const authorizeParameters = {
   acr_values: text('`urn:gatehouse:aal2` asks for a second factor'),
   method: text('`code` opens the view that mails a code, where the Environment allows it'),
 };
+const notLetIn =
+  'Sent from a foreign origin. Or the credentials are right, and an organization of the person does not let its members sign ' +
+  'in this way (in JSON `login.method_not_allowed`, with the `methods` that are left, or `sso_required`)';
 const captcha = {
   'cf-turnstile-response': text('Where the Environment demands a captcha: what its widget answers'),
 };
@@ -67,7 +70,7 @@ export const loginDocumentation: Documentation = {
       200: Page('The form again, because the credentials are not right; 401 in JSON'),
       303: { description: 'Back to the client with a code; an authorization request, to its GET', type: 'null' },
       400: Page('The parameters are not valid'),
-      403: Page('Sent from a foreign origin'),
+      403: Page(notLetIn),
       429: Page('Too many failures; `Retry-After` says when'),
     },
   }),
@@ -100,7 +103,7 @@ export const loginDocumentation: Documentation = {
       200: Page('Asks for the code again, because it is not right; 401 in JSON. Or the next step: a second factor'),
       303: Redirect,
       400: Page('The parameters are not valid'),
-      403: Page('Sent from a foreign origin'),
+      403: Page(notLetIn),
       429: Page('Too many tries; `Retry-After` says when'),
     },
   }),

@@ -77,7 +77,13 @@ export const webauthnDocumentation: Documentation = {
       'signInWithPasskey',
       'Sign in with a passkey, which is two factors by itself',
       { passkey_token: passkeyToken, credential: Credential },
-      { 200: RedirectTo, 400: Refusal('`refused` for whatever is wrong with the passkey, or `expired`') },
+      {
+        200: RedirectTo,
+        400: Refusal(
+          '`refused` for whatever is wrong with the passkey, or `expired`; `login.method_not_allowed` or `sso_required` ' +
+            'where an organization of the person does not take passkeys',
+        ),
+      },
     ),
     description: oauthParameters,
   },

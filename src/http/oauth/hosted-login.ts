@@ -6,6 +6,7 @@ import type { CodeSession } from '../../domain/oidc/codes.js';
 import type { OAuthErrorCode } from '../../domain/oidc/oauth-error.js';
 import type { Provider } from '../../domain/oidc/provider.js';
 import type { HostedSession } from '../../domain/sessions/sessions.js';
+import { sendBarred } from './barred-page.js';
 import { sendChallenge } from './mfa/challenge-page.js';
 import { sendEnrollment } from './mfa/enrollment-page.js';
 import { sendMfaRefused } from './mfa/refused-page.js';
@@ -84,6 +85,10 @@ export function createHostedLogin(provider: Provider, logins: Pick<Logins, 'gate
     { hasProvedFactor = false }: Proved = {},
   ) {
     if (decision.step === 'refused') return sendMfaRefused(visit);
+    if (decision.step === 'barred') return sendBarred(visit, decision);
+    if (decision.step === 'stranger') {
+      return refuse(visit, 'access_denied', 'the person does not belong to the organization');
+    }
     const { client, asked } = visit;
     const begun = await pendingSignIns.begin({
       client,
@@ -142,7 +147,11 @@ export function createHostedLogin(provider: Provider, logins: Pick<Logins, 'gate
       };
       const decision = await decide(visit, first);
       if (decision.step === 'done') return answer(visit, session);
-      if (visit.asked.prompt.none) return refuse(visit, 'interaction_required', 'a second factor is needed');
+      if (visit.asked.prompt.none) {
+        if (decision.step !== 'barred' && decision.step !== 'stranger')
+          return refuse(visit, 'interaction_required', 'a second factor is needed');
+        return refuse(visit, 'login_required', 'an organization does not take the sign-in of before');
+      }
       return askForMore(visit, first, decision);
     },
   };

@@ -6,6 +6,9 @@ import { refusalOf, statusOf, tellWhen } from '../errors.js';
 /** Refusals that have a status of their own; every other one is 400 here (spec, "Errors"). */
 const ownStatuses = [403, 413, 415, 429, 503];
 
+/** What pages answer with 403 to somebody who has proved who they are. */
+const refusedAfterProof = ['login.method_not_allowed', 'mfa.enrollment_required', 'sso_required'];
+
 /** For endpoints that our pages' script calls: they answer JSON whatever is accepted, and `{ error }` when they refuse. */
 export function answerWebauthnInJson(app: FastifyInstance): void {
   // What the hosted login answers at its end is a redirect for a browser, and `{ redirect_to }` for whom this header names.
@@ -18,7 +21,7 @@ export function answerWebauthnInJson(app: FastifyInstance): void {
       error?: string;
       error_description?: string;
     };
-    if (reply.statusCode === 401 || rest.error === 'mfa.enrollment_required') reply.code(400);
+    if (reply.statusCode === 401 || refusedAfterProof.includes(rest.error ?? '')) reply.code(400);
     return rest;
   });
   app.setErrorHandler((error, request, reply) => {

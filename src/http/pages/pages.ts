@@ -121,6 +121,11 @@ export interface Pages extends AccountPages, SignUpPages {
   };
   'mfa-expired': { againUrl: string | null };
   'mfa-refused': Record<never, never>;
+  'method-refused': {
+    message: TextKey;
+    /** Those that are left, and where each begins. */
+    ways: readonly { text: TextKey; url: string }[];
+  };
   logout: { action: string; params: Params; client: { name: string } | null };
   'signed-out': { clientUrl: string | null };
   error: {

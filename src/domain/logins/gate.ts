@@ -1,0 +1,58 @@
+import type { Db } from '../../platform/db.js';
+import { recordEvent } from '../events.js';
+import type { MfaDecision, MfaGate, MfaQuestion } from '../mfa/gate.js';
+import { type Barred, barOf, type MethodSettings } from '../organizations/barred.js';
+import type { SignInPolicyOf } from '../organizations/sign-in-policy.js';
+
+/** How a sign-in goes on after a factor. */
+export type GateDecision =
+  | MfaDecision
+  /** An organization of the person does not take the way in which they signed in. */
+  | ({ step: 'barred' } & Barred)
+  /** All is proved that is asked for, by somebody who does not belong to the organization that the sign-in is for. */
+  | { step: 'stranger' };
+
+export interface GateQuestion extends Omit<MfaQuestion, 'requiresMfa'> {
+  client: MfaQuestion['client'] & { settings: MethodSettings };
+  /** Of the organization that the sign-in is for, if any. */
+  organizationId?: string | null;
+}
+
+/**
+ * Every sign-in of an end user passes here after each factor, whichever surface it came by: first what the person's
+ * organizations ask, all of them and not only the one that a parameter names; then the second factor.
+ */
+export function createGate({ db, mfaGate, policyOf }: { db: Db; mfaGate: MfaGate; policyOf: SignInPolicyOf }) {
+  async function recordRefusal({ client, first }: GateQuestion, reason: string) {
+    if (first.method === 'session') return; // who comes back unasked is no failure, and would be told of at every visit
+    const { accountId, applicationId, environmentId } = client;
+    const scope = { accountId, applicationId, environmentId };
+    await db.transaction(scope, (tx) =>
+      recordEvent(tx, 'auth.identity_sign_in_failed', {
+        ...scope,
+        resourceId: first.identityId,
+        outcome: 'denied',
+        metadata: { method: first.method, reason },
+      }),
+    );
+  }
+
+  return {
+    async decide(question: GateQuestion): Promise<GateDecision> {
+      const { client, first, organizationId = null } = question;
+      const policy = await policyOf(client.environmentId, first.identityId, organizationId);
+      const bar = barOf(policy, first, client.settings);
+      if (bar) {
+        await recordRefusal(question, bar.code);
+        return { step: 'barred', ...bar };
+      }
+      const decision = await mfaGate.decide({ ...question, requiresMfa: policy.requireMfa });
+      // Who belongs where is told to nobody who could not sign in.
+      if (policy.belongs || decision.step === 'challenge' || decision.step === 'refused') return decision;
+      await recordRefusal(question, 'not_a_member');
+      return { step: 'stranger' };
+    },
+  };
+}
+
+export type Gate = ReturnType<typeof createGate>;
