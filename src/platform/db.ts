@@ -7,6 +7,8 @@ import {
 } from 'typeorm';
 import { entities } from '../../entities/index.js';
 import { SnakeCaseNaming } from './naming.js';
+import { createPreparedTexts } from './prepared-texts.js';
+import { ScopedRunner } from './scoped-runner.js';
 
 /**
  * Whose rows a transaction may see. `system` is for what belongs to no tenant yet (a link, a cookie, the relay);
@@ -63,27 +65,26 @@ export interface DbOptions {
 export async function openDb({ url, poolSize, applicationName, onError }: DbOptions): Promise<Db> {
   const source = createDataSource(url, { poolSize, applicationName, onError });
   await source.initialize();
-  // The scope is a property of these connections (docs/decisions/0003), so that setting it costs no round trip.
+  const texts = createPreparedTexts();
+  // The scope is a property of these connections (docs/decisions/0003), so that setting it costs no round trip. Their
+  // statements are written so that one plan is right for all values, and planning anew costs more than running them (0025).
   const pool = new pg.Pool({
     connectionString: url,
     max: poolSize,
     application_name: `${applicationName} statements`,
-    options: '-c gatehouse.scope=system',
+    options: '-c gatehouse.scope=system -c plan_cache_mode=force_generic_plan',
     connectionTimeoutMillis: 5_000,
     keepAlive: true,
+    pipeline: true,
   });
   pool.on('error', onError);
   return {
     source,
     pool,
     async transaction(scope, work) {
-      const runner = source.createQueryRunner();
+      const runner = new ScopedRunner(source, texts);
       try {
-        await runner.startTransaction();
-        await runner.query(
-          `select set_config('gatehouse.scope', $1, true), set_config('gatehouse.account_id', $2, true), set_config('gatehouse.environment_id', $3, true)`,
-          scopeSettings(scope),
-        );
+        await runner.begin(scope);
         const result = await work(runner.manager);
         await runner.commitTransaction();
         return result;
@@ -92,7 +93,7 @@ export async function openDb({ url, poolSize, applicationName, onError }: DbOpti
         if (alreadyReleased.some((kind) => error instanceof kind)) throw new ConnectionLost(error);
         // A lost connection cannot roll back; PostgreSQL has done so already, and the first error says more.
         if (runner.isTransactionActive) await runner.rollbackTransaction().catch(() => undefined);
-        throw error;
+        throw (await runner.failureToBegin()) ?? error;
       } finally {
         await runner.release();
       }
@@ -127,7 +128,8 @@ export function createDataSource(
     poolSize,
     poolErrorHandler: onError,
     connectTimeoutMS: 5_000,
-    extra: { keepAlive: true },
+    // Statements are sent without waiting for the answers to those before.
+    extra: { keepAlive: true, pipeline: true },
   });
 }
 
@@ -156,6 +158,3 @@ export function isOutage(error: unknown): boolean {
 
 const driverErrorOf = (error: unknown): (pg.DatabaseError & { constraint?: string }) | undefined =>
   (error as { driverError?: pg.DatabaseError })?.driverError ?? (error instanceof pg.DatabaseError ? error : undefined);
-
-const scopeSettings = (scope: Scope): string[] =>
-  scope === 'system' ? ['system', '', ''] : ['tenant', scope.accountId, scope.environmentId ?? ''];

@@ -1,0 +1,36 @@
+/** Longer texts and lists are made for one occasion. */
+const longestText = 8_000;
+const mostValues = 40;
+/** Each connection keeps a plan of every one. */
+const mostNames = 400;
+const mostCandidates = 2_000;
+
+/**
+ * Which statements PostgreSQL is to keep prepared: those whose text comes again. Texts with a page's numbers in them would
+ * only fill its memory, and what selects `*` would break when a migration adds a column.
+ */
+export function createPreparedTexts() {
+  const names = new Map<string, string>();
+  const seenOnce = new Set<string>();
+  return {
+    /** The name to prepare `text` under; undefined: it is not worth that, or not yet. */
+    nameOf(text: string, values: readonly unknown[]): string | undefined {
+      const known = names.get(text);
+      if (known !== undefined) return known;
+      if (text.length > longestText || values.length > mostValues || names.size >= mostNames) return undefined;
+      if (!seenOnce.delete(text)) {
+        if (seenOnce.size >= mostCandidates) seenOnce.clear();
+        seenOnce.add(text);
+        return undefined;
+      }
+      if (passing.test(text)) return undefined;
+      const name = `prepared_${names.size + 1}`;
+      names.set(text, name);
+      return name;
+    },
+  };
+}
+
+export type PreparedTexts = ReturnType<typeof createPreparedTexts>;
+
+const passing = /\boffset \d|\blimit (?!1\b)\d|\*\s+from\b|returning \*/i;

@@ -1,0 +1,75 @@
+import pg from 'pg';
+import {
+  type DataSource,
+  type ObjectLiteral,
+  QueryFailedError,
+  QueryResult,
+  QueryRunnerAlreadyReleasedError,
+} from 'typeorm';
+import type { PostgresDriver } from 'typeorm/driver/postgres/PostgresDriver.js';
+import { PostgresQueryRunner } from 'typeorm/driver/postgres/PostgresQueryRunner.js';
+import type { Scope } from './db.js';
+import type { PreparedTexts } from './prepared-texts.js';
+
+/**
+ * One transaction in a scope. It begins with the first statement's round trip, not with one of its own, and has PostgreSQL
+ * keep the plans of what comes again.
+ */
+export class ScopedRunner extends PostgresQueryRunner {
+  /** Settles when PostgreSQL has begun the transaction; everything after it fails where it did not. */
+  private begun: Promise<unknown> = Promise.resolve();
+
+  constructor(
+    source: DataSource,
+    private readonly texts: PreparedTexts,
+  ) {
+    super(source.driver as PostgresDriver, 'master');
+    this.manager = source.createEntityManager(this);
+  }
+
+  /** @throws when no connection is to be had; that the beginning failed is told by `failureToBegin` */
+  async begin(scope: Scope): Promise<void> {
+    const connection: pg.PoolClient = await this.connect();
+    this.begun = connection.query(beginIn(scope));
+    this.begun.catch(() => {}); // the first statement fails too
+    this.isTransactionActive = true;
+    this.transactionDepth = 1;
+  }
+
+  /** What kept the transaction from beginning, which says more than what failed because of it. */
+  failureToBegin(): Promise<unknown> {
+    return this.begun.then(
+      () => null,
+      (error: unknown) => error,
+    );
+  }
+
+  override async query(
+    text: string,
+    values?: unknown[] | ObjectLiteral,
+    structured = false,
+  ): ReturnType<PostgresQueryRunner['query']> {
+    if (this.isReleased) throw new QueryRunnerAlreadyReleasedError();
+    const connection: pg.PoolClient = await this.connect();
+    const given = (values as unknown[] | undefined) ?? [];
+    try {
+      const name = given.length > 0 ? this.texts.nameOf(text, given) : undefined;
+      const { rows, rowCount, command } = await connection.query({ name, text, values: given });
+      // As TypeORM's own runner answers.
+      const raw = command === 'UPDATE' || command === 'DELETE' ? [rows, rowCount] : rows;
+      if (!structured) return raw;
+      return Object.assign(new QueryResult(), { records: rows, affected: rowCount, raw });
+    } catch (error) {
+      throw new QueryFailedError(text, given, error as Error);
+    }
+  }
+}
+
+/** One message: the values are literals, since several statements in one cannot have parameters. */
+function beginIn(scope: Scope): string {
+  const [kind, accountId, environmentId] =
+    scope === 'system' ? ['system', '', ''] : ['tenant', scope.accountId, scope.environmentId ?? ''];
+  return `start transaction; set local gatehouse.scope = ${pg.escapeLiteral(kind as string)}; \
+set local gatehouse.account_id = ${pg.escapeLiteral(accountId as string)}; \
+set local gatehouse.environment_id = ${pg.escapeLiteral(environmentId as string)}`;
+}
