@@ -1,5 +1,6 @@
 import type { Clock } from '../../platform/clock.js';
 import type { Db } from '../../platform/db.js';
+import { createGathering } from './gathering.js';
 
 /** One question: may this Identity do this there? */
 export interface Check {
@@ -70,20 +71,29 @@ from c
 order by c.position`,
 };
 
+/** Up to so many checks share a statement with those of other requests; more are worth one of their own. */
+const fewChecks = 10;
+
 /** Decides (contract §5): active identity, active path, and an assignment in force there or above that holds the permission. */
 export function createEvaluation({ db, now }: { db: Pick<Db, 'statement'>; now: Clock }) {
+  async function ask(environmentId: string, checks: readonly Check[], asOf: Date): Promise<Decision[]> {
+    const rows = await db.statement<{ reason: Reason }>(evaluateStatement, [
+      environmentId,
+      checks.map(({ identityId }) => identityId),
+      checks.map(({ permission }) => permission),
+      checks.map(({ nodeId }) => nodeId),
+      asOf,
+    ]);
+    return rows.map(({ reason }) => ({ allowed: reason === 'granted', reason }));
+  }
+  const together = createGathering((environmentId, checks) => ask(environmentId, checks, now()));
+
   return {
     /** In the order of the checks. `asOf` in the past counts assignments as they were then (contract §10). */
-    async evaluate(environmentId: string, checks: readonly Check[], asOf: Date = now()): Promise<Decision[]> {
-      const rows = await db.statement<{ reason: Reason }>(evaluateStatement, [
-        environmentId,
-        checks.map(({ identityId }) => identityId),
-        checks.map(({ permission }) => permission),
-        checks.map(({ nodeId }) => nodeId),
-        asOf,
-      ]);
-      return rows.map(({ reason }) => ({ allowed: reason === 'granted', reason }));
-    },
+    evaluate: (environmentId: string, checks: readonly Check[], asOf?: Date): Promise<Decision[]> =>
+      asOf === undefined && checks.length <= fewChecks
+        ? together(environmentId, checks)
+        : ask(environmentId, checks, asOf ?? now()),
   };
 }
 
