@@ -73,6 +73,8 @@ const messages = {
   'organization.slug_taken': 'Another node under the same parent has this slug',
   'origin.foreign': 'Requests from other origins are not accepted here',
   'password.breached': 'This password is known from a data breach; choose another one',
+  'password.hash_out_of_bounds': 'The hash is out of the bounds within which hashes are imported',
+  'password.hash_unreadable': 'Not a hash that can be imported: argon2, scrypt or PBKDF2 as a PHC string, or bcrypt',
   'password.link_invalid': 'This link is unknown, has expired or was used already',
   'password.too_short': 'The password is too short',
   'password.wrong': 'The current password is not right',

@@ -79,6 +79,8 @@ const statuses: Record<ErrorCode, number> = {
   'organization.slug_taken': 409,
   'origin.foreign': 403,
   'password.breached': 400,
+  'password.hash_out_of_bounds': 400,
+  'password.hash_unreadable': 400,
   'password.link_invalid': 400,
   'password.too_short': 400,
   'password.wrong': 400,

@@ -1,5 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import argon2 from 'argon2';
+import { matches } from './matching.js';
+import { readHash, type StoredHash } from './stored-hash.js';
 
 /** OWASP's argon2id profile, contract §3. A change here rehashes everyone at their next sign-in. */
 const memoryCost = 19_456;
@@ -17,21 +19,23 @@ export async function hashPassword(password: string): Promise<string> {
 }
 
 /**
- * Whether the password belongs to the hash, an argon2 PHC string of any parameters. Without a usable hash it works as
- * long and says no, so that the time does not tell whether there is one.
+ * Whether the password belongs to the hash: one of ours, or an imported one of any algorithm that `readHash` knows. Without a
+ * usable hash it works as long as for one of ours and says no, so that the time does not tell whether there is one.
  */
 export async function verifyPassword(hash: string | null, password: string): Promise<boolean> {
-  const known = hash?.startsWith('$argon2') ? hash : null;
-  const matches = await argon2.verify(known ?? dummyHash, normalized(password));
-  return matches && known !== null;
+  const known = hash === null ? null : readHash(hash);
+  // An imported hash may be of what was typed as it was typed; whoever types the same in two forms waits for both, always.
+  const texts = new Set([normalized(password), password]);
+  let isRight = false;
+  for (const text of texts) isRight = (await matches(known ?? dummy, text)) || isRight;
+  return isRight && known !== null;
 }
 
-/** Whether the hash is weaker than today's. One that was imported with stronger parameters stays as it is. */
+/** Whether the hash is another than one of today's, or weaker. An argon2id with stronger parameters stays as it is. */
 export function needsRehash(hash: string): boolean {
-  const [, id, version, parameters = ''] = hash.split('$');
-  const { m, t } = Object.fromEntries(parameters.split(',').map((parameter) => parameter.split('=')));
-  const strong = Number(m) >= memoryCost && Number(t) >= timeCost;
-  return !(id === 'argon2id' && version === 'v=19' && strong);
+  const known = readHash(hash);
+  if (known?.algorithm !== 'argon2id' || known.version !== 19) return true;
+  return known.memoryKib < memoryCost || known.passes < timeCost;
 }
 
 // The library would write `m,p,t`, in an order that argon2's reference decoder refuses.
@@ -40,4 +44,4 @@ const phc = (salt: Buffer, digest: Buffer) =>
 const base64 = (bytes: Buffer) => bytes.toString('base64').replaceAll('=', '');
 
 // Of no password at all: random bytes in the place of the digest cost a verification the same.
-const dummyHash = phc(randomBytes(16), randomBytes(32));
+const dummy = readHash(phc(randomBytes(16), randomBytes(32))) as StoredHash;

@@ -1,0 +1,40 @@
+import { pbkdf2, scrypt, timingSafeEqual } from 'node:crypto';
+import { promisify } from 'node:util';
+import argon2 from 'argon2';
+import bcrypt from 'bcrypt';
+import type { Argon2Hash, BcryptHash, Pbkdf2Hash, ScryptHash, StoredHash } from './stored-hash.js';
+
+/** Whether a text is what was hashed, byte for byte. The work is done in the thread pool, and takes the same time for every text. */
+export async function matches(hash: StoredHash, text: string): Promise<boolean> {
+  if (hash.algorithm === 'bcrypt') return matchesBcrypt(hash, text);
+  return timingSafeEqual(await digestOf(hash, text), hash.digest);
+}
+
+function digestOf(hash: Argon2Hash | ScryptHash | Pbkdf2Hash, text: string): Promise<Buffer> {
+  if (hash.algorithm === 'scrypt') return scryptDigest(hash, text);
+  if (hash.algorithm === 'pbkdf2') return pbkdf2Digest(hash, text);
+  const { algorithm, version, memoryKib: memoryCost, passes: timeCost, lanes: parallelism, salt, digest } = hash;
+  const hashLength = digest.length;
+  const options = { version, memoryCost, timeCost, parallelism, salt, hashLength };
+  return argon2.hash(text, { ...options, type: argon2[algorithm] as 0 | 1 | 2, raw: true });
+}
+
+const pbkdf2Of = promisify(pbkdf2);
+const pbkdf2Digest = ({ salt, iterations, digest, hash }: Pbkdf2Hash, text: string) =>
+  pbkdf2Of(text, salt, iterations, digest.length, hash);
+
+const scryptDigest = ({ logN, blockSize: r, parallelism: p, salt, digest }: ScryptHash, text: string) =>
+  new Promise<Buffer>((resolve, reject) => {
+    const N = 2 ** logN;
+    const maxmem = 128 * r * (N + p + 2) + 1024; // what it takes; Node's own limit is 32 MiB
+    scrypt(text, salt, digest.length, { N, r, p, maxmem }, (error, key) => (error ? reject(error) : resolve(key)));
+  });
+
+/**
+ * bcrypt reads 72 bytes and no more, so of a longer password the rest is not looked at, as where the hash comes from. Its
+ * implementations disagree about passwords with a NUL byte, and many end there: none of them matches here.
+ */
+async function matchesBcrypt({ text: hash }: BcryptHash, text: string): Promise<boolean> {
+  const isSame = await bcrypt.compare(text, hash);
+  return isSame && !text.includes('\0');
+}
