@@ -24,6 +24,7 @@ import { createHierarchy } from './domain/hierarchy/hierarchy.js';
 import { createNodeTypeSchemas } from './domain/hierarchy/schema.js';
 import { createIdempotentRequests } from './domain/idempotency.js';
 import { createIdentityAdministration } from './domain/identities/administration.js';
+import { createBulkIdentities } from './domain/identities/bulk.js';
 import { createIdentities } from './domain/identities/identities.js';
 import { createAdministratorInvites } from './domain/invites/administrator-invites.js';
 import { createApiLogins } from './domain/logins/api-logins.js';
@@ -122,6 +123,7 @@ export async function composeApi(
   const administratorInvites = createAdministratorInvites({ db, sealing, now, ttlMs: config.inviteTtlMs });
   const evaluation = createEvaluation({ db, now });
   const rights = createRights({ db, evaluation, now });
+  const assignments = createAssignments({ db, evaluation, rights, now });
   const services: Services = {
     accessSearch: createSearch({ db, now }),
     accessSetup: createAccessSetup({ db, now }),
@@ -141,7 +143,8 @@ export async function composeApi(
     administratorRoles: createAdministratorRoles({ db, now }),
     apiKeyManagement: createApiKeyManagement({ db, evaluation, now, onChanged: apiKeys.forget }),
     assertMayTakeOver: createTakeoverGuard({ db, evaluation, now }),
-    assignments: createAssignments({ db, evaluation, rights, now }),
+    assignments,
+    bulkIdentities: createBulkIdentities({ db, passwords, assignments, now }),
     applicationStates: createApplicationStates({ db, now }),
     applications: createApplications({ db, now }),
     clientManagement: createClientManagement({ db, now }),

@@ -18,6 +18,7 @@ import type { Hierarchy } from './domain/hierarchy/hierarchy.js';
 import type { NodeTypeSchemas } from './domain/hierarchy/schema.js';
 import type { IdempotentRequests } from './domain/idempotency.js';
 import type { IdentityAdministration } from './domain/identities/administration.js';
+import type { BulkIdentities } from './domain/identities/bulk.js';
 import type { Identities } from './domain/identities/identities.js';
 import type { AdministratorInvites } from './domain/invites/administrator-invites.js';
 import type { ClientManagement } from './domain/oidc/client-management.js';
@@ -49,6 +50,7 @@ export interface Services {
   environmentSettings: EnvironmentSettingsService;
   environments: Environments;
   idempotentRequests: IdempotentRequests;
+  bulkIdentities: BulkIdentities;
   identities: Identities;
   identityAdministration: IdentityAdministration;
   organizations: Organizations;

@@ -27,6 +27,7 @@ import {
   setIdentityPassword,
   verifyIdentityEmail,
 } from './operations/identities-access.js';
+import { createIdentities } from './operations/identities-bulk.js';
 import {
   getIdentitiesSummary,
   getIdentityAuthState,
@@ -75,6 +76,7 @@ export const environmentOperations: readonly Operation[] = [
   listIdentities,
   listIdentitiesWithRoles,
   createIdentity,
+  createIdentities,
   getIdentity,
   getIdentityDetail,
   updateIdentity,

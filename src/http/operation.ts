@@ -2,7 +2,7 @@ import type { Static, TSchema } from 'typebox';
 import type { Permission } from '../domain/access/permissions.js';
 import type { Capability } from '../domain/accounts/administrator-roles.js';
 import type { Caller } from '../domain/caller.js';
-import type { ErrorCode } from '../domain/errors.js';
+import type { DomainError, ErrorCode } from '../domain/errors.js';
 import type { AccountScope, ApplicationScope, EnvironmentScope } from '../domain/scope.js';
 import type { Services } from '../services.js';
 import { ErrorEnvelope, statusOf } from './errors.js';
@@ -34,6 +34,13 @@ export interface OperationSpec<L extends Level, P extends TSchema, Q extends TSc
   params?: P;
   query?: Q;
   body?: B;
+  /** The most bytes that the body may have, where that is more than a mebibyte. */
+  bodyLimit?: number;
+  /**
+   * An array of the body whose elements stand each for itself: what is wrong with the shape of one does not refuse the request,
+   * but is told the handler (`refusals`).
+   */
+  eachAlone?: string;
   /** The success's status and schema first, then `errors(…)`. */
   answers: Record<number, TSchema>;
   /** `required`: the caller must send the version that it read. */
@@ -64,6 +71,8 @@ export interface Context<L extends Level, P extends TSchema, Q extends TSchema, 
   body: Static<B>;
   /** From If-Match; 0 where the operation has none. */
   version: number;
+  /** By their index, the elements of the body's array that are not what the schema says (`eachAlone`). */
+  refusals: ReadonlyMap<number, DomainError>;
 }
 
 /** A permission at the Environment's root, or one of several at a node. */

@@ -5,6 +5,7 @@ import { DomainError } from '../domain/errors.js';
 import type { EnvironmentScope } from '../domain/scope.js';
 import { currentContext } from '../platform/context.js';
 import type { Services } from '../services.js';
+import { elementRefusals } from './bulk-items.js';
 import { denied } from './denials.js';
 import { ErrorEnvelope, statusOf } from './errors.js';
 import { mayBeRetry, replay, replayOrClaim, settleClaim } from './idempotency.js';
@@ -58,6 +59,7 @@ export function mount(
       url: surface.pathOf(operation),
       schema: schemaOf(operation, surface),
       attachValidation: true,
+      ...(operation.bodyLimit !== undefined && { bodyLimit: operation.bodyLimit }),
       onRequest: async (request, reply) => {
         const outcome = await surface.authorize(operation, request, reply);
         if ('refusal' in outcome) {
@@ -101,7 +103,8 @@ async function refuseUnlessRetry(
 async function refuseInvalid(operation: Operation, request: FastifyRequest, services: Services): Promise<void> {
   const { validationError } = request;
   try {
-    if (validationError) throw validationError;
+    const isOfElements = operation.eachAlone !== undefined && elementRefusals(request, operation.eachAlone) !== null;
+    if (validationError && !isOfElements) throw validationError;
     if (operation.ifMatch) versionOf(request.headers['if-match']);
   } catch (invalid) {
     if (validationError?.validationContext !== 'params') await operation.exists?.(contextOf(request, services));
@@ -113,7 +116,8 @@ function handlerOf(operation: Operation, services: Services) {
   const first = successOf(operation);
   return async (request: FastifyRequest, reply: FastifyReply) => {
     const version = operation.ifMatch ? versionOf(request.headers['if-match']) : 0;
-    const outcome = await handled(operation, { ...contextOf(request, services), version }, request);
+    const refusals = (operation.eachAlone && elementRefusals(request, operation.eachAlone)) || new Map();
+    const outcome = await handled(operation, { ...contextOf(request, services), version, refusals }, request);
     const { status, body: answer } = outcome instanceof Answer ? outcome : new Answer(first, outcome);
     const answered = (answer as { data?: { version?: number } } | undefined)?.data?.version;
     if (answered !== undefined) reply.header('etag', etagOf(answered));
@@ -137,7 +141,7 @@ async function handled(
 
 function contextOf({ authorized, params, query, body }: FastifyRequest, services: Services) {
   const { caller, scope } = authorized as Authorized;
-  return { services, scope: scope as EnvironmentScope, caller, params, query, body, version: 0 };
+  return { services, scope: scope as EnvironmentScope, caller, params, query, body, version: 0, refusals: new Map() };
 }
 
 const successOf = ({ answers }: Operation): number => Math.min(...Object.keys(answers).map(Number));

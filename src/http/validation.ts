@@ -18,11 +18,17 @@ export const validatorCompiler: FastifySchemaCompiler<object> = ({ schema, httpP
 /** The validator's findings as `error.details`: a JSON path, a code that is the rule's name, and a text. */
 export function detailsOf(errors: FastifySchemaValidationError[], context = 'body'): ErrorDetail[] {
   const prefix = context === 'body' ? '' : context === 'querystring' ? 'query' : context;
-  return (errors as unknown as ErrorObject[]).slice(0, 20).map((error) => ({
+  return errors.slice(0, 20).map((error) => detailOf(error, prefix));
+}
+
+/** One of them. */
+export function detailOf(finding: FastifySchemaValidationError, prefix = ''): ErrorDetail {
+  const error = finding as unknown as ErrorObject;
+  return {
     field: [prefix, jsonPath(error)].filter(Boolean).join('.'),
     code: error.keyword === 'additionalProperties' ? 'unknown_field' : error.keyword,
     message: error.message ?? 'is not valid',
-  }));
+  };
 }
 
 function jsonPath({ instancePath, keyword, params }: ErrorObject): string {

@@ -2,7 +2,7 @@ import { performance } from 'node:perf_hooks';
 import argon2 from 'argon2';
 import bcrypt from 'bcrypt';
 import { hashPassword, needsRehash, verifyPassword } from '../../src/domain/passwords/hashing.js';
-import { assertImportable } from '../../src/domain/passwords/importable.js';
+import { importable } from '../../src/domain/passwords/importable.js';
 import { readHash } from '../../src/domain/passwords/stored-hash.js';
 
 const base64 = (bytes: Buffer) => bytes.toString('base64').replaceAll('=', '');
@@ -15,7 +15,7 @@ const refusal = (code: string, limit?: string) =>
   });
 const refused = (hash: string) => {
   try {
-    assertImportable(hash, 'password_hash');
+    importable(hash, 'password_hash');
     return null;
   } catch (error) {
     return error;

@@ -25,16 +25,19 @@ export type AssignmentResult =
   | { status: 'created' | 'exists'; assignment: RoleAssignment }
   | { status: 'failed'; code: ErrorCode };
 
-/** A wanted one whose parts were found. */
-export type Placed = WantedAssignment & { nodeId: string };
+/** The same of somebody who is only to be made. */
+export type WantedByNewcomer = Omit<WantedAssignment, 'identityId'>;
 
-/** The node of each wanted one, or the code of what was not found; in order. */
-export async function place(
+/** A wanted one whose parts were found. */
+export type Placed<W extends WantedByNewcomer = WantedAssignment> = W & { nodeId: string };
+
+/** The node of each wanted one, or the code of what was not found; in order. A newcomer is not looked for. */
+export async function place<W extends WantedByNewcomer & { identityId?: string }>(
   tx: EntityManager,
   scope: EnvironmentScope,
-  wanted: readonly WantedAssignment[],
+  wanted: readonly W[],
   at: Date,
-): Promise<(Placed | ErrorCode)[]> {
+): Promise<(Placed<W> | ErrorCode)[]> {
   const ids = (key: 'identityId' | 'roleId' | 'nodeId') => [...new Set(wanted.flatMap((one) => one[key] ?? []))];
   const identities = await tx.findBy(EnvironmentMembership, { ...within(scope), identityId: In(ids('identityId')) });
   const roles = await tx.findBy(Role, { ...within(scope), id: In(ids('roleId')) });
@@ -53,7 +56,7 @@ export async function place(
   const root = nodes.find(({ nodeType }) => nodeType === 'root')?.id as string;
   return wanted.map((one) => {
     const nodeId = one.nodeId ?? root;
-    if (!known.identity.has(one.identityId)) return 'identity.not_found';
+    if (one.identityId !== undefined && !known.identity.has(one.identityId)) return 'identity.not_found';
     if (!known.role.has(one.roleId)) return 'role.not_found';
     if (!known.node.has(nodeId)) return 'nodes.node_not_found';
     if (one.effectiveTo !== null && one.effectiveTo <= (one.effectiveFrom ?? at))

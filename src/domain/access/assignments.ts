@@ -7,7 +7,15 @@ import { DomainError, type ErrorCode } from '../errors.js';
 import { recordEvents } from '../events.js';
 import { type Page, type PageRequest, readPage } from '../paging.js';
 import type { EnvironmentScope } from '../scope.js';
-import { type AssignmentResult, metadataOf, type Placed, place, type WantedAssignment, write } from './assigning.js';
+import {
+  type AssignmentResult,
+  metadataOf,
+  type Placed,
+  place,
+  type WantedAssignment,
+  type WantedByNewcomer,
+  write,
+} from './assigning.js';
 import type { Evaluation } from './evaluate.js';
 import { lackingAt } from './granting.js';
 import type { Rights } from './rights.js';
@@ -18,6 +26,9 @@ export interface NamedAssignment extends RoleAssignment {
   roleName: string;
   nodeName: string;
 }
+
+/** Null as the node is the Environment's root. */
+export type RoleAtNode = Pick<WantedAssignment, 'roleId' | 'nodeId'>;
 
 export interface AssignmentsDeps {
   db: Db;
@@ -47,11 +58,36 @@ export function createAssignments({ db, evaluation, rights, now }: AssignmentsDe
   async function refusal(
     scope: EnvironmentScope,
     caller: Caller,
-    { nodeId }: Placed,
+    nodeId: string,
     keys: readonly string[],
   ): Promise<ErrorCode | null> {
     if ((await rights.holdsAt(scope, caller, assigning, nodeId)) !== 'held') return 'permission.required';
     return (await lackingAt(evaluation, scope, caller, keys, nodeId)).length > 0 ? 'role.cannot_grant' : null;
+  }
+
+  /** Where each would be, or the code of what is not there or may not be given by the caller; in order. */
+  async function grantable<W extends WantedByNewcomer & { identityId?: string }>(
+    scope: EnvironmentScope,
+    caller: Caller,
+    wanted: readonly W[],
+    at: Date,
+  ): Promise<(Placed<W> | ErrorCode)[]> {
+    const { placed, keys } = await db.transaction(scope, async (tx) => {
+      const found = await place(tx, scope, wanted, at);
+      const roleIds = found.flatMap((one) => (typeof one === 'string' ? [] : [one.roleId]));
+      return { placed: found, keys: await keysOf(tx, scope, [...new Set(roleIds)]) };
+    });
+    // What one asks of the caller is the same for all with its role and node.
+    const asked = new Map<string, Promise<ErrorCode | null>>();
+    return Promise.all(
+      placed.map(async (one) => {
+        if (typeof one === 'string') return one;
+        const key = `${one.roleId} ${one.nodeId}`;
+        const answer = asked.get(key) ?? refusal(scope, caller, one.nodeId, keys.get(one.roleId) ?? []);
+        asked.set(key, answer);
+        return (await answer) ?? one;
+      }),
+    );
   }
 
   async function named(
@@ -76,31 +112,16 @@ export function createAssignments({ db, evaluation, rights, now }: AssignmentsDe
     wanted: readonly WantedAssignment[],
   ): Promise<AssignmentResult[]> {
     const at = now();
-    const { placed, keys } = await db.transaction(scope, async (tx) => {
-      const found = await place(tx, scope, wanted, at);
-      const roleIds = found.flatMap((one) => (typeof one === 'string' ? [] : [one.roleId]));
-      return { placed: found, keys: await keysOf(tx, scope, [...new Set(roleIds)]) };
-    });
-    // What one asks of the caller is the same for all with its role and node.
-    const asked = new Map<string, Promise<ErrorCode | null>>();
-    const refusals = await Promise.all(
-      placed.map((one) => {
-        if (typeof one === 'string') return one;
-        const key = `${one.roleId} ${one.nodeId}`;
-        const answer = asked.get(key) ?? refusal(scope, caller, one, keys.get(one.roleId) ?? []);
-        asked.set(key, answer);
-        return answer;
-      }),
-    );
-    const wantedRows = placed.filter((one, i): one is Placed => typeof one !== 'string' && refusals[i] === null);
+    const placed = await grantable(scope, caller, wanted, at);
+    const allowed = placed.filter((one) => typeof one !== 'string');
     const written = await db
-      .transaction(scope, (tx) => write(tx, scope, wantedRows, at))
+      .transaction(scope, (tx) => write(tx, scope, allowed, at))
       .catch((error: unknown) => {
         throw vanished(error);
       });
     let next = 0;
-    return refusals.map(
-      (code): AssignmentResult => (code === null ? (written[next++] as AssignmentResult) : failed(code)),
+    return placed.map(
+      (one): AssignmentResult => (typeof one === 'string' ? failed(one) : (written[next++] as AssignmentResult)),
     );
   }
 
@@ -125,17 +146,40 @@ export function createAssignments({ db, evaluation, rights, now }: AssignmentsDe
      * @throws DomainError permission.required, role.not_found, nodes.node_not_found, role.cannot_grant
      */
     forNewcomer:
-      (scope: EnvironmentScope, caller: Caller, { roleId, nodeId }: Pick<WantedAssignment, 'roleId' | 'nodeId'>) =>
+      (scope: EnvironmentScope, caller: Caller, { roleId, nodeId }: RoleAtNode) =>
       async (tx: EntityManager, identityId: string): Promise<void> => {
         const at = now();
         const wanted = { identityId, roleId, nodeId, effectiveFrom: null, effectiveTo: null };
         const [placed] = await place(tx, scope, [wanted], at);
         if (!placed || typeof placed === 'string') throw new DomainError(placed ?? 'role.not_found');
         const keys = (await keysOf(tx, scope, [roleId])).get(roleId) ?? [];
-        const refused = await refusal(scope, caller, placed, keys);
+        const refused = await refusal(scope, caller, placed.nodeId, keys);
         if (refused) throw new DomainError(refused);
         await write(tx, scope, [placed], at);
       },
+
+    /**
+     * The same for many Identities at once: what becomes of each wanted one is told before any of them is made.
+     * @returns `places`, in order, each with its node or the code of why not; and what writes those that were allowed, in the
+     *   transaction that makes the Identities
+     * @throws (the writing) DomainError role.not_found, nodes.node_not_found where that went meanwhile
+     */
+    async forNewcomers(scope: EnvironmentScope, caller: Caller, wanted: readonly RoleAtNode[]) {
+      const at = now();
+      const open = { effectiveFrom: null, effectiveTo: null };
+      return {
+        places: await grantable(
+          scope,
+          caller,
+          wanted.map((one) => ({ ...one, ...open })),
+          at,
+        ),
+        give: (tx: EntityManager, placed: readonly Placed[]): Promise<unknown> =>
+          write(tx, scope, placed, at).catch((error: unknown) => {
+            throw vanished(error);
+          }),
+      };
+    },
 
     /** What an Identity holds and has not lost, whatever its window. */
     list: (

@@ -41,12 +41,17 @@ export async function hashAcceptable(
   scope: EnvironmentScope,
   password: string,
 ): Promise<string> {
-  const { passwordMinLength: minLength } = await db.transaction(scope, (tx) =>
+  await passwords.assertAcceptable(password, { minLength: await minLengthIn(db, scope), field: 'password' });
+  return passwords.hash(password);
+}
+
+/** How long a password in an Environment has to be. */
+export async function minLengthIn(db: Db, scope: EnvironmentScope): Promise<number> {
+  const { passwordMinLength } = await db.transaction(scope, (tx) =>
     tx.findOneOrFail(EnvironmentSettings, {
       where: within(scope),
       select: { environmentId: true, passwordMinLength: true },
     }),
   );
-  await passwords.assertAcceptable(password, { minLength, field: 'password' });
-  return passwords.hash(password);
+  return passwordMinLength;
 }

@@ -21,6 +21,7 @@ import {
   listWithRoles,
 } from './lists.js';
 import { assertMetadata } from './metadata.js';
+import { newIdentity } from './new-identity.js';
 
 export type { IdentityInEnvironment, IdentitySort } from './lists.js';
 
@@ -132,29 +133,4 @@ async function assertStays(tx: EntityManager, { accountId, id }: Identity): Prom
 function findByAddress(tx: EntityManager, { accountId }: EnvironmentScope, email: string): Promise<Identity | null> {
   const id = Raw((column) => `${column} = (select gatehouse_identity_id(:accountId, :email))`, { accountId, email });
   return tx.findOneBy(Identity, { accountId, id });
-}
-
-function newIdentity(
-  { accountId }: EnvironmentScope,
-  input: Omit<NewIdentity, 'password'>,
-  passwordHash: string | null,
-  at: Date,
-): Identity {
-  return {
-    id: uuidv7(),
-    accountId,
-    email: input.email,
-    emailVerifiedAt: input.emailVerified ? at : null,
-    firstName: input.firstName,
-    lastName: input.lastName,
-    avatarUrl: input.avatarUrl,
-    externalId: input.externalId,
-    metadata: input.metadata,
-    passwordHash,
-    passwordChangedAt: passwordHash ? at : null,
-    recoveryCodesGeneration: 0,
-    mfaAdminResetAt: null,
-    createdAt: at,
-    updatedAt: at,
-  };
 }

@@ -21,12 +21,15 @@ export const importLimits = {
 
 const hashBytes = { sha1: 20, sha256: 32, sha512: 64 } as const;
 
-/** @throws DomainError password.hash_unreadable, or password.hash_out_of_bounds with the limit in its details */
-export function assertImportable(text: string, field: string): void {
+/**
+ * @returns the hash itself
+ * @throws DomainError password.hash_unreadable, or password.hash_out_of_bounds with the limit in its details
+ */
+export function importable(text: string, field: string): string {
   const hash = readHash(text);
   if (!hash) throw new DomainError('password.hash_unreadable');
   const exceeded = exceededBy(hash);
-  if (!exceeded) return;
+  if (!exceeded) return text;
   const [code, message] = exceeded;
   throw new DomainError('password.hash_out_of_bounds', { details: [{ field, code, message }] });
 }

@@ -1,6 +1,6 @@
-import { Type } from 'typebox';
+import { type Static, Type } from 'typebox';
 import type { Caller } from '../../domain/caller.js';
-import type { IdentityInEnvironment } from '../../domain/identities/identities.js';
+import type { IdentityInEnvironment, NewIdentity } from '../../domain/identities/identities.js';
 import type { EnvironmentScope } from '../../domain/scope.js';
 import type { Services } from '../../services.js';
 import { Email, Id, Metadata, Name, Nullable, Timestamp, Url } from '../schemas.js';
@@ -36,6 +36,28 @@ export const ProfileFields = {
   metadata: Type.Optional(Metadata),
 };
 export const Address = Email;
+
+/** Of somebody who is to be made. */
+export const NewIdentityFields = {
+  email: Address,
+  ...ProfileFields,
+  email_verified: Type.Optional(Type.Boolean({ default: false })),
+  password: Type.Optional(Nullable(Type.String({ maxLength: 1024 }))),
+  role_id: Type.Optional(Nullable(Id)),
+  node_id: Type.Optional(Nullable(Type.String({ format: 'uuid', description: 'Only with `role_id`.' }))),
+};
+const New = Type.Object(NewIdentityFields);
+
+export const newIdentityOf = (body: Static<typeof New>): NewIdentity => ({
+  email: body.email,
+  firstName: body.first_name?.trim() ?? null,
+  lastName: body.last_name?.trim() ?? null,
+  avatarUrl: body.avatar_url ?? null,
+  externalId: body.external_id ?? null,
+  metadata: body.metadata ?? {},
+  emailVerified: body.email_verified ?? false,
+  password: body.password ?? null,
+});
 
 export const presentRow = ({ identity, membership }: IdentityInEnvironment) => ({
   id: identity.id,

@@ -5,13 +5,15 @@ import type { EnvironmentScope } from '../../domain/scope.js';
 import type { Services } from '../../services.js';
 import { listQuery, paginated } from '../lists.js';
 import { errors, operation } from '../operation.js';
-import { Body, Id, listOf, Nullable, OneOf, single } from '../schemas.js';
+import { Body, listOf, OneOf, single } from '../schemas.js';
 import {
   Address,
   changing,
   detailOf,
   IdentityDetail,
   IdentityRow,
+  NewIdentityFields,
+  newIdentityOf,
   ofOne,
   ProfileFields,
   presentRow,
@@ -79,14 +81,7 @@ export const createIdentity = operation({
     'permission of the role there. While an identity that was deleted is being erased, its address is taken.',
   tag: 'Identities',
   level: 'environment',
-  body: Body({
-    email: Address,
-    ...ProfileFields,
-    email_verified: Type.Optional(Type.Boolean({ default: false })),
-    password: Type.Optional(Nullable(Type.String({ maxLength: 1024 }))),
-    role_id: Type.Optional(Nullable(Id)),
-    node_id: Type.Optional(Nullable(Type.String({ format: 'uuid', description: 'Only with `role_id`.' }))),
-  }),
+  body: Body(NewIdentityFields),
   answers: {
     201: single(IdentityRow),
     ...errors(
@@ -102,20 +97,7 @@ export const createIdentity = operation({
   },
   handle: async ({ services, scope, caller, body }) => ({
     data: presentRow(
-      await services.identities.create(
-        scope,
-        {
-          email: body.email,
-          firstName: body.first_name?.trim() ?? null,
-          lastName: body.last_name?.trim() ?? null,
-          avatarUrl: body.avatar_url ?? null,
-          externalId: body.external_id ?? null,
-          metadata: body.metadata ?? {},
-          emailVerified: body.email_verified ?? false,
-          password: body.password ?? null,
-        },
-        initialRole(services, scope, caller, body),
-      ),
+      await services.identities.create(scope, newIdentityOf(body), initialRole(services, scope, caller, body)),
     ),
   }),
 });

@@ -1,9 +1,10 @@
 import { Type } from 'typebox';
 import type { NamedAssignment } from '../../domain/access/assignments.js';
 import { DomainError } from '../../domain/errors.js';
+import { itemError, itemsOf } from '../bulk-items.js';
 import { listQuery, paginated } from '../lists.js';
 import { Answer, errors, operation, somewhere } from '../operation.js';
-import { Body, Id, instantOf, listOf, Nullable, OneOf, single, Timestamp } from '../schemas.js';
+import { Body, Id, instantOf, listOf, Nullable, single, Timestamp } from '../schemas.js';
 
 export const AssignmentView = Type.Object({
   assignment_id: Id,
@@ -109,18 +110,6 @@ export const unassignRole = operation({
   },
 });
 
-const Status = (...statuses: string[]) => ({
-  items: Type.Array(
-    Type.Object({
-      index: Type.Integer(),
-      status: OneOf(statuses),
-      id: Nullable(Type.String()),
-      error: Nullable(Type.Object({ code: Type.String(), message: Type.String() })),
-    }),
-  ),
-});
-const errorOf = (code: DomainError['code']) => ({ code, message: new DomainError(code).message });
-
 export const assignRoles = operation({
   ...common,
   id: 'assignRoles',
@@ -132,7 +121,7 @@ export const assignRoles = operation({
   body: Body({
     role_assignments: Type.Array(Body({ identity_id: Id, ...Wanted }), { minItems: 1, maxItems: 1000 }),
   }),
-  answers: { 200: Type.Object(Status('created', 'exists', 'failed')) },
+  answers: { 200: itemsOf('created', 'exists', 'failed') },
   async handle({ services, scope, caller, body }) {
     const wanted = body.role_assignments.map((one, i) => ({
       identityId: one.identity_id,
@@ -145,7 +134,7 @@ export const assignRoles = operation({
     return {
       items: results.map((result, index) =>
         result.status === 'failed'
-          ? { index, status: result.status, id: null, error: errorOf(result.code) }
+          ? { index, status: result.status, id: null, error: itemError(new DomainError(result.code)) }
           : { index, status: result.status, id: result.assignment.id, error: null },
       ),
     };
@@ -160,7 +149,7 @@ export const unassignRoles = operation({
   summary: 'Take role assignments away in bulk',
   permission: mayAssign,
   body: Body({ assignment_ids: Type.Array(Id, { minItems: 1, maxItems: 1000 }) }),
-  answers: { 200: Type.Object(Status('removed', 'failed')) },
+  answers: { 200: itemsOf('removed', 'failed') },
   async handle({ services, scope, caller, body }) {
     const ids = body.assignment_ids;
     const codes = await services.assignments.removeAll(scope, caller, ids);
@@ -169,7 +158,7 @@ export const unassignRoles = operation({
         index,
         status: code ? 'failed' : 'removed',
         id: ids[index] as string,
-        error: code && errorOf(code),
+        error: code && itemError(new DomainError(code)),
       })),
     };
   },

@@ -1,0 +1,109 @@
+import { type EntityManager, In } from 'typeorm';
+import { v7 as uuidv7 } from 'uuid';
+import { EnvironmentMembership } from '../../../entities/environment-membership.js';
+import { Identity } from '../../../entities/identity.js';
+import { type EnvironmentScope, within } from '../../platform/db.js';
+import { insertNew } from '../access/insert-new.js';
+import { addToCounter } from '../counters.js';
+import { DomainError, type ErrorCode } from '../errors.js';
+import { recordEvents } from '../events.js';
+import type { NewIdentity } from './identities.js';
+import { newIdentity } from './new-identity.js';
+
+/** What is to become of one, and the hash of its password. */
+export type ToAdd = Omit<NewIdentity, 'password'> & { passwordHash: string | null };
+/** Made a member, or one already; or why neither. */
+export type Added = { status: 'created' | 'exists'; id: string } | { status: 'failed'; error: DomainError };
+
+/**
+ * Adds members, in the caller's transaction and in few statements however many they are. One whose address is in the Account's
+ * directory keeps its profile and password; one whose address came before in the list is that one.
+ * @returns what became of each, in order
+ */
+export async function addIdentities(
+  tx: EntityManager,
+  scope: EnvironmentScope,
+  wanted: readonly ToAdd[],
+  at: Date,
+): Promise<Added[]> {
+  const fresh = wanted.map((one) => newIdentity(scope, one, one.passwordHash, at));
+  const isMade = await insertNew(tx, Identity, fresh);
+  const found = await idsByAddress(
+    tx,
+    scope,
+    fresh.filter(({ id }) => !isMade.has(id)).map(({ email }) => email),
+  );
+  const ids = fresh.map(({ id, email }) => (isMade.has(id) ? id : (found.get(email) ?? null)));
+  const known = [...new Set(found.values())].filter((id): id is string => id !== null && !isMade.has(id));
+  const gone = await whoGoes(tx, scope, known);
+  const refusals = ids.map((id, i) => refusalOf(id, fresh[i] as Identity, gone));
+  const joining = [...new Set(ids.filter((_, i) => refusals[i] === null))] as string[];
+  const joined = await join(tx, scope, joining, at);
+  await addToCounter(tx, scope, 'identities', joined.size);
+  await recordEvents(
+    tx,
+    'identity.created',
+    joining
+      .filter((id) => joined.has(id))
+      .map((id) => ({ ...scope, resourceId: id, metadata: { joined: !isMade.has(id) } })),
+  );
+  return ids.map((id, i): Added => {
+    const code = refusals[i];
+    if (code) return { status: 'failed', error: new DomainError(code) };
+    // The first of an address in the list is who joined.
+    return { status: joined.delete(id as string) ? 'created' : 'exists', id: id as string };
+  });
+}
+
+function refusalOf(id: string | null, { externalId }: Identity, gone: ReadonlySet<string>): ErrorCode | null {
+  if (id === null) return externalId === null ? 'identity.email_taken' : 'identity.external_id_taken';
+  return gone.has(id) ? 'identity.email_taken' : null;
+}
+
+/** Whose address each is; null where it is nobody's, since it was the `external_id` that is taken. */
+async function idsByAddress(
+  tx: EntityManager,
+  { accountId }: EnvironmentScope,
+  emails: readonly string[],
+): Promise<Map<string, string | null>> {
+  if (emails.length === 0) return new Map();
+  const rows = await tx.query<{ email: string; id: string | null }[]>(
+    `select email, gatehouse_identity_id($1, email::citext) as id from unnest($2::text[]) as email`,
+    [accountId, [...new Set(emails)]],
+  );
+  return new Map(rows.map(({ email, id }) => [email, id]));
+}
+
+/**
+ * Who is being erased: whoever joins meanwhile would be erased too. The lock waits for who asks for that; members of this
+ * Environment stay, and need none.
+ */
+async function whoGoes(tx: EntityManager, scope: EnvironmentScope, ids: readonly string[]): Promise<Set<string>> {
+  if (ids.length === 0) return new Set();
+  const members = await tx.findBy(EnvironmentMembership, { ...within(scope), identityId: In([...ids]) });
+  const isMember = new Set(members.map(({ identityId }) => identityId));
+  const others = ids.filter((id) => !isMember.has(id));
+  const there = await tx.query<{ id: string }[]>(
+    `select id from identities where account_id = $1 and id = any($2) order by id for share`,
+    [scope.accountId, others],
+  );
+  const erased = await tx.query<{ id: string }[]>(
+    `select identity_id as id from erasures where account_id = $1 and identity_id = any($2) and status = 'running'`,
+    [scope.accountId, others],
+  );
+  const isThere = new Set(there.map(({ id }) => id));
+  return new Set([...others.filter((id) => !isThere.has(id)), ...erased.map(({ id }) => id)]);
+}
+
+/** @returns those who were no members before */
+async function join(tx: EntityManager, scope: EnvironmentScope, ids: readonly string[], at: Date) {
+  if (ids.length === 0) return new Set<string>();
+  const rows = ids.map(
+    (identityId): EnvironmentMembership => ({
+      ...within(scope),
+      ...{ id: uuidv7(), identityId, isActive: true, lockedUntil: null, createdAt: at },
+    }),
+  );
+  const made = await insertNew(tx, EnvironmentMembership, rows);
+  return new Set(rows.filter(({ id }) => made.has(id)).map(({ identityId }) => identityId));
+}

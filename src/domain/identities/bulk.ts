@@ -1,0 +1,155 @@
+import type { EntityManager } from 'typeorm';
+import type { Clock } from '../../platform/clock.js';
+import type { Db, EnvironmentScope } from '../../platform/db.js';
+import type { Placed } from '../access/assigning.js';
+import type { Assignments } from '../access/assignments.js';
+import type { Caller } from '../caller.js';
+import { retryingDeadlocks } from '../environments/retry-deadlocks.js';
+import { DomainError, invalidField } from '../errors.js';
+import { importable } from '../passwords/importable.js';
+import type { Passwords } from '../passwords/passwords.js';
+import { type Added, addIdentities, type ToAdd } from './add-many.js';
+import { minLengthIn } from './find.js';
+import type { NewIdentity } from './identities.js';
+import { assertMetadata } from './metadata.js';
+import { isStorable } from './storable.js';
+
+export interface BulkIdentity extends NewIdentity {
+  /** From elsewhere, instead of a password. */
+  passwordHash: string | null;
+  /** Given at the node, or at the root. */
+  roleId: string | null;
+  nodeId: string | null;
+}
+
+export interface BulkDeps {
+  db: Db;
+  passwords: Pick<Passwords, 'assertAcceptable' | 'hash'>;
+  assignments: Pick<Assignments, 'forNewcomers'>;
+  now: Clock;
+}
+
+/** Each takes a core some 20 ms to hash, and everybody's sign-in waits in the same queue. */
+export const mostPasswords = 50;
+
+/** One that nothing is wrong with so far: where it stands in the list, and what goes into the database. */
+interface Candidate extends ToAdd {
+  index: number;
+  roleId: string | null;
+  nodeId: string | null;
+}
+
+/** Adds many Identities to an Environment, each on its own (contract §5, docs/decisions/0023). */
+export function createBulkIdentities({ db, passwords, assignments, now }: BulkDeps) {
+  /** What will be stored of it. @throws DomainError with what is wrong */
+  async function candidate(index: number, one: BulkIdentity, minLength: number): Promise<Candidate> {
+    const { password, passwordHash, ...rest } = one;
+    if (!isStorable(rest)) throw invalidField('', 'unstorable', 'holds a character that cannot be stored');
+    assertMetadata(one.metadata);
+    if (one.nodeId !== null && one.roleId === null) throw invalidField('node_id', 'without_role', 'needs a `role_id`');
+    if (password === null)
+      return { ...rest, index, passwordHash: passwordHash && importable(passwordHash, 'password_hash') };
+    if (passwordHash !== null) throw invalidField('password_hash', 'with_password', 'cannot come with a `password`');
+    await passwords.assertAcceptable(password, { minLength, field: 'password' });
+    return { ...rest, index, passwordHash: await passwords.hash(password) };
+  }
+
+  /** Writes them in one transaction. @throws DomainError role.not_found, nodes.node_not_found where that went meanwhile */
+  async function add(scope: EnvironmentScope, caller: Caller, candidates: readonly Candidate[]): Promise<Added[]> {
+    const { accepted, refused, give } = await granted(assignments, scope, caller, candidates);
+    const work = async (tx: EntityManager) => {
+      const rows = accepted.map(({ one }) => one);
+      const made = await addIdentities(tx, scope, rows, now());
+      const gifts = made.flatMap((result, i): Placed[] => {
+        const place = accepted[i]?.place;
+        return place && result.status === 'created' ? [{ ...place, identityId: result.id }] : [];
+      });
+      await give(tx, gifts);
+      return made;
+    };
+    const added = accepted.length === 0 ? [] : await retryingDeadlocks(() => db.transaction(scope, work));
+    const results = new Map(accepted.map(({ one }, i) => [one, added[i] as Added]));
+    return candidates.map((one) => results.get(one) ?? (refused.get(one) as Added));
+  }
+
+  /**
+   * @param wanted what each is to be, or what is wrong with it already
+   * @returns what became of each, in order
+   * @throws DomainError validation.failed where more than `mostPasswords` have a password
+   */
+  return async (
+    scope: EnvironmentScope,
+    caller: Caller,
+    wanted: readonly (BulkIdentity | DomainError)[],
+  ): Promise<Added[]> => {
+    assertFewPasswords(wanted);
+    const minLength = await minLengthIn(db, scope);
+    const results: (Added | undefined)[] = [];
+    const candidates: Candidate[] = [];
+    // One after the other: more would crowd sign-ins out of the thread pool.
+    for (const [index, one] of wanted.entries()) {
+      const outcome = one instanceof DomainError ? one : await candidate(index, one, minLength).catch(refusedAt(index));
+      if (outcome instanceof DomainError) results[index] = { status: 'failed', error: outcome };
+      else candidates.push(outcome);
+    }
+    const added = await untilNothingVanishes(() => add(scope, caller, candidates));
+    for (const [i, { index }] of candidates.entries()) results[index] = added[i];
+    return results as Added[];
+  };
+}
+
+export type BulkIdentities = ReturnType<typeof createBulkIdentities>;
+
+/** Those that no role stands in the way of, each with its place; and the others. */
+async function granted(
+  assignments: Pick<Assignments, 'forNewcomers'>,
+  scope: EnvironmentScope,
+  caller: Caller,
+  candidates: readonly Candidate[],
+) {
+  const withRole = candidates.filter((one): one is Candidate & { roleId: string } => one.roleId !== null);
+  const { places, give } = await assignments.forNewcomers(
+    scope,
+    caller,
+    withRole.map(({ roleId, nodeId }) => ({ roleId, nodeId })),
+  );
+  const placeOf = new Map<Candidate, (typeof places)[number] | undefined>(withRole.map((one, i) => [one, places[i]]));
+  const refused = new Map<Candidate, Added>();
+  const accepted = candidates.flatMap((one) => {
+    const place = placeOf.get(one);
+    if (typeof place !== 'string') return [{ one, place }];
+    refused.set(one, { status: 'failed', error: new DomainError(place) });
+    return [];
+  });
+  return { accepted, refused, give };
+}
+
+function assertFewPasswords(wanted: readonly (BulkIdentity | DomainError)[]): void {
+  const count = wanted.filter((one) => !(one instanceof DomainError) && one.password !== null).length;
+  if (count <= mostPasswords) return;
+  const message = `have more than ${mostPasswords} passwords; send their hashes, or fewer at once`;
+  throw invalidField('identities', 'too_many_passwords', message);
+}
+
+/** The refusal of one of them, its details' fields named from the body on. */
+const refusedAt =
+  (index: number) =>
+  (error: unknown): DomainError => {
+    if (!(error instanceof DomainError)) throw error;
+    const details = error.options.details?.map((detail) => ({
+      ...detail,
+      field: [`identities[${index}]`, detail.field].filter(Boolean).join('.'),
+    }));
+    return new DomainError(error.code, details && { details });
+  };
+
+/** A role or node that goes between the look at it and its use is found missing at the next look. */
+async function untilNothingVanishes<T>(work: () => Promise<T>): Promise<T> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await work();
+    } catch (error) {
+      if (!(error instanceof DomainError && error.code.endsWith('not_found')) || attempt === 3) throw error;
+    }
+  }
+}

@@ -1,0 +1,57 @@
+import type { FastifyRequest, FastifySchemaValidationError } from 'fastify';
+import { Type } from 'typebox';
+import { DomainError, type ErrorDetail } from '../domain/errors.js';
+import { Nullable, OneOf } from './schemas.js';
+import { detailOf } from './validation.js';
+
+/** What became of each of many things: `{ items: [{ index, status, id, error }] }`, in the order of the request. */
+export const itemsOf = (...statuses: string[]) =>
+  Type.Object({
+    items: Type.Array(
+      Type.Object({
+        index: Type.Integer(),
+        status: OneOf(statuses),
+        id: Nullable(Type.String()),
+        error: Nullable(
+          Type.Object({
+            code: Type.String(),
+            message: Type.String(),
+            details: Type.Optional(
+              Type.Array(Type.Object({ field: Type.String(), code: Type.String(), message: Type.String() })),
+            ),
+          }),
+        ),
+      }),
+    ),
+  });
+
+/** The refusal of one of them. */
+export const itemError = ({ code, message, options: { details } }: DomainError) => ({
+  code,
+  message,
+  ...(details && { details }),
+});
+
+/** As many findings as an answer shows of one element. */
+const mostDetails = 20;
+
+/**
+ * What the validator found in the elements of an array of the body, by their index.
+ * @param array the property that has them, as `identities`
+ * @returns null where it found something else besides, so that the request is refused as a whole
+ */
+export function elementRefusals(
+  { validationError }: Pick<FastifyRequest, 'validationError'>,
+  array: string,
+): Map<number, DomainError> | null {
+  if (validationError && validationError.validationContext !== 'body') return null;
+  const found = new Map<number, ErrorDetail[]>();
+  for (const one of (validationError?.validation ?? []) as FastifySchemaValidationError[]) {
+    const [, property, index] = one.instancePath.split('/');
+    if (property !== array || index === undefined) return null;
+    const details = found.get(Number(index)) ?? [];
+    if (details.length < mostDetails) details.push(detailOf(one));
+    found.set(Number(index), details);
+  }
+  return new Map([...found].map(([index, details]) => [index, new DomainError('validation.failed', { details })]));
+}

@@ -1,0 +1,65 @@
+import { type Static, Type } from 'typebox';
+import type { BulkIdentity } from '../../domain/identities/bulk.js';
+import { itemError, itemsOf } from '../bulk-items.js';
+import { errors, operation } from '../operation.js';
+import { Body, Nullable } from '../schemas.js';
+import { changing, NewIdentityFields, newIdentityOf } from './identities-views.js';
+
+const mebibyte = 1024 * 1024;
+
+const BulkIdentityFields = {
+  ...NewIdentityFields,
+  password_hash: Type.Optional(
+    Nullable(
+      Type.String({
+        minLength: 1,
+        maxLength: 512,
+        description:
+          'Instead of `password`: a PHC string of argon2i, argon2d, argon2id, scrypt (`$scrypt$ln=…,r=…,p=…$salt$hash`) or PBKDF2 ' +
+          "(`$pbkdf2-sha256$i=…$salt$hash`, also sha1 and sha512, also passlib's form), or bcrypt (`$2a$`, `$2b$`, `$2y$`).",
+      }),
+    ),
+  ),
+};
+const Element = Body(BulkIdentityFields);
+
+export const createIdentities = operation({
+  ...changing,
+  id: 'createIdentities',
+  method: 'POST',
+  path: '/identities/bulk',
+  summary: 'Create identities in bulk',
+  description:
+    'Each on its own, by the rules of creating one: what is wrong with one keeps no other from being made. `exists` is said of who ' +
+    'is a member already, also by an element before; nothing of them is changed. What an element lacks or has too much is its ' +
+    '`error` (`validation.failed`, with `details`), as is an address or `external_id` that is taken, a role that cannot be given, ' +
+    'or a hash that cannot be imported: `password.hash_unreadable`, or `password.hash_out_of_bounds`, whose `details` name the limit ' +
+    '(argon2: 128 MiB, m·t of 512 MiB, 16 lanes; scrypt: N·r·p of 2^20; PBKDF2: 2 000 000 iterations; bcrypt: cost 4 to 14; salts up ' +
+    'to 128 bytes, digests of 16 to 64). An imported hash is replaced by one of ours at the first sign-in with the right password. ' +
+    'bcrypt looks at the first 72 bytes of a password, and until then so do we. At most 50 elements may have a `password`. The body ' +
+    'may have 8 MiB.',
+  tag: 'Identities',
+  level: 'environment',
+  bodyLimit: 8 * mebibyte,
+  eachAlone: 'identities',
+  body: Body({ identities: Type.Array(Element, { minItems: 1, maxItems: 1000 }) }),
+  answers: { 200: itemsOf('created', 'exists', 'failed'), ...errors('validation.failed', 'body.too_large') },
+  async handle({ services, scope, caller, body, refusals }) {
+    const wanted = body.identities.map((one, index) => refusals.get(index) ?? bulkIdentityOf(one));
+    const results = await services.bulkIdentities(scope, caller, wanted);
+    return {
+      items: results.map((result, index) =>
+        result.status === 'failed'
+          ? { index, status: result.status, id: null, error: itemError(result.error) }
+          : { index, status: result.status, id: result.id, error: null },
+      ),
+    };
+  },
+});
+
+const bulkIdentityOf = (one: Static<typeof Element>): BulkIdentity => ({
+  ...newIdentityOf(one),
+  passwordHash: one.password_hash ?? null,
+  roleId: one.role_id ?? null,
+  nodeId: one.node_id ?? null,
+});

@@ -1,0 +1,371 @@
+import { pbkdf2Sync, scryptSync } from 'node:crypto';
+import argon2 from 'argon2';
+import bcrypt from 'bcrypt';
+import { v7 as uuidv7 } from 'uuid';
+import { newAccount, send, startApi, type TestAccount, type TestApi } from '../support/api.js';
+import { newIdentityCaller } from '../support/identity-caller.js';
+import { Browser, newPkce } from '../support/oauth.js';
+import { outcomeOf, rowsOf } from './portal-setup.js';
+
+let api: TestApi;
+let account: TestAccount;
+let key: Record<string, string>;
+beforeAll(async () => {
+  api = await startApi();
+  account = await newAccount(api);
+  key = await account.apiKey();
+});
+afterAll(() => api.stop());
+
+interface Item {
+  index: number;
+  status: 'created' | 'exists' | 'failed';
+  id: string | null;
+  error: { code: string; message: string; details?: { field: string; code: string; message: string }[] } | null;
+}
+const call = (method: 'GET' | 'POST', path: string, status: number, payload?: object, headers = key) =>
+  send(api.app, status, { method, url: `/api/v1${path}`, headers, ...(payload && { payload }) });
+const bulk = async (identities: unknown[], headers = key): Promise<Item[]> =>
+  (await call('POST', '/identities/bulk', 200, { identities }, headers)).json().items;
+const address = () => `${uuidv7()}@example.com`;
+const statuses = (items: Item[]) => items.map(({ status, error }) => error?.code ?? status);
+const limits = (items: Item[]) => items.map(({ error }) => error?.details?.[0]?.code ?? null);
+const detail = async (id: string | null, headers = key) =>
+  (await call('GET', `/identities/${id}`, 200, undefined, headers)).json().data;
+const total = async (headers = key): Promise<number> =>
+  (await call('GET', '/identities?take=1', 200, undefined, headers)).json().pagination.item_count;
+const events = (ids: (string | null)[]) =>
+  rowsOf<{ resource_id: string; metadata: object }>(
+    api,
+    `select resource_id, metadata from events where action = 'identity.created' and resource_id = any($1) order by id`,
+    [ids],
+  );
+
+describe('creating', () => {
+  test('each gets its profile, its role, its event and its place in the total; the answer is in order', async () => {
+    const before = await total();
+    const role = { name: `Clerk ${uuidv7()}`, permission_keys: [] };
+    const roleId = (await call('POST', '/roles', 201, role)).json().data.id;
+    const node = (await call('POST', '/nodes', 201, { node_type: 'unit', name: 'A unit' })).json().data;
+    const first = { email: address(), first_name: ' Ana ', last_name: 'Berg', email_verified: true };
+    const items = await bulk([
+      { ...first, external_id: uuidv7(), metadata: { plan: 'gold' }, role_id: roleId, node_id: node.id },
+      { email: address(), role_id: roleId },
+      { email: address() },
+    ]);
+    expect(items.map(({ index, status, error }) => [index, status, error])).toEqual(
+      [0, 1, 2].map((index) => [index, 'created', null]),
+    );
+    expect(await detail(items[0]?.id as string)).toMatchObject({
+      ...{ email: first.email, first_name: 'Ana', last_name: 'Berg', email_verified: true, is_active: true },
+      metadata: { plan: 'gold' },
+      roles: [{ id: roleId, node_id: node.id }],
+    });
+    expect((await detail(items[1]?.id as string)).roles).toMatchObject([{ id: roleId }]);
+    expect((await detail(items[2]?.id as string)).roles).toEqual([]);
+    expect(await total()).toBe(before + 3);
+    const ids = items.map(({ id }) => id);
+    expect((await events(ids)).map(({ resource_id, metadata }) => [resource_id, metadata])).toEqual(
+      ids.map((id) => [id, { joined: false }]),
+    );
+  });
+
+  test('what is wrong with one keeps no other from being made', async () => {
+    const before = await total();
+    const [taken, gone] = [uuidv7(), uuidv7()];
+    await call('POST', '/identities', 201, { email: address(), external_id: taken });
+    const items = await bulk([
+      ...['nobody', { email: 'no address' }, { email: address(), shoe_size: 42 }, {}, null],
+      ...[
+        { email: address(), external_id: taken },
+        { email: address(), metadata: { text: 'x'.repeat(17_000) } },
+      ],
+      ...[
+        { email: address(), metadata: { a: 'x\0' } },
+        { email: address(), external_id: 'x\0' },
+      ],
+      ...[
+        { email: address(), metadata: { '\ud800': 1 } },
+        { email: address(), node_id: gone },
+      ],
+      ...[
+        { email: address(), role_id: gone },
+        { email: address(), password: 'short' },
+      ],
+      ...[
+        { email: address(), password: 'password1' },
+        { email: address(), password_hash: 'md5' },
+      ],
+      { email: address(), password: 'violet tractor 19', password_hash: `$2b$04$${'a'.repeat(53)}` },
+      { email: address() },
+    ]);
+    const invalid = 'validation.failed';
+    expect(statuses(items)).toEqual([
+      ...[invalid, invalid, invalid, invalid, invalid],
+      ...['identity.external_id_taken', invalid, invalid, invalid, invalid, invalid],
+      ...['role.not_found', invalid, 'password.breached', 'password.hash_unreadable', invalid, 'created'],
+    ]);
+    const fields = items.map(({ error }) => error?.details?.map(({ field, code }) => `${field} ${code}`).join());
+    expect(fields).toEqual([
+      ...['identities[0] type', 'identities[1].email format', 'identities[2].shoe_size unknown_field'],
+      ...['identities[3].email required', 'identities[4] type', undefined, 'identities[6].metadata too_large'],
+      ...['identities[7] unstorable', 'identities[8] unstorable', 'identities[9] unstorable'],
+      ...['identities[10].node_id without_role', undefined, 'identities[12].password password.too_short'],
+      ...[undefined, undefined, 'identities[15].password_hash with_password', undefined],
+    ]);
+    expect(await total()).toBe(before + 2); // the one of before, and the last
+  });
+
+  test('who is there already exists, in whatever case; the second of an address in a request is the first', async () => {
+    const email = address();
+    const there = (await call('POST', '/identities', 201, { email, first_name: 'Ana' })).json().data.id;
+    const fresh = address();
+    const before = await total();
+    const hash = await bcrypt.hash('imported secret', 4);
+    const items = await bulk([
+      { email: email.toUpperCase(), first_name: 'Eve', password_hash: hash },
+      { email: fresh, first_name: 'Ben' },
+      { email: fresh.toUpperCase(), first_name: 'Eve' },
+    ]);
+    expect(statuses(items)).toEqual(['exists', 'created', 'exists']);
+    expect(items.map(({ id }) => id)).toEqual([there, items[1]?.id, items[1]?.id]);
+    expect((await detail(there)).first_name).toBe('Ana');
+    expect((await detail(items[1]?.id as string)).first_name).toBe('Ben');
+    expect(await total()).toBe(before + 1);
+    expect(await events(items.map(({ id }) => id))).toHaveLength(2);
+    const state = (await call('GET', `/identities/${there}/auth-state`, 200)).json().data;
+    expect(state.has_password).toBe(false);
+  });
+
+  test('whoever the directory of the Account has joins, as they are; who is being erased does not', async () => {
+    const { accountId, environmentId } = account.productionScope;
+    const known = address();
+    const { id } = (await call('POST', '/identities', 201, { email: known, first_name: 'Ana' })).json().data;
+    const leaving = (await call('POST', '/identities', 201, { email: address() })).json().data;
+    await send(api.app, 204, { method: 'DELETE', url: `/api/v1/identities/${leaving.id}`, headers: key });
+    const url = account.portalPath('/identities/bulk', 'production');
+    const payload = { identities: [{ email: known, first_name: 'Eve' }, { email: leaving.email }, { email: known }] };
+    const headers = await account.as('admin');
+    const { items } = (await send(api.app, 200, { method: 'POST', url, headers, payload })).json();
+    expect(statuses(items)).toEqual(['created', 'identity.email_taken', 'exists']);
+    expect([items[0].id, items[2].id]).toEqual([id, id]);
+    expect((await events([id])).map(({ metadata }) => metadata)).toEqual([{ joined: false }, { joined: true }]);
+    const rows = await rowsOf(
+      api,
+      'select first_name from environment_memberships m join identities i on i.id = m.identity_id where m.account_id = $1 and m.environment_id = $2',
+      [accountId, environmentId],
+    );
+    expect(rows).toEqual([{ first_name: 'Ana' }]);
+  });
+
+  test('roles are given by the rules for giving them: the others are made all the same', async () => {
+    const own = await newAccount(api);
+    const headers = await own.apiKey();
+    const role = async (name: string, ...keys: string[]) =>
+      (await call('POST', '/roles', 201, { name, permission_keys: keys }, headers)).json().data.id;
+    await role('Clerk', 'identity.manage', 'identity.view', 'rbac.assign_roles');
+    const [may, mayNot] = [await role('Seer', 'identity.view'), await role('Keeper', 'api_key.manage')];
+    const clerk = await newIdentityCaller(api, own, [{ role: 'Clerk' }]);
+    const wanted = [may, mayNot, may, null].map((roleId) => ({ email: address(), role_id: roleId }));
+    const items = await bulk(wanted, clerk.headers);
+    expect(statuses(items)).toEqual(['created', 'role.cannot_grant', 'created', 'created']);
+    const narrow = await own.apiKey(['identity.manage']);
+    const refused = await bulk([{ email: address(), role_id: may }, { email: address() }], narrow);
+    expect(statuses(refused)).toEqual(['permission.required', 'created']);
+    const foreign = await newAccount(api);
+    const theirs = (
+      await call('POST', '/roles', 201, { name: 'Theirs', permission_keys: [] }, await foreign.apiKey())
+    ).json().data.id;
+    expect(statuses(await bulk([{ email: address(), role_id: theirs }], headers))).toEqual(['role.not_found']);
+  });
+});
+
+describe('a request', () => {
+  test('that is malformed as a whole is refused, and so is one without the right', async () => {
+    const outcome = async (payload: object, headers = key) =>
+      outcomeOf(await api.app.inject({ method: 'POST', url: '/api/v1/identities/bulk', headers, payload }));
+    const invalid = '400 validation.failed';
+    const one = { email: address() };
+    expect(await outcome({})).toBe(invalid);
+    expect(await outcome([])).toBe(invalid);
+    expect(await outcome({ identities: [] })).toBe(invalid);
+    expect(await outcome({ identities: {} })).toBe(invalid);
+    expect(await outcome({ identities: [one], more: 1 })).toBe(invalid);
+    expect(await outcome({ identities: Array(1001).fill(one) })).toBe(invalid);
+    const passwords = Array.from({ length: 51 }, () => ({ email: address(), password: 'violet tractor 19' }));
+    expect(await outcome({ identities: passwords })).toBe(invalid);
+    expect(await outcome({ identities: [one] }, {})).toBe('401');
+    expect(await outcome({ identities: [one] }, await account.apiKey(['identity.view']))).toBe(
+      '403 api_key.scope_required',
+    );
+    expect(await outcome({ identities: ['x'.repeat(8 * 1024 * 1024)] })).toBe('413 body.too_large');
+    expect(await outcome({ identities: ['x'.repeat(7 * 1024 * 1024)] })).toBe('200');
+  });
+
+  test('that is sent again with its key is answered as the first time, also many at once', async () => {
+    const before = await total();
+    const identities = [{ email: address() }, { email: 'no address' }, { email: address() }];
+    const headers = { ...key, 'idempotency-key': uuidv7() };
+    const first = await bulk(identities, headers);
+    const again = await call('POST', '/identities/bulk', 200, { identities }, headers);
+    expect(again.headers['idempotency-replayed']).toBe('true');
+    expect(again.json().items).toEqual(first);
+    expect(statuses(first)).toEqual(['created', 'validation.failed', 'created']);
+    expect(await total()).toBe(before + 2);
+  });
+
+  test('many at once for the same people, in whatever order, make each once', async () => {
+    const before = await total();
+    const identities = Array.from({ length: 40 }, () => ({ email: address(), external_id: uuidv7() }));
+    const all = await Promise.all([
+      ...[0, 1].map(() => bulk(identities)),
+      ...[0, 1].map(() => bulk(identities.toReversed()).then((items) => items.toReversed())),
+    ]);
+    for (const i of identities.keys()) {
+      expect(all.map((items) => items[i]?.status).sort()).toEqual(['created', 'exists', 'exists', 'exists']);
+      expect(new Set(all.map((items) => items[i]?.id)).size).toBe(1);
+    }
+    expect(await total()).toBe(before + 40);
+  });
+
+  test('for a thousand people with hashes and roles takes few statements, and well under two seconds', async () => {
+    const own = await newAccount(api);
+    const headers = await own.apiKey();
+    const roleId = (await call('POST', '/roles', 201, { name: 'Clerk', permission_keys: [] }, headers)).json().data.id;
+    const hash = await bcrypt.hash('imported secret', 4);
+    const identities = Array.from({ length: 1000 }, () => ({
+      ...{ email: address(), first_name: 'Ana', password_hash: hash, role_id: roleId },
+    }));
+    const count = countStatements();
+    const started = performance.now();
+    const items = await bulk(identities, headers);
+    const ms = performance.now() - started;
+    expect(statuses(items)).toEqual(Array(1000).fill('created'));
+    expect(count.stop()).toBeLessThan(40);
+    expect(await total(headers)).toBe(1000);
+    expect(ms).toBeLessThan(10_000); // on an idle machine it is less than a tenth of that
+    const repeated = await bulk(identities, headers);
+    expect(statuses(repeated)).toEqual(Array(1000).fill('exists'));
+    expect(await total(headers)).toBe(1000);
+  });
+});
+
+/** Counts what the api sends to PostgreSQL in transactions. */
+function countStatements() {
+  const { logger } = api.database.db.source;
+  const { logQuery } = logger;
+  let count = 0;
+  logger.logQuery = () => void count++;
+  return {
+    stop() {
+      logger.logQuery = logQuery;
+      return count;
+    },
+  };
+}
+
+describe('an imported hash', () => {
+  const secret = 'imported secret';
+  let clientId: string;
+  beforeAll(async () => {
+    const url = account.portalPath('/oauth-clients');
+    const payload = { name: 'Shop', client_type: 'public', redirect_uris: ['https://shop.example/cb'] };
+    clientId = (await send(api.app, 201, { method: 'POST', url, headers: await account.as('owner'), payload })).json()
+      .data.client_id;
+  });
+  const login = (email: string, password: string) =>
+    api.app.inject({
+      method: 'POST',
+      url: '/v1/identity/auth/login',
+      payload: { client_id: clientId, email, password },
+    });
+  const hashOf = async (id: string): Promise<string> =>
+    (await rowsOf<{ hash: string }>(api, 'select password_hash as hash from identities where id = $1', [id]))[0]
+      ?.hash as string;
+  const imported = async (hash: string) => {
+    const email = address();
+    const [item] = await bulk([{ email, email_verified: true, password_hash: hash }]);
+    expect(item?.status).toBe('created');
+    return { email, id: item?.id as string };
+  };
+  const hosted = async (email: string, password: string, more: Record<string, string> = {}) => {
+    const browser = new Browser(api.app);
+    const { challenge } = newPkce();
+    const query = new URLSearchParams({
+      ...{ client_id: clientId, redirect_uri: 'https://shop.example/cb', response_type: 'code', scope: 'openid' },
+      ...{ code_challenge: challenge, code_challenge_method: 'S256', ...more },
+    });
+    return browser.submit(await browser.get(`/oauth/authorize?${query}`), { email, password });
+  };
+  /** It is replaced after the answer. */
+  const untilOurs = async (id: string, before: string) => {
+    const deadline = Date.now() + 30_000;
+    for (let hash = before; ; hash = await hashOf(id)) {
+      if (hash !== before) return expect(hash).toMatch(/^\$argon2id\$v=19\$m=19456,t=2,p=1\$/);
+      if (Date.now() > deadline) throw new Error('the hash was not replaced');
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+  };
+
+  test('lets in who knows the password and nobody else, and is replaced at that sign-in', async () => {
+    const hash = await bcrypt.hash(secret, 6);
+    const { email, id } = await imported(hash.replace('$2b$', '$2y$'));
+    expect(await hashOf(id)).toBe(hash.replace('$2b$', '$2y$'));
+    expect((await login(email, 'another secret')).statusCode).toBe(401);
+    expect(await hashOf(id)).toBe(hash.replace('$2b$', '$2y$'));
+    expect((await login(email, secret)).statusCode).toBe(200);
+    await untilOurs(id, hash.replace('$2b$', '$2y$'));
+    expect((await login(email, secret)).statusCode).toBe(200);
+    expect((await login(email, 'another secret')).statusCode).toBe(401);
+    const changedAt = (await call('GET', `/identities/${id}/auth-state`, 200)).json().data.password_changed_at;
+    expect(new Date(changedAt).getTime()).toBeLessThanOrEqual(api.clock.now.getTime()); // nobody chose another password
+  });
+
+  test('of each algorithm does so on the pages too, and where a fresh sign-in is asked for', async () => {
+    const salt = 'c29tZXNhbHQ';
+    const bare = (bytes: Buffer) => bytes.toString('base64').replaceAll('=', '');
+    const hashes = [
+      await argon2.hash(secret, { type: argon2.argon2i, memoryCost: 4096, timeCost: 3 }),
+      `$pbkdf2-sha256$i=1000$${salt}$${bare(pbkdf2Sync(secret, 'somesalt', 1000, 32, 'sha256'))}`,
+      `$scrypt$ln=10,r=8,p=1$${salt}$${bare(scryptSync(secret, 'somesalt', 32, { N: 1024, r: 8, p: 1 }))}`,
+    ];
+    for (const [i, hash] of hashes.entries()) {
+      const { email, id } = await imported(hash);
+      const more: Record<string, string> = i === 0 ? {} : { prompt: 'login', max_age: '0' };
+      const refused = await hosted(email, 'another secret', more);
+      expect([refused.statusCode, await hashOf(id)]).toEqual([200, hash]);
+      const { statusCode, headers } = await hosted(email, secret, more);
+      expect([statusCode, headers.location]).toEqual([303, expect.stringContaining('code=')]);
+      await untilOurs(id, hash);
+    }
+  });
+
+  test('that would cost too much is refused with the limit, and its neighbours are made', async () => {
+    const of = (password_hash: string) => ({ email: address(), password_hash });
+    const items = await bulk([
+      of(`$argon2id$v=19$m=4194304,t=1,p=1$c29tZXNhbHQ$${'A'.repeat(43)}`),
+      of(`$scrypt$ln=24,r=8,p=1$c29tZXNhbHQ$${'A'.repeat(43)}`),
+      of(`$pbkdf2-sha512$i=900000000$c29tZXNhbHQ$${'A'.repeat(86)}`),
+      of(`$2b$31$${'a'.repeat(53)}`),
+      of(`$2b$10$${'a'.repeat(53)}`),
+    ]);
+    expect(statuses(items)).toEqual([...Array(4).fill('password.hash_out_of_bounds'), 'created']);
+    expect(limits(items)).toEqual(['argon2_memory', 'scrypt_work', 'pbkdf2_iterations', 'bcrypt_cost', null]);
+    expect(items[3]?.error?.details?.[0]).toMatchObject({
+      field: 'identities[3].password_hash',
+      message: expect.stringMatching('4 to 14'),
+    });
+  });
+
+  test('is taken by the bulk operation alone', async () => {
+    const payload = { email: address(), password_hash: await bcrypt.hash(secret, 4) };
+    await call('POST', '/identities', 400, payload);
+  });
+
+  test('plain passwords are hashed as ours', async () => {
+    const email = address();
+    const [item] = await bulk([{ email, email_verified: true, password: 'violet tractor 19' }]);
+    expect(await hashOf(item?.id as string)).toMatch(/^\$argon2id\$v=19\$m=19456,t=2,p=1\$/);
+    expect((await login(email, 'violet tractor 19')).statusCode).toBe(200);
+  });
+});
