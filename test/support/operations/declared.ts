@@ -19,6 +19,8 @@ export interface Declared {
   /** Where its input names something by its id: `path.id`, `query.node_id`, `body.checks[].node_id`. */
   ids: string[];
   needsBody: boolean;
+  /** Whether it does nothing without a credential. */
+  isSecured: boolean;
 }
 
 interface Schema {
@@ -30,6 +32,7 @@ interface Schema {
 }
 interface Documented {
   operationId: string;
+  security?: object[];
   parameters?: { in: string; name: string; schema: Schema }[];
   requestBody?: { content: Record<string, { schema: Schema }> };
 }
@@ -67,7 +70,7 @@ function declaration([surface, , prefix, operations]: (typeof surfaces)[number],
   return { name, example: operation.id, surface, operation };
 }
 
-function shapeOf({ parameters = [], requestBody }: Documented): Pick<Declared, 'ids' | 'needsBody'> {
+function shapeOf({ parameters = [], requestBody, security = [] }: Documented) {
   const body = Object.values(requestBody?.content ?? {})[0]?.schema;
   const inPath = parameters.filter((one) => one.in === 'path' && !slugs.includes(one.name));
   const inQuery = parameters.filter((one) => one.in === 'query' && one.schema.format === 'uuid');
@@ -78,6 +81,7 @@ function shapeOf({ parameters = [], requestBody }: Documented): Pick<Declared, '
       ...idsOf(body, 'body'),
     ],
     needsBody: (body?.required?.length ?? 0) > 0,
+    isSecured: security.length > 0 && security.every((scheme) => Object.keys(scheme).length > 0),
   };
 }
 

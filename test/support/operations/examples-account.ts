@@ -62,10 +62,13 @@ const structure: Record<string, Example> = {
     slugs: { appSlug: await given.id('applicationSlug'), envSlug: 'production' },
     query: { confirm: 'production' },
   }),
-  putApplicationState: () => ({ body: { environment_slug: 'production' } }),
-  updateEnvironmentSettings: ({ place: { scope } }) => ({
+  putApplicationState: async ({ id }) => ({
+    slugs: { appSlug: await id('applicationSlug') },
+    body: { environment_slug: 'production' },
+  }),
+  updateEnvironmentSettings: ({ place: { scope }, unique }) => ({
     version: { table: 'environment_settings', key: 'environment_id', id: scope.environmentId },
-    body: { default_locale: 'de' },
+    body: { branding: { name: unique } },
   }),
   createOAuthClient: ({ unique }) => ({
     body: { name: unique, client_type: 'confidential', redirect_uris: ['https://app.example.com/callback'] },

@@ -64,13 +64,13 @@ const hierarchy: Record<string, Example> = {
   listNodeChildren: ofNode,
   listNodeAncestors: ofNode,
   listNodeIdentities: async ({ id }) => ({ path: { id: await id('node') }, query: { role_id: await id('role') } }),
-  replaceNodeTypeSchema: ({ place: { scope } }) => ({
+  replaceNodeTypeSchema: ({ place: { scope }, unique }) => ({
     version: { table: 'node_type_schemas', key: 'environment_id', id: scope.environmentId },
     body: {
       max_depth: 9,
       node_types: ['unit', 'organization'].map((key) => ({
         key,
-        name: key,
+        name: unique,
         can_be_root: true,
         allowed_parents: ['unit'],
       })),

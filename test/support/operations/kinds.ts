@@ -58,8 +58,8 @@ export const kinds = {
     await place.rows(
       `insert into sessions (id, account_id, environment_id, identity_id, browser_hash, authenticated_at, amr, acr,
          created_at, expires_at)
-       values ($1, $2, $3, $4, sha256(convert_to($1::text, 'UTF8')), now(), '{pwd}', '1', now(), now() + interval '1 day')`,
-      [id, accountId, environmentId, of],
+       values ($1, $2, $3, $4, sha256($5), now(), '{pwd}', '1', now(), now() + interval '1 day')`,
+      [id, accountId, environmentId, of, Buffer.from(id)],
     );
     return id;
   }),

@@ -17,13 +17,15 @@ export interface Place {
   scope: EnvironmentScope;
   identity: IdentityCaller;
   headers: Record<CallerKind, Record<string, string>>;
-  /** Sends an operation's input; `more` are headers over those of the caller. */
-  call(
+  /** The request with an operation's input, If-Match as of now; `more` are headers over those of the caller. */
+  request(
     declared: Pick<Declared, 'method' | 'url'>,
     sent: Sent,
     by: CallerKind | null,
     more?: Record<string, string>,
-  ): Promise<LightMyRequestResponse>;
+  ): Promise<InjectOptions>;
+  /** Sends it. */
+  call(...request: Parameters<Place['request']>): Promise<LightMyRequestResponse>;
   /** Has the Environment's own server make something, or an administrator; answers `data`. */
   make(url: string, payload: object, by?: CallerKind): Promise<{ id: string } & Record<string, unknown>>;
   rows<Row = Record<string, unknown>>(text: string, values?: unknown[]): Promise<Row[]>;
@@ -63,9 +65,9 @@ async function placeOf(
 
   const place: Place = {
     ...{ api, account, environmentSlug, scope, identity, headers },
-    async call({ method, url }, { path = {}, query, body, version, slugs: others }, by, more = {}) {
+    async request({ method, url }, { path = {}, query, body, version, slugs: others }, by, more = {}) {
       const named: Record<string, string> = { ...slugs, ...others, ...path };
-      const options: InjectOptions = {
+      return {
         method,
         url: url.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(String(named[name]))),
         headers: {
@@ -76,8 +78,8 @@ async function placeOf(
         ...(query && { query }),
         ...(body && { payload: body }),
       };
-      return api.app.inject(options);
     },
+    call: async (...request) => api.app.inject(await place.request(...request)),
     async make(url, payload, by = 'key') {
       const at = by === 'owner' ? `${account.portalPath('', environmentSlug)}${url}` : `/api/v1${url}`;
       const made = await api.app.inject({ method: 'POST', url: at, headers: headers[by], payload });

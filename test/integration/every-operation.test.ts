@@ -1,0 +1,179 @@
+import { permissions } from '../../src/domain/access/permissions.js';
+import { capabilities } from '../../src/domain/accounts/administrator-roles.js';
+import { anyMember, type PermissionRule } from '../../src/http/operation.js';
+import { startApi, type TestApi } from '../support/api.js';
+import { newIdentityCaller } from '../support/identity-caller.js';
+import { type Declared, everyOperation } from '../support/operations/declared.js';
+import { exampleOf, type Given, newUnique, type Sent } from '../support/operations/example.js';
+import { examples } from '../support/operations/examples-account.js';
+import { type Kind, kinds } from '../support/operations/kinds.js';
+import { newPlaces, type Place } from '../support/operations/place.js';
+import { newMember } from './administrators-setup.js';
+import { outcomeOf } from './portal-setup.js';
+
+/** Who may call each operation, and how everybody else is told that they may not (contract §10). */
+
+type Headers = Record<string, string>;
+let api: TestApi;
+let place: Place;
+let operations: Declared[];
+const ids = new Map<Kind, string>();
+
+beforeAll(async () => {
+  api = await startApi();
+  place = (await newPlaces(api)).development;
+  operations = await everyOperation(api.app);
+});
+afterAll(() => api?.stop());
+
+/** A valid input; what it names is made once, since no operation gets as far as to change it. */
+function inputOf(declared: Declared): Promise<Sent> | Sent {
+  const given: Given = {
+    place,
+    unique: newUnique(),
+    async id(kind) {
+      const id = ids.get(kind) ?? (await kinds[kind].make(place));
+      ids.set(kind, id);
+      return id;
+    },
+  };
+  return exampleOf(examples, declared)(given);
+}
+
+const told = async (declared: Declared, headers: Headers) =>
+  outcomeOf(await place.call(declared, declared.surface === 'own' ? {} : await inputOf(declared), null, headers));
+
+/** What each operation tells a caller, where it is not what is expected. */
+async function others(which: (one: Declared) => boolean, headersFor: (one: Declared) => Headers, expected: string) {
+  const outcomes: string[] = [];
+  const asked = operations.filter(which);
+  for (const declared of asked) {
+    const outcome = await told(declared, headersFor(declared));
+    if (outcome !== expected) outcomes.push(`${declared.name}: ${outcome}`);
+  }
+  expect(asked.length).toBeGreaterThan(0);
+  return outcomes;
+}
+
+const isPortal = ({ surface }: Declared) => surface === 'portal';
+const isForServers = ({ surface }: Declared) => surface === 'public' || surface === 'authzen';
+const isOwn = ({ surface, isSecured }: Declared) => surface === 'own' && isSecured;
+const isOfIdentities = ({ url }: Declared) => url.startsWith('/v1/identity');
+
+test('every operation says who may call it: a permission on the Public API, a capability on the Portal', () => {
+  const silent = operations.filter(
+    (one) =>
+      (isForServers(one) && one.operation?.permission === undefined) ||
+      (isPortal(one) && one.operation?.capability === undefined),
+  );
+  expect(silent.map(({ name }) => name)).toEqual([]);
+  expect(operations.length).toBeGreaterThan(150);
+});
+
+test('nobody gets in without a credential', async () => {
+  expect(
+    await others(
+      (one) => one.surface !== 'own' || isOwn(one),
+      () => ({}),
+      '401',
+    ),
+  ).toEqual([]);
+});
+
+test('two credentials at once are none', async () => {
+  const { key, owner } = place.headers;
+  const both = { ...key, ...owner };
+  expect(
+    await others(
+      ({ name }) => !name.endsWith('Page'),
+      () => both,
+      '400 auth.multiple_credentials',
+    ),
+  ).toEqual([]);
+});
+
+test('a credential of another kind is of the wrong type, and an API key is none for the Portal', async () => {
+  const { key, owner, identity } = place.headers;
+  expect(await others(isForServers, () => owner, '403')).toEqual([]);
+  expect(await others(isPortal, () => identity, '403')).toEqual([]);
+  expect(await others(isPortal, () => key, '401')).toEqual([]);
+  const ofTheOther = (one: Declared) => (isOfIdentities(one) ? owner : identity);
+  expect(await others(isOwn, ofTheOther, '403')).toEqual([]);
+  expect(await others(isOwn, () => key, '401')).toEqual([]);
+});
+
+/** Who was refused what since the last look. */
+async function denials(): Promise<string[]> {
+  const rows = await place.rows<{ said: string }>(
+    `select distinct actor_type || ' ' || resource_id as said from events
+     where account_id = $1 and action = 'auth.access_denied' and outcome = 'denied'`,
+    [place.scope.accountId],
+  );
+  return rows.map(({ said }) => said);
+}
+
+const cache = new Map<string, Promise<Headers>>();
+const onceFor = (key: string, make: () => Promise<Headers>) => {
+  if (!cache.has(key)) cache.set(key, make());
+  return cache.get(key) as Promise<Headers>;
+};
+
+/** Every operation that asks for a right, by somebody with every other right. */
+async function lacking(
+  which: (one: Declared) => boolean,
+  actor: string,
+  expected: string,
+  headersFor: (one: Declared) => Promise<Headers>,
+) {
+  const problems: string[] = [];
+  const asked = operations.filter(which);
+  for (const declared of asked) {
+    const outcome = await told(declared, await headersFor(declared));
+    if (outcome !== expected) problems.push(`${declared.name}: ${outcome}`);
+  }
+  const written = new Set(await denials());
+  const unwritten = asked.filter(({ operation }) => !written.has(`${actor} ${operation?.id}`));
+  expect(problems).toEqual([]);
+  expect(unwritten.map(({ name }) => name)).toEqual([]);
+}
+
+test('an administrator with every capability but the one is refused, and it is written down', async () => {
+  const without = (missing: string) =>
+    onceFor(missing, async () => {
+      const url = `/portal/v1/accounts/${place.account.accountSlug}/administrator-roles`;
+      const payload = { name: `All but ${missing}`, capabilities: capabilities.filter((one) => one !== missing) };
+      const made = await api.app.inject({ method: 'POST', url, headers: place.headers.owner, payload });
+      return (await newMember(api, place.account, { roleId: made.json().data.id })).headers;
+    });
+  const asksFor = ({ operation }: Declared) => operation?.capability as string;
+  await lacking(
+    (one) => isPortal(one) && one.operation?.capability !== anyMember,
+    'platform_admin',
+    '403 account.capability_required',
+    (one) => without(asksFor(one)),
+  );
+}, 120_000);
+
+const permissionsOf = ({ operation }: Declared): readonly string[] => {
+  const rule = operation?.permission as PermissionRule;
+  return typeof rule === 'string' ? [rule] : rule.anyOf;
+};
+const allBut = (missing: readonly string[]) => permissions.filter((one) => !missing.includes(one));
+
+test('a key with every scope but the one is refused, and it is written down', async () => {
+  await lacking(isForServers, 'api_key', '403 api_key.scope_required', (one) => {
+    const missing = permissionsOf(one);
+    return onceFor(`key ${missing}`, () => place.account.apiKey([...allBut(missing)]));
+  });
+});
+
+test('an end user with every permission but the one is refused, and it is written down', async () => {
+  await lacking(isForServers, 'identity', '403 permission.required', (one) => {
+    const missing = permissionsOf(one);
+    return onceFor(`identity ${missing}`, async () => {
+      const name = `All but ${missing.join(' and ')}`;
+      await place.make('/roles', { name, permission_keys: allBut(missing) });
+      return (await newIdentityCaller(api, place, [{ role: name }])).headers;
+    });
+  });
+}, 120_000);

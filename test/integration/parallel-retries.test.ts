@@ -1,0 +1,79 @@
+import type { InjectOptions } from 'fastify';
+import { startApi, type TestApi } from '../support/api.js';
+import { type Declared, everyOperation } from '../support/operations/declared.js';
+import { exampleOf, given } from '../support/operations/example.js';
+import { examples } from '../support/operations/examples-account.js';
+import { newPlaces, type Place } from '../support/operations/place.js';
+import { countsOf } from '../support/operations/rows.js';
+import { outcomeOf } from './portal-setup.js';
+
+/** Every operation that changes something, sent many times at once with one Idempotency-Key (contract §1). */
+
+const atOnce = 8;
+let api: TestApi;
+let place: Place;
+let writing: Declared[];
+let counts: () => Promise<Record<string, number>>;
+
+beforeAll(async () => {
+  api = await startApi();
+  place = (await newPlaces(api)).development;
+  counts = await countsOf(place);
+  const declared = await everyOperation(api.app);
+  const isPublic = new Set(declared.filter(({ surface }) => surface === 'public').map(({ example }) => example));
+  // What both surfaces offer has one handler and one way to keep its answers.
+  writing = declared.filter(
+    ({ surface, method, example }) =>
+      method !== 'GET' && (surface === 'public' || (surface === 'portal' && !isPublic.has(example))),
+  );
+});
+afterAll(() => api?.stop());
+
+const requestOf = async (declared: Declared, key: string): Promise<InjectOptions> =>
+  place.request(
+    declared,
+    await exampleOf(examples, declared)(given(place)),
+    declared.surface === 'public' ? 'key' : 'owner',
+    { 'idempotency-key': key },
+  );
+
+/** By how much each table has grown or shrunk; those that stayed are left out. */
+async function effectOf<T>(work: () => Promise<T>): Promise<{ effect: Record<string, number>; result: T }> {
+  const before = await counts();
+  const result = await work();
+  const after = await counts();
+  const changes = Object.entries(after).map(([table, n]) => [table, n - (before[table] ?? 0)] as const);
+  return { effect: Object.fromEntries(changes.filter(([, n]) => n !== 0)), result };
+}
+
+async function problemOf(declared: Declared): Promise<string | null> {
+  const { name } = declared;
+  const once = await requestOf(declared, `${name}-once`);
+  const single = await effectOf(() => api.app.inject(once));
+  if (single.result.statusCode >= 300) return `the example does not work: ${single.result.body}`;
+
+  const key = `${name}-many`;
+  const many = await requestOf(declared, key);
+  const parallel = await effectOf(() => Promise.all(Array.from({ length: atOnce }, () => api.app.inject(many))));
+  const answered = parallel.result.filter((answer) => outcomeOf(answer) !== '409 idempotency.in_progress');
+  const bodies = new Set(answered.map(({ statusCode, body }) => `${statusCode} ${body}`));
+  if (bodies.size !== 1) return `answers differ: ${[...bodies].join('\n')}`;
+  if (answered[0]?.statusCode !== single.result.statusCode) return `the answer is ${[...bodies]}`;
+  const [effect, expected] = [JSON.stringify(parallel.effect), JSON.stringify(single.effect)];
+  if (effect !== expected) return `the effect is ${effect} instead of ${expected}`;
+
+  const later = await api.app.inject(many);
+  if (!bodies.has(`${later.statusCode} ${later.body}`)) return `a later retry is answered ${later.body}`;
+  const reused = outcomeOf(await api.app.inject(await requestOf(declared, key)));
+  return reused === '400 idempotency.key_reused' ? null : `another request with the key is ${reused}`;
+}
+
+test('of many alike at once one takes effect, and all get its answer or are told to come again', async () => {
+  const problems: string[] = [];
+  for (const declared of writing) {
+    const problem = await problemOf(declared);
+    if (problem) problems.push(`${declared.name}: ${problem}`);
+  }
+  expect(problems).toEqual([]);
+  expect(writing.length).toBeGreaterThan(55);
+}, 240_000);
