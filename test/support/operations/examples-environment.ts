@@ -72,7 +72,7 @@ const hierarchy: Record<string, Example> = {
         key,
         name: unique,
         can_be_root: true,
-        allowed_parents: ['unit'],
+        allowed_parents: ['organization', 'unit'],
       })),
     },
   }),

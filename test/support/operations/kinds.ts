@@ -70,6 +70,7 @@ export const kinds = {
     return session?.id as string;
   }),
   node: ofEnvironment(newNode),
+  organization: ofEnvironment((place) => idFrom(place.make('/organizations', { name: `Organization ${unique()}` }))),
   role: ofEnvironment(newRole),
   permission: ofEnvironment((place) =>
     idFrom(place.make('/permissions', { key: `thing.p${unique()}`, name: 'A permission' })),

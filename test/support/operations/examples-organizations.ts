@@ -1,0 +1,25 @@
+import type { Example } from './example.js';
+
+const ofOrganization: Example = async ({ id }) => ({ path: { id: await id('organization') } });
+
+/** An organization has the version of its node. */
+const changing =
+  (body?: (unique: string) => object): Example =>
+  async ({ id: idOf, unique }) => {
+    const id = await idOf('organization');
+    return { path: { id }, version: { table: 'nodes', id }, ...(body && { body: body(unique) }) };
+  };
+
+export const organizationExamples: Record<string, Example> = {
+  createOrganization: async ({ id, unique }) => ({
+    body: { name: `Organization ${unique}`, parent_node_id: await id('organization') },
+  }),
+  deleteOrganizations: async ({ id, place }) => {
+    await id('organization');
+    return { query: { confirm: place.environmentSlug } };
+  },
+  getOrganization: ofOrganization,
+  updateOrganization: changing((unique) => ({ name: unique })),
+  deleteOrganization: changing(),
+  listOrganizationRoles: ofOrganization,
+};
