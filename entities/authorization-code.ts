@@ -23,6 +23,8 @@ export class AuthorizationCode {
   @ForeignKey(() => Session, { name: 'authorization_codes_session_fk', onDelete: 'CASCADE' })
   @Column('uuid')
   sessionId!: string;
+  /** The one that the sign-in is for. */
+  @Column('uuid', { nullable: true }) organizationId!: string | null;
   @Column('text') redirectUri!: string;
   @Column('text', { array: true }) scope!: string[];
   @Column('text', { nullable: true }) nonce!: string | null;

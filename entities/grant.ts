@@ -28,6 +28,8 @@ export class Grant {
   @ForeignKey(() => Session, { name: 'grants_session_fk', onDelete: 'CASCADE' })
   @Column('uuid')
   sessionId!: string;
+  /** The one that the sign-in was for; it may be gone. */
+  @Column('uuid', { nullable: true }) organizationId!: string | null;
   @Column('text', { array: true }) scope!: string[];
   @Column('timestamptz') authenticatedAt!: Date;
   @Column('text', { array: true }) amr!: string[];

@@ -14,6 +14,7 @@ import { RoleAssignmentWindows1763700000032 } from './1763700000032-role-assignm
 import { RotatedApiKeys1763700000033 } from './1763700000033-rotated-api-keys.js';
 import { SearchOfIdentities1763700000034 } from './1763700000034-search-of-identities.js';
 import { ListsOfOrganizations1763700000040 } from './1763700000040-lists-of-organizations.js';
+import { SignInToOrganizations1763700000041 } from './1763700000041-sign-in-to-organizations.js';
 
 /** In the order in which they run. */
 export const migrations = [
@@ -33,4 +34,5 @@ export const migrations = [
   RotatedApiKeys1763700000033,
   SearchOfIdentities1763700000034,
   ListsOfOrganizations1763700000040,
+  SignInToOrganizations1763700000041,
 ];

@@ -73,7 +73,16 @@ describe('claims', () => {
     settings: { accessTokenTtlSeconds: 900 },
   } as Client;
   const granted = {
-    ...{ ...subject, grantId: 'g', sessionId: 's', scope: ['openid'], authenticatedAt: at, amr: ['pwd'], acr: 'x' },
+    ...{
+      ...subject,
+      grantId: 'g',
+      sessionId: 's',
+      scope: ['openid'],
+      authenticatedAt: at,
+      amr: ['pwd'],
+      organizationId: null,
+      acr: 'x',
+    },
   };
   const issuing = { baseUrl: 'https://id.example', at, client, granted, scope: ['openid'] };
 

@@ -30,6 +30,7 @@ const everyPage = (value: string): Pages => ({
     forgotUrl: '/oauth/password/forgot',
     resendTicket: value,
     passkey: true,
+    organization: value,
     client: { name: value, logoUrl: null },
   },
   'email-code': {
@@ -41,6 +42,7 @@ const everyPage = (value: string): Pages => ({
     signUpUrl: null,
     passkey: true,
     captcha: value,
+    organization: null,
     client: { name: value, logoUrl: null },
   },
   'code-sent': {
@@ -54,7 +56,12 @@ const everyPage = (value: string): Pages => ({
     captcha: null,
     client: { name: value, logoUrl: null },
   },
-  'sign-in-passkey': { params: { state: value }, client: { name: value, logoUrl: null } },
+  'sign-in-passkey': {
+    params: { state: value },
+    error: 'sign_in.notice.not_member',
+    organization: value,
+    client: { name: value, logoUrl: null },
+  },
   'select-account': {
     action: '/oauth/authorize',
     params: { state: value },

@@ -60,7 +60,7 @@ export function createApiGrants({ db, now }: { db: Pick<Db, 'statement'>; now: C
       const grantId = uuidv7();
       const refreshToken = newSecret();
       const { refreshTokenTtlSeconds, refreshTokenMaxTtlSeconds } = client.settings;
-      const [row] = await db.statement<Omit<Granted, 'grantId' | 'scope'>>(grantStatement, [
+      const [row] = await db.statement<Omit<Granted, 'grantId' | 'scope' | 'organizationId'>>(grantStatement, [
         sessionId,
         grantId,
         client.id,
@@ -72,7 +72,7 @@ export function createApiGrants({ db, now }: { db: Pick<Db, 'statement'>; now: C
         client.environmentId,
       ]);
       if (!row) await db.statement(endStatement, [sessionId, at]);
-      return row ? { granted: { ...row, grantId, scope }, refreshToken } : null;
+      return row ? { granted: { ...row, grantId, scope, organizationId: null }, refreshToken } : null;
     },
   };
 }

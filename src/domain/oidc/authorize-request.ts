@@ -19,6 +19,8 @@ export interface AuthorizeRequest {
   requiresAal2: boolean;
   idTokenHint: string | null;
   loginHint: string | null;
+  /** Id or slug of the organization that the sign-in is for. */
+  organization: string | null;
   /** What the forms of the hosted pages carry, so that each step checks everything again. */
   parameters: Record<string, string>;
 }
@@ -111,6 +113,7 @@ export function parseAuthorizeRequest(read: ReadParameters, client: AuthorizeCli
       requiresAal2: acrIn(values) === aal2,
       idTokenHint: values.get('id_token_hint') ?? null,
       loginHint: values.get('login_hint') ?? null,
+      organization: values.get('organization') ?? null,
       parameters: Object.fromEntries([...values].filter(([name]) => isKnown(name))),
     },
   };

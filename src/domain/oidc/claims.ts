@@ -27,9 +27,12 @@ export interface Granted extends Subject {
   authenticatedAt: Date;
   amr: string[];
   acr: string;
+  /** What the sign-in was for, if it was for one organization. */
+  organizationId: string | null;
 }
 
-export const grantColumns = `g.id as "grantId", g.session_id as "sessionId", g.scope, g.authenticated_at as "authenticatedAt", g.amr, g.acr`;
+export const grantColumns = `g.id as "grantId", g.session_id as "sessionId", g.scope, g.authenticated_at as "authenticatedAt", g.amr, g.acr,
+  g.organization_id as "organizationId"`;
 
 export interface Issuing {
   baseUrl: string;
@@ -82,6 +85,7 @@ const common = ({ baseUrl, at, client, granted, organizations }: Issuing): JWTPa
   acr: granted.acr,
   amr: granted.amr,
   sid: granted.sessionId,
+  ...(granted.organizationId !== null && { organization_id: granted.organizationId }),
   ...(organizations && organizationClaims(organizations)),
 });
 
@@ -106,6 +110,7 @@ export function profileClaims(subject: Subject, scope: readonly string[]): Recor
 export const supportedClaims = [
   ...['iss', 'sub', 'aud', 'exp', 'iat', 'auth_time', 'nonce', 'at_hash', 'acr', 'amr', 'sid'],
   ...['name', 'given_name', 'family_name', 'picture', 'updated_at', 'email', 'email_verified', 'organizations'],
+  'organization_id',
 ];
 
 export const epoch = (date: Date): number => Math.floor(date.getTime() / 1000);

@@ -2,7 +2,7 @@ import { v7 as uuidv7 } from 'uuid';
 import { after, type Clock, seconds } from '../../platform/clock.js';
 import { hashSecret, newSecret } from '../../platform/crypto/one-time-secret.js';
 import type { Db } from '../../platform/db.js';
-import { endedByPolicy } from '../organizations/belonging.js';
+import { belongsTo, endedByPolicy } from '../organizations/belonging.js';
 import type { AuthorizeRequest } from './authorize-request.js';
 import { type Granted, subjectColumns } from './claims.js';
 import type { Client } from './clients.js';
@@ -19,6 +19,8 @@ export interface CodeSession {
   authenticatedAt: Date;
   amr: string[];
   acr: string;
+  /** What the sign-in is for, if it is for one organization. */
+  organizationId: string | null;
 }
 
 export interface Redemption {
@@ -37,8 +39,8 @@ const issueStatement = {
   name: 'issue_authorization_code',
   text: `
 insert into authorization_codes (code_hash, account_id, environment_id, oauth_client_id, session_id, redirect_uri, scope, nonce,
-  code_challenge, authenticated_at, amr, acr, created_at, expires_at)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`,
+  code_challenge, authenticated_at, amr, acr, created_at, expires_at, organization_id)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`,
 };
 
 /**
@@ -60,12 +62,13 @@ live as (
       where m.environment_id = presented.environment_id and m.identity_id = s.identity_id offset 0) m
   where grant_id is null and presented.expires_at > $3::timestamptz and redirect_uri = $4
     and code_challenge is not distinct from $5 and s.revoked_at is null and m.is_active
+    and (organization_id is null or ${belongsTo('presented.organization_id', 'presented.environment_id', 's.identity_id')})
 ),
 granted as (
   insert into grants (id, account_id, environment_id, oauth_client_id, identity_id, session_id, scope, authenticated_at, amr, acr,
-    created_at, expires_at)
+    created_at, expires_at, organization_id)
   select $6::uuid, account_id, environment_id, oauth_client_id, identity_id, session_id, scope, authenticated_at, amr, acr, $3,
-    ends_at
+    ends_at, organization_id
   from live
 ),
 refreshable as (
@@ -76,7 +79,7 @@ spent as (
   update authorization_codes set grant_id = $6 from live where authorization_codes.code_hash = $1
 )
 select presented.grant_id as "spentFor", live.code_hash is not null as redeemed, live.nonce, live.session_id as "sessionId",
-  live.scope, live.authenticated_at as "authenticatedAt", live.amr, live.acr, ${subjectColumns}
+  live.scope, live.authenticated_at as "authenticatedAt", live.amr, live.acr, live.organization_id as "organizationId", ${subjectColumns}
 from presented left join live on true left join lateral (select * from identities where id = live.identity_id offset 0) i on true`,
 };
 
@@ -101,6 +104,7 @@ export function createCodes({ db, grants, now }: { db: Db; grants: Grants; now: 
         session.acr,
         at,
         after(at, codeLife),
+        session.organizationId,
       ]);
       return code;
     },

@@ -3,7 +3,7 @@ import { hashSecret } from '../../platform/crypto/one-time-secret.js';
 import type { Db } from '../../platform/db.js';
 import type { EventAction } from '../event-catalogue.js';
 import { recordEvent } from '../events.js';
-import { endedByPolicy } from '../organizations/belonging.js';
+import { belongsTo, endedByPolicy } from '../organizations/belonging.js';
 import { type Granted, grantColumns, subjectColumns } from './claims.js';
 import type { Client } from './clients.js';
 import { OAuthError } from './oauth-error.js';
@@ -44,7 +44,7 @@ const slidesAfter = days(1);
 
 /**
  * Whoever refreshes is proved alive in the same statement: grant, explicit end of the session, membership, and how long an
- * organization of theirs lets a sign-in last now. Each `offset 0`
+ * organization of theirs lets a sign-in last now; membership in the organization that the sign-in was for. Each `offset 0`
  * keeps the join in this order, one row to one row by key, whatever the planner believes of the tables when it plans once.
  */
 const alive = (presented: string, oauthClientId: string) => `
@@ -56,7 +56,8 @@ const alive = (presented: string, oauthClientId: string) => `
     cross join lateral (select * from identities where id = g.identity_id offset 0) i
     cross join lateral (select ${endedByPolicy('g.expires_at', 'g.authenticated_at', 'g.environment_id', 'g.identity_id')} as ends_at offset 0) policy
   where g.oauth_client_id = ${oauthClientId} and p.expires_at > $2::timestamptz and policy.ends_at > $2
-    and g.revoked_at is null and s.revoked_at is null and m.is_active`;
+    and g.revoked_at is null and s.revoked_at is null and m.is_active
+    and (g.organization_id is null or ${belongsTo('g.organization_id', 'g.environment_id', 'g.identity_id')})`;
 const columns = `p.family_id, p.successor_key_id as "keyId", ${grantColumns}, ${subjectColumns}`;
 
 /** Asking for more than was granted spends nothing (RFC 6749 §6). */

@@ -2,7 +2,7 @@ import type { Clock } from '../../platform/clock.js';
 import { hashSecret } from '../../platform/crypto/one-time-secret.js';
 import type { Db } from '../../platform/db.js';
 import { DomainError } from '../errors.js';
-import { endedByPolicy } from '../organizations/belonging.js';
+import { belongsTo, endedByPolicy } from '../organizations/belonging.js';
 import type { AccessTokens, ProvenToken } from './access-tokens.js';
 import { epoch } from './claims.js';
 import type { Client } from './clients.js';
@@ -16,6 +16,7 @@ select g.id as "grantId", g.oauth_client_id as "oauthClientId", g.environment_id
   g.identity_id as "identityId", g.session_id as "sessionId", g.scope, t.created_at as "createdAt", t.expires_at as "expiresAt",
   t.spent_at is null and t.expires_at > $2::timestamptz and g.revoked_at is null and s.revoked_at is null
     and ${endedByPolicy('g.expires_at', 'g.authenticated_at', 'g.environment_id', 'g.identity_id')} > $2
+    and (g.organization_id is null or ${belongsTo('g.organization_id', 'g.environment_id', 'g.identity_id')})
     and coalesce(m.is_active, false) as "isAlive"
 from refresh_tokens t
   cross join lateral (select * from grants where id = t.family_id offset 0) g

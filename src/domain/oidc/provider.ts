@@ -2,6 +2,7 @@ import type { Clock } from '../../platform/clock.js';
 import type { Db } from '../../platform/db.js';
 import type { Outbound } from '../../platform/outbound/fetch.js';
 import { createRootPermissions } from '../access/root-permissions.js';
+import { type AskedOrganizations, createAskedOrganizations } from '../organizations/asked.js';
 import { createOrganizationsClaim, type OrganizationsClaim } from '../organizations/claim.js';
 import { createSessions, type Sessions } from '../sessions/sessions.js';
 import { type AccessTokens, createAccessTokens } from './access-tokens.js';
@@ -26,6 +27,7 @@ export interface Provider {
   grants: Grants;
   tokens: Tokens;
   accessTokens: AccessTokens;
+  askedOrganizations: AskedOrganizations;
   organizationsClaim: OrganizationsClaim;
   presentedTokens: PresentedTokens;
   sessions: Sessions;
@@ -59,6 +61,7 @@ export function createProvider({ db, keys, refreshTokens, outbound, baseUrl, now
     grants,
     tokens: createTokens({ keys, rootPermissions, organizationsClaim, baseUrl, now }),
     accessTokens,
+    askedOrganizations: createAskedOrganizations({ db }),
     organizationsClaim,
     presentedTokens: createPresentedTokens({ db, keys, accessTokens, grants, baseUrl, now }),
     sessions: createSessions({ db, now }),

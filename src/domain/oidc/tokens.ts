@@ -44,7 +44,7 @@ export function createTokens({ keys, rootPermissions, organizationsClaim, baseUr
     const of = [client.environmentId, granted.identityId] as const;
     const [permissions, organizations] = await Promise.all([
       has('permissions') ? rootPermissions(...of) : undefined,
-      has('org') ? organizationsClaim(...of, null).then(fittingToken) : undefined,
+      has('org') ? organizationsClaim(...of, granted.organizationId).then(fittingToken) : undefined,
     ]);
     return {
       ...{ baseUrl, at: now(), client, granted, scope },

@@ -45,7 +45,7 @@ export const authorize: FastifyPluginAsyncTypebox<HostedOptions> = async (
     const session = await sessions.find(hosted.cookies.browser.read(request), client.environmentId);
     switch (nextStep(asked, { session, hintedSubject, chosen, now: now() })) {
       case 'continue':
-        return hosted.resumed(visit, session as HostedSession);
+        return (await hosted.resumed(visit, session as HostedSession)) ?? askForAnother(visit);
       case 'select-account':
         return showAccounts(visit, session?.email ?? '');
       case 'login_required':
@@ -55,11 +55,14 @@ export const authorize: FastifyPluginAsyncTypebox<HostedOptions> = async (
     }
   }
 
+  const askForAnother = (visit: Visit) =>
+    signInPage.send(visit, { email: visit.asked.loginHint ?? '', error: 'sign_in.notice.not_member' });
+
   async function signIn(visit: Visit, form: Parameters) {
     const { request, client } = visit;
     const email = form.get('email')?.trim() ?? '';
     const password = form.get('password') ?? '';
-    if (!client.settings.passwordLoginEnabled) return signInPage.send(visit, { email });
+    if (!visit.methods.includes('password')) return signInPage.send(visit, { email });
     if (email === '') return signInPage.send(visit, { email, error: 'sign_in.error.email_missing' });
     if (password === '') return signInPage.send(visit, { email, error: 'sign_in.error.password_missing' });
     if (!(await passesCaptcha(captcha, visit, form))) {

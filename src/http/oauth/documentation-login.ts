@@ -24,6 +24,11 @@ export const authorizeParameters = {
   max_age: text('Seconds since the sign-in after which it has to be repeated'),
   id_token_hint: text('Who is expected'),
   login_hint: text('The address to begin with'),
+  organization: text(
+    'Id or slug of the organization that the sign-in is for. Only its members finish; others come back with `access_denied`. The ' +
+      'tokens name it as `organization_id`, as long as the membership lasts. Where several have this slug under different ' +
+      'parents, send the id',
+  ),
   ui_locales: text('`en`, `de`'),
   acr_values: text('`urn:gatehouse:aal2` asks for a second factor'),
   method: text('`code` opens the view that mails a code, where the Environment allows it'),

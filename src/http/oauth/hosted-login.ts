@@ -42,9 +42,10 @@ export function createHostedLogin(provider: Provider, logins: Pick<Logins, 'gate
     });
 
   /** Back to the client with a code; to a page of ours without. */
-  async function answer({ request, reply, client, asked, toAccount }: Visit, session: CodeSession) {
+  async function answer(visit: Visit, session: Omit<CodeSession, 'organizationId'>) {
+    const { request, reply, client, asked, toAccount, organization } = visit;
     if (toAccount) return redirect(request, reply, asked.redirectUri);
-    const code = await codes.issue(client, asked, session);
+    const code = await codes.issue(client, asked, { ...session, organizationId: organization?.id ?? null });
     return redirect(request, reply, asked.redirectUri, { code, state: asked.state, iss: baseUrl });
   }
 
@@ -75,6 +76,7 @@ export function createHostedLogin(provider: Provider, logins: Pick<Logins, 'gate
       device: device.read(visit.request),
       requiresAal2: visit.asked.requiresAal2,
       hasProvedFactor,
+      organizationId: visit.organization?.id ?? null,
     });
 
   /** What the person sees between the two factors. */
@@ -137,8 +139,11 @@ export function createHostedLogin(provider: Provider, logins: Pick<Logins, 'gate
       return complete(visit, { ...first, ...decision });
     },
 
-    /** Goes on with a session of before, which may have to become a stronger one. */
-    async resumed(visit: Visit, session: HostedSession): Promise<FastifyReply> {
+    /**
+     * Goes on with a session of before, which may have to become a stronger one. Null where its person does not belong to the
+     * organization that the sign-in is for: somebody else may.
+     */
+    async resumed(visit: Visit, session: HostedSession): Promise<FastifyReply | null> {
       const { id: _, email: __, ...proven } = session;
       const first: FirstFactor = {
         ...proven,
@@ -152,6 +157,7 @@ export function createHostedLogin(provider: Provider, logins: Pick<Logins, 'gate
           return refuse(visit, 'interaction_required', 'a second factor is needed');
         return refuse(visit, 'login_required', 'an organization does not take the sign-in of before');
       }
+      if (decision.step === 'stranger') return null;
       return askForMore(visit, first, decision);
     },
   };

@@ -12,7 +12,7 @@ import { passwordErrorOf } from './password/errors.js';
 import { sendSignUp } from './register-page.js';
 import { secretCookie } from './secret-cookie.js';
 import { throttled } from './throttles.js';
-import { flowOf, type Visit } from './visit.js';
+import { flowOf, letsSignUp, type Visit } from './visit.js';
 
 const formFields = ['email', 'password', 'first_name', 'last_name', captchaField] as const;
 
@@ -28,7 +28,7 @@ export const register: FastifyPluginAsyncTypebox<HostedOptions> = async (app, op
     const { settings } = visit.client;
     const email = visit.asked.loginHint ?? '';
     // Where there are no passwords, the first right code signs up.
-    if (!settings.allowSelfSignup || !settings.passwordLoginEnabled) return signInPage.send(visit, { email });
+    if (!letsSignUp(visit) || !settings.passwordLoginEnabled) return signInPage.send(visit, { email });
     return sendSignUp(visit, { email }, captcha);
   });
 
@@ -41,7 +41,7 @@ export const register: FastifyPluginAsyncTypebox<HostedOptions> = async (app, op
     const { settings } = visit.client;
     const typed = typedIn(form);
     if (!settings.passwordLoginEnabled) return signInPage.send(visit, { email: typed.email });
-    const error = settings.allowSelfSignup ? await signUp(visit, form, typed) : 'sign_up.error.closed';
+    const error = letsSignUp(visit) ? await signUp(visit, form, typed) : 'sign_up.error.closed';
     return error === null ? sendCheckMail(visit, typed.email) : sendSignUp(visit, { ...typed, error }, captcha);
   });
 

@@ -1,10 +1,12 @@
 import type { FastifyReply } from 'fastify';
 import { OAuthError } from '../../domain/oidc/oauth-error.js';
+import { wantsSso } from '../../domain/organizations/barred.js';
 import type { Captcha } from '../../platform/captcha.js';
 import type { TextKey } from '../../platform/mail/texts.js';
+import { methodNames, sendBarred } from './barred-page.js';
 import { signInNeedsCaptcha } from './captcha.js';
 import { pageOptions, sendPage, wantsJson } from './pages.js';
-import type { Visit } from './visit.js';
+import { letsSignUp, type Visit } from './visit.js';
 
 export interface ShownSignIn {
   /** What the field begins with. */
@@ -24,7 +26,7 @@ const refusals: TextKey[] = [
   'sign_in.error.daily_cap',
 ];
 
-/** The page that asks who it is, by the methods that the client's Environment allows. */
+/** The page that asks who it is, by the methods of the client's Environment that the organization asked for allows too. */
 export function createSignInPage({ captcha }: { captcha: Pick<Captcha, 'siteKey'> }) {
   const siteKeyFor = ({ client }: Visit) => (signInNeedsCaptcha(client) ? captcha.siteKey : null);
 
@@ -33,12 +35,13 @@ export function createSignInPage({ captcha }: { captcha: Pick<Captcha, 'siteKey'
     const { client, asked } = visit;
     const { method: _, ...params } = asked.parameters;
     const shown = { name: client.name, logoUrl: client.logoUrl };
-    const passkey = client.settings.passkeyLoginEnabled;
-    return { params, email, error, captcha: siteKeyFor(visit), passkey, client: shown };
+    const passkey = visit.methods.includes('passkey');
+    const organization = visit.organization?.name ?? null;
+    return { params, email, error, captcha: siteKeyFor(visit), passkey, organization, client: shown };
   }
 
   function sendPasswordForm(visit: Visit, shown: ShownSignIn): FastifyReply {
-    const { request, reply, client } = visit;
+    const { request, reply, methods } = visit;
     const values = valuesOf(visit, shown);
     if (wantsJson(request)) return sendRefusal(visit, shown, 'send email and password with the same parameters');
     return sendPage(
@@ -48,8 +51,8 @@ export function createSignInPage({ captcha }: { captcha: Pick<Captcha, 'siteKey'
       {
         ...values,
         action: '/oauth/authorize',
-        codeUrl: client.settings.emailOtpLoginEnabled ? '/oauth/login/email-otp/start' : null,
-        signUpUrl: client.settings.allowSelfSignup ? urlOf('/oauth/register', values.params) : null,
+        codeUrl: methods.includes('email_otp') ? '/oauth/login/email-otp/start' : null,
+        signUpUrl: letsSignUp(visit) ? urlOf('/oauth/register', values.params) : null,
         forgotUrl: urlOf('/oauth/password/forgot', values.params),
         resendTicket: shown.resendTicket ?? null,
       },
@@ -59,7 +62,7 @@ export function createSignInPage({ captcha }: { captcha: Pick<Captcha, 'siteKey'
 
   /** Asks for the address that a code is mailed to. */
   function sendCodeForm(visit: Visit, shown: ShownSignIn): FastifyReply {
-    const { request, reply, client } = visit;
+    const { request, reply, methods } = visit;
     const { params, ...values } = valuesOf(visit, shown);
     if (wantsJson(request)) {
       return sendRefusal(visit, shown, 'send email with the same parameters to /oauth/login/email-otp/start');
@@ -72,8 +75,8 @@ export function createSignInPage({ captcha }: { captcha: Pick<Captcha, 'siteKey'
         ...values,
         action: '/oauth/login/email-otp/start',
         params: { ...params, method: 'code' },
-        passwordUrl: client.settings.passwordLoginEnabled ? `/oauth/authorize?${new URLSearchParams(params)}` : null,
-        signUpUrl: canSignUpHere(client) ? urlOf('/oauth/register', params) : null,
+        passwordUrl: methods.includes('password') ? `/oauth/authorize?${new URLSearchParams(params)}` : null,
+        signUpUrl: canSignUpHere(visit) ? urlOf('/oauth/register', params) : null,
       },
       { ...pageOptions(visit), captcha: values.captcha !== null, scripts: values.passkey ? ['webauthn'] : [] },
     );
@@ -81,14 +84,14 @@ export function createSignInPage({ captcha }: { captcha: Pick<Captcha, 'siteKey'
 
   function sendPasskeyButton(visit: Visit, shown: ShownSignIn): FastifyReply {
     const { request, reply } = visit;
-    const { params, client } = valuesOf(visit, shown);
+    const { params, client, organization, error } = valuesOf(visit, shown);
     if (wantsJson(request))
       return sendRefusal(visit, shown, 'ask /oauth/login/passkey/options with the same parameters');
     return sendPage(
       request,
       reply,
       'sign-in-passkey',
-      { params, client },
+      { params, client, organization, error },
       { ...pageOptions(visit), scripts: ['webauthn'] },
     );
   }
@@ -98,11 +101,13 @@ export function createSignInPage({ captcha }: { captcha: Pick<Captcha, 'siteKey'
 
     /** Shows it, from the start or again. A script is told the same in JSON. @throws OAuthError access_denied */
     send(visit: Visit, shown: ShownSignIn): FastifyReply {
-      const { passwordLoginEnabled, emailOtpLoginEnabled, passkeyLoginEnabled } = visit.client.settings;
-      const wantsCode = visit.asked.parameters.method === 'code' || !passwordLoginEnabled;
-      if (emailOtpLoginEnabled && wantsCode) return sendCodeForm(visit, shown);
-      if (passwordLoginEnabled) return sendPasswordForm(visit, shown);
-      if (passkeyLoginEnabled) return sendPasskeyButton(visit, shown);
+      const { methods, organization } = visit;
+      if (organization && wantsSso(organization.policy))
+        return sendBarred(visit, { code: 'sso_required', methods: [] });
+      const wantsCode = visit.asked.parameters.method === 'code' || !methods.includes('password');
+      if (methods.includes('email_otp') && wantsCode) return sendCodeForm(visit, shown);
+      if (methods.includes('password')) return sendPasswordForm(visit, shown);
+      if (methods.includes('passkey')) return sendPasskeyButton(visit, shown);
       throw new OAuthError('access_denied', 'no way of signing in is switched on');
     },
   };
@@ -110,15 +115,13 @@ export function createSignInPage({ captcha }: { captcha: Pick<Captcha, 'siteKey'
 
 const urlOf = (path: string, params: Record<string, string>) => `${path}?${new URLSearchParams(params)}`;
 /** Where codes are the only way in, the first right code signs up. */
-const canSignUpHere = ({ settings }: Visit['client']) => settings.allowSelfSignup && settings.passwordLoginEnabled;
+const canSignUpHere = (visit: Visit) => letsSignUp(visit) && visit.client.settings.passwordLoginEnabled;
 
 function sendRefusal(
-  { reply, client }: Visit,
+  { reply, methods }: Visit,
   { error = null, resendTicket }: ShownSignIn,
   next: string,
 ): FastifyReply {
-  const { passwordLoginEnabled, emailOtpLoginEnabled, passkeyLoginEnabled } = client.settings;
-  const methods = { password: passwordLoginEnabled, email_code: emailOtpLoginEnabled, passkey: passkeyLoginEnabled };
   return reply
     .code(401)
     .header('cache-control', 'no-store')
@@ -126,7 +129,7 @@ function sendRefusal(
       error: error !== null && refusals.includes(error) ? 'access_denied' : 'login_required',
       error_description: error ?? next,
       ...(resendTicket && { resend_ticket: resendTicket }),
-      methods: Object.entries(methods).flatMap(([method, isOn]) => (isOn ? [method] : [])),
+      methods: methods.map((method) => methodNames[method]),
     });
 }
 

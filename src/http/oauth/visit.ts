@@ -7,6 +7,8 @@ import { readHint } from '../../domain/oidc/hints.js';
 import { OAuthError } from '../../domain/oidc/oauth-error.js';
 import { type ReadParameters, readParameters } from '../../domain/oidc/parameters.js';
 import type { Provider } from '../../domain/oidc/provider.js';
+import type { AskedOrganization } from '../../domain/organizations/asked.js';
+import { allowedOf, type LoginMethod, methodsOf } from '../../domain/organizations/barred.js';
 import { redirect } from './pages.js';
 
 /** A well-formed authorization request on its way through the pages. */
@@ -18,6 +20,10 @@ export interface Visit {
   hintedSubject: string | null;
   /** Whether it ends at a page of the person's own account: `asked.redirectUri` is ours then, and gets no code. */
   toAccount: boolean;
+  /** The one that the sign-in is for: `organization` of the request. */
+  organization: AskedOrganization | null;
+  /** The ways of signing in that the Environment has, and that organization allows. */
+  methods: LoginMethod[];
 }
 
 /** Parameters that a later step may repeat, but not change (RFC 6749 §4.1.1, RFC 7636 §4.3). */
@@ -31,6 +37,7 @@ const bound = [
   'nonce',
   'code_challenge',
   'code_challenge_method',
+  'organization',
 ] as const;
 
 /** What of a visit's authorization request no later step may change, as one text that a sealed token can be bound to. */
@@ -43,7 +50,13 @@ export function flowOf({ asked }: Pick<Visit, 'asked'>): Record<string, string> 
   return prompt === undefined || asked.prompt.none ? parameters : { ...parameters, prompt };
 }
 
-export function createVisits({ baseUrl, clients, keys }: Pick<Provider, 'baseUrl' | 'clients' | 'keys'>) {
+/** Whether somebody new can go on with it: who signs up belongs to no organization yet. */
+export const letsSignUp = ({ client, organization }: Pick<Visit, 'client' | 'organization'>): boolean =>
+  organization === null && client.settings.allowSelfSignup;
+
+type VisitsDeps = Pick<Provider, 'askedOrganizations' | 'baseUrl' | 'clients' | 'keys'>;
+
+export function createVisits({ askedOrganizations, baseUrl, clients, keys }: VisitsDeps) {
   /** Checks everything that the request says; null when it was answered already. */
   async function enter(request: FastifyRequest, reply: FastifyReply, read: ReadParameters): Promise<Visit | null> {
     const client = await clients.find(clientIdOf(read));
@@ -57,7 +70,13 @@ export function createVisits({ baseUrl, clients, keys }: Pick<Provider, 'baseUrl
     }
     const { request: asked } = parsed;
     const hint = asked.idTokenHint === null ? null : await readHint(keys, asked.idTokenHint);
-    return { request, reply, client, asked, hintedSubject: hint?.subject ?? null, toAccount: ofAccount !== null };
+    const toAccount = ofAccount !== null;
+    // One's own account is the same in every organization.
+    const named = toAccount ? null : asked.organization;
+    const organization = named === null ? null : await askedOrganizations(client.environmentId, named);
+    const open = methodsOf(client.settings);
+    const methods = organization ? allowedOf(open, organization.policy) : open;
+    return { request, reply, client, asked, hintedSubject: hint?.subject ?? null, toAccount, organization, methods };
   }
 
   return {

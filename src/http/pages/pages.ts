@@ -39,6 +39,8 @@ export interface Pages extends AccountPages, SignUpPages {
     resendTicket: string | null;
     /** Whether a passkey will do instead; the page then needs the script `webauthn`. */
     passkey: boolean;
+    /** The name of the one that the sign-in is for. */
+    organization: string | null;
     client: PageClient;
   };
   'email-code': {
@@ -50,6 +52,7 @@ export interface Pages extends AccountPages, SignUpPages {
     signUpUrl: string | null;
     passkey: boolean;
     captcha: string | null;
+    organization: string | null;
     client: PageClient;
   };
   'code-sent': {
@@ -67,7 +70,7 @@ export interface Pages extends AccountPages, SignUpPages {
     client: PageClient;
   };
   /** Where nothing but passkeys is switched on. */
-  'sign-in-passkey': { params: Params; client: PageClient };
+  'sign-in-passkey': { params: Params; error: TextKey | null; organization: string | null; client: PageClient };
   'select-account': { action: string; params: Params; identity: { email: string }; client: PageClient };
   'mfa-challenge': {
     params: Params;

@@ -46,6 +46,6 @@ const tokenIn = (read: ReadParameters) => onlyOnce(read, ['passkey_token']).get(
 
 const requestOf = ({ client, asked }: Visit) => ({ oauthClientId: client.id, parameters: asked.parameters });
 
-function assertAllowed({ client }: Visit) {
-  if (!client.settings.passkeyLoginEnabled) throw new OAuthError('access_denied', 'sign-in with a passkey is off');
+function assertAllowed({ methods }: Visit) {
+  if (!methods.includes('passkey')) throw new OAuthError('access_denied', 'sign-in with a passkey is off');
 }

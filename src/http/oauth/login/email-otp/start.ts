@@ -6,7 +6,7 @@ import type { HostedOptions } from '../../options.js';
 import { assertOwnOrigin } from '../../origin.js';
 import { localeOf } from '../../pages.js';
 import { throttled } from '../../throttles.js';
-import { boundParametersOf } from '../../visit.js';
+import { boundParametersOf, letsSignUp } from '../../visit.js';
 import { sendCodeSent } from './code-sent-page.js';
 
 /** Mails a code to sign in with, and says so whether or not anybody has the address. */
@@ -25,7 +25,7 @@ export const emailOtpStart: FastifyPluginAsyncTypebox<HostedOptions> = async (ap
       const { settings, accountId, applicationId, environmentId } = visit.client;
       const scope = { accountId, applicationId, environmentId };
       const email = form.get('email')?.trim() ?? '';
-      if (!settings.emailOtpLoginEnabled) {
+      if (!visit.methods.includes('email_otp')) {
         return signInPage.send(visit, { email, error: 'sign_in.error.code_disabled' });
       }
       if (email === '') return signInPage.sendCodeForm(visit, { email, error: 'sign_in.error.email_missing' });
@@ -37,7 +37,7 @@ export const emailOtpStart: FastifyPluginAsyncTypebox<HostedOptions> = async (ap
         bound: boundParametersOf(visit),
         token: form.get('login_token') ?? null,
         locale: localeOf(request, visit),
-        createsIdentities: createsIdentities(settings),
+        createsIdentities: letsSignUp(visit) && createsIdentities(settings),
       });
       return sendCodeSent(visit, { ...started, email }, captcha);
     },

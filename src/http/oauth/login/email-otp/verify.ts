@@ -6,7 +6,7 @@ import { onlyOnce, readParameters } from '../../../../domain/oidc/parameters.js'
 import type { HostedOptions } from '../../options.js';
 import { assertOwnOrigin } from '../../origin.js';
 import { throttled } from '../../throttles.js';
-import { boundParametersOf } from '../../visit.js';
+import { boundParametersOf, letsSignUp } from '../../visit.js';
 import { sendCodeRefused } from './code-sent-page.js';
 
 /** Signs in with the code that was mailed, where the page that asks for it was asked by the same authorization request. */
@@ -24,7 +24,7 @@ export const emailOtpVerify: FastifyPluginAsyncTypebox<HostedOptions> = async (a
       if (!visit) return reply;
       const { settings, accountId, applicationId, environmentId } = visit.client;
       const scope = { accountId, applicationId, environmentId };
-      if (!settings.emailOtpLoginEnabled) {
+      if (!visit.methods.includes('email_otp')) {
         return signInPage.send(visit, { email: '', error: 'sign_in.error.code_disabled' });
       }
       const token = form.get('login_token') ?? '';
@@ -34,7 +34,7 @@ export const emailOtpVerify: FastifyPluginAsyncTypebox<HostedOptions> = async (a
           code: form.get('code') ?? '',
           bound: boundParametersOf(visit),
           ipAddress: request.ip,
-          dailyCap: createsIdentities(settings) ? settings.dailySelfSignupCap : null,
+          dailyCap: letsSignUp(visit) && createsIdentities(settings) ? settings.dailySelfSignupCap : null,
         });
         if (result.outcome === 'refused') return sendCodeRefused(visit, { token, email: result.email }, captcha);
         return hosted.proved(visit, firstFactor(result.identityId, 'email_otp', ['otp'], { now: provider.now() }));

@@ -1,0 +1,59 @@
+import type { AuthenticationPolicy } from '../../../entities/organization.js';
+import type { Db } from '../../platform/db.js';
+import { OAuthError } from '../oidc/oauth-error.js';
+import type { SignInPolicy } from './sign-in-policy.js';
+
+/** The organization that a sign-in is for, with what it asks of its members. */
+export interface AskedOrganization {
+  id: string;
+  name: string;
+  policy: Pick<SignInPolicy, 'allows' | 'requireSso'>;
+}
+
+const uuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+const longestSlug = 100;
+
+const found = (by: string) => `
+select n.id, n.name, o.authentication_policy as policy
+from (select id, name, path from nodes where ${by} and environment_id = $1 and node_type = 'organization' offset 0) n
+  cross join lateral (select authentication_policy from organizations where id = n.id offset 0) o
+where not exists (select from nodes a where a.id = any(n.path) and a.status = 'inactive')
+limit 2`;
+const byId = { name: 'asked_organization_by_id', text: found('id = $2') };
+const bySlug = { name: 'asked_organization_by_slug', text: found('slug = $2') };
+
+/**
+ * The active organization that `organization` of an authorization request names, by id or slug.
+ * @throws OAuthError invalid_request where it names none, or several: a slug is one of its parent's only
+ */
+export type AskedOrganizations = (environmentId: string, idOrSlug: string) => Promise<AskedOrganization>;
+
+export const createAskedOrganizations =
+  ({ db }: { db: Pick<Db, 'statement'> }): AskedOrganizations =>
+  async (environmentId, idOrSlug) => {
+    if (idOrSlug.length > longestSlug) throw unknown();
+    const statement = uuid.test(idOrSlug) ? byId : bySlug;
+    const rows = await db.statement<{ id: string; name: string; policy: AuthenticationPolicy }>(statement, [
+      environmentId,
+      idOrSlug,
+    ]);
+    const [row, another] = rows;
+    if (!row) throw unknown();
+    if (another) throw new OAuthError('invalid_request', 'organization names several by this slug; send its id');
+    return { id: row.id, name: row.name, policy: asked(row.policy) };
+  };
+
+const unknown = () => new OAuthError('invalid_request', 'organization is unknown');
+
+const asked = ({ allowed_methods: allowed, require_sso: requireSso }: AuthenticationPolicy) => {
+  const allows = (method: keyof SignInPolicy['allows']) => allowed === null || allowed.includes(method);
+  return {
+    allows: {
+      password: allows('password'),
+      email_otp: allows('email_otp'),
+      passkey: allows('passkey'),
+      sso: allows('sso'),
+    },
+    requireSso,
+  };
+};

@@ -1,0 +1,256 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { decodeJwt } from 'jose';
+import { codeIn, enrollTotp, passwordStep } from '../support/mfa.js';
+import {
+  authorizeUrl,
+  type Browser,
+  codeFor,
+  locationOf,
+  newPkce,
+  newProvider,
+  password,
+  redeem,
+  redirectUri,
+  refresh,
+  type TestClient,
+  type TestEnvironment,
+  type TestProvider,
+  tokensFor,
+  userinfo,
+} from '../support/oauth.js';
+import { leave, newOrganization, setPolicy } from '../support/organizations.js';
+
+let world: TestProvider;
+let environment: TestEnvironment;
+let client: TestClient;
+beforeAll(async () => {
+  world = await newProvider();
+  environment = await world.newEnvironment({
+    emailOtpLoginEnabled: true,
+    allowSelfSignup: true,
+    mfaPolicy: 'optional',
+  });
+  client = await environment.newClient();
+});
+afterAll(() => world.close());
+
+const refused = async (browser: Browser, more: Record<string, string>) => {
+  const answer = await browser.get(authorizeUrl(client, more));
+  return [answer.statusCode, /<dd lang="en">([^<]*)</.exec(answer.body)?.[1] ?? answer.body];
+};
+const errorIn = (answer: Parameters<typeof locationOf>[0]) => locationOf(answer).searchParams.get('error');
+
+describe('which organization', () => {
+  test('what names none, an inactive one, one of another Environment or several by one slug is a page', async () => {
+    const inactive = await newOrganization(world, environment, { status: 'inactive' });
+    const below = await newOrganization(world, environment, { parent: inactive });
+    const foreign = await newOrganization(world, await world.newEnvironment(), { slug: 'foreign' });
+    for (const organization of [
+      inactive.id,
+      inactive.slug,
+      below.id,
+      foreign.id,
+      'foreign',
+      'nobody',
+      'x'.repeat(2000),
+    ]) {
+      expect(await refused(world.browser(), { organization })).toEqual([400, 'organization is unknown']);
+      expect(await refused(world.browser(), { organization, prompt: 'none' })).toEqual([
+        400,
+        'organization is unknown',
+      ]);
+    }
+    const above = await newOrganization(world, environment, { slug: 'twin' });
+    const twin = await newOrganization(world, environment, { slug: 'twin', parent: above });
+    expect(await refused(world.browser(), { organization: 'twin' })).toEqual([
+      400,
+      expect.stringContaining('send its id'),
+    ]);
+    expect((await world.browser().get(authorizeUrl(client, { organization: twin.id }))).statusCode).toBe(200);
+    const twice = await world
+      .browser()
+      .get(`${authorizeUrl(client, { organization: above.id })}&organization=${twin.id}`);
+    expect(twice.statusCode).toBe(400);
+  });
+
+  test('a later step cannot change or drop it', async () => {
+    const ana = await environment.newIdentity();
+    await enrollTotp(world, environment, ana);
+    const [mine, other] = [
+      await newOrganization(world, environment, { members: [ana] }),
+      await newOrganization(world, environment, { members: [ana] }),
+    ];
+    const browser = world.browser();
+    const { page } = await passwordStep(browser, client, ana, { organization: mine.id });
+    const changed = await browser.submit(page, { code: '000000', organization: other.id });
+    expect([changed.statusCode, changed.body]).toEqual([400, expect.stringContaining('organization is not what')]);
+  });
+});
+
+describe('who may finish', () => {
+  test('a member, by id or slug; the tokens name the organization, also after a refresh', async () => {
+    const ana = await environment.newIdentity();
+    const others = [await newOrganization(world, environment, { slug: 'a-first', members: [ana] })];
+    const mine = await newOrganization(world, environment, { slug: 'the-one', members: [ana] });
+    for (const organization of [mine.id, mine.slug]) {
+      const tokens = await tokensFor(world.browser(), client, ana.email, { organization, scope: 'openid org' });
+      const refreshed = (await refresh(world.app, client, tokens.refresh_token)).json();
+      for (const token of [tokens.access_token, tokens.id_token, refreshed.access_token, refreshed.id_token]) {
+        expect(decodeJwt(token).organization_id).toBe(mine.id);
+        const told = decodeJwt(token).organizations as { id: string }[];
+        expect(told.map(({ id }) => id)).toEqual([mine.id, others[0]?.id]);
+      }
+      const told = (await userinfo(world.app, tokens.access_token)).json().organizations;
+      expect(told.map(({ id }: { id: string }) => id)).toEqual([mine.id, others[0]?.id]);
+    }
+    const plain = await tokensFor(world.browser(), client, ana.email);
+    expect(decodeJwt(plain.access_token)).not.toHaveProperty('organization_id');
+  });
+
+  test('a stranger is sent back with access_denied after the right credentials, without a session', async () => {
+    const ben = await environment.newIdentity();
+    const { id } = await newOrganization(world, environment);
+    const browser = world.browser();
+    const start = await browser.get(authorizeUrl(client, { organization: id }));
+    const wrong = await browser.submit(start, { email: ben.email, password: 'a wrong one' });
+    expect(wrong.statusCode).toBe(200);
+    const { page } = await passwordStep(browser, client, ben, { organization: id });
+    expect([locationOf(page).origin, errorIn(page)]).toEqual(['https://app.example.com', 'access_denied']);
+    expect(browser.cookies.size).toBe(0);
+    const told = await world.query<{ reason: string }>(
+      `select metadata->>'reason' as reason from events where action = 'auth.identity_sign_in_failed' and outcome = 'denied' and resource_id = $1`,
+      [ben.id],
+    );
+    expect(told).toEqual([{ reason: 'not_a_member' }]);
+  });
+
+  test('a stranger with a second factor learns it after that factor only', async () => {
+    const ben = await environment.newIdentity();
+    const app = await enrollTotp(world, environment, ben);
+    const { id } = await newOrganization(world, environment);
+    const browser = world.browser();
+    const { page } = await passwordStep(browser, client, ben, { organization: id });
+    expect(page.body).toContain('name="challenge_token"');
+    expect(errorIn(await browser.submit(page, { code: app.code() }))).toBe('access_denied');
+  });
+
+  test('a session of somebody else is no dead end: the page asks for another account', async () => {
+    const [ana, ben] = [await environment.newIdentity(), await environment.newIdentity()];
+    const { id } = await newOrganization(world, environment, { members: [ana] });
+    const browser = world.browser();
+    await codeFor(browser, client, ben.email);
+    const silent = await browser.get(authorizeUrl(client, { organization: id, prompt: 'none' }));
+    expect(errorIn(silent)).toBe('login_required');
+    const page = await browser.get(authorizeUrl(client, { organization: id }));
+    expect([page.statusCode, page.body]).toEqual([
+      200,
+      expect.stringContaining('does not belong to this organization'),
+    ]);
+    expect(codeIn(await browser.submit(page, { email: ana.email, password }))).toBeTruthy();
+  });
+
+  test('whose membership has ended gets nothing more: no code is redeemed, no token refreshed', async () => {
+    const ana = await environment.newIdentity();
+    const mine = await newOrganization(world, environment, { members: [ana] });
+    const server = await environment.newClient({ tokenEndpointAuthMethod: 'client_secret_post' });
+    const more = { organization: mine.id };
+    const [tokens, kept, plain] = [
+      await tokensFor(world.browser(), client, ana.email, more),
+      await tokensFor(world.browser(), server, ana.email, more),
+      await tokensFor(world.browser(), client, ana.email),
+    ];
+    const issued = await codeFor(world.browser(), client, ana.email, more);
+    await leave(world, mine, ana);
+    for (const answer of [
+      await redeem(world.app, client, issued),
+      await refresh(world.app, client, tokens.refresh_token),
+      await refresh(world.app, server, kept.refresh_token),
+    ]) {
+      expect([answer.statusCode, answer.json().error]).toEqual([400, 'invalid_grant']);
+    }
+    expect(await world.provider.presentedTokens.introspect(server as never, kept.refresh_token)).toEqual({
+      active: false,
+    });
+    expect((await refresh(world.app, client, plain.refresh_token)).statusCode).toBe(200);
+  });
+
+  test('nobody signs up for it', async () => {
+    const { id } = await newOrganization(world, environment);
+    const plain = await world.browser().get(authorizeUrl(client));
+    const page = await world.browser().get(authorizeUrl(client, { organization: id }));
+    expect([plain, page].map(({ body }) => body.includes('/oauth/register'))).toEqual([true, false]);
+    const url = authorizeUrl(client, { organization: id }).replace('/authorize?', '/register?');
+    const form = { email: 'new@example.com', password };
+    const answer = await world.browser().post(url, form, { accept: 'application/json' });
+    expect([answer.statusCode, answer.json().error_description]).toEqual([403, 'sign_up.error.closed']);
+  });
+});
+
+describe('its page', () => {
+  const open = (organization: string, more = {}) =>
+    world.browser().get(authorizeUrl(client, { organization, ...more }));
+
+  test('names the organization, in both languages, and the application', async () => {
+    const { id } = await newOrganization(world, environment, { name: 'Müller & Co' });
+    const english = await open(id);
+    expect(english.body).toContain('<h1>Sign in to Müller &amp; Co</h1>');
+    expect(english.body).toContain('to continue to Shop web');
+    expect((await open(id, { ui_locales: 'de' })).body).toContain('<h1>Bei Müller &amp; Co anmelden</h1>');
+    expect((await open(id, { method: 'code' })).body).toContain('<h1>Sign in to Müller &amp; Co</h1>');
+  });
+
+  test('offers what the organization allows, and takes nothing else', async () => {
+    const ana = await environment.newIdentity();
+    const mine = await newOrganization(world, environment, { members: [ana] });
+    const inJson = { accept: 'application/json' };
+    const methods = async () =>
+      (await world.browser().get(authorizeUrl(client, { organization: mine.id }), inJson)).json().methods;
+    expect(await methods()).toEqual(['password', 'email_code', 'passkey']);
+
+    await setPolicy(world, mine, { allowed_methods: ['email_otp'] });
+    expect(await methods()).toEqual(['email_code']);
+    expect((await open(mine.id)).body).not.toContain('name="password"');
+    const post = await world
+      .browser()
+      .post(authorizeUrl(client, { organization: mine.id }), { email: ana.email, password });
+    expect([post.statusCode, post.body]).toEqual([200, expect.stringContaining('/oauth/login/email-otp/start')]);
+
+    await setPolicy(world, mine, { allowed_methods: ['passkey'] });
+    expect((await open(mine.id)).body).toContain('/oauth/login/passkey/options');
+    const started = await world
+      .browser()
+      .post(
+        authorizeUrl(client, { organization: mine.id }).replace('/authorize?', '/login/email-otp/start?'),
+        { email: ana.email },
+        inJson,
+      );
+    expect(started.json().error_description).toBe('sign_in.error.code_disabled');
+  });
+
+  test('says so where it wants an identity provider', async () => {
+    const { id } = await newOrganization(world, environment, { policy: { require_sso: true } });
+    const page = await open(id);
+    expect([page.statusCode, page.body]).toEqual([403, expect.stringContaining('its own identity provider only')]);
+    const answer = await world
+      .browser()
+      .get(authorizeUrl(client, { organization: id }), { accept: 'application/json' });
+    expect(answer.json()).toMatchObject({ error: 'sso_required', methods: [] });
+  });
+
+  test('an emailed code belongs to the organization that it was asked for', async () => {
+    const ana = await environment.newIdentity();
+    const mine = await newOrganization(world, environment, { members: [ana] });
+    const { verifier, challenge } = newPkce();
+    const browser = world.browser();
+    const form = await browser.get(
+      authorizeUrl(client, { code_challenge: challenge, method: 'code', organization: mine.id }),
+    );
+    const sent = await browser.submit(form, { email: ana.email });
+    const code = await world.mailedCode('login');
+    const other = await newOrganization(world, environment, { members: [ana] });
+    expect((await browser.submit(sent, { code, organization: other.id })).statusCode).toBe(200);
+    const answer = await browser.submit(sent, { code });
+    const tokens = await redeem(world.app, client, { code: codeIn(answer), verifier, redirect: redirectUri });
+    expect(decodeJwt(tokens.json().access_token).organization_id).toBe(mine.id);
+  });
+});
