@@ -18,6 +18,7 @@ import { Event } from './event.js';
 import { Grant } from './grant.js';
 import { IdempotentRequest } from './idempotent-request.js';
 import { Identity } from './identity.js';
+import { IdentityInvite } from './identity-invite.js';
 import { IdentityLink } from './identity-link.js';
 import { Membership } from './membership.js';
 import { MembershipRole } from './membership-role.js';
@@ -72,6 +73,7 @@ export const entities = [
   Grant,
   IdempotentRequest,
   Identity,
+  IdentityInvite,
   IdentityLink,
   Membership,
   MembershipRole,

@@ -26,6 +26,7 @@ import { createIdempotentRequests } from './domain/idempotency.js';
 import { createIdentityAdministration } from './domain/identities/administration.js';
 import { createBulkIdentities } from './domain/identities/bulk.js';
 import { createIdentities } from './domain/identities/identities.js';
+import { createIdentityInvites } from './domain/identity-invites/identity-invites.js';
 import { createAdministratorInvites } from './domain/invites/administrator-invites.js';
 import { createApiLogins } from './domain/logins/api-logins.js';
 import { createLogins } from './domain/logins/logins.js';
@@ -164,6 +165,7 @@ export async function composeApi(
       mfaReset: logins.mfaReset,
       now,
     }),
+    identityInvites: createIdentityInvites({ db, sealing, assignments, now, ttlMs: config.inviteTtlMs }),
     organizations: createOrganizations({ db, now }),
     permissionCatalog: createPermissionCatalog({ db, now }),
     rights,

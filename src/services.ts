@@ -20,6 +20,7 @@ import type { IdempotentRequests } from './domain/idempotency.js';
 import type { IdentityAdministration } from './domain/identities/administration.js';
 import type { BulkIdentities } from './domain/identities/bulk.js';
 import type { Identities } from './domain/identities/identities.js';
+import type { IdentityInvites } from './domain/identity-invites/identity-invites.js';
 import type { AdministratorInvites } from './domain/invites/administrator-invites.js';
 import type { ClientManagement } from './domain/oidc/client-management.js';
 import type { Organizations } from './domain/organizations/organizations.js';
@@ -53,6 +54,7 @@ export interface Services {
   bulkIdentities: BulkIdentities;
   identities: Identities;
   identityAdministration: IdentityAdministration;
+  identityInvites: IdentityInvites;
   organizations: Organizations;
   permissionCatalog: PermissionCatalog;
   rights: Rights;

@@ -15,6 +15,7 @@ import { RotatedApiKeys1763700000033 } from './1763700000033-rotated-api-keys.js
 import { SearchOfIdentities1763700000034 } from './1763700000034-search-of-identities.js';
 import { ListsOfOrganizations1763700000040 } from './1763700000040-lists-of-organizations.js';
 import { SignInToOrganizations1763700000041 } from './1763700000041-sign-in-to-organizations.js';
+import { IdentityInvites1763700000042 } from './1763700000042-identity-invites.js';
 
 /** In the order in which they run. */
 export const migrations = [
@@ -35,4 +36,5 @@ export const migrations = [
   SearchOfIdentities1763700000034,
   ListsOfOrganizations1763700000040,
   SignInToOrganizations1763700000041,
+  IdentityInvites1763700000042,
 ];

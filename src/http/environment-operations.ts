@@ -35,6 +35,14 @@ import {
   resetIdentityMfa,
 } from './operations/identities-mfa.js';
 import { getEffectivePermissions, getPermissionLocations } from './operations/identities-permissions.js';
+import {
+  createIdentityInvite,
+  getIdentityInvite,
+  getIdentityInvitesSummary,
+  listIdentityInvites,
+  resendIdentityInvite,
+  revokeIdentityInvite,
+} from './operations/identity-invites.js';
 import { getNodeTypeSchema, replaceNodeTypeSchema } from './operations/node-type-schema.js';
 import { createNode, deleteNode, getNode, listNodes, moveNode, updateNode } from './operations/nodes.js';
 import {
@@ -95,6 +103,12 @@ export const environmentOperations: readonly Operation[] = [
   resetIdentityMfa,
   getEffectivePermissions,
   getPermissionLocations,
+  listIdentityInvites,
+  createIdentityInvite,
+  getIdentityInvitesSummary,
+  getIdentityInvite,
+  resendIdentityInvite,
+  revokeIdentityInvite,
   listNodes,
   createNode,
   getNodeTree,

@@ -46,6 +46,7 @@ import {
   listEnvironments,
   updateEnvironment,
 } from './portal/environments.js';
+import { getAccountIdentityInvitesSummary, listAccountIdentityInvites } from './portal/identity-invites.js';
 import { getApplicationState, getMe, putApplicationState } from './portal/me.js';
 import { getMember, listMembers, removeMember, updateMember } from './portal/members.js';
 import {
@@ -81,6 +82,8 @@ export const portalOperations: readonly Operation[] = [
   getAdministratorInvite,
   resendAdministratorInvite,
   revokeAdministratorInvite,
+  listAccountIdentityInvites,
+  getAccountIdentityInvitesSummary,
   listProcesses,
   getProcess,
   cancelProcess,

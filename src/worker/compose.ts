@@ -5,6 +5,7 @@ import { createRoleWindows } from '../domain/access/windows.js';
 import { createEmails } from '../domain/emails/emails.js';
 import { createErasures } from '../domain/erasures/erasures.js';
 import { createHousekeeping } from '../domain/housekeeping/housekeeping.js';
+import { createIdentityInviteExpiry } from '../domain/identity-invites/expiry.js';
 import { createAdministratorInviteExpiry } from '../domain/invites/expiry.js';
 import { openKinds } from '../domain/processes/open.js';
 import { createReconciler } from '../domain/processes/reconciler.js';
@@ -31,7 +32,10 @@ export function composeWorker({ config, db, mailer, processes }: WorkerParts) {
   return createActivities({
     accountIntents,
     registrations,
-    invites: { administrator: createAdministratorInviteExpiry({ db, now }) },
+    invites: {
+      administrator: createAdministratorInviteExpiry({ db, now }),
+      identity: createIdentityInviteExpiry({ db, now }),
+    },
     emails: createEmails({ db, mailer, subjects, now }),
     erasures: createErasures({ db, now }),
     housekeeping: createHousekeeping({ db, now }),

@@ -1,5 +1,6 @@
 import { accountIntentMails } from '../domain/account-intents/mails.js';
 import type { EmailSubjects } from '../domain/emails/subjects.js';
+import { identityInviteMails } from '../domain/identity-invites/mails.js';
 import { inviteMails } from '../domain/invites/mails.js';
 import { loginMails } from '../domain/logins/mails.js';
 import { mfaMails } from '../domain/mfa/mails.js';
@@ -19,6 +20,7 @@ export interface MailsDeps {
 /** How each mail that can be waiting finds its words. */
 export const mailSubjects = ({ sealing, now, baseUrl, adminAppUrl }: MailsDeps): EmailSubjects => ({
   ...registrationMails({ sealing, now, baseUrl, adminAppUrl }),
+  ...identityInviteMails({ sealing, now, baseUrl }),
   ...inviteMails({ sealing, now, baseUrl }),
   ...accountIntentMails({ adminAppUrl }),
   ...loginMails({ sealing, now }),

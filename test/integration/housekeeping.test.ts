@@ -163,6 +163,8 @@ intents as (insert into account_intents (id, user_id, account_name, application_
   select gen_random_uuid(), '${account.userId}', 'a', 'b', 'en', case when ended_at is null then 'parked' else 'expired' end, gen_random_uuid(), ${ago('99 days')}, ${ago('98 days')}, ended_at from times),
 invites as (insert into administrator_invites (id, account_id, email, first_name, last_name, locale, token_hash, token_key_id, link_number, status, created_at, expires_at, ended_at)
   select gen_random_uuid(), '${account.scope.accountId}', 'i' || key || '@example.com', 'a', 'b', 'en', ('invite ' || key)::bytea, 'k', 1, case when ended_at is null then 'pending' else 'accepted' end, ${ago('99 days')}, ${ago('98 days')}, ended_at from times),
+identity_invites as (insert into identity_invites (id, account_id, environment_id, intent, email, role_ids, locale, token_hash, token_key_id, link_number, status, invited_by_type, invited_by, created_at, expires_at, ended_at)
+  select gen_random_uuid(), '${account.scope.accountId}', '${account.scope.environmentId}', 'activate', 'e' || key || '@example.com', '{}', 'en', ('invite ' || key)::bytea, 'k', 1, case when ended_at is null then 'pending' else 'accepted' end, 'api_key', gen_random_uuid(), ${ago('99 days')}, ${ago('98 days')}, ended_at from times),
 links as (insert into password_links (id, purpose, locale, token_hash, token_key_id, created_at, expires_at)
   select gen_random_uuid(), 'set', 'en', key::text::bytea, 'k', ${ago('99 days')}, coalesce(ended_at, now()) from times)
 insert into emails (id, template, locale, subject_id, cause, status, created_at, ended_at)
@@ -171,6 +173,7 @@ select gen_random_uuid(), 'x', 'en', gen_random_uuid(), 'kept ' || key, case whe
     pending_registrations: 2,
     account_intents: 2,
     administrator_invites: 2,
+    identity_invites: 1,
     password_links: 2,
     emails: 1,
   });

@@ -1,6 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { createAccountIntents } from '../../src/domain/account-intents/account-intents.js';
 import { createEmails } from '../../src/domain/emails/emails.js';
+import { createIdentityInviteExpiry } from '../../src/domain/identity-invites/expiry.js';
 import { createAdministratorInviteExpiry } from '../../src/domain/invites/expiry.js';
 import { registrationToken } from '../../src/domain/registration/link.js';
 import type { RegistrationRequest } from '../../src/domain/registration/park.js';
@@ -45,7 +46,10 @@ export function registrationServices(
   return {
     registrations,
     accountIntents,
-    invites: { administrator: createAdministratorInviteExpiry({ db, now }) },
+    invites: {
+      administrator: createAdministratorInviteExpiry({ db, now }),
+      identity: createIdentityInviteExpiry({ db, now }),
+    },
     sealing,
     emails: createEmails({ db, mailer, subjects, now }),
     sent,

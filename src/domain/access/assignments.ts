@@ -1,10 +1,12 @@
-import type { EntityManager } from 'typeorm';
+import { type EntityManager, In } from 'typeorm';
+import { Role } from '../../../entities/role.js';
 import { RoleAssignment } from '../../../entities/role-assignment.js';
 import type { Clock } from '../../platform/clock.js';
 import { type Db, isOutage, violates, within } from '../../platform/db.js';
 import type { Caller } from '../caller.js';
 import { DomainError, type ErrorCode } from '../errors.js';
 import { recordEvents } from '../events.js';
+import { find, rootOf } from '../hierarchy/nodes.js';
 import { type Page, type PageRequest, readPage } from '../paging.js';
 import type { EnvironmentScope } from '../scope.js';
 import {
@@ -179,6 +181,27 @@ export function createAssignments({ db, evaluation, rights, now }: AssignmentsDe
             throw vanished(error);
           }),
       };
+    },
+
+    /**
+     * Whether the caller may give roles at a node, for a gift that is to be made later: nothing is given yet.
+     * @param nodeId null is the root
+     * @returns the node's id
+     * @throws DomainError role.not_found, nodes.node_not_found, permission.required, role.cannot_grant
+     */
+    async assertMayGive(
+      tx: EntityManager,
+      scope: EnvironmentScope,
+      caller: Caller,
+      { roleIds, nodeId }: { roleIds: readonly string[]; nodeId: string | null },
+    ): Promise<string> {
+      const roles = await tx.countBy(Role, { ...within(scope), id: In([...roleIds]) });
+      if (roles < new Set(roleIds.map((id) => id.toLowerCase())).size) throw new DomainError('role.not_found');
+      const node = nodeId === null ? await rootOf(tx, scope) : await find(tx, scope, nodeId);
+      const keys = [...(await keysOf(tx, scope, roleIds)).values()].flat();
+      const refused = await refusal(scope, caller, node.id, [...new Set(keys)]);
+      if (refused) throw new DomainError(refused);
+      return node.id;
     },
 
     /** What an Identity holds and has not lost, whatever its window. */

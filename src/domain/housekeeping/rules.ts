@@ -48,6 +48,8 @@ export const rules: readonly Rule[] = [
   { table: 'account_intents', column: 'ended_at', and: 'ended_at is not null', keptMs: days(30) },
   // With the address of somebody who did not come, or came and is a member now.
   { table: 'administrator_invites', column: 'ended_at', and: 'ended_at is not null', keptMs: days(30) },
+  // The same; for longer, since an Environment's lists and numbers of them are read by its customers.
+  { table: 'identity_invites', column: 'ended_at', and: 'ended_at is not null', keptMs: days(90) },
   { table: 'identity_links', column: 'expires_at', keptMs: days(30) },
   { table: 'daily_sign_ups', column: 'day', keptMs: days(30) },
   { table: 'password_links', column: 'expires_at', keptMs: days(30) },

@@ -122,7 +122,7 @@ export function taken(error: unknown): unknown {
 }
 
 /** Whoever joins while everything of them is being deleted would be deleted too; the lock waits for who asks for that. */
-async function assertStays(tx: EntityManager, { accountId, id }: Identity): Promise<void> {
+export async function assertStays(tx: EntityManager, { accountId, id }: Identity): Promise<void> {
   const lock = { mode: 'pessimistic_read' } as const;
   const there = await tx.findOne(Identity, { where: { accountId, id }, select: { id: true }, lock });
   const goes = await tx.existsBy(Erasure, { accountId, identityId: id, status: 'running' });

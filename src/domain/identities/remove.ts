@@ -8,6 +8,7 @@ import { closeWindows } from '../access/window-rows.js';
 import { addToCounter } from '../counters.js';
 import { createErasures } from '../erasures/erasures.js';
 import { recordEvent, recordEvents } from '../events.js';
+import { withdrawFor } from '../identity-invites/issue.js';
 import { distrustDevices } from '../mfa/trusted-devices.js';
 import { leaveOrganizations } from '../organizations/members.js';
 import { joining } from '../processes/joining.js';
@@ -42,7 +43,8 @@ export async function shutOut(
 export async function removeMember(tx: EntityManager, scope: EnvironmentScope, id: string, now: Clock): Promise<void> {
   const { accountId, environmentId } = scope;
   const at = now();
-  const { membership } = await lockMember(tx, scope, id);
+  const { identity, membership } = await lockMember(tx, scope, id);
+  await withdrawFor(tx, scope, identity.email, { reason: 'identity_deleted', now: at });
   await shutOut(tx, scope, id, { reason: 'identity_deleted', at });
   // The counter before the organizations, as who joins both the Environment and an organization takes them.
   await addToCounter(tx, scope, 'identities', -1);

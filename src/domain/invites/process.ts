@@ -16,6 +16,11 @@ export const processInput = (
   kind: 'administrator',
   inviteId: id,
   accountId,
+  ...timesOf(expiresAt, now),
+});
+
+/** Of an invite of whatever kind. */
+export const timesOf = (expiresAt: Date, now: Date) => ({
   expiresAt: expiresAt.toISOString(),
   reminderAt: after(expiresAt, -remindBefore) > now ? after(expiresAt, -remindBefore).toISOString() : null,
 });

@@ -2,6 +2,7 @@ import type { Clock } from '../../platform/clock.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
 import type { Db } from '../../platform/db.js';
 import { createOwnProfile, type OwnProfileOf } from '../identities/own-profile.js';
+import { createIdentityInviteAcceptance, type IdentityInviteAcceptance } from '../identity-invites/acceptance.js';
 import type { MfaGraces } from '../mfa/grace.js';
 import { createOwnWebauthn, type OwnWebauthn } from '../mfa/own-webauthn.js';
 import { createSecondFactors, type SecondFactors } from '../mfa/second-factors.js';
@@ -29,6 +30,7 @@ export interface Logins extends SecondFactors {
   emailOtpLogin: EmailOtpLogin;
   emailedCodes: EmailedCodes;
   gate: Gate;
+  inviteAcceptance: IdentityInviteAcceptance;
   ownApplications: OwnApplications;
   ownPassword: OwnPassword;
   ownProfile: OwnProfileOf;
@@ -77,6 +79,7 @@ export function createLogins({
     emailedCodes,
     ...secondFactors,
     gate: createGate({ db, mfaGate: secondFactors.mfaGate, policyOf: createSignInPolicy({ db }) }),
+    inviteAcceptance: createIdentityInviteAcceptance({ db, passwords, now }),
     ownApplications: createOwnApplications({ db, now }),
     ownPassword: createOwnPassword({ db, passwords, rateLimits, now }),
     ownProfile: createOwnProfile({ db }),

@@ -15,7 +15,7 @@ export const emailKind: Kind = {
   table: 'emails',
   sql: `
 select id, 'email' as kind, account_id as "accountId", environment_id as "environmentId",
-  case when template like 'administrator-invite%' then 'administrator_invite'
+  case when template like 'administrator-invite%' then 'administrator_invite' when template like 'identity-invite%' then 'identity_invite'
        when template like 'mfa-grace-%' then 'mfa_grace' else 'other' end as "subjectType",
   subject_id as "subjectId", status as state, created_at as since, null::timestamptz as deadline,
   created_at as "createdAt", ended_at as "endedAt", failure as "endedReason"

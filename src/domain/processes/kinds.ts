@@ -2,6 +2,7 @@ import type { EntityManager } from 'typeorm';
 import type { Clock } from '../../platform/clock.js';
 import { emailKind } from './kind-email.js';
 import { erasureKind } from './kind-erasure.js';
+import { identityInviteKind } from './kind-identity-invite.js';
 import { inviteKind } from './kind-invite.js';
 import { mfaGraceKind } from './kind-mfa-grace.js';
 import { roleWindowKind } from './kind-role-window.js';
@@ -62,6 +63,7 @@ export interface KindsDeps {
 export const createKinds = ({ mfaReminders, roleNotices }: KindsDeps) =>
   ({
     invite: inviteKind,
+    identity_invite: identityInviteKind,
     email: emailKind,
     mfa_grace: mfaGraceKind(mfaReminders),
     identity_erasure: erasureKind,
@@ -72,6 +74,7 @@ export type Kinds = Record<KindName, Kind>;
 export type KindName = keyof ReturnType<typeof createKinds>;
 export const kindNames = [
   'invite',
+  'identity_invite',
   'email',
   'mfa_grace',
   'identity_erasure',

@@ -3,6 +3,7 @@ import { AccountIntent } from '../../../entities/account-intent.js';
 import { AdministratorInvite } from '../../../entities/administrator-invite.js';
 import { Email } from '../../../entities/email.js';
 import { Erasure } from '../../../entities/erasure.js';
+import { IdentityInvite } from '../../../entities/identity-invite.js';
 import { MfaGrace } from '../../../entities/mfa-grace.js';
 import { PendingRegistration } from '../../../entities/pending-registration.js';
 import { RoleAssignment } from '../../../entities/role-assignment.js';
@@ -12,6 +13,7 @@ import type { ProcessInput, ProcessName } from '../../platform/processes.js';
 import { processInput as windowInput } from '../access/window-rows.js';
 import { processInput as intentInput } from '../account-intents/process.js';
 import { processInput as erasureInput } from '../erasures/erasures.js';
+import { processInput as identityInviteInput } from '../identity-invites/process.js';
 import { processInput as inviteInput } from '../invites/process.js';
 import { processInput as graceInput } from '../mfa/grace-rules.js';
 import { type Durations, processInput as registrationInput } from '../registration/process.js';
@@ -50,12 +52,15 @@ export const openKinds = ({
     return rows.map((row) => ({ id: row.id, input: intentInput(row) }));
   },
   inviteExpiry: async (tx, { id, since, take }) => {
-    const rows = await tx.find(AdministratorInvite, {
-      where: { status: 'pending', id, createdAt: since },
-      take,
-      order,
-    });
-    return rows.map((row) => ({ id: row.id, input: inviteInput(row, now()) }));
+    const where = { status: 'pending' as const, id, createdAt: since };
+    const administrators = await tx.find(AdministratorInvite, { where, take, order });
+    const identities = await tx.find(IdentityInvite, { where, take, order });
+    const rows = [
+      ...administrators.map((row) => ({ id: row.id, input: inviteInput(row, now()) })),
+      ...identities.map((row) => ({ id: row.id, input: identityInviteInput(row, now()) })),
+    ];
+    // Both come in the order of ids, and so does the next page begin after the last of this one.
+    return rows.sort((a, b) => (a.id < b.id ? -1 : 1)).slice(0, take);
   },
   emailDelivery: async (tx, { id, since, take }) => {
     const rows = await tx.find(Email, { where: { status: 'pending', id, createdAt: since }, take, order });

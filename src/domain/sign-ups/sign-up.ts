@@ -51,12 +51,25 @@ export async function countSignUp(
 export async function createIdentity(
   tx: EntityManager,
   scope: EnvironmentScope,
-  { email, passwordHash, verified, firstName, lastName, now }: Omit<NewSignUp, 'cap'>,
+  person: Omit<NewSignUp, 'cap'>,
 ): Promise<string> {
   const id = uuidv7();
-  const identity = {
+  await insertIdentity(tx, scope, { ...person, id }).catch((error: unknown) => {
+    throw violates(error, 'identities_email') ? new DomainError('identity.email_taken') : error;
+  });
+  await addMembership(tx, scope, id, { now: person.now, joined: false });
+  return id;
+}
+
+/** The Identity alone, in the Account's directory. @throws the violation of `identities_email` */
+export async function insertIdentity(
+  tx: EntityManager,
+  { accountId }: EnvironmentScope,
+  { id, email, passwordHash, verified, firstName, lastName, now }: Omit<NewSignUp, 'cap'> & { id: string },
+): Promise<void> {
+  await tx.insert(Identity, {
     id,
-    accountId: scope.accountId,
+    accountId,
     email,
     emailVerifiedAt: verified ? now : null,
     firstName,
@@ -70,20 +83,18 @@ export async function createIdentity(
     mfaAdminResetAt: null,
     createdAt: now,
     updatedAt: now,
-  };
-  await tx.insert(Identity, identity).catch((error: unknown) => {
-    throw violates(error, 'identities_email') ? new DomainError('identity.email_taken') : error;
   });
-  await addMembership(tx, scope, id, { now, joined: false });
-  return id;
 }
 
-/** Makes an Identity of the Account a member of the Environment, with counter and event. It must not be one yet. */
+/**
+ * Makes an Identity of the Account a member of the Environment, with counter and event. It must not be one yet.
+ * @param by what brought the person here
+ */
 export async function addMembership(
   tx: EntityManager,
   scope: EnvironmentScope,
   identityId: string,
-  { now, joined }: { now: Date; joined: boolean },
+  { now, joined, by = 'sign_up' }: { now: Date; joined: boolean; by?: 'sign_up' | 'invite' },
 ): Promise<void> {
   await tx.insert(EnvironmentMembership, {
     ...within(scope),
@@ -97,7 +108,7 @@ export async function addMembership(
   await recordEvent(tx, 'identity.created', {
     ...scope,
     resourceId: identityId,
-    metadata: { joined, signed_up: true },
+    metadata: by === 'sign_up' ? { joined, signed_up: true } : { joined, invited: true },
     actor: { type: 'identity', id: identityId },
   });
 }

@@ -1,6 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type { Client } from '../../domain/oidc/clients.js';
-import { originsOf } from '../oauth/cors.js';
+import { originsOf, type Scripts } from '../oauth/cors.js';
 
 const readable = 'Retry-After, RateLimit, RateLimit-Policy, WWW-Authenticate, X-Request-Id, Idempotency-Replayed';
 
@@ -11,7 +10,7 @@ const readable = 'Retry-After, RateLimit, RateLimit-Policy, WWW-Authenticate, X-
 export function allowOrigins(
   app: FastifyInstance,
   at: 'onRequest' | 'preValidation',
-  clientOf: (request: FastifyRequest) => Promise<Client | null>,
+  clientOf: (request: FastifyRequest) => Promise<Scripts | null>,
 ): void {
   const allow = async (request: FastifyRequest, reply: FastifyReply) => {
     const { origin } = request.headers;

@@ -1,7 +1,9 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { takeIdempotencyKeys } from '../idempotency.js';
 import { credentialsOf } from '../principals/credentials.js';
+import { acceptInvite } from './accept-invite.js';
 import { answerPreflights } from './cors.js';
+import { inviteInfo } from './invite-info.js';
 import { login } from './login.js';
 import { logout } from './logout.js';
 import { me } from './me.js';
@@ -35,7 +37,8 @@ export const identityAuth: FastifyPluginAsyncTypebox<IdentityAuthOptions> = asyn
     for (const route of [login, selectApplication, refresh, logout]) await routes.register(route, options);
     for (const route of [totpChallenge, recoveryCodeChallenge, emailOtpChallenge, webauthnChallenge])
       await routes.register(route, options);
-    for (const route of [passwordForgot, passwordReset, verifyEmail]) await routes.register(route, options);
+    for (const route of [passwordForgot, passwordReset, verifyEmail, inviteInfo, acceptInvite])
+      await routes.register(route, options);
   });
   await app.register(async (signedIn) => {
     requireSignIn(signedIn, options);

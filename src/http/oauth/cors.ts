@@ -12,8 +12,13 @@ export function allowOrigin(request: FastifyRequest, reply: FastifyReply, client
   reply.header('access-control-allow-origin', origin).header('access-control-expose-headers', 'WWW-Authenticate');
 }
 
+/** What says where scripts run. */
+export interface Scripts extends Pick<Client, 'clientType' | 'redirectUris'> {
+  settings: Pick<Client['settings'], 'allowedOrigins'>;
+}
+
 /** Where a client's scripts run: what the Environment allows, and for a public client where its answers go. */
-export function originsOf({ settings, clientType, redirectUris }: Client): Set<string> {
+export function originsOf({ settings, clientType, redirectUris }: Scripts): Set<string> {
   const redirected = clientType === 'public' ? redirectUris.map((uri) => new URL(uri).origin) : [];
   return new Set([...settings.allowedOrigins, ...redirected].filter((origin) => origin !== 'null'));
 }

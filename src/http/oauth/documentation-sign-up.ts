@@ -40,6 +40,32 @@ export const signUpDocumentation: Documentation = {
       ...refusals,
     },
   }),
+  'GET /oauth/invite': page('showInvite', 'Show the page of the link of an invite', {
+    description: 'Nothing is consumed, so that mail scanners may open it.',
+    querystring: tokenQuery,
+    response: {
+      200: Page('Asks for names and a password, or for a click of who has a sign-in'),
+      400: Page('The link is unknown, has expired or was used already'),
+    },
+  }),
+  'POST /oauth/invite': page('submitInvite', 'Accept an invite', {
+    description:
+      'As `POST /v1/identity/auth/accept-invite`, for the form. In JSON `{ status: "invite_accepted" }`, and a refusal ' +
+      '`{ error, error_description }`. 20 per hour per IP.',
+    consumes: forms,
+    body: Type.Object({
+      token: Type.String(),
+      first_name: text('Of a new person'),
+      last_name: text('Of a new person'),
+      password: text('Of a new person, where the Environment has passwords'),
+    }),
+    response: {
+      200: Page('Where to go on; or the form again with what was wrong (400 in JSON)'),
+      400: Page('The link is unknown, has expired or was used already'),
+      403: refusals[403],
+      429: refusals[429],
+    },
+  }),
   'GET /oauth/verify-email': page('showConfirmSignUp', 'Show the page of a link that confirms an address', {
     description: 'Nothing is consumed, so that mail scanners may open it.',
     querystring: tokenQuery,

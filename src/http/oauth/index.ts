@@ -4,6 +4,7 @@ import { account } from './account/index.js';
 import { authorize } from './authorize.js';
 import { createHostedLogin } from './hosted-login.js';
 import { introspect } from './introspect.js';
+import { invite } from './invite.js';
 import { emailOtpStart } from './login/email-otp/start.js';
 import { emailOtpVerify } from './login/email-otp/verify.js';
 import { passkey } from './login/passkey.js';
@@ -37,6 +38,7 @@ export const oauth: FastifyPluginAsyncTypebox<OAuthOptions> = async (app, option
     await pages.register(emailOtpStart, hostedOptions);
     await pages.register(emailOtpVerify, hostedOptions);
     await pages.register(passkey, hostedOptions);
+    await pages.register(invite, hostedOptions);
     await pages.register(mfa, hostedOptions);
     await pages.register(passwordForgot, hostedOptions);
     await pages.register(passwordReset, hostedOptions);

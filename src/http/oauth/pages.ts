@@ -14,9 +14,14 @@ import { pageHeaders } from '../pages/security-headers.js';
 import { oauthStatusOf } from './oauth-error.js';
 import type { Visit } from './visit.js';
 
+/** How an Environment presents itself, and a client of it. */
+export interface Looks extends Pick<Client, 'logoUrl'> {
+  settings: Pick<Client['settings'], 'branding' | 'defaultLocale'>;
+}
+
 interface PageOptions {
   status?: number;
-  client?: Client | null;
+  client?: Looks | null;
   uiLocales?: string | null;
   /** Where the answer to the page's form may redirect, besides the service itself. */
   formActions?: readonly string[];
@@ -46,7 +51,7 @@ export function sendPage<P extends keyof Pages>(
 }
 
 interface Reader {
-  client: Pick<Client, 'settings'> | null;
+  client: Pick<Looks, 'settings'> | null;
   asked: { parameters: { ui_locales?: string | null } };
 }
 
@@ -65,7 +70,7 @@ export const pageOptions = ({ client, asked }: Pick<Visit, 'client' | 'asked'>):
   formActions: [asked.redirectUri],
 });
 
-const brandingOf = ({ settings: { branding } }: Client): Branding => ({ ...branding, name: branding.name ?? '' });
+const brandingOf = ({ settings: { branding } }: Looks): Branding => ({ ...branding, name: branding.name ?? '' });
 
 /** Sends the browser on; a script is told where. A form's answer is fetched with GET, hence 303. */
 export function redirect(

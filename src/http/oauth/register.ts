@@ -88,4 +88,5 @@ const typedIn = (form: Parameters) => ({
 });
 
 /** Contract §1; none at all is fine. */
-const isName = (name: string) => [...name].length <= 200 && !/[\p{Cc}\p{Cs}]/u.test(name);
+/** Up to 200 characters, on one line. */
+export const isName = (name: string) => [...name].length <= 200 && !/[\p{Cc}\p{Cs}]/u.test(name);

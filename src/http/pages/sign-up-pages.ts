@@ -37,6 +37,24 @@ export interface SignUpPages {
     nextUrl: string | null;
     client: PageClient | null;
   };
+  'identity-invite': {
+    action: string;
+    token: string;
+    /** Where it leads. */
+    placeName: string;
+    inviter: string;
+    email: string;
+    firstName: string;
+    lastName: string;
+    /** False for a person who has a sign-in: what is theirs stays as it is. */
+    asksNames: boolean;
+    asksPassword: boolean;
+    /** Of the password, in the Environment. */
+    minLength: number;
+    error: TextKey | null;
+    client: PageClient;
+  };
+  'identity-invite-accepted': { placeName: string; email: string; client: PageClient };
   'mail-sent': { nextUrl: string | null; client: PageClient | null };
   'forgot-password': {
     action: string;

@@ -18,6 +18,8 @@ export interface EmailTemplates {
   'account-creation-failed': { first_name: string; account_name: string; reason: string; link: string };
   'administrator-invite': AdministratorInviteMail;
   'administrator-invite-reminder': AdministratorInviteMail;
+  'identity-invite': IdentityInviteMail;
+  'identity-invite-reminder': IdentityInviteMail;
   /** To an end user whose Environment requires a second factor, before the time to enrol one is over. */
   'mfa-grace-reminder': { first_name: string; application_name: string; expires_at_text: string; link: string };
   /** To the address of somebody who signed up, who has to confirm it. */
@@ -37,6 +39,16 @@ export interface EmailTemplates {
 interface IdentityLinkMail {
   first_name: string;
   application_name: string;
+  link: string;
+  expires_at_text: string;
+}
+
+interface IdentityInviteMail {
+  first_name: string;
+  /** Whereto: the application, the Account or the organization. */
+  place_name: string;
+  /** Who asks: a person's name, or the Account's. */
+  inviter: string;
   link: string;
   expires_at_text: string;
 }

@@ -1,0 +1,132 @@
+import type { EntityManager } from 'typeorm';
+import type { EnvironmentSettings } from '../../../entities/environment-settings.js';
+import type { IdentityInvite, IdentityInviteIntent } from '../../../entities/identity-invite.js';
+import { OAuthClient } from '../../../entities/oauth-client.js';
+import type { Clock } from '../../platform/clock.js';
+import { type Db, violates } from '../../platform/db.js';
+import { invalidField } from '../errors.js';
+import type { Passwords } from '../passwords/passwords.js';
+import { scopeOf } from './events.js';
+import { join } from './join.js';
+import { invitedOf, needsOf, pendingOf, type Told, toldOf } from './standing.js';
+
+/** What the link of an invite stands for. */
+export interface OfferedIdentityInvite extends Omit<Told, 'settings'> {
+  intent: IdentityInviteIntent;
+  email: string;
+  /** As whoever invites has them. */
+  firstName: string | null;
+  lastName: string | null;
+  locale: 'en' | 'de';
+  /** What is missing of the person: nothing, for one who has a sign-in with this address. */
+  asksNames: boolean;
+  asksPassword: boolean;
+  settings: Pick<EnvironmentSettings, 'branding' | 'defaultLocale' | 'passwordMinLength'>;
+}
+
+export interface IdentityAcceptance {
+  token: string;
+  /** Instead of those in the invite; looked at where the person has no sign-in yet. */
+  firstName?: string | undefined;
+  lastName?: string | undefined;
+  password?: string | undefined;
+}
+
+export interface IdentityInviteAcceptance {
+  /** Looking changes nothing, so mail scanners may. @throws DomainError invite.link_invalid */
+  preview(token: string): Promise<OfferedIdentityInvite>;
+  /**
+   * Lets whom the link was sent to in, once. A new person becomes an Identity whose address is proved, and so does an
+   * unverified one. Of a verified one, nothing changes; a password that is there is never replaced.
+   * @throws DomainError invite.link_invalid, password.breached, validation.failed
+   */
+  accept(acceptance: IdentityAcceptance): Promise<OfferedIdentityInvite>;
+  /** From where scripts may use the link of an invite: the pages of the Environment's clients. Null: the link is void. */
+  pagesOf(token: string): Promise<ScriptPages | null>;
+}
+
+export interface ScriptPages {
+  settings: Pick<EnvironmentSettings, 'allowedOrigins'>;
+  clientType: 'public';
+  redirectUris: string[];
+}
+
+export interface IdentityInviteAcceptanceDeps {
+  db: Db;
+  passwords: Pick<Passwords, 'hash' | 'assertAcceptable'>;
+  now: Clock;
+}
+
+/** The link in the mail to somebody who was invited to be an end user (contract §4). */
+export function createIdentityInviteAcceptance({
+  db,
+  passwords,
+  now,
+}: IdentityInviteAcceptanceDeps): IdentityInviteAcceptance {
+  const look = (token: string) =>
+    db.transaction('system', async (tx) => {
+      const invite = await pendingOf(tx, token, now());
+      const told = await toldOf(tx, invite);
+      const needs = needsOf(await invitedOf(tx, invite), told.settings);
+      const { intent, email, firstName, lastName, locale } = invite;
+      return { invite, offered: { ...told, ...needs, intent, email, firstName, lastName, locale } };
+    });
+
+  async function accept({ token, password, ...names }: IdentityAcceptance): Promise<OfferedIdentityInvite> {
+    const { invite, offered } = await look(token);
+    let passwordHash: string | null = null;
+    // Checked and hashed before the transaction: both are slow, and the first one asks another service.
+    if (offered.asksPassword && password) {
+      const minLength = offered.settings.passwordMinLength;
+      await passwords.assertAcceptable(password, { minLength, field: 'password' });
+      passwordHash = await passwords.hash(password);
+    }
+    if (offered.asksPassword && passwordHash === null) throw passwordRequired();
+    const { accountId, environmentId } = invite;
+    await db.transaction({ accountId, environmentId }, async (tx) => {
+      await keepInOrder(tx, invite);
+      await tx.query('select from identity_invites where id = $1 for update', [invite.id]);
+      const pending = await pendingOf(tx, token, now()); // as it is under the lock: it works once
+      const invited = await invitedOf(tx, pending);
+      if (needsOf(invited, offered.settings).asksPassword && passwordHash === null) throw passwordRequired();
+      const scope = await scopeOf(tx, pending);
+      await join(tx, { invite: pending, invited, scope, names, passwordHash, now: now() });
+    });
+    return offered;
+  }
+
+  return {
+    preview: async (token) => (await look(token)).offered,
+    accept: (acceptance) =>
+      accept(acceptance).catch((error: unknown) => {
+        // Somebody else was faster with the address, the role or the node; looking again tells the rest.
+        if (races.some((constraint) => violates(error, constraint))) return accept(acceptance);
+        throw error;
+      }),
+    pagesOf: (token) =>
+      db.transaction('system', async (tx) => {
+        const invite = await pendingOf(tx, token, now()).catch(() => null);
+        if (!invite) return null;
+        const { accountId, environmentId } = invite;
+        const { settings } = await toldOf(tx, invite);
+        const clients = await tx.findBy(OAuthClient, { accountId, environmentId, clientType: 'public' });
+        return { settings, clientType: 'public', redirectUris: clients.flatMap(({ redirectUris }) => redirectUris) };
+      }),
+  };
+}
+
+const races = [
+  'identities_email',
+  'environment_memberships_one_per_identity',
+  'role_assignments_role_fk',
+  'role_assignments_node_fk',
+];
+
+/** The person and the organization's node before the invite, as who removes one of them takes the locks. */
+async function keepInOrder(tx: EntityManager, { accountId, email, organizationId }: IdentityInvite): Promise<void> {
+  const person = 'select from identities where id = (select gatehouse_identity_id($1, $2::citext)) for update';
+  await tx.query(person, [accountId, email]);
+  if (organizationId) await tx.query('select from nodes where id = $1 for key share', [organizationId]);
+}
+
+const passwordRequired = () => invalidField('password', 'password.required', 'is required');

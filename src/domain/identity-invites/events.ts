@@ -1,0 +1,67 @@
+import type { EntityManager } from 'typeorm';
+import type { IdentityInvite } from '../../../entities/identity-invite.js';
+import { Organization } from '../../../entities/organization.js';
+import type { EventAction } from '../event-catalogue.js';
+import { type EventDetails, recordEvent } from '../events.js';
+import type { EnvironmentScope } from '../scope.js';
+
+export type InviteHappening = 'created' | 'resent' | 'accepted' | 'expired' | 'revoked' | 'role_not_given';
+
+/** By what an invite into an organization is told: by events of the organization. */
+const ofOrganization = {
+  created: 'organization.invitation_created',
+  resent: 'organization.invitation_resent',
+  accepted: 'organization.invitation_accepted',
+  expired: 'organization.invitation_expired',
+  revoked: 'organization.invitation_revoked',
+  role_not_given: 'organization.invitation_role_not_given',
+} as const satisfies Record<InviteHappening, EventAction>;
+
+type Told = Pick<IdentityInvite, 'id' | 'accountId' | 'environmentId' | 'intent' | 'organizationId'>;
+
+/** Records what happened to an invite, in the transaction of the change. @param more ids and plain settings, never an address */
+export async function recordInvite(
+  tx: EntityManager,
+  happening: InviteHappening,
+  { id, accountId, environmentId, intent, organizationId }: Told,
+  { metadata = {}, actor }: Pick<EventDetails, 'metadata' | 'actor'> = {},
+): Promise<void> {
+  const scope = { accountId, environmentId, applicationId: await applicationOf(tx, environmentId) };
+  const by = actor && { actor };
+  if (intent === 'organization') {
+    const about = { invitation_id: id, ...metadata };
+    await recordEvent(tx, ofOrganization[happening], {
+      ...scope,
+      resourceId: organizationId,
+      metadata: about,
+      ...by,
+    });
+    return;
+  }
+  const about = { intent, ...metadata };
+  await recordEvent(tx, `identity_invite.${happening}`, { ...scope, resourceId: id, metadata: about, ...by });
+}
+
+/** The Environment of an invite as rules ask for it. */
+export async function scopeOf(
+  tx: EntityManager,
+  { accountId, environmentId }: Pick<IdentityInvite, 'accountId' | 'environmentId'>,
+): Promise<EnvironmentScope> {
+  return { accountId, environmentId, applicationId: await applicationOf(tx, environmentId) };
+}
+
+async function applicationOf(tx: EntityManager, environmentId: string): Promise<string> {
+  const [row] = await tx.query<{ id: string }[]>('select application_id as id from environments where id = $1', [
+    environmentId,
+  ]);
+  return row?.id as string;
+}
+
+/** Keeps the number of an organization's invitations that wait, in the transaction of each change. */
+export async function countPending(
+  tx: EntityManager,
+  { organizationId }: Pick<IdentityInvite, 'organizationId'>,
+  change: 1 | -1,
+): Promise<void> {
+  if (organizationId) await tx.increment(Organization, { id: organizationId }, 'pendingInviteCount', change);
+}

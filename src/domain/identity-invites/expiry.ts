@@ -1,0 +1,68 @@
+import { type EntityManager, LessThanOrEqual } from 'typeorm';
+import { IdentityInvite } from '../../../entities/identity-invite.js';
+import type { Clock } from '../../platform/clock.js';
+import type { Db } from '../../platform/db.js';
+import { queueEmail } from '../emails/queue.js';
+import type { InviteExpiry, InviteRow } from '../invites/expiry.js';
+import { countPending, recordInvite } from './events.js';
+import { processInput, reminderEmail } from './process.js';
+
+/** What time and operators do to an invite of an end user. Repeating any of it is harmless. */
+export function createIdentityInviteExpiry({ db, now }: { db: Db; now: Clock }): InviteExpiry {
+  const within = (id: string, work: (tx: EntityManager) => Promise<void>) =>
+    db.transaction('system', async (tx) => {
+      await work(tx);
+      return present(await tx.findOneBy(IdentityInvite, { id }), now());
+    });
+
+  return {
+    read: (id) => within(id, async () => {}),
+    remind: (id) =>
+      within(id, async (tx) => {
+        const invite = await tx.findOneBy(IdentityInvite, { id, status: 'pending' });
+        if (invite && invite.expiresAt > now()) await queueEmail(tx, reminderEmail(invite), now());
+      }),
+    expire: (id) => within(id, (tx) => expireOverdue(tx, { id }, now())),
+    cancel: (id, reason) =>
+      within(id, async (tx) => {
+        const invite = await tx.findOneBy(IdentityInvite, { id, status: 'pending' });
+        if (invite) await revokeInvite(tx, invite, { reason, at: now() });
+      }),
+  };
+}
+
+/** Ends one that waits. @returns false where it has ended meanwhile */
+export async function revokeInvite(
+  tx: EntityManager,
+  invite: IdentityInvite,
+  { reason, at }: { reason: string; at: Date },
+): Promise<boolean> {
+  const ended = { status: 'revoked' as const, endedReason: reason, endedAt: at };
+  const { affected } = await tx.update(IdentityInvite, { id: invite.id, status: 'pending' }, ended);
+  if (!affected) return false;
+  await countPending(tx, invite, -1);
+  await recordInvite(tx, 'revoked', invite, { metadata: { reason } });
+  return true;
+}
+
+type Which = { id: string } | ({ accountId: string; environmentId: string } & { email: string });
+
+/** Writes down that invites have ended whose time is over. The row's own date decides. */
+export async function expireOverdue(tx: EntityManager, which: Which, now: Date): Promise<void> {
+  const overdue = await tx.findBy(IdentityInvite, { ...which, status: 'pending', expiresAt: LessThanOrEqual(now) });
+  for (const invite of overdue) {
+    const { id, expiresAt } = invite;
+    const ended = { status: 'expired' as const, endedReason: 'not_accepted_in_time', endedAt: expiresAt };
+    const { affected } = await tx.update(IdentityInvite, { id, status: 'pending', expiresAt }, ended);
+    if (!affected) continue;
+    await countPending(tx, invite, -1);
+    await recordInvite(tx, 'expired', invite, { actor: { type: 'system', id: null } }); // time did it, whoever looked
+  }
+}
+
+/** One that was deleted with its Environment is over as well. */
+function present(invite: IdentityInvite | null, now: Date): InviteRow {
+  if (!invite) return { status: 'revoked', expiresAt: now.toISOString(), reminderAt: null };
+  const { expiresAt, reminderAt } = processInput(invite, now);
+  return { status: invite.status, expiresAt, reminderAt };
+}

@@ -1,0 +1,170 @@
+import type { EntityManager } from 'typeorm';
+import type { IdentityInvite } from '../../../entities/identity-invite.js';
+import type { Clock } from '../../platform/clock.js';
+import { type Db, violates } from '../../platform/db.js';
+import type { Assignments } from '../access/assignments.js';
+import type { Caller } from '../caller.js';
+import { DomainError, invalidField } from '../errors.js';
+import type { Page } from '../paging.js';
+import type { AccountScope, EnvironmentScope } from '../scope.js';
+import { type IssuingDeps, issue, issueAgain, withdraw } from './issue.js';
+import {
+  findInvite,
+  type IdentityInvitesPage,
+  type IdentityInvitesSummary,
+  listInvites,
+  type ShownIdentityInvite,
+  shown,
+  summaryOf,
+} from './rows.js';
+
+export interface NewIdentityInvite {
+  intent: 'activate' | 'directory';
+  email: string;
+  firstName: string | null;
+  lastName: string | null;
+  /** Given at acceptance, at the node; without one, at the root. */
+  roleId: string | null;
+  nodeId: string | null;
+  /** Without one, the Environment's. */
+  locale: 'en' | 'de' | undefined;
+}
+
+export interface IdentityInvites {
+  /** @param environmentId only those that lead into this one; null: those that lead into the directory only */
+  list(
+    scope: AccountScope,
+    page: IdentityInvitesPage,
+    environmentId?: string | null,
+  ): Promise<Page<ShownIdentityInvite>>;
+  /** Of an Environment, or of all of an Account's. */
+  summary(scope: AccountScope, environmentId?: string): Promise<IdentityInvitesSummary>;
+  /** @throws DomainError identity_invite.not_found */
+  get(scope: EnvironmentScope, id: string): Promise<ShownIdentityInvite>;
+  /**
+   * Asks somebody, by mail, to join the Environment or the Account's directory.
+   * @throws DomainError identity_invite.pending_exists, identity_invite.already_member, validation.failed,
+   *   permission.required, role.not_found, role.cannot_grant, nodes.node_not_found
+   */
+  create(scope: EnvironmentScope, caller: Caller, invite: NewIdentityInvite): Promise<ShownIdentityInvite>;
+  /**
+   * Sends a new link, which lives as long as a first one; the old one is void. An expired invite waits again.
+   * @throws DomainError as `create`, and identity_invite.not_found, identity_invite.not_pending, identity_invite.role_deleted
+   */
+  resend(scope: EnvironmentScope, caller: Caller, id: string): Promise<ShownIdentityInvite>;
+  /** @throws DomainError identity_invite.not_found, identity_invite.not_pending */
+  revoke(scope: EnvironmentScope, id: string): Promise<ShownIdentityInvite>;
+}
+
+export interface IdentityInvitesDeps extends IssuingDeps {
+  db: Db;
+  assignments: Pick<Assignments, 'assertMayGive'>;
+  now: Clock;
+}
+
+/** Invites of end users (specification, "Identity invite"; contract §5). */
+export function createIdentityInvites({ db, assignments, now, ...issuing }: IdentityInvitesDeps): IdentityInvites {
+  const one = async (tx: EntityManager, invite: IdentityInvite) =>
+    (await shown(tx, [invite], now()))[0] as ShownIdentityInvite;
+
+  const change = <T>(scope: EnvironmentScope, work: (tx: EntityManager) => Promise<T>) =>
+    db.transaction(scope, work).catch((error: unknown) => {
+      throw violates(error, 'identity_invites_one_pending_per_address')
+        ? new DomainError('identity_invite.pending_exists')
+        : error;
+    });
+
+  async function find(tx: EntityManager, scope: EnvironmentScope, id: string, lock = false) {
+    const invite = await findInvite(tx, scope, id, { whose: {}, lock });
+    if (!invite) throw new DomainError('identity_invite.not_found');
+    return one(tx, invite);
+  }
+
+  return {
+    list: ({ accountId, environmentId }, page, leadsTo) =>
+      db.transaction(scopeFor(accountId, environmentId), (tx) => {
+        const whose = leadsTo === undefined ? {} : { environmentId: leadsTo };
+        return listInvites(tx, scopeFor(accountId, environmentId), page, { whose, now: now() });
+      }),
+
+    summary: ({ accountId, environmentId }, narrowedTo) => {
+      const scope = scopeFor(accountId, environmentId ?? narrowedTo);
+      return db.transaction(scope, (tx) => summaryOf(tx, scope, { whose: {}, now: now() }));
+    },
+
+    get: (scope, id) => db.transaction(scope, (tx) => find(tx, scope, id)),
+
+    create: (scope, caller, { roleId, nodeId, locale, ...person }) =>
+      change(scope, async (tx) => {
+        if (roleId === null && nodeId !== null) throw invalidField('node_id', 'without_role', 'needs a `role_id`');
+        if (roleId !== null && person.intent === 'directory')
+          throw invalidField('role_id', 'without_environment', 'counts in an environment: use the intent `activate`');
+        const roleIds = roleId === null ? [] : [roleId];
+        const place = roleId === null ? null : await assignments.assertMayGive(tx, scope, caller, { roleIds, nodeId });
+        await assertNew(tx, scope, person);
+        const offer = { ...person, roleIds, nodeId: place, organizationId: null };
+        const spoken = locale ?? (await defaultLocaleOf(tx, scope));
+        return one(tx, await issue(tx, scope, caller, { ...offer, locale: spoken }, { ...issuing, now: now() }));
+      }),
+
+    resend: (scope, caller, id) =>
+      change(scope, async (tx) => {
+        const invite = await find(tx, scope, id, true);
+        if (invite.status !== 'pending' && invite.status !== 'expired') throw notPending();
+        if (invite.roleIds.length > 0) await assertStillMayGive(tx, scope, caller, invite);
+        await assertNew(tx, scope, invite as IdentityInvite & { intent: NewIdentityInvite['intent'] });
+        return one(tx, await issueAgain(tx, invite, { ...issuing, now: now() }));
+      }),
+
+    revoke: (scope, id) =>
+      change(scope, async (tx) => {
+        const invite = await find(tx, scope, id, true);
+        if (invite.status !== 'pending') throw notPending();
+        await withdraw(tx, invite, { reason: 'revoked', now: now() });
+        return find(tx, scope, id);
+      }),
+  };
+
+  async function assertStillMayGive(
+    tx: EntityManager,
+    scope: EnvironmentScope,
+    caller: Caller,
+    { roleIds, nodeId }: IdentityInvite,
+  ) {
+    await assignments.assertMayGive(tx, scope, caller, { roleIds, nodeId }).catch((error: unknown) => {
+      const isGone = error instanceof DomainError && error.code.endsWith('_found');
+      throw isGone ? new DomainError('identity_invite.role_deleted') : error;
+    });
+  }
+}
+
+const notPending = () => new DomainError('identity_invite.not_pending');
+
+const scopeFor = (accountId: string, environmentId: string | undefined): AccountScope =>
+  environmentId === undefined ? { accountId } : { accountId, environmentId };
+
+export async function defaultLocaleOf(tx: EntityManager, { environmentId }: EnvironmentScope): Promise<'en' | 'de'> {
+  const [row] = await tx.query<{ locale: 'en' | 'de' }[]>(
+    'select default_locale as locale from environment_settings where environment_id = $1',
+    [environmentId],
+  );
+  return row?.locale ?? 'en';
+}
+
+/**
+ * Who is there already is not asked: somebody who is kept out of the Environment neither, since they would come back in by it.
+ * @throws DomainError identity_invite.already_member
+ */
+async function assertNew(
+  tx: EntityManager,
+  { accountId, environmentId }: EnvironmentScope,
+  { intent, email }: Pick<NewIdentityInvite, 'intent' | 'email'>,
+): Promise<void> {
+  // By way of a function, since row-level security keeps PostgreSQL from using the index on addresses.
+  const [known] = await tx.query<{ isMember: boolean }[]>(
+    `select exists (select from environment_memberships where environment_id = $2 and identity_id = i.id) as "isMember"
+     from identities i where account_id = $1 and id = (select gatehouse_identity_id($1, $3::citext))`,
+    [accountId, environmentId, email],
+  );
+  if (known && (intent === 'directory' || known.isMember)) throw new DomainError('identity_invite.already_member');
+}

@@ -1,0 +1,127 @@
+import type { EntityManager } from 'typeorm';
+import { v7 as uuidv7 } from 'uuid';
+import { IdentityInvite, type IdentityInviteIntent } from '../../../entities/identity-invite.js';
+import { after } from '../../platform/clock.js';
+import { hashSecret } from '../../platform/crypto/one-time-secret.js';
+import type { Sealing } from '../../platform/crypto/sealing.js';
+import { actorOf, type Caller } from '../caller.js';
+import { queueEmail } from '../emails/queue.js';
+import { startLater } from '../outbox.js';
+import type { EnvironmentScope } from '../scope.js';
+import { countPending, recordInvite } from './events.js';
+import { expireOverdue, revokeInvite } from './expiry.js';
+import { identityInviteToken } from './link.js';
+import { inviteEmail, processInput } from './process.js';
+
+/** Who is asked, to what. */
+export interface Offer {
+  intent: IdentityInviteIntent;
+  email: string;
+  firstName: string | null;
+  lastName: string | null;
+  roleIds: string[];
+  nodeId: string | null;
+  organizationId: string | null;
+  locale: 'en' | 'de';
+}
+
+export interface IssuingDeps {
+  sealing: Pick<Sealing, 'derive'>;
+  /** Milliseconds: life of a link. */
+  ttlMs: number;
+}
+
+/** Writes an invite with its mail and its process, in the caller's transaction. That it may be made has been decided. */
+export async function issue(
+  tx: EntityManager,
+  { accountId, environmentId }: EnvironmentScope,
+  caller: Caller,
+  offer: Offer,
+  { now, ...deps }: IssuingDeps & { now: Date },
+): Promise<IdentityInvite> {
+  await expireOverdue(tx, { accountId, environmentId, email: offer.email }, now);
+  const id = uuidv7();
+  const { type: invitedByType, id: invitedBy } = actorOf(caller);
+  const invite: IdentityInvite = {
+    ...offer,
+    ...linkOf(deps, { id, linkNumber: 1, now }),
+    id,
+    accountId,
+    environmentId,
+    status: 'pending',
+    endedReason: null,
+    invitedByType,
+    invitedBy,
+    identityId: null,
+    createdAt: now,
+    endedAt: null,
+  };
+  await tx.insert(IdentityInvite, invite);
+  await countPending(tx, invite, 1);
+  await recordInvite(tx, 'created', invite, { metadata: { role_ids: offer.roleIds, node_id: offer.nodeId } });
+  await queueEmail(tx, inviteEmail(invite), now);
+  await startLater(tx, 'inviteExpiry', processInput(invite, now));
+  return invite;
+}
+
+/** A new link for one that waits or has expired, which waits again; the link before is void. It is locked by the caller. */
+export async function issueAgain(
+  tx: EntityManager,
+  invite: IdentityInvite,
+  { now, ...deps }: IssuingDeps & { now: Date },
+): Promise<IdentityInvite> {
+  const { id, accountId, environmentId, email } = invite;
+  await expireOverdue(tx, { accountId, environmentId, email }, now); // another one, whose end nobody wrote down yet
+  const was = await tx.findOneByOrFail(IdentityInvite, { id });
+  const waiting = {
+    status: 'pending' as const,
+    endedReason: null,
+    endedAt: null,
+    ...linkOf(deps, { id, linkNumber: invite.linkNumber + 1, now }),
+  };
+  await tx.update(IdentityInvite, { id }, waiting);
+  if (was.status !== 'pending') await countPending(tx, invite, 1);
+  const renewed = { ...invite, ...waiting };
+  await recordInvite(tx, 'resent', renewed);
+  await queueEmail(tx, inviteEmail(renewed), now);
+  await startLater(tx, 'inviteExpiry', { ...processInput(renewed, now), news: 'resent' });
+  return renewed;
+}
+
+/** Ends one that waits, with its process. @returns false where it has ended meanwhile */
+export async function withdraw(
+  tx: EntityManager,
+  invite: IdentityInvite,
+  { reason, now }: { reason: string; now: Date },
+): Promise<boolean> {
+  if (!(await revokeInvite(tx, invite, { reason, at: now }))) return false;
+  await startLater(tx, 'inviteExpiry', { ...processInput(invite, now), news: 'revoked' });
+  return true;
+}
+
+/**
+ * Ends what waits for an address in an Environment: who is removed from it does not come back by an older link. In the
+ * transaction of the removal.
+ */
+export async function withdrawFor(
+  tx: EntityManager,
+  { accountId, environmentId }: EnvironmentScope,
+  email: string,
+  { reason, now }: { reason: string; now: Date },
+): Promise<void> {
+  const waiting = { accountId, environmentId, email, status: 'pending' as const };
+  for (const invite of await tx.find(IdentityInvite, { where: waiting, order: { id: 'ASC' } })) {
+    await withdraw(tx, invite, { reason, now });
+  }
+}
+
+/** The columns of a new link. */
+function linkOf({ sealing, ttlMs }: IssuingDeps, of: { id: string; linkNumber: number; now: Date }) {
+  const { token, keyId } = identityInviteToken(sealing, of);
+  return {
+    linkNumber: of.linkNumber,
+    tokenHash: hashSecret(token),
+    tokenKeyId: keyId,
+    expiresAt: after(of.now, ttlMs),
+  };
+}

@@ -1,0 +1,98 @@
+import { type EntityManager, In } from 'typeorm';
+import { v7 as uuidv7 } from 'uuid';
+import { Identity } from '../../../entities/identity.js';
+import { IdentityInvite } from '../../../entities/identity-invite.js';
+import { Role } from '../../../entities/role.js';
+import { currentContext, runInContext } from '../../platform/context.js';
+import { within } from '../../platform/db.js';
+import { place, write } from '../access/assigning.js';
+import { recordEvent } from '../events.js';
+import { assertStays } from '../identities/identities.js';
+import { giveRoles } from '../organizations/member-roles.js';
+import { addMember } from '../organizations/members.js';
+import { startLater } from '../outbox.js';
+import type { EnvironmentScope } from '../scope.js';
+import { addMembership, insertIdentity } from '../sign-ups/sign-up.js';
+import { countPending, recordInvite } from './events.js';
+import { processInput } from './process.js';
+import type { Invited } from './standing.js';
+
+export interface Joining {
+  invite: IdentityInvite;
+  invited: Invited;
+  scope: EnvironmentScope;
+  /** Instead of those in the invite. */
+  names: { firstName?: string | undefined; lastName?: string | undefined };
+  /** Null where none was asked for. */
+  passwordHash: string | null;
+  now: Date;
+}
+
+/** Lets somebody in where the invite leads, and ends the invite, in the caller's transaction, which has locked it. */
+export async function join(tx: EntityManager, joining: Joining): Promise<void> {
+  const { invite, invited, scope, now } = joining;
+  const { intent, id } = invite;
+  const identityId = invited.identity?.id ?? uuidv7();
+  const { correlationId } = currentContext();
+  // The person behind the link acts here.
+  await runInContext({ correlationId, actor: { type: 'identity', id: identityId } }, async () => {
+    await savePerson(tx, identityId, joining);
+    if (intent !== 'directory' && !invited.membership) {
+      const isKnown = invited.identity !== null;
+      await addMembership(tx, scope, identityId, { now, joined: isKnown, by: 'invite' });
+    }
+    const given = await giveWhatIsThere(tx, identityId, joining);
+    const lapsed = invite.roleIds.filter((roleId) => !given.includes(roleId));
+    if (lapsed.length > 0)
+      await recordInvite(tx, 'role_not_given', invite, { metadata: { role_ids: lapsed, node_id: invite.nodeId } });
+    await tx.update(IdentityInvite, { id }, { status: 'accepted', identityId, endedAt: now });
+    await countPending(tx, invite, -1);
+    await recordInvite(tx, 'accepted', invite, { metadata: { identity_id: identityId, role_ids: given } });
+    await startLater(tx, 'inviteExpiry', { ...processInput(invite, now), news: 'accepted' });
+  });
+}
+
+async function savePerson(tx: EntityManager, id: string, joining: Joining): Promise<void> {
+  const { invite, invited, scope, passwordHash, now } = joining;
+  const { accountId } = scope;
+  const { identity } = invited;
+  const firstName = joining.names.firstName ?? invite.firstName;
+  const lastName = joining.names.lastName ?? invite.lastName;
+  const person = { firstName, lastName, passwordHash, passwordChangedAt: passwordHash && now };
+  if (!identity) {
+    await insertIdentity(tx, scope, { id, email: invite.email, ...person, verified: true, now });
+    if (invite.intent === 'directory')
+      await recordEvent(tx, 'identity.created', {
+        accountId,
+        resourceId: id,
+        metadata: { joined: false, invited: true },
+      });
+    return;
+  }
+  await assertStays(tx, identity);
+  if (identity.emailVerifiedAt) return;
+  // Whoever made it had not shown that the address is theirs; who it is says the one who has.
+  const own = identity.passwordHash === null && passwordHash ? person : { firstName, lastName };
+  await tx.update(Identity, { accountId, id }, { ...own, emailVerifiedAt: now, updatedAt: now });
+  await recordEvent(tx, 'identity.email_verified', { ...scope, resourceId: id, metadata: { method: 'invite' } });
+}
+
+/** The roles as they were decided, as far as they and their node are still there. @returns those that were given */
+async function giveWhatIsThere(
+  tx: EntityManager,
+  identityId: string,
+  { invite, scope, now: at }: Joining,
+): Promise<string[]> {
+  const { organizationId, nodeId, roleIds } = invite;
+  if (organizationId) {
+    const roles = await tx.findBy(Role, { ...within(scope), id: In(roleIds) });
+    const there = roleIds.filter((roleId) => roles.some(({ id }) => id === roleId));
+    const member = { organizationId, identityId, roleIds: there, at };
+    if (!(await addMember(tx, scope, member))) await giveRoles(tx, scope, member);
+    return there;
+  }
+  const wanted = roleIds.map((roleId) => ({ identityId, roleId, nodeId, effectiveFrom: null, effectiveTo: null }));
+  const placed = (await place(tx, scope, wanted, at)).filter((one) => typeof one !== 'string');
+  await write(tx, scope, placed, at);
+  return placed.map(({ roleId }) => roleId);
+}

@@ -1,0 +1,36 @@
+import type { EntityManager } from 'typeorm';
+import { IdentityInvite } from '../../../entities/identity-invite.js';
+import type { Clock } from '../../platform/clock.js';
+import type { Sealing } from '../../platform/crypto/sealing.js';
+import { greetingOf } from '../emails/greeting.js';
+import { inWords } from '../emails/in-words.js';
+import type { EmailSubjects } from '../emails/subjects.js';
+import { statusOf } from '../invites/process.js';
+import { identityInviteLink, identityInviteToken } from './link.js';
+import { toldOf } from './standing.js';
+
+export interface IdentityInviteMailsDeps {
+  sealing: Pick<Sealing, 'derive'>;
+  now: Clock;
+  baseUrl: string;
+}
+
+/** What the mails about invites say: nothing any more, once the invite has ended. A later link takes an earlier one's place. */
+export function identityInviteMails({ sealing, now, baseUrl }: IdentityInviteMailsDeps) {
+  const open = async (tx: EntityManager, id: string, locale: 'en' | 'de') => {
+    const invite = await tx.findOneBy(IdentityInvite, { id });
+    if (!invite || statusOf(invite, now()) !== 'pending') return null;
+    const { placeName, inviter } = await toldOf(tx, invite);
+    return {
+      to: invite.email,
+      values: {
+        first_name: greetingOf(invite),
+        place_name: placeName,
+        inviter,
+        link: identityInviteLink(baseUrl, identityInviteToken(sealing, invite).token),
+        expires_at_text: inWords(invite.expiresAt, locale),
+      },
+    };
+  };
+  return { 'identity-invite': open, 'identity-invite-reminder': open } satisfies Partial<EmailSubjects>;
+}

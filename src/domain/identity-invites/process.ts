@@ -1,0 +1,38 @@
+import type { IdentityInvite } from '../../../entities/identity-invite.js';
+import type { ProcessInput } from '../../platform/processes.js';
+import type { QueuedEmail } from '../emails/queue.js';
+import { timesOf } from '../invites/process.js';
+
+/** What the process of an invite is told when it starts, or when something happened to the invite (`news`). */
+export const processInput = (
+  { id, accountId, environmentId, expiresAt }: Pick<IdentityInvite, 'id' | 'accountId' | 'environmentId' | 'expiresAt'>,
+  now: Date,
+): ProcessInput<'inviteExpiry'> => ({
+  kind: 'identity',
+  inviteId: id,
+  accountId,
+  environmentId,
+  ...timesOf(expiresAt, now),
+});
+
+type Mailed = Pick<IdentityInvite, 'id' | 'accountId' | 'environmentId' | 'locale' | 'linkNumber'>;
+
+const mailOf = ({ id, accountId, environmentId, locale }: Mailed) => ({
+  locale,
+  accountId,
+  environmentId,
+  subjectId: id,
+});
+
+/** One mail for each link. */
+export const inviteEmail = (invite: Mailed): QueuedEmail => ({
+  ...mailOf(invite),
+  template: 'identity-invite',
+  cause: `identity-invite/${invite.id}/link/${invite.linkNumber}`,
+});
+
+export const reminderEmail = (invite: Mailed): QueuedEmail => ({
+  ...mailOf(invite),
+  template: 'identity-invite-reminder',
+  cause: `identity-invite/${invite.id}/reminder/${invite.linkNumber}`,
+});

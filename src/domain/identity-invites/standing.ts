@@ -1,0 +1,99 @@
+import type { EntityManager } from 'typeorm';
+import { Account } from '../../../entities/account.js';
+import { EnvironmentMembership } from '../../../entities/environment-membership.js';
+import { EnvironmentSettings } from '../../../entities/environment-settings.js';
+import { Identity } from '../../../entities/identity.js';
+import { IdentityInvite } from '../../../entities/identity-invite.js';
+import { Node } from '../../../entities/node.js';
+import { User } from '../../../entities/user.js';
+import { hashSecret } from '../../platform/crypto/one-time-secret.js';
+import { within } from '../../platform/db.js';
+import { applicationNameOf } from '../emails/application-name.js';
+import { DomainError } from '../errors.js';
+import { isInviteToken } from '../invites/link.js';
+import { statusOf } from '../invites/process.js';
+
+/** Somebody with the invite's address, as they stand in its Environment. */
+export interface Invited {
+  identity: Identity | null;
+  membership: EnvironmentMembership | null;
+}
+
+/** @throws DomainError invite.link_invalid, alike for every token that does not work */
+export async function pendingOf(tx: EntityManager, token: string, now: Date): Promise<IdentityInvite> {
+  const invite = isInviteToken(token) ? await tx.findOneBy(IdentityInvite, { tokenHash: hashSecret(token) }) : null;
+  if (!invite || statusOf(invite, now) !== 'pending') throw new DomainError('invite.link_invalid');
+  return invite;
+}
+
+/**
+ * Who has the address by now. An invite lets nobody back in whom somebody keeps out since.
+ * @throws DomainError invite.link_invalid
+ */
+export async function invitedOf(tx: EntityManager, { intent, ...invite }: IdentityInvite): Promise<Invited> {
+  const { accountId, email } = invite;
+  // Row-level security keeps PostgreSQL from using the index on addresses; the function may.
+  const [found] = await tx.query<{ id: string | null }[]>('select gatehouse_identity_id($1, $2::citext) as id', [
+    accountId,
+    email,
+  ]);
+  const identity = found?.id ? await tx.findOneBy(Identity, { accountId, id: found.id }) : null;
+  const membership =
+    identity && (await tx.findOneBy(EnvironmentMembership, { ...within(invite), identityId: identity.id }));
+  if (intent === 'activate' && membership?.isActive === false) throw new DomainError('invite.link_invalid');
+  return { identity, membership };
+}
+
+/** What is missing of the person: nothing of one who has proved the address, whatever they sign in with. */
+export function needsOf(
+  { identity }: Invited,
+  { passwordLoginEnabled }: Pick<EnvironmentSettings, 'passwordLoginEnabled'>,
+) {
+  const asksNames = !identity?.emailVerifiedAt;
+  return { asksNames, asksPassword: asksNames && passwordLoginEnabled && !identity?.passwordHash };
+}
+
+/** What people are told of an invite. */
+export interface Told {
+  accountName: string;
+  applicationName: string;
+  environmentName: string;
+  organizationName: string | null;
+  /** Where it leads, as people call it. */
+  placeName: string;
+  /** Who asks; where that is no person, the Account. */
+  inviter: string;
+  settings: EnvironmentSettings;
+}
+
+/** @throws DomainError invite.link_invalid where the organization is gone */
+export async function toldOf(tx: EntityManager, invite: IdentityInvite): Promise<Told> {
+  const { accountId, environmentId, organizationId, intent } = invite;
+  const { name: accountName } = await tx.findOneByOrFail(Account, { id: accountId });
+  const settings = await tx.findOneByOrFail(EnvironmentSettings, { environmentId });
+  const applicationName = await applicationNameOf(tx, environmentId);
+  const [environment] = await tx.query<{ name: string }[]>('select name from environments where id = $1', [
+    environmentId,
+  ]);
+  const organization = organizationId && (await tx.findOneBy(Node, { accountId, environmentId, id: organizationId }));
+  if (intent === 'organization' && !organization) throw new DomainError('invite.link_invalid');
+  const organizationName = organization ? organization.name : null;
+  const places = { activate: applicationName, directory: accountName, organization: organizationName ?? '' };
+  return {
+    accountName,
+    applicationName,
+    environmentName: environment?.name ?? '',
+    organizationName,
+    placeName: places[intent],
+    inviter: (await nameOf(tx, invite)) ?? (intent === 'directory' ? applicationName : accountName),
+    settings,
+  };
+}
+
+/** Of the person who asks; null for an API key, and for one who is gone or has told no name. */
+async function nameOf(tx: EntityManager, { accountId, invitedByType, invitedBy: id }: IdentityInvite) {
+  if (invitedByType === 'api_key') return null;
+  const person =
+    invitedByType === 'identity' ? await tx.findOneBy(Identity, { accountId, id }) : await tx.findOneBy(User, { id });
+  return [person?.firstName, person?.lastName].filter(Boolean).join(' ') || null;
+}

@@ -1,0 +1,60 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import { Type } from 'typebox';
+import { errors } from '../operation.js';
+import { Body, Message, Name, Nullable } from '../schemas.js';
+import { allowOrigins } from './cors.js';
+import { InviteToken, sentToken } from './invite-info.js';
+import type { IdentityAuthOptions } from './options.js';
+
+const perAddress = { name: 'identity-accept-invite', points: 5, windowSeconds: 3600 };
+
+export const acceptInvite: FastifyPluginAsyncTypebox<IdentityAuthOptions> = async (app, { logins, limits }) => {
+  allowOrigins(app, 'preValidation', (request) => logins.inviteAcceptance.pagesOf(sentToken(request)));
+  app.post(
+    '/accept-invite',
+    {
+      onRequest: limits.exact(perAddress),
+      schema: {
+        operationId: 'identityAcceptInvite',
+        summary: 'Accept an invite with the token of its link',
+        description:
+          'Counts the address as confirmed. A new person becomes an identity with the names and the password given here; names ' +
+          'that are not sent are those of the invite. The password is required where `invite-info` says `asks_password`. Who ' +
+          'has a verified sign-in with the address keeps all of it: names and password of the request are not looked at, and a ' +
+          'password that is there is never replaced. Initial roles are given as they were decided, as far as they still ' +
+          'exist. Starts no session. 5 per hour per IP.',
+        tags: ['End-user authentication'],
+        body: Body({
+          token: InviteToken,
+          first_name: Type.Optional(Nullable(Name)),
+          last_name: Type.Optional(Nullable(Name)),
+          password: Type.Optional(
+            Nullable(
+              Type.String({ maxLength: 1024, description: 'As long as the environment asks, and in no known breach.' }),
+            ),
+          ),
+        }),
+        response: {
+          200: Message,
+          ...errors(
+            'validation.failed',
+            'invite.link_invalid',
+            'password.breached',
+            'identity.email_taken',
+            'rate_limit.exceeded',
+            'service.unavailable',
+          ),
+        },
+      },
+    },
+    async ({ body: { token, first_name: firstName, last_name: lastName, password } }) => {
+      const { placeName } = await logins.inviteAcceptance.accept({
+        token,
+        firstName: firstName?.trim(),
+        lastName: lastName?.trim(),
+        password: password ?? undefined,
+      });
+      return { data: { message: `You have accepted the invitation to ${placeName}.` } };
+    },
+  );
+};

@@ -1,0 +1,105 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { DomainError } from '../../domain/errors.js';
+import type { OfferedIdentityInvite } from '../../domain/identity-invites/acceptance.js';
+import { onlyOnce, readParameters } from '../../domain/oidc/parameters.js';
+import type { TextKey } from '../../platform/mail/texts.js';
+import type { HostedOptions } from './options.js';
+import { assertOwnOrigin } from './origin.js';
+import { sendPage, wantsJson } from './pages.js';
+import { passwordErrorOf } from './password/errors.js';
+import { isName } from './register.js';
+import { throttled } from './throttles.js';
+
+const action = '/oauth/invite';
+
+/** The link in the mail of an invite. Opening it shows a form; only sending that consumes it, so mail scanners cannot. */
+export const invite: FastifyPluginAsyncTypebox<HostedOptions> = async (app, { provider, logins, limits }) => {
+  const { preview, accept } = logins.inviteAcceptance;
+
+  app.get('/oauth/invite', async (request, reply) => {
+    const token = onlyOnce(readParameters(request.query), ['token']).get('token') ?? '';
+    const offered = await preview(token).catch(voided);
+    return offered ? sendForm({ request, reply, offered }, { token, error: null }) : sendVoid(request, reply);
+  });
+
+  app.post('/oauth/invite', throttled(limits, 'POST /oauth/invite'), async (request, reply) => {
+    assertOwnOrigin(request, provider.baseUrl);
+    const form = onlyOnce(readParameters(request.body), ['token', 'first_name', 'last_name', 'password']);
+    const token = form.get('token') ?? '';
+    const offered = await preview(token).catch(voided);
+    if (!offered) return sendVoid(request, reply);
+    const visit = { request, reply, offered };
+    const typed = { firstName: form.get('first_name')?.trim(), lastName: form.get('last_name')?.trim() };
+    const names = { firstName: typed.firstName || undefined, lastName: typed.lastName || undefined };
+    const again = (error: TextKey) => sendForm(visit, { token, error, ...names });
+    if (!isName(typed.firstName ?? '') || !isName(typed.lastName ?? '')) return again('sign_up.error.name');
+    const password = form.get('password') || undefined;
+    if (offered.asksPassword && password === undefined) return again('sign_up.error.password_missing');
+    try {
+      await accept({ token, ...names, password });
+    } catch (error) {
+      const wrong = passwordErrorOf(error);
+      if (wrong) return again(wrong);
+      return voided(error) ?? sendVoid(request, reply);
+    }
+    return sendDone(visit);
+  });
+};
+
+interface Visit {
+  request: FastifyRequest;
+  reply: FastifyReply;
+  offered: OfferedIdentityInvite;
+}
+
+/** Null for a link that does not work; whatever else went wrong is thrown on. */
+function voided(error: unknown): null {
+  const isVoid = error instanceof DomainError && error.code === 'invite.link_invalid';
+  if (isVoid) return null;
+  throw error;
+}
+
+/** In the language of the invite, where the browser asks for none that there is. */
+const looksOf = ({ settings, locale }: OfferedIdentityInvite) => ({
+  client: { logoUrl: null, settings: { ...settings, defaultLocale: locale } },
+});
+const clientOf = ({ applicationName }: OfferedIdentityInvite) => ({ name: applicationName, logoUrl: null });
+
+interface Asked {
+  token: string;
+  error: TextKey | null;
+  firstName?: string | undefined;
+  lastName?: string | undefined;
+}
+
+function sendForm({ request, reply, offered }: Visit, { token, error, firstName, lastName }: Asked) {
+  const { email, placeName, inviter, asksNames, asksPassword, settings } = offered;
+  const minLength = settings.passwordMinLength;
+  if (wantsJson(request)) {
+    const answer = reply.header('cache-control', 'no-store');
+    if (error !== null) return answer.code(400).send({ error: 'invalid_request', error_description: error });
+    const fields = [...(asksNames ? ['first_name', 'last_name'] : []), ...(asksPassword ? ['password'] : [])];
+    return answer.send({ email, place_name: placeName, fields, password_min_length: minLength });
+  }
+  const values = {
+    ...{ action, token, placeName, inviter, email, asksNames, asksPassword, minLength, error },
+    firstName: firstName ?? offered.firstName ?? '',
+    lastName: lastName ?? offered.lastName ?? '',
+    client: clientOf(offered),
+  };
+  return sendPage(request, reply, 'identity-invite', values, looksOf(offered));
+}
+
+function sendDone({ request, reply, offered }: Visit) {
+  if (wantsJson(request)) return reply.header('cache-control', 'no-store').send({ status: 'invite_accepted' });
+  const { placeName, email } = offered;
+  const values = { placeName, email, client: clientOf(offered) };
+  return sendPage(request, reply, 'identity-invite-accepted', values, looksOf(offered));
+}
+
+function sendVoid(request: FastifyRequest, reply: FastifyReply) {
+  if (!wantsJson(request)) return sendPage(request, reply, 'invite-invalid', {}, { status: 400 });
+  const error_description = 'the link is unknown, has expired or was used already';
+  return reply.code(400).header('cache-control', 'no-store').send({ error: 'invalid_request', error_description });
+}

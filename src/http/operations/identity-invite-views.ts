@@ -1,0 +1,99 @@
+import { Type } from 'typebox';
+import type { IdentityInvitesSummary, ShownIdentityInvite } from '../../domain/identity-invites/rows.js';
+import { listQuery } from '../lists.js';
+import { Id, Nullable, OneOf, Timestamp } from '../schemas.js';
+
+export const InviteState = OneOf(['pending', 'accepted', 'expired', 'revoked']);
+export const sorts = ['created_at', 'expires_at', 'email'] as const;
+
+/** What every kind of invite of an end user shows. */
+export const InviteFields = {
+  id: Id,
+  email: Type.String(),
+  first_name: Nullable(Type.String()),
+  last_name: Nullable(Type.String()),
+  name: Nullable(Type.String()),
+  locale: OneOf(['en', 'de'], { description: 'Of its mails.' }),
+  status: InviteState,
+  ended_reason: Nullable(Type.String({ description: 'Why it is expired or revoked, such as `not_accepted_in_time`.' })),
+  expires_at: Timestamp,
+  ended_at: Nullable(Timestamp),
+  invited_by: Type.String({ description: 'Id of the user, the identity or the API key.' }),
+  invited_by_type: OneOf(['platform_admin', 'identity', 'api_key']),
+  identity_id: Nullable(Type.String({ description: 'Who accepted.' })),
+  created_at: Timestamp,
+};
+
+export const presentInvite = (invite: ShownIdentityInvite) => ({
+  id: invite.id,
+  email: invite.email,
+  first_name: invite.firstName,
+  last_name: invite.lastName,
+  name: [invite.firstName, invite.lastName].filter(Boolean).join(' ') || null,
+  locale: invite.locale,
+  status: invite.status,
+  ended_reason: invite.endedReason ?? (invite.status === 'expired' ? 'not_accepted_in_time' : null),
+  expires_at: invite.expiresAt,
+  ended_at: invite.endedAt ?? (invite.status === 'expired' ? invite.expiresAt : null),
+  invited_by: invite.invitedBy,
+  invited_by_type: invite.invitedByType,
+  identity_id: invite.identityId,
+  created_at: invite.createdAt,
+});
+
+export const IdentityInviteView = Type.Object({
+  ...InviteFields,
+  intent: OneOf(['activate', 'directory']),
+  role_id: Nullable(Type.String({ description: 'Given at acceptance.' })),
+  node_id: Nullable(Type.String({ description: 'Where the role is to count.' })),
+  environment_id: Nullable(Type.String({ description: 'Null where it leads into the directory of the account only.' })),
+  environment_name: Nullable(Type.String()),
+  has_initial_assignment: Type.Boolean(),
+});
+
+export const presentIdentityInvite = ({ environmentId, environmentName, ...invite }: ShownIdentityInvite) => {
+  const leadsIn = invite.intent === 'activate';
+  return {
+    ...presentInvite({ ...invite, environmentId, environmentName }),
+    intent: invite.intent,
+    role_id: invite.roleIds[0] ?? null,
+    node_id: invite.nodeId,
+    environment_id: leadsIn ? environmentId : null,
+    environment_name: leadsIn ? environmentName : null,
+    has_initial_assignment: invite.roleIds.length > 0,
+  };
+};
+
+const uuid = '[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}';
+
+export const IdentityInvitesQuery = listQuery(sorts, {
+  status: Type.Optional(InviteState),
+  environment_id: Type.Optional(
+    Type.String({
+      pattern: `^(none|${uuid})$`,
+      description: 'Into which environment they lead; `none`: into the directory of the account only.',
+    }),
+  ),
+});
+
+/** `none` is null. */
+export const leadsTo = (environmentId: string | undefined): string | null | undefined =>
+  environmentId === 'none' ? null : environmentId;
+
+export const IdentityInvitesSummaryView = Type.Object({
+  total_invites: Type.Integer(),
+  pending_count: Type.Integer(),
+  pending_with_role_count: Type.Integer({ description: 'Pending ones that carry an initial role.' }),
+  accepted_count: Type.Integer(),
+  expired_count: Type.Integer(),
+  revoked_count: Type.Integer(),
+});
+
+export const presentSummary = (summary: IdentityInvitesSummary) => ({
+  total_invites: summary.total,
+  pending_count: summary.pending,
+  pending_with_role_count: summary.pendingWithRole,
+  accepted_count: summary.accepted,
+  expired_count: summary.expired,
+  revoked_count: summary.revoked,
+});

@@ -1,0 +1,321 @@
+import { randomBytes } from 'node:crypto';
+import { v7 as uuidv7 } from 'uuid';
+import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
+import { newIdentityCaller } from '../support/identity-caller.js';
+import { heldBy, inviteTo, linkTokenOf, newAddress, newRole, signInTo } from './identity-invites-setup.js';
+import { type Calls, callsWith, newNode, rootOf } from './nodes-setup.js';
+import { databaseTime, eventsSince, outcomeOf, outcomesOf, rowsOf } from './portal-setup.js';
+
+let api: TestApi;
+let account: TestAccount;
+let key: Calls;
+beforeAll(async () => {
+  api = await startApi();
+});
+beforeEach(async () => {
+  account = await newAccount(api);
+  key = callsWith(api, await account.apiKey());
+});
+afterAll(() => api.stop());
+
+const path = '/identity-invites';
+const password = 'violet tractor 19';
+const post = (at: string, payload: object, headers: Record<string, string> = {}) =>
+  api.app.inject({ method: 'POST', url: `/v1/identity/auth${at}`, payload, headers });
+const accept = (token: string, body: object = {}) => post('/accept-invite', { token, password, ...body });
+const info = async (token: string) => (await post('/invite-info', { token })).json().data;
+const newClient = async ({ scope }: Pick<TestAccount, 'scope'> = account): Promise<string> => {
+  const { client } = await api.services.clientManagement.create(scope, {
+    ...{ name: 'Web', clientType: 'public', redirectUris: ['https://app.example.com/callback'] },
+    ...{ postLogoutRedirectUris: [], tokenEndpointAuthMethod: 'none', requirePkce: true, rotateRefreshTokens: true },
+    ...{ jwks: null, jwksUri: null, logoUrl: null },
+  });
+  return client.clientId;
+};
+const personWith = async (email: string) =>
+  (
+    await rowsOf<{ id: string; first_name: string; last_name: string; password_hash: string; verified: boolean }>(
+      api,
+      `select id, first_name, last_name, password_hash, email_verified_at is not null as verified from identities
+       where account_id = $1 and email = $2`,
+      [account.scope.accountId, email],
+    )
+  )[0];
+const membershipsOf = (email: string) =>
+  rowsOf<{ environment_id: string; is_active: boolean }>(
+    api,
+    `select m.environment_id, m.is_active from environment_memberships m join identities i on i.id = m.identity_id
+     where i.account_id = $1 and i.email = $2`,
+    [account.scope.accountId, email],
+  );
+const identityCount = async () => (await key('GET', '/identities/summary')).json().data.total;
+
+test('a new person becomes a verified identity with the role, and can sign in', async () => {
+  const node = await newNode(key, 'Hall', null);
+  const role_id = await newRole(key);
+  const made = await inviteTo(key, path, { role_id, node_id: node.id });
+  expect(await info(made.token)).toEqual({
+    email: made.email,
+    first_name: 'Ivo',
+    last_name: 'Kern',
+    intent: 'activate',
+    application_name: 'Portal',
+    environment_name: 'Development',
+    organization_name: null,
+    invited_by_name: expect.stringContaining('acme-'),
+    asks_names: true,
+    asks_password: true,
+    password_min_length: 8,
+  });
+  const since = await databaseTime(api);
+  const accepted = await accept(made.token, { first_name: ' Ivan ' });
+  expect([accepted.statusCode, accepted.json()]).toEqual([200, { data: { message: expect.any(String) } }]);
+  expect(accepted.cookies).toEqual([]);
+  const person = await personWith(made.email);
+  expect(person).toMatchObject({ first_name: 'Ivan', last_name: 'Kern', verified: true });
+  expect(await heldBy(api, account.scope, made.email)).toEqual([{ role_id, node_id: node.id }]);
+  const events = await eventsSince(api, account.scope.accountId, since);
+  expect(await signInTo(api, await newClient(), made.email.toUpperCase(), password)).toBe('200');
+  expect((await key('GET', `${path}/${made.id}`)).json().data).toMatchObject({
+    status: 'accepted',
+    identity_id: person?.id,
+    ended_reason: null,
+  });
+  expect(await identityCount()).toBe(1);
+  expect(events).toMatchObject([
+    { action: 'identity.created', actor_id: person?.id, metadata: { joined: false, invited: true } },
+    { action: 'role_assignment.created', actor_id: person?.id },
+    { action: 'identity_invite.accepted', actor_id: person?.id, metadata: { identity_id: person?.id } },
+  ]);
+  const news = await rowsOf<{ input: object }>(api, `select input from outbox where input->>'news' = 'accepted'`);
+  expect(news.at(-1)?.input).toMatchObject({ kind: 'identity', inviteId: made.id });
+  expect((await key('GET', `${path}/summary`)).json().data).toMatchObject({ total_invites: 1, accepted_count: 1 });
+});
+
+test('twenty acceptances at once are one', async () => {
+  const made = await inviteTo(key, path, { role_id: await newRole(key) });
+  const answers = await Promise.all(Array.from({ length: 20 }, () => accept(made.token)));
+  expect(outcomesOf(answers)).toEqual({ 200: 1, '400 invite.link_invalid': 19 });
+  expect(await membershipsOf(made.email)).toHaveLength(1);
+  expect(await heldBy(api, account.scope, made.email)).toHaveLength(1);
+  expect(await identityCount()).toBe(1);
+});
+
+test('a token that does not work is refused alike, whatever is wrong with it', async () => {
+  const [accepted, revoked, resent, expired, removed] = [
+    await inviteTo(key, path),
+    await inviteTo(key, path),
+    await inviteTo(key, path),
+    await inviteTo(key, path),
+    await inviteTo(key, path),
+  ];
+  expect(outcomeOf(await accept(accepted.token))).toBe('200');
+  await key('POST', `${path}/${revoked.id}/revoke`);
+  await key('POST', `${path}/${resent.id}/resend`);
+  await rowsOf(api, 'update identity_invites set expires_at = $2 where id = $1', [expired.id, api.clock.now]);
+  // Somebody who came another way and was removed does not come back by an older link.
+  const { id } = (await key('POST', '/identities', { email: removed.email })).json().data;
+  await key('DELETE', `/identities/${id}`);
+  const tokens = {
+    accepted: accepted.token,
+    revoked: revoked.token,
+    resent: resent.token,
+    expired: expired.token,
+    removed: removed.token,
+    unknown: randomBytes(32).toString('base64url'),
+    'of nobody': linkTokenOf(account.userId),
+    malformed: `${linkTokenOf(resent.id, 2)}x`,
+    empty: '',
+    long: 'A'.repeat(5000),
+    'with a NUL': '\u0000',
+  };
+  const seen = new Set<string>();
+  for (const token of Object.values(tokens)) {
+    for (const answer of [
+      await post('/invite-info', { token }),
+      await accept(token),
+      await accept(token, { password: 'x' }),
+    ]) {
+      expect(outcomeOf(answer)).toBe('400 invite.link_invalid');
+      const { timestamp: _, path: __, ...same } = answer.json().error;
+      seen.add(JSON.stringify(same));
+    }
+  }
+  expect(seen.size).toBe(1);
+  expect((await key('GET', `${path}/${removed.id}`)).json().data).toMatchObject({
+    status: 'revoked',
+    ended_reason: 'identity_deleted',
+  });
+  expect(outcomeOf(await accept(linkTokenOf(resent.id, 2)))).toBe('200');
+  for (const body of [{}, { token: 7 }, { token: null }, []])
+    expect(outcomeOf(await post('/invite-info', body))).toBe('400 validation.failed');
+});
+
+test('who has a verified sign-in joins with it as it is', async () => {
+  const production = callsWith(api, await account.as('owner'), account.portalPath('', 'production'));
+  const caller = await newIdentityCaller(api, account);
+  const before = await personWith(caller.email);
+  const made = await inviteTo(production, path, { email: caller.email.toUpperCase() });
+  expect(await info(made.token)).toMatchObject({ asks_names: false, asks_password: false });
+  expect(outcomeOf(await accept(made.token, { first_name: 'Eve', password: 'another secret phrase' }))).toBe('200');
+  expect(await personWith(caller.email)).toEqual(before);
+  expect(await membershipsOf(caller.email)).toHaveLength(2);
+  const clientId = await newClient({ scope: account.productionScope });
+  expect(await signInTo(api, clientId, caller.email, caller.password)).toBe('200');
+  expect(await signInTo(api, clientId, caller.email, 'another secret phrase')).toBe('401');
+});
+
+test('who has not proved the address does so by accepting; a password that is there stays', async () => {
+  const other = callsWith(api, await account.as('owner'), account.portalPath('', 'production'));
+  const [withPassword, without] = [newAddress(), newAddress()];
+  await other('POST', '/identities', { email: withPassword, password: 'an imported phrase', first_name: 'Guess' });
+  await other('POST', '/identities', { email: without });
+  const kept = await personWith(withPassword);
+  for (const [email, asksPassword] of [
+    [withPassword, false],
+    [without, true],
+  ] as const) {
+    const made = await inviteTo(key, path, { email });
+    expect(await info(made.token)).toMatchObject({ asks_names: true, asks_password: asksPassword });
+    expect(outcomeOf(await accept(made.token, { first_name: 'Ivan' }))).toBe('200');
+    expect(await personWith(email)).toMatchObject({ first_name: 'Ivan', verified: true });
+  }
+  expect((await personWith(withPassword))?.password_hash).toBe(kept?.password_hash);
+  expect(await signInTo(api, await newClient(), without, password)).toBe('200');
+});
+
+test('a password is required of a new person, long enough and not known from a breach', async () => {
+  const made = await inviteTo(key, path);
+  const detailOf = async (body: object) => {
+    const answer = await accept(made.token, body);
+    expect(answer.statusCode).toBe(400);
+    const { code, details } = answer.json().error;
+    return details ? [code, details[0].field, details[0].code] : [code];
+  };
+  expect(await detailOf({ password: undefined })).toEqual(['validation.failed', 'password', 'password.required']);
+  expect(await detailOf({ password: null })).toEqual(['validation.failed', 'password', 'password.required']);
+  expect(await detailOf({ password: 'short' })).toEqual(['validation.failed', 'password', 'password.too_short']);
+  expect(await detailOf({ password: 'x'.repeat(129) })).toEqual(['validation.failed', 'password', 'password.too_long']);
+  expect(await detailOf({ password: 'password123' })).toEqual(['password.breached']);
+  for (const body of [{ first_name: '' }, { last_name: 'a\nb' }, { role_id: uuidv7() }])
+    expect((await detailOf(body))[0]).toBe('validation.failed');
+  expect(await personWith(made.email)).toBeUndefined();
+  expect(outcomeOf(await accept(made.token))).toBe('200');
+});
+
+test('an Environment without passwords asks for none', async () => {
+  await rowsOf(api, 'update environment_settings set password_login_enabled = false where environment_id = $1', [
+    account.scope.environmentId,
+  ]);
+  const made = await inviteTo(key, path);
+  expect(await info(made.token)).toMatchObject({ asks_names: true, asks_password: false });
+  expect(outcomeOf(await accept(made.token))).toBe('200');
+  expect(await personWith(made.email)).toMatchObject({ password_hash: null, verified: true });
+});
+
+test('to the directory one comes without a membership', async () => {
+  const made = await inviteTo(key, path, { intent: 'directory' });
+  expect(await info(made.token)).toMatchObject({ intent: 'directory', environment_name: null });
+  const since = await databaseTime(api);
+  expect(outcomeOf(await accept(made.token))).toBe('200');
+  expect(await personWith(made.email)).toMatchObject({ verified: true });
+  expect(await membershipsOf(made.email)).toEqual([]);
+  expect(await identityCount()).toBe(0);
+  const events = await eventsSince(api, account.scope.accountId, since);
+  expect(events.map(({ action, environment_id }) => [action, environment_id])).toEqual([
+    ['identity.created', null],
+    ['identity_invite.accepted', account.scope.environmentId],
+  ]);
+  // Whoever is in the directory can be asked into an Environment, and joins with what they have.
+  const second = await inviteTo(key, path, { email: made.email });
+  expect(await info(second.token)).toMatchObject({ asks_names: false, asks_password: false });
+  expect(outcomeOf(await accept(second.token, { password: undefined }))).toBe('200');
+  expect(await membershipsOf(made.email)).toHaveLength(1);
+});
+
+test('a role or node that is gone is left out, and the audit log says so', async () => {
+  const node = await newNode(key, 'Hall', null);
+  const [first, second] = [await newRole(key), await newRole(key)];
+  const withoutRole = await inviteTo(key, path, { role_id: first });
+  const withoutNode = await inviteTo(key, path, { role_id: second, node_id: node.id });
+  expect(outcomeOf(await key('DELETE', `/roles/${first}`, undefined, 1))).toBe('204');
+  expect(outcomeOf(await key('DELETE', `/nodes/${node.id}`, undefined, 1))).toBe('204');
+  for (const made of [withoutRole, withoutNode]) {
+    expect(outcomeOf(await accept(made.token))).toBe('200');
+    expect(await membershipsOf(made.email)).toHaveLength(1);
+    expect(await heldBy(api, account.scope, made.email)).toEqual([]);
+    const told = await rowsOf(
+      api,
+      `select metadata, is_domain_event from events where resource_id = $1 and action = 'identity_invite.role_not_given'`,
+      [made.id],
+    );
+    expect(told).toEqual([
+      {
+        metadata: { intent: 'activate', role_ids: [made.role_id], node_id: made.node_id },
+        is_domain_event: false,
+      },
+    ]);
+  }
+});
+
+test('who was kept out meanwhile is not let in, and who joined meanwhile gets what was offered', async () => {
+  const role_id = await newRole(key);
+  const [kept, joined] = [await inviteTo(key, path), await inviteTo(key, path, { role_id })];
+  const { id } = (await key('POST', '/identities', { email: kept.email })).json().data;
+  await key('POST', `/identities/${id}/deactivate`);
+  expect(outcomeOf(await accept(kept.token))).toBe('400 invite.link_invalid');
+  expect(await membershipsOf(kept.email)).toMatchObject([{ is_active: false }]);
+  await key('POST', '/identities', { email: joined.email, email_verified: true });
+  expect(outcomeOf(await accept(joined.token))).toBe('200');
+  expect(await membershipsOf(joined.email)).toHaveLength(1);
+  expect(await heldBy(api, account.scope, joined.email)).toEqual([{ role_id, node_id: (await rootOf(key)).id }]);
+});
+
+test('revoked and accepted at once, one of them comes first; a resend too', async () => {
+  for (const verb of ['revoke', 'resend']) {
+    for (let i = 0; i < 5; i++) {
+      const made = await inviteTo(key, path);
+      const outcomes = (await Promise.all([accept(made.token), key('POST', `${path}/${made.id}/${verb}`)])).map(
+        outcomeOf,
+      );
+      expect(['200,409 identity_invite.not_pending', '400 invite.link_invalid,200']).toContain(outcomes.join());
+      expect(await membershipsOf(made.email)).toHaveLength(outcomes[0] === '200' ? 1 : 0);
+    }
+  }
+});
+
+test('the erasure of a person takes the invites that they accepted', async () => {
+  const made = await inviteTo(key, path);
+  expect(outcomeOf(await accept(made.token))).toBe('200');
+  const person = await personWith(made.email);
+  await rowsOf(api, 'delete from identities where id = $1', [person?.id]);
+  expect(await rowsOf(api, 'select from identity_invites where id = $1', [made.id])).toEqual([]);
+});
+
+test('scripts on the pages of the environment may use the link, and no others', async () => {
+  await newClient();
+  const made = await inviteTo(key, path);
+  const originOf = async (token: string, origin: string) =>
+    (await post('/invite-info', { token }, { origin })).headers['access-control-allow-origin'];
+  expect(await originOf(made.token, 'https://app.example.com')).toBe('https://app.example.com');
+  expect(await originOf(made.token, 'https://evil.example')).toBeUndefined();
+  expect(await originOf(linkTokenOf(uuidv7()), 'https://app.example.com')).toBeUndefined();
+});
+
+test('tries are counted by address', async () => {
+  const limited = await startApi({ RATE_LIMITS: 'on' });
+  const tries = async (at: string, count: number) => {
+    const answers = [];
+    for (let i = 0; i < count; i++) {
+      const url = `/v1/identity/auth${at}`;
+      answers.push(await limited.app.inject({ method: 'POST', url, payload: { token: linkTokenOf(uuidv7()) } }));
+    }
+    return outcomesOf(answers);
+  };
+  try {
+    expect(await tries('/invite-info', 11)).toEqual({ '400 invite.link_invalid': 10, '429 rate_limit.exceeded': 1 });
+    expect(await tries('/accept-invite', 6)).toEqual({ '400 invite.link_invalid': 5, '429 rate_limit.exceeded': 1 });
+  } finally {
+    await limited.stop();
+  }
+});

@@ -1,0 +1,124 @@
+import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
+import { newIdentityCaller } from '../support/identity-caller.js';
+import { inviteTo, linkTokenOf, newRole, signInTo } from './identity-invites-setup.js';
+import { type Calls, callsWith } from './nodes-setup.js';
+import { outcomeOf, rowsOf } from './portal-setup.js';
+
+let api: TestApi;
+let account: TestAccount;
+let key: Calls;
+beforeAll(async () => {
+  api = await startApi();
+});
+beforeEach(async () => {
+  account = await newAccount(api);
+  key = callsWith(api, await account.apiKey());
+});
+afterAll(() => api.stop());
+
+const path = '/identity-invites';
+const html = { accept: 'text/html' };
+const open = (token: string, headers: Record<string, string> = html) =>
+  api.app.inject({ url: `/oauth/invite?token=${encodeURIComponent(token)}`, headers });
+const submit = (fields: Record<string, string>, headers: Record<string, string> = html) =>
+  api.app.inject({
+    method: 'POST',
+    url: '/oauth/invite',
+    headers: { 'content-type': 'application/x-www-form-urlencoded', ...headers },
+    payload: new URLSearchParams(fields).toString(),
+  });
+const statusOf = async (id: string) => (await key('GET', `${path}/${id}`)).json().data.status;
+
+test('opening the link shows who invites to what and consumes nothing; sending the form accepts, once', async () => {
+  const made = await inviteTo(key, path, { role_id: await newRole(key) });
+  for (let i = 0; i < 3; i++) {
+    const page = await open(made.token);
+    expect(page.statusCode).toBe(200);
+    expect(page.headers['cache-control']).toContain('no-store');
+    for (const part of ['Join Portal', made.email, 'value="Ivo"', 'name="password"', made.token, '<button'])
+      expect(page.body).toContain(part);
+  }
+  expect(await statusOf(made.id)).toBe('pending');
+  const fields = { token: made.token, first_name: 'Ivan', last_name: 'Kern', password: 'violet tractor 19' };
+  const done = await submit(fields);
+  expect(done.statusCode).toBe(200);
+  expect(done.body).toContain('Welcome to Portal');
+  expect(done.cookies).toEqual([]);
+  expect(await statusOf(made.id)).toBe('accepted');
+  for (const answer of [await open(made.token), await submit(fields)]) {
+    expect(answer.statusCode).toBe(400);
+    expect(answer.body).toContain('ask the person who invited you');
+  }
+});
+
+test('what is wrong is said on the form, and nothing is consumed', async () => {
+  const made = await inviteTo(key, path);
+  const wrong = async (fields: Record<string, string>) => {
+    const page = await submit({ token: made.token, first_name: 'Typed', ...fields });
+    expect(page.body).toContain('value="Typed"');
+    return /<p class="alert"[^>]*>([^<]*)/.exec(page.body)?.[1];
+  };
+  expect(await wrong({})).toBe('Choose a password.');
+  expect(await wrong({ password: 'short' })).toContain('at least 8 characters');
+  expect(await wrong({ password: 'password123' })).toContain('data breach');
+  expect(await wrong({ password: 'violet tractor 19', last_name: 'x'.repeat(201) })).toContain('200 characters');
+  expect(await statusOf(made.id)).toBe('pending');
+  const foreign = await submit(
+    { token: made.token, password: 'violet tractor 19' },
+    { origin: 'https://evil.example' },
+  );
+  expect(foreign.statusCode).toBe(403);
+  expect(await statusOf(made.id)).toBe('pending');
+});
+
+test('who has a sign-in only confirms', async () => {
+  const caller = await newIdentityCaller(api, account);
+  const production = callsWith(api, await account.as('owner'), account.portalPath('', 'production'));
+  const made = await inviteTo(production, path, { email: caller.email });
+  const page = (await open(made.token)).body;
+  expect(page).toContain('already have a sign-in');
+  for (const field of ['password', 'first_name']) expect(page).not.toContain(`name="${field}"`);
+  expect((await submit({ token: made.token })).statusCode).toBe(200);
+  expect(await signInTo(api, caller.clientId, caller.email, caller.password)).toBe('200');
+});
+
+test('it speaks English and German, and looks like the environment', async () => {
+  await rowsOf(
+    api,
+    `update environment_settings set branding = branding || '{"name": "Nordwind", "primary_color": "#aa0044"}' where environment_id = $1`,
+    [account.scope.environmentId],
+  );
+  const made = await inviteTo(key, path, { locale: 'de' });
+  const german = await open(made.token);
+  expect(german.body).toContain('<html lang="de">');
+  expect(german.body).toContain('Nordwind beitreten');
+  expect((await open(made.token, { ...html, 'accept-language': 'en' })).body).toContain('Join Nordwind');
+  const done = await submit({ token: made.token, password: 'violet tractor 19' }, { ...html, 'accept-language': 'de' });
+  expect(done.body).toContain('Willkommen bei Nordwind');
+});
+
+test('a script is answered in JSON', async () => {
+  const json = { accept: 'application/json' };
+  const made = await inviteTo(key, path);
+  expect((await open(made.token, json)).json()).toEqual({
+    email: made.email,
+    place_name: 'Portal',
+    fields: ['first_name', 'last_name', 'password'],
+    password_min_length: 8,
+  });
+  const refused = await submit({ token: made.token }, json);
+  expect([refused.statusCode, refused.json().error]).toEqual([400, 'invalid_request']);
+  expect((await submit({ token: made.token, password: 'violet tractor 19' }, json)).json()).toEqual({
+    status: 'invite_accepted',
+  });
+  for (const token of [made.token, linkTokenOf(account.userId), '', 'x'])
+    expect((await open(token, json)).json().error).toBe('invalid_request');
+});
+
+test('a name from outside is text', async () => {
+  const made = await inviteTo(key, path, { first_name: '<script>alert(1)</script>', last_name: '"><b>' });
+  const { body } = await open(made.token);
+  expect(body).not.toContain('<script>alert');
+  expect(body).not.toContain('"><b>');
+  expect(outcomeOf(await key('POST', `${path}/${made.id}/revoke`))).toBe('200');
+});
