@@ -124,6 +124,8 @@ const messages = {
 
 export type ErrorCode = keyof typeof messages;
 
+export const errorCodes = Object.keys(messages) as ErrorCode[];
+
 export const isErrorCode = (code: unknown): code is ErrorCode =>
   typeof code === 'string' && Object.hasOwn(messages, code);
 

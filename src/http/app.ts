@@ -14,7 +14,7 @@ import { sendError } from './errors.js';
 import { type HealthOptions, health } from './health.js';
 import { readJsonBodies } from './json-bodies.js';
 import { countRequests, type HttpMetrics } from './metrics.js';
-import { openApi } from './openapi.js';
+import { openApi } from './openapi/index.js';
 import { answerUnknownRoutes } from './unknown-routes.js';
 import { validatorCompiler } from './validation.js';
 

@@ -133,6 +133,9 @@ export const statusOf = (code: ErrorCode): number => statuses[code];
 /** Generic authentication and authorization failures carry no code (specification, "Errors"). */
 const withoutCode = new Set<ErrorCode>(['auth.invalid_credentials', 'principal.wrong_type']);
 
+/** The code as callers see it. */
+export const shownCode = (code: ErrorCode): ErrorCode | null => (withoutCode.has(code) ? null : code);
+
 export const ErrorEnvelope = Type.Object({
   error: Type.Object({
     statusCode: Type.Integer(),
@@ -154,7 +157,7 @@ export function envelope(request: FastifyRequest, error: DomainError | { statusC
   return {
     error: {
       statusCode: refusal ? statusOf(refusal.code) : (error as { statusCode: number }).statusCode,
-      code: refusal && !withoutCode.has(refusal.code) ? refusal.code : null,
+      code: refusal && shownCode(refusal.code),
       message: error.message,
       timestamp: new Date().toISOString(),
       path: pathOf(request),

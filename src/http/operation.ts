@@ -133,16 +133,17 @@ export class Answer {
   ) {}
 }
 
-/** The answers for these refusals, by status, each naming its codes. */
+/** The answers for these refusals, by status, each naming its codes: the document makes words and examples of them. */
 export function errors(...codes: ErrorCode[]): Record<number, TSchema> {
   const byStatus = groupBy(codes);
   return Object.fromEntries(
-    [...byStatus].map(([status, group]) => [
-      status,
-      { ...ErrorEnvelope, description: group.map((code) => `\`${code}\``).join(', ') },
-    ]),
+    [...byStatus].map(([status, group]) => [status, { ...ErrorEnvelope, 'x-error-codes': group }]),
   );
 }
+
+/** The codes that answers were declared with. */
+export const codesOf = (answers: Record<number, TSchema>): ErrorCode[] =>
+  Object.values(answers).flatMap((answer) => (answer as { 'x-error-codes'?: ErrorCode[] })['x-error-codes'] ?? []);
 
 function groupBy(codes: ErrorCode[]): Map<number, ErrorCode[]> {
   const groups = new Map<number, ErrorCode[]>();

@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import { validate as isUuid } from 'uuid';
 import type { Capability } from '../domain/accounts/administrator-roles.js';
 import { covers } from '../domain/accounts/limits.js';
-import { DomainError } from '../domain/errors.js';
+import { DomainError, type ErrorCode } from '../domain/errors.js';
 import type { EnvironmentScope } from '../domain/scope.js';
 import type { Services } from '../services.js';
 import { denied } from './denials.js';
@@ -126,6 +126,13 @@ const slugs = {
   environment: { accountSlug: Slug, appSlug: Slug, envSlug: Slug },
 };
 
+/** What of the place may not be there, or not for the caller. */
+const places: Record<Level, readonly ErrorCode[]> = {
+  account: ['account.not_found'],
+  application: ['account.not_found', 'application.not_found'],
+  environment: ['account.not_found', 'application.not_found', 'environment.not_found'],
+};
+
 export function mountPortalApi(app: FastifyInstance, admins: AdminPrincipals, services: Services): void {
   const surface: Surface = {
     name: 'portal',
@@ -134,8 +141,15 @@ export function mountPortalApi(app: FastifyInstance, admins: AdminPrincipals, se
     security: [{ bearer: [] }],
     describe: ({ capability }) =>
       capability === anyMember
-        ? 'Any administrator of the account may.'
-        : `Requires the capability \`${String(capability)}\`.`,
+        ? { text: 'Any administrator of the account may.', 'x-capability': null }
+        : { text: `Requires the capability \`${String(capability)}\`.`, 'x-capability': capability },
+    refusals: (operation) => [
+      'auth.invalid_credentials',
+      'principal.wrong_type',
+      'account.capability_required',
+      ...places[operation.level],
+      ...(nodeOf(operation).at ? [nodeOf(operation).missing] : []),
+    ],
     async authorize(operation, request, reply) {
       const lacking = (admin: AuthorizedAdmin) => () =>
         denied(services.db, admin, operation.id, new DomainError('account.capability_required'));

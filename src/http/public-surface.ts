@@ -19,6 +19,17 @@ export const publicSurface = (
   paramsOf: () => ({}),
   security: [{ apiKey: [] }, { bearer: [] }],
   describe: ({ permission }) => describe(ruleOf(permission as PermissionRule)),
+  refusals({ permission }) {
+    const { at, missing } = ruleOf(permission as PermissionRule);
+    const ofNode = at === null || at === 'root' ? [] : [missing];
+    return [
+      'auth.invalid_credentials',
+      'principal.wrong_type',
+      'api_key.scope_required',
+      'permission.required',
+      ...ofNode,
+    ];
+  },
   async authorize({ id, permission }, request, reply) {
     const authorized = await principals.authenticate(request, reply);
     const refusal = await refusalOf(services.rights, authorized, ruleOf(permission as PermissionRule), request);
@@ -32,10 +43,13 @@ export const publicSurface = (
 const ruleOf = (rule: PermissionRule): Omit<NodePermission, 'at'> & { at: string | null | 'root' } =>
   typeof rule === 'string' ? { anyOf: [rule], at: 'root', missing: 'nodes.node_not_found' } : rule;
 
-function describe({ anyOf, at }: ReturnType<typeof ruleOf>): string {
+function describe({ anyOf, at }: ReturnType<typeof ruleOf>) {
   const names = anyOf.map((permission) => `\`${permission}\``).join(' or ');
   const where = { root: "at the environment's root", null: 'somewhere; answers keep to where it is held' }[String(at)];
-  return `Requires ${names} ${where ?? `at the node that \`${at}\` names`}.`;
+  return {
+    text: `Requires ${names} ${where ?? `at the node that \`${at}\` names`}.`,
+    'x-permission': { any_of: [...anyOf], at: at ?? 'somewhere' },
+  };
 }
 
 /** What is refused, or null. A malformed id is left to the validation, which says so. */

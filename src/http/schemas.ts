@@ -2,7 +2,11 @@ import { type Static, type TProperties, type TSchema, Type } from 'typebox';
 import { invalidField } from '../domain/errors.js';
 
 /** OpenAPI 3.0 says `nullable`, where JSON Schema has a union with null; validator and serializer know it too. */
-export const Nullable = <S extends TSchema>(schema: S) => Type.Unsafe<Static<S> | null>({ ...schema, nullable: true });
+export const Nullable = <S extends TSchema>(schema: S) => {
+  const { enum: values } = schema as { enum?: unknown[] };
+  // Values are listed in full: OpenAPI 3.0.3 lets null in only where it is one of them.
+  return Type.Unsafe<Static<S> | null>({ ...schema, ...(values && { enum: [...values, null] }), nullable: true });
+};
 
 /** One of some strings. */
 export const OneOf = <const V extends string>(

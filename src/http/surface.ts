@@ -1,16 +1,17 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest, RouteShorthandOptions } from 'fastify';
-import { type TProperties, type TSchema, Type } from 'typebox';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { TProperties } from 'typebox';
 import { actorOf, type Caller } from '../domain/caller.js';
-import { DomainError } from '../domain/errors.js';
+import { DomainError, type ErrorCode } from '../domain/errors.js';
 import type { EnvironmentScope } from '../domain/scope.js';
 import { currentContext } from '../platform/context.js';
 import type { Services } from '../services.js';
 import { elementRefusals } from './bulk-items.js';
 import { denied } from './denials.js';
-import { ErrorEnvelope, statusOf } from './errors.js';
+import { statusOf } from './errors.js';
 import { mayBeRetry, replay, replayOrClaim, settleClaim } from './idempotency.js';
 import { etagOf, versionOf } from './if-match.js';
 import { Answer, type Operation } from './operation.js';
+import { schemaOf, successOf } from './surface-schema.js';
 
 /** Where operations are offered, and how their callers prove that they may. */
 export interface Surface {
@@ -19,7 +20,10 @@ export interface Surface {
   /** Schema of the parameters that the surface's own path part has. */
   paramsOf(operation: Operation): TProperties;
   security: Record<string, string[]>[];
-  describe(operation: Operation): string;
+  /** What it asks of its callers: in words, and as the document's `x-permission` or `x-capability`. */
+  describe(operation: Operation): { text: string; [extension: `x-${string}`]: unknown };
+  /** What `authorize` may refuse this operation with. */
+  refusals(operation: Operation): readonly ErrorCode[];
   /** Proves the credential and the right. Throws the 401, 403 or 404 that belongs to it, or answers what it would throw. */
   authorize(operation: Operation, request: FastifyRequest, reply: FastifyReply): Promise<Authorized | Refused>;
 }
@@ -142,62 +146,4 @@ async function handled(
 function contextOf({ authorized, params, query, body }: FastifyRequest, services: Services) {
   const { caller, scope } = authorized as Authorized;
   return { services, scope: scope as EnvironmentScope, caller, params, query, body, version: 0, refusals: new Map() };
-}
-
-const successOf = ({ answers }: Operation): number => Math.min(...Object.keys(answers).map(Number));
-
-function schemaOf(operation: Operation, surface: Surface): RouteShorthandOptions['schema'] & Record<string, unknown> {
-  const { id, summary, tag, params, query, body, answers, method } = operation;
-  const own = (params as { properties?: TProperties } | undefined)?.properties ?? {};
-  const properties = { ...surface.paramsOf(operation), ...own };
-  return {
-    operationId: surface.name === 'public' ? id : `${surface.name}${id[0]?.toUpperCase()}${id.slice(1)}`,
-    summary,
-    description: [operation.description, surface.describe(operation)].filter(Boolean).join('\n\n'),
-    tags: [tag],
-    security: surface.security,
-    ...(Object.keys(properties).length > 0 && { params: Type.Object(properties) }),
-    ...(query && { querystring: query }),
-    ...(body && { body }),
-    headers: headersOf(operation, method),
-    response: { ...commonErrors(operation), ...answers, ...conflicts(operation) },
-  };
-}
-
-/** Headers are documented, and read by hand where they count: their own codes say more than a validator. */
-function headersOf({ ifMatch }: Operation, method: string): TSchema {
-  return Type.Object({
-    ...(method !== 'GET' && {
-      'idempotency-key': Type.Optional(
-        Type.String({ description: 'A retry with the same key gets the first answer again; kept 24 hours.' }),
-      ),
-    }),
-    ...(ifMatch && {
-      'if-match': Type.Optional(Type.String({ description: 'Required: the version as read, `"7"` or `7`.' })),
-    }),
-  });
-}
-
-/** Where a version is sent, a 409 may hold the resource as it is now, whatever other conflicts the operation names. */
-function conflicts({ ifMatch, answers }: Operation): Record<number, unknown> {
-  if (!ifMatch) return {};
-  const current = (Object.values(answers)[0] as { properties?: { data?: TSchema } }).properties?.data;
-  const named = (answers[409] as { description?: string } | undefined)?.description;
-  const others = named?.split(', ').filter((code) => code !== '`version.conflict`') ?? [];
-  const description = ['`version.conflict`, with the resource as it is now', ...others].join('; ');
-  const data = current ?? Type.Object({}, { additionalProperties: true });
-  return { 409: Type.Object({ error: ErrorEnvelope.properties.error, data: Type.Optional(data) }, { description }) };
-}
-
-function commonErrors({ ifMatch, method, path }: Operation): Record<number, unknown> {
-  const described = (description: string) => ({ ...ErrorEnvelope, description });
-  return {
-    400: described('`validation.failed`, or a refusal of a header'),
-    401: described('Missing, invalid or expired credentials'),
-    403: described('Wrong principal type, or the permission or capability is lacking'),
-    ...(path.includes(':') && { 404: described('Does not exist, or is outside the scope of the caller') }),
-    ...(!ifMatch && method !== 'GET' && { 409: described('`idempotency.in_progress`') }),
-    429: described('`rate_limit.exceeded`, with Retry-After'),
-    503: described('`service.unavailable`, with Retry-After'),
-  };
 }

@@ -62,9 +62,15 @@ export interface DbOptions {
   onError: (error: Error) => void;
 }
 
-export async function openDb({ url, poolSize, applicationName, onError }: DbOptions): Promise<Db> {
+export async function openDb(options: DbOptions): Promise<Db> {
+  const db = createDb(options);
+  await db.source.initialize();
+  return db;
+}
+
+/** The ways to the database without a connection yet: for composing what is only looked at. */
+export function createDb({ url, poolSize, applicationName, onError }: DbOptions): Db {
   const source = createDataSource(url, { poolSize, applicationName, onError });
-  await source.initialize();
   const texts = createPreparedTexts();
   // The scope is a property of these connections (docs/decisions/0003), so that setting it costs no round trip. Their
   // statements are written so that one plan is right for all values, and planning anew costs more than running them (0025).
@@ -106,7 +112,7 @@ export async function openDb({ url, poolSize, applicationName, onError }: DbOpti
       await pool.query('select 1');
     },
     async close() {
-      await Promise.all([source.destroy(), pool.end()]);
+      await Promise.all([source.isInitialized && source.destroy(), pool.end()]);
     },
   };
 }

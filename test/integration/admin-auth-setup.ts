@@ -21,6 +21,7 @@ import { createHttpMetrics } from '../../src/http/metrics.js';
 import { createAdminPrincipals } from '../../src/http/principals/admin.js';
 import { createRateLimits } from '../../src/http/rate-limits.js';
 import { hours } from '../../src/platform/clock.js';
+import { holdToDocument } from '../support/conformance.js';
 import { newDatabase } from '../support/database.js';
 
 export interface Options {
@@ -103,6 +104,7 @@ export async function newAdminAuth({
       },
     ],
   });
+  holdToDocument(app, 'admin-auth');
 
   return {
     ...deps,

@@ -14,6 +14,7 @@ import { createSigningKeys } from '../../src/domain/oidc/keys.js';
 import { createAdminTokens } from '../../src/domain/users/admin-tokens.js';
 import { createSealing } from '../../src/platform/crypto/sealing.js';
 import type { EnvironmentScope } from '../../src/platform/db.js';
+import { holdToDocument } from './conformance.js';
 import { newDatabase, type TestDatabase } from './database.js';
 
 export const baseUrl = 'http://localhost:3000';
@@ -51,6 +52,7 @@ export async function startApi(
     },
   };
   const composed = await composeApi(config, database.db, log, () => clock.now);
+  holdToDocument(composed.app);
   return {
     ...composed,
     database,

@@ -22,7 +22,19 @@ export default async function setUp(): Promise<void> {
   ownerUrl.pathname = `/${template}`;
   await migrate(ownerUrl.href, serviceUrl(ownerUrl.href));
   process.env.GATEHOUSE_TEST_SERVER = server;
+  await keepDocuments();
   process.env.GATEHOUSE_TEST_TEMPLATE = template;
+}
+
+/** A place for the OpenAPI documents, which the first test that needs one makes for all. */
+async function keepDocuments(): Promise<void> {
+  const directory = await mkdtemp(join(tmpdir(), 'gatehouse-documents-'));
+  process.env.GATEHOUSE_TEST_DOCUMENTS = directory;
+  const tearDown = globalThis.gatehouseTearDown;
+  globalThis.gatehouseTearDown = async () => {
+    await rm(directory, { recursive: true, force: true });
+    await tearDown?.();
+  };
 }
 
 async function startServer(): Promise<string> {

@@ -32,6 +32,7 @@ import { hashSecret, newSecret } from '../../src/platform/crypto/one-time-secret
 import { createSealing, type Sealing } from '../../src/platform/crypto/sealing.js';
 import { openDb } from '../../src/platform/db.js';
 import { createOutbound } from '../../src/platform/outbound/fetch.js';
+import { holdToDocument } from './conformance.js';
 import { asOwner, newDatabase, type TestDatabase } from './database.js';
 
 export const password = 'correct horse battery';
@@ -102,6 +103,7 @@ export async function newProvider({
       },
     ],
   });
+  holdToDocument(app, 'oauth');
 
   const query = <Row>(text: string, values: unknown[] = []) =>
     asOwner(async (client) => (await client.query(text, values)).rows as Row[], database.ownerUrl);

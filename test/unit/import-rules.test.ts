@@ -128,6 +128,7 @@ const uses: Record<string, string[]> = {
   'src/http': ['src/domain', 'src/platform', 'entities'],
   'src/common.ts': ['src/domain', 'src/platform'],
   'src/compose.ts': ['src/common.ts', 'src/http', 'src/domain', 'src/platform'],
+  'src/document.ts': ['src/compose.ts', 'src/config.ts', 'src/platform'],
   'src/worker': ['activities', 'src/common.ts', 'src/domain', 'src/platform'],
   'src/dev': ['src/domain', 'src/platform', 'entities', 'workflows'],
   'src/api.ts': ['src/compose.ts', 'src/config.ts', 'src/platform'],

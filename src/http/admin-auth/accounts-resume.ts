@@ -71,6 +71,7 @@ export const accountsResume: FastifyPluginAsyncTypebox<AdminAuthOptions> = async
           201: single(Type.Object(SignedInFields)),
           ...errors(
             ...refusals,
+            'idempotency.key_invalid',
             'idempotency.key_reused',
             'account_intent.not_found',
             'account.slug_taken',

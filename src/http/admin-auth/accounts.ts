@@ -33,6 +33,7 @@ export const accounts: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app,
           201: single(Type.Object(SignedInFields)),
           ...errors(
             'validation.failed',
+            'idempotency.key_invalid',
             'idempotency.key_reused',
             'auth.invalid_credentials',
             'principal.wrong_type',

@@ -3,6 +3,7 @@ import { authzenOperations } from '../../../src/http/authzen/index.js';
 import { environmentOperations } from '../../../src/http/environment-operations.js';
 import type { Operation } from '../../../src/http/operation.js';
 import { portalOperations } from '../../../src/http/portal-api.js';
+import { withoutReferences } from '../document-schemas.js';
 
 /** An operation as it is offered: what tests over all of them go by. */
 export interface Declared {
@@ -37,6 +38,10 @@ interface Documented {
   requestBody?: { content: Record<string, { schema: Schema }> };
 }
 
+interface Document {
+  paths: Record<string, Record<string, Documented>>;
+}
+
 const slugs = ['accountSlug', 'appSlug', 'envSlug'];
 const surfaces = [
   ['public', '/api/v1/', '', environmentOperations],
@@ -46,7 +51,8 @@ const surfaces = [
 
 /** Every operation of the Public API, the Portal and AuthZEN, and every one on people's own sign-in. */
 export async function everyOperation(app: FastifyInstance): Promise<Declared[]> {
-  const { paths } = (await app.inject('/openapi.json')).json() as { paths: Record<string, Record<string, Documented>> };
+  const document: Document = (await app.inject('/openapi.json')).json();
+  const { paths } = withoutReferences(document);
   return Object.entries(paths).flatMap(([url, methods]) =>
     Object.entries(methods).flatMap(([method, documented]) => {
       const surface = surfaces.find(([, prefix]) => url.startsWith(prefix));

@@ -35,6 +35,7 @@ export const addedAnswers = {
     'mfa.enrollment_expired',
     'auth.multiple_credentials',
     'idempotency.key_invalid',
+    'idempotency.key_invalid',
     'idempotency.key_reused',
     'auth.invalid_credentials',
     'mfa.code_invalid',

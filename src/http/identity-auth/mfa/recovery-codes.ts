@@ -22,6 +22,7 @@ export const recoveryCodes: FastifyPluginAsyncTypebox<IdentityAuthOptions> = asy
           ...errors(
             'auth.multiple_credentials',
             'idempotency.key_invalid',
+            'idempotency.key_invalid',
             'idempotency.key_reused',
             'auth.invalid_credentials',
             'auth.reauthentication_required',

@@ -1,7 +1,9 @@
 import fastifySwagger from '@fastify/swagger';
 import fastifySwaggerUi from '@fastify/swagger-ui';
 import fastifyPlugin from 'fastify-plugin';
-import { oauthDocumentation } from './oauth/documentation.js';
+import { oauthDocumentation } from '../oauth/documentation.js';
+import { completed } from './complete.js';
+import type { OpenApiDocument } from './document.js';
 
 const description = `One service for hosted sign-in, administration of accounts, and permissions.
 
@@ -12,14 +14,23 @@ Errors come in one envelope with a stable \`code\`; lists take \`page\`, \`take\
 export const openApi = fastifyPlugin<{ baseUrl: string }>(async (app, { baseUrl }) => {
   await app.register(fastifySwagger, {
     transform: ({ schema, url, route }) => ({ url, schema: schema ?? oauthDocumentation[`${route.method} ${url}`] }),
+    transformObject: (made) =>
+      'openapiObject' in made
+        ? (completed(made.openapiObject as unknown as OpenApiDocument) as typeof made.openapiObject)
+        : made.swaggerObject,
     openapi: {
       openapi: '3.0.3',
       info: { title: 'Gatehouse', version: '1.0', description },
       servers: [{ url: baseUrl }],
       components: {
         securitySchemes: {
-          bearer: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' },
-          apiKey: { type: 'apiKey', in: 'header', name: 'X-API-Key' },
+          bearer: {
+            type: 'http',
+            scheme: 'bearer',
+            bearerFormat: 'JWT',
+            description: 'An access token: of an end user for the Public API, of an administrator for the Portal API.',
+          },
+          apiKey: { type: 'apiKey', in: 'header', name: 'X-API-Key', description: 'An API key of the environment.' },
         },
       },
     },

@@ -1,0 +1,98 @@
+import {
+  type DocumentedOperation,
+  type DocumentedResponse,
+  isJsonSurface,
+  isReference,
+  json,
+  type OpenApiDocument,
+  operationsOf,
+  type Schema,
+} from './document.js';
+import { addErrors, describeErrors, ErrorSchema, reasonOf, transportCodes } from './errors.js';
+import { exampleOf } from './examples.js';
+import { addHeaders, headerComponents, parameterComponents, shareParameters } from './headers.js';
+import { shareRefusals, shareSchemas } from './shared-schemas.js';
+import { tags } from './tags.js';
+
+/**
+ * Completes the document that is made of the routes' schemas: error codes with their envelopes, examples, headers and
+ * shared parts. Nothing in it is written by hand for one operation.
+ */
+export function completed(document: OpenApiDocument): OpenApiDocument {
+  document.components.headers = headerComponents;
+  document.components.parameters = parameterComponents;
+  for (const { path, method, operation } of operationsOf(document)) {
+    const isJson = isJsonSurface(path);
+    operation.security ??= [];
+    letDefaultsOut(operation);
+    if (isJson) addErrors(operation, transportCodes(operation));
+    addExamples(operation);
+    const at = { path: examplePath(path, operation), method };
+    const takesKeys = operation.parameters?.some((one) => 'name' in one && one.name === 'idempotency-key') ?? false;
+    for (const [status, response] of Object.entries(operation.responses)) {
+      if (isReference(response)) continue;
+      addHeaders(status, response, takesKeys);
+      if (status >= '400') describeErrors(response, document, at);
+      else addExample(response);
+      if (response.description === 'Default Response') response.description = reasonOf(status);
+    }
+    shareParameters(operation);
+  }
+  document.components.schemas = { ...document.components.schemas, Error: ErrorSchema };
+  shareSchemas(document);
+  shareRefusals(document);
+  document.tags = tagsOf(document);
+  return document;
+}
+
+/** What has a default need not be sent: the validator fills it in before it asks for what is required. */
+function letDefaultsOut({ parameters = [], requestBody }: DocumentedOperation): void {
+  for (const parameter of parameters) {
+    if (!isReference(parameter) && parameter.schema.default !== undefined) parameter.required = false;
+  }
+  for (const media of Object.values(requestBody?.content ?? {})) media.schema = withoutDefaults(media.schema as Schema);
+}
+
+function withoutDefaults(schema: Schema): Schema {
+  const { properties, required } = schema;
+  if (schema.items) return { ...schema, items: withoutDefaults(schema.items) };
+  if (!properties) return schema;
+  const asked = required?.filter((name) => properties[name]?.default === undefined) ?? [];
+  const { required: _, ...rest } = schema;
+  return {
+    ...rest,
+    ...(asked.length > 0 && { required: asked }),
+    properties: Object.fromEntries(Object.entries(properties).map(([name, one]) => [name, withoutDefaults(one)])),
+  };
+}
+
+function addExamples({ parameters = [], requestBody }: DocumentedOperation): void {
+  for (const parameter of parameters) {
+    if (!isReference(parameter) && parameter.in !== 'header') {
+      parameter.example ??= exampleOf(parameter.schema, parameter.name);
+    }
+  }
+  for (const media of Object.values(requestBody?.content ?? {})) {
+    if (!isReference(media.schema)) media.example ??= exampleOf(media.schema);
+  }
+}
+
+function addExample({ content = {} }: DocumentedResponse): void {
+  const media = content[json];
+  if (media && !isReference(media.schema)) media.example ??= exampleOf(media.schema as Schema);
+}
+
+const examplePath = (path: string, { parameters = [] }: DocumentedOperation): string =>
+  path.replace(/\{(\w+)\}/g, (whole, name) => {
+    const parameter = parameters.find((one) => 'name' in one && one.name === name && one.in === 'path');
+    return parameter && 'example' in parameter ? String(parameter.example) : whole;
+  });
+
+function tagsOf(document: OpenApiDocument) {
+  const used = new Set([...operationsOf(document)].flatMap(({ operation }) => operation.tags ?? []));
+  const known = Object.keys(tags).filter((name) => used.delete(name));
+  return [...known, ...used].map((name) => ({
+    name,
+    description: tags[name] ?? `Operations on ${name.toLowerCase()}.`,
+  }));
+}

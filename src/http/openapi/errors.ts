@@ -1,0 +1,101 @@
+import { STATUS_CODES } from 'node:http';
+import { DomainError, type ErrorCode, errorCodes } from '../../domain/errors.js';
+import { ErrorEnvelope, shownCode, statusOf } from '../errors.js';
+import type { DocumentedOperation, DocumentedResponse, OpenApiDocument, Schema } from './document.js';
+import { json } from './document.js';
+
+/** The envelope, with every code that there is. */
+export const ErrorSchema = {
+  ...ErrorEnvelope,
+  title: 'Error',
+  description: 'Every refusal (specification, "Errors").',
+  properties: {
+    error: {
+      ...ErrorEnvelope.properties.error,
+      properties: {
+        ...ErrorEnvelope.properties.error.properties,
+        code: {
+          type: 'string',
+          nullable: true,
+          enum: [...new Set(errorCodes.map(shownCode))].sort(),
+          description:
+            'Stable; null where only the status counts. New ones may come: go by the status where it is unknown.',
+        },
+      },
+    },
+  },
+};
+
+/** What every operation of a JSON surface may be refused with before it is reached, whatever it declares. */
+export function transportCodes({ requestBody, parameters = [], responses }: DocumentedOperation): ErrorCode[] {
+  const takesJson = requestBody?.content[json] !== undefined;
+  const validated = takesJson || parameters.some((parameter) => !('in' in parameter) || parameter.in !== 'header');
+  return [
+    'auth.multiple_credentials',
+    'rate_limit.exceeded',
+    'service.unavailable',
+    ...(takesJson ? (['body.malformed', 'body.too_large', 'body.unsupported_media_type'] as const) : []),
+    ...(validated ? (['validation.failed'] as const) : []),
+    ...(responses['401'] ? (['auth.invalid_credentials'] as const) : []),
+  ];
+}
+
+/** Has an operation document these refusals too, besides those that it declares. */
+export function addErrors(operation: DocumentedOperation, codes: readonly ErrorCode[]): void {
+  for (const code of codes) {
+    const status = String(statusOf(code));
+    const response = (operation.responses[status] ?? { description: '' }) as DocumentedResponse;
+    const schema = (response.content?.[json]?.schema ?? {}) as Schema;
+    const named = schema['x-error-codes'] ?? [];
+    if (!named.includes(code)) schema['x-error-codes'] = [...named, code];
+    response.content = { ...response.content, [json]: { schema } };
+    operation.responses[status] = response;
+  }
+}
+
+/** Turns the codes that a response's schema carries into words, examples and `x-error-codes`. */
+export function describeErrors(
+  response: DocumentedResponse,
+  document: OpenApiDocument,
+  at: { path: string; method: string },
+): void {
+  const media = response.content?.[json];
+  const schema = media?.schema as Schema | undefined;
+  const codes = schema?.['x-error-codes'] as ErrorCode[] | undefined;
+  if (!media || !schema || !codes) return;
+  const { 'x-error-codes': _, description: __, ...plain } = schema;
+  const holdsMore = plain.properties?.data !== undefined;
+  media.schema = holdsMore ? { ...plain, properties: { ...plain.properties, error: errorPart } } : errorReference;
+  media.examples = Object.fromEntries(codes.map((code) => [code, exampleReference(code, document, at)]));
+  const shown = [...new Set(codes.map(shownCode))];
+  const named = shown.map((code) => (code ? `\`${code}\`` : 'without a code'));
+  response.description = `${reasonOf(String(statusOf(codes[0] as ErrorCode)))}: ${named.join(', ')}`;
+  response['x-error-codes'] = shown;
+}
+
+const errorReference = { $ref: '#/components/schemas/Error' };
+const errorPart = { $ref: '#/components/schemas/Error/properties/error' } as Schema;
+
+/** One example for each code, made where it is first met. */
+function exampleReference(code: ErrorCode, document: OpenApiDocument, at: { path: string; method: string }) {
+  document.components.examples ??= {};
+  const { examples } = document.components;
+  examples[code] ??= { summary: new DomainError(code).message, value: exampleEnvelope(code, at) };
+  return { $ref: `#/components/examples/${code}` };
+}
+
+const exampleEnvelope = (code: ErrorCode, { path, method }: { path: string; method: string }) => ({
+  error: {
+    statusCode: statusOf(code),
+    code: shownCode(code),
+    message: new DomainError(code).message,
+    timestamp: '2026-11-21T09:30:00.000Z',
+    path,
+    method: method.toUpperCase(),
+    ...(code === 'validation.failed' && {
+      details: [{ field: 'name', code: 'minLength', message: 'must NOT have fewer than 1 characters' }],
+    }),
+  },
+});
+
+export const reasonOf = (status: string): string => STATUS_CODES[status] ?? 'Answer';

@@ -1,0 +1,62 @@
+import type { DocumentedOperation, DocumentedParameter, DocumentedResponse, Schema } from './document.js';
+import { isReference, json } from './document.js';
+
+const header = (description: string, type: string, example: unknown) => ({ description, schema: { type }, example });
+
+/** Headers of answers. */
+export const headerComponents = {
+  ETag: header('The version of the resource, for `If-Match`.', 'string', '"7"'),
+  'Idempotency-Replayed': header('`true`: the first answer to this Idempotency-Key, again.', 'string', 'true'),
+  RateLimit: header(
+    'What is left of a limit that counts this request, and the seconds until it is full again.',
+    'string',
+    '"admin-login";r=3;t=540',
+  ),
+  'RateLimit-Policy': header('The limit: its quota and its window in seconds.', 'string', '"admin-login";q=5;w=900'),
+  'Retry-After': header('Seconds after which it is worth trying again.', 'integer', 5),
+  'WWW-Authenticate': header('How to prove who asks.', 'string', 'Bearer'),
+  'X-Request-Id': header(
+    'Names the request in logs and events. A UUID that the request brought is kept.',
+    'string',
+    '01936d2f-5b1c-7e4a-9f3e-2b8c6d1a4e70',
+  ),
+};
+
+/** Headers of requests, by the name that @fastify/swagger writes. */
+export const parameterComponents: Record<string, DocumentedParameter> = {
+  'idempotency-key': {
+    name: 'Idempotency-Key',
+    in: 'header',
+    description:
+      'A retry with the same key gets the first answer again; kept 24 hours. 1 to 255 visible ASCII characters.',
+    schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[\\x21-\\x7e]+$' },
+    example: '5f0c3b9e-6a51-4f0e-8d27-1c9b7e2a4d63',
+  },
+  'if-match': {
+    name: 'If-Match',
+    in: 'header',
+    required: true,
+    description: 'The version as read, `"7"` or `7`.',
+    schema: { type: 'string', pattern: '^("[0-9]{1,9}"|[0-9]{1,9})$' },
+    example: '"7"',
+  },
+};
+
+/** Puts the shared parameters in the place of those that the routes declared. */
+export function shareParameters(operation: DocumentedOperation): void {
+  operation.parameters = operation.parameters?.map((parameter) => {
+    const isShared = !isReference(parameter) && parameter.in === 'header' && parameter.name in parameterComponents;
+    return isShared ? { $ref: `#/components/parameters/${parameter.name}` } : parameter;
+  });
+}
+
+export function addHeaders(status: string, response: DocumentedResponse, takesKeys: boolean): void {
+  const schema = response.content?.[json]?.schema as Schema | undefined;
+  const names: (keyof typeof headerComponents)[] = ['X-Request-Id'];
+  if (schema?.properties?.data?.properties?.version && status < '400') names.push('ETag');
+  if (takesKeys && status < '400') names.push('Idempotency-Replayed');
+  if (status === '401') names.push('WWW-Authenticate');
+  if (status === '429' || status === '503') names.push('Retry-After');
+  if (status === '429') names.push('RateLimit', 'RateLimit-Policy');
+  response.headers = Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
+}

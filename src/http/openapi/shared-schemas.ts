@@ -1,0 +1,68 @@
+import { isReference, type MediaType, type OpenApiDocument, operationsOf, type Schema } from './document.js';
+import { reasonOf } from './errors.js';
+
+/**
+ * Gives what several operations have alike one place and a name: schemas with a `title`, and bodies and answers that the
+ * Public API and the Portal share, which are named after the operation.
+ */
+export function shareSchemas(document: OpenApiDocument): void {
+  const shared = new Map<string, string>(); // by text
+  const schemas = document.components.schemas as Record<string, unknown>;
+  const share = (schema: Schema, name: string) => {
+    const text = JSON.stringify(schema);
+    const known = shared.get(text) ?? name;
+    if (schemas[known] !== undefined && !shared.has(text)) return schema; // another one has the name
+    shared.set(text, known);
+    schemas[known] = schema;
+    return { $ref: `#/components/schemas/${known}` };
+  };
+  const titled = (schema: Schema): Schema => {
+    const parts: Schema = { ...schema };
+    if (schema.properties) {
+      parts.properties = Object.fromEntries(
+        Object.entries(schema.properties).map(([name, one]) => [name, titled(one)]),
+      );
+    }
+    if (schema.items) parts.items = titled(schema.items);
+    if (schema.anyOf) parts.anyOf = schema.anyOf.map(titled);
+    // OpenAPI 3.0 knows no `nullable` beside a reference.
+    return schema.title && !schema.nullable ? (share(parts, schema.title) as Schema) : parts;
+  };
+  for (const { operation } of operationsOf(document)) {
+    const { operationId, requestBody, responses } = operation;
+    const name = `${operationId.charAt(0).toUpperCase()}${operationId.slice(1)}`;
+    for (const media of mediaOf(requestBody)) media.schema = share(titled(media.schema as Schema), `${name}Request`);
+    for (const [status, response] of Object.entries(responses)) {
+      if (isReference(response)) continue;
+      for (const media of mediaOf(response)) {
+        const schema = titled(media.schema as Schema);
+        media.schema = schema.type === 'object' ? share(schema, nameOf(name, status)) : schema;
+      }
+    }
+  }
+}
+
+/** Those of the answers beyond the first success are rare, and say their status. */
+const nameOf = (name: string, status: string): string =>
+  status === '200' || status === '201' ? `${name}Response` : `${name}Response${status}`;
+
+const mediaOf = (part: { content?: Record<string, MediaType> } | undefined): MediaType[] =>
+  Object.values(part?.content ?? {}).filter(
+    ({ schema }) => !isReference(schema) && (schema as Schema).type === 'object',
+  );
+
+/** Refusals that are the same everywhere, such as 429, have one place. */
+export function shareRefusals(document: OpenApiDocument): void {
+  const responses: Record<string, unknown> = {};
+  for (const { operation } of operationsOf(document)) {
+    for (const [status, response] of Object.entries(operation.responses)) {
+      if (!always.includes(status)) continue;
+      const name = reasonOf(status).replaceAll(' ', '');
+      responses[name] ??= response;
+      if (JSON.stringify(responses[name]) !== JSON.stringify(response)) continue;
+      operation.responses[status] = { $ref: `#/components/responses/${name}` };
+    }
+  }
+  document.components.responses = responses;
+}
+const always = ['401', '413', '415', '429', '503'];

@@ -1,0 +1,67 @@
+import type { RouteShorthandOptions } from 'fastify';
+import { type TProperties, type TSchema, Type } from 'typebox';
+import type { ErrorCode } from '../domain/errors.js';
+import { ErrorEnvelope, statusOf } from './errors.js';
+import { codesOf, errors, type Operation } from './operation.js';
+import type { Surface } from './surface.js';
+
+/** The status that an operation answers where its handler names none. */
+export const successOf = ({ answers }: Operation): number => Math.min(...Object.keys(answers).map(Number));
+
+/** A route's schema: what Fastify validates and serializes by, and what the OpenAPI document is made of. */
+export function schemaOf(
+  operation: Operation,
+  surface: Surface,
+): RouteShorthandOptions['schema'] & Record<string, unknown> {
+  const { id, summary, tag, params, query, body, method } = operation;
+  const own = (params as { properties?: TProperties } | undefined)?.properties ?? {};
+  const properties = { ...surface.paramsOf(operation), ...own };
+  const { text, ...extensions } = surface.describe(operation);
+  return {
+    operationId: surface.name === 'public' ? id : `${surface.name}${id[0]?.toUpperCase()}${id.slice(1)}`,
+    summary,
+    description: [operation.description, text].filter(Boolean).join('\n\n'),
+    tags: [tag],
+    security: surface.security,
+    ...extensions,
+    ...(Object.keys(properties).length > 0 && { params: Type.Object(properties) }),
+    ...(query && { querystring: query }),
+    ...(body && { body }),
+    headers: headersOf(operation, method),
+    response: answersOf(operation, surface),
+  };
+}
+
+/** Headers are documented, and read by hand where they count: their own codes say more than a validator. */
+function headersOf({ ifMatch }: Operation, method: string): TSchema {
+  return Type.Object({
+    ...(method !== 'GET' && { 'idempotency-key': Type.Optional(Type.String()) }),
+    ...(ifMatch && { 'if-match': Type.Optional(Type.String()) }),
+  });
+}
+
+/** What the operation declares, and what every operation of its kind may be refused with. */
+function answersOf(operation: Operation, surface: Surface): Record<number, TSchema> {
+  const { answers, ifMatch, method } = operation;
+  const codes: ErrorCode[] = [
+    ...surface.refusals(operation),
+    ...codesOf(answers),
+    ...(ifMatch ? (['if_match.required', 'if_match.invalid', 'version.conflict'] as const) : []),
+    ...(method === 'GET'
+      ? []
+      : (['idempotency.key_invalid', 'idempotency.key_reused', 'idempotency.in_progress'] as const)),
+  ];
+  const documented: Record<number, TSchema> = { ...answers, ...errors(...new Set(codes)) };
+  const conflict = documented[statusOf('version.conflict')];
+  if (ifMatch && conflict) documented[statusOf('version.conflict')] = withCurrent(conflict, answers);
+  return documented;
+}
+
+/** Where a version is sent, a 409 may hold the resource as it is now, whatever other conflicts the operation names. */
+function withCurrent(conflict: TSchema, answers: Record<number, TSchema>): TSchema {
+  const current = (Object.values(answers)[0] as { properties?: { data?: TSchema } }).properties?.data;
+  const data = current ?? Type.Object({}, { additionalProperties: true });
+  const { 'x-error-codes': codes } = conflict as { 'x-error-codes'?: ErrorCode[] };
+  const shape = Type.Object({ error: ErrorEnvelope.properties.error, data: Type.Optional(data) });
+  return { ...shape, 'x-error-codes': codes };
+}

@@ -1,0 +1,111 @@
+import { Validator } from '@seriousme/openapi-schema-validator';
+import { openApiDocument } from '../../src/document.js';
+import {
+  type DocumentedResponse,
+  isJsonSurface,
+  isReference,
+  json,
+  type MediaType,
+  type OpenApiDocument,
+  operationsOf,
+} from '../../src/http/openapi/document.js';
+import { tags } from '../../src/http/openapi/tags.js';
+import { createSchemas, resolved, type Schemas } from '../support/document-schemas.js';
+
+let document: OpenApiDocument;
+let schemas: Schemas;
+beforeAll(async () => {
+  document = (await openApiDocument()) as OpenApiDocument;
+  schemas = createSchemas(document);
+});
+
+const jsonOperations = () =>
+  [...operationsOf(document)].flatMap(({ path, method, operation }) => {
+    if (!isJsonSurface(path)) return [];
+    const responses = Object.entries(operation.responses).map(
+      ([status, response]) => [status, resolved(document, response) as DocumentedResponse] as const,
+    );
+    return [{ path, method, operation, responses }];
+  });
+
+/** What is wrong with the examples of a body or an answer; that it has none, too. */
+function complaintsAbout(name: string, { schema, example, examples }: MediaType): string[] {
+  const values = examples
+    ? Object.values(examples).map((one) => (resolved(document, one as object) as { value: unknown }).value)
+    : example === undefined
+      ? []
+      : [example];
+  if (values.length === 0) return [`${name} has no example`];
+  return values.flatMap((value) => schemas.complaints(schema, value).map((text) => `${name}: ${text}`));
+}
+
+test('the document is valid OpenAPI 3.0', async () => {
+  const { valid, errors } = await new Validator().validate(structuredClone(document) as never);
+  expect({ valid, errors }).toEqual({ valid: true, errors: undefined });
+});
+
+test('every operation has an id of its own, and a group that is described', () => {
+  const operations = [...operationsOf(document)].map(({ operation }) => operation);
+  const ids = operations.map(({ operationId }) => operationId);
+  expect(ids.filter((id, i) => !id || ids.indexOf(id) !== i)).toEqual([]);
+  expect(operations.filter(({ tags: own = [] }) => own.length !== 1).map(({ operationId }) => operationId)).toEqual([]);
+  expect((document.tags ?? []).map(({ name }) => name).filter((name) => !tags[name])).toEqual([]);
+});
+
+test('every body and every answer of a JSON surface has an example that is as its schema says', () => {
+  const complaints = jsonOperations().flatMap(({ operation, responses }) => {
+    const { operationId, requestBody } = operation;
+    const asked = Object.entries(requestBody?.content ?? {}).filter(([type]) => type === json);
+    const answered = responses.flatMap(([status, { content = {} }]) =>
+      Object.entries(content).flatMap(([type, media]) => (type === json ? [[status, media] as const] : [])),
+    );
+    return [...asked.map(([, media]) => ['request', media] as const), ...answered].flatMap(([name, media]) =>
+      complaintsAbout(`${operationId} ${name}`, media),
+    );
+  });
+  expect(complaints).toEqual([]);
+});
+
+test('every parameter has an example that is as its schema says', () => {
+  const complaints = jsonOperations().flatMap(({ operation }) =>
+    (operation.parameters ?? []).flatMap((one) => {
+      const { name, schema, example } = resolved(document, one) as { name: string; schema: object; example: unknown };
+      const about = `${operation.operationId} ${name}`;
+      return schemas.complaints(schema, example).map((text) => `${about}: ${text}`);
+    }),
+  );
+  expect(complaints).toEqual([]);
+});
+
+test('every refusal names its codes', () => {
+  const nameless = jsonOperations().flatMap(({ operation, responses }) =>
+    responses.flatMap(([status, response]) => {
+      const isPage = response.content?.[json] === undefined;
+      const codes = response['x-error-codes'] ?? [];
+      return status >= '400' && !isPage && codes.length === 0 ? [`${operation.operationId} ${status}`] : [];
+    }),
+  );
+  expect(nameless).toEqual([]);
+});
+
+test('every operation says who may call it', () => {
+  const missing = jsonOperations().flatMap(({ path, operation }) => {
+    if (!operation.security) return [`${operation.operationId}: security`];
+    const extension = path.startsWith('/portal/') ? 'x-capability' : 'x-permission';
+    return path.startsWith('/v1/') || extension in operation ? [] : [`${operation.operationId}: ${extension}`];
+  });
+  expect(missing).toEqual([]);
+});
+
+test('operations that need the version as read say so', () => {
+  const updateNode = document.paths['/api/v1/nodes/{id}']?.patch;
+  const [, , ifMatch] = updateNode?.parameters ?? [];
+  expect(ifMatch && isReference(ifMatch) ? resolved(document, ifMatch) : null).toMatchObject({
+    name: 'If-Match',
+    in: 'header',
+    required: true,
+  });
+  const answers = updateNode?.responses ?? {};
+  expect((answers[200] as DocumentedResponse).headers).toHaveProperty('ETag');
+  expect((answers[409] as DocumentedResponse)['x-error-codes']).toContain('version.conflict');
+});
