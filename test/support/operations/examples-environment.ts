@@ -20,6 +20,11 @@ const identities: Record<string, Example> = {
   createIdentity: async ({ id, unique }) => ({
     body: { email: `${unique}@example.com`, role_id: await id('role'), node_id: await id('node') },
   }),
+  createIdentities: async ({ id, unique }) => ({
+    body: {
+      identities: [{ email: `${unique}@example.com`, role_id: await id('role'), node_id: await id('node') }],
+    },
+  }),
   getIdentity: ofIdentity,
   getIdentityDetail: ofIdentity,
   updateIdentity: of('identity', { body: { first_name: 'Eve' } }),
