@@ -4,6 +4,7 @@ import { mfaMails } from '../../src/domain/mfa/mails.js';
 import { days, hours } from '../../src/platform/clock.js';
 import type { EnvironmentScope } from '../../src/platform/db.js';
 import { baseUrl, newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
+import { newOrganization, setPolicy } from '../support/organizations.js';
 import { rows } from '../support/registration.js';
 
 let api: TestApi;
@@ -14,6 +15,14 @@ beforeAll(async () => {
 }, 60_000);
 afterAll(() => api.stop());
 
+/** An Account whose Environments require MFA. */
+async function newRequiring(): Promise<TestAccount> {
+  const account = await newAccount(api);
+  await query(`update environment_settings set mfa_policy = 'required' where account_id = $1`, [
+    account.scope.accountId,
+  ]);
+  return account;
+}
 const query = (text: string, values: unknown[] = []) => rows(api.database.ownerUrl, text, values);
 async function newIdentity({ scope }: TestAccount, firstName: string | null = 'Ana') {
   const id = randomUUID();
@@ -44,7 +53,7 @@ const events = async (identityId: string) =>
 const daysLeft = (expiresAt: Date | string) => (new Date(expiresAt).getTime() - api.clock.now.getTime()) / days(1);
 
 test('begins once; signing in again changes nothing, and over is over by the clock alone', async () => {
-  const { scope } = await newAccount(api);
+  const { scope } = await newRequiring();
   const account = { scope } as TestAccount;
   const id = await newIdentity(account);
   expect(await graces.find(scope, id)).toBeNull();
@@ -61,7 +70,7 @@ test('begins once; signing in again changes nothing, and over is over by the clo
 });
 
 test('many first sign-ins at once begin it once', async () => {
-  const account = await newAccount(api);
+  const account = await newRequiring();
   const id = await newIdentity(account);
   const all = await Promise.all(Array.from({ length: 8 }, () => graces.start(account.scope, id, 7)));
   expect(new Set(all.map(({ expiresAt }) => expiresAt.getTime())).size).toBe(1);
@@ -69,14 +78,14 @@ test('many first sign-ins at once begin it once', async () => {
 });
 
 test('no days: no grace, and no row', async () => {
-  const account = await newAccount(api);
+  const account = await newRequiring();
   const id = await newIdentity(account);
   expect(await graces.start(account.scope, id, 0)).toMatchObject({ over: true });
   expect(await graces.find(account.scope, id)).toBeNull();
 });
 
 test('each reminder is sent once, a missed one is made up for by the latest, and then it is over', async () => {
-  const account = await newAccount(api);
+  const account = await newRequiring();
   const id = await newIdentity(account);
   const { expiresAt } = await graces.start(account.scope, id, 7);
   const grace = await rowOf(id, account.scope);
@@ -93,7 +102,7 @@ test('each reminder is sent once, a missed one is made up for by the latest, and
 });
 
 test('a grace that is shorter than a reminder is ahead of its end has only the later one', async () => {
-  const account = await newAccount(api);
+  const account = await newRequiring();
   const id = await newIdentity(account);
   const { expiresAt } = await graces.start(account.scope, id, 2);
   const look = await graces.advance((await rowOf(id, account.scope)).id as string);
@@ -101,7 +110,7 @@ test('a grace that is shorter than a reminder is ahead of its end has only the l
 });
 
 test('the mail names the application, the end and where to sign in; nothing is said once it has ended', async () => {
-  const account = await newAccount(api);
+  const account = await newRequiring();
   const id = await newIdentity(account, null);
   await graces.start(account.scope, id, 7);
   const { id: graceId } = await rowOf(id, account.scope);
@@ -123,7 +132,7 @@ test('the mail names the application, the end and where to sign in; nothing is s
 });
 
 test('enrolled in one Environment is enrolled in all; a factor that goes again gives nobody more time', async () => {
-  const { scope, productionScope, ...rest } = await newAccount(api);
+  const { scope, productionScope, ...rest } = await newRequiring();
   const id = await newIdentity({ ...rest, scope, productionScope });
   const first = await graces.start(scope, id, 7);
   await graces.start(productionScope, id, 3);
@@ -140,7 +149,7 @@ test('enrolled in one Environment is enrolled in all; a factor that goes again g
 });
 
 test("an admin's reset begins anew here, and elsewhere with the next sign-in", async () => {
-  const { scope, productionScope, ...rest } = await newAccount(api);
+  const { scope, productionScope, ...rest } = await newRequiring();
   const id = await newIdentity({ ...rest, scope, productionScope });
   await graces.start(scope, id, 1);
   await graces.start(productionScope, id, 1);
@@ -156,7 +165,7 @@ test("an admin's reset begins anew here, and elsewhere with the next sign-in", a
 });
 
 test('a policy that requires MFA no longer clears all; another number of days moves the end, and nobody is locked out unwarned', async () => {
-  const account = await newAccount(api);
+  const account = await newRequiring();
   const { scope } = account;
   const ids = await Promise.all([1, 2, 3].map(() => newIdentity(account)));
   for (const id of ids) await graces.start(scope, id, 7);
@@ -180,7 +189,7 @@ test('a policy that requires MFA no longer clears all; another number of days mo
 });
 
 test('cancelled by an operator, the deadline stays', async () => {
-  const account = await newAccount(api);
+  const account = await newRequiring();
   const id = await newIdentity(account);
   await graces.start(account.scope, id, 2);
   const graceId = (await rowOf(id, account.scope)).id as string;
@@ -193,11 +202,35 @@ test('cancelled by an operator, the deadline stays', async () => {
 });
 
 test("another Account's scope reaches nothing", async () => {
-  const [mine, other] = [await newAccount(api), await newAccount(api)];
+  const [mine, other] = [await newRequiring(), await newRequiring()];
   const id = await newIdentity(mine);
   await graces.start(mine.scope, id, 7);
   await graces.enrolled(other.scope, id);
   await graces.reset(other.scope, id, 0);
   expect(await graces.find(other.scope, id)).toBeNull();
   expect(await rowOf(id, mine.scope)).toMatchObject({ status: 'running', round: 1 });
+});
+
+test('who has an organization that requires MFA keeps the time when the Environment does not; it ends when neither does', async () => {
+  const account = await newRequiring();
+  const { scope } = account;
+  const [ana, ben] = [await newIdentity(account), await newIdentity(account)];
+  for (const id of [ana, ben]) await graces.start(scope, id, 7);
+  const world = { db: api.database.db, now: () => api.clock.now };
+  const organization = await newOrganization(world, scope, { policy: { require_mfa: true }, members: [{ id: ana }] });
+  await query(`update environment_settings set mfa_policy = 'off' where environment_id = $1`, [scope.environmentId]);
+  await api.database.db.transaction({ accountId: scope.accountId }, (tx) =>
+    graces.policyChanged(tx, scope, { required: false, days: 14 }),
+  );
+  expect(await graces.find(scope, ben)).toBeNull();
+  expect(daysLeft((await graces.find(scope, ana))!.expiresAt)).toBe(14);
+  const { id: graceId } = await rowOf(ana, scope);
+  expect(await graces.advance(graceId as string)).toMatchObject({ status: 'running' });
+
+  await setPolicy(world, organization, {});
+  api.clock.advance(days(12)); // a reminder would be due
+  for (const _ of [1, 2])
+    expect(await graces.advance(graceId as string)).toMatchObject({ status: 'reset', wakeAt: null });
+  expect(await mails(graceId)).toEqual([]);
+  expect(await events(ana)).toEqual(['auth.mfa_grace_started', 'auth.mfa_grace_moved', 'auth.mfa_grace_reset']);
 });

@@ -26,6 +26,7 @@ const names = [
     'max_age',
     'id_token_hint',
     'login_hint',
+    'organization',
     'ui_locales',
     'claims',
     'request',

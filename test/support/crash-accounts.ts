@@ -101,6 +101,10 @@ const graceRun =
     const { database, query } = world;
     const { scope, id, email } = await anIdentity(world);
     const graces = createMfaGraces({ db: database.db, now, reminders: [] });
+    await query(
+      `update environment_settings set mfa_policy = 'required' where environment_id = $1`,
+      scope.environmentId,
+    );
     await graces.start(scope, id, world.paced(forMs) / days(1));
     const [grace] = await query('select id from mfa_graces where identity_id = $1', id);
     const workflowId = mfaGraceId(scope.environmentId, id);

@@ -108,6 +108,9 @@ async function withGrace(inDays: number) {
      values (gen_random_uuid(), $1, $2, 'Gracia', '{}', now(), now()) returning id`,
     [scope.accountId, email],
   );
+  await rows(database.ownerUrl, `update environment_settings set mfa_policy = 'required' where environment_id = $1`, [
+    scope.environmentId,
+  ]);
   const graces = createMfaGraces({ db: database.db, now: worker.now, reminders: [] });
   await graces.start(scope, id as string, inDays);
   const workflowId = `mfa-grace/${scope.environmentId}/${id}`;

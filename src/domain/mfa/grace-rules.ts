@@ -6,6 +6,7 @@ import type { EnvironmentScope } from '../../platform/db.js';
 import type { ProcessInput } from '../../platform/processes.js';
 import type { EventAction } from '../event-catalogue.js';
 import { recordEvent } from '../events.js';
+import { requiredToHaveMfa } from '../organizations/belonging.js';
 import { startAllLater } from '../outbox.js';
 
 type Moment = ReturnType<Clock>;
@@ -109,6 +110,19 @@ export async function resetElsewhere(
   });
 }
 
+/** SQL: whether an organization of the person of a row requires MFA, whatever the Environment does. */
+const requiredByOrganization = requiredToHaveMfa('mfa_graces.environment_id', 'mfa_graces.identity_id');
+
+/** Whether anybody requires MFA of a grace's person still. */
+export async function isRequiredStill(tx: EntityManager, { id }: Pick<Row, 'id'>): Promise<boolean> {
+  const required = await tx.query<unknown[]>(
+    `select from mfa_graces where id = $1 and (${requiredByOrganization} or exists (
+       select from environment_settings s where s.environment_id = mfa_graces.environment_id and s.mfa_policy = 'required'))`,
+    [id],
+  );
+  return required.length > 0;
+}
+
 /** All of the Environment's graces that are not over yet. One that is over stays so until an admin resets it. */
 export async function settlePolicy(tx: EntityManager, scope: EnvironmentScope, policy: Policy, now: Moment) {
   const waiting = `environment_id = $2 and status in ('running', 'cancelled') and expires_at > $3`;
@@ -116,7 +130,8 @@ export async function settlePolicy(tx: EntityManager, scope: EnvironmentScope, p
   if (!policy.required) {
     const set = `status = 'reset', ended_reason = 'mfa_not_required', ended_at = $3`;
     const action = 'auth.mfa_grace_reset';
-    return change(tx, scope, { set, where: waiting, values: [scope.environmentId, now], news, action });
+    const where = `${waiting} and not ${requiredByOrganization}`;
+    await change(tx, scope, { set, where, values: [scope.environmentId, now], news, action });
   }
   const end = `greatest(started_at + make_interval(secs => $4), least(expires_at, $5))`;
   await change(tx, scope, {

@@ -4,7 +4,7 @@ import type { Clock } from '../../platform/clock.js';
 import { type Db, type EnvironmentScope, within } from '../../platform/db.js';
 import { recordEvent } from '../events.js';
 import { dueReminder, nextMoment, reminderEmail } from './grace-reminders.js';
-import { begin, type Policy, resetElsewhere, settleEnrolment, settlePolicy } from './grace-rules.js';
+import { begin, isRequiredStill, type Policy, resetElsewhere, settleEnrolment, settlePolicy } from './grace-rules.js';
 
 export interface MfaGracesDeps {
   db: Db;
@@ -26,6 +26,8 @@ export interface GraceLook {
   expiresAt: string | null;
   wakeAt: string | null;
 }
+
+const notRequired = 'mfa_not_required';
 
 export type MfaGraces = ReturnType<typeof createMfaGraces>;
 
@@ -79,6 +81,8 @@ export function createMfaGraces({ db, now, reminders }: MfaGracesDeps) {
         const { status, expiresAt } = grace;
         if (status !== 'running') return { status, expiresAt: expiresAt.toISOString(), wakeAt: null };
         const at = now();
+        // Whether an organization requires MFA changes without a word to this process.
+        if (!(await isRequiredStill(tx, grace))) return endOf(tx, grace, { status: 'reset', reason: notRequired, at });
         if (expiresAt <= at) return endOf(tx, grace, { status: 'expired', reason: 'not_enrolled_in_time', at });
         const due = dueReminder(grace, reminders, at);
         if (due !== null) await reminderEmail(tx, grace, due, at);
@@ -98,7 +102,7 @@ export function createMfaGraces({ db, now, reminders }: MfaGracesDeps) {
   async function endOf(
     tx: EntityManager,
     grace: MfaGrace,
-    { status, reason, at }: { status: 'expired' | 'cancelled'; reason: string; at: Date },
+    { status, reason, at }: { status: 'expired' | 'cancelled' | 'reset'; reason: string; at: Date },
   ): Promise<GraceLook> {
     await tx.update(MfaGrace, { id: grace.id }, { status, endedReason: reason, endedAt: at });
     const { accountId, environmentId, identityId, expiresAt } = grace;

@@ -13,6 +13,10 @@ where om.environment_id = ${environment}
 export const belongsTo = (organization: string, environment: string, identity: string): string =>
   `exists (select from ${organizationsOf(environment, identity)} and om.organization_id = ${organization})`;
 
+/** SQL: whether an active organization of an Identity requires MFA of it. */
+export const requiredToHaveMfa = (environment: string, identity: string): string =>
+  `exists (select from ${organizationsOf(environment, identity)} and (o.authentication_policy->>'require_mfa')::boolean)`;
+
 /**
  * SQL: when something ends that was given for a sign-in. At `end`, or earlier where an organization of the person says how long
  * a sign-in lasts: the shortest counts, from the moment at which the first factor was proved.
