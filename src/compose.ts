@@ -27,6 +27,7 @@ import { createIdentityAdministration } from './domain/identities/administration
 import { createBulkIdentities } from './domain/identities/bulk.js';
 import { createIdentities } from './domain/identities/identities.js';
 import { createIdentityInvites } from './domain/identity-invites/identity-invites.js';
+import { createOrganizationInvitations } from './domain/identity-invites/organization-invitations.js';
 import { createAdministratorInvites } from './domain/invites/administrator-invites.js';
 import { createApiLogins } from './domain/logins/api-logins.js';
 import { createLogins } from './domain/logins/logins.js';
@@ -125,6 +126,7 @@ export async function composeApi(
   const evaluation = createEvaluation({ db, now });
   const rights = createRights({ db, evaluation, now });
   const assignments = createAssignments({ db, evaluation, rights, now });
+  const inviting = { db, sealing, assignments, now, ttlMs: config.inviteTtlMs };
   const services: Services = {
     accessSearch: createSearch({ db, now }),
     accessSetup: createAccessSetup({ db, now }),
@@ -165,7 +167,8 @@ export async function composeApi(
       mfaReset: logins.mfaReset,
       now,
     }),
-    identityInvites: createIdentityInvites({ db, sealing, assignments, now, ttlMs: config.inviteTtlMs }),
+    identityInvites: createIdentityInvites(inviting),
+    organizationInvitations: createOrganizationInvitations(inviting),
     organizations: createOrganizations({ db, now }),
     permissionCatalog: createPermissionCatalog({ db, now }),
     rights,

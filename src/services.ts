@@ -21,6 +21,7 @@ import type { IdentityAdministration } from './domain/identities/administration.
 import type { BulkIdentities } from './domain/identities/bulk.js';
 import type { Identities } from './domain/identities/identities.js';
 import type { IdentityInvites } from './domain/identity-invites/identity-invites.js';
+import type { OrganizationInvitations } from './domain/identity-invites/organization-invitations.js';
 import type { AdministratorInvites } from './domain/invites/administrator-invites.js';
 import type { ClientManagement } from './domain/oidc/client-management.js';
 import type { Organizations } from './domain/organizations/organizations.js';
@@ -55,6 +56,7 @@ export interface Services {
   identities: Identities;
   identityAdministration: IdentityAdministration;
   identityInvites: IdentityInvites;
+  organizationInvitations: OrganizationInvitations;
   organizations: Organizations;
   permissionCatalog: PermissionCatalog;
   rights: Rights;

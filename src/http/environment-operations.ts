@@ -62,6 +62,12 @@ import {
   updateOrganization,
 } from './operations/organizations.js';
 import {
+  createOrganizationInvitation,
+  listOrganizationInvitations,
+  resendOrganizationInvitation,
+  revokeOrganizationInvitation,
+} from './operations/organizations-invitations.js';
+import {
   getPermission,
   getPermissionUsage,
   listPermissions,
@@ -153,6 +159,10 @@ export const environmentOperations: readonly Operation[] = [
   unassignRole,
   assignRoles,
   unassignRoles,
+  listOrganizationInvitations,
+  createOrganizationInvitation,
+  resendOrganizationInvitation,
+  revokeOrganizationInvitation,
   evaluate,
   evaluateBulk,
   explain,

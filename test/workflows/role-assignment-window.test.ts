@@ -148,7 +148,7 @@ test('it ends at once when its node goes, and when its identity is erased', asyn
   const atNode = await assign({ to: inSeconds(3600) });
   await runs(atNode);
   await database.db.transaction(holder.scope, (tx) =>
-    remove(tx, holder.scope, { id: holder.nodeId, version: 1, cascade: false }),
+    remove(tx, holder.scope, { id: holder.nodeId, at: new Date(), version: 1, cascade: false }),
   );
   await ends(atNode, 'COMPLETED');
   expect(await handleOf(atNode).result()).toBe('removed');

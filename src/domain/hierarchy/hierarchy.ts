@@ -38,7 +38,7 @@ export function createHierarchy({ db, now }: { db: Db; now: Clock }) {
     change: (scope: EnvironmentScope, id: string, version: number, changes: NodeChanges): Promise<Node> =>
       db.transaction(scope, (tx) => change(tx, scope, { id, version, changes, at: now() })).catch(slugTaken),
     remove: (scope: EnvironmentScope, id: string, version: number, cascade: boolean): Promise<void> =>
-      db.transaction(scope, (tx) => remove(tx, scope, { id, version, cascade })),
+      db.transaction(scope, (tx) => remove(tx, scope, { id, version, cascade, at: now() })),
   };
 }
 

@@ -8,6 +8,7 @@ import { forgetInLimits } from '../accounts/limits.js';
 import { addToCounter } from '../counters.js';
 import { DomainError } from '../errors.js';
 import { recordEvents } from '../events.js';
+import { withdrawInvitations } from '../identity-invites/issue.js';
 import type { EnvironmentScope } from '../scope.js';
 import { metadataOf } from './node-events.js';
 import { findLocked } from './nodes.js';
@@ -25,7 +26,7 @@ import { below } from './subtrees.js';
 export async function remove(
   tx: EntityManager,
   scope: EnvironmentScope,
-  { id, version, cascade }: { id: string; version: number; cascade: boolean },
+  { id, version, cascade, at }: { id: string; version: number; cascade: boolean; at: Date },
 ): Promise<void> {
   await schemaFor(tx, scope, 'another shape');
   const top = await findLocked(tx, scope, id);
@@ -34,7 +35,7 @@ export async function remove(
   if (!cascade && (await tx.existsBy(Node, { ...within(scope), parentNodeId: id }))) {
     throw new DomainError('nodes.has_children');
   }
-  await removeSubtrees(tx, scope, [id]);
+  await removeSubtrees(tx, scope, [id], at);
 }
 
 /**
@@ -45,6 +46,7 @@ export async function removeSubtrees(
   tx: EntityManager,
   scope: EnvironmentScope,
   topIds: readonly string[],
+  at: Date,
 ): Promise<void> {
   const { accountId, environmentId } = scope;
   const values = [accountId, environmentId, topIds];
@@ -60,9 +62,15 @@ export async function removeSubtrees(
     nodeId: Any(nodeIds), // not `In`: a statement has 65 535 parameters at most
     removedAt: IsNull(),
   });
+  const organizations = rows.filter(isOrganization);
+  await withdrawInvitations(
+    tx,
+    scope,
+    organizations.map(({ id }) => id),
+    at,
+  );
   await leaveNodes(tx, nodeIds);
   await tx.query(`delete from nodes where account_id = $1 and environment_id = $2 and ${below('nodes')}`, values);
-  const organizations = rows.filter(isOrganization);
   await addToCounter(tx, scope, 'nodes', -rows.length);
   if (organizations.length > 0) await addToCounter(tx, scope, 'organizations', -organizations.length);
   await forgetInLimits(tx, scope, 'node_ids', nodeIds);

@@ -6,7 +6,7 @@ import type { Clock } from '../../platform/clock.js';
 import { type Db, violates } from '../../platform/db.js';
 import { invalidField } from '../errors.js';
 import type { Passwords } from '../passwords/passwords.js';
-import { scopeOf } from './events.js';
+import { keepOrganizations, scopeOf } from './events.js';
 import { join } from './join.js';
 import { invitedOf, needsOf, pendingOf, type Told, toldOf } from './standing.js';
 
@@ -122,11 +122,11 @@ const races = [
   'role_assignments_node_fk',
 ];
 
-/** The person and the organization's node before the invite, as who removes one of them takes the locks. */
+/** The person and the organization before the invite, as who removes one of them takes the locks. */
 async function keepInOrder(tx: EntityManager, { accountId, email, organizationId }: IdentityInvite): Promise<void> {
   const person = 'select from identities where id = (select gatehouse_identity_id($1, $2::citext)) for update';
   await tx.query(person, [accountId, email]);
-  if (organizationId) await tx.query('select from nodes where id = $1 for key share', [organizationId]);
+  await keepOrganizations(tx, [organizationId]);
 }
 
 const passwordRequired = () => invalidField('password', 'password.required', 'is required');

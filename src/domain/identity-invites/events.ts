@@ -57,6 +57,17 @@ async function applicationOf(tx: EntityManager, environmentId: string): Promise<
   return row?.id as string;
 }
 
+/**
+ * Locks organizations before their invitations: everything here takes the locks in the order person, node, organization,
+ * invite, as who deletes one of them does.
+ */
+export async function keepOrganizations(tx: EntityManager, ids: readonly (string | null)[]): Promise<void> {
+  const there = [...new Set(ids.filter((id) => id !== null))];
+  if (there.length === 0) return;
+  await tx.query('select from nodes where id = any($1) order by id for key share', [there]);
+  await tx.query('select from organizations where id = any($1) order by id for no key update', [there]);
+}
+
 /** Keeps the number of an organization's invitations that wait, in the transaction of each change. */
 export async function countPending(
   tx: EntityManager,

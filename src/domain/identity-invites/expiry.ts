@@ -1,10 +1,10 @@
-import { type EntityManager, LessThanOrEqual } from 'typeorm';
+import { type EntityManager, IsNull, LessThanOrEqual } from 'typeorm';
 import { IdentityInvite } from '../../../entities/identity-invite.js';
 import type { Clock } from '../../platform/clock.js';
 import type { Db } from '../../platform/db.js';
 import { queueEmail } from '../emails/queue.js';
 import type { InviteExpiry, InviteRow } from '../invites/expiry.js';
-import { countPending, recordInvite } from './events.js';
+import { countPending, keepOrganizations, recordInvite } from './events.js';
 import { processInput, reminderEmail } from './process.js';
 
 /** What time and operators do to an invite of an end user. Repeating any of it is harmless. */
@@ -22,13 +22,23 @@ export function createIdentityInviteExpiry({ db, now }: { db: Db; now: Clock }):
         const invite = await tx.findOneBy(IdentityInvite, { id, status: 'pending' });
         if (invite && invite.expiresAt > now()) await queueEmail(tx, reminderEmail(invite), now());
       }),
-    expire: (id) => within(id, (tx) => expireOverdue(tx, { id }, now())),
+    expire: (id) =>
+      within(id, async (tx) => {
+        await keepOrganizationOf(tx, id);
+        await expireOverdue(tx, { id }, now());
+      }),
     cancel: (id, reason) =>
       within(id, async (tx) => {
+        await keepOrganizationOf(tx, id);
         const invite = await tx.findOneBy(IdentityInvite, { id, status: 'pending' });
         if (invite) await revokeInvite(tx, invite, { reason, at: now() });
       }),
   };
+}
+
+async function keepOrganizationOf(tx: EntityManager, id: string): Promise<void> {
+  const invite = await tx.findOne(IdentityInvite, { where: { id }, select: { id: true, organizationId: true } });
+  await keepOrganizations(tx, [invite?.organizationId ?? null]);
 }
 
 /** Ends one that waits. @returns false where it has ended meanwhile */
@@ -45,11 +55,15 @@ export async function revokeInvite(
   return true;
 }
 
-type Which = { id: string } | ({ accountId: string; environmentId: string } & { email: string });
+/** One, or those that stand in the way of another one to the same address. */
+type Which =
+  | { id: string }
+  | (Pick<IdentityInvite, 'accountId' | 'environmentId' | 'email'> & { organizationId: string | null });
 
 /** Writes down that invites have ended whose time is over. The row's own date decides. */
 export async function expireOverdue(tx: EntityManager, which: Which, now: Date): Promise<void> {
-  const overdue = await tx.findBy(IdentityInvite, { ...which, status: 'pending', expiresAt: LessThanOrEqual(now) });
+  const where = 'id' in which ? which : { ...which, organizationId: which.organizationId ?? IsNull() };
+  const overdue = await tx.findBy(IdentityInvite, { ...where, status: 'pending', expiresAt: LessThanOrEqual(now) });
   for (const invite of overdue) {
     const { id, expiresAt } = invite;
     const ended = { status: 'expired' as const, endedReason: 'not_accepted_in_time', endedAt: expiresAt };

@@ -8,6 +8,7 @@ import { DomainError, invalidField } from '../errors.js';
 import type { Page } from '../paging.js';
 import type { AccountScope, EnvironmentScope } from '../scope.js';
 import { type IssuingDeps, issue, issueAgain, withdraw } from './issue.js';
+import { assertStillMayGive, defaultLocaleOf, notPending } from './offering.js';
 import {
   findInvite,
   type IdentityInvitesPage,
@@ -111,7 +112,7 @@ export function createIdentityInvites({ db, assignments, now, ...issuing }: Iden
       change(scope, async (tx) => {
         const invite = await find(tx, scope, id, true);
         if (invite.status !== 'pending' && invite.status !== 'expired') throw notPending();
-        if (invite.roleIds.length > 0) await assertStillMayGive(tx, scope, caller, invite);
+        await assertStillMayGive(assignments, tx, { scope, caller, invite });
         await assertNew(tx, scope, invite as IdentityInvite & { intent: NewIdentityInvite['intent'] });
         return one(tx, await issueAgain(tx, invite, { ...issuing, now: now() }));
       }),
@@ -124,32 +125,10 @@ export function createIdentityInvites({ db, assignments, now, ...issuing }: Iden
         return find(tx, scope, id);
       }),
   };
-
-  async function assertStillMayGive(
-    tx: EntityManager,
-    scope: EnvironmentScope,
-    caller: Caller,
-    { roleIds, nodeId }: IdentityInvite,
-  ) {
-    await assignments.assertMayGive(tx, scope, caller, { roleIds, nodeId }).catch((error: unknown) => {
-      const isGone = error instanceof DomainError && error.code.endsWith('_found');
-      throw isGone ? new DomainError('identity_invite.role_deleted') : error;
-    });
-  }
 }
-
-const notPending = () => new DomainError('identity_invite.not_pending');
 
 const scopeFor = (accountId: string, environmentId: string | undefined): AccountScope =>
   environmentId === undefined ? { accountId } : { accountId, environmentId };
-
-export async function defaultLocaleOf(tx: EntityManager, { environmentId }: EnvironmentScope): Promise<'en' | 'de'> {
-  const [row] = await tx.query<{ locale: 'en' | 'de' }[]>(
-    'select default_locale as locale from environment_settings where environment_id = $1',
-    [environmentId],
-  );
-  return row?.locale ?? 'en';
-}
 
 /**
  * Who is there already is not asked: somebody who is kept out of the Environment neither, since they would come back in by it.

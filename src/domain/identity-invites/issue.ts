@@ -1,4 +1,4 @@
-import type { EntityManager } from 'typeorm';
+import { Any, type EntityManager } from 'typeorm';
 import { v7 as uuidv7 } from 'uuid';
 import { IdentityInvite, type IdentityInviteIntent } from '../../../entities/identity-invite.js';
 import { after } from '../../platform/clock.js';
@@ -8,7 +8,7 @@ import { actorOf, type Caller } from '../caller.js';
 import { queueEmail } from '../emails/queue.js';
 import { startLater } from '../outbox.js';
 import type { EnvironmentScope } from '../scope.js';
-import { countPending, recordInvite } from './events.js';
+import { countPending, keepOrganizations, recordInvite } from './events.js';
 import { expireOverdue, revokeInvite } from './expiry.js';
 import { identityInviteToken } from './link.js';
 import { inviteEmail, processInput } from './process.js';
@@ -39,7 +39,8 @@ export async function issue(
   offer: Offer,
   { now, ...deps }: IssuingDeps & { now: Date },
 ): Promise<IdentityInvite> {
-  await expireOverdue(tx, { accountId, environmentId, email: offer.email }, now);
+  const { email, organizationId } = offer;
+  await expireOverdue(tx, { accountId, environmentId, email, organizationId }, now);
   const id = uuidv7();
   const { type: invitedByType, id: invitedBy } = actorOf(caller);
   const invite: IdentityInvite = {
@@ -70,8 +71,8 @@ export async function issueAgain(
   invite: IdentityInvite,
   { now, ...deps }: IssuingDeps & { now: Date },
 ): Promise<IdentityInvite> {
-  const { id, accountId, environmentId, email } = invite;
-  await expireOverdue(tx, { accountId, environmentId, email }, now); // another one, whose end nobody wrote down yet
+  const { id, accountId, environmentId, email, organizationId } = invite;
+  await expireOverdue(tx, { accountId, environmentId, email, organizationId }, now); // another one, whose end nobody wrote down yet
   const was = await tx.findOneByOrFail(IdentityInvite, { id });
   const waiting = {
     status: 'pending' as const,
@@ -110,8 +111,25 @@ export async function withdrawFor(
   { reason, now }: { reason: string; now: Date },
 ): Promise<void> {
   const waiting = { accountId, environmentId, email, status: 'pending' as const };
+  const found = await tx.find(IdentityInvite, { where: waiting, order: { id: 'ASC' } });
+  await keepOrganizations(
+    tx,
+    found.map(({ organizationId }) => organizationId),
+  );
+  for (const invite of found) await withdraw(tx, invite, { reason, now });
+}
+
+/** Ends what waits for organizations that are about to go, in the transaction that has locked their nodes. */
+export async function withdrawInvitations(
+  tx: EntityManager,
+  { accountId, environmentId }: EnvironmentScope,
+  organizationIds: readonly string[],
+  now: Date,
+): Promise<void> {
+  if (organizationIds.length === 0) return;
+  const waiting = { accountId, environmentId, organizationId: Any([...organizationIds]), status: 'pending' as const };
   for (const invite of await tx.find(IdentityInvite, { where: waiting, order: { id: 'ASC' } })) {
-    await withdraw(tx, invite, { reason, now });
+    await withdraw(tx, invite, { reason: 'organization_deleted', now });
   }
 }
 

@@ -65,7 +65,7 @@ export function createOrganizations({ db, now }: { db: Db; now: Clock }) {
     remove: (scope: EnvironmentScope, id: string, version: number, cascade: boolean): Promise<void> =>
       db.transaction(scope, async (tx) => {
         await find(tx, scope, id);
-        const removing = remove(tx, scope, { id, version, cascade });
+        const removing = remove(tx, scope, { id, version, cascade, at: now() });
         await removing.catch(shown((node) => withCounts(tx, scope, node)));
       }),
 
@@ -80,7 +80,7 @@ export function createOrganizations({ db, now }: { db: Db; now: Clock }) {
       if (!environment) throw new DomainError('environment.not_found');
       if (environment.type === 'production') throw new DomainError('organization.production_environment');
       if (confirm !== environment.slug) throw new DomainError('organization.confirmation_required');
-      while ((await db.transaction(scope, (tx) => removeSome(tx, scope))) === 'more');
+      while ((await db.transaction(scope, (tx) => removeSome(tx, scope, now()))) === 'more');
     },
   };
 }

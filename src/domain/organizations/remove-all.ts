@@ -7,7 +7,7 @@ import type { EnvironmentScope } from '../scope.js';
 const atOnce = 100;
 
 /** Deletes some organizations that are in no other one, in the caller's transaction; says whether there may be more. */
-export async function removeSome(tx: EntityManager, scope: EnvironmentScope): Promise<'more' | 'done'> {
+export async function removeSome(tx: EntityManager, scope: EnvironmentScope, at: Date): Promise<'more' | 'done'> {
   await schemaFor(tx, scope, 'another shape');
   const tops = await tx.query<{ id: string }[]>(
     `select n.id from nodes n where n.account_id = $1 and n.environment_id = $2 and n.node_type = 'organization'
@@ -21,6 +21,7 @@ export async function removeSome(tx: EntityManager, scope: EnvironmentScope): Pr
       tx,
       scope,
       tops.map(({ id }) => id),
+      at,
     );
   }
   return tops.length === atOnce ? 'more' : 'done';

@@ -1,5 +1,6 @@
 import type { Example, Given } from './example.js';
 import { environmentExamples } from './examples-environment.js';
+import { inviteExamples } from './examples-invites.js';
 import { organizationExamples } from './examples-organizations.js';
 import type { Kind } from './kinds.js';
 
@@ -96,6 +97,7 @@ const own: Record<string, Example> = {
 /** A valid input for every operation that takes one. */
 export const examples: Record<string, Example> = {
   ...environmentExamples,
+  ...inviteExamples,
   ...organizationExamples,
   ...members,
   ...processes,

@@ -71,6 +71,11 @@ export const kinds = {
   }),
   node: ofEnvironment(newNode),
   organization: ofEnvironment((place) => idFrom(place.make('/organizations', { name: `Organization ${unique()}` }))),
+  identityInvite: ofEnvironment((place) => idFrom(place.make('/identity-invites', { email: anEmail() }))),
+  organizationInvitation: ofEnvironment(async (place, of) => {
+    const organization = of ?? (await idFrom(place.make('/organizations', { name: `Organization ${unique()}` })));
+    return idFrom(place.make(`/organizations/${organization}/invitations`, { email: anEmail() }));
+  }),
   role: ofEnvironment(newRole),
   permission: ofEnvironment((place) =>
     idFrom(place.make('/permissions', { key: `thing.p${unique()}`, name: 'A permission' })),

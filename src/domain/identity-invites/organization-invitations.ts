@@ -1,0 +1,152 @@
+import type { EntityManager } from 'typeorm';
+import type { IdentityInvite } from '../../../entities/identity-invite.js';
+import { OrganizationMember } from '../../../entities/organization-member.js';
+import { type Db, violates, within } from '../../platform/db.js';
+import type { Caller } from '../caller.js';
+import { DomainError } from '../errors.js';
+import { find as findOrganization } from '../organizations/find.js';
+import { lockOrganization } from '../organizations/members.js';
+import type { Page } from '../paging.js';
+import type { EnvironmentScope } from '../scope.js';
+import type { IdentityInvitesDeps } from './identity-invites.js';
+import { issue, issueAgain, withdraw } from './issue.js';
+import { assertStillMayGive, defaultLocaleOf, notPending } from './offering.js';
+import { findInvite, type IdentityInvitesPage, listInvites, type ShownIdentityInvite, shown } from './rows.js';
+
+export interface NewInvitation {
+  email: string;
+  firstName: string | null;
+  lastName: string | null;
+  /** Given at acceptance, at the organization's node. */
+  roleIds: string[];
+  /** Without one, the Environment's. */
+  locale: 'en' | 'de' | undefined;
+}
+
+export interface WhichInvitation {
+  organizationId: string;
+  id: string;
+}
+
+export interface OrganizationInvitations {
+  /** @throws DomainError organization.not_found */
+  list(scope: EnvironmentScope, organizationId: string, page: IdentityInvitesPage): Promise<Page<ShownIdentityInvite>>;
+  /** @throws DomainError organization.not_found, identity_invite.not_found */
+  get(scope: EnvironmentScope, which: WhichInvitation): Promise<ShownIdentityInvite>;
+  /**
+   * Asks somebody, by mail, to become a member of an organization, and of the Environment where they are none.
+   * @throws DomainError organization.not_found, identity_invite.pending_exists, identity_invite.already_member,
+   *   permission.required, role.not_found, role.cannot_grant
+   */
+  create(
+    scope: EnvironmentScope,
+    caller: Caller,
+    organizationId: string,
+    invitation: NewInvitation,
+  ): Promise<ShownIdentityInvite>;
+  /**
+   * Sends a new link, which lives as long as a first one; the old one is void. An expired invitation waits again.
+   * @throws DomainError as `create`, and identity_invite.not_found, identity_invite.not_pending, identity_invite.role_deleted
+   */
+  resend(scope: EnvironmentScope, caller: Caller, which: WhichInvitation): Promise<ShownIdentityInvite>;
+  /** @throws DomainError organization.not_found, identity_invite.not_found, identity_invite.not_pending */
+  revoke(scope: EnvironmentScope, which: WhichInvitation): Promise<void>;
+}
+
+/** Invitations into organizations (contract §5): invites of end users that make members. */
+export function createOrganizationInvitations({
+  db,
+  assignments,
+  now,
+  ...issuing
+}: IdentityInvitesDeps): OrganizationInvitations {
+  const one = async (tx: EntityManager, invite: IdentityInvite) =>
+    (await shown(tx, [invite], now()))[0] as ShownIdentityInvite;
+
+  /** Under the lock on the organization, before any of its invitations is locked. */
+  const change = <T>(
+    scope: EnvironmentScope,
+    organizationId: string,
+    work: (tx: EntityManager) => Promise<T>,
+  ): Promise<T> =>
+    changing(db, scope, async (tx) => {
+      await lockOrganization(tx, scope, organizationId);
+      return work(tx);
+    });
+
+  async function find(
+    tx: EntityManager,
+    scope: EnvironmentScope,
+    { organizationId, id }: WhichInvitation,
+    lock = false,
+  ) {
+    const invite = await findInvite(tx, scope, id, { whose: { organizationId }, lock });
+    if (!invite) throw new DomainError('identity_invite.not_found');
+    return one(tx, invite);
+  }
+
+  return {
+    list: (scope, organizationId, page) =>
+      db.transaction(scope, async (tx) => {
+        await findOrganization(tx, scope, organizationId);
+        return listInvites(tx, scope, page, { whose: { organizationId }, now: now() });
+      }),
+
+    get: (scope, which) =>
+      db.transaction(scope, async (tx) => {
+        await findOrganization(tx, scope, which.organizationId);
+        return find(tx, scope, which);
+      }),
+
+    create: (scope, caller, organizationId, { locale, roleIds: wanted, ...person }) =>
+      change(scope, organizationId, async (tx) => {
+        const roleIds = [...new Set(wanted.map((id) => id.toLowerCase()))]; // as PostgreSQL writes them
+        const nodeId = organizationId;
+        if (roleIds.length > 0) await assignments.assertMayGive(tx, scope, caller, { roleIds, nodeId });
+        await assertNoMember(tx, scope, organizationId, person.email);
+        const offer = { ...person, intent: 'organization' as const, roleIds, nodeId, organizationId };
+        const spoken = locale ?? (await defaultLocaleOf(tx, scope));
+        return one(tx, await issue(tx, scope, caller, { ...offer, locale: spoken }, { ...issuing, now: now() }));
+      }),
+
+    resend: (scope, caller, which) =>
+      change(scope, which.organizationId, async (tx) => {
+        const invite = await find(tx, scope, which, true);
+        if (invite.status !== 'pending' && invite.status !== 'expired') throw notPending();
+        await assertStillMayGive(assignments, tx, { scope, caller, invite });
+        await assertNoMember(tx, scope, which.organizationId, invite.email);
+        return one(tx, await issueAgain(tx, invite, { ...issuing, now: now() }));
+      }),
+
+    revoke: (scope, which) =>
+      change(scope, which.organizationId, async (tx) => {
+        const invite = await find(tx, scope, which, true);
+        if (invite.status !== 'pending') throw notPending();
+        await withdraw(tx, invite, { reason: 'revoked', now: now() });
+      }),
+  };
+}
+
+const changing = <T>(db: Db, scope: EnvironmentScope, work: (tx: EntityManager) => Promise<T>): Promise<T> =>
+  db.transaction(scope, work).catch((error: unknown) => {
+    throw violates(error, 'identity_invites_one_pending_per_organization')
+      ? new DomainError('identity_invite.pending_exists')
+      : error;
+  });
+
+/** @throws DomainError identity_invite.already_member */
+async function assertNoMember(
+  tx: EntityManager,
+  scope: EnvironmentScope,
+  organizationId: string,
+  email: string,
+): Promise<void> {
+  // By way of a function, since row-level security keeps PostgreSQL from using the index on addresses.
+  const [known] = await tx.query<{ id: string | null }[]>('select gatehouse_identity_id($1, $2::citext) as id', [
+    scope.accountId,
+    email,
+  ]);
+  const where = { ...within(scope), organizationId, identityId: known?.id as string };
+  if (known?.id && (await tx.existsBy(OrganizationMember, where)))
+    throw new DomainError('identity_invite.already_member');
+}

@@ -1,0 +1,137 @@
+import { Type } from 'typebox';
+import type { ShownIdentityInvite } from '../../domain/identity-invites/rows.js';
+import type { EnvironmentScope } from '../../domain/scope.js';
+import type { Services } from '../../services.js';
+import { listQuery, paginated } from '../lists.js';
+import { errors, operation } from '../operation.js';
+import { Body, Id, listOf, Name, Nullable, OneOf, single } from '../schemas.js';
+import { Address } from './identities-views.js';
+import { InviteFields, InviteState, presentInvite, sorts } from './identity-invite-views.js';
+import { managed, ofOne, viewing } from './organization-views.js';
+
+const InvitationView = Type.Object({
+  ...InviteFields,
+  organization_id: Nullable(Type.String()),
+  role_ids: Type.Array(Id, { description: "Given at acceptance, at the organization's node." }),
+});
+
+const present = (invitation: ShownIdentityInvite) => ({
+  ...presentInvite(invitation),
+  organization_id: invitation.organizationId,
+  role_ids: invitation.roleIds,
+});
+
+interface Exists {
+  services: Services;
+  scope: EnvironmentScope;
+  params: { id: string; invitation_id: string };
+}
+const which = ({ id: organizationId, invitation_id: id }: Exists['params']) => ({ organizationId, id });
+const ofInvitation = {
+  ...ofOne,
+  ...managed,
+  params: Type.Object({ id: Id, invitation_id: Id }),
+  exists: ({ services, scope, params }: Exists) => services.organizationInvitations.get(scope, which(params)),
+} as const;
+
+const rule =
+  "Whoever gives roles needs `rbac.assign_roles` and every permission of the roles at the organization's node.";
+
+export const listOrganizationInvitations = operation({
+  ...ofOne,
+  ...managed,
+  capability: viewing.capability,
+  id: 'listOrganizationInvitations',
+  method: 'GET',
+  path: '/organizations/:id/invitations',
+  summary: 'List the invitations of an organization',
+  description: '`q` searches name and email. An invitation is kept for 90 days after its end.',
+  query: listQuery(sorts, { status: Type.Optional(InviteState) }),
+  answers: { 200: listOf(InvitationView), ...errors('organization.not_found') },
+  handle: async ({ services, scope, params, query: { sort_by: sortBy, ...page } }) =>
+    paginated(await services.organizationInvitations.list(scope, params.id, { ...page, sortBy }), present),
+});
+
+export const createOrganizationInvitation = operation({
+  ...ofOne,
+  ...managed,
+  id: 'createOrganizationInvitation',
+  method: 'POST',
+  path: '/organizations/:id/invitations',
+  summary: 'Invite somebody into an organization',
+  description:
+    'Mails a link, valid for seven days. Who accepts becomes a member of the organization with these roles, and of the ' +
+    'environment where they are none. One invitation per address and organization can be pending. ' +
+    rule,
+  body: Body({
+    email: Address,
+    first_name: Type.Optional(Nullable(Name)),
+    last_name: Type.Optional(Nullable(Name)),
+    role_ids: Type.Optional(Type.Array(Id, { maxItems: 100, uniqueItems: true })),
+    locale: Type.Optional(OneOf(['en', 'de'], { description: "Of the mails; without one, the environment's." })),
+  }),
+  answers: {
+    201: single(InvitationView),
+    ...errors(
+      'organization.not_found',
+      'identity_invite.already_member',
+      'identity_invite.pending_exists',
+      'permission.required',
+      'role.cannot_grant',
+      'role.not_found',
+      'validation.failed',
+    ),
+  },
+  handle: async ({ services, scope, caller, params, body }) => ({
+    data: present(
+      await services.organizationInvitations.create(scope, caller, params.id, {
+        email: body.email,
+        firstName: body.first_name?.trim() ?? null,
+        lastName: body.last_name?.trim() ?? null,
+        roleIds: body.role_ids ?? [],
+        locale: body.locale,
+      }),
+    ),
+  }),
+});
+
+export const resendOrganizationInvitation = operation({
+  ...ofInvitation,
+  id: 'resendOrganizationInvitation',
+  method: 'POST',
+  path: '/organizations/:id/invitations/:invitation_id/resend',
+  summary: 'Send an invitation into an organization again',
+  description:
+    'With a new link, which lives as long as a first one; the old link is void at once. An expired invitation is pending ' +
+    `again. It renews the offer of roles. ${rule}`,
+  answers: {
+    200: single(InvitationView),
+    ...errors(
+      'organization.not_found',
+      'identity_invite.not_found',
+      'identity_invite.not_pending',
+      'identity_invite.already_member',
+      'identity_invite.pending_exists',
+      'identity_invite.role_deleted',
+      'permission.required',
+      'role.cannot_grant',
+    ),
+  },
+  handle: async ({ services, scope, caller, params }) => ({
+    data: present(await services.organizationInvitations.resend(scope, caller, which(params))),
+  }),
+});
+
+export const revokeOrganizationInvitation = operation({
+  ...ofInvitation,
+  id: 'revokeOrganizationInvitation',
+  method: 'DELETE',
+  path: '/organizations/:id/invitations/:invitation_id',
+  summary: 'Revoke a pending invitation into an organization',
+  description: 'Its link is void at once. It stays in the list, as revoked.',
+  answers: {
+    204: Type.Null(),
+    ...errors('organization.not_found', 'identity_invite.not_found', 'identity_invite.not_pending'),
+  },
+  handle: ({ services, scope, params }) => services.organizationInvitations.revoke(scope, which(params)),
+});

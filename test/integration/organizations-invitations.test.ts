@@ -1,0 +1,223 @@
+import { v7 as uuidv7 } from 'uuid';
+import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
+import { newIdentityCaller } from '../support/identity-caller.js';
+import { heldBy, inviteTo, linkTokenOf, newAddress, newRole, signInTo } from './identity-invites-setup.js';
+import { type Calls, callsWith } from './nodes-setup.js';
+import { databaseTime, eventsSince, outcomeOf, outcomesOf, rowsOf } from './portal-setup.js';
+
+let api: TestApi;
+let account: TestAccount;
+let key: Calls;
+let organization: { id: string; version: number };
+let path: string;
+beforeAll(async () => {
+  api = await startApi();
+});
+beforeEach(async () => {
+  account = await newAccount(api);
+  key = callsWith(api, await account.apiKey());
+  organization = (await key('POST', '/organizations', { name: 'Acme' })).json().data;
+  path = `/organizations/${organization.id}/invitations`;
+});
+afterAll(() => api.stop());
+
+const password = 'violet tractor 19';
+const post = (at: string, payload: object) =>
+  api.app.inject({ method: 'POST', url: `/v1/identity/auth${at}`, payload });
+const accept = (token: string) => post('/accept-invite', { token, password });
+const counts = async () => {
+  const { member_count, pending_invite_count } = (await key('GET', `/organizations/${organization.id}`)).json().data;
+  return { members: member_count, pending: pending_invite_count };
+};
+const itemsOf = async (query = '') => (await key('GET', `${path}${query}`)).json().items;
+const membersOf = (email: string) =>
+  rowsOf(
+    api,
+    `select m.organization_id from organization_members m join identities i on i.id = m.identity_id where i.email = $1`,
+    [email],
+  );
+
+test('somebody is invited with roles, counted, and becomes a member by accepting', async () => {
+  const role_ids = [await newRole(key), await newRole(key)].sort();
+  const since = await databaseTime(api);
+  const made = await inviteTo(key, path, { role_ids });
+  const { token: _, ...shown } = made;
+  expect(shown).toMatchObject({
+    status: 'pending',
+    organization_id: organization.id,
+    role_ids,
+    name: 'Ivo Kern',
+    invited_by_type: 'api_key',
+  });
+  expect(await itemsOf()).toEqual([shown]);
+  expect(await counts()).toEqual({ members: 0, pending: 1 });
+  expect((await post('/invite-info', { token: made.token })).json().data).toMatchObject({
+    intent: 'organization',
+    organization_name: 'Acme',
+    application_name: 'Portal',
+    asks_password: true,
+  });
+  const page = await api.app.inject({ url: `/oauth/invite?token=${made.token}`, headers: { accept: 'text/html' } });
+  expect(page.body).toContain('Join Acme');
+
+  const answers = await Promise.all(Array.from({ length: 20 }, () => accept(made.token)));
+  expect(outcomesOf(answers)).toEqual({ 200: 1, '400 invite.link_invalid': 19 });
+  expect(await counts()).toEqual({ members: 1, pending: 0 });
+  expect(await membersOf(made.email)).toEqual([{ organization_id: organization.id }]);
+  expect(await heldBy(api, account.scope, made.email)).toEqual(
+    role_ids.map((role_id) => ({ role_id, node_id: organization.id })),
+  );
+  expect(await itemsOf('?status=accepted')).toMatchObject([{ id: made.id, identity_id: expect.any(String) }]);
+  const events = (await eventsSince(api, account.scope.accountId, since)).filter(({ action }) =>
+    action.startsWith('organization.'),
+  );
+  expect(events).toMatchObject([
+    { action: 'organization.invitation_created', metadata: { invitation_id: made.id, role_ids } },
+    { action: 'organization.member_added' },
+    { action: 'organization.invitation_accepted', metadata: { invitation_id: made.id, role_ids } },
+  ]);
+  // They are no invites of the Environment's own list.
+  expect((await key('GET', '/identity-invites')).json().items).toEqual([]);
+  expect(outcomeOf(await key('GET', `/identity-invites/${made.id}`))).toBe('404 identity_invite.not_found');
+});
+
+test('a member of the environment joins with the sign-in that there is', async () => {
+  const caller = await newIdentityCaller(api, account);
+  const made = await inviteTo(key, path, { email: caller.email });
+  expect(outcomeOf(await post('/accept-invite', { token: made.token }))).toBe('200');
+  expect(await membersOf(caller.email)).toHaveLength(1);
+  expect(await signInTo(api, caller.clientId, caller.email, caller.password)).toBe('200');
+  expect(outcomeOf(await key('POST', path, { email: caller.email }))).toBe('409 identity_invite.already_member');
+});
+
+test('one invitation per address and organization is pending, beside one of the environment', async () => {
+  const email = newAddress();
+  const answers = await Promise.all(Array.from({ length: 10 }, () => key('POST', path, { email })));
+  expect(outcomesOf(answers)).toEqual({ 201: 1, '409 identity_invite.pending_exists': 9 });
+  expect(await counts()).toEqual({ members: 0, pending: 1 });
+  const other = (await key('POST', '/organizations', { name: 'Other' })).json().data;
+  for (const at of ['/identity-invites', `/organizations/${other.id}/invitations`])
+    expect(outcomeOf(await key('POST', at, { email }))).toBe('201');
+});
+
+test('the count follows each change: expired, sent again, revoked', async () => {
+  const made = await inviteTo(key, path);
+  await rowsOf(api, 'update identity_invites set expires_at = $2 where id = $1', [made.id, api.clock.now]);
+  expect(await itemsOf('?status=expired')).toMatchObject([{ id: made.id }]);
+  const again = await key('POST', `${path}/${made.id}/resend`);
+  expect(again.json().data).toMatchObject({ status: 'pending' });
+  expect(await counts()).toEqual({ members: 0, pending: 1 });
+  expect(outcomeOf(await accept(made.token))).toBe('400 invite.link_invalid');
+  expect(outcomeOf(await key('DELETE', `${path}/${made.id}`))).toBe('204');
+  expect(await counts()).toEqual({ members: 0, pending: 0 });
+  expect(outcomeOf(await key('DELETE', `${path}/${made.id}`))).toBe('409 identity_invite.not_pending');
+  expect(outcomeOf(await key('POST', `${path}/${made.id}/resend`))).toBe('409 identity_invite.not_pending');
+  expect(outcomeOf(await accept(linkTokenOf(made.id, 2)))).toBe('400 invite.link_invalid');
+  const actions = await rowsOf<{ action: string }>(
+    api,
+    `select action from events where resource_id = $1 and metadata->>'invitation_id' = $2 order by created_at, id`,
+    [organization.id, made.id],
+  );
+  expect(actions.map(({ action }) => action.replace('organization.invitation_', ''))).toEqual([
+    'created',
+    'expired',
+    'resent',
+    'revoked',
+  ]);
+});
+
+test('the deletion of an organization revokes what waits for it', async () => {
+  const made = await inviteTo(key, path);
+  const { version } = (await key('GET', `/organizations/${organization.id}`)).json().data;
+  expect(outcomeOf(await key('DELETE', `/organizations/${organization.id}`, undefined, version))).toBe('204');
+  expect(
+    await rowsOf(api, 'select status, ended_reason, organization_id from identity_invites where id = $1', [made.id]),
+  ).toEqual([{ status: 'revoked', ended_reason: 'organization_deleted', organization_id: null }]);
+  const news = await rowsOf(
+    api,
+    `select input->>'news' as news from outbox where input->>'inviteId' = $1 and input->>'news' is not null`,
+    [made.id],
+  );
+  expect(news).toEqual([{ news: 'revoked' }]);
+  expect(outcomeOf(await accept(made.token))).toBe('400 invite.link_invalid');
+});
+
+test('accepted while the organization is deleted, one of them comes first', async () => {
+  for (let i = 0; i < 5; i++) {
+    const { id, version } = (await key('POST', '/organizations', { name: `Acme ${i}` })).json().data;
+    const made = await inviteTo(key, `/organizations/${id}/invitations`);
+    const outcomes = await Promise.all([accept(made.token), key('DELETE', `/organizations/${id}`, undefined, version)]);
+    expect(['200', '400 invite.link_invalid']).toContain(outcomeOf(outcomes[0]));
+    expect(outcomeOf(outcomes[1])).toBe('204');
+    expect(await membersOf(made.email)).toEqual([]);
+  }
+});
+
+test('roles that are gone are left out, and the audit log says so', async () => {
+  const [stays, goes] = [await newRole(key), await newRole(key)];
+  const made = await inviteTo(key, path, { role_ids: [stays, goes] });
+  expect(outcomeOf(await key('DELETE', `/roles/${goes}`, undefined, 1))).toBe('204');
+  expect(outcomeOf(await key('POST', `${path}/${made.id}/resend`))).toBe('409 identity_invite.role_deleted');
+  expect(outcomeOf(await accept(made.token))).toBe('200');
+  expect(await heldBy(api, account.scope, made.email)).toEqual([{ role_id: stays, node_id: organization.id }]);
+  const told = await rowsOf<{ metadata: object }>(
+    api,
+    `select metadata from events where resource_id = $1 and action = 'organization.invitation_role_not_given'`,
+    [organization.id],
+  );
+  expect(told).toMatchObject([{ metadata: { invitation_id: made.id, role_ids: [goes] } }]);
+});
+
+test('who is removed from the environment does not come back by an older invitation', async () => {
+  const made = await inviteTo(key, path);
+  const { id } = (await key('POST', '/identities', { email: made.email })).json().data;
+  expect(outcomeOf(await key('DELETE', `/identities/${id}`))).toBe('204');
+  expect(outcomeOf(await accept(made.token))).toBe('400 invite.link_invalid');
+  expect(await counts()).toEqual({ members: 0, pending: 0 });
+});
+
+test('it takes a right at the organization, and what giving the roles takes', async () => {
+  const other = (await key('POST', '/organizations', { name: 'Other' })).json().data;
+  const managing = await newRole(key, ['svc:organization.manage', 'hierarchy.view']);
+  const offered = await newRole(key, ['hierarchy.view']);
+  const caller = await newIdentityCaller(api, account);
+  const given = await key('POST', `/identities/${caller.id}/role-assignments`, {
+    role_id: managing,
+    node_id: organization.id,
+  });
+  expect(outcomeOf(given)).toBe('201');
+  const call = callsWith(api, caller.headers);
+  const invite = async (at: string, body: object = {}) =>
+    outcomeOf(await call('POST', at, { email: newAddress(), ...body }));
+  expect(await invite(path)).toBe('201');
+  expect(await invite(`/organizations/${other.id}/invitations`)).toBe('403 permission.required');
+  expect(await invite(path, { role_ids: [offered] })).toBe('403 permission.required');
+  expect(outcomeOf(await call('GET', path))).toBe('200');
+  const theirs = await inviteTo(key, path, { role_ids: [offered] });
+  expect(outcomeOf(await call('POST', `${path}/${theirs.id}/resend`))).toBe('403 permission.required');
+  expect(outcomeOf(await call('DELETE', `${path}/${theirs.id}`))).toBe('204');
+
+  const viewer = callsWith(api, await account.as('viewer'), account.portalPath(''));
+  expect(outcomeOf(await viewer('GET', path))).toBe('200');
+  expect(outcomeOf(await viewer('POST', path, { email: newAddress() }))).toBe('403 account.capability_required');
+  const owner = callsWith(api, await account.as('owner'), account.portalPath(''));
+  expect(outcomeOf(await owner('POST', path, { email: newAddress(), role_ids: [offered] }))).toBe('201');
+  expect(outcomeOf(await key('POST', path, { email: newAddress(), role_ids: [uuidv7()] }))).toBe('404 role.not_found');
+});
+
+test('an invitation is found in its own organization only', async () => {
+  const made = await inviteTo(key, path);
+  const other = (await key('POST', '/organizations', { name: 'Other' })).json().data;
+  const elsewhere = `/organizations/${other.id}/invitations/${made.id}`;
+  expect(outcomeOf(await key('POST', `${elsewhere}/resend`))).toBe('404 identity_invite.not_found');
+  expect(outcomeOf(await key('DELETE', elsewhere))).toBe('404 identity_invite.not_found');
+  const production = callsWith(api, await account.as('owner'), account.portalPath('', 'production'));
+  for (const [method, at] of [
+    ['GET', path],
+    ['POST', `${path}/${made.id}/resend`],
+    ['DELETE', `${path}/${made.id}`],
+  ] as const) {
+    expect(outcomeOf(await production(method, at))).toBe('404 organization.not_found');
+  }
+  expect(outcomeOf(await key('GET', `/organizations/${uuidv7()}/invitations`))).toBe('404 organization.not_found');
+});

@@ -1,0 +1,24 @@
+import type { Example } from './example.js';
+
+const ofInvite: Example = async ({ id }) => ({ path: { id: await id('identityInvite') } });
+const ofInvitation: Example = async ({ id }) => {
+  const organization = await id('organization');
+  return { path: { id: organization, invitation_id: await id('organizationInvitation', organization) } };
+};
+
+export const inviteExamples: Record<string, Example> = {
+  createIdentityInvite: async ({ id, unique }) => ({
+    body: { email: `${unique}@example.com`, role_id: await id('role'), node_id: await id('node') },
+  }),
+  getIdentityInvite: ofInvite,
+  resendIdentityInvite: ofInvite,
+  revokeIdentityInvite: ofInvite,
+  getAccountIdentityInvitesSummary: async ({ id }) => ({ query: { environment_id: await id('environment') } }),
+  listOrganizationInvitations: async ({ id }) => ({ path: { id: await id('organization') } }),
+  createOrganizationInvitation: async ({ id, unique }) => ({
+    path: { id: await id('organization') },
+    body: { email: `${unique}@example.com`, role_ids: [await id('role')] },
+  }),
+  resendOrganizationInvitation: ofInvitation,
+  revokeOrganizationInvitation: ofInvitation,
+};
