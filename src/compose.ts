@@ -34,6 +34,7 @@ import { createLogins } from './domain/logins/logins.js';
 import { createClientManagement } from './domain/oidc/client-management.js';
 import { createProvider } from './domain/oidc/provider.js';
 import { createRefreshTokens } from './domain/oidc/refresh-tokens.js';
+import { createMemberships } from './domain/organizations/memberships.js';
 import { createOrganizations } from './domain/organizations/organizations.js';
 import { createPasswords } from './domain/passwords/passwords.js';
 import { createAccountProcesses } from './domain/processes/account-processes.js';
@@ -168,6 +169,7 @@ export async function composeApi(
       now,
     }),
     identityInvites: createIdentityInvites(inviting),
+    memberships: createMemberships({ db, assignments, now }),
     organizationInvitations: createOrganizationInvitations(inviting),
     organizations: createOrganizations({ db, now }),
     permissionCatalog: createPermissionCatalog({ db, now }),

@@ -24,6 +24,7 @@ import type { IdentityInvites } from './domain/identity-invites/identity-invites
 import type { OrganizationInvitations } from './domain/identity-invites/organization-invitations.js';
 import type { AdministratorInvites } from './domain/invites/administrator-invites.js';
 import type { ClientManagement } from './domain/oidc/client-management.js';
+import type { Memberships } from './domain/organizations/memberships.js';
 import type { Organizations } from './domain/organizations/organizations.js';
 import type { AccountProcesses } from './domain/processes/account-processes.js';
 import type { ApplicationStates } from './domain/users/application-state.js';
@@ -56,6 +57,7 @@ export interface Services {
   identities: Identities;
   identityAdministration: IdentityAdministration;
   identityInvites: IdentityInvites;
+  memberships: Memberships;
   organizationInvitations: OrganizationInvitations;
   organizations: Organizations;
   permissionCatalog: PermissionCatalog;

@@ -71,8 +71,10 @@ const messages = {
   'mfa.trusted_device_not_found': 'No such trusted device',
   'oauth_client.has_no_secret': 'This client does not authenticate with a secret',
   'oauth_client.not_found': 'No such OAuth client in this environment',
+  'organization.already_member': 'This identity is a member of the organization already',
   'organization.confirmation_required':
     'Repeat the slug of the environment in `confirm` to delete all its organizations',
+  'organization.member_not_found': 'This identity is no member of the organization',
   'organization.not_found': 'No such organization in this environment',
   'organization.production_environment': 'In a production environment, organizations are deleted one by one',
   'organization.slug_taken': 'Another node under the same parent has this slug',

@@ -68,6 +68,12 @@ import {
   revokeOrganizationInvitation,
 } from './operations/organizations-invitations.js';
 import {
+  addOrganizationMember,
+  listOrganizationMembers,
+  removeOrganizationMember,
+  updateOrganizationMember,
+} from './operations/organizations-members.js';
+import {
   getPermission,
   getPermissionUsage,
   listPermissions,
@@ -135,6 +141,10 @@ export const environmentOperations: readonly Operation[] = [
   updateOrganization,
   deleteOrganization,
   listOrganizationRoles,
+  listOrganizationMembers,
+  addOrganizationMember,
+  updateOrganizationMember,
+  removeOrganizationMember,
   listApiKeys,
   createApiKey,
   getApiKey,

@@ -5,13 +5,11 @@ import type { Clock } from '../../platform/clock.js';
 import { type Db, isOutage, violates, within } from '../../platform/db.js';
 import type { Caller } from '../caller.js';
 import { DomainError, type ErrorCode } from '../errors.js';
-import { recordEvents } from '../events.js';
 import { find, rootOf } from '../hierarchy/nodes.js';
 import { type Page, type PageRequest, readPage } from '../paging.js';
 import type { EnvironmentScope } from '../scope.js';
 import {
   type AssignmentResult,
-  metadataOf,
   type Placed,
   place,
   type WantedAssignment,
@@ -21,7 +19,7 @@ import {
 import type { Evaluation } from './evaluate.js';
 import { lackingAt } from './granting.js';
 import type { Rights } from './rights.js';
-import { closeWindows } from './window-rows.js';
+import { takeAway } from './taking.js';
 
 /** An assignment with the names that people know. */
 export interface NamedAssignment extends RoleAssignment {
@@ -90,6 +88,11 @@ export function createAssignments({ db, evaluation, rights, now }: AssignmentsDe
         return (await answer) ?? one;
       }),
     );
+  }
+
+  async function assertMayAssign(scope: EnvironmentScope, caller: Caller, nodeId: string): Promise<void> {
+    const held = await rights.holdsAt(scope, caller, assigning, nodeId);
+    if (held !== 'held') throw new DomainError('permission.required');
   }
 
   async function named(
@@ -204,6 +207,9 @@ export function createAssignments({ db, evaluation, rights, now }: AssignmentsDe
       return node.id;
     },
 
+    /** Whether the caller may give and take roles at a node at all. @throws DomainError permission.required */
+    assertMayAssign,
+
     /** What an Identity holds and has not lost, whatever its window. */
     list: (
       scope: EnvironmentScope,
@@ -232,10 +238,8 @@ export function createAssignments({ db, evaluation, rights, now }: AssignmentsDe
     ): Promise<(ErrorCode | null)[]> {
       const reach = await rights.reach(scope, caller, assigning);
       return db.transaction(scope, async (tx) => {
-        const rows = await tx.query<(RoleAssignment & { isReached: boolean })[]>(
-          `select a.id, a.identity_id as "identityId", a.role_id as "roleId", a.node_id as "nodeId",
-             a.effective_from as "effectiveFrom", a.effective_to as "effectiveTo",
-             ($3::uuid[] is null or n.path && $3) and not ($5 and exists (
+        const rows = await tx.query<{ id: string; isReached: boolean }[]>(
+          `select a.id, ($3::uuid[] is null or n.path && $3) and not ($5 and exists (
                select from nodes off where off.id = any(n.path) and off.status = 'inactive')) as "isReached"
            from role_assignments a join nodes n on n.id = a.node_id
            where a.environment_id = $1 and a.id = any($2) and a.removed_at is null
@@ -244,20 +248,8 @@ export function createAssignments({ db, evaluation, rights, now }: AssignmentsDe
           // End users' roles do not count at or below a node that is inactive (contract §5).
           [scope.environmentId, ids, reach, identityId ?? null, caller.type === 'identity'],
         );
-        const removed = rows.filter(({ isReached }) => isReached);
-        const removedIds = removed.map(({ id }) => id);
-        const at = now();
-        await tx.query(`update role_assignments set removed_at = $3 where environment_id = $1 and id = any($2)`, [
-          scope.environmentId,
-          removedIds,
-          at,
-        ]);
-        await closeWindows(tx, removedIds, at);
-        await recordEvents(
-          tx,
-          'role_assignment.deleted',
-          removed.map((row) => ({ ...scope, resourceId: row.id, metadata: metadataOf(row) })),
-        );
+        const reached = rows.filter(({ isReached }) => isReached).map(({ id }) => id);
+        await takeAway(tx, scope, reached, now());
         const found = new Map(rows.map((row) => [row.id, row.isReached]));
         return ids.map((id) => {
           const isReached = found.get(id.toLowerCase());

@@ -1,13 +1,13 @@
-import type { EntityManager } from 'typeorm';
+import { type EntityManager, IsNull } from 'typeorm';
 import { EnvironmentMembership } from '../../../entities/environment-membership.js';
+import { RoleAssignment } from '../../../entities/role-assignment.js';
 import type { Clock } from '../../platform/clock.js';
 import { currentContext } from '../../platform/context.js';
 import { within } from '../../platform/db.js';
-import { metadataOf } from '../access/assigning.js';
-import { closeWindows } from '../access/window-rows.js';
+import { takeAway } from '../access/taking.js';
 import { addToCounter } from '../counters.js';
 import { createErasures } from '../erasures/erasures.js';
-import { recordEvent, recordEvents } from '../events.js';
+import { recordEvent } from '../events.js';
 import { withdrawFor } from '../identity-invites/issue.js';
 import { distrustDevices } from '../mfa/trusted-devices.js';
 import { leaveOrganizations } from '../organizations/members.js';
@@ -49,19 +49,12 @@ export async function removeMember(tx: EntityManager, scope: EnvironmentScope, i
   // The counter before the organizations, as who joins both the Environment and an organization takes them.
   await addToCounter(tx, scope, 'identities', -1);
   await leaveOrganizations(tx, scope, id);
-  const [assignments] = await tx.query<[(Parameters<typeof metadataOf>[0] & { id: string })[], number]>(
-    `update role_assignments set removed_at = $4
-     where account_id = $1 and environment_id = $2 and identity_id = $3 and removed_at is null
-     returning id, identity_id as "identityId", role_id as "roleId", node_id as "nodeId",
-       effective_from as "effectiveFrom", effective_to as "effectiveTo"`,
-    [accountId, environmentId, id, at],
-  );
-  const ids = assignments.map((row) => row.id);
-  await closeWindows(tx, ids, at);
-  await recordEvents(
+  const held = await tx.findBy(RoleAssignment, { ...within(scope), identityId: id, removedAt: IsNull() });
+  await takeAway(
     tx,
-    'role_assignment.deleted',
-    assignments.map((row) => ({ ...scope, resourceId: row.id, metadata: metadataOf(row) })),
+    scope,
+    held.map((assignment) => assignment.id),
+    at,
   );
   await tx.query('delete from mfa_graces where account_id = $1 and environment_id = $2 and identity_id = $3', [
     accountId,

@@ -51,6 +51,27 @@ export const heldAt = (
     [accountId, environmentId, identityId, organizationId, at],
   );
 
+/**
+ * Ids of the assignments that a member loses with the membership: at the organization's node and below it, unless an
+ * organization on the way has them as a member, too.
+ */
+export async function heldInside(
+  tx: EntityManager,
+  { accountId, environmentId }: EnvironmentScope,
+  { organizationId, identityId, at }: RolesOfMember,
+): Promise<string[]> {
+  const rows = await tx.query<{ id: string }[]>(
+    `select a.id from role_assignments a join nodes n on n.id = a.node_id
+     where a.account_id = $1 and a.environment_id = $2 and a.identity_id = $3 and a.removed_at is null
+       and (a.effective_to is null or a.effective_to > $5) and $4 = any(n.path)
+       and not exists (select from organization_members m
+         where m.identity_id = $3 and m.environment_id = $2 and m.organization_id = any(n.path)
+           and array_position(n.path, m.organization_id) > array_position(n.path, $4))`,
+    [accountId, environmentId, identityId, organizationId, at],
+  );
+  return rows.map(({ id }) => id);
+}
+
 /** They stay until the end of the transaction. @throws DomainError role.not_found */
 async function keepRoles(
   tx: EntityManager,

@@ -92,12 +92,18 @@ export async function lockOrganization(tx: EntityManager, scope: EnvironmentScop
   return organization;
 }
 
+/** Nobody deletes it before the end of the transaction. Before the organization: in this order everywhere. */
+export async function lockIdentity(tx: EntityManager, { accountId }: EnvironmentScope, id: string): Promise<void> {
+  const where = { accountId, id };
+  await tx.findOne(Identity, { where, select: { id: true }, lock: { mode: 'for_key_share' } });
+}
+
 /** It stays in the Environment until the end of the transaction. @throws DomainError identity.not_found */
-export async function keepInEnvironment(tx: EntityManager, scope: EnvironmentScope, id: string): Promise<void> {
-  const lock = { mode: 'for_key_share' } as const;
+async function keepInEnvironment(tx: EntityManager, scope: EnvironmentScope, id: string): Promise<void> {
   // The Identity first, as who removes it takes them.
-  await tx.findOne(Identity, { where: { accountId: scope.accountId, id }, select: { id: true }, lock });
-  const membership = await tx.findOne(EnvironmentMembership, { where: { ...within(scope), identityId: id }, lock });
+  await lockIdentity(tx, scope, id);
+  const where = { ...within(scope), identityId: id };
+  const membership = await tx.findOne(EnvironmentMembership, { where, lock: { mode: 'for_key_share' } });
   if (!membership) throw new DomainError('identity.not_found');
 }
 

@@ -1,4 +1,4 @@
-import type { Example } from './example.js';
+import type { Example, Given } from './example.js';
 
 const ofOrganization: Example = async ({ id }) => ({ path: { id: await id('organization') } });
 
@@ -9,6 +9,11 @@ const changing =
     const id = await idOf('organization');
     return { path: { id }, version: { table: 'nodes', id }, ...(body && { body: body(unique) }) };
   };
+
+async function ofMember({ id }: Given) {
+  const organizationId = await id('organization');
+  return { path: { id: organizationId, identity_id: await id('organizationMember', organizationId) } };
+}
 
 export const organizationExamples: Record<string, Example> = {
   createOrganization: async ({ id, unique }) => ({
@@ -22,4 +27,14 @@ export const organizationExamples: Record<string, Example> = {
   updateOrganization: changing((unique) => ({ name: unique })),
   deleteOrganization: changing(),
   listOrganizationRoles: ofOrganization,
+  listOrganizationMembers: ofOrganization,
+  addOrganizationMember: async ({ id }) => ({
+    path: { id: await id('organization') },
+    body: { identity_id: await id('identity'), role_ids: [await id('role')] },
+  }),
+  updateOrganizationMember: async (given) => ({
+    ...(await ofMember(given)),
+    body: { role_ids: [await given.id('role')] },
+  }),
+  removeOrganizationMember: async (given) => ofMember(given),
 };

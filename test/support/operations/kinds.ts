@@ -35,6 +35,7 @@ async function inAccount({ api, account, headers }: Place, url: string, payload:
 const newIdentity = (place: Place) => idFrom(place.make('/identities', { email: anEmail(), first_name: 'Eva' }));
 const newNode = (place: Place) =>
   idFrom(place.make('/nodes', { node_type: 'unit', name: `Node ${unique()}`, parent_node_id: null }));
+const newOrganization = (place: Place) => idFrom(place.make('/organizations', { name: `Organization ${unique()}` }));
 const newRole = (place: Place) =>
   idFrom(place.make('/roles', { name: `Role ${unique()}`, permission_keys: ['hierarchy.view'] }));
 const newAdministratorRole = (place: Place) =>
@@ -70,11 +71,18 @@ export const kinds = {
     return session?.id as string;
   }),
   node: ofEnvironment(newNode),
-  organization: ofEnvironment((place) => idFrom(place.make('/organizations', { name: `Organization ${unique()}` }))),
   identityInvite: ofEnvironment((place) => idFrom(place.make('/identity-invites', { email: anEmail() }))),
   organizationInvitation: ofEnvironment(async (place, of) => {
-    const organization = of ?? (await idFrom(place.make('/organizations', { name: `Organization ${unique()}` })));
+    const organization = of ?? (await newOrganization(place));
     return idFrom(place.make(`/organizations/${organization}/invitations`, { email: anEmail() }));
+  }),
+  organization: ofEnvironment(newOrganization),
+  /** The Identity of a member. */
+  organizationMember: ofEnvironment(async (place, of) => {
+    const organizationId = of ?? (await newOrganization(place));
+    const identityId = await newIdentity(place);
+    await place.make(`/organizations/${organizationId}/members`, { identity_id: identityId });
+    return identityId;
   }),
   role: ofEnvironment(newRole),
   permission: ofEnvironment((place) =>

@@ -1,0 +1,119 @@
+import type { EntityManager } from 'typeorm';
+import { OrganizationMember } from '../../../entities/organization-member.js';
+import type { Clock } from '../../platform/clock.js';
+import { type Db, within } from '../../platform/db.js';
+import type { Assignments } from '../access/assignments.js';
+import { takeAway } from '../access/taking.js';
+import type { Caller } from '../caller.js';
+import { DomainError } from '../errors.js';
+import { recordEvent } from '../events.js';
+import { assignedRolesOf } from '../identities/assigned-roles.js';
+import type { Page } from '../paging.js';
+import type { EnvironmentScope } from '../scope.js';
+import { findOneMember, listMembers, type Member, type MembersPage } from './member-lists.js';
+import { giveRoles, heldInside } from './member-roles.js';
+import { addMember, addToMemberCount, lockIdentity, lockOrganization } from './members.js';
+
+export type { Member, MemberSort } from './member-lists.js';
+
+export interface MembershipsDeps {
+  db: Db;
+  assignments: Assignments;
+  now: Clock;
+}
+export interface MemberOf {
+  organizationId: string;
+  identityId: string;
+}
+type WithRoles = MemberOf & { roleIds: readonly string[] };
+
+/**
+ * Who is a member of an organization, and with which roles at its node. Whoever gives roles needs `rbac.assign_roles` there
+ * and all that they hold, whoever takes them `rbac.assign_roles`, as everywhere.
+ */
+export function createMemberships({ db, assignments, now }: MembershipsDeps) {
+  return {
+    /** @throws DomainError organization.not_found */
+    list: (scope: EnvironmentScope, organizationId: string, page: MembersPage): Promise<Page<Member>> =>
+      db.transaction(scope, (tx) => listMembers(tx, scope, organizationId, page, now())),
+
+    /** @throws DomainError organization.not_found, organization.member_not_found */
+    get: (scope: EnvironmentScope, member: MemberOf): Promise<Member> =>
+      db.transaction(scope, (tx) => findOneMember(tx, scope, member, now())),
+
+    /**
+     * @throws DomainError identity.not_found, organization.not_found, organization.already_member, role.not_found,
+     *   permission.required, role.cannot_grant
+     */
+    add: (scope: EnvironmentScope, caller: Caller, member: WithRoles): Promise<Member> =>
+      db.transaction(scope, async (tx) => {
+        const { organizationId: nodeId, roleIds } = member;
+        if (roleIds.length > 0) await assignments.assertMayGive(tx, scope, caller, { roleIds, nodeId });
+        const isNew = await addMember(tx, scope, { ...member, at: now() });
+        if (!isNew) throw new DomainError('organization.already_member');
+        return findOneMember(tx, scope, member, now());
+      }),
+
+    /**
+     * Has a member hold these roles at the organization's node, now or at a time to come, and no others there.
+     * @throws DomainError organization.not_found, organization.member_not_found, role.not_found, permission.required,
+     *   role.cannot_grant
+     */
+    setRoles: (scope: EnvironmentScope, caller: Caller, member: WithRoles): Promise<Member> =>
+      db.transaction(scope, async (tx) => {
+        await lockMembership(tx, scope, member);
+        await replaceRoles(tx, scope, caller, member);
+        return findOneMember(tx, scope, member, now());
+      }),
+
+    /**
+     * Ends a membership, and with it the roles at the organization's node and below it; but not in an organization further
+     * down of which they are a member, too.
+     * @throws DomainError organization.not_found, organization.member_not_found
+     */
+    remove: (scope: EnvironmentScope, member: MemberOf): Promise<void> =>
+      db.transaction(scope, async (tx) => {
+        await lockMembership(tx, scope, member);
+        const { organizationId, identityId } = member;
+        const at = now();
+        await tx.delete(OrganizationMember, { ...within(scope), organizationId, identityId });
+        await addToMemberCount(tx, scope, [organizationId], -1);
+        await takeAway(tx, scope, await heldInside(tx, scope, { ...member, at }), at);
+        const metadata = { identity_id: identityId };
+        await recordEvent(tx, 'organization.member_removed', { ...scope, resourceId: organizationId, metadata });
+      }),
+  };
+
+  async function replaceRoles(tx: EntityManager, scope: EnvironmentScope, caller: Caller, member: WithRoles) {
+    const { organizationId: nodeId, identityId } = member;
+    const at = now();
+    const wanted = new Set(member.roleIds.map((id) => id.toLowerCase())); // as PostgreSQL writes them
+    const held = (await assignedRolesOf(tx, scope, [identityId], { nodeId, at })).get(identityId) ?? [];
+    const kept = new Set(held.map(({ roleId }) => roleId));
+    const missing = [...wanted].filter((id) => !kept.has(id));
+    const superfluous = held.filter(({ roleId }) => !wanted.has(roleId));
+    if (missing.length === 0 && superfluous.length === 0) return;
+    await assignments.assertMayAssign(scope, caller, nodeId);
+    if (missing.length > 0) await assignments.assertMayGive(tx, scope, caller, { roleIds: missing, nodeId });
+    await takeAway(
+      tx,
+      scope,
+      superfluous.map(({ assignmentId }) => assignmentId),
+      at,
+    );
+    await giveRoles(tx, scope, { ...member, roleIds: missing, at });
+    const removed = [...new Set(superfluous.map(({ roleId }) => roleId))];
+    const metadata = { identity_id: identityId, added: missing, removed };
+    await recordEvent(tx, 'organization.member_updated', { ...scope, resourceId: nodeId, metadata });
+  }
+}
+
+export type Memberships = ReturnType<typeof createMemberships>;
+
+/** Nobody else changes it before the end of the transaction. */
+async function lockMembership(tx: EntityManager, scope: EnvironmentScope, { organizationId, identityId }: MemberOf) {
+  await lockIdentity(tx, scope, identityId);
+  await lockOrganization(tx, scope, organizationId);
+  const isMember = await tx.existsBy(OrganizationMember, { ...within(scope), organizationId, identityId });
+  if (!isMember) throw new DomainError('organization.member_not_found');
+}

@@ -1,0 +1,120 @@
+import { Type } from 'typebox';
+import type { Member } from '../../domain/organizations/memberships.js';
+import type { EnvironmentScope } from '../../domain/scope.js';
+import type { Services } from '../../services.js';
+import { listQuery, paginated } from '../lists.js';
+import { errors, operation } from '../operation.js';
+import { Body, Id, listOf, Nullable, single } from '../schemas.js';
+import { AssignedRoleView, presentAssignedRole } from './identity-rows.js';
+import { managed, ofOne, viewing } from './organization-views.js';
+
+export const MemberView = Type.Object({
+  identity_id: Id,
+  email: Type.String(),
+  first_name: Nullable(Type.String()),
+  last_name: Nullable(Type.String()),
+  name: Nullable(Type.String()),
+  avatar_url: Nullable(Type.String()),
+  is_active: Type.Boolean({ description: 'In the environment.' }),
+  role_ids: Type.Array(Id, { description: 'Of `roles`, each once.' }),
+  roles: Type.Array(AssignedRoleView, { description: "Held at the organization's node, now or at a time to come." }),
+  created_at: Type.String({ format: 'date-time', description: 'When they became a member.' }),
+});
+
+export const presentMember = ({ identity, membership, roles, joinedAt }: Member) => ({
+  identity_id: identity.id,
+  email: identity.email,
+  first_name: identity.firstName,
+  last_name: identity.lastName,
+  name: [identity.firstName, identity.lastName].filter(Boolean).join(' ') || null,
+  avatar_url: identity.avatarUrl,
+  is_active: membership.isActive,
+  role_ids: [...new Set(roles.map(({ roleId }) => roleId))],
+  roles: roles.map(presentAssignedRole),
+  created_at: joinedAt,
+});
+
+const RoleIds = Type.Array(Id, { maxItems: 100, uniqueItems: true });
+const ofMember = {
+  ...ofOne,
+  ...managed,
+  params: Type.Object({ id: Id, identity_id: Id }),
+  exists: ({ services, scope, params }: Exists) => services.memberships.get(scope, idsOf(params)),
+} as const;
+interface Exists {
+  services: Services;
+  scope: EnvironmentScope;
+  params: { id: string; identity_id: string };
+}
+const idsOf = (params: Exists['params']) => ({ organizationId: params.id, identityId: params.identity_id });
+
+const rule =
+  "Whoever gives roles needs `rbac.assign_roles` and every permission of the roles at the organization's node; whoever takes " +
+  'them, `rbac.assign_roles` there (administrators: `env_roles.manage`).';
+const refusals = ['organization.not_found', 'role.not_found', 'role.cannot_grant', 'permission.required'] as const;
+
+export const listOrganizationMembers = operation({
+  ...ofOne,
+  ...managed,
+  capability: viewing.capability,
+  id: 'listOrganizationMembers',
+  method: 'GET',
+  path: '/organizations/:id/members',
+  summary: 'List the members of an organization',
+  description: '`q` searches first name, last name and email.',
+  query: listQuery(['created_at', 'email', 'first_name', 'last_name']),
+  answers: { 200: listOf(MemberView), ...errors('organization.not_found') },
+  async handle({ services, scope, params, query: { sort_by: sortBy, ...page } }) {
+    return paginated(await services.memberships.list(scope, params.id, { ...page, sortBy }), presentMember);
+  },
+});
+
+export const addOrganizationMember = operation({
+  ...ofOne,
+  ...managed,
+  id: 'addOrganizationMember',
+  method: 'POST',
+  path: '/organizations/:id/members',
+  summary: 'Add a member to an organization',
+  description: `An identity of the environment, with these roles at the organization's node. ${rule}`,
+  body: Body({ identity_id: Id, role_ids: Type.Optional(RoleIds) }),
+  answers: {
+    201: single(MemberView),
+    ...errors(...refusals, 'identity.not_found', 'organization.already_member'),
+  },
+  async handle({ services, scope, caller, params, body }) {
+    const member = { organizationId: params.id, identityId: body.identity_id, roleIds: body.role_ids ?? [] };
+    return { data: presentMember(await services.memberships.add(scope, caller, member)) };
+  },
+});
+
+export const updateOrganizationMember = operation({
+  ...ofMember,
+  id: 'updateOrganizationMember',
+  method: 'PATCH',
+  path: '/organizations/:id/members/:identity_id',
+  summary: 'Change the roles of a member',
+  description:
+    "Afterwards they hold exactly these roles at the organization's node. What they hold of them already stays with its window; " +
+    `others are taken, what is new is open in time. Roles at other nodes stay as they are. ${rule}`,
+  body: Body({ role_ids: RoleIds }),
+  answers: { 200: single(MemberView), ...errors(...refusals, 'organization.member_not_found') },
+  async handle({ services, scope, caller, params, body }) {
+    const member = { ...idsOf(params), roleIds: body.role_ids };
+    return { data: presentMember(await services.memberships.setRoles(scope, caller, member)) };
+  },
+});
+
+export const removeOrganizationMember = operation({
+  ...ofMember,
+  id: 'removeOrganizationMember',
+  method: 'DELETE',
+  path: '/organizations/:id/members/:identity_id',
+  summary: 'Remove a member from an organization',
+  description:
+    "With their roles at the organization's node and below it, though not in an organization further down of which they are a " +
+    'member, too. They stay in the environment, with what they hold elsewhere and above.',
+  retriedWithoutAccess: true,
+  answers: { 204: Type.Null(), ...errors('organization.not_found', 'organization.member_not_found') },
+  handle: ({ services, scope, params }) => services.memberships.remove(scope, idsOf(params)),
+});
