@@ -14,6 +14,7 @@ export type NodeStatus = 'active' | 'inactive';
 @Index('nodes_by_age', ['environmentId', 'createdAt', 'id'])
 @Index('nodes_by_name', ['environmentId', 'name', 'id'])
 @Index('nodes_organizations_by_slug', ['environmentId', 'slug'], { where: `node_type = 'organization'` })
+@Index('nodes_inactive', ['id'], { where: `status = 'inactive'` })
 @Index('nodes_path_gin', { synchronize: false })
 @Index('nodes_organizations_by_age', { synchronize: false })
 @Index('nodes_organizations_by_name', { synchronize: false })

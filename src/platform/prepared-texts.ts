@@ -33,4 +33,4 @@ export function createPreparedTexts() {
 
 export type PreparedTexts = ReturnType<typeof createPreparedTexts>;
 
-const passing = /\boffset \d|\blimit (?!1\b)\d|\*\s+from\b|returning \*/i;
+const passing = /\boffset \d|\blimit (?!(1|20|50|100)\b)\d|\*\s+from\b|returning \*/i;

@@ -28,23 +28,27 @@ export interface Decision {
 }
 
 /**
- * Any number of checks in one round trip. The planner is left no choice: each check reads its membership, node and permission
- * by key, and the Identity's assignments by index; each `offset 0` keeps it so whatever the tables' sizes were at the first plan.
+ * Any number of checks in one round trip. The planner is left no choice: permissions are read once, each check reads its
+ * membership and node by key, and the Identity's assignments by index; each `offset 0` keeps it so whatever the tables'
+ * sizes were at the first plan.
  * The root stands in for null before: compared with a `coalesce`, which row-level security does not trust with an index, each
  * check would read every node.
  */
 const evaluateStatement = {
   name: 'evaluate_checks',
   text: `
-with c as materialized (
-  select identity_id, permission_key, position,
+with p as materialized (
+  select id, key from permissions where environment_id = $1 and key = any($3)
+), c as materialized (
+  select identity_id, p.id as permission_id, position,
     coalesce(node_id, (select id from nodes where environment_id = $1 and parent_node_id is null)) as node_id
   from unnest($2::uuid[], $3::text[], $4::uuid[]) with ordinality as asked (identity_id, permission_key, node_id, position)
+    left join p on p.key = asked.permission_key
 )
 select case
     when m.is_active is null then 'identity_not_found'
     when n.path is null then 'node_not_found'
-    when p.id is null then 'permission_not_found'
+    when c.permission_id is null then 'permission_not_found'
     when not m.is_active then 'identity_inactive'
     when exists (select from nodes a where a.id = any(n.path) and a.status = 'inactive') then 'node_inactive'
     else (
@@ -57,7 +61,7 @@ select case
             and created_at <= $5 and (removed_at is null or $5 < removed_at)
           offset 0
         ) held
-        join role_permissions rp on rp.role_id = held.role_id and rp.permission_id = p.id
+        join role_permissions rp on rp.role_id = held.role_id and rp.permission_id = c.permission_id
         join roles r on r.id = held.role_id
     )
   end as reason
@@ -66,8 +70,6 @@ from c
     select is_active from environment_memberships where environment_id = $1 and identity_id = c.identity_id offset 0) m on true
   left join lateral (
     select path from nodes where environment_id = $1 and id = c.node_id offset 0) n on true
-  left join lateral (
-    select id from permissions where environment_id = $1 and key = c.permission_key offset 0) p on true
 order by c.position`,
 };
 

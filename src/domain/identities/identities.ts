@@ -1,4 +1,4 @@
-import { type EntityManager, Raw } from 'typeorm';
+import type { EntityManager } from 'typeorm';
 import { v7 as uuidv7 } from 'uuid';
 import { EnvironmentMembership } from '../../../entities/environment-membership.js';
 import { Erasure } from '../../../entities/erasure.js';
@@ -17,13 +17,14 @@ import {
   type IdentitiesWithRolesPage,
   type IdentityInEnvironment,
   type IdentityWithRoles,
-  listIdentities,
   listWithRoles,
 } from './lists.js';
 import { assertMetadata } from './metadata.js';
 import { newIdentity } from './new-identity.js';
+import { type ListedMember, readMembers } from './read-members.js';
 
 export type { IdentityInEnvironment, IdentitySort } from './lists.js';
+export type { ListedMember } from './read-members.js';
 
 export interface NewIdentity {
   email: string;
@@ -40,7 +41,7 @@ export interface NewIdentity {
 export type ForNewcomer = (tx: EntityManager, identityId: string) => Promise<unknown>;
 
 export interface Identities {
-  list(scope: EnvironmentScope, page: IdentitiesPage): Promise<Page<IdentityInEnvironment>>;
+  list(scope: EnvironmentScope, page: IdentitiesPage): Promise<Page<ListedMember>>;
   listWithRoles(scope: EnvironmentScope, page: IdentitiesWithRolesPage): Promise<Page<IdentityWithRoles>>;
   /** @throws DomainError identity.not_found when it has no membership in the Environment. */
   get(scope: EnvironmentScope, id: string): Promise<IdentityInEnvironment>;
@@ -55,7 +56,7 @@ export interface Identities {
 
 export function createIdentities({ db, now, passwords }: { db: Db; now: Clock; passwords: Passwords }): Identities {
   return {
-    list: (scope, page) => db.transaction(scope, (tx) => listIdentities(tx, scope, page)),
+    list: (scope, page) => db.transaction(scope, (tx) => readMembers(tx, scope, page)),
     listWithRoles: (scope, page) => db.transaction(scope, (tx) => listWithRoles(tx, scope, page, now())),
     get: (scope, id) => db.transaction(scope, (tx) => findMember(tx, scope, id)),
 
@@ -97,7 +98,6 @@ export async function addIdentity(
   const known = await findByAddress(tx, scope, input.email);
   if (known) await assertStays(tx, known);
   const identity = known ?? newIdentity(scope, input, passwordHash, at);
-  if (!known) await tx.insert(Identity, identity);
   const membership = {
     ...within(scope),
     id: uuidv7(),
@@ -106,10 +106,14 @@ export async function addIdentity(
     lockedUntil: null,
     createdAt: at,
   };
-  await tx.insert(EnvironmentMembership, membership);
-  await addToCounter(tx, scope, 'identities', 1);
   const metadata = { joined: Boolean(known) };
-  await recordEvent(tx, 'identity.created', { ...scope, resourceId: identity.id, metadata });
+  // Sent together, and done in this order; the counter's row, which all newcomers wait for, is held for the shortest time.
+  await Promise.all([
+    known ? null : tx.insert(Identity, identity),
+    tx.insert(EnvironmentMembership, membership),
+    recordEvent(tx, 'identity.created', { ...scope, resourceId: identity.id, metadata }),
+    addToCounter(tx, scope, 'identities', 1),
+  ]);
   return { identity, membership };
 }
 
@@ -130,7 +134,11 @@ export async function assertStays(tx: EntityManager, { accountId, id }: Identity
 }
 
 /** By way of a function, since row-level security keeps PostgreSQL from using the index on addresses. */
-function findByAddress(tx: EntityManager, { accountId }: EnvironmentScope, email: string): Promise<Identity | null> {
-  const id = Raw((column) => `${column} = (select gatehouse_identity_id(:accountId, :email))`, { accountId, email });
-  return tx.findOneBy(Identity, { accountId, id });
+async function findByAddress(
+  tx: EntityManager,
+  { accountId }: EnvironmentScope,
+  email: string,
+): Promise<Identity | null> {
+  const [found] = await tx.query('select gatehouse_identity_id($1, $2) as id', [accountId, email]);
+  return found.id === null ? null : tx.findOneBy(Identity, { accountId, id: found.id });
 }

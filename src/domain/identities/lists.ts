@@ -30,16 +30,7 @@ const columns: Record<IdentitySort, string[]> = {
   last_name: ['identity.lastName', 'membership.identityId'],
 };
 
-/** Who is in an Environment; the total of all is kept, others are counted. */
-export async function listIdentities(
-  tx: EntityManager,
-  scope: EnvironmentScope,
-  page: IdentitiesPage,
-): Promise<Page<IdentityInEnvironment>> {
-  return read(tx, scope, page, members(tx, scope, page), page.isActive === undefined && !page.q);
-}
-
-/** The same with what each holds and has not lost. */
+/** Who is in an Environment, with what each holds and has not lost; the total of all is kept, others are counted. */
 export async function listWithRoles(
   tx: EntityManager,
   scope: EnvironmentScope,

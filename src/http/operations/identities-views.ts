@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox';
 import type { Caller } from '../../domain/caller.js';
-import type { IdentityInEnvironment, NewIdentity } from '../../domain/identities/identities.js';
+import type { ListedMember, NewIdentity } from '../../domain/identities/identities.js';
 import type { EnvironmentScope } from '../../domain/scope.js';
 import type { Services } from '../../services.js';
 import { Email, Id, Metadata, Name, Nullable, Timestamp, Url } from '../schemas.js';
@@ -59,7 +59,7 @@ export const newIdentityOf = (body: Static<typeof New>): NewIdentity => ({
   password: body.password ?? null,
 });
 
-export const presentRow = ({ identity, membership }: IdentityInEnvironment) => ({
+export const presentRow = ({ identity, membership }: ListedMember) => ({
   id: identity.id,
   email: identity.email,
   first_name: identity.firstName,
