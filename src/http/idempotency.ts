@@ -1,8 +1,10 @@
 import { createHash } from 'node:crypto';
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest, FastifySchema } from 'fastify';
+import { type TSchema, Type } from 'typebox';
 import { v4 as uuidv4, v5 as uuidv5 } from 'uuid';
-import { DomainError } from '../domain/errors.js';
+import { DomainError, type ErrorCode } from '../domain/errors.js';
 import type { IdempotentRequests, KeptAnswer } from '../domain/idempotency.js';
+import { codesOf, errors } from './operation.js';
 
 const kept = ['content-type', 'etag', 'location'];
 
@@ -27,6 +29,10 @@ export function takeIdempotencyKeys(
   app: FastifyInstance,
   { requests, credentialOf, mayRepeatCookies }: IdempotencyOptions,
 ): void {
+  app.addHook('onRoute', (route) => {
+    const isWrite = !['GET', 'HEAD', 'OPTIONS'].includes(String(route.method));
+    if (isWrite && route.schema) route.schema = takingKeys(route.schema);
+  });
   app.addHook('preHandler', async (request, reply) => {
     if (await replayOrClaim(requests, credentialOf(request), request, reply, mayRepeatCookies)) return reply;
   });
@@ -34,6 +40,16 @@ export function takeIdempotencyKeys(
     await settleClaim(requests, request, reply, payload);
     return payload;
   });
+}
+
+/** What a route that takes keys is documented with besides. */
+export const keyCodes = ['idempotency.key_invalid', 'idempotency.key_reused', 'idempotency.in_progress'] as const;
+export const KeyHeader = { 'idempotency-key': Type.Optional(Type.String()) };
+
+function takingKeys(schema: FastifySchema): FastifySchema {
+  const response = schema.response as Record<number, TSchema>;
+  const codes = new Set<ErrorCode>([...codesOf(response), ...keyCodes]);
+  return { ...schema, headers: Type.Object(KeyHeader), response: { ...response, ...errors(...codes) } };
 }
 
 /** An id for what a request makes: the same one for the same request with the same key, else a new one. */

@@ -2,6 +2,7 @@ import type { RouteShorthandOptions } from 'fastify';
 import { type TProperties, type TSchema, Type } from 'typebox';
 import type { ErrorCode } from '../domain/errors.js';
 import { ErrorEnvelope, statusOf } from './errors.js';
+import { KeyHeader, keyCodes } from './idempotency.js';
 import { codesOf, errors, type Operation } from './operation.js';
 import type { Surface } from './surface.js';
 
@@ -35,7 +36,7 @@ export function schemaOf(
 /** Headers are documented, and read by hand where they count: their own codes say more than a validator. */
 function headersOf({ ifMatch }: Operation, method: string): TSchema {
   return Type.Object({
-    ...(method !== 'GET' && { 'idempotency-key': Type.Optional(Type.String()) }),
+    ...(method !== 'GET' && KeyHeader),
     ...(ifMatch && { 'if-match': Type.Optional(Type.String()) }),
   });
 }
@@ -47,9 +48,7 @@ function answersOf(operation: Operation, surface: Surface): Record<number, TSche
     ...surface.refusals(operation),
     ...codesOf(answers),
     ...(ifMatch ? (['if_match.required', 'if_match.invalid', 'version.conflict'] as const) : []),
-    ...(method === 'GET'
-      ? []
-      : (['idempotency.key_invalid', 'idempotency.key_reused', 'idempotency.in_progress'] as const)),
+    ...(method === 'GET' ? [] : keyCodes),
   ];
   const documented: Record<number, TSchema> = { ...answers, ...errors(...new Set(codes)) };
   const conflict = documented[statusOf('version.conflict')];

@@ -69,15 +69,7 @@ export const accountsResume: FastifyPluginAsyncTypebox<AdminAuthOptions> = async
           'The wish is claimed before anything is created, so that of many calls one gets the account and the others 404. A retry with the same `Idempotency-Key` gets it again. Starts a session as the creation of an account does. While our processes cannot answer it is 503; the same request, with the same key, may then be repeated. 10 per hour per user.',
         response: {
           201: single(Type.Object(SignedInFields)),
-          ...errors(
-            ...refusals,
-            'idempotency.key_invalid',
-            'idempotency.key_reused',
-            'account_intent.not_found',
-            'account.slug_taken',
-            'idempotency.in_progress',
-            'rate_limit.exceeded',
-          ),
+          ...errors(...refusals, 'account_intent.not_found', 'account.slug_taken', 'rate_limit.exceeded'),
         },
       },
     },

@@ -8,7 +8,7 @@ import {
   operationsOf,
   type Schema,
 } from './document.js';
-import { addErrors, describeErrors, ErrorSchema, reasonOf, transportCodes } from './errors.js';
+import { addErrors, addRefusalPages, describeErrors, ErrorSchema, reasonOf, transportCodes } from './errors.js';
 import { exampleOf } from './examples.js';
 import { addHeaders, headerComponents, parameterComponents, shareParameters } from './headers.js';
 import { shareRefusals, shareSchemas } from './shared-schemas.js';
@@ -22,10 +22,12 @@ export function completed(document: OpenApiDocument): OpenApiDocument {
   document.components.headers = headerComponents;
   document.components.parameters = parameterComponents;
   for (const { path, method, operation } of operationsOf(document)) {
-    const isJson = isJsonSurface(path);
     operation.security ??= [];
     letDefaultsOut(operation);
-    if (isJson) addErrors(operation, transportCodes(operation));
+    if (isJsonSurface(path)) {
+      addErrors(operation, transportCodes(operation));
+      addRefusalPages(operation);
+    }
     addExamples(operation);
     const at = { path: examplePath(path, operation), method };
     const takesKeys = operation.parameters?.some((one) => 'name' in one && one.name === 'idempotency-key') ?? false;

@@ -53,6 +53,16 @@ export function addErrors(operation: DocumentedOperation, codes: readonly ErrorC
   }
 }
 
+/** Where a form is answered with a page, its refusals are pages too. */
+export function addRefusalPages({ responses }: DocumentedOperation): void {
+  const all = Object.entries(responses) as [string, DocumentedResponse][];
+  if (!all.some(([status, { content = {} }]) => status < '400' && content[html])) return;
+  for (const [status, response] of all) {
+    if (status >= '400') response.content = { ...response.content, [html]: { schema: { type: 'string' } } };
+  }
+}
+const html = 'text/html';
+
 /** Turns the codes that a response's schema carries into words, examples and `x-error-codes`. */
 export function describeErrors(
   response: DocumentedResponse,

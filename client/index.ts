@@ -1,0 +1,106 @@
+import createClient, { type FetchResponse, type MaybeOptionalInit } from 'openapi-fetch';
+import { GatehouseError } from './errors.js';
+import { type RetryOptions, retrying } from './retries.js';
+import type { paths } from './schema.js';
+
+export { type ErrorCode, type ErrorDetail, GatehouseError } from './errors.js';
+export type * from './schema.js';
+
+/** What a call takes besides its path: optional where nothing in it is required. */
+type InitParam<I> = undefined extends I ? [init?: I] : [init: I];
+type Method = 'get' | 'put' | 'post' | 'patch' | 'delete';
+type WithMethod<M extends Method> = {
+  [P in keyof paths]: paths[P] extends Record<M, object> ? P : never;
+}[keyof paths];
+type Answered<O> =
+  O extends Record<string | number, unknown>
+    ? NonNullable<Extract<FetchResponse<O, object, 'application/json'>, { error?: never }>['data']>
+    : never;
+/** What an operation answers; nothing where it answers 204. */
+export type DataOf<P extends keyof paths, M extends Method> = [Answered<paths[P][M]>] extends [never]
+  ? undefined
+  : Answered<paths[P][M]>;
+type Call<M extends Method> = <P extends WithMethod<M>>(
+  path: P,
+  ...init: InitParam<MaybeOptionalInit<paths[P], M>>
+) => Promise<DataOf<P, M>>;
+
+interface Page<T> {
+  items: T[];
+  pagination: { page: number; has_next_page: boolean };
+}
+/** The paths that answer page by page. */
+export type ListPath = {
+  [P in WithMethod<'get'>]: DataOf<P, 'get'> extends Page<unknown> ? P : never;
+}[WithMethod<'get'>];
+export type ItemOf<P extends ListPath> = DataOf<P, 'get'> extends Page<infer T> ? T : never;
+
+/** Calls of the API, each typed by its path. They answer the body and throw a `GatehouseError` for every refusal. */
+export interface Gatehouse {
+  get: Call<'get'>;
+  post: Call<'post'>;
+  put: Call<'put'>;
+  patch: Call<'patch'>;
+  delete: Call<'delete'>;
+  /** Every item of a list, page after page as they are asked for. */
+  all<P extends ListPath>(path: P, ...init: InitParam<MaybeOptionalInit<paths[P], 'get'>>): AsyncGenerator<ItemOf<P>>;
+}
+
+type Token = string | (() => string | Promise<string>);
+export type Credentials = { apiKey: string; accessToken?: undefined } | { accessToken: Token; apiKey?: undefined };
+
+export type GatehouseOptions = Credentials &
+  RetryOptions & {
+    /** Where the service is, as `https://id.example.com`. */
+    baseUrl: string;
+    /**
+     * With an administrator's access token: the Environment, by its slugs, that `/api/v1/…` is about. The same operations are
+     * then called on the Portal API.
+     */
+    environment?: { account: string; application: string; environment: string };
+  };
+
+/** A client of one Environment, with an API key of a server or an access token of a person. */
+export function createGatehouse(options: GatehouseOptions): Gatehouse {
+  const client = createClient<Record<string, never>>({ baseUrl: options.baseUrl, fetch: retrying(options) });
+  client.use({
+    async onRequest({ request }) {
+      const { apiKey, accessToken } = options;
+      if (apiKey !== undefined) request.headers.set('x-api-key', apiKey);
+      else request.headers.set('authorization', `Bearer ${await tokenOf(accessToken)}`);
+      // A retry that follows a lost answer must not do it twice.
+      const isWrite = request.method !== 'GET' && !request.headers.has('idempotency-key');
+      if (isWrite) request.headers.set('idempotency-key', crypto.randomUUID());
+    },
+    async onResponse({ response }) {
+      if (!response.ok) throw await GatehouseError.of(response);
+    },
+  });
+  const send = client.request as (method: Method, path: string, init?: object) => Promise<{ data?: unknown }>;
+  const call =
+    (method: Method) =>
+    async (path: string, init?: object): Promise<unknown> =>
+      (await send(method, placed(path, options.environment), init)).data;
+  const get = call('get');
+  async function* all(path: string, init: { params?: { query?: object } } = {}) {
+    for (let page = 1; ; page += 1) {
+      const query = { take: 100, ...init.params?.query, page };
+      const { items, pagination } = (await get(path, { ...init, params: { ...init.params, query } })) as Page<unknown>;
+      yield* items;
+      if (!pagination.has_next_page) return;
+    }
+  }
+  const calls = { get, post: call('post'), put: call('put'), patch: call('patch'), delete: call('delete'), all };
+  return calls as unknown as Gatehouse;
+}
+
+const tokenOf = async (token: Token): Promise<string> => (typeof token === 'function' ? token() : token);
+
+function placed(path: string, place: GatehouseOptions['environment']): string {
+  if (!place || !path.startsWith('/api/v1/')) return path;
+  const [account, application, environment] = [place.account, place.application, place.environment].map(
+    encodeURIComponent,
+  );
+  const prefix = `/portal/v1/accounts/${account}/applications/${application}/environments/${environment}`;
+  return path.replace('/api/v1', prefix);
+}

@@ -1,0 +1,71 @@
+import {
+  type DocumentedParameter,
+  type MediaType,
+  type OpenApiDocument,
+  operationsOf,
+} from '../src/http/openapi/document.js';
+
+const environmentPrefix = '/portal/v1/accounts/{accountSlug}/applications/{appSlug}/environments/{envSlug}';
+
+/**
+ * The part of the document that clients' types are made of: what servers call. An operation that the Portal shares with the
+ * Public API is there once, every refusal is the same envelope, and examples and headers stay in the document.
+ */
+export function clientDocument(whole: object): object {
+  const document = structuredClone(whole) as OpenApiDocument;
+  const { paths } = document;
+  for (const path of Object.keys(paths)) {
+    const shared = path.startsWith(environmentPrefix) && paths[path.replace(environmentPrefix, '/api/v1')];
+    if (shared || !/^\/(api|access|portal)\/v1\//.test(path)) delete paths[path];
+  }
+  for (const { operation } of operationsOf(document)) {
+    const { responses, requestBody } = operation;
+    for (const [status, response] of Object.entries(responses)) {
+      if (status >= '400') delete responses[status];
+      else if ('content' in response) withoutExamples(response.content);
+      if ('headers' in response) delete response.headers;
+    }
+    responses.default = { $ref: '#/components/responses/Refusal' };
+    withoutExamples(requestBody?.content);
+    for (const parameter of operation.parameters ?? []) if ('example' in parameter) delete parameter.example;
+  }
+  const refusal = {
+    description: 'Refused',
+    content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },
+  };
+  const { schemas = {} } = document.components;
+  const parameters = structuredClone(document.components.parameters ?? {}) as Record<
+    string,
+    Partial<DocumentedParameter>
+  >;
+  for (const parameter of Object.values(parameters)) {
+    delete parameter.example; // they would stand at every operation
+    delete parameter.description;
+  }
+  const kept = used({ paths, refusal }, schemas);
+  return {
+    openapi: document.openapi,
+    info: document.info,
+    paths,
+    components: {
+      schemas: Object.fromEntries(Object.entries(schemas).filter(([name]) => kept.has(name))),
+      parameters,
+      responses: { Refusal: refusal },
+    },
+  };
+}
+
+function withoutExamples(content: Record<string, MediaType> = {}): void {
+  for (const media of Object.values(content)) delete media.example;
+}
+
+/** The names of the schemas that a part refers to, and those refer to. */
+function used(part: unknown, schemas: Record<string, unknown>, found = new Set<string>()): Set<string> {
+  if (typeof part !== 'object' || part === null) return found;
+  for (const [key, value] of Object.entries(part)) {
+    const name = key === '$ref' && /^#\/components\/schemas\/([^/]+)/.exec(String(value))?.[1];
+    if (name && !found.has(name)) used(schemas[name], schemas, found.add(name));
+    used(value, schemas, found);
+  }
+  return found;
+}

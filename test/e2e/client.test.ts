@@ -1,0 +1,163 @@
+import { execFile } from 'node:child_process';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { promisify } from 'node:util';
+import { createGatehouse, type Gatehouse, GatehouseError } from '../../client/index.js';
+import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
+
+let api: TestApi;
+let account: TestAccount;
+let baseUrl: string;
+let apiKey: string;
+let gatehouse: Gatehouse;
+beforeAll(async () => {
+  api = await startApi();
+  baseUrl = await api.app.listen({ host: '127.0.0.1', port: 0 });
+  account = await newAccount(api);
+  apiKey = (await account.apiKey())['x-api-key'] as string;
+  gatehouse = createGatehouse({ baseUrl, apiKey });
+}, 60_000);
+afterAll(() => api?.stop());
+
+const refusalOf = (call: Promise<unknown>): Promise<GatehouseError> =>
+  call.then(
+    () => Promise.reject(new Error('it was not refused')),
+    (error: unknown) => (error instanceof GatehouseError ? error : Promise.reject(error)),
+  );
+
+test('a server makes a tree, a role and an identity, and asks what it may do, and why', async () => {
+  const schema = await gatehouse.get('/api/v1/node-type-schema');
+  const node_type = schema.data.node_types.map(({ key }) => key).find((key) => key !== 'organization') ?? '';
+  const { data: berlin } = await gatehouse.post('/api/v1/nodes', { body: { node_type, name: 'Berlin' } });
+  const { data: role } = await gatehouse.post('/api/v1/roles', {
+    body: { name: 'Reader', permission_keys: ['identity.view'] },
+  });
+  const { data: ana } = await gatehouse.post('/api/v1/identities', {
+    body: { email: 'ana@example.com', first_name: 'Ana' },
+  });
+  const check = { identity_id: ana.id, permission: 'identity.view', node_id: berlin.id };
+  const before = await gatehouse.post('/api/v1/authorization/evaluate', { body: check });
+  expect(before.data).toEqual({ allowed: false, reason: 'no_assignment' });
+
+  const params = { path: { id: ana.id } };
+  await gatehouse.post('/api/v1/identities/{id}/role-assignments', {
+    params,
+    body: { role_id: role.id, node_id: berlin.id },
+  });
+  const after = await gatehouse.post('/api/v1/authorization/evaluate', { body: check });
+  expect(after.data).toEqual({ allowed: true, reason: 'granted' });
+  const bulk = await gatehouse.post('/api/v1/authorization/evaluate/bulk', { body: { checks: [check, check] } });
+  expect(bulk.data.results.map(({ allowed }) => allowed)).toEqual([true, true]);
+  const { data: why } = await gatehouse.post('/api/v1/authorization/explain', { body: check });
+  expect(why.decision).toMatchObject({ role: { name: 'Reader' }, node: { name: 'Berlin' } });
+  expect(why.decision?.path.at(-1)?.name).toBe('Berlin');
+
+  const authzen = await gatehouse.post('/access/v1/evaluation', {
+    body: {
+      subject: { type: 'identity', id: ana.id },
+      action: { name: 'identity.view' },
+      resource: { type: 'node', id: berlin.id },
+    },
+  });
+  expect(authzen.decision).toBe(true);
+});
+
+test('keys are made, rotated and deleted', async () => {
+  const { data: made } = await gatehouse.post('/api/v1/api-keys', {
+    body: { name: 'Billing', access_mode: 'scoped', scopes: ['identity.view'] },
+  });
+  const billing = createGatehouse({ baseUrl, apiKey: made.secret });
+  expect((await billing.get('/api/v1/identities')).items.length).toBeGreaterThanOrEqual(0);
+  const refused = await refusalOf(billing.post('/api/v1/identities', { body: { email: 'no@example.com' } }));
+  expect(refused).toMatchObject({ status: 403, code: 'api_key.scope_required', requestId: expect.any(String) });
+  const params = { path: { id: made.id } };
+  const { data: rotated } = await gatehouse.post('/api/v1/api-keys/{id}/rotate', { params, body: {} });
+  expect(rotated.secret).not.toBe(made.secret);
+  expect(await gatehouse.delete('/api/v1/api-keys/{id}', { params })).toBeUndefined();
+});
+
+test('a list is read to its end, page after page', async () => {
+  const emails = Array.from({ length: 5 }, (_, i) => `page-${i}@example.com`);
+  for (const email of emails) await gatehouse.post('/api/v1/identities', { body: { email } });
+  const found: string[] = [];
+  const query = { q: 'page-', take: 2, sort_by: 'email', order: 'asc' } as const;
+  for await (const { email } of gatehouse.all('/api/v1/identities', { params: { query } })) found.push(email);
+  expect(found).toEqual(emails);
+});
+
+test('who changes what somebody else has changed is told what it is now', async () => {
+  const { data: role } = await gatehouse.post('/api/v1/roles', { body: { name: 'Editor', permission_keys: [] } });
+  const params = { path: { id: role.id }, header: { 'If-Match': `"${role.version}"` } };
+  await gatehouse.patch('/api/v1/roles/{id}', { params, body: { name: 'Author' } });
+  const conflict = await refusalOf(gatehouse.patch('/api/v1/roles/{id}', { params, body: { name: 'Writer' } }));
+  expect(conflict).toMatchObject({ status: 409, code: 'version.conflict', current: { name: 'Author' } });
+});
+
+test('what is wrong with a request is told field by field', async () => {
+  const refused = await refusalOf(gatehouse.post('/api/v1/identities', { body: { email: 'nobody' } }));
+  expect(refused.code).toBe('validation.failed');
+  expect(refused.details).toEqual([expect.objectContaining({ field: 'email', code: 'format' })]);
+});
+
+test('an administrator calls the same operations on the Portal API', async () => {
+  const { authorization = '' } = await account.as('owner');
+  const administrator = createGatehouse({
+    baseUrl,
+    accessToken: async () => authorization.replace('Bearer ', ''),
+    environment: { account: account.accountSlug, application: account.applicationSlug, environment: 'development' },
+  });
+  const { items } = await administrator.get('/api/v1/identities', { params: { query: { q: 'page-' } } });
+  expect(items).toHaveLength(5);
+  const members = await administrator.get('/portal/v1/accounts/{accountSlug}/members', {
+    params: { path: { accountSlug: account.accountSlug } },
+  });
+  expect(members.items.length).toBeGreaterThan(0);
+});
+
+describe('between it and the service', () => {
+  let proxy: Server;
+  let trouble: ('lose' | 'refuse')[] = [];
+  let seen: string[] = [];
+  let proxied: string;
+  beforeAll(async () => {
+    proxy = createServer(async (request, response) => {
+      const chunks: Buffer[] = [];
+      for await (const chunk of request) chunks.push(chunk as Buffer);
+      seen.push(String(request.headers['idempotency-key']));
+      const next = trouble.shift();
+      if (next === 'refuse') return response.writeHead(503, { 'retry-after': '0' }).end();
+      const { method = 'GET', url } = request;
+      const headers = { 'x-api-key': apiKey, 'content-type': 'application/json', 'idempotency-key': seen.at(-1) ?? '' };
+      const answer = await fetch(`${baseUrl}${url}`, { method, headers, body: Buffer.concat(chunks) });
+      if (next === 'lose') return request.socket.destroy();
+      return response.writeHead(answer.status, { 'content-type': 'application/json' }).end(await answer.text());
+    }).listen(0, '127.0.0.1');
+    await new Promise((resolve) => proxy.once('listening', resolve));
+    proxied = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
+  });
+  beforeEach(() => {
+    seen = [];
+  });
+  afterAll(() => new Promise((resolve) => proxy.close(resolve)));
+
+  test('a write whose answer is lost is tried again, and done once', async () => {
+    trouble = ['lose', 'refuse'];
+    const patient = createGatehouse({ baseUrl: proxied, apiKey });
+    const { data } = await patient.post('/api/v1/identities', { body: { email: 'once@example.com' } });
+    expect(data.email).toBe('once@example.com');
+    expect(seen).toHaveLength(3);
+    expect(new Set(seen).size).toBe(1);
+  });
+
+  test('who is not patient is told', async () => {
+    trouble = ['refuse'];
+    const impatient = createGatehouse({ baseUrl: proxied, apiKey, retries: 0 });
+    const refused = await refusalOf(impatient.post('/api/v1/identities', { body: { email: 'never@example.com' } }));
+    expect(refused).toMatchObject({ status: 503, code: null });
+  });
+});
+
+test('the types are those of the API as it is now', async () => {
+  const run = promisify(execFile);
+  await expect(run(process.execPath, ['scripts/generate-client.js', '--check'])).resolves.toMatchObject({ stderr: '' });
+}, 60_000);
