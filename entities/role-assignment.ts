@@ -37,6 +37,8 @@ export class RoleAssignment {
   /** In force from here (included) to there (excluded); null is open. */
   @Column('timestamptz', { nullable: true }) effectiveFrom!: Date | null;
   @Column('timestamptz', { nullable: true }) effectiveTo!: Date | null;
+  /** Whether the holder hears by mail when it begins, is about to end, and has ended. */
+  @Column('boolean', { default: false }) notifyHolder!: boolean;
   @Column('timestamptz') createdAt!: Date;
   /** Kept after its removal, so that a decision of before can be explained. */
   @Column('timestamptz', { nullable: true }) removedAt!: Date | null;

@@ -16,6 +16,7 @@ import { SearchOfIdentities1763700000034 } from './1763700000034-search-of-ident
 import { ListsOfOrganizations1763700000040 } from './1763700000040-lists-of-organizations.js';
 import { SignInToOrganizations1763700000041 } from './1763700000041-sign-in-to-organizations.js';
 import { IdentityInvites1763700000042 } from './1763700000042-identity-invites.js';
+import { NotifiedHolders1763700000043 } from './1763700000043-notified-holders.js';
 import { PlansOfHotStatements1763700000045 } from './1763700000045-plans-of-hot-statements.js';
 
 /** In the order in which they run. */
@@ -38,5 +39,6 @@ export const migrations = [
   ListsOfOrganizations1763700000040,
   SignInToOrganizations1763700000041,
   IdentityInvites1763700000042,
+  NotifiedHolders1763700000043,
   PlansOfHotStatements1763700000045,
 ];

@@ -1,3 +1,4 @@
+import { roleWindowMails } from '../domain/access/window-mails.js';
 import { accountIntentMails } from '../domain/account-intents/mails.js';
 import type { EmailSubjects } from '../domain/emails/subjects.js';
 import { identityInviteMails } from '../domain/identity-invites/mails.js';
@@ -25,6 +26,7 @@ export const mailSubjects = ({ sealing, now, baseUrl, adminAppUrl }: MailsDeps):
   ...accountIntentMails({ adminAppUrl }),
   ...loginMails({ sealing, now }),
   ...mfaMails({ now, baseUrl }),
+  ...roleWindowMails({ now }),
   ...signUpMails({ sealing, now, baseUrl }),
   ...passwordMails({ sealing, now, baseUrl, adminAppUrl }),
 });

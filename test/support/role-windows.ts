@@ -27,6 +27,11 @@ export async function aHolder({ db, ownerUrl }: Pick<TestDatabase, 'db' | 'owner
        values ($1, $2, $3, 'Rosalind', '{}', now(), now())`,
       [identityId, account.id, email],
     );
+    await tx.query(
+      `insert into environment_memberships (id, account_id, environment_id, identity_id, is_active, created_at)
+       values ($1, $2, $3, $4, true, now())`,
+      [randomUUID(), account.id, environmentId, identityId],
+    );
     const root = await tx.findOneByOrFail(Node, { environmentId, nodeType: 'root' });
     const node = { ...root, id: nodeId, parentNodeId: root.id, nodeType: 'unit', name: 'A unit', slug: 'a-unit' };
     await tx.insert(Node, { ...node, path: [...root.path, nodeId] });
@@ -40,9 +45,10 @@ export type TestHolder = Awaited<ReturnType<typeof aHolder>>;
 export async function assignWindow(
   { db }: Pick<TestDatabase, 'db'>,
   { scope, identityId, nodeId, roleId }: TestHolder,
-  { from, to }: { from?: Date; to?: Date },
+  { from, to, notify = false }: { from?: Date; to?: Date; notify?: boolean },
 ): Promise<RoleAssignment> {
-  const wanted = { identityId, roleId, nodeId, effectiveFrom: from ?? null, effectiveTo: to ?? null };
+  const window = { effectiveFrom: from ?? null, effectiveTo: to ?? null };
+  const wanted = { identityId, roleId, nodeId, ...window, notifyHolder: notify };
   const [result] = await db.transaction(scope, (tx) => write(tx, scope, [wanted], new Date()));
   if (result?.status !== 'created') throw new Error(`the assignment was not made: ${JSON.stringify(result)}`);
   return result.assignment;

@@ -36,7 +36,7 @@ afterAll(async () => {
 }, 60_000);
 
 const inSeconds = (count: number) => new Date(Date.now() + seconds(count));
-const assign = (window: { from?: Date; to?: Date }) => assignWindow(database, holder, window);
+const assign = (window: { from?: Date; to?: Date; notify?: boolean }) => assignWindow(database, holder, window);
 const handleOf = ({ id }: RoleAssignment) => processes.client.workflow.getHandle(`role-assignment/${id}`);
 const statusOf = async (assignment: RoleAssignment) =>
   (
@@ -69,9 +69,9 @@ const removeIt = (assignment: RoleAssignment) =>
     await closeWindows(tx, [assignment.id], at);
   });
 
-test('it is activated, expiring and expired, each once and at its moment, and its history names nobody', async () => {
+test('it is activated, expiring and expired, each once and at its moment, also by mail; its history names nobody', async () => {
   const [from, to] = [inSeconds(3), inSeconds(11)];
-  const assignment = await assign({ from, to });
+  const assignment = await assign({ from, to, notify: true });
   await runs(assignment);
   expect(await handleOf(assignment).query('state')).toBe('running');
   const { searchAttributes } = await handleOf(assignment).describe();
@@ -100,6 +100,15 @@ test('it is activated, expiring and expired, each once and at its moment, and it
     metadata: { identity_id: holder.identityId, role_id: holder.roleId, node_id: holder.nodeId },
   });
   expect(await rowOf(assignment)).toEqual({ status: 'completed', ended_reason: null });
+  const mails = () => worker.sent.filter(({ to }) => to === holder.email).map(({ name }) => name);
+  await until('the last mail', async () => mails().includes('role-expired'));
+  // On a busy machine a mail may find that what it says is over, and is not sent then.
+  for (const [name, most] of [
+    ['role-activated', 1],
+    ['role-expiring', 2],
+    ['role-expired', 1],
+  ] as const)
+    expect(mails().filter((one) => one === name).length).toBeLessThanOrEqual(most);
   const history = await historyText(handleOf(assignment));
   expect(history).toContain(assignment.id);
   for (const secret of [holder.email, 'private.example', 'Rosalind', 'A unit']) expect(history).not.toContain(secret);
@@ -113,6 +122,7 @@ test('one without a bound ahead has no process; one that only begins is told of 
   const assignment = await assign({ from: inSeconds(3) });
   await ends(assignment, 'COMPLETED');
   expect(await actions(assignment)).toEqual(['activated']);
+  expect(worker.sent.filter(({ to }) => to === holder.email)).toEqual([]); // nobody asked for mails
   expect(await statusOf(open)).toBe('NOT_FOUND');
 });
 

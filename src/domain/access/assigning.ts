@@ -18,6 +18,8 @@ export interface WantedAssignment {
   nodeId: string | null;
   effectiveFrom: Date | null;
   effectiveTo: Date | null;
+  /** Whether the holder hears by mail of what happens in its window; not, unless it is said. */
+  notifyHolder?: boolean;
 }
 
 /** What became of one: made, there alike already, or refused with a code. */
@@ -79,6 +81,7 @@ export async function write(
   const { accountId, environmentId } = scope;
   const rows: RoleAssignment[] = placed.map((one) => ({
     ...one,
+    notifyHolder: one.notifyHolder ?? false,
     id: uuidv7(),
     accountId,
     environmentId,

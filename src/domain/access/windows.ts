@@ -3,8 +3,9 @@ import { RoleAssignment } from '../../../entities/role-assignment.js';
 import { RoleAssignmentWindow, type RoleAssignmentWindowStatus } from '../../../entities/role-assignment-window.js';
 import type { Clock } from '../../platform/clock.js';
 import type { Db } from '../../platform/db.js';
-import { recordEvent, recordEvents } from '../events.js';
+import { recordEvent } from '../events.js';
 import { metadataOf } from './assigning.js';
+import { windowEmail } from './window-mails.js';
 import { momentsOf } from './window-moments.js';
 
 export interface RoleWindowsDeps {
@@ -54,7 +55,10 @@ export function createRoleWindows({ db, now, notices }: RoleWindowsDeps) {
         const place = await placeOf(tx, assignment);
         for (const moment of due) {
           const metadata = { ...metadataOf(assignment), at: moment.at };
-          await recordEvents(tx, moment.action, [{ ...place, resourceId: id, metadata }]);
+          const eventId = await recordEvent(tx, moment.action, { ...place, resourceId: id, metadata });
+          // Where several were missed, a person needs to hear of the last one only.
+          if (assignment.notifyHolder && moment === due.at(-1))
+            await windowEmail(tx, assignment, moment, { eventId, now: at });
         }
         const told = due.at(-1)?.at ?? toldUntil;
         if (next) await tx.update(RoleAssignmentWindow, { id }, { toldUntil: told });

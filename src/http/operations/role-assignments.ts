@@ -14,6 +14,7 @@ export const AssignmentView = Type.Object({
   node_name: Type.String(),
   effective_from: Nullable(Timestamp),
   effective_to: Nullable(Timestamp),
+  notify_holder: Type.Boolean(),
 });
 
 export const presentAssignment = (assignment: NamedAssignment) => ({
@@ -24,6 +25,7 @@ export const presentAssignment = (assignment: NamedAssignment) => ({
   node_name: assignment.nodeName,
   effective_from: assignment.effectiveFrom,
   effective_to: assignment.effectiveTo,
+  notify_holder: assignment.notifyHolder,
 });
 
 const Wanted = {
@@ -31,6 +33,14 @@ const Wanted = {
   node_id: Type.Optional(Nullable(Id)),
   effective_from: Type.Optional(Nullable(Timestamp)),
   effective_to: Type.Optional(Nullable(Timestamp)),
+  notify_holder: Type.Optional(
+    Type.Boolean({
+      default: false,
+      description:
+        'Whether the holder gets a mail when a window that lies ahead begins, before it ends (a week and a day, unless configured ' +
+        'otherwise) and when it has ended. One that exists alike stays as it is in this.',
+    }),
+  ),
 };
 const instant = (text: string | null | undefined, field: string) => (text == null ? null : instantOf(text, field));
 
@@ -90,6 +100,7 @@ export const assignRole = operation({
       nodeId: body.node_id ?? null,
       effectiveFrom: instant(body.effective_from, 'effective_from'),
       effectiveTo: instant(body.effective_to, 'effective_to'),
+      notifyHolder: body.notify_holder ?? false,
     });
     return new Answer(isNew ? 201 : 200, { data: presentAssignment(assignment) });
   },
@@ -129,6 +140,7 @@ export const assignRoles = operation({
       nodeId: one.node_id ?? null,
       effectiveFrom: instant(one.effective_from, `role_assignments[${i}].effective_from`),
       effectiveTo: instant(one.effective_to, `role_assignments[${i}].effective_to`),
+      notifyHolder: one.notify_holder ?? false,
     }));
     const results = await services.assignments.assignAll(scope, caller, wanted);
     return {

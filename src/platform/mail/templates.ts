@@ -32,6 +32,10 @@ export interface EmailTemplates {
   'identity-password-changed': { first_name: string; application_name: string; changed_at_text: string };
   /** A one-time code, of the sign-in or of its second step. */
   'sign-in-code': { first_name: string; code: string; application_name: string; minutes_left: number };
+  /** To somebody whose role has begun, ends soon or has ended, where whoever gave it asked for these mails. */
+  'role-activated': RoleWindowMail;
+  'role-expiring': RoleWindowMail;
+  'role-expired': RoleWindowMail;
   /** To an end user whose second factors have changed, or whose recovery code was used. */
   'security-notice': { first_name: string; application_name: string; what: string; happened_at_text: string };
 }
@@ -51,6 +55,15 @@ interface IdentityInviteMail {
   inviter: string;
   link: string;
   expires_at_text: string;
+}
+
+interface RoleWindowMail {
+  first_name: string;
+  application_name: string;
+  role_name: string;
+  node_name: string;
+  /** A moment, or that there is none. */
+  ends_at_text: string;
 }
 
 interface AdministratorInviteMail {
