@@ -129,6 +129,29 @@ test('what runs is left alone, and pages are read one after the other', async ()
   expect(count).toBe(4);
 });
 
+test('invites of both kinds are one sequence, whatever the page', async () => {
+  const places = [await oneOfEach('5 minutes'), await oneOfEach('5 minutes')];
+  const [{ account, environment } = {}] = await rows(
+    database.ownerUrl,
+    `select id as environment, account_id as account from environments order by created_at desc limit 1`,
+  );
+  const ids = Array.from({ length: 5 }, () => randomUUID());
+  for (const id of ids)
+    await rows(
+      database.ownerUrl,
+      `insert into identity_invites (id, account_id, environment_id, intent, email, role_ids, locale, token_hash, token_key_id, link_number, status, invited_by_type, invited_by, created_at, expires_at)
+       values ($1, $2, $3, 'activate', $4, '{}', 'en', gen_random_uuid()::text::bytea, 'k', 1, 'pending', 'api_key', gen_random_uuid(), now() - interval '5 minutes', now())`,
+      [id, account, environment, `${id}@example.com`],
+    );
+  const all = [...ids, ...places.map(({ inviteExpiry }) => inviteExpiry)];
+  for (const pageSize of [1, 2, 100]) {
+    const temporal = fakeTemporal();
+    await run(temporal, { pageSize });
+    for (const id of all) expect(temporal.started.filter((one) => one === `inviteExpiry ${id}`)).toHaveLength(1);
+  }
+  await rows(database.ownerUrl, `update identity_invites set status = 'revoked', ended_at = now()`);
+});
+
 test('a row that ends between the two looks is not started', async () => {
   const open = await oneOfEach('5 minutes');
   const temporal = fakeTemporal();

@@ -3,7 +3,7 @@ export const tags: Record<string, string> = {
   Authorization: 'Whether an identity may do something at a node, and why.',
   AuthZEN: 'The same engine in the words of the OpenID AuthZEN Authorization API 1.0.',
   Identities: 'The end users of an environment: profiles, access, sessions and second factors.',
-  'Identity invites': 'Invites to become an end user of the environment.',
+  'Identity invites': 'Invites of end users: into an environment, or into the directory of an account only.',
   Hierarchy: 'The tree of nodes that roles are assigned at, and the schema of its node types.',
   Organizations: 'Organizations, which are nodes too: who belongs to them, and how their members sign in.',
   Roles: 'Named sets of permissions.',

@@ -1,0 +1,184 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { pino } from 'pino';
+import { User } from '../../entities/user.js';
+import { provisionAccount } from '../../src/domain/accounts/provisioning.js';
+import { createIdentityInviteAcceptance } from '../../src/domain/identity-invites/acceptance.js';
+import { createIdentityInvites } from '../../src/domain/identity-invites/identity-invites.js';
+import { identityInviteToken } from '../../src/domain/identity-invites/link.js';
+import { createPasswords } from '../../src/domain/passwords/passwords.js';
+import { startOutboxRelay } from '../../src/platform/outbox-relay.js';
+import { createProcesses, type Processes } from '../../src/platform/processes.js';
+import { startTemporalWorkers } from '../../src/worker/temporal-workers.js';
+import { newDatabase, type TestDatabase } from '../support/database.js';
+import { registrationServices, rows } from '../support/registration.js';
+import { historyText, namespace, startTestTemporal, type TestTemporal } from '../support/temporal.js';
+import { workerActivities } from '../support/worker-activities.js';
+
+let temporal: TestTemporal;
+let database: TestDatabase;
+let processes: Processes;
+let services: ReturnType<typeof registrationServices>;
+const log = pino({ level: 'silent' });
+const stops: (() => Promise<unknown>)[] = [];
+
+/** The worker process's parts, on real PostgreSQL and Temporal; only the mail server is replaced. */
+beforeAll(async () => {
+  [temporal, database] = await Promise.all([startTestTemporal(), newDatabase()]);
+  const server = { address: temporal.address, namespace, apiKey: null };
+  processes = createProcesses(server);
+  services = registrationServices(database);
+  const activities = workerActivities(database, services, processes);
+  const workers = startTemporalWorkers({ server, processes, activities, codePath: temporal.codePath, log });
+  const relay = startOutboxRelay({ db: database.db, databaseUrl: database.url, processes, log, pollMs: 200 });
+  stops.push(
+    () => relay.stop(),
+    () => workers.stop(),
+  );
+}, 60_000);
+afterAll(async () => {
+  for (const stop of stops) await stop();
+  await processes.close();
+  await temporal.stop();
+  await database.close();
+});
+
+const now = () => new Date();
+
+async function newPlace(ttlMs: number) {
+  const { db } = database;
+  const userId = randomUUID();
+  const at = now();
+  const { account, application, environments } = await db.transaction('system', async (tx) => {
+    await tx.insert(User, {
+      ...{ id: userId, email: `${userId}@example.com`, firstName: 'Rosalind', lastName: 'Inviter' },
+      ...{ passwordHash: null, passwordChangedAt: null, emailVerifiedAt: at, createdAt: at, updatedAt: at },
+    });
+    const accountName = `Northwind ${randomBytes(4).toString('hex')}`;
+    return provisionAccount(tx, { userId, accountName, applicationName: 'Shop', now: at });
+  });
+  const scope = { accountId: account.id, applicationId: application.id, environmentId: environments.development.id };
+  const caller = { type: 'platform_admin' as const, userId, sessionId: '', capabilities: [], roles: [] };
+  // Nothing here carries a role.
+  const assignments = { assertMayGive: () => Promise.reject(new Error('no role is offered')) };
+  const invites = createIdentityInvites({ db, sealing: services.sealing, assignments, now, ttlMs });
+  const person = { firstName: 'Ivo', lastName: 'Kernseif', roleId: null, nodeId: null, locale: 'de' as const };
+  return {
+    scope,
+    caller,
+    invites,
+    invite: (intent: 'activate' | 'directory' = 'activate') =>
+      invites.create(scope, caller, { ...person, intent, email: `ivo.${randomUUID()}@example.com` }),
+  };
+}
+
+const handleOf = (id: string) => temporal.client.workflow.getHandle(`invite/${id}`);
+async function until<T>(look: () => T | undefined | Promise<T | undefined>, ms = 30_000): Promise<T> {
+  for (const deadline = Date.now() + ms; ; await new Promise((resolve) => setTimeout(resolve, 50))) {
+    const found = await look();
+    if (found !== undefined) return found;
+    if (Date.now() > deadline) throw new Error('it did not come to that in time');
+  }
+}
+const reaches = (id: string, state: string) =>
+  until(async () => {
+    const found = await handleOf(id)
+      .query<string>('state')
+      .catch(() => undefined);
+    return found === state || undefined;
+  });
+const mailsTo = (email: string, name: string) =>
+  services.sent.filter((mail) => mail.to === email && mail.name === name);
+
+test('an invite is mailed, accepted, and its process ends; no history tells who it was', async () => {
+  const place = await newPlace(60_000);
+  const made = await place.invite();
+  const mail = await until(() => mailsTo(made.email, 'identity-invite')[0]);
+  const { token } = identityInviteToken(services.sealing, { id: made.id, linkNumber: 1 });
+  expect(mail.values).toEqual({
+    first_name: 'Ivo',
+    place_name: 'Shop',
+    inviter: 'Rosalind Inviter',
+    link: `https://id.example.com/oauth/invite?token=${token}`,
+    expires_at_text: expect.stringContaining('UTC'),
+  });
+  await reaches(made.id, 'waiting');
+  const { typedSearchAttributes } = await handleOf(made.id).describe();
+  for (const id of [made.id, place.scope.accountId, place.scope.environmentId])
+    expect(JSON.stringify(typedSearchAttributes)).toContain(id);
+
+  const passwords = createPasswords({ breachUrl: null });
+  const acceptance = createIdentityInviteAcceptance({ db: database.db, passwords, now });
+  await acceptance.accept({ token, password: 'violet tractor 19' });
+  expect(await handleOf(made.id).result()).toBe('accepted');
+
+  const secrets = [made.email, 'Ivo', 'Kernseif', 'Rosalind', token, 'violet'];
+  for await (const { workflowId } of temporal.client.workflow.list()) {
+    const text = await historyText(temporal.client.workflow.getHandle(workflowId));
+    for (const secret of secrets) expect(text).not.toContain(secret);
+  }
+});
+
+test('it expires at its time with one event; sent again it waits again, under the same name', async () => {
+  const place = await newPlace(2_000);
+  const made = await place.invite();
+  await reaches(made.id, 'expired');
+  expect(await place.invites.get(place.scope, made.id)).toMatchObject({
+    status: 'expired',
+    endedReason: 'not_accepted_in_time',
+  });
+  await place.invites.resend(place.scope, place.caller, made.id);
+  await until(() => mailsTo(made.email, 'identity-invite')[1]);
+  const happened = async () =>
+    (
+      await rows(
+        database.ownerUrl,
+        `select action from events where resource_id = $1 and action like 'identity_invite.%' order by created_at`,
+        [made.id],
+      )
+    ).map(({ action }) => String(action).replace('identity_invite.', ''));
+  await until(async () => ((await happened()).length === 4 ? true : undefined));
+  expect(await happened()).toEqual(['created', 'expired', 'resent', 'expired']);
+  await reaches(made.id, 'expired');
+});
+
+test('cancelled by an operator it is revoked, and says so', async () => {
+  const place = await newPlace(60_000);
+  const made = await place.invite('directory');
+  await reaches(made.id, 'waiting');
+  await handleOf(made.id).cancel();
+  await expect(handleOf(made.id).result()).rejects.toThrow(/cancelled/);
+  expect(await place.invites.get(place.scope, made.id)).toMatchObject({
+    status: 'revoked',
+    endedReason: 'cancelled_by_operator',
+  });
+  const events = await rows(
+    database.ownerUrl,
+    `select metadata, actor_type from events where resource_id = $1 and action like '%.revoked'`,
+    [made.id],
+  );
+  expect(events).toEqual([
+    { metadata: { intent: 'directory', reason: 'cancelled_by_operator' }, actor_type: 'system' },
+  ]);
+});
+
+test('revoked where it was made, its process ends', async () => {
+  const place = await newPlace(60_000);
+  const made = await place.invite();
+  await reaches(made.id, 'waiting');
+  await place.invites.revoke(place.scope, made.id);
+  expect(await handleOf(made.id).result()).toBe('revoked');
+});
+
+test('the reminder is mailed once for each link, as long as the invite is open', async () => {
+  const place = await newPlace(60_000);
+  const made = await place.invite();
+  const { identity } = services.invites;
+  for (let i = 0; i < 3; i++) await identity.remind(made.id);
+  await until(() => mailsTo(made.email, 'identity-invite-reminder')[0]);
+  await until(async () => ((await rows(database.ownerUrl, 'select from outbox')).length === 0 ? true : undefined));
+  expect(mailsTo(made.email, 'identity-invite-reminder')).toHaveLength(1);
+  await place.invites.revoke(place.scope, made.id);
+  for (const repeated of [identity.remind(made.id), identity.cancel(made.id, 'x'), identity.expire(made.id)])
+    expect(await repeated).toMatchObject({ status: 'revoked' });
+  expect(await identity.read(randomUUID())).toMatchObject({ status: 'revoked' });
+});
