@@ -830,6 +830,90 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/organizations/{id}/authentication-policy": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read how members of an organization may sign in
+         * @description It adds to what the environment asks, and counts at every sign-in of a member, whichever application they sign in to; of several organizations the strictest counts.
+         *
+         *     Requires `hierarchy.manage` or `svc:organization.manage` at the node that `id` names.
+         */
+        get: operations["getAuthenticationPolicy"];
+        /**
+         * Replace how members of an organization may sign in
+         * @description It adds to what the environment asks, and counts at every sign-in of a member, whichever application they sign in to; of several organizations the strictest counts. The version is the policy's own, not that of the organization.
+         *
+         *     Requires `hierarchy.manage` or `svc:organization.manage` at the node that `id` names.
+         */
+        put: operations["replaceAuthenticationPolicy"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/organizations/{id}/members": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the members of an organization
+         * @description `q` searches first name, last name and email.
+         *
+         *     Requires `hierarchy.manage` or `svc:organization.manage` at the node that `id` names.
+         */
+        get: operations["listOrganizationMembers"];
+        put?: never;
+        /**
+         * Add a member to an organization
+         * @description An identity of the environment, with these roles at the organization's node. Whoever gives roles needs `rbac.assign_roles` and every permission of the roles at the organization's node; whoever takes them, `rbac.assign_roles` there (administrators: `env_roles.manage`).
+         *
+         *     Requires `hierarchy.manage` or `svc:organization.manage` at the node that `id` names.
+         */
+        post: operations["addOrganizationMember"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/organizations/{id}/members/{identity_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Remove a member from an organization
+         * @description With their roles at the organization's node and below it, though not in an organization further down of which they are a member, too. They stay in the environment, with what they hold elsewhere and above.
+         *
+         *     Requires `hierarchy.manage` or `svc:organization.manage` at the node that `id` names.
+         */
+        delete: operations["removeOrganizationMember"];
+        options?: never;
+        head?: never;
+        /**
+         * Change the roles of a member
+         * @description Afterwards they hold exactly these roles at the organization's node. What they hold of them already stays with its window; others are taken, what is new is open in time. Roles at other nodes stay as they are. Whoever gives roles needs `rbac.assign_roles` and every permission of the roles at the organization's node; whoever takes them, `rbac.assign_roles` there (administrators: `env_roles.manage`).
+         *
+         *     Requires `hierarchy.manage` or `svc:organization.manage` at the node that `id` names.
+         */
+        patch: operations["updateOrganizationMember"];
+        trace?: never;
+    };
     "/api/v1/api-keys": {
         parameters: {
             query?: never;
@@ -2121,7 +2205,7 @@ export interface components {
                  * @description Stable; null where only the status counts. New ones may come: go by the status where it is unknown.
                  * @enum {string|null}
                  */
-                code: "account.capability_required" | "account.not_found" | "account.password_required" | "account.slug_taken" | "account_intent.not_failed" | "account_intent.not_found" | "administrator_invite.already_pending" | "administrator_invite.not_found" | "administrator_invite.not_pending" | "administrator_invite.role_deleted" | "administrator_role.built_in" | "administrator_role.cannot_grant" | "administrator_role.in_use" | "administrator_role.name_taken" | "administrator_role.not_found" | "api_key.cannot_grant" | "api_key.not_found" | "api_key.scope_required" | "application.confirmation_required" | "application.not_found" | "application.slug_taken" | "auth.multiple_credentials" | "auth.reauthentication_required" | "body.malformed" | "body.too_large" | "body.unsupported_media_type" | "captcha.failed" | "environment.confirmation_required" | "environment.not_found" | "environment.slug_taken" | "environment.unknown_slug" | "idempotency.in_progress" | "idempotency.key_invalid" | "idempotency.key_reused" | "identity.email_taken" | "identity.email_unverified" | "identity.external_id_taken" | "identity.holds_more" | "identity.link_invalid" | "identity.not_found" | "identity_invite.already_member" | "identity_invite.not_found" | "identity_invite.not_pending" | "identity_invite.pending_exists" | "identity_invite.role_deleted" | "if_match.invalid" | "if_match.required" | "invite.link_invalid" | "login.method_not_allowed" | "member.already_member" | "member.last_owner" | "member.not_found" | "member.owner_required" | "mfa.already_enrolled" | "mfa.challenge_invalid" | "mfa.challenge_locked" | "mfa.code_invalid" | "mfa.email_unavailable" | "mfa.enrollment_expired" | "mfa.enrollment_required" | "mfa.factor_not_allowed" | "mfa.factor_not_found" | "mfa.last_factor" | "mfa.not_enrolled" | "mfa.too_many_factors" | "mfa.trusted_device_not_found" | "node_type_schema.breaks_nodes" | "nodes.has_children" | "nodes.node_not_found" | "nodes.root_fixed" | "nodes.slug_taken" | "nodes.too_deep" | "nodes.tree_too_large" | "nodes.type_not_allowed" | "nodes.type_unknown" | "nodes.would_cycle" | null | "oauth_client.has_no_secret" | "oauth_client.not_found" | "organization.confirmation_required" | "organization.not_found" | "organization.production_environment" | "organization.slug_taken" | "origin.foreign" | "password.breached" | "password.hash_out_of_bounds" | "password.hash_unreadable" | "password.link_invalid" | "password.too_short" | "password.wrong" | "permission.key_taken" | "permission.not_found" | "permission.required" | "permission.system" | "process.not_failed" | "process.not_found" | "process.not_running" | "process.verb_not_supported" | "rate_limit.exceeded" | "registration.link_invalid" | "role.cannot_grant" | "role.in_use" | "role.name_taken" | "role.not_found" | "role.system" | "role_assignments.not_found" | "role_assignments.overlapping" | "role_assignments.window_empty" | "route.method_not_allowed" | "route.not_found" | "service.unavailable" | "session.not_found" | "sign_up.daily_cap_reached" | "sso_required" | "validation.failed" | "version.conflict";
+                code: "account.capability_required" | "account.not_found" | "account.password_required" | "account.slug_taken" | "account_intent.not_failed" | "account_intent.not_found" | "administrator_invite.already_pending" | "administrator_invite.not_found" | "administrator_invite.not_pending" | "administrator_invite.role_deleted" | "administrator_role.built_in" | "administrator_role.cannot_grant" | "administrator_role.in_use" | "administrator_role.name_taken" | "administrator_role.not_found" | "api_key.cannot_grant" | "api_key.not_found" | "api_key.scope_required" | "application.confirmation_required" | "application.not_found" | "application.slug_taken" | "auth.multiple_credentials" | "auth.reauthentication_required" | "body.malformed" | "body.too_large" | "body.unsupported_media_type" | "captcha.failed" | "environment.confirmation_required" | "environment.not_found" | "environment.slug_taken" | "environment.unknown_slug" | "idempotency.in_progress" | "idempotency.key_invalid" | "idempotency.key_reused" | "identity.email_taken" | "identity.email_unverified" | "identity.external_id_taken" | "identity.holds_more" | "identity.link_invalid" | "identity.not_found" | "identity_invite.already_member" | "identity_invite.not_found" | "identity_invite.not_pending" | "identity_invite.pending_exists" | "identity_invite.role_deleted" | "if_match.invalid" | "if_match.required" | "invite.link_invalid" | "login.method_not_allowed" | "member.already_member" | "member.last_owner" | "member.not_found" | "member.owner_required" | "mfa.already_enrolled" | "mfa.challenge_invalid" | "mfa.challenge_locked" | "mfa.code_invalid" | "mfa.email_unavailable" | "mfa.enrollment_expired" | "mfa.enrollment_required" | "mfa.factor_not_allowed" | "mfa.factor_not_found" | "mfa.last_factor" | "mfa.not_enrolled" | "mfa.too_many_factors" | "mfa.trusted_device_not_found" | "node_type_schema.breaks_nodes" | "nodes.has_children" | "nodes.node_not_found" | "nodes.root_fixed" | "nodes.slug_taken" | "nodes.too_deep" | "nodes.tree_too_large" | "nodes.type_not_allowed" | "nodes.type_unknown" | "nodes.would_cycle" | null | "oauth_client.has_no_secret" | "oauth_client.not_found" | "organization.already_member" | "organization.confirmation_required" | "organization.member_not_found" | "organization.not_found" | "organization.production_environment" | "organization.slug_taken" | "origin.foreign" | "password.breached" | "password.hash_out_of_bounds" | "password.hash_unreadable" | "password.link_invalid" | "password.too_short" | "password.wrong" | "permission.key_taken" | "permission.not_found" | "permission.required" | "permission.system" | "process.not_failed" | "process.not_found" | "process.not_running" | "process.verb_not_supported" | "rate_limit.exceeded" | "registration.link_invalid" | "role.cannot_grant" | "role.in_use" | "role.name_taken" | "role.not_found" | "role.system" | "role_assignments.not_found" | "role_assignments.overlapping" | "role_assignments.window_empty" | "route.method_not_allowed" | "route.not_found" | "service.unavailable" | "session.not_found" | "sign_up.daily_cap_reached" | "sso_required" | "validation.failed" | "version.conflict";
                 message: string;
                 /** Format: date-time */
                 timestamp: string;
@@ -2860,6 +2944,115 @@ export interface components {
                 member_count: number;
             }[];
         };
+        GetAuthenticationPolicyResponse: {
+            data: {
+                /** @description First factors that members may sign in with; null: all that the environment offers. */
+                allowed_methods: ("password" | "email_otp" | "passkey" | "sso")[] | null;
+                /** @description A second factor of every member, as if the environment required it. */
+                require_mfa: boolean;
+                /** @description Members sign in through the organization's identity provider only. */
+                require_sso: boolean;
+                /** @description How long a sign-in of a member lasts, at most as long as the environment's; null: as long. */
+                session_ttl_seconds: number | null;
+                version: number;
+            };
+        };
+        ReplaceAuthenticationPolicyRequest: {
+            /** @description First factors that members may sign in with; null: all that the environment offers. */
+            allowed_methods: ("password" | "email_otp" | "passkey" | "sso")[] | null;
+            /** @description A second factor of every member, as if the environment required it. */
+            require_mfa: boolean;
+            /** @description Members sign in through the organization's identity provider only. */
+            require_sso: boolean;
+            /** @description How long a sign-in of a member lasts, at most as long as the environment's; null: as long. */
+            session_ttl_seconds: number | null;
+        };
+        ListOrganizationMembersResponse: {
+            items: {
+                /** Format: uuid */
+                identity_id: string;
+                email: string;
+                first_name: string | null;
+                last_name: string | null;
+                name: string | null;
+                avatar_url: string | null;
+                /** @description In the environment. */
+                is_active: boolean;
+                /** @description Of `roles`, each once. */
+                role_ids: string[];
+                /** @description Held at the organization's node, now or at a time to come. */
+                roles: {
+                    /** Format: uuid */
+                    assignment_id: string;
+                    /** Format: uuid */
+                    id: string;
+                    name: string;
+                    /** Format: uuid */
+                    node_id: string;
+                    node_name: string;
+                    /** Format: date-time */
+                    effective_from: string | null;
+                    /** Format: date-time */
+                    effective_to: string | null;
+                }[];
+                /**
+                 * Format: date-time
+                 * @description When they became a member.
+                 */
+                created_at: string;
+            }[];
+            pagination: {
+                page: number;
+                take: number;
+                item_count: number;
+                page_count: number;
+                has_previous_page: boolean;
+                has_next_page: boolean;
+            };
+        };
+        AddOrganizationMemberRequest: {
+            /** Format: uuid */
+            identity_id: string;
+            role_ids?: string[];
+        };
+        AddOrganizationMemberResponse: {
+            data: {
+                /** Format: uuid */
+                identity_id: string;
+                email: string;
+                first_name: string | null;
+                last_name: string | null;
+                name: string | null;
+                avatar_url: string | null;
+                /** @description In the environment. */
+                is_active: boolean;
+                /** @description Of `roles`, each once. */
+                role_ids: string[];
+                /** @description Held at the organization's node, now or at a time to come. */
+                roles: {
+                    /** Format: uuid */
+                    assignment_id: string;
+                    /** Format: uuid */
+                    id: string;
+                    name: string;
+                    /** Format: uuid */
+                    node_id: string;
+                    node_name: string;
+                    /** Format: date-time */
+                    effective_from: string | null;
+                    /** Format: date-time */
+                    effective_to: string | null;
+                }[];
+                /**
+                 * Format: date-time
+                 * @description When they became a member.
+                 */
+                created_at: string;
+            };
+        };
+        UpdateOrganizationMemberRequest: {
+            role_ids: string[];
+        };
         ListApiKeysResponse: {
             items: {
                 /** Format: uuid */
@@ -3117,6 +3310,7 @@ export interface components {
                 effective_from: string | null;
                 /** Format: date-time */
                 effective_to: string | null;
+                notify_holder: boolean;
             }[];
             pagination: {
                 page: number;
@@ -3136,6 +3330,11 @@ export interface components {
             effective_from?: string | null;
             /** Format: date-time */
             effective_to?: string | null;
+            /**
+             * @description Whether the holder gets a mail when a window that lies ahead begins, before it ends (a week and a day, unless configured otherwise) and when it has ended. One that exists alike stays as it is in this.
+             * @default false
+             */
+            notify_holder?: boolean;
         };
         AssignRoleResponse: {
             data: {
@@ -3152,6 +3351,7 @@ export interface components {
                 effective_from: string | null;
                 /** Format: date-time */
                 effective_to: string | null;
+                notify_holder: boolean;
             };
         };
         AssignRolesRequest: {
@@ -3166,6 +3366,11 @@ export interface components {
                 effective_from?: string | null;
                 /** Format: date-time */
                 effective_to?: string | null;
+                /**
+                 * @description Whether the holder gets a mail when a window that lies ahead begins, before it ends (a week and a day, unless configured otherwise) and when it has ended. One that exists alike stays as it is in this.
+                 * @default false
+                 */
+                notify_holder?: boolean;
             }[];
         };
         UnassignRolesRequest: {
@@ -4558,6 +4763,12 @@ export type CreateOrganizationRequest = components['schemas']['CreateOrganizatio
 export type CreateOrganizationResponse = components['schemas']['CreateOrganizationResponse'];
 export type UpdateOrganizationRequest = components['schemas']['UpdateOrganizationRequest'];
 export type ListOrganizationRolesResponse = components['schemas']['ListOrganizationRolesResponse'];
+export type GetAuthenticationPolicyResponse = components['schemas']['GetAuthenticationPolicyResponse'];
+export type ReplaceAuthenticationPolicyRequest = components['schemas']['ReplaceAuthenticationPolicyRequest'];
+export type ListOrganizationMembersResponse = components['schemas']['ListOrganizationMembersResponse'];
+export type AddOrganizationMemberRequest = components['schemas']['AddOrganizationMemberRequest'];
+export type AddOrganizationMemberResponse = components['schemas']['AddOrganizationMemberResponse'];
+export type UpdateOrganizationMemberRequest = components['schemas']['UpdateOrganizationMemberRequest'];
 export type ListApiKeysResponse = components['schemas']['ListApiKeysResponse'];
 export type CreateApiKeyRequest = components['schemas']['CreateApiKeyRequest'];
 export type CreateApiKeyResponse = components['schemas']['CreateApiKeyResponse'];
@@ -5890,6 +6101,172 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ListOrganizationRolesResponse"];
+                };
+            };
+            default: components["responses"]["Refusal"];
+        };
+    };
+    getAuthenticationPolicy: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GetAuthenticationPolicyResponse"];
+                };
+            };
+            default: components["responses"]["Refusal"];
+        };
+    };
+    replaceAuthenticationPolicy: {
+        parameters: {
+            query?: never;
+            header: {
+                "Idempotency-Key"?: components["parameters"]["idempotency-key"];
+                "If-Match": components["parameters"]["if-match"];
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ReplaceAuthenticationPolicyRequest"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GetAuthenticationPolicyResponse"];
+                };
+            };
+            default: components["responses"]["Refusal"];
+        };
+    };
+    listOrganizationMembers: {
+        parameters: {
+            query?: {
+                page?: number;
+                take?: number;
+                /** @description Substring filter. */
+                q?: string;
+                sort_by?: "created_at" | "email" | "first_name" | "last_name";
+                order?: "asc" | "desc";
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ListOrganizationMembersResponse"];
+                };
+            };
+            default: components["responses"]["Refusal"];
+        };
+    };
+    addOrganizationMember: {
+        parameters: {
+            query?: never;
+            header?: {
+                "Idempotency-Key"?: components["parameters"]["idempotency-key"];
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AddOrganizationMemberRequest"];
+            };
+        };
+        responses: {
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AddOrganizationMemberResponse"];
+                };
+            };
+            default: components["responses"]["Refusal"];
+        };
+    };
+    removeOrganizationMember: {
+        parameters: {
+            query?: never;
+            header?: {
+                "Idempotency-Key"?: components["parameters"]["idempotency-key"];
+            };
+            path: {
+                id: string;
+                identity_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            default: components["responses"]["Refusal"];
+        };
+    };
+    updateOrganizationMember: {
+        parameters: {
+            query?: never;
+            header?: {
+                "Idempotency-Key"?: components["parameters"]["idempotency-key"];
+            };
+            path: {
+                id: string;
+                identity_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["UpdateOrganizationMemberRequest"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AddOrganizationMemberResponse"];
                 };
             };
             default: components["responses"]["Refusal"];

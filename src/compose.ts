@@ -34,6 +34,7 @@ import { createLogins } from './domain/logins/logins.js';
 import { createClientManagement } from './domain/oidc/client-management.js';
 import { createProvider } from './domain/oidc/provider.js';
 import { createRefreshTokens } from './domain/oidc/refresh-tokens.js';
+import { createAuthenticationPolicies } from './domain/organizations/authentication-policies.js';
 import { createMemberships } from './domain/organizations/memberships.js';
 import { createOrganizations } from './domain/organizations/organizations.js';
 import { createPasswords } from './domain/passwords/passwords.js';
@@ -148,6 +149,7 @@ export async function composeApi(
     apiKeyManagement: createApiKeyManagement({ db, evaluation, now, onChanged: apiKeys.forget }),
     assertMayTakeOver: createTakeoverGuard({ db, evaluation, now }),
     assignments,
+    authenticationPolicies: createAuthenticationPolicies({ db }),
     bulkIdentities: createBulkIdentities({ db, passwords, assignments, now }),
     applicationStates: createApplicationStates({ db, now }),
     applications: createApplications({ db, now }),

@@ -24,6 +24,7 @@ import type { IdentityInvites } from './domain/identity-invites/identity-invites
 import type { OrganizationInvitations } from './domain/identity-invites/organization-invitations.js';
 import type { AdministratorInvites } from './domain/invites/administrator-invites.js';
 import type { ClientManagement } from './domain/oidc/client-management.js';
+import type { AuthenticationPolicies } from './domain/organizations/authentication-policies.js';
 import type { Memberships } from './domain/organizations/memberships.js';
 import type { Organizations } from './domain/organizations/organizations.js';
 import type { AccountProcesses } from './domain/processes/account-processes.js';
@@ -53,6 +54,7 @@ export interface Services {
   environmentSettings: EnvironmentSettingsService;
   environments: Environments;
   idempotentRequests: IdempotentRequests;
+  authenticationPolicies: AuthenticationPolicies;
   bulkIdentities: BulkIdentities;
   identities: Identities;
   identityAdministration: IdentityAdministration;

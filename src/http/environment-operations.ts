@@ -62,6 +62,10 @@ import {
   updateOrganization,
 } from './operations/organizations.js';
 import {
+  getAuthenticationPolicy,
+  replaceAuthenticationPolicy,
+} from './operations/organizations-authentication-policy.js';
+import {
   createOrganizationInvitation,
   listOrganizationInvitations,
   resendOrganizationInvitation,
@@ -141,6 +145,8 @@ export const environmentOperations: readonly Operation[] = [
   updateOrganization,
   deleteOrganization,
   listOrganizationRoles,
+  getAuthenticationPolicy,
+  replaceAuthenticationPolicy,
   listOrganizationMembers,
   addOrganizationMember,
   updateOrganizationMember,

@@ -3,6 +3,7 @@ import type { Clock } from '../../platform/clock.js';
 import { type Db, type EnvironmentScope, within } from '../../platform/db.js';
 import { DomainError, invalidField } from '../errors.js';
 import { recordEvent } from '../events.js';
+import { lackingFactorToEnrol } from '../mfa/factor-to-enrol.js';
 import type { MfaGraces } from '../mfa/grace.js';
 
 /** What an administrator can change; the rest of the row says whose it is and which version. */
@@ -60,9 +61,8 @@ export function createEnvironmentSettings({
   };
 }
 
-/** A factor that everyone can enrol: an emailed code adds nothing for those who sign in by mail. */
 function assertFactorToEnrol({ mfaPolicy, mfaAllowedFactors }: EnvironmentSettings) {
-  if (mfaPolicy !== 'required' || mfaAllowedFactors.includes('totp') || mfaAllowedFactors.includes('webauthn')) return;
+  if (mfaPolicy !== 'required' || !lackingFactorToEnrol(mfaAllowedFactors)) return;
   throw invalidField(
     'mfa_allowed_factors',
     'too_few',

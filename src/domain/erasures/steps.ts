@@ -60,8 +60,8 @@ export async function removeMemberships(
   // In one order, so that two erasures that take the same counters never wait for each other.
   for (const place of left.toSorted((a, b) => a.environmentId.localeCompare(b.environmentId))) {
     const scope = { accountId, ...place };
-    await addToCounter(tx, scope, 'identities', -1);
     await leaveOrganizations(tx, scope, identityId);
+    await addToCounter(tx, scope, 'identities', -1);
     await recordEvent(tx, 'identity.deleted', { ...scope, resourceId: identityId });
   }
   return left.length === Math.min(batchSize, 100);

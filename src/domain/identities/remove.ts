@@ -46,9 +46,9 @@ export async function removeMember(tx: EntityManager, scope: EnvironmentScope, i
   const { identity, membership } = await lockMember(tx, scope, id);
   await withdrawFor(tx, scope, identity.email, { reason: 'identity_deleted', now: at });
   await shutOut(tx, scope, id, { reason: 'identity_deleted', at });
-  // The counter before the organizations, as who joins both the Environment and an organization takes them.
-  await addToCounter(tx, scope, 'identities', -1);
   await leaveOrganizations(tx, scope, id);
+  // After the organizations, as who joins both one and the Environment takes it.
+  await addToCounter(tx, scope, 'identities', -1);
   const held = await tx.findBy(RoleAssignment, { ...within(scope), identityId: id, removedAt: IsNull() });
   await takeAway(
     tx,

@@ -27,6 +27,13 @@ export const organizationExamples: Record<string, Example> = {
   updateOrganization: changing((unique) => ({ name: unique })),
   deleteOrganization: changing(),
   listOrganizationRoles: ofOrganization,
+  getAuthenticationPolicy: ofOrganization,
+  replaceAuthenticationPolicy: async ({ id: idOf }) => {
+    const id = await idOf('organization');
+    const table = '(select id, authentication_policy_version as version from organizations) as policies';
+    const body = { allowed_methods: ['password'], require_mfa: true, require_sso: false, session_ttl_seconds: 3600 };
+    return { path: { id }, version: { table, id }, body };
+  },
   listOrganizationMembers: ofOrganization,
   addOrganizationMember: async ({ id }) => ({
     path: { id: await id('organization') },

@@ -1,0 +1,86 @@
+import type { EntityManager } from 'typeorm';
+import { EnvironmentSettings } from '../../../entities/environment-settings.js';
+import { type AuthenticationPolicy, Organization } from '../../../entities/organization.js';
+import { type Db, within } from '../../platform/db.js';
+import { DomainError, type ErrorDetail } from '../errors.js';
+import { recordEvent } from '../events.js';
+import { lackingFactorToEnrol } from '../mfa/factor-to-enrol.js';
+import type { EnvironmentScope } from '../scope.js';
+import { lockOrganization } from './members.js';
+
+/** A policy under its own version: what is changed of the organization besides is no change of it. */
+export interface VersionedPolicy extends AuthenticationPolicy {
+  version: number;
+}
+
+/** How members of an organization may sign in, beside what the Environment asks (contract §5). Enforced at sign-in. */
+export function createAuthenticationPolicies({ db }: { db: Db }) {
+  return {
+    /** @throws DomainError organization.not_found */
+    get: (scope: EnvironmentScope, id: string): Promise<VersionedPolicy> =>
+      db.transaction(scope, async (tx) => {
+        const organization = await tx.findOneBy(Organization, { ...within(scope), id });
+        if (!organization) throw new DomainError('organization.not_found');
+        return versioned(organization);
+      }),
+
+    /**
+     * Replaces it as a whole. What is as it was already is no change.
+     * @param version as the caller read it
+     * @throws DomainError organization.not_found, version.conflict with the policy as it is now, validation.failed
+     */
+    replace: (
+      scope: EnvironmentScope,
+      id: string,
+      { version, policy }: { version: number; policy: AuthenticationPolicy },
+    ): Promise<VersionedPolicy> =>
+      db.transaction(scope, async (tx) => {
+        const organization = await lockOrganization(tx, scope, id);
+        const current = versioned(organization);
+        if (current.version !== version) throw new DomainError('version.conflict', { current });
+        await assertUsable(tx, scope, policy);
+        const changed = (Object.keys(policy) as (keyof AuthenticationPolicy)[]).filter(
+          (field) => !isSame(policy[field], current[field]),
+        );
+        if (changed.length === 0) return current;
+        const updated = { authenticationPolicy: policy, authenticationPolicyVersion: version + 1 };
+        await tx.update(Organization, { ...within(scope), id }, updated);
+        const metadata = { changed: ['authentication_policy'], authentication_policy: policy };
+        await recordEvent(tx, 'organization.updated', { ...scope, resourceId: id, metadata });
+        return versioned({ ...organization, ...updated });
+      }),
+  };
+}
+
+export type AuthenticationPolicies = ReturnType<typeof createAuthenticationPolicies>;
+
+/** Whether anybody could sign in under it, as far as it says itself. @throws DomainError validation.failed */
+async function assertUsable(
+  tx: EntityManager,
+  scope: EnvironmentScope,
+  { allowed_methods, require_sso, require_mfa, session_ttl_seconds }: AuthenticationPolicy,
+): Promise<void> {
+  const { sessionTtlSeconds, mfaAllowedFactors } = await tx.findOneByOrFail(EnvironmentSettings, within(scope));
+  const details: ErrorDetail[] = [];
+  if (require_sso && allowed_methods && !allowed_methods.includes('sso')) {
+    const message = 'needs sso among the allowed methods, or no list of them';
+    details.push({ field: 'require_sso', code: 'not_allowed', message });
+  }
+  if (require_mfa && lackingFactorToEnrol(mfaAllowedFactors)) {
+    const message = 'needs totp or webauthn among the factors that the environment allows';
+    details.push({ field: 'require_mfa', code: 'no_factor', message });
+  }
+  if (session_ttl_seconds !== null && session_ttl_seconds > sessionTtlSeconds) {
+    const message = `is longer than sessions of the environment last: ${sessionTtlSeconds} seconds`;
+    details.push({ field: 'session_ttl_seconds', code: 'too_long', message });
+  }
+  if (details.length > 0) throw new DomainError('validation.failed', { details });
+}
+
+const versioned = ({ authenticationPolicy, authenticationPolicyVersion }: Organization): VersionedPolicy => ({
+  ...authenticationPolicy,
+  version: authenticationPolicyVersion,
+});
+
+const isSame = (a: unknown, b: unknown): boolean =>
+  Array.isArray(a) && Array.isArray(b) ? String(a.toSorted()) === String(b.toSorted()) : a === b;
