@@ -23,4 +23,5 @@ export const requiredToHaveMfa = (environment: string, identity: string): string
  */
 export const endedByPolicy = (end: string, authenticatedAt: string, environment: string, identity: string): string => `
 least(${end}, ${authenticatedAt} + interval '1 second' * (
-  select min((o.authentication_policy->>'session_ttl_seconds')::integer) from ${organizationsOf(environment, identity)}))`;
+  select min((o.authentication_policy->>'session_ttl_seconds')::integer) from ${organizationsOf(environment, identity)}
+    and o.authentication_policy->'session_ttl_seconds' <> 'null'))`; // without one, its place in the tree is not looked at
