@@ -9,8 +9,19 @@ let temporal: TestTemporal;
 beforeAll(async () => {
   temporal = await startTestTemporal();
 }, 60_000);
-afterAll(() => temporal.stop());
+afterAll(async () => {
+  for (const bury of silent) bury(); // or their worker would wait for them
+  await temporal.stop();
+});
 
+const silent: (() => void)[] = [];
+/** What a dead worker makes of an attempt. */
+const silence = () =>
+  new Promise<never>((_, reject) => {
+    silent.push(() => reject(new Error('dead')));
+  });
+
+// Each has a worker and a mail of its own, and most of them wait: they wait together.
 type Ended = 'sent' | 'failed' | 'cancelled';
 const away = () => ApplicationFailure.retryable('Error ECONNREFUSED', 'outage');
 
@@ -31,7 +42,7 @@ async function startDelivery(times: Partial<EmailDeliveryInput> = {}) {
   return { emailId, activities, start };
 }
 
-test('a mail is sent once', async () => {
+test.concurrent('a mail is sent once', async () => {
   const { emailId, activities, start } = await startDelivery();
   const handle = await start();
   expect(await handle.result()).toBe('sent');
@@ -39,7 +50,7 @@ test('a mail is sent once', async () => {
   await recordHistory('email-sent', handle);
 });
 
-test('it is tried again while the server is away', async () => {
+test.concurrent('it is tried again while the server is away', async () => {
   const { activities, start } = await startDelivery();
   activities.sendEmail.mockRejectedValueOnce(away()).mockRejectedValueOnce(away());
   const handle = await start();
@@ -47,7 +58,7 @@ test('it is tried again while the server is away', async () => {
   expect(activities.sendEmail).toHaveBeenCalledTimes(3);
 });
 
-test('when its time is over it fails where everybody can see it', async () => {
+test.concurrent('when its time is over it fails where everybody can see it', async () => {
   const { emailId, activities, start } = await startDelivery({ giveUpAfterMs: 1_500 });
   activities.sendEmail.mockRejectedValue(away());
   const handle = await start();
@@ -58,7 +69,7 @@ test('when its time is over it fails where everybody can see it', async () => {
   await recordHistory('email-failed', handle);
 });
 
-test('one that the server refused is failed without another try', async () => {
+test.concurrent('one that the server refused is failed without another try', async () => {
   const { activities, start } = await startDelivery();
   activities.sendEmail.mockResolvedValue('failed');
   const handle = await start();
@@ -67,13 +78,13 @@ test('one that the server refused is failed without another try', async () => {
   expect(activities.giveUpEmail).not.toHaveBeenCalled();
 });
 
-test('one that has nothing to say any more ends as cancelled', async () => {
+test.concurrent('one that has nothing to say any more ends as cancelled', async () => {
   const { activities, start } = await startDelivery();
   activities.sendEmail.mockResolvedValue('cancelled');
   expect(await (await start()).result()).toBe('cancelled');
 });
 
-test('cancelled between two tries, its row says so', async () => {
+test.concurrent('cancelled between two tries, its row says so', async () => {
   const { emailId, activities, start } = await startDelivery({ firstRetryMs: 30_000, longestRetryMs: 30_000 });
   activities.sendEmail.mockRejectedValue(away());
   const handle = await start();
@@ -85,7 +96,7 @@ test('cancelled between two tries, its row says so', async () => {
   await recordHistory('email-cancelled', handle);
 });
 
-test('cancelled while the server is taking it, it counts as sent', async () => {
+test.concurrent('cancelled while the server is taking it, it counts as sent', async () => {
   const { activities, start } = await startDelivery();
   let take = (_: Ended) => {};
   activities.sendEmail.mockImplementationOnce(
@@ -103,7 +114,7 @@ test('cancelled while the server is taking it, it counts as sent', async () => {
   expect(activities.cancelEmail).not.toHaveBeenCalled();
 });
 
-test('cancelled while it is given up, it has failed', async () => {
+test.concurrent('cancelled while it is given up, it has failed', async () => {
   const { activities, start } = await startDelivery({ giveUpAfterMs: 500 });
   activities.sendEmail.mockRejectedValue(away());
   activities.giveUpEmail.mockRejectedValueOnce(away());
@@ -115,34 +126,25 @@ test('cancelled while it is given up, it has failed', async () => {
   expect(activities.cancelEmail).not.toHaveBeenCalled();
 });
 
-describe('a worker that falls silent with an attempt', () => {
-  let bury = () => {};
-  const silence = () =>
-    new Promise<never>((_, reject) => {
-      bury = () => reject(new Error('dead'));
-    });
-  afterEach(() => bury());
+test.concurrent('a worker that falls silent with an attempt is taken for dead long before the attempt could be over, and another one sends', async () => {
+  const { activities, start } = await startDelivery();
+  activities.sendEmail.mockImplementationOnce(silence);
+  const begun = Date.now();
+  const handle = await start();
+  expect(await handle.result()).toBe('sent');
+  expect(activities.sendEmail).toHaveBeenCalledTimes(2);
+  expect(Date.now() - begun).toBeLessThan(45_000); // the attempt itself may take 90 seconds
+});
 
-  test('is taken for dead long before the attempt could be over, and another one sends', async () => {
-    const { activities, start } = await startDelivery();
-    activities.sendEmail.mockImplementationOnce(silence);
-    const begun = Date.now();
-    const handle = await start();
-    expect(await handle.result()).toBe('sent');
-    expect(activities.sendEmail).toHaveBeenCalledTimes(2);
-    expect(Date.now() - begun).toBeLessThan(45_000); // the attempt itself may take 90 seconds
-  });
-
-  test('and is cancelled: the mail is cancelled, and not failed for want of an answer', async () => {
-    const { activities, start } = await startDelivery();
-    activities.sendEmail.mockImplementation(silence);
-    const handle = await start();
-    while (activities.sendEmail.mock.calls.length === 0) await new Promise((resolve) => setTimeout(resolve, 20));
-    await handle.cancel();
-    await expect(handle.result()).rejects.toThrow();
-    expect((await handle.describe()).status.name).toBe('CANCELLED');
-    expect(activities.cancelEmail).toHaveBeenCalledTimes(1);
-    expect(activities.giveUpEmail).not.toHaveBeenCalled();
-    await recordHistory('email-cancelled-with-a-dead-worker', handle);
-  });
+test.concurrent('a worker falls silent with an attempt, and it is cancelled: the mail is cancelled, and not failed for want of an answer', async () => {
+  const { activities, start } = await startDelivery();
+  activities.sendEmail.mockImplementation(silence);
+  const handle = await start();
+  while (activities.sendEmail.mock.calls.length === 0) await new Promise((resolve) => setTimeout(resolve, 20));
+  await handle.cancel();
+  await expect(handle.result()).rejects.toThrow();
+  expect((await handle.describe()).status.name).toBe('CANCELLED');
+  expect(activities.cancelEmail).toHaveBeenCalledTimes(1);
+  expect(activities.giveUpEmail).not.toHaveBeenCalled();
+  await recordHistory('email-cancelled-with-a-dead-worker', handle);
 });

@@ -40,7 +40,8 @@ const confirm = async (id: string) => {
 const mailIdOf = async (id: string) =>
   (await rows(database.ownerUrl, 'select id from emails where subject_id = $1', [id]))[0]?.id as string;
 
-test('a terminated registration gets its process back, and its mail is not sent twice', async () => {
+// Those that leave the mail server and Temporal alone go on together.
+test.concurrent('a terminated registration gets its process back, and its mail is not sent twice', async () => {
   const { id, request } = await worker.park();
   await until('the mail', async () => worker.sent.some(({ to }) => to === request.email));
   await until('its row', async () => (await statusOf(`email/${await mailIdOf(id)}`)) === 'COMPLETED');
@@ -81,7 +82,7 @@ test('a terminated mail is sent after all, and one that has ended stays ended', 
   expect(worker.sent.filter(({ to }) => to === request.email)).toHaveLength(1);
 });
 
-test('one whose time was over while nobody looked is closed, not only started', async () => {
+test.concurrent('one whose time was over while nobody looked is closed, not only started', async () => {
   const { id } = await worker.park();
   await until('it runs', async () => (await statusOf(`registration/${id}`)) === 'RUNNING');
   await handleOf(`registration/${id}`).terminate('by mistake');
@@ -127,7 +128,7 @@ async function newEnvironment() {
 }
 const stateOf = (workflowId: string) => handleOf(workflowId).query<string>('state');
 
-test('a grace passes by itself: enrolled, reset, and over, each told to its process by the change', async () => {
+test.concurrent('a grace passes by itself: enrolled, reset, and over, each told to its process by the change', async () => {
   const { scope, id, email, graces, workflowId } = await withGrace(7);
   await graces.enrolled(scope, id);
   await until('enrolled', async () => (await stateOf(workflowId)) === 'enrolled');
@@ -142,7 +143,7 @@ test('a grace passes by itself: enrolled, reset, and over, each told to its proc
   for (const secret of [email, 'private.example', 'Gracia']) expect(history).not.toContain(secret);
 });
 
-test('a terminated grace goes on, one that is over while nobody looks is closed, and a cancelled one keeps its end', async () => {
+test.concurrent('a terminated grace goes on, one that is over while nobody looks is closed, and a cancelled one keeps its end', async () => {
   const { scope, id, graces, workflowId } = await withGrace(7);
   await handleOf(workflowId).terminate('by mistake');
   await healed('it runs again', async () => (await statusOf(workflowId)) === 'RUNNING');
@@ -159,7 +160,7 @@ test('a terminated grace goes on, one that is over while nobody looks is closed,
   expect(await statusOf(workflowId)).toBe('CANCELLED');
 });
 
-test('an erasure is carried out, and its history names nobody', async () => {
+test.concurrent('an erasure is carried out, and its history names nobody', async () => {
   const { scope, id, email, workflowId } = await withGrace(7);
   const erasures = createErasures({ db: database.db, now: worker.now });
   const erasure = await erasures.request(scope, id);

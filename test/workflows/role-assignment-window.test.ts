@@ -17,17 +17,13 @@ let temporal: TestTemporal;
 let database: TestDatabase;
 let processes: Processes;
 let worker: ReturnType<typeof startTestWorker>;
-let holder: TestHolder;
-const startWorker = () => startTestWorker(database, temporal, processes, { roleNotices: [seconds(6), seconds(3)] });
+const startWorker = () => startTestWorker(database, temporal, processes, { roleNotices: [seconds(10), seconds(5)] });
 
 beforeAll(async () => {
   [temporal, database] = await Promise.all([startTestTemporal(), newDatabase({ poolSize: 10 })]);
   processes = createProcesses({ address: temporal.address, namespace, apiKey: null });
   worker = startWorker();
 }, 60_000);
-beforeEach(async () => {
-  holder = await aHolder(database);
-});
 afterAll(async () => {
   await worker.stop();
   await processes.close();
@@ -36,7 +32,8 @@ afterAll(async () => {
 }, 60_000);
 
 const inSeconds = (count: number) => new Date(Date.now() + seconds(count));
-const assign = (window: { from?: Date; to?: Date; notify?: boolean }) => assignWindow(database, holder, window);
+const assign = async (window: { from?: Date; to?: Date; notify?: boolean }, holder?: TestHolder) =>
+  assignWindow(database, holder ?? (await aHolder(database)), window);
 const handleOf = ({ id }: RoleAssignment) => processes.client.workflow.getHandle(`role-assignment/${id}`);
 const statusOf = async (assignment: RoleAssignment) =>
   (
@@ -63,15 +60,17 @@ const told = async ({ id }: RoleAssignment) =>
 const actions = async (assignment: RoleAssignment) =>
   (await told(assignment)).map(({ action }) => action.replace('role_assignment.', ''));
 const removeIt = (assignment: RoleAssignment) =>
-  database.db.transaction(holder.scope, async (tx) => {
+  database.db.transaction('system', async (tx) => {
     const at = new Date();
     await tx.query('update role_assignments set removed_at = $2 where id = $1', [assignment.id, at]);
     await closeWindows(tx, [assignment.id], at);
   });
 
-test('it is activated, expiring and expired, each once and at its moment, also by mail; its history names nobody', async () => {
-  const [from, to] = [inSeconds(3), inSeconds(11)];
-  const assignment = await assign({ from, to, notify: true });
+// Each has a holder of its own, and most of them wait: they wait together.
+test.concurrent('it is activated, expiring and expired, each once and at its moment, also by mail; its history names nobody', async () => {
+  const holder = await aHolder(database);
+  const [from, to] = [inSeconds(3), inSeconds(15)];
+  const assignment = await assign({ from, to, notify: true }, holder);
   await runs(assignment);
   expect(await handleOf(assignment).query('state')).toBe('running');
   const { searchAttributes } = await handleOf(assignment).describe();
@@ -85,8 +84,8 @@ test('it is activated, expiring and expired, each once and at its moment, also b
   const events = await told(assignment);
   expect(events.map(({ action, at }) => [action, at])).toEqual([
     ['role_assignment.activated', from.toISOString()],
-    ['role_assignment.expiring', new Date(to.getTime() - seconds(6)).toISOString()],
-    ['role_assignment.expiring', new Date(to.getTime() - seconds(3)).toISOString()],
+    ['role_assignment.expiring', new Date(to.getTime() - seconds(10)).toISOString()],
+    ['role_assignment.expiring', new Date(to.getTime() - seconds(5)).toISOString()],
     ['role_assignment.expired', to.toISOString()],
   ]);
   for (const { at, created_at } of events) {
@@ -115,18 +114,19 @@ test('it is activated, expiring and expired, each once and at its moment, also b
   await recordHistory('role-window-completed', handleOf(assignment));
 });
 
-test('one without a bound ahead has no process; one that only begins is told of once', async () => {
-  const open = await assign({});
+test.concurrent('one without a bound ahead has no process; one that only begins is told of once', async () => {
+  const holder = await aHolder(database);
+  const open = await assign({}, holder);
   expect(await rowOf(open)).toBeUndefined();
   await removeIt(open);
-  const assignment = await assign({ from: inSeconds(3) });
+  const assignment = await assign({ from: inSeconds(3) }, holder);
   await ends(assignment, 'COMPLETED');
   expect(await actions(assignment)).toEqual(['activated']);
   expect(worker.sent.filter(({ to }) => to === holder.email)).toEqual([]); // nobody asked for mails
   expect(await statusOf(open)).toBe('NOT_FOUND');
 });
 
-test('one that ends in eight thousand years is waited for', async () => {
+test.concurrent('one that ends in eight thousand years is waited for', async () => {
   const assignment = await assign({ to: new Date('9999-12-31T23:59:59Z') });
   await runs(assignment);
   await handleOf(assignment).signal('changed');
@@ -134,7 +134,7 @@ test('one that ends in eight thousand years is waited for', async () => {
   expect([await statusOf(assignment), await actions(assignment)]).toEqual(['RUNNING', []]);
 });
 
-test('taken away before its end, nothing more is told of it', async () => {
+test.concurrent('taken away before its end, nothing more is told of it', async () => {
   const assignment = await assign({ from: inSeconds(2), to: inSeconds(60) });
   await until('it begins', async () => (await actions(assignment)).length === 1);
   await removeIt(assignment);
@@ -145,8 +145,8 @@ test('taken away before its end, nothing more is told of it', async () => {
   await recordHistory('role-window-removed', handleOf(assignment));
 });
 
-test('taken away behind its back, it finds out at its next moment and tells nothing', async () => {
-  const assignment = await assign({ from: inSeconds(2), to: inSeconds(60) });
+test.concurrent('taken away behind its back, it finds out at its next moment and tells nothing', async () => {
+  const assignment = await assign({ from: inSeconds(8), to: inSeconds(60) });
   await runs(assignment);
   await rows(database.ownerUrl, 'update role_assignments set removed_at = now() where id = $1', [assignment.id]);
   await ends(assignment, 'COMPLETED');
@@ -154,8 +154,9 @@ test('taken away behind its back, it finds out at its next moment and tells noth
   expect(await rowOf(assignment)).toEqual({ status: 'removed', ended_reason: 'assignment_removed' });
 });
 
-test('it ends at once when its node goes, and when its identity is erased', async () => {
-  const atNode = await assign({ to: inSeconds(3600) });
+test.concurrent('it ends at once when its node goes, and when its identity is erased', async () => {
+  let holder = await aHolder(database);
+  const atNode = await assign({ to: inSeconds(3600) }, holder);
   await runs(atNode);
   await database.db.transaction(holder.scope, (tx) =>
     remove(tx, holder.scope, { id: holder.nodeId, at: new Date(), version: 1, cascade: false }),
@@ -163,18 +164,18 @@ test('it ends at once when its node goes, and when its identity is erased', asyn
   await ends(atNode, 'COMPLETED');
   expect(await handleOf(atNode).result()).toBe('removed');
   holder = await aHolder(database);
-  const ofIdentity = await assign({ to: inSeconds(3600) });
+  const ofIdentity = await assign({ to: inSeconds(3600) }, holder);
   await runs(ofIdentity);
   await createErasures({ db: database.db, now: worker.now }).request(holder.scope, holder.identityId);
   await ends(ofIdentity, 'COMPLETED');
   expect(await handleOf(ofIdentity).result()).toBe('removed');
 });
 
-test.each<[string, { from?: number; to?: number }, string[]]>([
+test.concurrent.each<[string, { from?: number; to?: number }, string[]]>([
   ['beginning', { from: 3600, to: 7200 }, []],
   ['first notice', { to: 3600 }, []],
-  ['second notice', { to: 8 }, ['expiring']],
-  ['end', { to: 9 }, ['expiring', 'expiring']],
+  ['second notice', { to: 12 }, ['expiring']],
+  ['end', { to: 12 }, ['expiring', 'expiring']],
 ])('cancelled while it waits for its %s, its events stop and the window stays', async (name, { from, to }, before) => {
   const window = { ...(from && { from: inSeconds(from) }), ...(to && { to: inSeconds(to) }) };
   const assignment = await assign(window);
@@ -195,19 +196,8 @@ test.each<[string, { from?: number; to?: number }, string[]]>([
   await recordHistory(`role-window-cancelled-before-its-${name.replace(' ', '-')}`, handleOf(assignment));
 });
 
-test('while no worker runs nothing is lost: each moment is told once, later', async () => {
-  const [from, to] = [inSeconds(4), inSeconds(12)];
-  const assignment = await assign({ from, to });
-  await runs(assignment);
-  await worker.stop();
-  await until('its end', async () => Date.now() > to.getTime());
-  worker = startWorker();
-  await ends(assignment, 'COMPLETED');
-  expect(await actions(assignment)).toEqual(['activated', 'expiring', 'expiring', 'expired']);
-});
-
-test('terminated by mistake it goes on, and tells nothing twice', async () => {
-  const assignment = await assign({ from: inSeconds(2), to: inSeconds(20) });
+test.concurrent('terminated by mistake it goes on, and tells nothing twice', async () => {
+  const assignment = await assign({ from: inSeconds(2), to: inSeconds(14) });
   await until('it begins', async () => (await actions(assignment)).length === 1);
   await handleOf(assignment).terminate('by mistake');
   await until('it runs again', async () => {
@@ -215,6 +205,18 @@ test('terminated by mistake it goes on, and tells nothing twice', async () => {
     await new Promise((resolve) => setTimeout(resolve, 1500));
     return ['RUNNING', 'COMPLETED'].includes(await statusOf(assignment));
   });
+  await ends(assignment, 'COMPLETED');
+  expect(await actions(assignment)).toEqual(['activated', 'expiring', 'expiring', 'expired']);
+});
+
+// The only one that needs the worker for itself.
+test('while no worker runs nothing is lost: each moment is told once, later', async () => {
+  const [from, to] = [inSeconds(2), inSeconds(13)];
+  const assignment = await assign({ from, to });
+  await runs(assignment);
+  await worker.stop();
+  await until('its end', async () => Date.now() > to.getTime());
+  worker = startWorker();
   await ends(assignment, 'COMPLETED');
   expect(await actions(assignment)).toEqual(['activated', 'expiring', 'expiring', 'expired']);
 });
