@@ -1,7 +1,7 @@
 import type { LightMyRequestResponse } from 'fastify';
 import { startApi, type TestApi } from '../support/api.js';
 import { type Declared, everyOperation } from '../support/operations/declared.js';
-import { exampleOf, type Given, idsIn, newUnique, type Sent } from '../support/operations/example.js';
+import { exampleOf, type Given, idsIn, newUnique, requireExamples, type Sent } from '../support/operations/example.js';
 import { examples } from '../support/operations/examples-account.js';
 import { type Kind, kinds, levelOf, unknownOf } from '../support/operations/kinds.js';
 import { type CallerKind, newPlaces, type Place } from '../support/operations/place.js';
@@ -43,6 +43,7 @@ async function fill(place: Place): Promise<Filled> {
 beforeAll(async () => {
   api = await startApi();
   operations = (await everyOperation(api.app)).filter(({ name }) => !byToken[name]);
+  requireExamples(examples, operations);
   const mine = await newPlaces(api);
   home = await fill(mine.development);
   await rememberLists((operation) => isOfEnvironment(operation));

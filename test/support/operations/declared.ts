@@ -26,6 +26,7 @@ export interface Declared {
 
 interface Schema {
   format?: string;
+  pattern?: string;
   properties?: Record<string, Schema>;
   items?: Schema;
   anyOf?: Schema[];
@@ -79,7 +80,7 @@ function declaration([surface, , prefix, operations]: (typeof surfaces)[number],
 function shapeOf({ parameters = [], requestBody, security = [] }: Documented) {
   const body = Object.values(requestBody?.content ?? {})[0]?.schema;
   const inPath = parameters.filter((one) => one.in === 'path' && !slugs.includes(one.name));
-  const inQuery = parameters.filter((one) => one.in === 'query' && one.schema.format === 'uuid');
+  const inQuery = parameters.filter((one) => one.in === 'query' && isId(one.schema));
   return {
     ids: [
       ...inPath.map(({ name }) => `path.${name}`),
@@ -91,9 +92,12 @@ function shapeOf({ parameters = [], requestBody, security = [] }: Documented) {
   };
 }
 
+/** An id, or an id or a word. */
+const isId = ({ format, pattern = '' }: Schema) => format === 'uuid' || pattern.includes('{12}');
+
 function idsOf(schema: Schema | undefined, at: string): string[] {
   if (!schema) return [];
-  if (schema.format === 'uuid') return [at];
+  if (isId(schema)) return [at];
   return [
     ...(schema.anyOf ?? []).flatMap((one) => idsOf(one, at)),
     ...Object.entries(schema.properties ?? {}).flatMap(([name, one]) => idsOf(one, `${at}.${name}`)),

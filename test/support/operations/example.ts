@@ -40,14 +40,23 @@ export const given = (place: Place): Given => ({
 });
 
 /** The example of an operation. @throws Error that says what to write where it has none */
-export function exampleOf(examples: Record<string, Example>, { example, name, ids, needsBody }: Declared): Example {
-  const found = examples[example];
-  if (found) return found;
-  if (ids.length === 0 && !needsBody) return () => ({});
-  throw new Error(
-    `${name} has no example: add \`${example}\` to test/support/operations/examples*.ts. ` +
-      `It names ${ids.join(', ') || 'nothing by its id'}${needsBody ? ', and needs a body' : ''}.`,
+export function exampleOf(examples: Record<string, Example>, declared: Declared): Example {
+  requireExamples(examples, [declared]);
+  return examples[declared.example] ?? (() => ({}));
+}
+
+/** @throws Error that names all that has no example and needs one */
+export function requireExamples(examples: Record<string, Example>, operations: readonly Declared[]): void {
+  const missing = operations.filter(
+    ({ example, ids, needsBody, surface }) =>
+      !examples[example] && (ids.length > 0 || (needsBody && surface !== 'own')),
   );
+  if (missing.length === 0) return;
+  const lines = missing.map(
+    ({ name, example, ids, needsBody }) =>
+      `${name}: \`${example}\` names ${ids.join(', ') || 'nothing by its id'}${needsBody ? ' and needs a body' : ''}`,
+  );
+  throw new Error(`Add examples to test/support/operations/examples-*.ts:\n${lines.join('\n')}`);
 }
 
 /** The places of an input at which ids stand, as `Declared.ids` names them, with what stands there. */
