@@ -135,7 +135,7 @@ test.concurrent('one that ends in eight thousand years is waited for', async () 
 });
 
 test.concurrent('taken away before its end, nothing more is told of it', async () => {
-  const assignment = await assign({ from: inSeconds(2), to: inSeconds(60) });
+  const assignment = await assign({ from: inSeconds(6), to: inSeconds(60) });
   await until('it begins', async () => (await actions(assignment)).length === 1);
   await removeIt(assignment);
   await ends(assignment, 'COMPLETED');
@@ -197,7 +197,7 @@ test.concurrent.each<[string, { from?: number; to?: number }, string[]]>([
 });
 
 test.concurrent('terminated by mistake it goes on, and tells nothing twice', async () => {
-  const assignment = await assign({ from: inSeconds(2), to: inSeconds(14) });
+  const assignment = await assign({ from: inSeconds(6), to: inSeconds(18) });
   await until('it begins', async () => (await actions(assignment)).length === 1);
   await handleOf(assignment).terminate('by mistake');
   await until('it runs again', async () => {
@@ -211,7 +211,7 @@ test.concurrent('terminated by mistake it goes on, and tells nothing twice', asy
 
 // The only one that needs the worker for itself.
 test('while no worker runs nothing is lost: each moment is told once, later', async () => {
-  const [from, to] = [inSeconds(2), inSeconds(13)];
+  const [from, to] = [inSeconds(5), inSeconds(16)];
   const assignment = await assign({ from, to });
   await runs(assignment);
   await worker.stop();

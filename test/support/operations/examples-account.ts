@@ -15,11 +15,7 @@ const limits = async ({ id }: Given) => ({
   node_ids: [await id('limitingNode')],
 });
 
-const inEnvironment: Example = async ({ id }) => ({ query: { environment_id: await id('environment') } });
-
 const members: Record<string, Example> = {
-  listAccountIdentityInvites: inEnvironment,
-  getAccountIdentityInvitesSummary: inEnvironment,
   listMembers: async ({ id }) => ({ query: { role_id: await id('administratorRole') } }),
   getMember: of('member'),
   updateMember: async (given) => ({

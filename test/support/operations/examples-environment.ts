@@ -57,17 +57,6 @@ const identities: Record<string, Example> = {
   getPermissionLocations: of('identity', { query: { permission: 'hierarchy.view' } }),
 };
 
-const ofInvite = of('identityInvite');
-const invites: Record<string, Example> = {
-  listIdentityInvites: async ({ id }) => ({ query: { environment_id: await id('environment') } }),
-  createIdentityInvite: async ({ id, unique }) => ({
-    body: { email: `${unique}@example.com`, role_id: await id('role'), node_id: await id('node') },
-  }),
-  getIdentityInvite: ofInvite,
-  resendIdentityInvite: ofInvite,
-  revokeIdentityInvite: ofInvite,
-};
-
 const hierarchy: Record<string, Example> = {
   createNode: async ({ id, unique }) => ({
     body: { node_type: 'unit', name: `Node ${unique}`, parent_node_id: await id('node') },
@@ -163,7 +152,6 @@ const decisions: Record<string, Example> = {
 /** What the Public API, the Portal and AuthZEN do in an Environment. */
 export const environmentExamples: Record<string, Example> = {
   ...identities,
-  ...invites,
   ...hierarchy,
   ...access,
   ...decisions,

@@ -6,6 +6,8 @@ const ofInvitation: Example = async ({ id }) => {
   return { path: { id: organization, invitation_id: await id('organizationInvitation', organization) } };
 };
 
+const intoEnvironment: Example = async ({ id }) => ({ query: { environment_id: await id('environment') } });
+
 export const inviteExamples: Record<string, Example> = {
   createIdentityInvite: async ({ id, unique }) => ({
     body: { email: `${unique}@example.com`, role_id: await id('role'), node_id: await id('node') },
@@ -13,7 +15,9 @@ export const inviteExamples: Record<string, Example> = {
   getIdentityInvite: ofInvite,
   resendIdentityInvite: ofInvite,
   revokeIdentityInvite: ofInvite,
-  getAccountIdentityInvitesSummary: async ({ id }) => ({ query: { environment_id: await id('environment') } }),
+  listIdentityInvites: intoEnvironment,
+  listAccountIdentityInvites: intoEnvironment,
+  getAccountIdentityInvitesSummary: intoEnvironment,
   listOrganizationInvitations: async ({ id }) => ({ path: { id: await id('organization') } }),
   createOrganizationInvitation: async ({ id, unique }) => ({
     path: { id: await id('organization') },

@@ -51,7 +51,6 @@ const sidOf = ({ authorization = '' }: Record<string, string>) => String(decodeJ
 /** Everything that an id can name. A test makes those of its own place and of its neighbours from here. */
 export const kinds = {
   identity: ofEnvironment(newIdentity),
-  identityInvite: ofEnvironment((place) => idFrom(place.make('/identity-invites', { email: anEmail() }))),
   /** Of the signed-in person, or of the Identity `of`. */
   session: ofEnvironment(async (place, of) => {
     if (!of) return sidOf((await newIdentityCaller(place.api, place)).headers);
