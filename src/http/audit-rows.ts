@@ -88,7 +88,8 @@ const filters = {
   category: Type.Optional(OneOf(eventCategories)),
   outcome: Type.Optional(OneOf(eventOutcomes)),
   severity: Type.Optional(OneOf(eventSeverities)),
-  correlation_id: Type.Optional(Id),
+  // No resource has it: an unknown one is a list without rows.
+  correlation_id: Type.Optional(Type.String({ pattern: '^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$' })),
   from: Type.Optional(Type.String({ format: 'date-time', description: 'From this moment on.' })),
   to: Type.Optional(Type.String({ format: 'date-time', description: 'Before this moment.' })),
 };

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { jest } from '@jest/globals';
 import { v7 as uuidv7 } from 'uuid';
 import { AdministratorRole } from '../../entities/administrator-role.js';
 import { MembershipRole } from '../../entities/membership-role.js';

@@ -47,6 +47,15 @@ const processes: Record<string, Example> = {
   extendProcess: of('administratorInvite', { expires_in: '20d' }),
 };
 
+const ofARole: Example = async ({ id }) => ({ query: { resource_id: await id('administratorRole') } });
+const auditLog: Record<string, Example> = {
+  listAuditLog: ofARole,
+  exportAuditLog: ofARole,
+  listIdentityAuditLog: ofARole,
+  getIdentityAuditRow: of('accountAuditRow'),
+  getAuditRow: of('accountAuditRow'),
+};
+
 const structure: Record<string, Example> = {
   updateAccount: ({ unique }) => ({ body: { name: unique } }),
   createApplication: ({ unique }) => ({ body: { name: 'New', slug: `n-${unique}` } }),
@@ -100,6 +109,7 @@ export const examples: Record<string, Example> = {
   ...inviteExamples,
   ...organizationExamples,
   ...members,
+  ...auditLog,
   ...processes,
   ...structure,
   ...own,

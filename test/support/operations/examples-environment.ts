@@ -15,6 +15,13 @@ const changing =
     return { path: { id }, version: { table, id }, ...(body && { body: await body(given) }) };
   };
 
+const ofANode: Example = async ({ id }) => ({ query: { resource_id: await id('node') } });
+const auditLog: Record<string, Example> = {
+  listAuditLogs: ofANode,
+  exportAuditLogs: ofANode,
+  getAuditLog: of('auditRow'),
+};
+
 const identities: Record<string, Example> = {
   listIdentitiesWithRoles: async ({ id }) => ({ query: { role_id: await id('role') } }),
   createIdentity: async ({ id, unique }) => ({
@@ -151,6 +158,7 @@ const decisions: Record<string, Example> = {
 
 /** What the Public API, the Portal and AuthZEN do in an Environment. */
 export const environmentExamples: Record<string, Example> = {
+  ...auditLog,
   ...identities,
   ...hierarchy,
   ...access,

@@ -48,6 +48,14 @@ const clientOf = (place: Place) =>
   );
 const sidOf = ({ authorization = '' }: Record<string, string>) => String(decodeJwt(authorization.slice(7)).sid);
 
+/** The row of the audit log that tells of the making of something. */
+const auditRowOf = async ({ rows }: Place, resourceId: string) =>
+  idFrom(
+    rows<{ id: string }>('select id from events where resource_id = $1 order by created_at limit 1', [resourceId]).then(
+      ([row]) => row as { id: string },
+    ),
+  );
+
 /** Everything that an id can name. A test makes those of its own place and of its neighbours from here. */
 export const kinds = {
   identity: ofEnvironment(newIdentity),
@@ -94,6 +102,8 @@ export const kinds = {
     const wanted = { role_id: await newRole(place), node_id: await newNode(place) };
     return (await place.make(`/identities/${identityId}/role-assignments`, wanted)).assignment_id as string;
   }),
+  auditRow: ofEnvironment(async (place) => auditRowOf(place, await newNode(place))),
+  accountAuditRow: ofAccount(async (place) => auditRowOf(place, await newIdentity(place))),
   oauthClient: ofEnvironment((place) => idFrom(clientOf(place))),
   clientId: {
     level: 'environment',
