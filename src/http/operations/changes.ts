@@ -17,16 +17,14 @@ const ChangeView = Type.Object(
     data: Metadata,
   },
   {
-    examples: [
-      {
-        cursor: 'AQAAAAAAAAQMAZqnUm40cACLPSiWykl0R7Oq5WyVZ1qH',
-        type: 'node.moved',
-        resource_type: 'node',
-        resource_id: '019aa752-6e34-7000-8b3d-2896ca497447',
-        occurred_at: '2026-11-21T09:30:00.000Z',
-        data: { node_type: 'unit', parent_node_id: '019aa752-6e33-7000-8b3d-2896ca497447', version: 4 },
-      },
-    ],
+    example: {
+      cursor: 'AQAAAAAAAAQMAZqnUm40cACLPSiWykl0R7Oq5WyVZ1qH',
+      type: 'node.moved',
+      resource_type: 'node',
+      resource_id: '019aa752-6e34-7000-8b3d-2896ca497447',
+      occurred_at: '2026-11-21T09:30:00.000Z',
+      data: { node_type: 'unit', parent_node_id: '019aa752-6e33-7000-8b3d-2896ca497447', version: 4 },
+    },
   },
 );
 
