@@ -191,7 +191,7 @@ test('eight writers and a reader: nothing is missed, repeated or moved, of more 
   const headers = await other.apiKey();
   const { scope } = other;
   const from = await latest(headers);
-  const rounds = 52;
+  const rounds = 56;
   const perRound = 50;
   let writing = 8;
 
@@ -247,7 +247,7 @@ test('eight writers and a reader: nothing is missed, repeated or moved, of more 
     `select count(*)::int as count from events where environment_id = $1 and action in ('node.updated', 'role.created')`,
     [scope.environmentId],
   );
-  expect(count).toBeGreaterThan(19_000);
+  expect(count).toBeGreaterThan(20_000);
   expect(seen.length).toBe(count);
   expect(new Set(seen.map(({ id }) => id)).size).toBe(count);
   const inOrder = seen.every(
