@@ -83,9 +83,9 @@ export function mount(
         const { credential } = request.authorized as Authorized;
         if (await replayOrClaim(services.idempotentRequests, credential, request, reply)) return reply;
       },
-      onSend: async (request, reply, payload) => {
-        await settleClaim(services.idempotentRequests, request, reply, payload);
-        return payload;
+      onSend: (request, reply, payload, done) => {
+        if (!request.idempotencyClaim) return done(null, payload); // most requests have no key
+        settleClaim(services.idempotentRequests, request, reply, payload).then(() => done(null, payload), done);
       },
       handler: handlerOf(operation, services),
     });
