@@ -18,7 +18,9 @@ export async function migrate(ownerUrl: string, serviceUrl: string): Promise<str
   try {
     await lock.query('select pg_advisory_lock($1)', [migrationLock]);
     const ran = await source.runMigrations();
-    await source.query('select gatehouse_prepare_events()'); // a worker does so too; here it comes before the first event
+    // A worker does so too; here it comes before the first event.
+    await source.query('select gatehouse_prepare_events()');
+    for (let i = 0; i < 2; i++) await source.query('select gatehouse_settle_events()'); // as `keepEvents` says
     await grantToService(source, new URL(serviceUrl));
     return ran.map(({ name }) => name);
   } finally {

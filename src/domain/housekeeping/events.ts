@@ -11,6 +11,7 @@ const drop = { name: 'drop_events', text: 'select gatehouse_drop_events($1) as d
  */
 export async function keepEvents(db: Pick<Db, 'statement'>, retentionDays: number): Promise<number> {
   await db.statement(settle, []);
+  await db.statement(settle, []); // beyond the mark of the first one, so that it tells where what is not settled can be
   const made = await unlessHeldUp(() => db.statement(prepare, []));
   const dropped = made && (await unlessHeldUp(() => db.statement<{ dropped: number }>(drop, [retentionDays])));
   return dropped?.[0]?.dropped ?? 0;
