@@ -47,11 +47,11 @@ const processes: Record<string, Example> = {
   extendProcess: of('administratorInvite', { expires_in: '20d' }),
 };
 
-const ofARole: Example = async ({ id }) => ({ query: { resource_id: await id('administratorRole') } });
+const ofARequest: Example = async ({ id }) => ({ query: { correlation_id: await id('accountRequest') } });
 const auditLog: Record<string, Example> = {
-  listAuditLog: ofARole,
-  exportAuditLog: ofARole,
-  listIdentityAuditLog: ofARole,
+  listAuditLog: ofARequest,
+  exportAuditLog: ofARequest,
+  listIdentityAuditLog: ofARequest,
   getIdentityAuditRow: of('accountAuditRow'),
   getAuditRow: of('accountAuditRow'),
 };

@@ -15,10 +15,10 @@ const changing =
     return { path: { id }, version: { table, id }, ...(body && { body: await body(given) }) };
   };
 
-const ofANode: Example = async ({ id }) => ({ query: { resource_id: await id('node') } });
+const ofARequest: Example = async ({ id }) => ({ query: { correlation_id: await id('request') } });
 const auditLog: Record<string, Example> = {
-  listAuditLogs: ofANode,
-  exportAuditLogs: ofANode,
+  listAuditLogs: ofARequest,
+  exportAuditLogs: ofARequest,
   getAuditLog: of('auditRow'),
 };
 
