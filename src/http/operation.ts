@@ -130,7 +130,6 @@ export class Answer {
   constructor(
     readonly status: number,
     readonly body: unknown,
-    readonly headers: Record<string, string> = {},
   ) {}
 }
 

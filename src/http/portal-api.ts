@@ -40,13 +40,6 @@ import {
   updateApplication,
 } from './portal/applications.js';
 import {
-  exportAuditLog,
-  getAuditRow,
-  getIdentityAuditRow,
-  listAuditLog,
-  listIdentityAuditLog,
-} from './portal/audit-log.js';
-import {
   createEnvironment,
   deleteEnvironment,
   getEnvironment,
@@ -97,11 +90,6 @@ export const portalOperations: readonly Operation[] = [
   retryProcess,
   resendProcess,
   extendProcess,
-  listAuditLog,
-  exportAuditLog,
-  listIdentityAuditLog,
-  getIdentityAuditRow,
-  getAuditRow,
   listApplications,
   createApplication,
   getApplication,

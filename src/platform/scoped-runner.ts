@@ -18,6 +18,8 @@ import type { PreparedTexts } from './prepared-texts.js';
 export class ScopedRunner extends PostgresQueryRunner {
   /** Settles when PostgreSQL has begun the transaction; everything after it fails where it did not. */
   private begun: Promise<unknown> = Promise.resolve();
+  /** Its last statement has been sent: what came after that would be in no transaction, or in somebody else's. */
+  private isEnding = false;
 
   constructor(
     source: DataSource,
@@ -44,6 +46,16 @@ export class ScopedRunner extends PostgresQueryRunner {
     );
   }
 
+  /**
+   * @throws what kept the transaction from beginning, since its statements ran without; TransactionRolledBack where one of them
+   *   had failed and its error was passed over
+   */
+  override async commitTransaction(): Promise<void> {
+    const failure = await this.failureToBegin();
+    if (failure) throw failure;
+    await super.commitTransaction();
+  }
+
   override async query(
     text: string,
     values?: unknown[] | ObjectLiteral,
@@ -51,10 +63,14 @@ export class ScopedRunner extends PostgresQueryRunner {
   ): ReturnType<PostgresQueryRunner['query']> {
     if (this.isReleased) throw new QueryRunnerAlreadyReleasedError();
     const connection: pg.PoolClient = await this.connect();
+    if (this.isReleased || this.isEnding) throw new QueryRunnerAlreadyReleasedError();
+    this.isEnding = text === 'COMMIT' || text === 'ROLLBACK'; // as TypeORM writes them
     const given = (values as unknown[] | undefined) ?? [];
     try {
       const name = given.length > 0 ? this.texts.nameOf(text, given) : undefined;
       const { rows, rowCount, command } = await connection.query({ name, text, values: given });
+      // PostgreSQL's answer to the COMMIT of a transaction in which something had failed; no error to it.
+      if (text === 'COMMIT' && command === 'ROLLBACK') throw new TransactionRolledBack();
       // As TypeORM's own runner answers.
       const raw = command === 'UPDATE' || command === 'DELETE' ? [rows, rowCount] : rows;
       if (!structured) return raw;
@@ -62,6 +78,12 @@ export class ScopedRunner extends PostgresQueryRunner {
     } catch (error) {
       throw new QueryFailedError(text, given, error as Error);
     }
+  }
+}
+
+class TransactionRolledBack extends Error {
+  constructor() {
+    super('The transaction was rolled back, since a statement in it had failed');
   }
 }
 

@@ -221,3 +221,22 @@ test('an invitation is found in its own organization only', async () => {
   }
   expect(outcomeOf(await key('GET', `/organizations/${uuidv7()}/invitations`))).toBe('404 organization.not_found');
 });
+
+test('removals of who is a member here and invited there, and the other way round, do not wait for each other', async () => {
+  const other = (await key('POST', '/organizations', { name: 'Other' })).json().data;
+  const people: string[] = [];
+  for (let i = 0; i < 12; i++) {
+    const email = newAddress();
+    const identity_id = (await key('POST', '/identities', { email })).json().data.id;
+    const [member, invited] = i % 2 === 0 ? [organization, other] : [other, organization];
+    const answers = [
+      await key('POST', `/organizations/${member.id}/members`, { identity_id }),
+      await key('POST', `/organizations/${invited.id}/invitations`, { email }),
+    ];
+    expect(outcomesOf(answers)).toEqual({ 201: 2 });
+    people.push(identity_id);
+  }
+  const removed = await Promise.all(people.map((id) => key('DELETE', `/identities/${id}`)));
+  expect(outcomesOf(removed)).toEqual({ 204: 12 });
+  expect(await counts()).toEqual({ members: 0, pending: 0 });
+});

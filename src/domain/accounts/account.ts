@@ -26,8 +26,7 @@ export function createAccounts({ db, now }: { db: Db; now: Clock }): Accounts {
           if (changed.length === 0) return current;
           const updated: Account = { ...current, ...changes, updatedAt: now() };
           await tx.update(Account, where, updated);
-          const about = { accountId, resourceId: accountId, resourceLabel: updated.name };
-          await recordEvent(tx, 'account.updated', { ...about, metadata: { changed } });
+          await recordEvent(tx, 'account.updated', { accountId, resourceId: accountId, metadata: { changed } });
           return updated;
         })
         .catch((error: unknown) => {

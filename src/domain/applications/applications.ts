@@ -103,12 +103,7 @@ const placesIn = ({ application_ids, environment_ids, node_ids }: NonNullable<Re
 
 const locked = { lock: { mode: 'pessimistic_write' } } as const;
 const whereOf = ({ accountId, applicationId }: ApplicationScope) => ({ accountId, id: applicationId });
-const idsOf = ({ accountId, id, name }: Application) => ({
-  accountId,
-  applicationId: id,
-  resourceId: id,
-  resourceLabel: name,
-});
+const idsOf = ({ accountId, id }: Application) => ({ accountId, applicationId: id, resourceId: id });
 
 async function find(
   tx: EntityManager,

@@ -49,7 +49,6 @@ export async function addEnvironment(
     ...scope,
     applicationId,
     resourceId: environment.id,
-    resourceLabel: environment.name,
     metadata: { type },
   });
   return environment;

@@ -8,9 +8,10 @@ import { takeAway } from '../access/taking.js';
 import { addToCounter } from '../counters.js';
 import { createErasures } from '../erasures/erasures.js';
 import { recordEvent } from '../events.js';
-import { withdrawFor } from '../identity-invites/issue.js';
+import { keepOrganizations } from '../identity-invites/events.js';
+import { waitingFor, withdrawAll } from '../identity-invites/issue.js';
 import { distrustDevices } from '../mfa/trusted-devices.js';
-import { leaveOrganizations } from '../organizations/members.js';
+import { leaveOrganizations, organizationIdsOf } from '../organizations/members.js';
 import { joining } from '../processes/joining.js';
 import type { EnvironmentScope } from '../scope.js';
 import { endSessions } from '../sessions/own-sessions.js';
@@ -44,7 +45,13 @@ export async function removeMember(tx: EntityManager, scope: EnvironmentScope, i
   const { accountId, environmentId } = scope;
   const at = now();
   const { identity, membership } = await lockMember(tx, scope, id);
-  await withdrawFor(tx, scope, identity.email, { reason: 'identity_deleted', now: at });
+  const waiting = await waitingFor(tx, scope, identity.email);
+  // All at once and in their order: with some first and others later, two removals could wait for each other.
+  await keepOrganizations(tx, [
+    ...(await organizationIdsOf(tx, scope, id)),
+    ...waiting.map(({ organizationId }) => organizationId),
+  ]);
+  await withdrawAll(tx, waiting, { reason: 'identity_deleted', now: at });
   await shutOut(tx, scope, id, { reason: 'identity_deleted', at });
   await leaveOrganizations(tx, scope, id);
   // After the organizations, as who joins both one and the Environment takes it.

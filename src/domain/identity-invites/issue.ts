@@ -8,7 +8,7 @@ import { actorOf, type Caller } from '../caller.js';
 import { queueEmail } from '../emails/queue.js';
 import { startLater } from '../outbox.js';
 import type { EnvironmentScope } from '../scope.js';
-import { countPending, keepOrganizations, recordInvite } from './events.js';
+import { countPending, recordInvite } from './events.js';
 import { expireOverdue, revokeInvite } from './expiry.js';
 import { identityInviteToken } from './link.js';
 import { inviteEmail, processInput } from './process.js';
@@ -101,22 +101,22 @@ export async function withdraw(
 }
 
 /**
- * Ends what waits for an address in an Environment: who is removed from it does not come back by an older link. In the
- * transaction of the removal.
+ * What waits for an address in an Environment and has to end with a removal from it: nobody comes back by an older link.
  */
-export async function withdrawFor(
+export const waitingFor = (
   tx: EntityManager,
   { accountId, environmentId }: EnvironmentScope,
   email: string,
+): Promise<IdentityInvite[]> =>
+  tx.find(IdentityInvite, { where: { accountId, environmentId, email, status: 'pending' }, order: { id: 'ASC' } });
+
+/** Ends those that still wait, once their organizations are locked. */
+export async function withdrawAll(
+  tx: EntityManager,
+  invites: readonly IdentityInvite[],
   { reason, now }: { reason: string; now: Date },
 ): Promise<void> {
-  const waiting = { accountId, environmentId, email, status: 'pending' as const };
-  const found = await tx.find(IdentityInvite, { where: waiting, order: { id: 'ASC' } });
-  await keepOrganizations(
-    tx,
-    found.map(({ organizationId }) => organizationId),
-  );
-  for (const invite of found) await withdraw(tx, invite, { reason, now });
+  for (const invite of invites) await withdraw(tx, invite, { reason, now });
 }
 
 /** Ends what waits for organizations that are about to go, in the transaction that has locked their nodes. */
@@ -128,9 +128,8 @@ export async function withdrawInvitations(
 ): Promise<void> {
   if (organizationIds.length === 0) return;
   const waiting = { accountId, environmentId, organizationId: Any([...organizationIds]), status: 'pending' as const };
-  for (const invite of await tx.find(IdentityInvite, { where: waiting, order: { id: 'ASC' } })) {
-    await withdraw(tx, invite, { reason: 'organization_deleted', now });
-  }
+  const found = await tx.find(IdentityInvite, { where: waiting, order: { id: 'ASC' } });
+  await withdrawAll(tx, found, { reason: 'organization_deleted', now });
 }
 
 /** The columns of a new link. */

@@ -42,6 +42,19 @@ export async function addMember(tx: EntityManager, scope: EnvironmentScope, memb
   return true;
 }
 
+/** Which organizations of an Environment an Identity is a member of; who holds its row for an update has them stay so. */
+export async function organizationIdsOf(
+  tx: EntityManager,
+  scope: EnvironmentScope,
+  identityId: string,
+): Promise<string[]> {
+  const rows = await tx.find(OrganizationMember, {
+    where: { ...within(scope), identityId },
+    select: { organizationId: true },
+  });
+  return rows.map(({ organizationId }) => organizationId);
+}
+
 /**
  * Ends an Identity's membership in every organization of an Environment, in the transaction that ends the one in the
  * Environment; their roles are the caller's to take. Before that: the deletion of a node has the organization's row before

@@ -1,0 +1,63 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { EntityManager } from 'typeorm';
+import { newDatabase, type TestDatabase } from '../support/database.js';
+
+let database: TestDatabase;
+beforeAll(async () => {
+  database = await newDatabase({ poolSize: 2 });
+});
+afterAll(() => database.close());
+
+const placeOf = async (tx: EntityManager, value: string): Promise<string> => {
+  const [row] = await tx.query<{ place: string }[]>(
+    `select current_setting('gatehouse.scope', true) || ' ' || current_setting('gatehouse.account_id', true) as place where $1 <> ''`,
+    [value],
+  );
+  return row?.place as string;
+};
+
+test('what did not begin is not done: its statements ran in no transaction and no scope', async () => {
+  const refused = database.db.transaction({ accountId: 'a\0b' }, async (tx) => (await tx.query('select 1')).length);
+  await expect(refused).rejects.toThrow('invalid message format');
+  expect(await database.db.transaction('system', (tx) => placeOf(tx, 'x'))).toBe('system ');
+});
+
+test('an error that is passed over does not make a commit of a rollback', async () => {
+  const failed = database.db.transaction('system', async (tx) => {
+    await tx.query('select 1 / 0').catch(() => {});
+    return 'done';
+  });
+  await expect(failed).rejects.toThrow('rolled back');
+  // Where a savepoint was kept, what came before it and after is committed.
+  const kept = database.db.transaction('system', async (tx) => {
+    await tx.transaction((inner) => inner.query('select 1 / 0')).catch(() => {});
+    return placeOf(tx, 'x');
+  });
+  expect(await kept).toBe('system ');
+});
+
+test('what goes on after its transaction has ended reaches neither the connection nor the next scope', async () => {
+  const answers: { own: string; place: string }[] = [];
+  const goingOn: Promise<void>[] = [];
+  const goOn = async (tx: EntityManager, own: string) => {
+    for (;;) answers.push({ own, place: await placeOf(tx, own) });
+  };
+  const failing = (own: string) =>
+    database.db
+      .transaction({ accountId: own }, async (tx) => {
+        for (let i = 0; i < 3; i++) goingOn.push(goOn(tx, own).catch(() => {}));
+        await placeOf(tx, own);
+        throw new Error('over');
+      })
+      .catch(() => {});
+  const accounts = Array.from({ length: 60 }, (_, i) => `00000000-0000-7000-8000-${String(i).padStart(12, '0')}`);
+  await Promise.all(
+    accounts.map(async (own, i) => {
+      for (let turn = 0; turn < i % 5; turn++) await nextTurn();
+      await failing(own);
+    }),
+  );
+  await Promise.all(goingOn);
+  expect(answers.length).toBeGreaterThan(60);
+  expect(answers.filter(({ own, place }) => place !== `tenant ${own}`)).toEqual([]);
+});
