@@ -1368,6 +1368,94 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/audit-logs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List what happened
+         * @description Refusals too, by `outcome`. `item_count` is exact whatever is filtered, and a page deep in the log costs like the first.
+         *
+         *     Requires `audit.view` at the environment's root.
+         */
+        get: operations["listAuditLogs"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/audit-logs/export": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Export what happened
+         * @description Every row that is there when it begins, and none that is written meanwhile. The export is a row of the log itself, `audit.exported`.
+         *
+         *     Requires `audit.view` at the environment's root.
+         */
+        get: operations["exportAuditLogs"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/audit-logs/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read a row of the audit log, with what surrounds it
+         * @description Reading it is a row of the log itself, `audit.row.viewed`.
+         *
+         *     Requires `audit.view` at the environment's root.
+         */
+        get: operations["getAuditLog"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/changes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read the change feed
+         * @description What happened in the environment, oldest first: the events that webhooks deliver, for whoever would rather ask. Begin without a cursor, keep `next_cursor` when its items are dealt with, and send it with the next request: nothing is missed and nothing changes its place, however many write at the same time. A change appears as soon as no older transaction is under way. Events are kept for 90 days at least; a cursor from before what is kept is 410. With `wait`, an answer without items comes only after so many seconds. With `types`, `has_more` may be true without items: go on at once. `data` is described with each type in `docs/events.md`.
+         *
+         *     Requires `changes.read` at the environment's root.
+         */
+        get: operations["listChanges"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/access/v1/evaluation": {
         parameters: {
             query?: never;
@@ -1902,6 +1990,116 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/portal/v1/accounts/{accountSlug}/audit-log": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List what happened in the account
+         * @description In all of its environments and in itself. With a role within limits: what happened in the part that it reaches.
+         *
+         *     Requires the capability `audit.view`.
+         */
+        get: operations["portalListAuditLog"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/portal/v1/accounts/{accountSlug}/audit-log/export": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Export what happened in the account
+         * @description Every row that is there when it begins. With a role within limits: what happened in the part that it reaches. The export is a row of the log itself, `audit.exported`.
+         *
+         *     Requires the capability `audit.view`.
+         */
+        get: operations["portalExportAuditLog"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/portal/v1/accounts/{accountSlug}/audit-log/identities": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List what concerns end users
+         * @description Their sign-ins, factors, roles and profiles. With a role within limits: what happened in the part that it reaches.
+         *
+         *     Requires the capability `audit.view`.
+         */
+        get: operations["portalListIdentityAuditLog"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/portal/v1/accounts/{accountSlug}/audit-log/identities/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read a row that concerns end users, with what surrounds it
+         * @description Related rows are of the same kind. Reading it is a row of the log itself, `audit.row.viewed`.
+         *
+         *     Requires the capability `audit.view`.
+         */
+        get: operations["portalGetIdentityAuditRow"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/portal/v1/accounts/{accountSlug}/audit-log/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read a row of the audit log, with what surrounds it
+         * @description Reading it is a row of the log itself, `audit.row.viewed`.
+         *
+         *     Requires the capability `audit.view`.
+         */
+        get: operations["portalGetAuditRow"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/portal/v1/accounts/{accountSlug}/applications": {
         parameters: {
             query?: never;
@@ -2205,7 +2403,7 @@ export interface components {
                  * @description Stable; null where only the status counts. New ones may come: go by the status where it is unknown.
                  * @enum {string|null}
                  */
-                code: "account.capability_required" | "account.not_found" | "account.password_required" | "account.slug_taken" | "account_intent.not_failed" | "account_intent.not_found" | "administrator_invite.already_pending" | "administrator_invite.not_found" | "administrator_invite.not_pending" | "administrator_invite.role_deleted" | "administrator_role.built_in" | "administrator_role.cannot_grant" | "administrator_role.in_use" | "administrator_role.name_taken" | "administrator_role.not_found" | "api_key.cannot_grant" | "api_key.not_found" | "api_key.scope_required" | "application.confirmation_required" | "application.not_found" | "application.slug_taken" | "auth.multiple_credentials" | "auth.reauthentication_required" | "body.malformed" | "body.too_large" | "body.unsupported_media_type" | "captcha.failed" | "environment.confirmation_required" | "environment.not_found" | "environment.slug_taken" | "environment.unknown_slug" | "idempotency.in_progress" | "idempotency.key_invalid" | "idempotency.key_reused" | "identity.email_taken" | "identity.email_unverified" | "identity.external_id_taken" | "identity.holds_more" | "identity.link_invalid" | "identity.not_found" | "identity_invite.already_member" | "identity_invite.not_found" | "identity_invite.not_pending" | "identity_invite.pending_exists" | "identity_invite.role_deleted" | "if_match.invalid" | "if_match.required" | "invite.link_invalid" | "login.method_not_allowed" | "member.already_member" | "member.last_owner" | "member.not_found" | "member.owner_required" | "mfa.already_enrolled" | "mfa.challenge_invalid" | "mfa.challenge_locked" | "mfa.code_invalid" | "mfa.email_unavailable" | "mfa.enrollment_expired" | "mfa.enrollment_required" | "mfa.factor_not_allowed" | "mfa.factor_not_found" | "mfa.last_factor" | "mfa.not_enrolled" | "mfa.too_many_factors" | "mfa.trusted_device_not_found" | "node_type_schema.breaks_nodes" | "nodes.has_children" | "nodes.node_not_found" | "nodes.root_fixed" | "nodes.slug_taken" | "nodes.too_deep" | "nodes.tree_too_large" | "nodes.type_not_allowed" | "nodes.type_unknown" | "nodes.would_cycle" | null | "oauth_client.has_no_secret" | "oauth_client.not_found" | "organization.already_member" | "organization.confirmation_required" | "organization.member_not_found" | "organization.not_found" | "organization.production_environment" | "organization.slug_taken" | "origin.foreign" | "password.breached" | "password.hash_out_of_bounds" | "password.hash_unreadable" | "password.link_invalid" | "password.too_short" | "password.wrong" | "permission.key_taken" | "permission.not_found" | "permission.required" | "permission.system" | "process.not_failed" | "process.not_found" | "process.not_running" | "process.verb_not_supported" | "rate_limit.exceeded" | "registration.link_invalid" | "role.cannot_grant" | "role.in_use" | "role.name_taken" | "role.not_found" | "role.system" | "role_assignments.not_found" | "role_assignments.overlapping" | "role_assignments.window_empty" | "route.method_not_allowed" | "route.not_found" | "service.unavailable" | "session.not_found" | "sign_up.daily_cap_reached" | "sso_required" | "validation.failed" | "version.conflict";
+                code: "account.capability_required" | "account.not_found" | "account.password_required" | "account.slug_taken" | "account_intent.not_failed" | "account_intent.not_found" | "administrator_invite.already_pending" | "administrator_invite.not_found" | "administrator_invite.not_pending" | "administrator_invite.role_deleted" | "administrator_role.built_in" | "administrator_role.cannot_grant" | "administrator_role.in_use" | "administrator_role.name_taken" | "administrator_role.not_found" | "api_key.cannot_grant" | "api_key.not_found" | "api_key.scope_required" | "application.confirmation_required" | "application.not_found" | "application.slug_taken" | "audit.row_not_found" | "auth.multiple_credentials" | "auth.reauthentication_required" | "body.malformed" | "body.too_large" | "body.unsupported_media_type" | "captcha.failed" | "changes.cursor_expired" | "changes.cursor_invalid" | "environment.confirmation_required" | "environment.not_found" | "environment.slug_taken" | "environment.unknown_slug" | "idempotency.in_progress" | "idempotency.key_invalid" | "idempotency.key_reused" | "identity.email_taken" | "identity.email_unverified" | "identity.external_id_taken" | "identity.holds_more" | "identity.link_invalid" | "identity.not_found" | "identity_invite.already_member" | "identity_invite.not_found" | "identity_invite.not_pending" | "identity_invite.pending_exists" | "identity_invite.role_deleted" | "if_match.invalid" | "if_match.required" | "invite.link_invalid" | "login.method_not_allowed" | "member.already_member" | "member.last_owner" | "member.not_found" | "member.owner_required" | "mfa.already_enrolled" | "mfa.challenge_invalid" | "mfa.challenge_locked" | "mfa.code_invalid" | "mfa.email_unavailable" | "mfa.enrollment_expired" | "mfa.enrollment_required" | "mfa.factor_not_allowed" | "mfa.factor_not_found" | "mfa.last_factor" | "mfa.not_enrolled" | "mfa.too_many_factors" | "mfa.trusted_device_not_found" | "node_type_schema.breaks_nodes" | "nodes.has_children" | "nodes.node_not_found" | "nodes.root_fixed" | "nodes.slug_taken" | "nodes.too_deep" | "nodes.tree_too_large" | "nodes.type_not_allowed" | "nodes.type_unknown" | "nodes.would_cycle" | null | "oauth_client.has_no_secret" | "oauth_client.not_found" | "organization.already_member" | "organization.confirmation_required" | "organization.member_not_found" | "organization.not_found" | "organization.production_environment" | "organization.slug_taken" | "origin.foreign" | "password.breached" | "password.hash_out_of_bounds" | "password.hash_unreadable" | "password.link_invalid" | "password.too_short" | "password.wrong" | "permission.key_taken" | "permission.not_found" | "permission.required" | "permission.system" | "process.not_failed" | "process.not_found" | "process.not_running" | "process.verb_not_supported" | "rate_limit.exceeded" | "registration.link_invalid" | "role.cannot_grant" | "role.in_use" | "role.name_taken" | "role.not_found" | "role.system" | "role_assignments.not_found" | "role_assignments.overlapping" | "role_assignments.window_empty" | "route.method_not_allowed" | "route.not_found" | "service.unavailable" | "session.not_found" | "sign_up.daily_cap_reached" | "sso_required" | "validation.failed" | "version.conflict";
                 message: string;
                 /** Format: date-time */
                 timestamp: string;
@@ -3569,6 +3767,198 @@ export interface components {
                 }[];
             };
         };
+        ListAuditLogsResponse: {
+            items: {
+                /** Format: uuid */
+                id: string;
+                /** Format: uuid */
+                account_id: string;
+                /** Format: uuid */
+                application_id: string | null;
+                /** Format: uuid */
+                environment_id: string | null;
+                actor_id: string | null;
+                /** @enum {string} */
+                actor_type: "platform_admin" | "identity" | "api_key" | "system" | "anonymous";
+                /** @description A key as it was called then, a person as they are called now: null once they are erased. */
+                actor_label: string | null;
+                /** @description As `node.updated`. */
+                action: string;
+                resource_type: string;
+                resource_id: string | null;
+                /** @description As `actor_label`; null for what has no name. */
+                resource_label: string | null;
+                metadata: {
+                    [key: string]: unknown;
+                };
+                /** @enum {string} */
+                outcome: "success" | "failure" | "denied";
+                /** @enum {string} */
+                category: "auth" | "identity" | "access" | "structure" | "configuration" | "integration" | "security";
+                /** @enum {string} */
+                severity: "info" | "notice" | "warning" | "critical";
+                /**
+                 * Format: uuid
+                 * @description The `X-Request-Id` of what caused it.
+                 */
+                correlation_id: string | null;
+                customer_visible: boolean;
+                /** @description Whether it concerns end users: `/audit-log/identities`. */
+                identity_visible: boolean;
+                /** Format: date-time */
+                created_at: string;
+            }[];
+            pagination: {
+                page: number;
+                take: number;
+                item_count: number;
+                page_count: number;
+                has_previous_page: boolean;
+                has_next_page: boolean;
+            };
+        };
+        GetAuditLogResponse: {
+            data: {
+                /** Format: uuid */
+                id: string;
+                /** Format: uuid */
+                account_id: string;
+                /** Format: uuid */
+                application_id: string | null;
+                /** Format: uuid */
+                environment_id: string | null;
+                actor_id: string | null;
+                /** @enum {string} */
+                actor_type: "platform_admin" | "identity" | "api_key" | "system" | "anonymous";
+                /** @description A key as it was called then, a person as they are called now: null once they are erased. */
+                actor_label: string | null;
+                /** @description As `node.updated`. */
+                action: string;
+                resource_type: string;
+                resource_id: string | null;
+                /** @description As `actor_label`; null for what has no name. */
+                resource_label: string | null;
+                metadata: {
+                    [key: string]: unknown;
+                };
+                /** @enum {string} */
+                outcome: "success" | "failure" | "denied";
+                /** @enum {string} */
+                category: "auth" | "identity" | "access" | "structure" | "configuration" | "integration" | "security";
+                /** @enum {string} */
+                severity: "info" | "notice" | "warning" | "critical";
+                /**
+                 * Format: uuid
+                 * @description The `X-Request-Id` of what caused it.
+                 */
+                correlation_id: string | null;
+                customer_visible: boolean;
+                /** @description Whether it concerns end users: `/audit-log/identities`. */
+                identity_visible: boolean;
+                /** Format: date-time */
+                created_at: string;
+                /** @description Rows with the same `correlation_id`, this one among them: oldest first, at most 50. */
+                related_by_correlation: {
+                    /** Format: uuid */
+                    id: string;
+                    /** Format: uuid */
+                    account_id: string;
+                    /** Format: uuid */
+                    application_id: string | null;
+                    /** Format: uuid */
+                    environment_id: string | null;
+                    actor_id: string | null;
+                    /** @enum {string} */
+                    actor_type: "platform_admin" | "identity" | "api_key" | "system" | "anonymous";
+                    /** @description A key as it was called then, a person as they are called now: null once they are erased. */
+                    actor_label: string | null;
+                    /** @description As `node.updated`. */
+                    action: string;
+                    resource_type: string;
+                    resource_id: string | null;
+                    /** @description As `actor_label`; null for what has no name. */
+                    resource_label: string | null;
+                    metadata: {
+                        [key: string]: unknown;
+                    };
+                    /** @enum {string} */
+                    outcome: "success" | "failure" | "denied";
+                    /** @enum {string} */
+                    category: "auth" | "identity" | "access" | "structure" | "configuration" | "integration" | "security";
+                    /** @enum {string} */
+                    severity: "info" | "notice" | "warning" | "critical";
+                    /**
+                     * Format: uuid
+                     * @description The `X-Request-Id` of what caused it.
+                     */
+                    correlation_id: string | null;
+                    customer_visible: boolean;
+                    /** @description Whether it concerns end users: `/audit-log/identities`. */
+                    identity_visible: boolean;
+                    /** Format: date-time */
+                    created_at: string;
+                }[];
+                /** @description Rows of the same actor in the hour that ends with this one, itself among them: newest first, at most 10. */
+                related_by_actor: {
+                    /** Format: uuid */
+                    id: string;
+                    /** Format: uuid */
+                    account_id: string;
+                    /** Format: uuid */
+                    application_id: string | null;
+                    /** Format: uuid */
+                    environment_id: string | null;
+                    actor_id: string | null;
+                    /** @enum {string} */
+                    actor_type: "platform_admin" | "identity" | "api_key" | "system" | "anonymous";
+                    /** @description A key as it was called then, a person as they are called now: null once they are erased. */
+                    actor_label: string | null;
+                    /** @description As `node.updated`. */
+                    action: string;
+                    resource_type: string;
+                    resource_id: string | null;
+                    /** @description As `actor_label`; null for what has no name. */
+                    resource_label: string | null;
+                    metadata: {
+                        [key: string]: unknown;
+                    };
+                    /** @enum {string} */
+                    outcome: "success" | "failure" | "denied";
+                    /** @enum {string} */
+                    category: "auth" | "identity" | "access" | "structure" | "configuration" | "integration" | "security";
+                    /** @enum {string} */
+                    severity: "info" | "notice" | "warning" | "critical";
+                    /**
+                     * Format: uuid
+                     * @description The `X-Request-Id` of what caused it.
+                     */
+                    correlation_id: string | null;
+                    customer_visible: boolean;
+                    /** @description Whether it concerns end users: `/audit-log/identities`. */
+                    identity_visible: boolean;
+                    /** Format: date-time */
+                    created_at: string;
+                }[];
+            };
+        };
+        ListChangesResponse: {
+            items: {
+                /** @description Where to go on after this one. */
+                cursor: string;
+                type: string;
+                resource_type: string;
+                resource_id: string | null;
+                /** Format: date-time */
+                occurred_at: string;
+                data: {
+                    [key: string]: unknown;
+                };
+            }[];
+            /** @description Where to go on after all of them; always there. */
+            next_cursor: string;
+            /** @description Whether there is more to read at once. */
+            has_more: boolean;
+        };
         AuthzenAccessEvaluationRequest: {
             subject: {
                 type: string;
@@ -4800,6 +5190,9 @@ export type EvaluateResponse = components['schemas']['EvaluateResponse'];
 export type EvaluateBulkRequest = components['schemas']['EvaluateBulkRequest'];
 export type EvaluateBulkResponse = components['schemas']['EvaluateBulkResponse'];
 export type ExplainResponse = components['schemas']['ExplainResponse'];
+export type ListAuditLogsResponse = components['schemas']['ListAuditLogsResponse'];
+export type GetAuditLogResponse = components['schemas']['GetAuditLogResponse'];
+export type ListChangesResponse = components['schemas']['ListChangesResponse'];
 export type AuthzenAccessEvaluationRequest = components['schemas']['AuthzenAccessEvaluationRequest'];
 export type AuthzenAccessEvaluationResponse = components['schemas']['AuthzenAccessEvaluationResponse'];
 export type AuthzenAccessEvaluationsRequest = components['schemas']['AuthzenAccessEvaluationsRequest'];
@@ -7112,6 +7505,136 @@ export interface operations {
             default: components["responses"]["Refusal"];
         };
     };
+    listAuditLogs: {
+        parameters: {
+            query?: {
+                page?: number;
+                take?: number;
+                /** @description An id of an actor, a resource or a request; anything else is looked for in the names of actions. */
+                q?: string;
+                sort_by?: "created_at";
+                order?: "asc" | "desc";
+                action?: string;
+                actor_id?: string;
+                resource_type?: string;
+                resource_id?: string;
+                category?: "auth" | "identity" | "access" | "structure" | "configuration" | "integration" | "security";
+                outcome?: "success" | "failure" | "denied";
+                severity?: "info" | "notice" | "warning" | "critical";
+                correlation_id?: string;
+                /** @description From this moment on. */
+                from?: string;
+                /** @description Before this moment. */
+                to?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ListAuditLogsResponse"];
+                };
+            };
+            default: components["responses"]["Refusal"];
+        };
+    };
+    exportAuditLogs: {
+        parameters: {
+            query?: {
+                format?: "ndjson" | "csv";
+                /** @description An id of an actor, a resource or a request; anything else is looked for in the names of actions. */
+                q?: string;
+                action?: string;
+                actor_id?: string;
+                resource_type?: string;
+                resource_id?: string;
+                category?: "auth" | "identity" | "access" | "structure" | "configuration" | "integration" | "security";
+                outcome?: "success" | "failure" | "denied";
+                severity?: "info" | "notice" | "warning" | "critical";
+                correlation_id?: string;
+                /** @description From this moment on. */
+                from?: string;
+                /** @description Before this moment. */
+                to?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A row a line, oldest first. CSV has a line of names before them, and `metadata` as JSON. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/x-ndjson": string;
+                    "text/csv": string;
+                };
+            };
+            default: components["responses"]["Refusal"];
+        };
+    };
+    getAuditLog: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GetAuditLogResponse"];
+                };
+            };
+            default: components["responses"]["Refusal"];
+        };
+    };
+    listChanges: {
+        parameters: {
+            query?: {
+                /** @description Of the last answer; without one, from the oldest kept. */
+                cursor?: string;
+                limit?: number;
+                /** @description As `node.created,node.moved`. */
+                types?: string;
+                /** @description Seconds. */
+                wait?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ListChangesResponse"];
+                };
+            };
+            default: components["responses"]["Refusal"];
+        };
+    };
     authzenAccessEvaluation: {
         parameters: {
             query?: never;
@@ -7930,6 +8453,178 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["PortalRetryProcessResponse"];
+                };
+            };
+            default: components["responses"]["Refusal"];
+        };
+    };
+    portalListAuditLog: {
+        parameters: {
+            query?: {
+                page?: number;
+                take?: number;
+                /** @description An id of an actor, a resource or a request; anything else is looked for in the names of actions. */
+                q?: string;
+                sort_by?: "created_at";
+                order?: "asc" | "desc";
+                action?: string;
+                actor_id?: string;
+                resource_type?: string;
+                resource_id?: string;
+                category?: "auth" | "identity" | "access" | "structure" | "configuration" | "integration" | "security";
+                outcome?: "success" | "failure" | "denied";
+                severity?: "info" | "notice" | "warning" | "critical";
+                correlation_id?: string;
+                /** @description From this moment on. */
+                from?: string;
+                /** @description Before this moment. */
+                to?: string;
+            };
+            header?: never;
+            path: {
+                accountSlug: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ListAuditLogsResponse"];
+                };
+            };
+            default: components["responses"]["Refusal"];
+        };
+    };
+    portalExportAuditLog: {
+        parameters: {
+            query?: {
+                format?: "ndjson" | "csv";
+                /** @description An id of an actor, a resource or a request; anything else is looked for in the names of actions. */
+                q?: string;
+                action?: string;
+                actor_id?: string;
+                resource_type?: string;
+                resource_id?: string;
+                category?: "auth" | "identity" | "access" | "structure" | "configuration" | "integration" | "security";
+                outcome?: "success" | "failure" | "denied";
+                severity?: "info" | "notice" | "warning" | "critical";
+                correlation_id?: string;
+                /** @description From this moment on. */
+                from?: string;
+                /** @description Before this moment. */
+                to?: string;
+            };
+            header?: never;
+            path: {
+                accountSlug: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A row a line, oldest first. CSV has a line of names before them, and `metadata` as JSON. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/x-ndjson": string;
+                    "text/csv": string;
+                };
+            };
+            default: components["responses"]["Refusal"];
+        };
+    };
+    portalListIdentityAuditLog: {
+        parameters: {
+            query?: {
+                page?: number;
+                take?: number;
+                /** @description An id of an actor, a resource or a request; anything else is looked for in the names of actions. */
+                q?: string;
+                sort_by?: "created_at";
+                order?: "asc" | "desc";
+                action?: string;
+                actor_id?: string;
+                resource_type?: string;
+                resource_id?: string;
+                category?: "auth" | "identity" | "access" | "structure" | "configuration" | "integration" | "security";
+                outcome?: "success" | "failure" | "denied";
+                severity?: "info" | "notice" | "warning" | "critical";
+                correlation_id?: string;
+                /** @description From this moment on. */
+                from?: string;
+                /** @description Before this moment. */
+                to?: string;
+            };
+            header?: never;
+            path: {
+                accountSlug: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ListAuditLogsResponse"];
+                };
+            };
+            default: components["responses"]["Refusal"];
+        };
+    };
+    portalGetIdentityAuditRow: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                accountSlug: string;
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GetAuditLogResponse"];
+                };
+            };
+            default: components["responses"]["Refusal"];
+        };
+    };
+    portalGetAuditRow: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                accountSlug: string;
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GetAuditLogResponse"];
                 };
             };
             default: components["responses"]["Refusal"];

@@ -4,12 +4,16 @@ export type ActorType = 'platform_admin' | 'identity' | 'api_key' | 'system' | '
 
 /**
  * What happened: the one row behind the change feed, the webhooks and the audit log. Append-only: the service's role can
- * neither update nor delete. It holds ids and no personal data; labels are looked up when it is read.
+ * neither update nor delete. It holds ids and no personal data. A partition a month (docs/decisions/0027).
  */
 @Entity('events')
-@Index('events_feed', ['environmentId', 'transactionId', 'id'])
+@Index('events_feed', ['environmentId', 'transactionId', 'id'], { where: 'is_domain_event' })
 @Index('events_account', ['accountId', 'createdAt', 'id'])
+@Index('events_environment', ['environmentId', 'createdAt', 'id'])
+@Index('events_actor', ['actorId', 'createdAt'], { where: 'actor_id is not null' })
+@Index('events_resource', ['resourceId', 'createdAt'], { where: 'resource_id is not null' })
 @Index('events_correlation', ['correlationId'])
+@Index('events_created', { synchronize: false })
 @Check('events_outcome', `outcome in ('success', 'failure', 'denied')`)
 @Check(
   'events_category',
@@ -25,9 +29,13 @@ export class Event {
   @Column('uuid', { nullable: true }) environmentId!: string | null;
   @Column('text') actorType!: ActorType;
   @Column('text', { nullable: true }) actorId!: string | null;
+  /** What an API key was called. The name of a person is looked up when the row is read, and goes when they are erased. */
+  @Column('text', { nullable: true }) actorLabel!: string | null;
   @Column('text') action!: string;
   @Column('text') resourceType!: string;
   @Column('text', { nullable: true }) resourceId!: string | null;
+  /** What it was called then; null for people, as above. */
+  @Column('text', { nullable: true }) resourceLabel!: string | null;
   @Column('jsonb') metadata!: object;
   @Column('text') outcome!: 'success' | 'failure' | 'denied';
   @Column('text') category!: string;
@@ -37,5 +45,5 @@ export class Event {
   @Column('boolean') isDomainEvent!: boolean;
   @Column('boolean') customerVisible!: boolean;
   @Column('boolean') identityVisible!: boolean;
-  @Column('timestamptz') createdAt!: Date;
+  @PrimaryColumn('timestamptz') createdAt!: Date;
 }

@@ -15,6 +15,9 @@ import { EnvironmentMembership } from './environment-membership.js';
 import { EnvironmentSettings } from './environment-settings.js';
 import { Erasure } from './erasure.js';
 import { Event } from './event.js';
+import { EventCount } from './event-count.js';
+import { EventMark, EventPartition, EventState } from './event-state.js';
+import { FeedReader } from './feed-reader.js';
 import { Grant } from './grant.js';
 import { IdempotentRequest } from './idempotent-request.js';
 import { Identity } from './identity.js';
@@ -70,6 +73,11 @@ export const entities = [
   EnvironmentSettings,
   Erasure,
   Event,
+  EventCount,
+  EventMark,
+  EventPartition,
+  EventState,
+  FeedReader,
   Grant,
   IdempotentRequest,
   Identity,

@@ -18,8 +18,11 @@ import { apiKeysChannel } from './domain/api-keys/announce.js';
 import { createApiKeyManagement } from './domain/api-keys/api-keys.js';
 import { createApiKeyAuthentication } from './domain/api-keys/authenticate.js';
 import { createApplications } from './domain/applications/applications.js';
+import { createAuditLog } from './domain/audit/audit-log.js';
+import { createChangeFeed } from './domain/changes/feed.js';
 import { createEnvironments } from './domain/environments/environments.js';
 import { createEnvironmentSettings } from './domain/environments/settings.js';
+import { changesChannel } from './domain/events.js';
 import { createHierarchy } from './domain/hierarchy/hierarchy.js';
 import { createNodeTypeSchemas } from './domain/hierarchy/schema.js';
 import { createIdempotentRequests } from './domain/idempotency.js';
@@ -53,6 +56,7 @@ import { createPublicPrincipals } from './http/principals/public.js';
 import { mountPublicApi } from './http/public-api.js';
 import { createRateLimits } from './http/rate-limits.js';
 import { wellKnown } from './http/well-known.js';
+import { createBells } from './platform/bells.js';
 import { createCaptcha } from './platform/captcha.js';
 import { type Clock, systemClock } from './platform/clock.js';
 import type { Db } from './platform/db.js';
@@ -106,6 +110,7 @@ export async function composeApi(
     channel: apiKeysChannel,
     onWake: apiKeys.forget,
   });
+  const changeBells = createBells({ url: config.database.url as string, channel: changesChannel });
   const outbound = createOutbound({ allowedNetworks: config.outboundNetworks });
   const logins = createLogins({
     db,
@@ -153,6 +158,8 @@ export async function composeApi(
     bulkIdentities: createBulkIdentities({ db, passwords, assignments, now }),
     applicationStates: createApplicationStates({ db, now }),
     applications: createApplications({ db, now }),
+    auditLog: createAuditLog({ db }),
+    changeFeed: createChangeFeed({ db, bells: changeBells }),
     clientManagement: createClientManagement({ db, now }),
     environmentSettings: createEnvironmentSettings({ db, graces, now }),
     environments: createEnvironments({ db, now }),
@@ -209,7 +216,10 @@ export async function composeApi(
         const options = { provider, logins, api: apiLogins, captcha, limits, idempotentRequests };
         await surface.register(identityAuth, { prefix: '/v1/identity/auth', ...options });
       },
-      async (surface) => mountPublicApi(surface, callers, services),
+      async (surface) => {
+        surface.addHook('preClose', changeBells.stop); // whoever waits for a change is answered now
+        mountPublicApi(surface, callers, services);
+      },
       async (surface) => mountAuthzen(surface, { principals: callers, services, baseUrl }),
       async (surface) => mountPortalApi(surface, admins, services),
     ],
@@ -218,6 +228,7 @@ export async function composeApi(
     app,
     services,
     registry,
-    close: async () => void (await Promise.all([processes.close(), outbound.close(), changedKeys.stop()])),
+    close: async () =>
+      void (await Promise.all([processes.close(), outbound.close(), changedKeys.stop(), changeBells.stop()])),
   };
 }

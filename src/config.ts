@@ -104,6 +104,11 @@ export const Settings = Type.Object({
     pattern: `${durationPattern.slice(0, -1)}(,${durationPattern.slice(1, -1)})*$`,
     description: 'How long before the end of a role assignment it is told to be expiring.',
   }),
+  AUDIT_RETENTION_DAYS: Type.Integer({
+    default: 365,
+    minimum: 90,
+    description: 'How long the audit log and the change feed keep what happened; it goes by whole months.',
+  }),
 });
 
 export type ProcessName = 'api' | 'worker' | 'migrate' | 'reencrypt' | 'dev';
@@ -207,6 +212,7 @@ export function loadConfig(process: ProcessName, data: NodeJS.ProcessEnv = globa
     intentTtlMs: parseDuration(env.INTENT_TTL),
     inviteTtlMs: parseDuration(env.INVITE_TTL),
     mfaGraceReminders: env.MFA_GRACE_REMINDERS.split(',').map(parseDuration),
+    auditRetentionDays: env.AUDIT_RETENTION_DAYS,
     roleAssignmentNotices: env.ROLE_ASSIGNMENT_NOTICES.split(',').map(parseDuration),
   } as const;
 }

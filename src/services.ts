@@ -12,6 +12,8 @@ import type { AccountMembers } from './domain/accounts/members.js';
 import type { AdministratorRoles } from './domain/accounts/roles.js';
 import type { ApiKeyManagement } from './domain/api-keys/api-keys.js';
 import type { Applications } from './domain/applications/applications.js';
+import type { AuditLog } from './domain/audit/audit-log.js';
+import type { ChangeFeed } from './domain/changes/feed.js';
 import type { Environments } from './domain/environments/environments.js';
 import type { EnvironmentSettingsService } from './domain/environments/settings.js';
 import type { Hierarchy } from './domain/hierarchy/hierarchy.js';
@@ -46,6 +48,8 @@ export interface Services {
   assignments: Assignments;
   applicationStates: ApplicationStates;
   applications: Applications;
+  auditLog: AuditLog;
+  changeFeed: ChangeFeed;
   clientManagement: ClientManagement;
   evaluation: Evaluation;
   explanations: Explanations;

@@ -18,6 +18,8 @@ import { SignInToOrganizations1763700000041 } from './1763700000041-sign-in-to-o
 import { IdentityInvites1763700000042 } from './1763700000042-identity-invites.js';
 import { NotifiedHolders1763700000043 } from './1763700000043-notified-holders.js';
 import { PlansOfHotStatements1763700000045 } from './1763700000045-plans-of-hot-statements.js';
+import { PartitionedEvents1763700000050 } from './1763700000050-partitioned-events.js';
+import { KeepingOfEvents1763700000051 } from './1763700000051-keeping-of-events.js';
 
 /** In the order in which they run. */
 export const migrations = [
@@ -41,4 +43,6 @@ export const migrations = [
   IdentityInvites1763700000042,
   NotifiedHolders1763700000043,
   PlansOfHotStatements1763700000045,
+  PartitionedEvents1763700000050,
+  KeepingOfEvents1763700000051,
 ];

@@ -15,6 +15,7 @@ export interface AdminCaller {
 export interface ApiKeyCaller {
   type: 'api_key';
   apiKeyId: string;
+  name: string;
   accessMode: 'full' | 'scoped';
   scopes: readonly string[];
 }
@@ -26,6 +27,7 @@ export interface IdentityCaller {
 
 export const actorOf = (caller: Caller) => ({
   type: caller.type,
+  label: caller.type === 'api_key' ? caller.name : null,
   id:
     caller.type === 'platform_admin' ? caller.userId : caller.type === 'api_key' ? caller.apiKeyId : caller.identityId,
 });

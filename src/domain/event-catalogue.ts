@@ -1,7 +1,19 @@
+export const eventOutcomes = ['success', 'failure', 'denied'] as const;
+export const eventSeverities = ['info', 'notice', 'warning', 'critical'] as const;
+export const eventCategories = [
+  'auth',
+  'identity',
+  'access',
+  'structure',
+  'configuration',
+  'integration',
+  'security',
+] as const;
+
 export interface EventKind {
-  category: 'auth' | 'identity' | 'access' | 'structure' | 'configuration' | 'integration' | 'security';
+  category: (typeof eventCategories)[number];
   resource: string;
-  severity?: 'info' | 'notice' | 'warning' | 'critical';
+  severity?: (typeof eventSeverities)[number];
   /** False for what only the audit log tells. */
   domainEvent?: boolean;
   /** True for what is on the identity surface of the audit log. */
@@ -182,6 +194,8 @@ export const eventCatalogue = {
     domainEvent: false,
     identityVisible: true,
   },
+  'audit.row.viewed': { category: 'security', resource: 'audit_row', domainEvent: false },
+  'audit.exported': { category: 'security', resource: 'audit_log', severity: 'notice', domainEvent: false },
   'signing_key.created': { category: 'security', resource: 'signing_key', domainEvent: false },
   // An administrator's own words are in `reason` of the first one: audit rows only, nothing that is delivered elsewhere.
   'process.cancelled': { category: 'integration', resource: 'process', severity: 'notice', domainEvent: false },
@@ -192,3 +206,7 @@ export const eventCatalogue = {
 } as const satisfies Record<string, EventKind>;
 
 export type EventAction = keyof typeof eventCatalogue;
+
+/** Whether it is what change feed and webhooks tell, and not the audit log alone. */
+export const isDomainEvent = (action: string): action is EventAction =>
+  Object.hasOwn(eventCatalogue, action) && (eventCatalogue[action as EventAction] as EventKind).domainEvent !== false;

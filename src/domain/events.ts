@@ -8,6 +8,8 @@ export interface EventDetails {
   applicationId?: string | null;
   environmentId?: string | null;
   resourceId: string | null;
+  /** What the resource is called, where that is no person: it stays readable when the resource is gone. */
+  resourceLabel?: string | null;
   /** What changed, in ids, names of fields and plain settings. Never a secret, and no personal data. */
   metadata?: Record<string, unknown>;
   outcome?: 'success' | 'failure' | 'denied';
@@ -23,6 +25,14 @@ export interface FromStatement {
   from?: string;
 }
 
+/** The channel that tells which Environment has something new; its payload is the Environment's id. */
+export const changesChannel = 'gatehouse_changes';
+
+// Announced only where somebody waits: at a commit, announcements of all transactions queue for one lock.
+const announced = `case when e.is_domain_event and exists (
+    select from feed_readers r where r.environment_id = e.environment_id and r.until > clock_timestamp())
+  then pg_notify('${changesChannel}', e.environment_id::text) is not null else e.is_domain_event end`;
+
 /**
  * The text that inserts an event, for hot paths that are one statement with it.
  * @param row the parameter that holds `eventRow(…)`, as `$13`.
@@ -31,10 +41,10 @@ export const eventInsert = (
   row: string,
   { resourceId = 'e.resource_id', actorId = 'e.actor_id', metadata = 'e.metadata', from = '' }: FromStatement = {},
 ): string => `
-insert into events (id, transaction_id, account_id, application_id, environment_id, actor_type, actor_id, action, resource_type,
-  resource_id, metadata, outcome, category, severity, correlation_id, is_domain_event, customer_visible, identity_visible, created_at)
-select e.id, pg_current_xact_id()::text::bigint, e.account_id, e.application_id, e.environment_id, e.actor_type, ${actorId}, e.action,
-  e.resource_type, ${resourceId}, ${metadata}, e.outcome, e.category, e.severity, e.correlation_id, e.is_domain_event,
+insert into events (id, transaction_id, account_id, application_id, environment_id, actor_type, actor_id, actor_label, action,
+  resource_type, resource_id, resource_label, metadata, outcome, category, severity, correlation_id, is_domain_event, customer_visible, identity_visible, created_at)
+select e.id, pg_current_xact_id()::text::bigint, e.account_id, e.application_id, e.environment_id, e.actor_type, ${actorId}, e.actor_label,
+  e.action, e.resource_type, ${resourceId}, e.resource_label, ${metadata}, e.outcome, e.category, e.severity, e.correlation_id, ${announced},
   e.customer_visible, e.identity_visible, clock_timestamp()
 from jsonb_populate_record(null::events, ${row}::jsonb) e${from}`;
 
@@ -51,9 +61,11 @@ export function eventRow(action: EventAction, details: EventDetails): string {
     environment_id: details.environmentId ?? null,
     actor_type: actor.type,
     actor_id: actor.id,
+    actor_label: actor.label ?? null,
     action,
     resource_type: entry.resource,
     resource_id: details.resourceId,
+    resource_label: details.resourceLabel ?? null,
     metadata: details.metadata ?? {},
     outcome,
     category: entry.category,

@@ -94,7 +94,10 @@ function carryContext(app: FastifyInstance) {
 }
 
 function secureAnswers(app: FastifyInstance, baseUrl: string) {
-  app.addHook('onSend', async (_request, reply) => secure(reply, baseUrl));
+  app.addHook('onSend', (_request, reply, payload, done) => {
+    secure(reply, baseUrl);
+    done(null, payload);
+  });
 }
 
 /** For answers of the APIs; pages set their own, stricter ones. */
@@ -110,9 +113,10 @@ function secure(reply: FastifyReply, baseUrl: string): void {
 
 /** One line an answer, with the route's pattern: paths, queries, addresses and agents can hold personal data. */
 function logAnswers(app: FastifyInstance) {
-  app.addHook('onResponse', async (request, reply) => {
+  app.addHook('onResponse', (request, reply, done) => {
     const { method, routeOptions } = request;
     const ms = Math.round(reply.elapsedTime * 10) / 10;
     request.log.info({ method, route: routeOptions.url ?? null, status: reply.statusCode, ms }, 'answered');
+    done();
   });
 }

@@ -7,7 +7,9 @@ import {
   rotateApiKey,
   updateApiKey,
 } from './operations/api-keys.js';
+import { exportAuditLogs, getAuditLog, listAuditLogs } from './operations/audit-logs.js';
 import { evaluate, evaluateBulk, explain } from './operations/authorization.js';
+import { listChanges } from './operations/changes.js';
 import {
   createIdentity,
   deleteIdentity,
@@ -182,4 +184,8 @@ export const environmentOperations: readonly Operation[] = [
   evaluate,
   evaluateBulk,
   explain,
+  listAuditLogs,
+  exportAuditLogs,
+  getAuditLog,
+  listChanges,
 ];

@@ -17,7 +17,8 @@ export const createHttpMetrics = (registry: Registry): HttpMetrics => ({
 
 /** Counts every answer by its route's pattern; unknown paths share one label, so that callers cannot make new ones. */
 export function countRequests(app: FastifyInstance, { duration }: HttpMetrics): void {
-  app.addHook('onResponse', async ({ method, routeOptions }, reply) => {
+  app.addHook('onResponse', ({ method, routeOptions }, reply, done) => {
     duration.labels(method, routeOptions.url ?? 'unknown', String(reply.statusCode)).observe(reply.elapsedTime / 1000);
+    done();
   });
 }

@@ -40,6 +40,13 @@ import {
   updateApplication,
 } from './portal/applications.js';
 import {
+  exportAuditLog,
+  getAuditRow,
+  getIdentityAuditRow,
+  listAuditLog,
+  listIdentityAuditLog,
+} from './portal/audit-log.js';
+import {
   createEnvironment,
   deleteEnvironment,
   getEnvironment,
@@ -90,6 +97,11 @@ export const portalOperations: readonly Operation[] = [
   retryProcess,
   resendProcess,
   extendProcess,
+  listAuditLog,
+  exportAuditLog,
+  listIdentityAuditLog,
+  getIdentityAuditRow,
+  getAuditRow,
   listApplications,
   createApplication,
   getApplication,

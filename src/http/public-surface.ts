@@ -60,13 +60,13 @@ async function refusalOf(
   request: FastifyRequest,
 ): Promise<DomainError | null> {
   const environment = scope as EnvironmentScope;
-  const lacking = new DomainError(caller.type === 'api_key' ? 'api_key.scope_required' : 'permission.required');
+  const lacking = () => new DomainError(caller.type === 'api_key' ? 'api_key.scope_required' : 'permission.required');
   if (at === null) {
     const reached = await rights.reach(environment, caller, { permissions: anyOf });
-    return reached?.length === 0 ? lacking : null;
+    return reached?.length === 0 ? lacking() : null;
   }
   const nodeId = at === 'root' ? null : (request.params as Record<string, string>)[at];
   if (nodeId === undefined || (nodeId !== null && !isUuid(nodeId))) return null;
   const held = await rights.holdsAt(environment, caller, { permissions: anyOf }, nodeId);
-  return held === 'held' ? null : held === 'lacking' ? lacking : new DomainError(missing);
+  return held === 'held' ? null : held === 'lacking' ? lacking() : new DomainError(missing);
 }

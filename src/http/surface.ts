@@ -83,9 +83,9 @@ export function mount(
         const { credential } = request.authorized as Authorized;
         if (await replayOrClaim(services.idempotentRequests, credential, request, reply)) return reply;
       },
-      onSend: async (request, reply, payload) => {
-        await settleClaim(services.idempotentRequests, request, reply, payload);
-        return payload;
+      onSend: (request, reply, payload, done) => {
+        if (!request.idempotencyClaim) return done(null, payload); // most requests have no key
+        settleClaim(services.idempotentRequests, request, reply, payload).then(() => done(null, payload), done);
       },
       handler: handlerOf(operation, services),
     });
@@ -122,10 +122,13 @@ function handlerOf(operation: Operation, services: Services) {
     const version = operation.ifMatch ? versionOf(request.headers['if-match']) : 0;
     const refusals = (operation.eachAlone && elementRefusals(request, operation.eachAlone)) || new Map();
     const outcome = await handled(operation, { ...contextOf(request, services), version, refusals }, request);
-    const { status, body: answer } = outcome instanceof Answer ? outcome : new Answer(first, outcome);
+    const { status, headers, body: answer } = outcome instanceof Answer ? outcome : new Answer(first, outcome);
     const answered = (answer as { data?: { version?: number } } | undefined)?.data?.version;
     if (answered !== undefined) reply.header('etag', etagOf(answered));
-    return reply.code(status).send(status === 204 ? undefined : answer);
+    return reply
+      .code(status)
+      .headers(headers)
+      .send(status === 204 ? undefined : answer);
   };
 }
 

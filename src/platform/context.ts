@@ -1,10 +1,12 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { v7 as uuidv7 } from 'uuid';
 
-/** Who acts. Ids only: names are looked up when an audit row is read. */
+/** Who acts. A person by their id only: their name is looked up when an audit row is read. */
 export interface Actor {
   type: 'platform_admin' | 'identity' | 'api_key' | 'system' | 'anonymous';
   id: string | null;
+  /** What an API key is called. */
+  label?: string | null;
 }
 
 export interface RequestContext {

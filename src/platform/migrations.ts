@@ -18,6 +18,9 @@ export async function migrate(ownerUrl: string, serviceUrl: string): Promise<str
   try {
     await lock.query('select pg_advisory_lock($1)', [migrationLock]);
     const ran = await source.runMigrations();
+    // A worker does so too; here it comes before the first event.
+    await source.query('select gatehouse_prepare_events()');
+    for (let i = 0; i < 2; i++) await source.query('select gatehouse_settle_events()'); // as `keepEvents` says
     await grantToService(source, new URL(serviceUrl));
     return ran.map(({ name }) => name);
   } finally {
@@ -28,9 +31,12 @@ export async function migrate(ownerUrl: string, serviceUrl: string): Promise<str
 
 /** What the service may call though nobody else may: each looks behind row-level security, and tells ids only. */
 const functions = [
+  'gatehouse_drop_events',
   'gatehouse_identity_id',
   'gatehouse_matching_identities',
   'gatehouse_matching_organizations',
+  'gatehouse_prepare_events',
+  'gatehouse_settle_events',
   'gatehouse_subtree',
   'gatehouse_user_id',
 ];
@@ -70,6 +76,12 @@ async function grantToService(source: DataSource, serviceUrl: URL) {
     grant usage on all sequences in schema public to ${name};
     grant execute on function ${functions.join()} to ${name};
     revoke update, delete, truncate on events from ${name};
+    revoke insert, update, delete, truncate on event_counts, event_marks, event_state, event_partitions from ${name};
     revoke insert, update, delete, truncate on migrations from ${name};
   `);
+  // What happened is read and written by way of its table alone.
+  const [{ partitions } = { partitions: null }] = await source.query<{ partitions: string | null }[]>(
+    `select string_agg(inhrelid::regclass::text, ', ') as partitions from pg_inherits where inhparent = 'events'::regclass`,
+  );
+  await source.query(`revoke all on ${partitions} from ${name}`);
 }

@@ -27,10 +27,18 @@ export function createBell() {
 const reconnectMs = 1_000;
 
 /**
- * Listens on a channel of PostgreSQL with a connection of its own, and again after each loss of it; `onWake` is also
- * called after every (re)connection, because what was announced meanwhile was not heard.
+ * Listens on a channel of PostgreSQL with a connection of its own, and again after each loss of it; `onWake` gets what was
+ * sent along. It is also called, with nothing, after every (re)connection: what was announced meanwhile was not heard.
  */
-export function listenForever({ url, channel, onWake }: { url: string; channel: string; onWake: () => void }) {
+export function listenForever({
+  url,
+  channel,
+  onWake,
+}: {
+  url: string;
+  channel: string;
+  onWake: (payload?: string) => void;
+}) {
   let client: pg.Client | undefined;
   let timer: NodeJS.Timeout | undefined;
   let stopped = false;
@@ -50,11 +58,11 @@ export function listenForever({ url, channel, onWake }: { url: string; channel: 
     client = next;
     next.on('error', () => {}); // 'end' follows
     next.on('end', again);
-    next.on('notification', onWake);
+    next.on('notification', ({ payload }) => onWake(payload));
     connecting = next
       .connect()
       .then(() => next.query(`listen ${channel}`))
-      .then(onWake)
+      .then(() => onWake())
       .catch(again);
   }
   connect();

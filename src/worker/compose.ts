@@ -38,7 +38,7 @@ export function composeWorker({ config, db, mailer, processes }: WorkerParts) {
     },
     emails: createEmails({ db, mailer, subjects, now }),
     erasures: createErasures({ db, now }),
-    housekeeping: createHousekeeping({ db, now }),
+    housekeeping: createHousekeeping({ db, now, auditRetentionDays: config.auditRetentionDays }),
     mfaGraces: graces,
     reconciler: createReconciler({ db, now, kinds: openKinds({ ...registration, now }), processes }),
     roleWindows: createRoleWindows({ db, now, notices }),

@@ -17,7 +17,7 @@ const ago = (text: string) => `now() - interval '${text}'`;
 
 /** Everything once, in batches of this size; what was deleted by table. */
 async function sweepAll(batchSize = 100) {
-  const housekeeping = createHousekeeping({ db: api.database.db, now: () => new Date() });
+  const housekeeping = createHousekeeping({ db: api.database.db, now: () => new Date(), auditRetentionDays: 365 });
   const deleted: Record<string, number> = {};
   let place: Place | null = null;
   do {

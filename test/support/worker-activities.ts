@@ -29,7 +29,7 @@ export function workerActivities(
   return createActivities({
     ...services,
     erasures: createErasures({ db, now }),
-    housekeeping: createHousekeeping({ db, now }),
+    housekeeping: createHousekeeping({ db, now, auditRetentionDays: 365 }),
     mfaGraces: createMfaGraces({ db, now, reminders: [days(3), days(1)] }),
     reconciler: createReconciler({
       db,

@@ -72,6 +72,7 @@ export function createPermissionCatalog({ db, now }: { db: Db; now: Clock }) {
           await recordEvent(tx, 'permission.created', {
             ...scope,
             resourceId: permission.id,
+            resourceLabel: permission.key,
             metadata: { key: permission.key },
           });
           return permission;
@@ -88,7 +89,7 @@ export function createPermissionCatalog({ db, now }: { db: Db; now: Clock }) {
         const updated = { ...current, ...rest, ...(category != null && { category }), version: version + 1 };
         await tx.update(Permission, { ...within(scope), id }, updated);
         const metadata = { key: current.key, changed: Object.keys(changes) };
-        await recordEvent(tx, 'permission.updated', { ...scope, resourceId: id, metadata });
+        await recordEvent(tx, 'permission.updated', { ...scope, resourceId: id, resourceLabel: current.key, metadata });
         return updated;
       }),
 
@@ -97,7 +98,12 @@ export function createPermissionCatalog({ db, now }: { db: Db; now: Clock }) {
       db.transaction(scope, async (tx) => {
         const { key } = await lockCustom(tx, scope, id, version);
         await tx.delete(Permission, { ...within(scope), id });
-        await recordEvent(tx, 'permission.deleted', { ...scope, resourceId: id, metadata: { key } });
+        await recordEvent(tx, 'permission.deleted', {
+          ...scope,
+          resourceId: id,
+          resourceLabel: key,
+          metadata: { key },
+        });
       }),
 
     /** The roles that hold it. @throws DomainError permission.not_found */

@@ -111,7 +111,7 @@ export function createRoles({ db, evaluation, now }: { db: Db; evaluation: Evalu
           await tx.insert(Role, role);
           await insertHeld(tx, scope, role.id, held);
           const metadata = { permission_keys: held.map(({ key }) => key) };
-          await recordEvent(tx, 'role.created', { ...scope, resourceId: role.id, metadata });
+          await recordEvent(tx, 'role.created', { ...scope, resourceId: role.id, resourceLabel: role.name, metadata });
           return { ...role, permissionCount: held.length, memberCount: 0 };
         }),
       );
@@ -138,7 +138,7 @@ export function createRoles({ db, evaluation, now }: { db: Db; evaluation: Evalu
           const updated = { ...current, ...changes, version: version + 1, updatedAt: now() };
           await tx.update(Role, { ...within(scope), id }, updated);
           const metadata = { changed: Object.keys(changes), is_active: updated.isActive };
-          await recordEvent(tx, 'role.updated', { ...scope, resourceId: id, metadata });
+          await recordEvent(tx, 'role.updated', { ...scope, resourceId: id, resourceLabel: updated.name, metadata });
           return one(tx, scope, updated);
         }),
       );
@@ -151,7 +151,7 @@ export function createRoles({ db, evaluation, now }: { db: Db; evaluation: Evalu
         // What people hold is taken from them first, by name, and not by the way.
         if ((await one(tx, scope, role)).memberCount > 0) throw new DomainError('role.in_use');
         await tx.delete(Role, { ...within(scope), id });
-        await recordEvent(tx, 'role.deleted', { ...scope, resourceId: id });
+        await recordEvent(tx, 'role.deleted', { ...scope, resourceId: id, resourceLabel: role.name });
       }),
 
     /** @throws DomainError role.not_found */
@@ -191,7 +191,7 @@ export function createRoles({ db, evaluation, now }: { db: Db; evaluation: Evalu
           added: keys.filter((key) => !before.includes(key)),
           removed: before.filter((key) => !keys.includes(key)),
         };
-        await recordEvent(tx, 'role.updated', { ...scope, resourceId: id, metadata });
+        await recordEvent(tx, 'role.updated', { ...scope, resourceId: id, resourceLabel: role.name, metadata });
         return { role, permissions: held };
       });
     },

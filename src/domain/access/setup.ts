@@ -107,7 +107,7 @@ async function register(
   await recordEvents(
     tx,
     'permission.created',
-    created.map(({ id, key }) => ({ ...scope, resourceId: id, metadata: { key } })),
+    created.map(({ id, key }) => ({ ...scope, resourceId: id, resourceLabel: key, metadata: { key } })),
   );
   return created.length;
 }
@@ -146,7 +146,10 @@ async function bind(
   await recordEvents(
     tx,
     'role.updated',
-    updated.map(({ id }) => ({ ...scope, resourceId: id, metadata: { added: addedTo(id), removed: [] } })),
+    updated.map(({ id, name }) => {
+      const metadata = { added: addedTo(id), removed: [] };
+      return { ...scope, resourceId: id, resourceLabel: name, metadata };
+    }),
   );
   return updated.length;
 }

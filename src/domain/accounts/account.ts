@@ -26,7 +26,8 @@ export function createAccounts({ db, now }: { db: Db; now: Clock }): Accounts {
           if (changed.length === 0) return current;
           const updated: Account = { ...current, ...changes, updatedAt: now() };
           await tx.update(Account, where, updated);
-          await recordEvent(tx, 'account.updated', { accountId, resourceId: accountId, metadata: { changed } });
+          const about = { accountId, resourceId: accountId, resourceLabel: updated.name };
+          await recordEvent(tx, 'account.updated', { ...about, metadata: { changed } });
           return updated;
         })
         .catch((error: unknown) => {

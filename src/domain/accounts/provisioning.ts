@@ -33,7 +33,7 @@ export async function provisionAccount(tx: EntityManager, input: ProvisionAccoun
   const { userId, now } = input;
   const account = await insertAccount(tx, input);
   const accountId = account.id;
-  await recordEvent(tx, 'account.created', { accountId, resourceId: accountId });
+  await recordEvent(tx, 'account.created', { accountId, resourceId: accountId, resourceLabel: account.name });
   await tx.insert(Subscription, { id: uuidv7(), accountId, plan: 'free', status: 'active', createdAt: now });
   await addOwner(tx, { accountId, userId, now });
 

@@ -70,7 +70,12 @@ export function createAdministratorRoles({ db, now }: { db: Db; now: Clock }): A
         const role = { ...input, id: uuidv7(), accountId, systemKey: null, createdAt: at, updatedAt: at };
         await tx.insert(AdministratorRole, role);
         const metadata = { capabilities: input.capabilities };
-        await recordEvent(tx, 'administrator_role.created', { accountId, resourceId: role.id, metadata });
+        await recordEvent(tx, 'administrator_role.created', {
+          accountId,
+          resourceId: role.id,
+          resourceLabel: role.name,
+          metadata,
+        });
         return shown(role);
       }),
     update: (scope, userId, id, wanted) =>
@@ -92,12 +97,17 @@ export function createAdministratorRoles({ db, now }: { db: Db; now: Clock }): A
         const { accountId } = scope;
         await tx.update(AdministratorRole, { accountId, id }, updated);
         const metadata = { changed, ...(changes.capabilities && { capabilities: changes.capabilities }) };
-        await recordEvent(tx, 'administrator_role.updated', { accountId, resourceId: id, metadata });
+        await recordEvent(tx, 'administrator_role.updated', {
+          accountId,
+          resourceId: id,
+          resourceLabel: updated.name,
+          metadata,
+        });
         return shown(updated);
       }),
     remove: (scope, userId, id) =>
       change(scope, userId, async (tx) => {
-        await findCustom(tx, scope, id);
+        const { name } = await findCustom(tx, scope, id);
         const { accountId } = scope;
         const open = await tx.findBy(AdministratorInvite, { accountId, roleId: id, status: 'pending' });
         const promised = open.some(({ expiresAt }) => expiresAt > now());
@@ -105,7 +115,7 @@ export function createAdministratorRoles({ db, now }: { db: Db; now: Clock }): A
           throw new DomainError('administrator_role.in_use');
         }
         await tx.delete(AdministratorRole, { accountId, id });
-        await recordEvent(tx, 'administrator_role.deleted', { accountId, resourceId: id });
+        await recordEvent(tx, 'administrator_role.deleted', { accountId, resourceId: id, resourceLabel: name });
       }),
   };
 }

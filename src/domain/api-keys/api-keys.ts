@@ -118,6 +118,7 @@ export function createApiKeyManagement({
         await recordEvent(tx, 'api_key.created', {
           ...scope,
           resourceId: apiKey.id,
+          resourceLabel: apiKey.name,
           metadata: { access_mode: input.accessMode },
         });
         return { apiKey, secret: key };
@@ -131,7 +132,8 @@ export function createApiKeyManagement({
         if (isActive) await assertMayGrant(scope, caller, apiKey);
         await tx.update(ApiKey, { ...within(scope), id }, { isActive });
         await announceApiKeys(tx);
-        await recordEvent(tx, 'api_key.updated', { ...scope, resourceId: id, metadata: { is_active: isActive } });
+        const about = { ...scope, resourceId: id, resourceLabel: apiKey.name };
+        await recordEvent(tx, 'api_key.updated', { ...about, metadata: { is_active: isActive } });
         return { ...apiKey, isActive };
       }),
     rotate: (scope, caller, id, overlapSeconds) =>
@@ -151,15 +153,15 @@ export function createApiKeyManagement({
         await tx.update(ApiKey, { ...within(scope), id }, rotated);
         await announceApiKeys(tx);
         const metadata = { overlap_seconds: overlapSeconds };
-        await recordEvent(tx, 'api_key.rotated', { ...scope, resourceId: id, metadata });
+        await recordEvent(tx, 'api_key.rotated', { ...scope, resourceId: id, resourceLabel: apiKey.name, metadata });
         return { apiKey: rotated, secret: key };
       }),
     remove: (scope, id) =>
       change(scope, async (tx) => {
-        await lock(tx, scope, id);
+        const { name } = await lock(tx, scope, id);
         await tx.delete(ApiKey, { ...within(scope), id });
         await announceApiKeys(tx);
-        await recordEvent(tx, 'api_key.deleted', { ...scope, resourceId: id });
+        await recordEvent(tx, 'api_key.deleted', { ...scope, resourceId: id, resourceLabel: name });
       }),
   };
 }

@@ -5,6 +5,7 @@ import { parseApiKey } from './format.js';
 
 export interface AuthenticatedApiKey {
   id: string;
+  name: string;
   accountId: string;
   applicationId: string;
   environmentId: string;
@@ -21,7 +22,7 @@ export interface ApiKeys {
 
 const findStatement = {
   name: 'find_api_key',
-  text: `select id, account_id, application_id, environment_id, access_mode, scopes, secret_hash, last_used_at, expires_at,
+  text: `select id, name, account_id, application_id, environment_id, access_mode, scopes, secret_hash, last_used_at, expires_at,
   previous_secret_hash, previous_secret_expires_at
 from api_keys where client_id = $1 and is_active`,
 };
@@ -29,6 +30,7 @@ const touchStatement = { name: 'touch_api_key', text: 'update api_keys set last_
 
 interface Row {
   id: string;
+  name: string;
   account_id: string;
   application_id: string;
   environment_id: string;
@@ -81,6 +83,7 @@ export function createApiKeyAuthentication({ db, now }: { db: Db; now: Clock }):
       }
       return {
         id: row.id,
+        name: row.name,
         accountId: row.account_id,
         applicationId: row.application_id,
         environmentId: row.environment_id,

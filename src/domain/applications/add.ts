@@ -38,7 +38,11 @@ export async function addApplication(
     },
   });
   const scope = { accountId, applicationId: application.id };
-  await recordEvent(tx, 'application.created', { ...scope, resourceId: application.id });
+  await recordEvent(tx, 'application.created', {
+    ...scope,
+    resourceId: application.id,
+    resourceLabel: application.name,
+  });
   const environments = {
     development: await addEnvironment(tx, scope, { name: 'Development', type: 'development', now }),
     production: await addEnvironment(tx, scope, { name: 'Production', type: 'production', now }),

@@ -103,7 +103,12 @@ const placesIn = ({ application_ids, environment_ids, node_ids }: NonNullable<Re
 
 const locked = { lock: { mode: 'pessimistic_write' } } as const;
 const whereOf = ({ accountId, applicationId }: ApplicationScope) => ({ accountId, id: applicationId });
-const idsOf = ({ accountId, id }: Application) => ({ accountId, applicationId: id, resourceId: id });
+const idsOf = ({ accountId, id, name }: Application) => ({
+  accountId,
+  applicationId: id,
+  resourceId: id,
+  resourceLabel: name,
+});
 
 async function find(
   tx: EntityManager,

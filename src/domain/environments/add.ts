@@ -49,6 +49,7 @@ export async function addEnvironment(
     ...scope,
     applicationId,
     resourceId: environment.id,
+    resourceLabel: environment.name,
     metadata: { type },
   });
   return environment;

@@ -78,7 +78,7 @@ export function createEnvironments({ db, now }: { db: Db; now: Clock }): Environ
           const updated: Environment = { ...current, ...changes, updatedAt: now() };
           await tx.update(Environment, whereOf(scope), updated);
           const { accountId, applicationId, id } = updated;
-          const ids = { accountId, applicationId, environmentId: id, resourceId: id };
+          const ids = { accountId, applicationId, environmentId: id, resourceId: id, resourceLabel: updated.name };
           await recordEvent(tx, 'environment.updated', { ...ids, metadata: { changed } });
           return updated;
         })

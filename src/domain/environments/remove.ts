@@ -13,7 +13,7 @@ const itsIdentities = `account_id = $1 and id in (select identity_id from enviro
  * whether a person is somewhere else too is not to be seen from inside.
  */
 export async function removeEnvironment(tx: EntityManager, environment: Environment): Promise<void> {
-  const { id, accountId, applicationId, slug, type } = environment;
+  const { id, accountId, applicationId, name, slug, type } = environment;
   // A row lock keeps a person from being given another membership between the look and the deletion.
   await tx.query(
     `select count(*) from (select from identities where ${itsIdentities} order by id for update) as locked`,
@@ -40,6 +40,7 @@ export async function removeEnvironment(tx: EntityManager, environment: Environm
     applicationId,
     environmentId: id,
     resourceId: id,
+    resourceLabel: name,
     metadata: { slug, type, identities_deleted: identitiesDeleted },
   });
 }

@@ -17,7 +17,7 @@ export async function recordNodeEvent(
   node: Node,
   more: Record<string, unknown> = {},
 ): Promise<void> {
-  const details = { ...scope, resourceId: node.id, metadata: metadataOf(node, more) };
+  const details = { ...scope, resourceId: node.id, resourceLabel: node.name, metadata: metadataOf(node, more) };
   await recordEvent(tx, `node.${verb}`, details);
   if (isOrganization(node)) await recordEvent(tx, `organization.${verb === 'moved' ? 'updated' : verb}`, details);
 }

@@ -51,7 +51,7 @@ export async function removeSubtrees(
   const { accountId, environmentId } = scope;
   const values = [accountId, environmentId, topIds];
   const rows = await tx.query<Removed[]>(
-    `select id, node_type as "nodeType", parent_node_id as "parentNodeId", version, path from nodes
+    `select id, name, node_type as "nodeType", parent_node_id as "parentNodeId", version, path from nodes
      where account_id = $1 and environment_id = $2 and ${below('nodes')} order by cardinality(path) desc, id for update`,
     values,
   );
@@ -83,10 +83,11 @@ export async function removeSubtrees(
   const details = (row: Removed) => ({
     ...scope,
     resourceId: row.id,
+    resourceLabel: row.name,
     metadata: metadataOf(row, { top_node_id: row.path.find((id) => tops.has(id)) }),
   });
   await recordEvents(tx, 'node.deleted', rows.map(details));
   await recordEvents(tx, 'organization.deleted', organizations.map(details));
 }
 
-type Removed = Pick<Node, 'id' | 'nodeType' | 'parentNodeId' | 'version' | 'path'>;
+type Removed = Pick<Node, 'id' | 'name' | 'nodeType' | 'parentNodeId' | 'version' | 'path'>;

@@ -1,5 +1,6 @@
 import { after, type Clock } from '../../platform/clock.js';
 import type { Db } from '../../platform/db.js';
+import { keepEvents } from './events.js';
 import { cutOff, rules, underWay } from './rules.js';
 import { byColumn, endedGrants, sessionsOfGrants, walkSessions } from './statements.js';
 
@@ -22,12 +23,19 @@ export interface Swept {
 /** Sessions that one run looks at, the latest ones: more than expire between two runs. */
 const sessionsPerRun = 250_000;
 const byName = new Map(rules.map((rule) => [rule.name ?? rule.table, { rule, statement: byColumn(rule) }]));
-const order = ['grants', 'sessions', ...byName.keys()];
+const order = ['grants', 'sessions', ...byName.keys(), 'events'];
 
 export type Housekeeping = ReturnType<typeof createHousekeeping>;
 
+export interface HousekeepingDeps {
+  db: Db;
+  now: Clock;
+  /** How long events are kept, 90 days at least; they go by whole months. */
+  auditRetentionDays: number;
+}
+
 /** Deletes what has served its time, a batch a call, each batch in a short transaction of its own. */
-export function createHousekeeping({ db, now }: { db: Db; now: Clock }) {
+export function createHousekeeping({ db, now, auditRetentionDays }: HousekeepingDeps) {
   async function sweepGrants(batchSize: number): Promise<number> {
     const end = after(now(), -underWay);
     const [row] = await db.statement<{ deleted: number; sessionIds: string[] }>(endedGrants, [end, batchSize]);
@@ -66,6 +74,9 @@ export function createHousekeeping({ db, now }: { db: Db; now: Clock }) {
       if (at.rule === 'sessions') {
         const walked = await walk(at, batchSize);
         return { table: 'sessions', deleted: walked.deleted, next: walked.next ?? next };
+      }
+      if (at.rule === 'events') {
+        return { table: 'months of events', deleted: await keepEvents(db, auditRetentionDays), next };
       }
       const deleted = await (at.rule === 'grants' ? sweepGrants(batchSize) : sweepBy(at.rule, batchSize));
       const table = byName.get(at.rule)?.rule.table ?? at.rule;

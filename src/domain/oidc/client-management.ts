@@ -67,7 +67,7 @@ export function createClientManagement({ db, now }: { db: Db; now: Clock }): Cli
           updatedAt: at,
         };
         await tx.insert(OAuthClient, client);
-        await recordEvent(tx, 'oauth_client.created', { ...scope, resourceId: client.id });
+        await recordEvent(tx, 'oauth_client.created', { ...scope, resourceId: client.id, resourceLabel: client.name });
         return { client, secret };
       });
     },
@@ -82,6 +82,7 @@ export function createClientManagement({ db, now }: { db: Db; now: Clock }): Cli
         await recordEvent(tx, 'oauth_client.updated', {
           ...scope,
           resourceId: id,
+          resourceLabel: updated.name,
           metadata: { changed: Object.keys(changes) },
         });
         return updated;
@@ -92,14 +93,14 @@ export function createClientManagement({ db, now }: { db: Db; now: Clock }): Cli
         if (!hasSecret(client)) throw new DomainError('oauth_client.has_no_secret');
         const secret = newSecret();
         await tx.update(OAuthClient, { ...within(scope), id }, { secretHash: hashSecret(secret), updatedAt: now() });
-        await recordEvent(tx, 'oauth_client.secret_rotated', { ...scope, resourceId: id });
+        await recordEvent(tx, 'oauth_client.secret_rotated', { ...scope, resourceId: id, resourceLabel: client.name });
         return { client, secret };
       }),
     remove: (scope, id) =>
       db.transaction(scope, async (tx) => {
-        const { affected } = await tx.delete(OAuthClient, { ...within(scope), id });
-        if (!affected) throw new DomainError('oauth_client.not_found');
-        await recordEvent(tx, 'oauth_client.deleted', { ...scope, resourceId: id });
+        const { name } = await find(tx, scope, id, true);
+        await tx.delete(OAuthClient, { ...within(scope), id });
+        await recordEvent(tx, 'oauth_client.deleted', { ...scope, resourceId: id, resourceLabel: name });
       }),
   };
 }

@@ -10,6 +10,8 @@ export const tags: Record<string, string> = {
   Permissions: 'What roles are made of: the permissions of the system, and those of your own resources.',
   'Role assignments': 'Who holds which role at which node, and from when to when.',
   'API keys': 'Credentials of servers.',
+  'Audit log': 'What happened, by whom, and how it ended: for people who ask later.',
+  'Change feed': 'What happened, in an order that misses nothing: for programs that follow.',
   'OAuth clients': 'Applications that people sign in to.',
   Account: 'The account itself.',
   Applications: 'The applications of an account.',

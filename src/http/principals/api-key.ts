@@ -5,9 +5,9 @@ import type { Authorized } from '../surface.js';
 export async function proveApiKey(apiKeys: ApiKeys, key: string): Promise<Authorized | null> {
   const found = await apiKeys.authenticate(key);
   if (!found) return null;
-  const { id, accountId, applicationId, environmentId, accessMode, scopes } = found;
+  const { id, name, accountId, applicationId, environmentId, accessMode, scopes } = found;
   return {
-    caller: { type: 'api_key', apiKeyId: id, accessMode, scopes },
+    caller: { type: 'api_key', apiKeyId: id, name, accessMode, scopes },
     scope: { accountId, applicationId, environmentId },
     credential: `api_key/${id}`,
   };

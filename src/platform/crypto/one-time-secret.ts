@@ -8,6 +8,7 @@ export const hashSecret = (secret: string): Buffer => createHash('sha256').updat
 
 /** Compares in constant time; texts of another length are unequal. */
 export function equalInConstantTime(a: string | Buffer, b: string | Buffer): boolean {
+  if (typeof a !== 'string' && typeof b !== 'string' && a.length === b.length) return timingSafeEqual(a, b);
   const left = hashOf(a);
   const right = hashOf(b);
   return timingSafeEqual(left, right);

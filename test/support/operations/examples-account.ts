@@ -47,6 +47,15 @@ const processes: Record<string, Example> = {
   extendProcess: of('administratorInvite', { expires_in: '20d' }),
 };
 
+const ofARequest: Example = async ({ id }) => ({ query: { correlation_id: await id('accountRequest') } });
+const auditLog: Record<string, Example> = {
+  listAuditLog: ofARequest,
+  exportAuditLog: ofARequest,
+  listIdentityAuditLog: ofARequest,
+  getIdentityAuditRow: of('accountAuditRow'),
+  getAuditRow: of('accountAuditRow'),
+};
+
 const structure: Record<string, Example> = {
   updateAccount: ({ unique }) => ({ body: { name: unique } }),
   createApplication: ({ unique }) => ({ body: { name: 'New', slug: `n-${unique}` } }),
@@ -100,6 +109,7 @@ export const examples: Record<string, Example> = {
   ...inviteExamples,
   ...organizationExamples,
   ...members,
+  ...auditLog,
   ...processes,
   ...structure,
   ...own,

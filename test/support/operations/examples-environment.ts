@@ -15,6 +15,13 @@ const changing =
     return { path: { id }, version: { table, id }, ...(body && { body: await body(given) }) };
   };
 
+const ofARequest: Example = async ({ id }) => ({ query: { correlation_id: await id('request') } });
+const auditLog: Record<string, Example> = {
+  listAuditLogs: ofARequest,
+  exportAuditLogs: ofARequest,
+  getAuditLog: of('auditRow'),
+};
+
 const identities: Record<string, Example> = {
   listIdentitiesWithRoles: async ({ id }) => ({ query: { role_id: await id('role') } }),
   createIdentity: async ({ id, unique }) => ({
@@ -151,6 +158,7 @@ const decisions: Record<string, Example> = {
 
 /** What the Public API, the Portal and AuthZEN do in an Environment. */
 export const environmentExamples: Record<string, Example> = {
+  ...auditLog,
   ...identities,
   ...hierarchy,
   ...access,

@@ -48,6 +48,12 @@ const clientOf = (place: Place) =>
   );
 const sidOf = ({ authorization = '' }: Record<string, string>) => String(decodeJwt(authorization.slice(7)).sid);
 
+/** Of the row of the audit log that tells of the making of something: its own id, or that of the request. */
+const auditRowOf = async ({ rows }: Place, resourceId: string, column: 'id' | 'correlation_id' = 'id') => {
+  const text = `select ${column} as id from events where resource_id = $1 order by created_at limit 1`;
+  return (await rows<{ id: string }>(text, [resourceId]))[0]?.id as string;
+};
+
 /** Everything that an id can name. A test makes those of its own place and of its neighbours from here. */
 export const kinds = {
   identity: ofEnvironment(newIdentity),
@@ -94,6 +100,10 @@ export const kinds = {
     const wanted = { role_id: await newRole(place), node_id: await newNode(place) };
     return (await place.make(`/identities/${identityId}/role-assignments`, wanted)).assignment_id as string;
   }),
+  auditRow: ofEnvironment(async (place) => auditRowOf(place, await newNode(place))),
+  request: ofEnvironment(async (place) => auditRowOf(place, await newNode(place), 'correlation_id')),
+  accountRequest: ofAccount(async (place) => auditRowOf(place, await newIdentity(place), 'correlation_id')),
+  accountAuditRow: ofAccount(async (place) => auditRowOf(place, await newIdentity(place))),
   oauthClient: ofEnvironment((place) => idFrom(clientOf(place))),
   clientId: {
     level: 'environment',

@@ -1,0 +1,43 @@
+import { type EventAction, type EventKind, eventCatalogue, isDomainEvent } from '../domain/event-catalogue.js';
+import { eventFields } from '../domain/event-fields.js';
+
+const introduction = `# Events
+
+<!-- Made by \`npm run docs:events\` from src/domain/event-catalogue.ts and src/domain/event-fields.ts. -->
+
+Whatever changes is one row, written in the transaction of its change
+([0001](decisions/0001-one-events-table.md)). The change feed, \`GET /api/v1/changes\`, and the audit log read it
+([0027](decisions/0027-audit-log-and-change-feed.md)). Rows hold ids, names of fields and plain settings: no secret, and
+nothing of a person but their id.
+
+An item of the feed has \`type\`, \`resource_type\`, \`resource_id\`, \`occurred_at\` and \`data\` with the fields below; ignore
+fields that you do not know. Each row of the audit log has its \`data\` as \`metadata\`.
+
+## In the change feed
+`;
+const onlyAudit = `
+## In the audit log alone
+
+| action | resource | category | severity |
+|---|---|---|---|
+`;
+
+/** The page of every type of event, \`docs/events.md\`. */
+export function eventsPage(): string {
+  const all = Object.entries(eventCatalogue) as [EventAction, EventKind][];
+  const told = all.filter(([action]) => isDomainEvent(action)).toSorted(byName);
+  const others = all.filter(([action]) => !isDomainEvent(action)).toSorted(byName);
+  return `${introduction}${told.map(section).join('')}${onlyAudit}${others.map(line).join('')}`;
+}
+
+const byName = ([a]: [string, unknown], [b]: [string, unknown]) => (a < b ? -1 : 1);
+
+function section([action, { resource, category, severity = 'info' }]: [EventAction, EventKind]): string {
+  const fields = Object.entries(eventFields[action] ?? {}).map(([name, meaning]) => `- \`${name}\`: ${meaning}\n`);
+  return `\n### \`${action}\`\n\nOf \`${resource}\`; category \`${category}\`, severity \`${severity}\`.\n${
+    fields.length > 0 ? `\n${fields.join('')}` : ''
+  }`;
+}
+
+const line = ([action, { resource, category, severity = 'info' }]: [EventAction, EventKind]) =>
+  `| \`${action}\` | \`${resource}\` | \`${category}\` | \`${severity}\` |\n`;

@@ -1,0 +1,172 @@
+import type { EntityManager } from 'typeorm';
+import type { Db } from '../../platform/db.js';
+import { DomainError } from '../errors.js';
+import { recordEvent } from '../events.js';
+import type { Page, PageRequest } from '../paging.js';
+import type { AuditFilters, AuditPlace } from './conditions.js';
+import { timesOf } from './conditions.js';
+import { countDays, locate } from './days.js';
+import { nameThePeople } from './labels.js';
+import { type AuditRow, nearId, readRows } from './rows.js';
+
+export interface AuditDetail extends AuditRow {
+  /** With the same correlation id, itself too: oldest first, at most 50. */
+  relatedByCorrelation: AuditRow[];
+  /** Of the same actor, itself too, in the hour that ends with it: newest first, at most 10. */
+  relatedByActor: AuditRow[];
+}
+
+const relatedByCorrelation = 50;
+const relatedByActor = 10;
+const rowsPerBatch = 500;
+
+export type AuditLog = ReturnType<typeof createAuditLog>;
+
+/** The audit log of an Account, or of one of its Environments (specification, "Audit row"; docs/decisions/0027). */
+export function createAuditLog({ db }: { db: Pick<Db, 'transaction'> }) {
+  const named = async (accountId: string, rows: AuditRow[]) =>
+    rows.length === 0 ? rows : db.transaction('system', (tx) => nameThePeople(tx, accountId, rows));
+
+  async function* batches(place: AuditPlace, filters: AuditFilters, snapshot: string): AsyncGenerator<AuditRow[]> {
+    let last: AuditRow | undefined;
+    do {
+      const after = last;
+      const rows = await db.transaction(scopeOf(place), (tx) =>
+        readRows(tx, place, filters, {
+          order: 'asc',
+          take: rowsPerBatch,
+          and: (put) => [
+            ...timesOf(filters, put),
+            `pg_visible_in_snapshot(transaction_id::text::xid8, ${put(snapshot)}::pg_snapshot)`,
+            ...(after ? beyond(after, put) : []),
+          ],
+        }),
+      );
+      last = rows.at(-1);
+      if (last) yield await named(place.accountId, rows);
+      if (rows.length < rowsPerBatch) return;
+    } while (last);
+  }
+
+  return {
+    /** One page, in the order of time. Its number of rows is exact, and a page deep in it costs like the first. */
+    async list(
+      place: AuditPlace,
+      filters: AuditFilters,
+      { page, take, order }: Pick<PageRequest, 'page' | 'take' | 'order'>,
+    ): Promise<Page<AuditRow>> {
+      const found = await db.transaction(scopeOf(place), (tx) => readPage(tx, place, filters, { page, take, order }));
+      return { ...found, rows: await named(place.accountId, found.rows) };
+    },
+
+    /**
+     * One row with what surrounds it, and a row that says who looked. Whatever the cause of a 404, the same one statement
+     * finds nothing.
+     * @throws DomainError audit.row_not_found
+     */
+    async view(place: AuditPlace, id: string): Promise<AuditDetail> {
+      const { row, correlated, acted } = await db.transaction(scopeOf(place), async (tx) => {
+        const [row] = await readRows(
+          tx,
+          place,
+          {},
+          { order: 'asc', take: 1, and: (put) => [`id = ${put(id)}`, ...nearId(id, put)] },
+        );
+        if (!row) throw new DomainError('audit.row_not_found');
+        const correlated = await correlatedWith(tx, place, row);
+        const acted = await actedBefore(tx, place, row);
+        const { accountId, applicationId, environmentId, action } = row;
+        const about = { accountId, applicationId, environmentId, resourceId: id, resourceLabel: action };
+        await recordEvent(tx, 'audit.row.viewed', about);
+        return { row, correlated, acted };
+      });
+      const all = await named(place.accountId, [row, ...correlated, ...acted]);
+      return {
+        ...(all[0] as AuditRow),
+        relatedByCorrelation: all.slice(1, 1 + correlated.length),
+        relatedByActor: all.slice(1 + correlated.length),
+      };
+    },
+
+    /**
+     * Every row that was there at the call, oldest first, in batches; what is written meanwhile is not among them. It is
+     * itself a row of the log.
+     */
+    async export(place: AuditPlace, filters: AuditFilters, format: string): Promise<AsyncGenerator<AuditRow[]>> {
+      const scope = scopeOf(place);
+      const snapshot = await db.transaction(scope, async (tx) => {
+        const [now] = await tx.query<{ snapshot: string }[]>('select pg_current_snapshot()::text as snapshot');
+        const chosen = Object.entries(filters).flatMap(([name, value]) => (value === undefined ? [] : [name]));
+        const { environmentId = null } = place;
+        const applicationId = environmentId && (await applicationOf(tx, environmentId));
+        const metadata = { format, surface: place.surface, filters: chosen };
+        const about = { accountId: place.accountId, applicationId, environmentId, resourceId: null, metadata };
+        await recordEvent(tx, 'audit.exported', about);
+        return now?.snapshot as string;
+      });
+      return batches(place, filters, snapshot);
+    },
+  };
+}
+
+async function readPage(
+  tx: EntityManager,
+  place: AuditPlace,
+  filters: AuditFilters,
+  { page, take, order }: Pick<PageRequest, 'page' | 'take' | 'order'>,
+): Promise<Page<AuditRow>> {
+  const days = await countDays(tx, place, filters);
+  const itemCount = days.reduce((sum, { count }) => sum + count, 0);
+  const offset = (page - 1) * take;
+  const count = Math.max(0, Math.min(take, itemCount - offset));
+  if (count === 0) return { rows: [], itemCount, page, take };
+  const start = locate(days, order, offset, count);
+  const rows = await readRows(tx, place, filters, {
+    order: start.direction,
+    skip: start.skip,
+    take: count,
+    and: (put) => [...timesOf(start, put), ...timesOf(filters, put)],
+  });
+  return { rows: start.reversed ? rows.reverse() : rows, itemCount, page, take };
+}
+
+const correlatedWith = (tx: EntityManager, place: AuditPlace, { correlationId }: AuditRow) =>
+  readRows(tx, place, { correlationId }, { order: 'asc', take: relatedByCorrelation });
+
+async function actedBefore(tx: EntityManager, place: AuditPlace, { actorId, actorType, moment }: AuditRow) {
+  if (actorId === null) return [];
+  return readRows(
+    tx,
+    place,
+    { actorId },
+    {
+      order: 'desc',
+      take: relatedByActor,
+      and: (put) => {
+        const until = `${put(moment)}::timestamptz`;
+        return [
+          `actor_type = ${put(actorType)}`,
+          `created_at > ${until} - interval '1 hour'`,
+          `created_at <= ${until}`,
+        ];
+      },
+    },
+  );
+}
+
+/** Twice the time: the pair gives the order, the time alone the months that need not be read. */
+function beyond({ id, moment }: AuditRow, put: (value: unknown) => string): string[] {
+  const at = `${put(moment)}::timestamptz`;
+  return [`created_at >= ${at}`, `(created_at, id) > (${at}, ${put(id)}::uuid)`];
+}
+
+async function applicationOf(tx: EntityManager, environmentId: string): Promise<string | null> {
+  const [environment] = await tx.query<{ id: string }[]>(
+    'select application_id as id from environments where id = $1',
+    [environmentId],
+  );
+  return environment?.id ?? null;
+}
+
+const scopeOf = ({ accountId, environmentId }: AuditPlace) =>
+  environmentId === undefined ? { accountId } : { accountId, environmentId };

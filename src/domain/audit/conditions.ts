@@ -1,0 +1,90 @@
+import type { Reach } from '../accounts/reach.js';
+
+/** Which rows of the audit log somebody may see. */
+export interface AuditPlace {
+  accountId: string;
+  environmentId?: string;
+  /** `identities`: what concerns end users only. */
+  surface: 'all' | 'identities';
+  /** The part of the Account that the caller's roles reach; null: all of it. Of nodes: what happened to those below, too. */
+  reach: Reach;
+}
+
+/** `from` counts, `to` does not any more. */
+export interface AuditFilters {
+  action?: string | undefined;
+  actorId?: string | undefined;
+  resourceType?: string | undefined;
+  resourceId?: string | undefined;
+  category?: string | undefined;
+  outcome?: string | undefined;
+  severity?: string | undefined;
+  correlationId?: string | undefined;
+  /** An id of actor, resource or request; of anything else: what the action's name contains. */
+  q?: string | undefined;
+  from?: Date | undefined;
+  to?: Date | undefined;
+}
+
+/** Collects the values of a statement and names each by its number. */
+export function parameters() {
+  const values: unknown[] = [];
+  return { values, put: (value: unknown) => `$${values.push(value)}` };
+}
+export type Put = ReturnType<typeof parameters>['put'];
+
+export interface Conditions {
+  /** Of columns that `event_counts` has too. */
+  common: string[];
+  /** Of columns that only the rows themselves have. */
+  own: string[];
+  /** Whether those in `own` are such that an index leads to few rows, and counts know nothing of them. */
+  isSelective: boolean;
+}
+
+const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+
+/** What a row has to be, without its time. */
+export function conditionsOf(place: AuditPlace, filters: AuditFilters, put: Put): Conditions {
+  const { accountId, environmentId, surface, reach } = place;
+  const common = [`account_id = ${put(accountId)}`];
+  const own: string[] = [];
+  if (environmentId !== undefined) common.push(`environment_id = ${put(environmentId)}`);
+  if (surface === 'identities') common.push('identity_visible');
+  if (reach) {
+    const { application_ids, environment_ids, node_ids } = reach;
+    const parts = [
+      `application_id = any(${put(application_ids)}::uuid[])`,
+      `environment_id = any(${put(environment_ids)}::uuid[])`,
+    ];
+    if (node_ids.length > 0) parts.push(ofNodes(put(accountId), put(node_ids)));
+    (node_ids.length > 0 ? own : common).push(`(${parts.join(' or ')})`);
+  }
+  const { action, resourceType, category, outcome, severity, q } = filters;
+  const equal = { action, resource_type: resourceType, category, outcome, severity };
+  for (const [column, value] of Object.entries(equal))
+    if (value !== undefined) common.push(`${column} = ${put(value)}`);
+
+  const { actorId, resourceId, correlationId } = filters;
+  if (actorId !== undefined) own.push(`actor_id = ${put(actorId)}`);
+  if (resourceId !== undefined) own.push(`resource_id = ${put(resourceId)}`);
+  if (correlationId !== undefined) own.push(`correlation_id = ${put(correlationId)}`);
+  if (q !== undefined && uuid.test(q)) {
+    const id = put(q.toLowerCase());
+    own.push(`(actor_id = ${id} or resource_id = ${id} or correlation_id = ${id}::text::uuid)`);
+  } else if (q) common.push(`position(${put(q.toLowerCase())} in action) > 0`);
+  return { common, own: ['customer_visible', ...own], isSelective: own.length > 0 };
+}
+
+/** What happened to nodes in these subtrees, and to the organizations that they are. */
+const ofNodes = (accountId: string, nodeIds: string) =>
+  `resource_type in ('node', 'organization') and resource_id = any(array(
+    select n.id::text from nodes n where n.account_id = ${accountId} and n.path && ${nodeIds}::uuid[]))`;
+
+/** The times of `from` and `to`, as conditions on `created_at`. */
+export function timesOf({ from, to }: Pick<AuditFilters, 'from' | 'to'>, put: Put): string[] {
+  return [
+    ...(from ? [`created_at >= ${put(from)}::timestamptz`] : []),
+    ...(to ? [`created_at < ${put(to)}::timestamptz`] : []),
+  ];
+}

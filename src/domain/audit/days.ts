@@ -1,0 +1,104 @@
+import type { EntityManager } from 'typeorm';
+import { days as daysOfMs } from '../../platform/clock.js';
+import { type AuditFilters, type AuditPlace, conditionsOf, type Put, parameters, timesOf } from './conditions.js';
+
+/** How many rows a day has, in UTC. */
+export interface Day {
+  /** Its first moment. */
+  day: Date;
+  count: number;
+}
+
+const dayMs = daysOfMs(1);
+const dayOf = `(created_at at time zone 'UTC')::date`;
+const settledCounts = 'counted';
+
+/**
+ * How many rows each day has, latest first, without days that have none. Exact: what is settled is counted already, what is
+ * not yet is counted now, and so are the rows of days that `from` or `to` cut (docs/decisions/0027).
+ */
+export async function countDays(tx: EntityManager, place: AuditPlace, filters: AuditFilters): Promise<Day[]> {
+  const { values, put } = parameters();
+  const { common, own, isSelective } = conditionsOf(place, filters, put);
+  const rows = (...more: string[]) =>
+    `select ${dayOf} as day, count(*) as count from events where ${[...common, ...own, ...more].join(' and ')} group by 1`;
+  const times = timesOf(filters, put);
+  const parts = isSelective ? [rows(...times)] : countedParts(common, rows, times, filters, put);
+  const found = await tx.query<{ day: string; count: string }[]>(
+    `with ${settledCounts} as materialized (
+       select counted_below as below, gatehouse_events_since(counted_below) as since from event_state)
+     select day::text, sum(count)::text as count from (${parts.join(' union all ')}) as days group by day order by days.day desc`,
+    values,
+  );
+  return found.map(({ day, count }) => ({ day: new Date(`${day}T00:00:00Z`), count: Number(count) }));
+}
+
+function countedParts(
+  common: string[],
+  rows: (...more: string[]) => string,
+  times: string[],
+  { from, to }: AuditFilters,
+  put: Put,
+): string[] {
+  const [fullFrom, fullTo] = [from && ceiling(from), to && floor(to)];
+  const isWithinADay = fullFrom !== undefined && fullTo !== undefined && fullFrom > fullTo;
+  const full = [
+    ...common,
+    ...(fullFrom ? [`day >= (${put(fullFrom)}::timestamptz at time zone 'UTC')::date`] : []),
+    ...(fullTo ? [`day < (${put(fullTo)}::timestamptz at time zone 'UTC')::date`] : []),
+  ];
+  const isSettled = `transaction_id < (select below from ${settledCounts})`;
+  const cut = (start: Date, end: Date) => rows(isSettled, ...timesOf({ from: start, to: end }, put));
+  return [
+    ...(isWithinADay ? [cut(from as Date, to as Date)] : []),
+    ...(isWithinADay
+      ? []
+      : [`select day, sum(value) as count from event_counts where ${full.join(' and ')} group by day`]),
+    ...(!isWithinADay && from && fullFrom && from < fullFrom ? [cut(from, fullFrom)] : []),
+    ...(!isWithinADay && to && fullTo && fullTo < to ? [cut(fullTo, to)] : []),
+    rows(
+      `transaction_id >= (select below from ${settledCounts})`,
+      `created_at >= (select since from ${settledCounts})`,
+      ...times,
+    ),
+  ];
+}
+
+const floor = (moment: Date) => new Date(Math.floor(moment.getTime() / dayMs) * dayMs);
+const ceiling = (moment: Date) => new Date(Math.ceil(moment.getTime() / dayMs) * dayMs);
+
+/** Where to begin reading for a page: days tell, so that what lies before it is not read. */
+export interface Start {
+  /** The rows are all within these. */
+  from: Date;
+  to: Date;
+  direction: 'asc' | 'desc';
+  skip: number;
+  /** Whether the rows come in the other order than asked. */
+  reversed: boolean;
+}
+
+/**
+ * Where the rows `offset` to `offset + count` of the days' rows are.
+ * @param days latest first
+ */
+export function locate(days: readonly Day[], order: 'asc' | 'desc', offset: number, count: number): Start {
+  const ordered = order === 'desc' ? days : days.toReversed();
+  let before = 0;
+  let first = 0;
+  while (before + ordered[first]!.count <= offset) before += ordered[first++]!.count;
+  let last = first;
+  let through = before + ordered[first]!.count;
+  while (through < offset + count) through += ordered[++last]!.count;
+  const [one, other] = [ordered[first]!.day, ordered[last]!.day];
+  const [from, latest] = one < other ? [one, other] : [other, one];
+  const [skip, behind] = [offset - before, through - offset - count];
+  const reversed = behind < skip;
+  return {
+    from,
+    to: new Date(latest.getTime() + dayMs),
+    direction: (order === 'asc') === reversed ? 'desc' : 'asc',
+    skip: reversed ? behind : skip,
+    reversed,
+  };
+}

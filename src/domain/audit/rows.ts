@@ -1,0 +1,50 @@
+import type { EntityManager } from 'typeorm';
+import type { Event } from '../../../entities/event.js';
+import { type AuditFilters, type AuditPlace, conditionsOf, parameters } from './conditions.js';
+
+/** An event as the audit log shows it. */
+export type AuditRow = Omit<Event, 'transactionId' | 'isDomainEvent'> & {
+  /** `createdAt` to the microsecond, as PostgreSQL writes it. */
+  moment: string;
+};
+
+const columns = `id, account_id as "accountId", application_id as "applicationId", environment_id as "environmentId",
+  actor_type as "actorType", actor_id as "actorId", actor_label as "actorLabel", action, resource_type as "resourceType",
+  resource_id as "resourceId", resource_label as "resourceLabel", metadata, outcome, category, severity,
+  correlation_id as "correlationId", customer_visible as "customerVisible", identity_visible as "identityVisible",
+  created_at as "createdAt", created_at::text as moment`;
+
+export interface RowsWanted {
+  /** Further conditions, given what names a value. */
+  and?(put: (value: unknown) => string): string[];
+  order: 'asc' | 'desc';
+  skip?: number;
+  take: number;
+}
+
+/** Rows in the order of their times. Every query of the audit log's rows is this one, so each keeps to its place. */
+export async function readRows(
+  tx: EntityManager,
+  place: AuditPlace,
+  filters: AuditFilters,
+  { and = () => [], order, skip = 0, take }: RowsWanted,
+): Promise<AuditRow[]> {
+  const { values, put } = parameters();
+  const { common, own } = conditionsOf(place, filters, put);
+  const conditions = [...common, ...own, ...and(put)].join(' and ');
+  return tx.query<AuditRow[]>(
+    `select ${columns} from events where ${conditions} order by created_at ${order}, id ${order}
+     offset ${put(skip)} limit ${put(take)}`,
+    values,
+  );
+}
+
+/** A UUIDv7 tells its moment; the row is near it, and only that month is looked at. */
+export function nearId(id: string, put: (value: unknown) => string): string[] {
+  if (id[14] !== '7') return [];
+  const ms = Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16);
+  if (ms > latestMoment) return [];
+  const near = (days: number) => `${put(new Date(ms + days * 86_400_000))}::timestamptz`;
+  return [`created_at >= ${near(-1)}`, `created_at < ${near(1)}`];
+}
+const latestMoment = Date.UTC(9999, 0);

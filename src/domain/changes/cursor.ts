@@ -1,0 +1,50 @@
+import { createHash } from 'node:crypto';
+
+/** How far somebody has read: everything up to this event of this transaction. */
+export interface Position {
+  transactionId: bigint;
+  eventId: string;
+}
+
+/** Before the first event. */
+export const beginning: Position = { transactionId: 0n, eventId: '00000000-0000-0000-0000-000000000000' };
+/** After every event of a transaction. */
+export const endOf = (transactionId: bigint): Position => ({
+  transactionId,
+  eventId: 'ffffffff-ffff-ffff-ffff-ffffffffffff',
+});
+
+const version = 1;
+const checked = 8;
+
+/**
+ * A position as readers keep it: opaque, and of one Environment. It gives no rights, so nothing is signed, and it outlives
+ * every key.
+ */
+export function writeCursor(environmentId: string, { transactionId, eventId }: Position): string {
+  const body = Buffer.alloc(25);
+  body.writeUInt8(version, 0);
+  body.writeBigUInt64BE(transactionId, 1);
+  body.write(eventId.replaceAll('-', ''), 9, 'hex');
+  return Buffer.concat([body, checkOf(environmentId, body)]).toString('base64url');
+}
+
+/** Null where it is no cursor of this Environment. */
+export function readCursor(environmentId: string, text: string): Position | null {
+  const bytes = Buffer.from(text, 'base64url');
+  if (bytes.length !== 25 + checked || bytes.toString('base64url') !== text || bytes[0] !== version) return null;
+  const body = bytes.subarray(0, 25);
+  if (!checkOf(environmentId, body).equals(bytes.subarray(25))) return null;
+  const transactionId = body.readBigUInt64BE(1);
+  const eventId = uuidOf(body.subarray(9));
+  return transactionId > 2n ** 63n - 1n ? null : { transactionId, eventId };
+}
+
+const checkOf = (environmentId: string, body: Buffer) =>
+  createHash('sha256').update(`gatehouse changes ${environmentId}\n`).update(body).digest().subarray(0, checked);
+
+/** Of any version and of none, as the end of a transaction has it. */
+const uuidOf = (bytes: Uint8Array): string =>
+  Buffer.from(bytes)
+    .toString('hex')
+    .replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');

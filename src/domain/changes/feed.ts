@@ -1,0 +1,162 @@
+import type { Bells } from '../../platform/bells.js';
+import type { Db } from '../../platform/db.js';
+import { DomainError } from '../errors.js';
+import type { EventAction } from '../event-catalogue.js';
+import type { EnvironmentScope } from '../scope.js';
+import { beginning, endOf, type Position, readCursor, writeCursor } from './cursor.js';
+
+export interface Change {
+  /** Where to go on after this one. */
+  cursor: string;
+  type: string;
+  resourceType: string;
+  resourceId: string | null;
+  occurredAt: Date;
+  data: object;
+}
+export interface Changes {
+  items: Change[];
+  nextCursor: string;
+  /** Whether there is more to read at once. With some types only, also when nothing was found as far as was looked. */
+  hasMore: boolean;
+}
+export interface ChangesWanted {
+  cursor: string | null;
+  limit: number;
+  /** Null: all. */
+  types: readonly EventAction[] | null;
+  /** How long to wait for the first one. */
+  waitMs: number;
+}
+
+interface Found {
+  transaction_id: string;
+  id: string;
+  action: string;
+  resource_type: string;
+  resource_id: string | null;
+  metadata: object;
+  created_at: Date;
+}
+interface Looked {
+  /** Of transactions below this one nothing can become visible any more. */
+  settled: string;
+  dropped: string;
+  looked: number;
+  last: { transaction_id: string; id: string } | null;
+  found: Found[] | null;
+}
+
+// Rows in the order of their transactions, and only those of transactions before the oldest one that still runs: between
+// two of them nothing can appear any more, however late anybody commits (docs/decisions/0027).
+const lookStatement = {
+  name: 'look_at_changes',
+  text: `
+with bound as materialized (
+  select pg_snapshot_xmin(pg_current_snapshot())::text::bigint as settled, dropped_through as dropped,
+    gatehouse_events_since($2::bigint) as since
+  from event_state
+),
+looked as materialized (
+  select transaction_id, id, action, resource_type, resource_id, metadata, created_at from events
+  where environment_id = $1 and is_domain_event and (transaction_id, id) > ($2::bigint, $3::uuid)
+    and transaction_id < (select settled from bound) and created_at >= (select since from bound)
+  order by transaction_id, id limit $4
+),
+found as (
+  select * from looked where $5::text[] is null or action = any($5) order by transaction_id, id limit $6
+)
+select bound.settled::text, bound.dropped::text, (select count(*)::int from looked) as looked,
+  (select json_build_object('transaction_id', transaction_id::text, 'id', id) from looked order by transaction_id desc, id desc limit 1) as last,
+  (select json_agg(json_build_object('transaction_id', transaction_id::text, 'id', id, 'action', action, 'resource_type', resource_type,
+    'resource_id', resource_id, 'metadata', metadata, 'created_at', created_at) order by transaction_id, id) from found) as found
+from bound`,
+};
+
+const readerStatement = {
+  name: 'wait_for_changes',
+  text: `insert into feed_readers values ($1, clock_timestamp() + make_interval(secs => $2 / 1000.0))
+    on conflict (environment_id) do update set until = excluded.until where feed_readers.until < excluded.until`,
+};
+
+/** What one answer looks through at most when it looks for some types only. */
+const lookedThrough = 10_000;
+/** How long writers ring the bell after somebody has come to wait. */
+const announcedMs = 90_000;
+/** Pauses between two looks where nobody rings: a change that was on its way when its reader came does not. */
+const pauses = [100, 900, 5_000];
+/** After a ring the change may wait for an older transaction yet. */
+const pausesAfterRing = [10, 20, 50, 100, 250, 500, 1_000];
+
+export type ChangeFeed = ReturnType<typeof createChangeFeed>;
+
+/** What happened in an Environment, in an order in which a reader who keeps the cursor misses nothing (contract §5, §10). */
+export function createChangeFeed({ db, bells }: { db: Pick<Db, 'statement'>; bells: Pick<Bells, 'wait'> }) {
+  const announcedUntil = new Map<string, number>();
+
+  async function haveItAnnounced(environmentId: string): Promise<void> {
+    const now = performance.now();
+    if ((announcedUntil.get(environmentId) ?? 0) > now + announcedMs / 2) return;
+    if (announcedUntil.size > 10_000) announcedUntil.clear();
+    announcedUntil.set(environmentId, now + announcedMs);
+    await db.statement(readerStatement, [environmentId, announcedMs]);
+  }
+
+  async function look(environmentId: string, from: Position, { limit, types }: ChangesWanted): Promise<Changes> {
+    const depth = types ? lookedThrough : limit + 1;
+    const values = [environmentId, from.transactionId.toString(), from.eventId, depth, types, limit + 1];
+    const [row] = await db.statement<Looked>(lookStatement, values);
+    const { settled, dropped, looked, last, found } = row as Looked;
+    // Without a cursor it begins with the oldest that is kept.
+    if (from !== beginning && from.transactionId < BigInt(dropped)) throw new DomainError('changes.cursor_expired');
+    const items = (found ?? []).slice(0, limit);
+    const isFull = (found?.length ?? 0) > limit;
+    const hasMore = isFull || looked === depth;
+    const next = isFull ? positionOf(items.at(-1)!) : hasMore && last ? positionOf(last) : endOf(BigInt(settled) - 1n);
+    return {
+      items: items.map((item) => presentIn(environmentId, item)),
+      nextCursor: writeCursor(environmentId, next.transactionId < from.transactionId ? from : next),
+      hasMore,
+    };
+  }
+
+  return {
+    /**
+     * What happened after a cursor, oldest first.
+     * @throws DomainError changes.cursor_invalid, changes.cursor_expired
+     */
+    async read({ environmentId }: EnvironmentScope, wanted: ChangesWanted): Promise<Changes> {
+      const from = wanted.cursor === null ? beginning : readCursor(environmentId, wanted.cursor);
+      if (!from) throw new DomainError('changes.cursor_invalid');
+      const deadline = performance.now() + wanted.waitMs;
+      let changes = await look(environmentId, from, wanted);
+      let left = deadline - performance.now();
+      if (changes.items.length > 0 || changes.hasMore || left <= 0) return changes;
+      await haveItAnnounced(environmentId);
+      let next = pauses.slice();
+      do {
+        const pause = next.length > 1 ? (next.shift() as number) : (next[0] as number);
+        const ring = await bells.wait(environmentId, Math.min(pause, left));
+        if (ring === 'over') return changes;
+        if (ring === 'rang') next = [...pausesAfterRing, ...pauses.slice(-1)];
+        changes = await look(environmentId, from, wanted);
+        left = deadline - performance.now();
+      } while (changes.items.length === 0 && !changes.hasMore && left > 0);
+      return changes;
+    },
+  };
+}
+
+const positionOf = ({ transaction_id: transactionId, id }: Pick<Found, 'transaction_id' | 'id'>): Position => ({
+  transactionId: BigInt(transactionId),
+  eventId: id,
+});
+
+const presentIn = (environmentId: string, row: Found): Change => ({
+  cursor: writeCursor(environmentId, positionOf(row)),
+  type: row.action,
+  resourceType: row.resource_type,
+  resourceId: row.resource_id,
+  occurredAt: new Date(row.created_at),
+  data: row.metadata,
+});

@@ -1,0 +1,29 @@
+import type { Db } from '../../platform/db.js';
+
+const settle = { name: 'settle_events', text: 'select gatehouse_settle_events()' };
+const prepare = { name: 'prepare_events', text: 'select gatehouse_prepare_events()' };
+const drop = { name: 'drop_events', text: 'select gatehouse_drop_events($1) as dropped' };
+
+/**
+ * Counts what has happened, makes the tables of the months to come and drops those that have been kept for long enough
+ * (docs/decisions/0027). By functions of the owner: the service itself cannot delete an event.
+ * @returns how many months were dropped
+ */
+export async function keepEvents(db: Pick<Db, 'statement'>, retentionDays: number): Promise<number> {
+  await db.statement(settle, []);
+  await db.statement(settle, []); // beyond the mark of the first one, so that it tells where what is not settled can be
+  const made = await unlessHeldUp(() => db.statement(prepare, []));
+  const dropped = made && (await unlessHeldUp(() => db.statement<{ dropped: number }>(drop, [retentionDays])));
+  return dropped?.[0]?.dropped ?? 0;
+}
+
+/** Null where a slow transaction keeps the table from being changed: the next run does it. */
+async function unlessHeldUp<T>(work: () => Promise<T>): Promise<T | null> {
+  try {
+    return await work();
+  } catch (error) {
+    const lockNotAvailable = '55P03';
+    if ((error as { code?: string }).code === lockNotAvailable) return null;
+    throw error;
+  }
+}

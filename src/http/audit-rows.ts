@@ -1,0 +1,155 @@
+import { Readable } from 'node:stream';
+import { type Static, type TSchema, Type } from 'typebox';
+import type { AuditDetail } from '../domain/audit/audit-log.js';
+import type { AuditFilters } from '../domain/audit/conditions.js';
+import type { AuditRow } from '../domain/audit/rows.js';
+import { eventCategories, eventOutcomes, eventSeverities } from '../domain/event-catalogue.js';
+import { listQuery } from './lists.js';
+import { Id, instantOf, Metadata, Nullable, OneOf, single, Timestamp } from './schemas.js';
+
+/** The specification's audit row, its filters and its exports: alike for an Environment and an Account. */
+
+const fields = {
+  id: Id,
+  account_id: Id,
+  application_id: Nullable(Id),
+  environment_id: Nullable(Id),
+  actor_id: Nullable(Type.String()),
+  actor_type: OneOf(['platform_admin', 'identity', 'api_key', 'system', 'anonymous']),
+  actor_label: Nullable(
+    Type.String({
+      description: 'A key as it was called then, a person as they are called now: null once they are erased.',
+    }),
+  ),
+  action: Type.String({ description: 'As `node.updated`.' }),
+  resource_type: Type.String(),
+  resource_id: Nullable(Type.String()),
+  resource_label: Nullable(Type.String({ description: 'As `actor_label`; null for what has no name.' })),
+  metadata: Metadata,
+  outcome: OneOf(eventOutcomes),
+  category: OneOf(eventCategories),
+  severity: OneOf(eventSeverities),
+  correlation_id: Nullable(Type.String({ format: 'uuid', description: 'The `X-Request-Id` of what caused it.' })),
+  customer_visible: Type.Boolean(),
+  identity_visible: Type.Boolean({ description: 'Whether it concerns end users: `/audit-log/identities`.' }),
+  created_at: Timestamp,
+};
+export const AuditRowView = Type.Object(fields);
+export const AuditDetailView = single(
+  Type.Object({
+    ...fields,
+    related_by_correlation: Type.Array(AuditRowView, {
+      description: 'Rows with the same `correlation_id`, this one among them: oldest first, at most 50.',
+    }),
+    related_by_actor: Type.Array(AuditRowView, {
+      description:
+        'Rows of the same actor in the hour that ends with this one, itself among them: newest first, at most 10.',
+    }),
+  }),
+);
+
+export const presentRow = (row: AuditRow): Static<typeof AuditRowView> & { created_at: unknown } => ({
+  id: row.id,
+  account_id: row.accountId as string,
+  application_id: row.applicationId,
+  environment_id: row.environmentId,
+  actor_id: row.actorId,
+  actor_type: row.actorType,
+  actor_label: row.actorLabel,
+  action: row.action,
+  resource_type: row.resourceType,
+  resource_id: row.resourceId,
+  resource_label: row.resourceLabel,
+  metadata: row.metadata as Record<string, unknown>,
+  outcome: row.outcome,
+  category: row.category as (typeof eventCategories)[number],
+  severity: row.severity as (typeof eventSeverities)[number],
+  correlation_id: row.correlationId,
+  customer_visible: row.customerVisible,
+  identity_visible: row.identityVisible,
+  created_at: row.createdAt.toISOString(),
+});
+
+export const presentDetail = ({ relatedByCorrelation, relatedByActor, ...row }: AuditDetail) => ({
+  data: {
+    ...presentRow(row),
+    related_by_correlation: relatedByCorrelation.map(presentRow),
+    related_by_actor: relatedByActor.map(presentRow),
+  },
+});
+
+const q = 'An id of an actor, a resource or a request; anything else is looked for in the names of actions.';
+const filters = {
+  q: Type.Optional(Type.String({ maxLength: 200, description: q })),
+  action: Type.Optional(Type.String({ maxLength: 100 })),
+  actor_id: Type.Optional(Type.String({ maxLength: 200 })),
+  resource_type: Type.Optional(Type.String({ maxLength: 100 })),
+  resource_id: Type.Optional(Type.String({ maxLength: 200 })),
+  category: Type.Optional(OneOf(eventCategories)),
+  outcome: Type.Optional(OneOf(eventOutcomes)),
+  severity: Type.Optional(OneOf(eventSeverities)),
+  // No resource has it: an unknown one is a list without rows.
+  correlation_id: Type.Optional(Type.String({ pattern: '^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$' })),
+  from: Type.Optional(Type.String({ format: 'date-time', description: 'From this moment on.' })),
+  to: Type.Optional(Type.String({ format: 'date-time', description: 'Before this moment.' })),
+};
+export const AuditListQuery = listQuery(['created_at'], filters);
+export const AuditExportQuery = Type.Object(
+  { format: OneOf(['ndjson', 'csv'], { default: 'ndjson' }), ...filters },
+  { additionalProperties: false },
+);
+
+type Filters = Partial<Pick<Static<typeof AuditExportQuery>, keyof typeof filters>>;
+
+/** @throws DomainError validation.failed */
+export const filtersOf = (query: Filters): AuditFilters => ({
+  q: query.q || undefined,
+  action: query.action,
+  actorId: query.actor_id,
+  resourceType: query.resource_type,
+  resourceId: query.resource_id,
+  category: query.category,
+  outcome: query.outcome,
+  severity: query.severity,
+  correlationId: query.correlation_id,
+  from: query.from === undefined ? undefined : instantOf(query.from, 'query.from'),
+  to: query.to === undefined ? undefined : instantOf(query.to, 'query.to'),
+});
+
+const contentTypes = { ndjson: 'application/x-ndjson; charset=utf-8', csv: 'text/csv; charset=utf-8' };
+
+/** The 200 of an export: a row a line, in one of two formats. */
+export const ExportAnswer = {
+  description: 'A row a line, oldest first. CSV has a line of names before them, and `metadata` as JSON.',
+  content: { 'application/x-ndjson': { schema: Type.String() }, 'text/csv': { schema: Type.String() } },
+} as unknown as TSchema;
+
+/** The rows as a stream that is read no faster than it is taken. */
+export const exported = (format: keyof typeof contentTypes, batches: AsyncIterable<AuditRow[]>) => ({
+  body: Readable.from(format === 'csv' ? csvLines(batches) : jsonLines(batches)),
+  headers: {
+    'content-type': contentTypes[format],
+    'content-disposition': `attachment; filename="audit-log.${format}"`,
+  },
+});
+
+async function* jsonLines(batches: AsyncIterable<AuditRow[]>) {
+  for await (const rows of batches) yield rows.map((row) => `${JSON.stringify(presentRow(row))}\n`).join('');
+}
+
+async function* csvLines(batches: AsyncIterable<AuditRow[]>) {
+  const columns = Object.keys(fields) as (keyof typeof fields)[];
+  yield `${columns.join(',')}\r\n`;
+  for await (const rows of batches) {
+    const lines = rows.map(presentRow).map((row) => columns.map((column) => cell(row[column])).join(','));
+    yield lines.map((line) => `${line}\r\n`).join('');
+  }
+}
+
+/** RFC 4180. What a spreadsheet would take for a formula is made text. */
+function cell(value: unknown): string {
+  if (value === null) return '';
+  const text = typeof value === 'object' ? JSON.stringify(value) : String(value);
+  const safe = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
+  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+}

@@ -1,0 +1,90 @@
+import { Type } from 'typebox';
+import type { AuditPlace } from '../../domain/audit/conditions.js';
+import type { Caller } from '../../domain/caller.js';
+import type { EnvironmentScope } from '../../domain/scope.js';
+import type { Services } from '../../services.js';
+import {
+  AuditDetailView,
+  AuditExportQuery,
+  AuditListQuery,
+  AuditRowView,
+  ExportAnswer,
+  exported,
+  filtersOf,
+  presentDetail,
+  presentRow,
+} from '../audit-rows.js';
+import { paginated } from '../lists.js';
+import { Answer, errors, operation } from '../operation.js';
+import { Id, listOf } from '../schemas.js';
+
+const common = {
+  tag: 'Audit log',
+  level: 'environment',
+  permission: 'audit.view',
+  capability: 'audit.view',
+  inPart: true,
+} as const;
+
+/** The Environment; to an administrator who is limited to nodes, what happened to those. */
+async function placeOf(
+  { rights }: Pick<Services, 'rights'>,
+  scope: EnvironmentScope,
+  caller: Caller,
+): Promise<AuditPlace> {
+  const { accountId, environmentId } = scope;
+  const nodes =
+    caller.type === 'platform_admin'
+      ? await rights.reach(scope, caller, { permissions: [], capability: 'audit.view' })
+      : null; // the permission was asked for at the root
+  const reach = nodes && { application_ids: [], environment_ids: [], node_ids: [...nodes] };
+  return { accountId, environmentId, surface: 'all', reach };
+}
+
+export const listAuditLogs = operation({
+  ...common,
+  id: 'listAuditLogs',
+  method: 'GET',
+  path: '/audit-logs',
+  summary: 'List what happened',
+  description:
+    'Refusals too, by `outcome`. `item_count` is exact whatever is filtered, and a page deep in the log costs like the first.',
+  query: AuditListQuery,
+  answers: { 200: listOf(AuditRowView), ...errors('validation.failed') },
+  async handle({ services, scope, caller, query: { page, take, order, ...query } }) {
+    const place = await placeOf(services, scope, caller);
+    return paginated(await services.auditLog.list(place, filtersOf(query), { page, take, order }), presentRow);
+  },
+});
+
+export const exportAuditLogs = operation({
+  ...common,
+  id: 'exportAuditLogs',
+  method: 'GET',
+  path: '/audit-logs/export',
+  summary: 'Export what happened',
+  description:
+    'Every row that is there when it begins, and none that is written meanwhile. The export is a row of the log itself, ' +
+    '`audit.exported`.',
+  query: AuditExportQuery,
+  answers: { 200: ExportAnswer, ...errors('validation.failed') },
+  async handle({ services, scope, caller, query }) {
+    const place = await placeOf(services, scope, caller);
+    const batches = await services.auditLog.export(place, filtersOf(query), query.format);
+    const { body, headers } = exported(query.format, batches);
+    return new Answer(200, body, headers);
+  },
+});
+
+export const getAuditLog = operation({
+  ...common,
+  id: 'getAuditLog',
+  method: 'GET',
+  path: '/audit-logs/:id',
+  summary: 'Read a row of the audit log, with what surrounds it',
+  description: 'Reading it is a row of the log itself, `audit.row.viewed`.',
+  params: Type.Object({ id: Id }),
+  answers: { 200: AuditDetailView, ...errors('audit.row_not_found') },
+  handle: async ({ services, scope, caller, params }) =>
+    presentDetail(await services.auditLog.view(await placeOf(services, scope, caller), params.id)),
+});

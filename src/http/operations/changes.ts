@@ -1,0 +1,94 @@
+import { Type } from 'typebox';
+import type { Change } from '../../domain/changes/feed.js';
+import { invalidField } from '../../domain/errors.js';
+import { type EventAction, isDomainEvent } from '../../domain/event-catalogue.js';
+import { seconds } from '../../platform/clock.js';
+import { errors, operation } from '../operation.js';
+import { Metadata, Nullable, Timestamp } from '../schemas.js';
+
+const Cursor = (description: string) => Type.String({ description });
+const ChangeView = Type.Object(
+  {
+    cursor: Cursor('Where to go on after this one.'),
+    type: Type.String(),
+    resource_type: Type.String(),
+    resource_id: Nullable(Type.String()),
+    occurred_at: Timestamp,
+    data: Metadata,
+  },
+  {
+    example: {
+      cursor: 'AQAAAAAAAAQMAZqnUm40cACLPSiWykl0R7Oq5WyVZ1qH',
+      type: 'node.moved',
+      resource_type: 'node',
+      resource_id: '019aa752-6e34-7000-8b3d-2896ca497447',
+      occurred_at: '2026-11-21T09:30:00.000Z',
+      data: { node_type: 'unit', parent_node_id: '019aa752-6e33-7000-8b3d-2896ca497447', version: 4 },
+    },
+  },
+);
+
+export const listChanges = operation({
+  id: 'listChanges',
+  method: 'GET',
+  path: '/changes',
+  summary: 'Read the change feed',
+  description:
+    'What happened in the environment, oldest first: the events that webhooks deliver, for whoever would rather ask. Begin ' +
+    'without a cursor, keep `next_cursor` when its items are dealt with, and send it with the next request: nothing is missed ' +
+    'and nothing changes its place, however many write at the same time. A change appears as soon as no older transaction is ' +
+    'under way. Events are kept for 90 days at least; a cursor from before what is kept is 410. With `wait`, an answer without ' +
+    'items comes only after so many seconds. With `types`, `has_more` may be true without items: go on at once. `data` is ' +
+    'described with each type in `docs/events.md`.',
+  tag: 'Change feed',
+  level: 'environment',
+  permission: 'changes.read',
+  capability: 'audit.view',
+  query: Type.Object(
+    {
+      cursor: Type.Optional(
+        Type.String({ maxLength: 200, description: 'Of the last answer; without one, from the oldest kept.' }),
+      ),
+      limit: Type.Integer({ minimum: 1, maximum: 1000, default: 100 }),
+      types: Type.Optional(
+        Type.String({ minLength: 1, maxLength: 4000, description: 'As `node.created,node.moved`.' }),
+      ),
+      wait: Type.Integer({ minimum: 0, maximum: 30, default: 0, description: 'Seconds.' }),
+    },
+    { additionalProperties: false },
+  ),
+  answers: {
+    200: Type.Object({
+      items: Type.Array(ChangeView),
+      next_cursor: Cursor('Where to go on after all of them; always there.'),
+      has_more: Type.Boolean({ description: 'Whether there is more to read at once.' }),
+    }),
+    ...errors('validation.failed', 'changes.cursor_invalid', 'changes.cursor_expired'),
+  },
+  async handle({ services, scope, query }) {
+    const { items, nextCursor, hasMore } = await services.changeFeed.read(scope, {
+      cursor: query.cursor ?? null,
+      limit: query.limit,
+      types: query.types === undefined ? null : typesOf(query.types),
+      waitMs: seconds(query.wait),
+    });
+    return { items: items.map(present), next_cursor: nextCursor, has_more: hasMore };
+  },
+});
+
+const present = ({ cursor, type, resourceType, resourceId, occurredAt, data }: Change) => ({
+  cursor,
+  type,
+  resource_type: resourceType,
+  resource_id: resourceId,
+  occurred_at: occurredAt,
+  data,
+});
+
+/** @throws DomainError validation.failed, where one is no event that the feed has */
+function typesOf(text: string): EventAction[] {
+  const types = text.split(',').map((type) => type.trim());
+  const unknown = types.find((type) => !isDomainEvent(type));
+  if (unknown !== undefined) throw invalidField('query.types', 'unknown', `"${unknown}" is no type of this feed`);
+  return types as EventAction[];
+}

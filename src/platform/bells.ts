@@ -1,0 +1,44 @@
+import { listenForever } from './wake-up.js';
+
+export type Ring = 'rang' | 'silent' | 'over';
+
+/** Bells by name, which notifications of one channel ring: the name is their payload. */
+export interface Bells {
+  /** Answers when it rings, and whether it did: `silent` after that time, `over` when the process ends. */
+  wait(name: string, ms: number): Promise<Ring>;
+  stop(): Promise<void>;
+}
+
+/** One connection listens for a whole process. After a loss of it every bell rings, since nobody heard them meanwhile. */
+export function createBells({ url, channel }: { url: string; channel: string }): Bells {
+  const waiting = new Map<string, Set<(ring: Ring) => void>>();
+  let stopped = false;
+  const answer = (name: string, ring: Ring) => {
+    for (const one of waiting.get(name) ?? []) one(ring);
+  };
+  const answerAll = (ring: Ring) => {
+    for (const name of [...waiting.keys()]) answer(name, ring);
+  };
+  const onWake = (name?: string) => (name ? answer(name, 'rang') : answerAll('rang'));
+  const listener = listenForever({ url, channel, onWake });
+  return {
+    wait: (name, ms) =>
+      new Promise((resolve) => {
+        if (stopped) return resolve('over');
+        const others = waiting.get(name) ?? new Set();
+        const timer = setTimeout(() => settle('silent'), ms);
+        function settle(ring: Ring) {
+          clearTimeout(timer);
+          others.delete(settle);
+          if (others.size === 0) waiting.delete(name);
+          resolve(ring);
+        }
+        waiting.set(name, others.add(settle));
+      }),
+    async stop() {
+      stopped = true;
+      answerAll('over');
+      await listener.stop();
+    },
+  };
+}

@@ -1,0 +1,260 @@
+import { randomUUID } from 'node:crypto';
+import pg from 'pg';
+import type { Changes } from '../../src/domain/changes/feed.js';
+import { newAccount, send, startApi, type TestAccount, type TestApi } from '../support/api.js';
+import { asOwner } from '../support/database.js';
+import { allEnded, writeEvents } from './audit-setup.js';
+import { rowsOf } from './portal-setup.js';
+
+let api: TestApi;
+let account: TestAccount;
+let key: Record<string, string>;
+beforeAll(async () => {
+  api = await startApi();
+  account = await newAccount(api);
+  key = await account.apiKey();
+});
+afterAll(() => api.stop());
+
+interface Item {
+  cursor: string;
+  type: string;
+  resource_id: string;
+}
+const read = async (query: Record<string, string | number> = {}, headers = key, status = 200) => {
+  if (!query.wait) await allEnded(api);
+  const url = `/api/v1/changes?${new URLSearchParams(query as Record<string, string>)}`;
+  return (await send(api.app, status, { url, headers })).json() as {
+    items: Item[];
+    next_cursor: string;
+    has_more: boolean;
+    error: { code: string; details: object[] };
+  };
+};
+/** The newest place in the feed. */
+const latest = async (headers = key) => {
+  let { next_cursor: cursor, has_more: more } = await read({ limit: 1000 }, headers);
+  while (more) ({ next_cursor: cursor, has_more: more } = await read({ limit: 1000, cursor }, headers));
+  return cursor;
+};
+const newRole = (name: string) =>
+  send(api.app, 201, { method: 'POST', url: '/api/v1/roles', headers: key, payload: { name, permission_keys: [] } });
+
+test('changes come in their order, each once, and the last cursor goes on where it ended', async () => {
+  const from = await latest();
+  const ids: string[] = [];
+  for (const name of ['a', 'b', 'c']) ids.push((await newRole(`In order ${name}`)).json().data.id);
+  const { items, has_more } = await read({ cursor: from, limit: 2 });
+  expect(items).toEqual(
+    ids.slice(0, 2).map((id) => ({
+      cursor: expect.any(String),
+      type: 'role.created',
+      resource_type: 'role',
+      resource_id: id,
+      occurred_at: expect.stringMatching(/^\d{4}-.*Z$/),
+      data: { permission_keys: [] },
+    })),
+  );
+  expect(has_more).toBe(true);
+  const rest = await read({ cursor: items[0]!.cursor });
+  expect(rest.items.map(({ resource_id: id }) => id)).toEqual(ids.slice(1));
+  expect(rest.has_more).toBe(false);
+  const after = await read({ cursor: rest.next_cursor });
+  expect(after).toMatchObject({ items: [], has_more: false, next_cursor: expect.any(String) });
+});
+
+test('what only the audit log tells, and what happens elsewhere, is not in it', async () => {
+  const from = await latest();
+  const stranger = await newAccount(api);
+  await writeEvents(api, stranger, 1);
+  await writeEvents(api, account, 1, { is_domain_event: 'false' });
+  await writeEvents(api, account, 1, { environment_id: `'${account.productionScope.environmentId}'` });
+  expect((await read({ cursor: from })).items).toEqual([]);
+  expect((await read({ cursor: from }, await stranger.apiKey(), 400)).error.code).toBe('changes.cursor_invalid');
+});
+
+test('types narrow it; unknown ones, and those of the audit log alone, are 400', async () => {
+  const from = await latest();
+  await newRole('Narrow');
+  await writeEvents(api, account, 1, { action: `'node.moved'` });
+  expect((await read({ cursor: from, types: 'node.moved,node.deleted' })).items.map(({ type }) => type)).toEqual([
+    'node.moved',
+  ]);
+  for (const types of ['node.flown', 'node.moved,', '*', 'auth.access_denied', 'toString']) {
+    expect((await read({ types }, key, 400)).error).toMatchObject({
+      code: 'validation.failed',
+      details: [{ field: 'query.types' }],
+    });
+  }
+  for (const query of [{ limit: 0 }, { limit: 1001 }, { wait: 31 }, { since: 'x' }]) {
+    expect((await read(query as never, key, 400)).error.code).toBe('validation.failed');
+  }
+});
+
+test('looking for rare types goes on from where it looked, and does not skip', async () => {
+  const other = await newAccount(api);
+  const headers = await other.apiKey();
+  const from = await latest(headers);
+  await writeEvents(api, other, 1, { action: `'node.moved'` });
+  await writeEvents(api, other, 21_000);
+  await writeEvents(api, other, 1, { action: `'node.deleted'` });
+  const seen: string[] = [];
+  let answers = 0;
+  let page = { next_cursor: from, has_more: true, items: [] as Item[] };
+  while (page.has_more) {
+    page = await read({ cursor: page.next_cursor, types: 'node.moved,node.deleted' }, headers);
+    seen.push(...page.items.map(({ type }) => type));
+    answers += 1;
+  }
+  expect(seen).toEqual(['node.moved', 'node.deleted']);
+  expect(answers).toBe(3);
+});
+
+test('who may not read it is refused; a cursor that is none, of elsewhere or altered is 400', async () => {
+  await read({}, {}, 401);
+  expect((await read({}, await account.apiKey(['audit.view']), 403)).error.code).toBe('api_key.scope_required');
+  expect((await read({}, await account.apiKey(['changes.read']))).items.length).toBeGreaterThan(0);
+  const cursor = await latest();
+  for (const wrong of ['x', `${cursor}A`, cursor.slice(0, -1), cursor.replace(/^../, 'BB'), 'A'.repeat(44), '']) {
+    expect((await read({ cursor: wrong }, key, 400)).error.code).toBe('changes.cursor_invalid');
+  }
+  const url = account.portalPath('/changes?limit=1');
+  expect((await send(api.app, 200, { url, headers: await account.as('viewer') })).json().items).toHaveLength(1);
+});
+
+test('a cursor from before what is kept is 410; who kept up is not affected, and a new reader begins with the oldest', async () => {
+  const other = await newAccount(api);
+  const headers = await other.apiKey();
+  const { items } = await read({ limit: 1 }, headers);
+  const current = await latest(headers);
+  const [before] = await rowsOf<{ value: string }>(api, 'select dropped_through::text as value from event_state');
+  await rowsOf(api, 'update event_state set dropped_through = pg_current_xact_id()::text::bigint - 1');
+  try {
+    expect((await read({ cursor: items[0]!.cursor }, headers, 410)).error.code).toBe('changes.cursor_expired');
+    await read({ limit: 1 }, headers);
+    const idle = await latest(headers);
+    expect((await read({ cursor: idle }, headers)).items).toEqual([]);
+    expect(current).not.toBe(idle);
+  } finally {
+    await rowsOf(api, 'update event_state set dropped_through = $1', [before?.value]);
+  }
+});
+
+describe('waiting', () => {
+  test('ends as soon as something happens, and in time when nothing does', async () => {
+    const other = await newAccount(api);
+    const headers = await other.apiKey();
+    const from = await latest(headers);
+    const began = performance.now();
+    expect((await read({ cursor: from, wait: 1 }, headers)).items).toEqual([]);
+    expect(performance.now() - began).toBeGreaterThan(950);
+    const waiting = read({ cursor: from, wait: 20 }, headers);
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    const payload = { name: 'Rings', permission_keys: [] };
+    await send(api.app, 201, { method: 'POST', url: '/api/v1/roles', headers, payload });
+    const wrote = performance.now();
+    expect((await waiting).items.map(({ type }) => type)).toEqual(['role.created']);
+    expect(performance.now() - wrote).toBeLessThan(2_000);
+  });
+
+  test('a change that an older transaction holds back comes as soon as that one ends', async () => {
+    const from = await latest();
+    await asOwner(async (client) => {
+      await client.query('begin; select pg_current_xact_id()');
+      const waiting = read({ cursor: from, wait: 20 });
+      await newRole('Held back');
+      await new Promise((resolve) => setTimeout(resolve, 200));
+      const now = { url: `/api/v1/changes?cursor=${from}`, headers: key };
+      expect((await send(api.app, 200, now)).json().items).toEqual([]);
+      await client.query('commit');
+      expect((await waiting).items.map(({ type }) => type)).toEqual(['role.created']);
+    }, api.database.ownerUrl);
+  });
+
+  test('ends when the process does', async () => {
+    const ending = await startApi();
+    const there = await newAccount(ending);
+    const headers = await there.apiKey();
+    const first = (await send(ending.app, 200, { url: '/api/v1/changes?limit=1000', headers })).json();
+    const url = `/api/v1/changes?wait=30&cursor=${first.next_cursor}`;
+    const waiting = ending.app.inject({ url, headers });
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    const began = performance.now();
+    await ending.stop();
+    expect((await waiting).statusCode).toBe(200);
+    expect(performance.now() - began).toBeLessThan(5_000);
+  });
+});
+
+test('eight writers and a reader: nothing is missed, repeated or moved, of more than 20 000 events', async () => {
+  const other = await newAccount(api);
+  const headers = await other.apiKey();
+  const { scope } = other;
+  const from = await latest(headers);
+  const rounds = 56;
+  const perRound = 50;
+  let writing = 8;
+
+  async function write(): Promise<void> {
+    const client = new pg.Client({ connectionString: api.database.ownerUrl });
+    await client.connect();
+    for (let round = 0; round < rounds; round++) {
+      await client.query('begin');
+      for (const half of [perRound / 2, perRound / 2]) {
+        await client.query(
+          `insert into events (id, transaction_id, account_id, application_id, environment_id, actor_type, action, resource_type, resource_id, metadata,
+             outcome, category, severity, correlation_id, is_domain_event, customer_visible, identity_visible, created_at)
+           select uuidv7(), pg_current_xact_id()::text::bigint, $1, $2, $3, 'system', 'node.updated', 'node', gen_random_uuid()::text, '{}', 'success',
+             'structure', 'info', gen_random_uuid(), true, true, false, clock_timestamp() from generate_series(1, $4)`,
+          [scope.accountId, scope.applicationId, scope.environmentId, half],
+        );
+        // Some transactions take their time, so that later ones commit before them.
+        if (round % 5 === 0) await new Promise((resolve) => setTimeout(resolve, Math.random() * 40));
+      }
+      await client.query(round % 13 === 0 ? 'rollback' : 'commit');
+    }
+    await client.end();
+  }
+  async function writeByApi(): Promise<void> {
+    for (let i = 0; writing > 1 && i < 500; i++) {
+      await send(api.app, 201, {
+        method: 'POST',
+        url: '/api/v1/roles',
+        headers,
+        payload: { name: randomUUID(), permission_keys: [] },
+      });
+    }
+  }
+  const writers = [...Array.from({ length: 8 }, write), writeByApi()].map((one) => one.finally(() => writing--));
+  writing = writers.length;
+
+  const seen: { id: string; transaction: bigint }[] = [];
+  const feed = api.services.changeFeed;
+  let page: Changes = { items: [], nextCursor: from, hasMore: true };
+  let last = false;
+  for (;;) {
+    page = await feed.read(scope, { cursor: page.nextCursor, limit: 1000, types: null, waitMs: last ? 0 : 20 });
+    for (const item of page.items) {
+      const bytes = Buffer.from(item.cursor, 'base64url');
+      seen.push({ transaction: bytes.readBigUInt64BE(1), id: bytes.subarray(9, 25).toString('hex') });
+    }
+    if (last && !page.hasMore) break;
+    last = writing === 0;
+  }
+  await Promise.all(writers);
+  const [{ count } = { count: 0 }] = await rowsOf<{ count: number }>(
+    api,
+    `select count(*)::int as count from events where environment_id = $1 and action in ('node.updated', 'role.created')`,
+    [scope.environmentId],
+  );
+  expect(count).toBeGreaterThan(20_000);
+  expect(seen.length).toBe(count);
+  expect(new Set(seen.map(({ id }) => id)).size).toBe(count);
+  const inOrder = seen.every(
+    ({ transaction, id }, i) =>
+      i === 0 ||
+      transaction > seen[i - 1]!.transaction ||
+      (transaction === seen[i - 1]!.transaction && id > seen[i - 1]!.id),
+  );
+  expect(inOrder).toBe(true);
+}, 60_000);

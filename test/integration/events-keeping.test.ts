@@ -1,0 +1,191 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { migrations } from '../../entities/migrations/index.js';
+import { keepEvents } from '../../src/domain/housekeeping/events.js';
+import { createDataSource } from '../../src/platform/db.js';
+import { migrate } from '../../src/platform/migrations.js';
+import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
+import { asOwner, serviceUrl } from '../support/database.js';
+import { allEnded, settle, writeEvents } from './audit-setup.js';
+import { rowsOf } from './portal-setup.js';
+
+let api: TestApi;
+let account: TestAccount;
+beforeAll(async () => {
+  api = await startApi();
+  account = await newAccount(api);
+});
+afterAll(() => api.stop());
+
+/** As the service's role, in whatever scope suits it best. */
+const asService = (text: string) => api.database.db.transaction('system', (tx) => tx.query(text));
+const partitions = () =>
+  rowsOf<{ name: string }>(
+    api,
+    `select inhrelid::regclass::text as name from pg_inherits where inhparent = 'events'::regclass order by 1`,
+  ).then((rows) => rows.map(({ name }) => name));
+const monthName = (ahead: number) => {
+  const now = new Date();
+  return `events_${new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + ahead, 1)).toISOString().slice(0, 7).replace('-', '_')}`;
+};
+
+test('neither the log, nor its months, nor its counts can be changed by the service, by whatever way', async () => {
+  await writeEvents(api, account, 3);
+  await settle(api);
+  const month = monthName(0);
+  for (const text of [
+    'update events set action = action',
+    'delete from events',
+    'truncate events',
+    ...['select', 'update', 'delete'].map(
+      (verb) =>
+        ({
+          select: `select from ${month}`,
+          update: `update ${month} set action = action`,
+          delete: `delete from ${month}`,
+        })[verb]!,
+    ),
+    `insert into ${month} select * from events`,
+    `truncate ${month}`,
+    `alter table events detach partition ${month}`,
+    `drop table ${month}`,
+    'alter table events disable row level security',
+    'update event_counts set value = 0',
+    'delete from event_counts',
+    'update event_state set dropped_through = 0',
+    'delete from event_marks',
+    'delete from event_partitions',
+  ]) {
+    await expect(
+      [
+        text,
+        asService(text).then(
+          () => 'done',
+          (error: Error) => error.message,
+        ),
+      ].reduce(async (a, b) => `${await a}: ${await b}`),
+    ).resolves.toMatch(/permission denied|must be owner/);
+  }
+  await expect(asService('select gatehouse_drop_events(89)')).rejects.toThrow(/90 days at least/);
+  await expect(asService('select gatehouse_drop_events(null)')).rejects.toThrow(/90 days at least/);
+});
+
+test('there is a table for this month and the three to come, made again as time passes', async () => {
+  expect(await partitions()).toEqual(expect.arrayContaining([0, 1, 2, 3].map(monthName)));
+  const last = monthName(3);
+  await rowsOf(
+    api,
+    `alter table events detach partition ${last}; drop table ${last}; delete from event_partitions where name = '${last}'`,
+  );
+  // Somebody wrote before anybody had made its month.
+  const late = await writeEvents(api, account, 2, {
+    created_at: `date_trunc('month', now(), 'UTC') + interval '3 months 1 hour'`,
+  });
+  expect((await rowsOf(api, 'select id from events_default')).length).toBe(2);
+  expect(await keepEvents(api.database.db, 365)).toBe(0);
+  expect((await rowsOf<{ id: string }>(api, `select id from ${last} order by id`)).map(({ id }) => id)).toEqual(
+    late.sort(),
+  );
+  expect(await rowsOf(api, 'select id from events_default')).toEqual([]);
+  expect(await rowsOf(api, `select relrowsecurity from pg_class where relname = '${last}'`)).toEqual([
+    { relrowsecurity: true },
+  ]);
+});
+
+test('months go when all of them has been kept for long enough, with their counts, and cursors from before are known', async () => {
+  await rowsOf(
+    api,
+    `
+    create table events_old (like events including constraints); create table events_kept (like events including constraints);
+    alter table events attach partition events_old for values from ('2020-01-01Z') to ('2020-02-01Z');
+    alter table events attach partition events_kept for values from ('2020-02-01Z') to ('2020-03-01Z');
+    insert into event_partitions values ('events_old', '2020-01-01Z', '2020-02-01Z'), ('events_kept', '2020-02-01Z', '2020-03-01Z')`,
+  );
+  await writeEvents(api, account, 4, { created_at: `'2020-01-10Z'` });
+  const kept = await writeEvents(api, account, 2, { created_at: `'2020-02-10Z'` });
+  const [old] = await rowsOf<{ latest: string }>(api, 'select max(transaction_id)::text as latest from events_old');
+  await allEnded(api);
+  const days = Math.ceil((Date.now() - Date.UTC(2020, 1, 2)) / 86_400_000);
+  expect(await keepEvents(api.database.db, days)).toBe(1);
+  expect(await keepEvents(api.database.db, days)).toBe(0);
+  expect(
+    (await rowsOf<{ id: string }>(api, `select id from events where created_at < '2021-01-01Z'`))
+      .map(({ id }) => id)
+      .sort(),
+  ).toEqual(kept.sort());
+  expect(await rowsOf(api, `select day::text, value from event_counts where day < '2021-01-01'`)).toEqual([
+    { day: '2020-02-10', value: '2' },
+  ]);
+  expect(await rowsOf(api, 'select dropped_through::text as latest from event_state')).toEqual([old]);
+});
+
+test('whoever holds the table up is not waited for, and the next run does it', async () => {
+  await asOwner(async (client) => {
+    const last = monthName(3);
+    await rowsOf(
+      api,
+      `alter table events detach partition ${last}; drop table ${last}; delete from event_partitions where name = '${last}'`,
+    );
+    await client.query('begin');
+    await client.query('select from events limit 1');
+    expect(await keepEvents(api.database.db, 365)).toBe(0);
+    await client.query('rollback');
+    await keepEvents(api.database.db, 365);
+    expect(await partitions()).toContain(last);
+  }, api.database.ownerUrl);
+});
+
+test('events of the release before stay where they are, and everything goes on', async () => {
+  const name = `test_${randomBytes(6).toString('hex')}`;
+  const url = new URL(api.database.ownerUrl);
+  url.pathname = `/${name}`;
+  await asOwner((client) => client.query(`create database ${name}`));
+  try {
+    const before = createDataSource(url.href);
+    before.setOptions({
+      migrations: migrations.filter(({ name: of }) => Number(of.slice(-13)) < 1763700000050),
+      migrationsTableName: 'migrations',
+      migrationsTransactionMode: 'each',
+    });
+    await before.initialize();
+    await before.runMigrations();
+    const accountId = randomUUID();
+    await before.query(
+      `insert into events select uuidv7(), pg_current_xact_id()::text::bigint, $1::uuid, null, null, 'system', null, 'account.updated', 'account', $1::text, '{}',
+         'success', 'configuration', 'info', gen_random_uuid(), true, true, false, now() - i * interval '10 days' from generate_series(1, 40) i`,
+      [accountId],
+    );
+    await before.query('grant select, insert on events to gatehouse_service');
+    await before.destroy();
+
+    expect(await migrate(url.href, serviceUrl(url.href))).toEqual(
+      expect.arrayContaining(['PartitionedEvents1763700000050']),
+    );
+    await asOwner(async (client) => {
+      const of = `select count(*)::int as count, count(distinct tableoid)::int as tables from events where account_id = '${accountId}'`;
+      expect((await client.query(of)).rows).toEqual([{ count: 40, tables: 1 }]);
+      await client.query(`insert into events select * from events where false`);
+      await client.query('select gatehouse_settle_events()');
+      expect((await client.query('select sum(value)::int as count from event_counts')).rows).toEqual([{ count: 40 }]);
+      expect(
+        (
+          await client.query(
+            `select name, starts_at = '-infinity' as first from event_partitions order by ends_at limit 1`,
+          )
+        ).rows,
+      ).toEqual([{ name: 'events_history', first: true }]);
+      const { rows } = await client.query(
+        `select string_agg(indexdef, '\n') as text from pg_indexes where tablename = 'events_history'`,
+      );
+      expect(rows[0].text.split('\n')).toHaveLength(8); // those of the table, and none twice
+      expect((await client.query('select gatehouse_drop_events(90)')).rows).toEqual([{ gatehouse_drop_events: 0 }]);
+    }, url.href);
+    expect(await migrate(url.href, serviceUrl(url.href))).toEqual([]);
+    const source = createDataSource(url.href);
+    await source.initialize();
+    const { upQueries } = await source.driver.createSchemaBuilder().log();
+    await source.destroy();
+    expect(upQueries.map(({ query }) => query)).toEqual([]);
+  } finally {
+    await asOwner((client) => client.query(`drop database ${name} with (force)`));
+  }
+});

@@ -1,0 +1,15 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { eventsPage } from '../../src/dev/events-page.js';
+import { eventCatalogue, isDomainEvent } from '../../src/domain/event-catalogue.js';
+import { eventFields } from '../../src/domain/event-fields.js';
+import { projectRoot } from '../../src/platform/root.js';
+
+test('docs/events.md has every event of the catalogue as it is: `npm run docs:events` writes it', async () => {
+  expect(await readFile(join(projectRoot, 'docs/events.md'), 'utf8')).toBe(eventsPage());
+});
+
+test('what is only for the audit log is described by its row alone', () => {
+  expect(Object.keys(eventFields).filter((action) => !isDomainEvent(action))).toEqual([]);
+  expect(Object.keys(eventCatalogue).filter(isDomainEvent).length).toBeGreaterThan(40);
+});
