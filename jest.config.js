@@ -26,6 +26,7 @@ export default {
   globalSetup: '<rootDir>/dist/test/support/global-setup.js',
   globalTeardown: '<rootDir>/dist/test/support/global-teardown.js',
   setupFiles: ['reflect-metadata'],
+  setupFilesAfterEnv: ['<rootDir>/test/support/conformance-setup.ts'],
   testTimeout: 90_000,
   maxWorkers: 2,
 };

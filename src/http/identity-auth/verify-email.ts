@@ -30,7 +30,7 @@ export const verifyEmail: FastifyPluginAsyncTypebox<IdentityAuthOptions> = async
     },
     async (request, reply) => {
       const query = new URLSearchParams({ token: request.query.token });
-      return reply.code(303).header('location', `/oauth/verify-email?${query}`).send(null);
+      return reply.redirect(`/oauth/verify-email?${query}`, 303);
     },
   );
 

@@ -3,7 +3,7 @@ import type { Permission } from '../../../entities/permission.js';
 import { definedOnly } from '../defined-only.js';
 import { listQuery, paginated } from '../lists.js';
 import { errors, operation } from '../operation.js';
-import { Body, Id, listOf, Name, Nullable, OneOf, single, Timestamp } from '../schemas.js';
+import { Body, Id, listOf, Name, Nullable, OneOf, printable, single, Timestamp } from '../schemas.js';
 import { conflictAs } from '../version-conflict.js';
 
 /** `resource.action`; a colon may stand in the resource, as in `billing:invoice.read`. */
@@ -14,7 +14,7 @@ export const PermissionKey = Type.String({
   description: 'Of the form `resource.action`.',
 });
 const Description = Nullable(Type.String({ maxLength: 1000 }));
-const Category = Type.String({ minLength: 1, maxLength: 100, pattern: '^[^\\p{Cc}]+$' });
+const Category = Type.String({ minLength: 1, maxLength: 100, pattern: `^${printable}+$` });
 
 export const PermissionView = Type.Object({
   id: Id,
