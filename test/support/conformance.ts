@@ -66,8 +66,8 @@ function complaintsAbout(
   if (!found) return [];
   const name = `${found.operation.operationId} (${request.method} ${found.path}) answered ${statusCode}`;
   const code = codeOf(body);
-  // Such as an id that is longer than any: there is no operation at this path.
-  if (code === 'route.not_found') return [];
+  // Such as an id that is longer than any, or none at all: there is no operation at this path.
+  if (code === 'route.not_found' || code === 'route.method_not_allowed') return [];
   const declared = found.operation.responses[String(statusCode)];
   if (!declared) return [`${name} ${code ?? ''}, which is not documented`];
   const response = resolved(whole, declared) as DocumentedResponse;

@@ -25,7 +25,7 @@ export function completed(document: OpenApiDocument): OpenApiDocument {
     operation.security ??= [];
     letDefaultsOut(operation);
     if (isJsonSurface(path)) {
-      addErrors(operation, transportCodes(operation));
+      addErrors(operation, transportCodes(method, operation));
       addRefusalPages(operation);
     }
     addExamples(operation);

@@ -27,14 +27,15 @@ export const ErrorSchema = {
 };
 
 /** What every operation of a JSON surface may be refused with before it is reached, whatever it declares. */
-export function transportCodes({ requestBody, parameters = [], responses }: DocumentedOperation): ErrorCode[] {
-  const takesJson = requestBody?.content[json] !== undefined;
-  const validated = takesJson || parameters.some((parameter) => !('in' in parameter) || parameter.in !== 'header');
+export function transportCodes(method: string, { parameters = [], responses }: DocumentedOperation): ErrorCode[] {
+  // A body is read and has to be JSON wherever a method may have one, also where none is asked for.
+  const readsBody = method.toLowerCase() !== 'get';
+  const validated = readsBody || parameters.some((parameter) => !('in' in parameter) || parameter.in !== 'header');
   return [
     'auth.multiple_credentials',
     'rate_limit.exceeded',
     'service.unavailable',
-    ...(takesJson ? (['body.malformed', 'body.too_large', 'body.unsupported_media_type'] as const) : []),
+    ...(readsBody ? (['body.malformed', 'body.too_large', 'body.unsupported_media_type'] as const) : []),
     ...(validated ? (['validation.failed'] as const) : []),
     ...(responses['401'] ? (['auth.invalid_credentials'] as const) : []),
   ];
