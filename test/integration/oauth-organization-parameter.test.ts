@@ -237,6 +237,16 @@ describe('its page', () => {
     expect(answer.json()).toMatchObject({ error: 'sso_required', methods: [] });
   });
 
+  test('says so where it leaves none of the ways that the environment has', async () => {
+    const plain = await world.newEnvironment({ emailOtpLoginEnabled: false });
+    const { id } = await newOrganization(world, plain, { policy: { allowed_methods: ['email_otp'] } });
+    const url = authorizeUrl(await plain.newClient(), { organization: id });
+    const page = await world.browser().get(url);
+    expect([page.statusCode, page.body]).toEqual([403, expect.stringContaining('by any way that is open here')]);
+    const answer = await world.browser().get(url, { accept: 'application/json' });
+    expect([answer.statusCode, answer.json()]).toMatchObject([403, { error: 'login.method_not_allowed', methods: [] }]);
+  });
+
   test('an emailed code belongs to the organization that it was asked for', async () => {
     const ana = await environment.newIdentity();
     const mine = await newOrganization(world, environment, { members: [ana] });

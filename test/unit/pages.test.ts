@@ -125,6 +125,7 @@ const everyPage = (value: string): Pages => ({
   'mfa-expired': { againUrl: `/oauth/authorize?state=${value}` },
   'mfa-refused': {},
   'method-refused': {
+    title: 'method_refused.title',
     message: 'method_refused.others',
     ways: [{ text: 'method_refused.email_code', url: `/oauth/authorize?state=${value}` }],
   },

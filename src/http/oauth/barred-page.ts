@@ -15,8 +15,11 @@ const descriptions = {
   sso_required: 'the organization lets its members sign in through its identity provider only',
 } as const satisfies Record<Barred['code'], string>;
 
-/** Somebody has proved who they are in a way that an organization of theirs does not take: names those that are left. */
-export function sendBarred(visit: Visit, { code, methods }: Barred): FastifyReply {
+/**
+ * An organization does not take the way in which somebody has proved who they are: names those that are left.
+ * @param isKnown false where nobody has proved anything yet, and the organization of the sign-in leaves no way at all
+ */
+export function sendBarred(visit: Visit, { code, methods }: Barred, isKnown = true): FastifyReply {
   const { request, reply } = visit;
   if (wantsJson(request)) {
     return reply
@@ -32,14 +35,24 @@ export function sendBarred(visit: Visit, { code, methods }: Barred): FastifyRepl
     text: `method_refused.${methodNames[method]}` as const,
     url: urlOf(visit, method),
   }));
-  const message = code === 'sso_required' ? 'sso' : ways.length > 0 ? 'others' : 'none';
+  const message = messageOf(code, ways.length > 0, isKnown);
   return sendPage(
     request,
     reply,
     'method-refused',
-    { message: `method_refused.${message}`, ways },
+    {
+      title: ways.length > 0 ? 'method_refused.title' : 'method_refused.title_none',
+      message: `method_refused.${message}`,
+      ways,
+    },
     { ...pageOptions(visit), status: 403 },
   );
+}
+
+function messageOf(code: Barred['code'], areOthers: boolean, isKnown: boolean) {
+  if (code === 'sso_required') return 'sso';
+  if (areOthers) return 'others';
+  return isKnown ? 'none' : 'closed';
 }
 
 /** The sign-in from its beginning, by another way and not by a session that was begun by this one. */

@@ -108,6 +108,7 @@ export function createSignInPage({ captcha }: { captcha: Pick<Captcha, 'siteKey'
       if (methods.includes('email_otp') && wantsCode) return sendCodeForm(visit, shown);
       if (methods.includes('password')) return sendPasswordForm(visit, shown);
       if (methods.includes('passkey')) return sendPasskeyButton(visit, shown);
+      if (organization) return sendBarred(visit, { code: 'login.method_not_allowed', methods: [] }, false);
       throw new OAuthError('access_denied', 'no way of signing in is switched on');
     },
   };

@@ -125,6 +125,7 @@ export interface Pages extends AccountPages, SignUpPages {
   'mfa-expired': { againUrl: string | null };
   'mfa-refused': Record<never, never>;
   'method-refused': {
+    title: TextKey;
     message: TextKey;
     /** Those that are left, and where each begins. */
     ways: readonly { text: TextKey; url: string }[];
