@@ -240,3 +240,14 @@ test('removals of who is a member here and invited there, and the other way roun
   expect(outcomesOf(removed)).toEqual({ 204: 12 });
   expect(await counts()).toEqual({ members: 0, pending: 0 });
 });
+
+test('the link of somebody who is kept out of the environment since is void, and sets them no password', async () => {
+  const made = await inviteTo(key, path);
+  const { id } = (await key('POST', '/identities', { email: made.email })).json().data;
+  await key('POST', `/identities/${id}/deactivate`);
+  expect(outcomeOf(await accept(made.token))).toBe('400 invite.link_invalid');
+  const person = 'select password_hash, email_verified_at from identities where id = $1';
+  expect(await rowsOf(api, person, [id])).toEqual([{ password_hash: null, email_verified_at: null }]);
+  await key('POST', `/identities/${id}/activate`);
+  expect(outcomeOf(await accept(made.token))).toBe('200');
+});

@@ -27,10 +27,11 @@ export async function pendingOf(tx: EntityManager, token: string, now: Date): Pr
 }
 
 /**
- * Who has the address by now. An invite lets nobody back in whom somebody keeps out since.
+ * Who has the address by now. An invite lets nobody back in whom somebody keeps out since, and sets them no password either: it
+ * would be for the Account's other Environments.
  * @throws DomainError invite.link_invalid
  */
-export async function invitedOf(tx: EntityManager, { intent, ...invite }: IdentityInvite): Promise<Invited> {
+export async function invitedOf(tx: EntityManager, invite: IdentityInvite): Promise<Invited> {
   const { accountId, email } = invite;
   // Row-level security keeps PostgreSQL from using the index on addresses; the function may.
   const [found] = await tx.query<{ id: string | null }[]>('select gatehouse_identity_id($1, $2::citext) as id', [
@@ -40,7 +41,7 @@ export async function invitedOf(tx: EntityManager, { intent, ...invite }: Identi
   const identity = found?.id ? await tx.findOneBy(Identity, { accountId, id: found.id }) : null;
   const membership =
     identity && (await tx.findOneBy(EnvironmentMembership, { ...within(invite), identityId: identity.id }));
-  if (intent === 'activate' && membership?.isActive === false) throw new DomainError('invite.link_invalid');
+  if (membership?.isActive === false) throw new DomainError('invite.link_invalid');
   return { identity, membership };
 }
 

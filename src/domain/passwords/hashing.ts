@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import argon2 from 'argon2';
 import { matches } from './matching.js';
 import { readHash, type StoredHash } from './stored-hash.js';
+import { inTurns } from './turns.js';
 
 /** OWASP's argon2id profile, contract §3. A change here rehashes everyone at their next sign-in. */
 const memoryCost = 19_456;
@@ -27,9 +28,24 @@ export async function verifyPassword(hash: string | null, password: string): Pro
   // An imported hash may be of what was typed as it was typed; whoever types the same in two forms waits for both, always.
   const texts = new Set([normalized(password), password]);
   let isRight = false;
-  for (const text of texts) isRight = (await matches(known ?? dummy, text)) || isRight;
+  for (const text of texts) isRight = (await prove(known ?? dummy, text)) || isRight;
   return isRight && known !== null;
 }
+
+/**
+ * Of the four threads that libuv has by default, imported hashes take two at most: whoever imports the dearest ones that are
+ * allowed and signs in with them keeps nobody waiting whose hash is ours.
+ */
+const inTurnsOfImported = inTurns(2);
+
+const prove = (hash: StoredHash, text: string): Promise<boolean> =>
+  costsAsOurs(hash) ? matches(hash, text) : inTurnsOfImported(() => matches(hash, text));
+
+const costsAsOurs = (hash: StoredHash): boolean =>
+  hash.algorithm === 'argon2id' &&
+  hash.memoryKib * hash.passes <= memoryCost * timeCost &&
+  hash.memoryKib <= memoryCost &&
+  hash.lanes <= parallelism;
 
 /** Whether the hash is another than one of today's, or weaker. An argon2id with stronger parameters stays as it is. */
 export function needsRehash(hash: string): boolean {
