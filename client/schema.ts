@@ -929,7 +929,9 @@ export interface paths {
         put?: never;
         /**
          * Create an API key
-         * @description Requires `api_key.manage` at the environment's root.
+         * @description A `full` key may do everything in the environment; a `scoped` one what its `scopes` name, at least one permission of the system. Callers can only give what they hold themselves.
+         *
+         *     Requires `api_key.manage` at the environment's root.
          */
         post: operations["createApiKey"];
         delete?: never;
@@ -981,7 +983,7 @@ export interface paths {
         put?: never;
         /**
          * Give an API key a new secret
-         * @description The old one works for `overlap_seconds` more, so that those who use it can change over.
+         * @description The old one works for `overlap_seconds` more, so that those who use it can change over; without them it stops at once.
          *
          *     Requires `api_key.manage` at the environment's root.
          */
@@ -3339,7 +3341,7 @@ export interface components {
         RotateApiKeyRequest: {
             /** @default 0 */
             overlap_seconds?: number;
-        };
+        } | null;
         ListPermissionsResponse: {
             items: {
                 /** Format: uuid */

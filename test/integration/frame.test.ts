@@ -183,7 +183,12 @@ describe('principals', () => {
     const url = '/api/v1/api-keys/0192f0c1-1111-7abc-8def-1234567890ab';
     await send(api.app, 404, { method: 'PATCH', url, headers: key, payload: { nonsense: true } });
     await send(api.app, 401, { method: 'PATCH', url, payload: { nonsense: true } });
-    await send(api.app, 403, { method: 'PATCH', url, headers: await account.apiKey([]), payload: { nonsense: true } });
+    await send(api.app, 403, {
+      method: 'PATCH',
+      url,
+      headers: await account.apiKey(['identity.view']),
+      payload: { nonsense: true },
+    });
     await send(api.app, 400, {
       method: 'PATCH',
       url: '/api/v1/api-keys/7',

@@ -36,13 +36,23 @@ test('a rotated key has a new secret; the old one works for the overlap, and not
   expect([await use(secret), await use(rotated.secret)]).toEqual([401, 200]);
 });
 
+test('a key that could do nothing, or more than its scopes say, is not made', async () => {
+  const refused = async (more: object) =>
+    (await call('POST', '/api-keys', 400, { name: 'One', access_mode: 'full', ...more })).json().error.details;
+  expect(await refused({ access_mode: 'scoped' })).toMatchObject([{ field: 'scopes', code: 'required' }]);
+  expect(await refused({ scopes: ['identity.view'] })).toMatchObject([{ field: 'scopes', code: 'without_effect' }]);
+  const over = api.clock.now.toISOString();
+  expect(await refused({ expires_at: over })).toMatchObject([{ field: 'expires_at', code: 'past' }]);
+});
+
 test('without an overlap the old secret stops at once; a second rotation ends the first overlap', async () => {
   const { id, secret } = await newKey();
   const { secret: second } = (await call('POST', `/api-keys/${id}/rotate`, 200, { overlap_seconds: 604_800 })).json()
     .data;
-  const { secret: third } = (await call('POST', `/api-keys/${id}/rotate`, 200, {})).json().data;
+  const { secret: third } = (await call('POST', `/api-keys/${id}/rotate`, 200)).json().data;
   await stopped(second);
   expect([await use(secret), await use(second), await use(third)]).toEqual([401, 401, 200]);
+  await call('POST', `/api-keys/${id}/rotate`, 200, {});
   await call('POST', `/api-keys/${id}/rotate`, 400, { overlap_seconds: 604_801 });
   await call('POST', `/api-keys/${id}/rotate`, 400, { overlap_seconds: -1 });
 });

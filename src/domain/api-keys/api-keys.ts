@@ -9,7 +9,7 @@ import type { Evaluation } from '../access/evaluate.js';
 import { lackingAt } from '../access/granting.js';
 import type { Permission } from '../access/permissions.js';
 import type { Caller } from '../caller.js';
-import { DomainError } from '../errors.js';
+import { DomainError, invalidField } from '../errors.js';
 import { recordEvent } from '../events.js';
 import { containing, type Page, type PageRequest, readPage } from '../paging.js';
 import { announceApiKeys } from './announce.js';
@@ -26,7 +26,7 @@ export interface NewApiKey {
 export interface ApiKeyManagement {
   list(scope: EnvironmentScope, page: PageRequest<'created_at' | 'name'>): Promise<Page<ApiKey>>;
   get(scope: EnvironmentScope, id: string): Promise<ApiKey>;
-  /** The secret is answered here and never again. @throws DomainError api_key.cannot_grant */
+  /** The secret is answered here and never again. @throws DomainError api_key.cannot_grant, validation.failed */
   create(scope: EnvironmentScope, creator: Caller, input: NewApiKey): Promise<{ apiKey: ApiKey; secret: string }>;
   /**
    * Switches a key off or on; off counts from the next request, and who switches one on gives what it may do.
@@ -45,6 +45,15 @@ export interface ApiKeyManagement {
   ): Promise<{ apiKey: ApiKey; secret: string }>;
   /** @throws DomainError api_key.not_found */
   remove(scope: EnvironmentScope, id: string): Promise<void>;
+}
+
+/** A key that could do nothing, or more than its scopes say, is a mistake. @throws DomainError validation.failed */
+function assertUsable({ accessMode, scopes, expiresAt }: NewApiKey, now: Date): void {
+  if (accessMode === 'scoped' && scopes.length === 0)
+    throw invalidField('scopes', 'required', 'a `scoped` key needs at least one');
+  if (accessMode === 'full' && scopes.length > 0)
+    throw invalidField('scopes', 'without_effect', 'a `full` key may do everything: use `scoped`');
+  if (expiresAt && expiresAt <= now) throw invalidField('expires_at', 'past', 'is over already');
 }
 
 const columns = { created_at: ['key.createdAt', 'key.id'], name: ['key.name', 'key.id'] };
@@ -97,6 +106,7 @@ export function createApiKeyManagement({
       }),
     async create(scope, creator, { scopes, ...input }) {
       await assertMayGrant(scope, creator, { accessMode: input.accessMode, scopes });
+      assertUsable({ ...input, scopes }, now());
       return db.transaction(scope, async (tx) => {
         const { type } = await tx.findOneByOrFail(Environment, { accountId: scope.accountId, id: scope.environmentId });
         const { key, clientId, secret, preview } = newApiKey(type);

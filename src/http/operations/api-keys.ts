@@ -59,6 +59,9 @@ export const createApiKey = operation({
   method: 'POST',
   path: '/api-keys',
   summary: 'Create an API key',
+  description:
+    'A `full` key may do everything in the environment; a `scoped` one what its `scopes` name, at least one permission of the ' +
+    'system. Callers can only give what they hold themselves.',
   tag: 'API keys',
   level: 'environment',
   permission: 'api_key.manage',
@@ -125,17 +128,19 @@ export const rotateApiKey = operation({
   method: 'POST',
   path: '/api-keys/:id/rotate',
   summary: 'Give an API key a new secret',
-  description: 'The old one works for `overlap_seconds` more, so that those who use it can change over.',
+  description:
+    'The old one works for `overlap_seconds` more, so that those who use it can change over; without them it stops at once.',
   tag: 'API keys',
   level: 'environment',
   permission: 'api_key.manage',
   capability: 'env_api_keys.manage',
   params: ById,
-  body: Body({ overlap_seconds: Type.Integer({ minimum: 0, maximum: 604_800, default: 0 }) }),
+  body: Nullable(Body({ overlap_seconds: Type.Optional(Type.Integer({ minimum: 0, maximum: 604_800, default: 0 })) })),
   exists: ({ services, scope, params }) => services.apiKeyManagement.get(scope, params.id),
   answers: { 200: single(WithSecret), ...errors('api_key.not_found', 'api_key.cannot_grant', 'validation.failed') },
   async handle({ services, scope, caller, params, body }) {
-    const { apiKey, secret } = await services.apiKeyManagement.rotate(scope, caller, params.id, body.overlap_seconds);
+    const overlapSeconds = body?.overlap_seconds ?? 0;
+    const { apiKey, secret } = await services.apiKeyManagement.rotate(scope, caller, params.id, overlapSeconds);
     return { data: { ...present(apiKey), secret } };
   },
 });
