@@ -37,7 +37,7 @@ export interface IdentityInviteAcceptance {
   preview(token: string): Promise<OfferedIdentityInvite>;
   /**
    * Lets whom the link was sent to in, once. A new person becomes an Identity whose address is proved, and so does an
-   * unverified one. Of a verified one, nothing changes; a password that is there is never replaced.
+   * unverified one, whose password and sessions of before end. Of a verified one, nothing changes.
    * @throws DomainError invite.link_invalid, password.breached, validation.failed
    */
   accept(acceptance: IdentityAcceptance): Promise<OfferedIdentityInvite>;
@@ -82,8 +82,8 @@ export function createIdentityInviteAcceptance({
       passwordHash = await passwords.hash(password);
     }
     if (offered.asksPassword && passwordHash === null) throw passwordRequired();
-    const { accountId, environmentId } = invite;
-    await db.transaction({ accountId, environmentId }, async (tx) => {
+    // Of the Account: the person has one password there, and sessions in any of its Environments.
+    await db.transaction({ accountId: invite.accountId }, async (tx) => {
       await keepInOrder(tx, invite);
       await tx.query('select from identity_invites where id = $1 for update', [invite.id]);
       const pending = await pendingOf(tx, token, now()); // as it is under the lock: it works once

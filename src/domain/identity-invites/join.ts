@@ -8,6 +8,7 @@ import { within } from '../../platform/db.js';
 import { place, write } from '../access/assigning.js';
 import { recordEvent } from '../events.js';
 import { assertStays } from '../identities/identities.js';
+import { settleNewPassword } from '../logins/new-password.js';
 import { giveRoles } from '../organizations/member-roles.js';
 import { addMember } from '../organizations/members.js';
 import { startLater } from '../outbox.js';
@@ -58,9 +59,16 @@ async function savePerson(tx: EntityManager, id: string, joining: Joining): Prom
   const { identity } = invited;
   const firstName = joining.names.firstName ?? invite.firstName;
   const lastName = joining.names.lastName ?? invite.lastName;
-  const person = { firstName, lastName, passwordHash, passwordChangedAt: passwordHash && now };
   if (!identity) {
-    await insertIdentity(tx, scope, { id, email: invite.email, ...person, verified: true, now });
+    await insertIdentity(tx, scope, {
+      id,
+      email: invite.email,
+      firstName,
+      lastName,
+      passwordHash,
+      verified: true,
+      now,
+    });
     if (invite.intent === 'directory')
       await recordEvent(tx, 'identity.created', {
         accountId,
@@ -71,9 +79,15 @@ async function savePerson(tx: EntityManager, id: string, joining: Joining): Prom
   }
   await assertStays(tx, identity);
   if (identity.emailVerifiedAt) return;
-  // Whoever made it had not shown that the address is theirs; who it is says the one who has.
-  const own = identity.passwordHash === null && passwordHash ? person : { firstName, lastName };
-  await tx.update(Identity, { accountId, id }, { ...own, emailVerifiedAt: now, updatedAt: now });
+  // Whoever made it had not shown that the address is theirs: who it is says the one who has, and neither a password nor a
+  // session of before stays good. Else who makes an Identity would know the password of whoever is given roles by an invite.
+  await tx.update(Identity, { accountId, id }, { firstName, lastName, updatedAt: now });
+  if (identity.passwordHash !== null || passwordHash !== null) {
+    const owner = { ...scope, identityId: id, membershipId: null, locale: invite.locale };
+    await settleNewPassword(tx, owner, { passwordHash, method: 'invite', provesEmail: true, now });
+    return;
+  }
+  await tx.update(Identity, { accountId, id }, { emailVerifiedAt: now });
   await recordEvent(tx, 'identity.email_verified', { ...scope, resourceId: id, metadata: { method: 'invite' } });
 }
 

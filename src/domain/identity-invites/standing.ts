@@ -45,13 +45,16 @@ export async function invitedOf(tx: EntityManager, invite: IdentityInvite): Prom
   return { identity, membership };
 }
 
-/** What is missing of the person: nothing of one who has proved the address, whatever they sign in with. */
+/**
+ * What is missing of the person: nothing of one who has proved the address, whatever they sign in with. A password of one who
+ * has not was set by whoever made the Identity, and who that is nobody knows.
+ */
 export function needsOf(
   { identity }: Invited,
   { passwordLoginEnabled }: Pick<EnvironmentSettings, 'passwordLoginEnabled'>,
 ) {
   const asksNames = !identity?.emailVerifiedAt;
-  return { asksNames, asksPassword: asksNames && passwordLoginEnabled && !identity?.passwordHash };
+  return { asksNames, asksPassword: asksNames && passwordLoginEnabled };
 }
 
 /** What people are told of an invite. */

@@ -20,9 +20,9 @@ export const acceptInvite: FastifyPluginAsyncTypebox<IdentityAuthOptions> = asyn
         description:
           'Counts the address as confirmed. A new person becomes an identity with the names and the password given here; names ' +
           'that are not sent are those of the invite. The password is required where `invite-info` says `asks_password`. Who ' +
-          'has a verified sign-in with the address keeps all of it: names and password of the request are not looked at, and a ' +
-          'password that is there is never replaced. Initial roles are given as they were decided, as far as they still ' +
-          'exist. Starts no session. 5 per hour per IP.',
+          'has a verified sign-in with the address keeps all of it: names and password of the request are not looked at. Of an ' +
+          'unverified one, the password and the sessions of before end. Initial roles are given as they were decided, as far as ' +
+          'they still exist. Starts no session. 5 per hour per IP.',
         tags: ['End-user authentication'],
         body: Body({
           token: InviteToken,
