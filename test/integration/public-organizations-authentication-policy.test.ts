@@ -87,6 +87,17 @@ test('lasts as long as the environment lets sessions last, and asks for factors 
   expect(refused.json().error.details).toEqual([expect.objectContaining({ field: 'require_mfa', code: 'no_factor' })]);
 });
 
+test('while it requires MFA, the environment keeps a factor that everyone can enrol', async () => {
+  expect(outcomeOf(await key('PUT', path, { ...open, require_mfa: true }, 1))).toBe('200');
+  const inVain = { mfaAllowedFactors: ['email_otp', 'recovery_code'] };
+  await expect(setting(inVain)).rejects.toMatchObject({
+    options: { details: [{ field: 'mfa_allowed_factors', code: 'too_few' }] },
+  });
+  await setting({ mfaAllowedFactors: ['totp'] });
+  expect(outcomeOf(await key('PUT', path, open, 2))).toBe('200');
+  await setting(inVain);
+});
+
 test('is of an organization of this environment', async () => {
   const foreign = await newOrganization(callsWith(api, await (await newAccount(api)).apiKey()), 'Foreign');
   const unit = await newNode(key, 'Unit', null);

@@ -1,3 +1,4 @@
+import type { EntityManager } from 'typeorm';
 import { type Branding, EnvironmentSettings } from '../../../entities/environment-settings.js';
 import type { Clock } from '../../platform/clock.js';
 import { type Db, type EnvironmentScope, within } from '../../platform/db.js';
@@ -46,6 +47,7 @@ export function createEnvironmentSettings({
           updatedAt: now(),
         });
         assertFactorToEnrol(updated);
+        if (changes.mfaAllowedFactors !== undefined) await assertFactorOfOrganizations(tx, scope, updated);
         await tx.update(EnvironmentSettings, within(scope), updated);
         if (changes.mfaPolicy !== undefined || changes.mfaGracePeriodDays !== undefined) {
           const { mfaPolicy, mfaGracePeriodDays: days } = updated;
@@ -67,5 +69,25 @@ function assertFactorToEnrol({ mfaPolicy, mfaAllowedFactors }: EnvironmentSettin
     'mfa_allowed_factors',
     'too_few',
     'Requiring MFA needs totp or webauthn among the allowed factors',
+  );
+}
+
+/** Where there is no factor to enrol a sign-in goes on without: an organization would require MFA in vain. */
+async function assertFactorOfOrganizations(
+  tx: EntityManager,
+  { accountId, environmentId }: EnvironmentScope,
+  { mfaAllowedFactors }: EnvironmentSettings,
+): Promise<void> {
+  if (!lackingFactorToEnrol(mfaAllowedFactors)) return;
+  const requiring = await tx.query<unknown[]>(
+    `select from organizations where account_id = $1 and environment_id = $2
+       and (authentication_policy->>'require_mfa')::boolean limit 1`,
+    [accountId, environmentId],
+  );
+  if (requiring.length === 0) return;
+  throw invalidField(
+    'mfa_allowed_factors',
+    'too_few',
+    'An organization requires MFA, which needs totp or webauthn among the allowed factors',
   );
 }

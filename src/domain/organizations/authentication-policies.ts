@@ -60,7 +60,11 @@ async function assertUsable(
   scope: EnvironmentScope,
   { allowed_methods, require_sso, require_mfa, session_ttl_seconds }: AuthenticationPolicy,
 ): Promise<void> {
-  const { sessionTtlSeconds, mfaAllowedFactors } = await tx.findOneByOrFail(EnvironmentSettings, within(scope));
+  // They stay so until the end: whoever changes them looks at the policies there are.
+  const { sessionTtlSeconds, mfaAllowedFactors } = await tx.findOneOrFail(EnvironmentSettings, {
+    where: within(scope),
+    lock: { mode: 'pessimistic_read' },
+  });
   const details: ErrorDetail[] = [];
   if (require_sso && allowed_methods && !allowed_methods.includes('sso')) {
     const message = 'needs sso among the allowed methods, or no list of them';
