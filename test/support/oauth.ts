@@ -1,5 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify';
+import { pino } from 'pino';
 import { Registry } from 'prom-client';
 import { v7 as uuidv7 } from 'uuid';
 import { Account } from '../../entities/account.js';
@@ -87,9 +88,11 @@ export async function newProvider({
     db,
     perMinute: { apiKey: 100_000, jwt: 100_000, anonymous: 100_000 },
   });
+  const answeredTwice: string[] = [];
+  const write = (line: string) => void (line.includes('already sent') && answeredTwice.push(line));
   const app = await buildApp({
     baseUrl,
-    logger: undefined,
+    logger: pino({ level: 'warn' }, { write }),
     trustProxy: false,
     health: { checks: {} },
     metrics: createHttpMetrics(new Registry()),
@@ -145,6 +148,8 @@ export async function newProvider({
       await app.close();
       await outbound.close();
       await database.close();
+      // Awaiting a reply yields nothing: what looks at the result of such a wait answers once more.
+      if (answeredTwice.length > 0) throw new Error(`requests were answered twice:\n${answeredTwice.join('')}`);
     },
   };
 }

@@ -22,7 +22,7 @@ export const authorize: FastifyPluginAsyncTypebox<HostedOptions> = async (
 
   app.get('/oauth/authorize', async (request, reply) => {
     const visit = await hosted.enter(request, reply, readParameters(request.query));
-    return visit && proceed(visit, { chosen: false });
+    return visit ? proceed(visit, { chosen: false }) : reply;
   });
 
   app.post('/oauth/authorize', async (request, reply) => {
@@ -45,7 +45,7 @@ export const authorize: FastifyPluginAsyncTypebox<HostedOptions> = async (
     const session = await sessions.find(hosted.cookies.browser.read(request), client.environmentId);
     switch (nextStep(asked, { session, hintedSubject, chosen, now: now() })) {
       case 'continue':
-        return (await hosted.resumed(visit, session as HostedSession)) ?? askForAnother(visit);
+        return hosted.resumed(visit, session as HostedSession, () => askForAnother(visit));
       case 'select-account':
         return showAccounts(visit, session?.email ?? '');
       case 'login_required':

@@ -126,8 +126,12 @@ export function createHostedLogin(provider: Provider, logins: Pick<Logins, 'gate
       return askForMore(visit, first, decision, proved);
     },
 
-    /** Shows the choice of factors to enrol once more, as it is now. Null when the sign-in has ended meanwhile. */
-    async chooseFactor(visit: Visit, pending: OpenSignIn, token: string): Promise<FastifyReply | null> {
+    /** Shows the choice of factors to enrol once more, as it is now; or answers `ended` when the sign-in has ended meanwhile. */
+    async chooseFactor(
+      visit: Visit,
+      { pending, token }: { pending: OpenSignIn; token: string },
+      ended: () => Promise<FastifyReply>,
+    ): Promise<FastifyReply> {
       const first = provedIn(pending);
       const decision = await decide(visit, first, pending);
       if (decision.step === 'enroll') {
@@ -135,15 +139,15 @@ export function createHostedLogin(provider: Provider, logins: Pick<Logins, 'gate
         return sendEnrollment(visit, { token, expiresAt: pending.expiresAt, factors, until });
       }
       if (decision.step !== 'done') return askForMore(visit, first, decision, pending);
-      if (!(await pendingSignIns.complete(pending.id))) return null;
+      if (!(await pendingSignIns.complete(pending.id))) return ended();
       return complete(visit, { ...first, ...decision });
     },
 
     /**
-     * Goes on with a session of before, which may have to become a stronger one. Null where its person does not belong to the
-     * organization that the sign-in is for: somebody else may.
+     * Goes on with a session of before, which may have to become a stronger one. Answers `askForAnother` where its person does
+     * not belong to the organization that the sign-in is for: somebody else may.
      */
-    async resumed(visit: Visit, session: HostedSession): Promise<FastifyReply | null> {
+    async resumed(visit: Visit, session: HostedSession, askForAnother: () => FastifyReply): Promise<FastifyReply> {
       const { id: _, email: __, ...proven } = session;
       const first: FirstFactor = {
         ...proven,
@@ -157,7 +161,7 @@ export function createHostedLogin(provider: Provider, logins: Pick<Logins, 'gate
           return refuse(visit, 'interaction_required', 'a second factor is needed');
         return refuse(visit, 'login_required', 'an organization does not take the sign-in of before');
       }
-      if (decision.step === 'stranger') return null;
+      if (decision.step === 'stranger') return askForAnother();
       return askForMore(visit, first, decision);
     },
   };

@@ -27,7 +27,7 @@ export const mfaEnroll: FastifyPluginAsyncTypebox<HostedOptions> = async (app, o
       case 'webauthn':
         return sendWebauthnEnrollment(step);
       default:
-        return (await hosted.chooseFactor(visit, pending, step.token)) ?? steps.expired(request, reply, read);
+        return hosted.chooseFactor(visit, step, () => steps.expired(request, reply, read));
     }
   });
 };
