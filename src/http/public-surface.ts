@@ -19,7 +19,7 @@ export const publicSurface = (
   paramsOf: () => ({}),
   security: [{ apiKey: [] }, { bearer: [] }],
   describe: ({ permission }) => describe(ruleOf(permission as PermissionRule)),
-  refusals({ permission }) {
+  refusals({ permission, method }) {
     const { at, missing } = ruleOf(permission as PermissionRule);
     const ofNode = at === null || at === 'root' ? [] : [missing];
     return [
@@ -28,6 +28,8 @@ export const publicSurface = (
       'api_key.scope_required',
       'permission.required',
       ...ofNode,
+      // It was there when the caller was proved, and may have been deleted while the change was made.
+      ...(method === 'GET' ? [] : (['environment.not_found'] as const)),
     ];
   },
   async authorize({ id, permission }, request, reply) {

@@ -20,6 +20,8 @@ export class ScopedRunner extends PostgresQueryRunner {
   private begun: Promise<unknown> = Promise.resolve();
   /** Its last statement has been sent: what came after that would be in no transaction, or in somebody else's. */
   private isEnding = false;
+  /** After it PostgreSQL refuses what was sent with it, and says no more of that than that it does. */
+  private failure: QueryFailedError | undefined;
 
   constructor(
     source: DataSource,
@@ -76,10 +78,16 @@ export class ScopedRunner extends PostgresQueryRunner {
       if (!structured) return raw;
       return Object.assign(new QueryResult(), { records: rows, affected: rowCount, raw });
     } catch (error) {
-      throw new QueryFailedError(text, given, error as Error);
+      const isFollowing = (error as pg.DatabaseError).code === inFailedTransaction;
+      if (isFollowing && this.failure) throw this.failure;
+      this.failure = new QueryFailedError(text, given, error as Error);
+      throw this.failure;
     }
   }
 }
+
+/** PostgreSQL's `in_failed_sql_transaction`. */
+const inFailedTransaction = '25P02';
 
 class TransactionRolledBack extends Error {
   constructor() {

@@ -48,7 +48,7 @@ async function rowsIn(environmentId: string): Promise<Record<string, number>> {
   const tables = await rowsOf<{ name: string }>(
     api,
     `select table_name as name from information_schema.columns where table_schema = 'public'
-       and column_name = 'environment_id' and table_name not in ('events', 'emails')`,
+       and column_name = 'environment_id' and table_name not like 'event%' and table_name <> 'emails'`,
   );
   const counts: Record<string, number> = {};
   for (const { name } of tables) {

@@ -35,7 +35,7 @@ test('a role is assigned at the root or at a node, listed, and taken away', asyn
   const { data } = (await call('POST', path, 201, { role_id: roleId, node_id: node })).json();
   expect(data).toEqual({
     ...{ assignment_id: expect.any(String), id: roleId, name: 'Clerk', node_id: node, node_name: 'A unit' },
-    ...{ effective_from: null, effective_to: null },
+    ...{ effective_from: null, effective_to: null, notify_holder: false },
   });
   const atRoot = (await call('POST', path, 201, { role_id: roleId })).json().data;
   expect(atRoot.node_id).not.toBe(node);

@@ -36,6 +36,20 @@ test('an error that is passed over does not make a commit of a rollback', async 
   expect(await kept).toBe('system ');
 });
 
+test('of statements that were sent together, the one that failed says why, whoever hears of it first', async () => {
+  const slowly = async (failing: Promise<unknown>) => {
+    for (let turn = 0; turn < 20; turn++) await Promise.resolve();
+    return failing.catch(async (error) => {
+      for (let turn = 0; turn < 20; turn++) await Promise.resolve();
+      throw error;
+    });
+  };
+  const failed = database.db.transaction('system', (tx) =>
+    Promise.all([slowly(tx.query('select 1 / 0')), tx.query('select 1'), tx.query('select 2')]),
+  );
+  await expect(failed).rejects.toThrow('division by zero');
+});
+
 test('what goes on after its transaction has ended reaches neither the connection nor the next scope', async () => {
   const answers: { own: string; place: string }[] = [];
   const goingOn: Promise<void>[] = [];

@@ -1,4 +1,5 @@
 import type { EntityManager } from 'typeorm';
+import { Organization } from '../../../entities/organization.js';
 import { OrganizationMember } from '../../../entities/organization-member.js';
 import type { Clock } from '../../platform/clock.js';
 import { type Db, within } from '../../platform/db.js';
@@ -48,6 +49,8 @@ export function createMemberships({ db, assignments, now }: MembershipsDeps) {
     add: (scope: EnvironmentScope, caller: Caller, member: WithRoles): Promise<Member> =>
       db.transaction(scope, async (tx) => {
         const { organizationId: nodeId, roleIds } = member;
+        if (!(await tx.existsBy(Organization, { ...within(scope), id: nodeId })))
+          throw new DomainError('organization.not_found');
         if (roleIds.length > 0) await assignments.assertMayGive(tx, scope, caller, { roleIds, nodeId });
         const isNew = await addMember(tx, scope, { ...member, at: now() });
         if (!isNew) throw new DomainError('organization.already_member');

@@ -132,7 +132,7 @@ export const assignRoles = operation({
   body: Body({
     role_assignments: Type.Array(Body({ identity_id: Id, ...Wanted }), { minItems: 1, maxItems: 1000 }),
   }),
-  answers: { 200: itemsOf('created', 'exists', 'failed') },
+  answers: { 200: itemsOf('created', 'exists', 'failed'), ...errors('nodes.node_not_found') },
   async handle({ services, scope, caller, body }) {
     const wanted = body.role_assignments.map((one, i) => ({
       identityId: one.identity_id,
