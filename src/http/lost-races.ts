@@ -13,13 +13,16 @@ const goneBy: [RegExp, ErrorCode][] = [
   [/_identity_fk$/, 'service.unavailable'],
 ];
 
+/** PostgreSQL's own error, which TypeORM's holds. */
+type Refused = { code?: string; constraint?: string } | undefined;
+
 /**
  * What the database refused only because someone else was faster: what the request works on was deleted meanwhile, or two
  * transactions waited for each other and this one was ended. Null for anything else.
  */
 export function lostRaceOf(error: unknown): DomainError | null {
-  const { driverError, entityClass } = (error ?? {}) as {
-    driverError?: { code?: string; constraint?: string };
+  const { driverError = error as Refused, entityClass } = (error ?? {}) as {
+    driverError?: Refused;
     entityClass?: unknown;
   };
   // Every Environment has its settings and its schema, as long as there is an Environment.

@@ -1,5 +1,5 @@
 /** Often enough for one that is deleted under full traffic. */
-const attempts = 5;
+const attempts = 8;
 
 /**
  * Deleting an Environment takes the locks of running sign-ins in another order than they do. PostgreSQL then ends one of

@@ -107,10 +107,10 @@ export async function addIdentity(
     createdAt: at,
   };
   const metadata = { joined: Boolean(known) };
-  // Sent together, and done in this order; the counter's row, which all newcomers wait for, is held for the shortest time.
+  // What is sent together is done in the order in which it is sent, which TypeORM's own steps may change. The counter's row,
+  // which all newcomers wait for, comes last: it is held for the shortest time, and after the Environment's.
+  await Promise.all([known ? null : tx.insert(Identity, identity), tx.insert(EnvironmentMembership, membership)]);
   await Promise.all([
-    known ? null : tx.insert(Identity, identity),
-    tx.insert(EnvironmentMembership, membership),
     recordEvent(tx, 'identity.created', { ...scope, resourceId: identity.id, metadata }),
     addToCounter(tx, scope, 'identities', 1),
   ]);
