@@ -11,7 +11,24 @@ import { type Healing, workerActivities } from './worker-activities.js';
 
 const log = pino({ level: 'silent' });
 
-/** The worker process's parts, on real PostgreSQL and Temporal; only the mail server is replaced. It heals without delay. */
+/** What carries messages to Temporal and does the work, on real PostgreSQL and Temporal; only the mail server is replaced. */
+export function startWorkerParts(
+  { database, temporal, processes }: { database: TestDatabase; temporal: TestTemporal; processes: Processes },
+  services: ReturnType<typeof registrationServices>,
+  { pollMs = 200, ...healing }: Healing & { pollMs?: number } = {},
+) {
+  const activities = workerActivities(database, services, processes, healing);
+  const server = { address: temporal.address, namespace, apiKey: null };
+  const workers = startTemporalWorkers({ server, processes, activities, codePath: temporal.codePath, log });
+  const relay = startOutboxRelay({ db: database.db, databaseUrl: database.url, processes, log, pollMs });
+  return {
+    async stop(): Promise<void> {
+      await Promise.all([relay.stop(), workers.stop()]);
+    },
+  };
+}
+
+/** The worker process's parts with its schedules. It heals without delay. */
 export function startTestWorker(
   database: TestDatabase,
   temporal: TestTemporal,
@@ -20,17 +37,18 @@ export function startTestWorker(
 ) {
   const durations = { ttlMs: minutes(30), reminderAfterMs: minutes(29), intentTtlMs: minutes(30) };
   const services = registrationServices(database, durations);
-  const activities = workerActivities(database, services, processes, { settledMs: 0, ...healing });
-  const server = { address: temporal.address, namespace, apiKey: null };
-  const workers = startTemporalWorkers({ server, processes, activities, codePath: temporal.codePath, log });
-  const relay = startOutboxRelay({ db: database.db, databaseUrl: database.url, processes, log, pollMs: 500 });
+  const parts = startWorkerParts({ database, temporal, processes }, services, {
+    pollMs: 500,
+    settledMs: 0,
+    ...healing,
+  });
   const stopping = new AbortController();
   keepSchedules({ processes, namespace, log, everyMs: 500 }, stopping.signal); // as the worker does, only sooner
   return {
     ...services,
     async stop(): Promise<void> {
       stopping.abort();
-      await Promise.all([relay.stop(), workers.stop()]);
+      await parts.stop();
     },
   };
 }

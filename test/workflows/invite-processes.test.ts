@@ -1,5 +1,4 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import { pino } from 'pino';
 import { v7 as uuidv7 } from 'uuid';
 import { AdministratorRole } from '../../entities/administrator-role.js';
 import { User } from '../../entities/user.js';
@@ -8,37 +7,26 @@ import { createInviteAcceptance } from '../../src/domain/invites/acceptance.js';
 import { createAdministratorInvites } from '../../src/domain/invites/administrator-invites.js';
 import { inviteToken } from '../../src/domain/invites/link.js';
 import { createPasswords } from '../../src/domain/passwords/passwords.js';
-import { startOutboxRelay } from '../../src/platform/outbox-relay.js';
 import { createProcesses, type Processes } from '../../src/platform/processes.js';
-import { startTemporalWorkers } from '../../src/worker/temporal-workers.js';
 import { newDatabase, type TestDatabase } from '../support/database.js';
 import { registrationServices, rows } from '../support/registration.js';
 import { historyText, namespace, startTestTemporal, type TestTemporal } from '../support/temporal.js';
-import { workerActivities } from '../support/worker-activities.js';
+import { startWorkerParts } from '../support/test-worker.js';
 
 let temporal: TestTemporal;
 let database: TestDatabase;
 let processes: Processes;
 let services: ReturnType<typeof registrationServices>;
-const log = pino({ level: 'silent' });
-const stops: (() => Promise<unknown>)[] = [];
+let worker: ReturnType<typeof startWorkerParts>;
 
-/** The worker process's parts, on real PostgreSQL and Temporal; only the mail server is replaced. */
 beforeAll(async () => {
   [temporal, database] = await Promise.all([startTestTemporal(), newDatabase()]);
-  const server = { address: temporal.address, namespace, apiKey: null };
-  processes = createProcesses(server);
+  processes = createProcesses({ address: temporal.address, namespace, apiKey: null });
   services = registrationServices(database);
-  const activities = workerActivities(database, services, processes);
-  const workers = startTemporalWorkers({ server, processes, activities, codePath: temporal.codePath, log });
-  const relay = startOutboxRelay({ db: database.db, databaseUrl: database.url, processes, log, pollMs: 200 });
-  stops.push(
-    () => relay.stop(),
-    () => workers.stop(),
-  );
+  worker = startWorkerParts({ database, temporal, processes }, services);
 }, 60_000);
 afterAll(async () => {
-  for (const stop of stops) await stop();
+  await worker?.stop();
   await processes.close();
   await temporal.stop();
   await database.close();
