@@ -53,6 +53,11 @@ import { TrustedDevice } from './trusted-device.js';
 import { User } from './user.js';
 import { UserApplicationState } from './user-application-state.js';
 import { UserSession } from './user-session.js';
+import { Webhook } from './webhook.js';
+import { WebhookAttempt } from './webhook-attempt.js';
+import { WebhookDelivery } from './webhook-delivery.js';
+import { WebhookQueue } from './webhook-queue.js';
+import { WebhookRoute } from './webhook-route.js';
 
 /** Every entity, for the data source. */
 export const entities = [
@@ -113,4 +118,9 @@ export const entities = [
   User,
   UserApplicationState,
   UserSession,
+  Webhook,
+  WebhookAttempt,
+  WebhookDelivery,
+  WebhookQueue,
+  WebhookRoute,
 ];

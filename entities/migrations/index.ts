@@ -20,6 +20,7 @@ import { NotifiedHolders1763700000043 } from './1763700000043-notified-holders.j
 import { PlansOfHotStatements1763700000045 } from './1763700000045-plans-of-hot-statements.js';
 import { PartitionedEvents1763700000050 } from './1763700000050-partitioned-events.js';
 import { KeepingOfEvents1763700000051 } from './1763700000051-keeping-of-events.js';
+import { Webhooks1763700000060 } from './1763700000060-webhooks.js';
 
 /** In the order in which they run. */
 export const migrations = [
@@ -45,4 +46,5 @@ export const migrations = [
   PlansOfHotStatements1763700000045,
   PartitionedEvents1763700000050,
   KeepingOfEvents1763700000051,
+  Webhooks1763700000060,
 ];

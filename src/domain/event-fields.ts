@@ -105,4 +105,7 @@ export const eventFields: Partial<Record<EventAction, Fields>> = {
   'identity.sessions_revoked': { reason: 'Why.', session_ids: 'Which, where only some.' },
   'identity.mfa_enrolled': factor,
   'identity.mfa_removed': factor,
+  'webhook.created': { event_types: 'What it is told: types, or `*`.', is_active: 'Whether it is told anything.' },
+  'webhook.updated': { ...changed, is_active: 'Whether it is told anything from now on.' },
+  'webhook.disabled': { reason: '`gone`: its receiver answered 410. `failing`: nothing but failures for days.' },
 };

@@ -1,0 +1,43 @@
+import { Check, Column, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm';
+import { Account } from './account.js';
+import { Environment } from './environment.js';
+
+export const webhookDeliveryStatuses = ['pending', 'succeeded', 'failed', 'cancelled'] as const;
+export type WebhookDeliveryStatus = (typeof webhookDeliveryStatuses)[number];
+
+/** One event on its way to one subscription. Its id is the `webhook-id` of every attempt, manual ones included. */
+@Entity('webhook_deliveries')
+@Index('webhook_deliveries_by_age', ['webhookId', 'createdAt', 'id'])
+@Index('webhook_deliveries_account', ['accountId', 'createdAt', 'id'])
+@Index('webhook_deliveries_environment', ['environmentId'], { where: 'environment_id is not null' })
+@Index('webhook_deliveries_open', ['id'], { where: `status = 'pending'` })
+@Index('webhook_deliveries_pending', ['webhookId'], { where: `status = 'pending'` })
+@Index('webhook_deliveries_settled', ['settledAt'], { where: 'settled_at is not null' })
+@Check('webhook_deliveries_status', `status in ('pending', 'succeeded', 'failed', 'cancelled')`)
+@Check('webhook_deliveries_ended', `(status = 'pending') = (settled_at is null)`)
+export class WebhookDelivery {
+  @PrimaryColumn('uuid') id!: string;
+  @ForeignKey(() => Account, { name: 'webhook_deliveries_account_fk', onDelete: 'CASCADE' })
+  @Column('uuid')
+  accountId!: string;
+  /** Of the subscription; null where that is the Account's. */
+  @ForeignKey(() => Environment, { name: 'webhook_deliveries_environment_fk', onDelete: 'CASCADE' })
+  @Column('uuid', { nullable: true })
+  environmentId!: string | null;
+  /** Without a foreign key: deleting a subscription does not wait for a month of its deliveries, which housekeeping takes. */
+  @Column('uuid') webhookId!: string;
+  @Column('uuid') eventId!: string;
+  @Column('text') eventType!: string;
+  /** The JSON that is sent, to the byte: it is signed, and the same at every attempt. */
+  @Column('text') body!: string;
+  @Column('text') status!: WebhookDeliveryStatus;
+  /** Why it failed or was cancelled, as a code: `attempts_exhausted`, `webhook_gone`, `webhook_disabled`, `cancelled_by_operator`… */
+  @Column('text', { nullable: true }) endedReason!: string | null;
+  /** Over all runs of its process. */
+  @Column('integer') attemptCount!: number;
+  /** When the next attempt is due; null once it has ended, and while the process has not said. */
+  @Column('timestamptz', { nullable: true }) nextAttemptAt!: Date | null;
+  @Column('timestamptz') createdAt!: Date;
+  /** When it ended, in whichever status. */
+  @Column('timestamptz', { nullable: true }) settledAt!: Date | null;
+}

@@ -1,0 +1,46 @@
+import type { EntityManager } from 'typeorm';
+import { Webhook, type WebhookDisabledReason } from '../../../entities/webhook.js';
+import { WebhookRoute } from '../../../entities/webhook-route.js';
+import { recordEvent } from '../events.js';
+
+/**
+ * Switches a subscription off because its receiver does not want it, or does not answer; `webhook.disabled` says why, and
+ * pending deliveries end. Repeating it is harmless.
+ * @returns the subscription, where it was switched off now
+ */
+export async function disableWebhook(
+  tx: EntityManager,
+  id: string,
+  reason: WebhookDisabledReason,
+  now: Date,
+): Promise<Webhook | null> {
+  const switchedOff = { isActive: false, disabledReason: reason, updatedAt: now };
+  const { affected } = await tx.update(Webhook, { id, isActive: true }, switchedOff);
+  if (!affected) return null;
+  const webhook = await tx.findOneByOrFail(Webhook, { id });
+  await tx.delete(WebhookRoute, { webhookId: id });
+  await cancelPending(tx, id, reason === 'gone' ? 'webhook_gone' : 'webhook_disabled', now);
+  await recordEvent(tx, 'webhook.disabled', {
+    ...webhook,
+    resourceId: id,
+    metadata: { reason },
+    actor: { type: 'system', id: null },
+  });
+  return webhook;
+}
+
+export type CancelReason = 'webhook_deleted' | 'webhook_disabled' | 'webhook_gone';
+
+/** Ends what has not arrived. Its processes find the rows ended when they look next. */
+export async function cancelPending(
+  tx: EntityManager,
+  webhookId: string,
+  reason: CancelReason,
+  now: Date,
+): Promise<void> {
+  await tx.query(
+    `update webhook_deliveries set status = 'cancelled', ended_reason = $2, next_attempt_at = null, settled_at = $3
+     where webhook_id = $1 and status = 'pending'`,
+    [webhookId, reason, now],
+  );
+}
