@@ -1,7 +1,7 @@
 import type { EntityManager } from 'typeorm';
 import { v7 as uuidv7 } from 'uuid';
 import { OutboxMessage } from '../../entities/outbox-message.js';
-import type { ProcessInput, ProcessName } from '../platform/processes.js';
+import type { ProcessInput, ProcessName } from '../platform/process-kinds.js';
 
 /** The channel on which the relay is woken. */
 export const outboxChannel = 'gatehouse_outbox';

@@ -2,7 +2,8 @@ import { DomainError } from '../domain/errors.js';
 import { outboxChannel } from '../domain/outbox.js';
 import type { Db } from './db.js';
 import { faultOf } from './faults.js';
-import { isProcessName, type Processes } from './processes.js';
+import { isProcessName } from './process-kinds.js';
+import type { Processes } from './processes.js';
 import { createBell, listenForever } from './wake-up.js';
 
 export interface OutboxRelayDeps {

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { openKinds } from '../../src/domain/processes/open.js';
 import { createReconciler, type ReconcilerPlace } from '../../src/domain/processes/reconciler.js';
 import { hours, minutes } from '../../src/platform/clock.js';
-import type { ProcessName } from '../../src/platform/processes.js';
+import type { ProcessName } from '../../src/platform/process-kinds.js';
 import { newDatabase, type TestDatabase } from '../support/database.js';
 import { rows } from '../support/registration.js';
 

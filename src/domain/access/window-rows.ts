@@ -1,7 +1,7 @@
 import type { EntityManager } from 'typeorm';
 import type { RoleAssignment } from '../../../entities/role-assignment.js';
 import { RoleAssignmentWindow } from '../../../entities/role-assignment-window.js';
-import type { ProcessInput } from '../../platform/processes.js';
+import type { ProcessInput } from '../../platform/process-kinds.js';
 import { startAllLater } from '../outbox.js';
 import { hasBoundAhead } from './window-moments.js';
 

@@ -3,7 +3,7 @@ import { User } from '../../../entities/user.js';
 import type { Clock } from '../../platform/clock.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
 import type { Db } from '../../platform/db.js';
-import type { ProcessInput } from '../../platform/processes.js';
+import type { ProcessInput } from '../../platform/process-kinds.js';
 import { queueEmail } from '../emails/queue.js';
 import { startLater } from '../outbox.js';
 import { insertPasswordLink } from '../passwords/links.js';

@@ -1,5 +1,5 @@
 import type { AccountIntent } from '../../../entities/account-intent.js';
-import type { ProcessInput } from '../../platform/processes.js';
+import type { ProcessInput } from '../../platform/process-kinds.js';
 import type { QueuedEmail } from '../emails/queue.js';
 
 /** What the process of an intent is told. */

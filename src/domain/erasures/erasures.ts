@@ -5,7 +5,7 @@ import { Identity } from '../../../entities/identity.js';
 import type { Clock } from '../../platform/clock.js';
 import { type Actor, currentContext, runInContext } from '../../platform/context.js';
 import type { AccountScope, Db } from '../../platform/db.js';
-import type { ProcessInput } from '../../platform/processes.js';
+import type { ProcessInput } from '../../platform/process-kinds.js';
 import { DomainError } from '../errors.js';
 import { recordEvent } from '../events.js';
 import { startLater } from '../outbox.js';

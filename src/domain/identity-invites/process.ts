@@ -1,5 +1,5 @@
 import type { IdentityInvite } from '../../../entities/identity-invite.js';
-import type { ProcessInput } from '../../platform/processes.js';
+import type { ProcessInput } from '../../platform/process-kinds.js';
 import type { QueuedEmail } from '../emails/queue.js';
 import { timesOf } from '../invites/process.js';
 

@@ -1,6 +1,6 @@
 import type { AdministratorInvite, InviteStatus } from '../../../entities/administrator-invite.js';
 import { after, days } from '../../platform/clock.js';
-import type { ProcessInput } from '../../platform/processes.js';
+import type { ProcessInput } from '../../platform/process-kinds.js';
 import type { QueuedEmail } from '../emails/queue.js';
 
 type Row = Pick<AdministratorInvite, 'id' | 'accountId' | 'status' | 'createdAt' | 'expiresAt'>;

@@ -3,7 +3,7 @@ import { v7 as uuidv7 } from 'uuid';
 import type { MfaGrace } from '../../../entities/mfa-grace.js';
 import { after, type Clock, days as inMs } from '../../platform/clock.js';
 import type { EnvironmentScope } from '../../platform/db.js';
-import type { ProcessInput } from '../../platform/processes.js';
+import type { ProcessInput } from '../../platform/process-kinds.js';
 import type { EventAction } from '../event-catalogue.js';
 import { recordEvent } from '../events.js';
 import { requiredToHaveMfa } from '../organizations/belonging.js';

@@ -1,5 +1,5 @@
 import { Email } from '../../../entities/email.js';
-import { workflowIdOf } from '../../platform/processes.js';
+import { workflowIdOf } from '../../platform/process-kinds.js';
 import { startLater } from '../outbox.js';
 import type { Kind, ProcessRow } from './kinds.js';
 

@@ -1,4 +1,4 @@
-import { workflowIdOf } from '../../platform/processes.js';
+import { workflowIdOf } from '../../platform/process-kinds.js';
 import { createErasures, processInput } from '../erasures/erasures.js';
 import { joining } from './joining.js';
 import type { Kind, ProcessRow } from './kinds.js';

@@ -1,5 +1,5 @@
 import { IdentityInvite } from '../../../entities/identity-invite.js';
-import { workflowIdOf } from '../../platform/processes.js';
+import { workflowIdOf } from '../../platform/process-kinds.js';
 import { withdraw } from '../identity-invites/issue.js';
 import { processInput } from '../identity-invites/process.js';
 import type { Kind, ProcessRow } from './kinds.js';

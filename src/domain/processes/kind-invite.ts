@@ -1,5 +1,5 @@
 import { AdministratorInvite } from '../../../entities/administrator-invite.js';
-import { workflowIdOf } from '../../platform/processes.js';
+import { workflowIdOf } from '../../platform/process-kinds.js';
 import { createAdministratorInviteExpiry } from '../invites/expiry.js';
 import { processInput } from '../invites/process.js';
 import { startLater } from '../outbox.js';

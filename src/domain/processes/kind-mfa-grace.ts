@@ -1,5 +1,5 @@
 import { MfaGrace } from '../../../entities/mfa-grace.js';
-import { workflowIdOf } from '../../platform/processes.js';
+import { workflowIdOf } from '../../platform/process-kinds.js';
 import { createMfaGraces } from '../mfa/grace.js';
 import { nextMoment } from '../mfa/grace-reminders.js';
 import { processInput } from '../mfa/grace-rules.js';

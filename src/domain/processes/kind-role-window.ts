@@ -1,5 +1,5 @@
 import { RoleAssignmentWindow } from '../../../entities/role-assignment-window.js';
-import { workflowIdOf } from '../../platform/processes.js';
+import { workflowIdOf } from '../../platform/process-kinds.js';
 import { processInput } from '../access/window-rows.js';
 import { createRoleWindows } from '../access/windows.js';
 import { startLater } from '../outbox.js';

@@ -9,7 +9,7 @@ import { PendingRegistration } from '../../../entities/pending-registration.js';
 import { RoleAssignment } from '../../../entities/role-assignment.js';
 import { RoleAssignmentWindow } from '../../../entities/role-assignment-window.js';
 import type { Clock } from '../../platform/clock.js';
-import type { ProcessInput, ProcessName } from '../../platform/processes.js';
+import type { ProcessInput, ProcessName } from '../../platform/process-kinds.js';
 import { processInput as windowInput } from '../access/window-rows.js';
 import { processInput as intentInput } from '../account-intents/process.js';
 import { processInput as erasureInput } from '../erasures/erasures.js';

@@ -1,7 +1,8 @@
 import { type FindOperator, In, LessThanOrEqual, MoreThan } from 'typeorm';
 import { after, type Clock, minutes } from '../../platform/clock.js';
 import type { Db } from '../../platform/db.js';
-import type { Processes, ProcessName } from '../../platform/processes.js';
+import type { ProcessName } from '../../platform/process-kinds.js';
+import type { Processes } from '../../platform/processes.js';
 import type { OpenKinds, OpenQuery, OpenRow } from './open.js';
 
 export interface ReconcilerDeps {

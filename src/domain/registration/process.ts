@@ -1,6 +1,6 @@
 import type { PendingRegistration } from '../../../entities/pending-registration.js';
 import { after } from '../../platform/clock.js';
-import type { ProcessInput } from '../../platform/processes.js';
+import type { ProcessInput } from '../../platform/process-kinds.js';
 import type { QueuedEmail } from '../emails/queue.js';
 
 export interface Durations {

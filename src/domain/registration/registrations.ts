@@ -4,7 +4,7 @@ import type { Clock } from '../../platform/clock.js';
 import { hashSecret } from '../../platform/crypto/one-time-secret.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
 import { type Db, violates } from '../../platform/db.js';
-import type { ProcessInput } from '../../platform/processes.js';
+import type { ProcessInput } from '../../platform/process-kinds.js';
 import { type QueuedEmail, queueEmail } from '../emails/queue.js';
 import { DomainError } from '../errors.js';
 import type { EventAction } from '../event-catalogue.js';

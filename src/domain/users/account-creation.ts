@@ -1,4 +1,4 @@
-import type { ProcessInput } from '../../platform/processes.js';
+import type { ProcessInput } from '../../platform/process-kinds.js';
 import type { AccountIntents } from '../account-intents/account-intents.js';
 import type { WantedAccount } from '../account-intents/park.js';
 import type { ProvisionedIntent } from '../account-intents/provision.js';

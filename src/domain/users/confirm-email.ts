@@ -1,6 +1,6 @@
 import type { Clock } from '../../platform/clock.js';
 import { violates } from '../../platform/db.js';
-import type { ProcessInput } from '../../platform/processes.js';
+import type { ProcessInput } from '../../platform/process-kinds.js';
 import { DomainError } from '../errors.js';
 import type { FoundRegistration, Registrations } from '../registration/registrations.js';
 import type { Browser, SignedIn, SignIn } from './sign-in.js';

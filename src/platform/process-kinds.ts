@@ -1,0 +1,154 @@
+import type { WorkflowStartOptions } from '@temporalio/client';
+import type { SearchAttributePair } from '@temporalio/common';
+import type { AccountIntentInput } from '../../workflows/account-intent.js';
+import type { EmailDeliveryInput } from '../../workflows/email-delivery.js';
+import type { IdentityErasureInput } from '../../workflows/identity-erasure.js';
+import {
+  accountIntentId,
+  emailId,
+  identityErasureId,
+  inviteId,
+  mfaGraceId,
+  registrationId,
+  roleAssignmentWindowId,
+} from '../../workflows/ids.js';
+import type { InviteExpiryInput } from '../../workflows/invite-expiry.js';
+import type { MfaGraceInput } from '../../workflows/mfa-grace.js';
+import type { RegistrationVerificationInput } from '../../workflows/registration-verification.js';
+import type { RoleAssignmentWindowInput } from '../../workflows/role-assignment-window.js';
+import { accountIdKey, environmentIdKey, stateKey, subjectIdKey } from '../../workflows/search-attributes.js';
+
+/** The workflows that a change can ask for through the outbox, and what each is told: ids and times only. */
+export interface ProcessInputs {
+  registrationVerification: RegistrationVerificationInput;
+  accountIntent: AccountIntentInput;
+  inviteExpiry: InviteExpiryInput;
+  emailDelivery: EmailDeliveryInput;
+  mfaGrace: MfaGraceInput;
+  identityErasure: IdentityErasureInput;
+  roleAssignmentWindow: RoleAssignmentWindowInput;
+}
+export type ProcessName = keyof ProcessInputs;
+export type ProcessInput<P extends ProcessName> = ProcessInputs[P];
+
+export type TaskQueue = 'processes' | 'email';
+
+interface ProcessKind<Input> {
+  taskQueue: TaskQueue;
+  /** The same input always gives the same id, so that starting twice is starting once. */
+  id(input: Input): string;
+  summary: string;
+  firstState: string;
+  /** For one that support can have done again: a run that failed does not keep the next one from starting. */
+  mayRunAgain?: true;
+  /** What an input tells the process that runs by now, instead of starting it. */
+  news?(input: Input): ProcessNews | null;
+  about(input: Input): { subjectId?: string; accountId?: string | null; environmentId?: string | null };
+}
+
+/** A signal. With `starts` it begins a run where none is left; otherwise there is nobody left to tell. */
+export interface ProcessNews {
+  signal: string;
+  args: unknown[];
+  starts: boolean;
+}
+
+const kinds: { [P in ProcessName]: ProcessKind<ProcessInputs[P]> } = {
+  registrationVerification: {
+    taskQueue: 'processes',
+    id: (input) => registrationId(input.pendingRegistrationId),
+    summary: 'A registration waits for its email address to be confirmed',
+    firstState: 'waiting',
+    about: (input) => ({ subjectId: input.pendingRegistrationId }),
+  },
+  accountIntent: {
+    taskQueue: 'processes',
+    id: (input) => accountIntentId(input.intentId),
+    summary: 'The names of an account wait for a user to sign in and resume its creation',
+    firstState: 'parked',
+    mayRunAgain: true, // its row says how far it has come
+    about: (input) => ({ subjectId: input.intentId }),
+  },
+  inviteExpiry: {
+    taskQueue: 'processes',
+    id: (input) => inviteId(input.inviteId),
+    summary: 'An invite waits to be accepted',
+    firstState: 'waiting',
+    news: ({ news, expiresAt, reminderAt }) =>
+      news === 'resent'
+        ? { signal: news, args: [{ expiresAt, reminderAt }], starts: true }
+        : news
+          ? { signal: news, args: [], starts: false }
+          : null,
+    about: (input) => ({ ...input, subjectId: input.inviteId }),
+  },
+  emailDelivery: {
+    taskQueue: 'email',
+    id: (input) => emailId(input.emailId),
+    summary: 'An email on its way to the SMTP server',
+    firstState: 'sending',
+    mayRunAgain: true, // support may have a failed one tried again; of any other the row says that it has ended
+    about: (input) => ({ subjectId: input.subjectId ?? input.emailId, ...input }),
+  },
+  mfaGrace: {
+    taskQueue: 'processes',
+    id: ({ environmentId, identityId }) => mfaGraceId(environmentId, identityId),
+    summary: 'Somebody may sign in without a second factor for a while',
+    firstState: 'running',
+    // The row has moved already, and only a grace that begins anew needs a process where none is left.
+    news: ({ news }) => (news ? { signal: news, args: [], starts: news === 'reset' } : null),
+    about: ({ identityId, accountId, environmentId }) => ({ subjectId: identityId, accountId, environmentId }),
+  },
+  identityErasure: {
+    taskQueue: 'processes',
+    id: (input) => identityErasureId(input.erasureId),
+    summary: 'An identity is being deleted, with everything about it',
+    firstState: 'ending_sessions',
+    mayRunAgain: true, // a cancelled one is taken up where it stopped
+    about: ({ identityId, accountId }) => ({ subjectId: identityId, accountId }),
+  },
+  roleAssignmentWindow: {
+    taskQueue: 'processes',
+    id: ({ assignmentId }) => roleAssignmentWindowId(assignmentId),
+    summary: 'A role is held for a limited time, and its moments are told',
+    firstState: 'running',
+    news: ({ news }) => (news ? { signal: 'changed', args: [], starts: news === 'resumed' } : null),
+    about: ({ identityId, accountId, environmentId }) => ({ subjectId: identityId, accountId, environmentId }),
+  },
+};
+
+/** Whether this version knows a process of that name; the outbox may hold one of a newer version. */
+export const isProcessName = (name: string): name is ProcessName => Object.hasOwn(kinds, name);
+
+/** Where a process is found in Temporal, whether or not it runs. */
+export const workflowIdOf = <P extends ProcessName>(name: P, input: ProcessInput<P>): string =>
+  (kinds[name] as ProcessKind<ProcessInputs[P]>).id(input);
+
+/** Whether a run that failed does not keep the next one from starting. */
+export const mayRunAgain = (name: ProcessName): boolean => kinds[name].mayRunAgain ?? false;
+
+/** With what a process is started: its id, queue, summary and search attributes. */
+export function startOptions<P extends ProcessName>(name: P, input: ProcessInput<P>) {
+  const kind: ProcessKind<ProcessInputs[P]> = kinds[name];
+  return {
+    workflowId: kind.id(input),
+    taskQueue: kind.taskQueue,
+    workflowIdConflictPolicy: 'USE_EXISTING',
+    staticSummary: kind.summary,
+    typedSearchAttributes: attributes(kind, input),
+    args: [input] as [ProcessInput<P>],
+  } satisfies WorkflowStartOptions<(input: ProcessInput<P>) => Promise<unknown>>;
+}
+
+/** What an input tells a process that runs; null: it starts one. */
+export const newsFor = <P extends ProcessName>(name: P, input: ProcessInput<P>): ProcessNews | null =>
+  (kinds[name] as ProcessKind<ProcessInputs[P]>).news?.(input) ?? null;
+
+function attributes<Input>({ about, firstState }: ProcessKind<Input>, input: Input): SearchAttributePair[] {
+  const { subjectId, accountId, environmentId } = about(input);
+  const pairs: SearchAttributePair[] = [{ key: stateKey, value: firstState }];
+  if (subjectId) pairs.push({ key: subjectIdKey, value: subjectId });
+  if (accountId) pairs.push({ key: accountIdKey, value: accountId });
+  if (environmentId) pairs.push({ key: environmentIdKey, value: environmentId });
+  return pairs;
+}
