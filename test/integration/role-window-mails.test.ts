@@ -4,6 +4,7 @@ import { createRoleWindows, type RoleWindows } from '../../src/domain/access/win
 import { createEmails, type Emails } from '../../src/domain/emails/emails.js';
 import { days, hours } from '../../src/platform/clock.js';
 import { createSealing } from '../../src/platform/crypto/sealing.js';
+import type { MailBrand } from '../../src/platform/mail/brand.js';
 import { renderEmail } from '../../src/platform/mail/templates.js';
 import { mailSubjects } from '../../src/worker/mails.js';
 import { newAccount, send, startApi, type TestAccount, type TestApi } from '../support/api.js';
@@ -16,7 +17,7 @@ let roleId: string;
 let nodeId: string;
 let windows: RoleWindows;
 let emails: Emails;
-const sent: { name: string; to: string; locale: 'en' | 'de'; values: never }[] = [];
+const sent: { name: string; to: string; locale: 'en' | 'de'; values: never; brand: MailBrand }[] = [];
 beforeAll(async () => {
   api = await startApi();
   account = await newAccount(api);
@@ -34,8 +35,8 @@ beforeAll(async () => {
     adminAppUrl: 'https://x.example.com',
   });
   const mailer = {
-    async send(name: string, { to, locale, values, messageId }: object & Record<string, unknown>) {
-      sent.push({ name, to, locale, values } as never);
+    async send(name: string, { to, locale, values, brand, messageId }: object & Record<string, unknown>) {
+      sent.push({ name, to, locale, values, brand } as never);
       return { messageId: `<${messageId}@test>` };
     },
   };
@@ -96,6 +97,23 @@ test('the holder hears of each moment once, at that moment, in words that say wh
   expect(text).toContain('for Berlin');
   const waiting = await rowsOf<{ input: object }>(api, `select input from outbox where process = 'emailDelivery'`);
   expect(JSON.stringify(waiting)).not.toMatch(/Ana|Berlin|Editor|@/);
+});
+
+test('it is shown as the mail of the Environment: its brand, or the name of the Application', async () => {
+  const hear = async () => {
+    const id = await assign(await newHolder(), { effective_from: inDays(1) });
+    api.clock.advance(days(1));
+    await look(id);
+    return sent.at(-1)?.brand;
+  };
+  expect(await hear()).toEqual({ name: 'Portal', color: null, supportEmail: null });
+  const branding = { name: 'Northwind', primary_color: '#aa0011', support_email: 'help@northwind.example' };
+  await rowsOf(api, `update environment_settings set branding = branding || $2 where environment_id = $1`, [
+    account.scope.environmentId,
+    JSON.stringify(branding),
+  ]);
+  const { name: brand, primary_color: color, support_email: supportEmail } = branding;
+  expect(await hear()).toEqual({ name: brand, color, supportEmail });
 });
 
 test('nobody hears who was not to; one that exists alike keeps what was asked first', async () => {

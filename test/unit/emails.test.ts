@@ -83,6 +83,32 @@ test('a stranger cannot put a link, a new line or turned text into a mail', asyn
   ).rejects.toThrow('web addresses');
 });
 
+describe('under the brand of an Environment', () => {
+  const brand = { name: 'Müller & <Söhne>', color: '#ffcc00', supportEmail: "o'hara+help@northwind.example" };
+
+  test.each(names)('%s says whose it is, and nothing of ours', async (name) => {
+    const values = sample(name);
+    const { subject, html, text } = await renderEmail(name, 'en', values, brand);
+    expect(html).toContain('Müller &amp; &lt;Söhne&gt;');
+    expect(text).toContain('sent automatically by Müller & <Söhne>.');
+    for (const part of [subject, html, text]) expect(part).not.toMatch(/@@|Gatehouse|#0b0b0[12]/);
+    if (html.includes('css-class="button"') || 'link' in values) {
+      // Yellow takes black letters, in the dark as well.
+      expect(html).toContain('background:#ffcc00');
+      expect(html).toContain('background-color: #ffcc00 !important; color: #000000 !important');
+    }
+    expect(html).toContain('href="mailto:o&#39;hara+help@northwind.example"');
+    expect(text).toContain("Write to o'hara+help@northwind.example\n");
+  });
+
+  test('a color that is none, and no address, leave ours and nothing', async () => {
+    const plain = { name: 'Northwind', color: 'red;}', supportEmail: null };
+    const { html, text } = await renderEmail('identity-invite', 'de', sample('identity-invite'), plain);
+    expect(html).toContain('background:#2f55d4');
+    expect(`${html}${text}`).not.toMatch(/red;|mailto|Hilfe/);
+  });
+});
+
 test('a missing value throws', async () => {
   const { link: _, ...values } = verification;
   await expect(renderEmail('registration-verification', 'en', values as typeof verification)).rejects.toThrow('link');
@@ -169,6 +195,15 @@ describe('sending', () => {
     expect(raw).toContain('From: Gatehouse <no-reply@id.example.com>');
     expect(raw).toContain('Content-Type: text/plain; charset=utf-8');
     expect(raw).toContain('Content-Type: text/html; charset=utf-8');
+  });
+
+  test('under a brand it comes from that name, at our address', async () => {
+    const brand = { name: 'Northwind\r\nBcc: eve@example.com', color: null, supportEmail: null };
+    const mail = { to: 'ana@example.com', locale: 'en', values: verification, messageId: 'x', brand } as const;
+    await mailer.send('registration-verification', mail);
+    const { to, raw } = received.at(-1)!;
+    expect(to).toEqual(['ana@example.com']);
+    expect(raw).toMatch(/^From: "?Northwind Bcc: eve@example\.com"? <no-reply@id\.example\.com>\r$/m);
   });
 
   test('sent again it has the same Message-ID, and another mail has another', async () => {

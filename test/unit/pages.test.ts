@@ -3,13 +3,13 @@ import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import type { AccountPages } from '../../src/http/pages/account-pages.js';
-import { type Color, contrast, palette, surfaces, textOn } from '../../src/http/pages/colors.js';
 import { chooseLocale, locales } from '../../src/http/pages/locale.js';
 import type { Pages } from '../../src/http/pages/pages.js';
 import { type Branding, renderPage } from '../../src/http/pages/render.js';
 import { pageHeaders } from '../../src/http/pages/security-headers.js';
 import type { SignUpPages } from '../../src/http/pages/sign-up-pages.js';
 import { imageSource, linkTarget } from '../../src/http/pages/urls.js';
+import { type Color, contrast, palette, surfaces, textOn } from '../../src/platform/colors.js';
 import { type TextKey, text, textKeys } from '../../src/platform/mail/texts.js';
 import { projectRoot } from '../../src/platform/root.js';
 

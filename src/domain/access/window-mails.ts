@@ -8,7 +8,7 @@ import { RoleAssignmentWindow } from '../../../entities/role-assignment-window.j
 import type { Clock } from '../../platform/clock.js';
 import type { EmailTemplates } from '../../platform/mail/templates.js';
 import { type Locale, text } from '../../platform/mail/texts.js';
-import { applicationNameOf } from '../emails/application-name.js';
+import { applicationNameOf } from '../emails/brand.js';
 import { greetingOf } from '../emails/greeting.js';
 import { inWords } from '../emails/in-words.js';
 import { queueEmail } from '../emails/queue.js';

@@ -5,6 +5,7 @@ import type { Db } from '../../platform/db.js';
 import { type Mailer, MailRejected } from '../../platform/mail/mailer.js';
 import type { EmailTemplates } from '../../platform/mail/templates.js';
 import { recordEvent } from '../events.js';
+import { brandOf } from './brand.js';
 import type { EmailSubjects } from './subjects.js';
 
 export interface EmailsDeps {
@@ -52,16 +53,17 @@ export function createEmails({ db, mailer, subjects, now }: EmailsDeps) {
      * A mail that was cancelled or given up during the attempt, and got through all the same, is `sent`, with an event.
      */
     async send(id: string): Promise<EndedStatus> {
-      const { email, content } = await db.transaction('system', async (tx) => {
+      const { email, content, brand } = await db.transaction('system', async (tx) => {
         const row = await tx.findOneByOrFail(Email, { id });
         const template = row.template as keyof EmailTemplates;
         const about = row.status === 'pending' ? await subjects[template](tx, row.subjectId, row.locale) : null;
-        return { email: { ...row, template }, content: about };
+        const brand = about && row.environmentId ? await brandOf(tx, row.environmentId) : undefined;
+        return { email: { ...row, template }, content: about, brand };
       });
       if (email.status !== 'pending') return email.status;
       if (!content) return end(id, 'cancelled', 'nothing to send any more');
       try {
-        await mailer.send(email.template, { ...content, locale: email.locale, messageId: `email/${id}` });
+        await mailer.send(email.template, { ...content, brand, locale: email.locale, messageId: `email/${id}` });
       } catch (error) {
         if (error instanceof MailRejected) return end(id, 'failed', refusal(error));
         throw error;

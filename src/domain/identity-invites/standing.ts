@@ -8,7 +8,7 @@ import { Node } from '../../../entities/node.js';
 import { User } from '../../../entities/user.js';
 import { hashSecret } from '../../platform/crypto/one-time-secret.js';
 import { within } from '../../platform/db.js';
-import { applicationNameOf } from '../emails/application-name.js';
+import { applicationNameOf } from '../emails/brand.js';
 import { DomainError } from '../errors.js';
 import { isInviteToken } from '../invites/link.js';
 import { statusOf } from '../invites/process.js';

@@ -2,7 +2,7 @@ import { EmailedCode } from '../../../entities/emailed-code.js';
 import { Identity } from '../../../entities/identity.js';
 import type { Clock } from '../../platform/clock.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
-import { applicationNameOf } from '../emails/application-name.js';
+import { applicationNameOf } from '../emails/brand.js';
 import { greetingOf } from '../emails/greeting.js';
 import type { EmailSubjects } from '../emails/subjects.js';
 import { digitsOf } from './emailed-codes.js';

@@ -5,7 +5,7 @@ import { Identity } from '../../../entities/identity.js';
 import { MfaGrace } from '../../../entities/mfa-grace.js';
 import type { Clock } from '../../platform/clock.js';
 import { type TextKey, text } from '../../platform/mail/texts.js';
-import { applicationNameOf } from '../emails/application-name.js';
+import { applicationNameOf } from '../emails/brand.js';
 import { greetingOf } from '../emails/greeting.js';
 import { inWords } from '../emails/in-words.js';
 import type { EmailSubjects } from '../emails/subjects.js';

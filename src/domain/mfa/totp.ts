@@ -4,7 +4,7 @@ import { v7 as uuidv7 } from 'uuid';
 import { after, type Clock, minutes } from '../../platform/clock.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
 import type { AccountScope, Db, EnvironmentScope } from '../../platform/db.js';
-import { applicationNameOf } from '../emails/application-name.js';
+import { applicationNameOf } from '../emails/brand.js';
 import { DomainError } from '../errors.js';
 import type { NewFactor } from './factors.js';
 

@@ -3,7 +3,7 @@ import { EnvironmentMembership } from '../../../entities/environment-membership.
 import { Identity } from '../../../entities/identity.js';
 import type { Clock } from '../../platform/clock.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
-import { applicationNameOf } from '../emails/application-name.js';
+import { applicationNameOf } from '../emails/brand.js';
 import { greetingOf } from '../emails/greeting.js';
 import { inWords } from '../emails/in-words.js';
 import type { EmailSubjects } from '../emails/subjects.js';

@@ -2,9 +2,9 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Eta } from 'eta';
 import { inWords } from '../../domain/emails/in-words.js';
+import { isColor, palette } from '../../platform/colors.js';
 import { type Locale, type TextKey, type TextValues, text } from '../../platform/mail/texts.js';
 import { projectRoot } from '../../platform/root.js';
-import { isColor, palette } from './colors.js';
 import type { Pages } from './pages.js';
 import { imageSource, linkTarget } from './urls.js';
 

@@ -1,9 +1,11 @@
 import { createHash } from 'node:crypto';
 import { createTransport } from 'nodemailer';
 import { domainOf, type Mailbox, mailbox, parseMailbox } from './addresses.js';
+import type { MailBrand } from './brand.js';
 import { MailRejected, rejection } from './rejected.js';
 import { type EmailTemplates, renderEmail } from './templates.js';
 import type { Locale } from './texts.js';
+import { oneLine } from './values.js';
 
 export { MailRejected };
 
@@ -18,6 +20,8 @@ interface Mail<N extends keyof EmailTemplates> {
   to: string;
   locale: Locale;
   values: EmailTemplates[N];
+  /** As whose it is shown, in it and as the name of its sender; ours where it is not said. */
+  brand?: MailBrand | undefined;
   /** What makes this mail the same mail when it is sent again, such as workflow id and step. */
   messageId: string;
 }
@@ -46,11 +50,11 @@ export function createMailer({ smtpUrl, from }: MailerOptions) {
     async send<N extends keyof EmailTemplates>(name: N, mail: Mail<N>): Promise<{ messageId: string }> {
       const to = recipient(mail.to);
       const messageId = messageIdFor(mail.messageId, sender);
-      const content = await renderEmail(name, mail.locale, mail.values);
+      const content = await renderEmail(name, mail.locale, mail.values, mail.brand);
       try {
         await transport.sendMail({
           ...content,
-          from: sender,
+          from: mail.brand ? { ...sender, name: oneLine(mail.brand.name) } : sender,
           to,
           messageId,
           headers: {

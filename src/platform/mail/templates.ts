@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Eta } from 'eta';
 import { projectRoot } from '../root.js';
+import { gatehouse, type MailBrand, valuesOf } from './brand.js';
 import { type Locale, type TextKey, textWith } from './texts.js';
 import { oneLine, shown } from './values.js';
 
@@ -92,18 +93,25 @@ const slots = /@@([a-z_]+)@@/;
 
 const compiled = new Map<string, Promise<Compiled>>();
 
-/** A mail as it is sent. The template is compiled once per language, after which only its values are filled in. */
+/**
+ * A mail as it is sent. The template is compiled once per language, and once more for brands with an address for support;
+ * after that only its values are filled in.
+ * @param brand as whose mail it is shown; without one, as ours
+ */
 export async function renderEmail<N extends keyof EmailTemplates>(
   name: N,
   locale: Locale,
   values: EmailTemplates[N],
+  brand: MailBrand = gatehouse,
 ): Promise<RenderedEmail> {
-  const key = `${name}/${locale}`;
-  const parts = compiled.get(key) ?? compile(name, locale);
+  const supported = brand.supportEmail !== null;
+  const key = `${name}/${locale}/${supported}`;
+  const parts = compiled.get(key) ?? compile(name, locale, supported);
   compiled.set(key, parts); // the promise, so that mails that come together compile once
   const { subject, html, text } = await parts;
+  const all: Record<string, string | number | undefined> = { ...values, ...valuesOf(brand) };
   const value = (slotName: string) => {
-    const given = (values as Record<string, string | number | undefined>)[slotName];
+    const given = all[slotName];
     if (given === undefined || given === null) throw new Error(`No value for ${slotName} in the mail ${name}`);
     return shown(locale, slotName, given);
   };
@@ -118,23 +126,29 @@ export async function renderEmail<N extends keyof EmailTemplates>(
 const fill = (pieces: Pieces, value: (name: string) => string) =>
   pieces.map((piece, i) => (i % 2 ? value(piece) : piece)).join('');
 
-async function compile(name: keyof EmailTemplates, locale: Locale): Promise<Compiled> {
+async function compile(name: keyof EmailTemplates, locale: Locale, supported: boolean): Promise<Compiled> {
+  const evaluated = (file: string) => evaluate(name, file, locale, supported);
   // Loaded with the first mail: it is heavy, and the processes that answer requests send none.
   const { default: mjml2html } = await import('mjml');
-  const { html } = await mjml2html(evaluate(name, 'body.mjml', locale), {
+  const { html } = await mjml2html(evaluated('body.mjml'), {
     validationLevel: 'strict',
     fonts: {},
     keepComments: false,
   });
   return {
-    subject: evaluate(name, 'subject.txt', locale).split(slots),
-    html: html.split(slots),
-    text: `${evaluate(name, 'body.txt', locale).trim()}\n`.split(slots),
+    subject: evaluated('subject.txt').split(slots),
+    html: withColorSlots(html).split(slots),
+    text: `${evaluated('body.txt').trim()}\n`.split(slots),
   };
 }
 
+/** MJML takes nothing but colors where a color goes, so that these stand for the slots until it is done. */
+const standIns = { buttonColor: '#0b0b01', buttonText: '#0b0b02' };
+const withColorSlots = (html: string) =>
+  html.replaceAll(standIns.buttonColor, slot('button_color')).replaceAll(standIns.buttonText, slot('button_text'));
+
 /** Runs a template with the catalogue's texts in it and a slot for each value. */
-function evaluate(name: string, file: string, locale: Locale): string {
+function evaluate(name: string, file: string, locale: Locale, supported: boolean): string {
   const markup = file.endsWith('.mjml');
   const eta = new Eta({
     functionHeader: 'const { t, rich } = it;',
@@ -147,6 +161,8 @@ function evaluate(name: string, file: string, locale: Locale): string {
   if (markup) eta.loadTemplate('@button', read('layout', 'button.mjml'));
   return eta.renderString(read(name, file), {
     locale,
+    supported,
+    ...standIns,
     t: (key: TextKey) => textWith(locale, key, slot),
     rich: (key: TextKey) => escapeHtml(textWith(locale, key, slot)).replace(/@@[a-z_]+@@/g, '<strong>$&</strong>'),
   });

@@ -1,3 +1,4 @@
+import { mailbox } from './addresses.js';
 import type { Locale } from './texts.js';
 
 /** Values that are counts, and what they count: the text around them then needs no plural forms. */
@@ -11,6 +12,8 @@ const MOST_CHARACTERS = 200;
 /** One value as a mail shows it. People choose their names, strangers receive them: what is not plain text is taken out. */
 export function shown(locale: Locale, name: string, value: string | number): string {
   if (typeof value === 'number') return count(locale, name, value);
+  // What an administrator has set for people to write to.
+  if (name === 'support_email') return mailbox(value).address;
   return /(^|_)link$/.test(name)
     ? webAddress(value)
     : withoutLinks([...oneLine(value)].slice(0, MOST_CHARACTERS).join(''));
