@@ -1,6 +1,7 @@
 import { createLocalJWKSet, errors, type JSONWebKeySet, type JWTVerifyGetKey } from 'jose';
 import { type Clock, minutes, seconds } from '../../platform/clock.js';
-import { type Outbound, OutboundError } from '../../platform/outbound/fetch.js';
+import { OutboundError } from '../../platform/outbound/errors.js';
+import type { Outbound } from '../../platform/outbound/fetch.js';
 import type { Client } from './clients.js';
 import { OAuthError } from './oauth-error.js';
 

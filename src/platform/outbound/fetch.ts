@@ -1,18 +1,9 @@
-import { lookup as resolve } from 'node:dns/promises';
-import { isIP } from 'node:net';
 import type { Agent } from 'undici';
 import { seconds } from '../clock.js';
-import { isCallable } from './addresses.js';
-
-/** Why nothing was read; the text names no address, since it may be shown to whoever gave the URL. */
-export class OutboundError extends Error {
-  constructor(
-    readonly reason: 'address' | 'scheme' | 'size' | 'timeout' | 'unreachable',
-    cause?: unknown,
-  ) {
-    super(`outbound request refused or failed: ${reason}`, { cause });
-  }
-}
+import { asOutboundError, OutboundError } from './errors.js';
+import { createGuard, type Guard } from './guard.js';
+import { createResolveName, type ResolveName } from './names.js';
+import { type OutboundPost, type PostAnswer, post } from './post.js';
 
 export interface OutboundAnswer {
   status: number;
@@ -20,34 +11,37 @@ export interface OutboundAnswer {
 }
 
 export interface Outbound {
-  /** @throws OutboundError */
+  /** Little and quickly: 64 KiB within five seconds. @throws OutboundError */
   get(url: string, headers?: Record<string, string>): Promise<OutboundAnswer>;
+  /** @throws OutboundError */
+  post(url: string, message: OutboundPost): Promise<PostAnswer>;
   close(): Promise<void>;
+}
+
+export interface OutboundOptions {
+  /** What an operator allows besides public addresses, also over plain http: loopback in development. */
+  allowedNetworks?: readonly string[];
+  resolveName?: ResolveName;
 }
 
 const timeLimit = seconds(5);
 const sizeLimit = 64 * 1024;
 
-/**
- * Calls to URLs that tenants give (contract §7): https only, public addresses only, no redirects, little and quickly. The
- * address that was checked is the one that is connected to, so a name cannot change its mind in between.
- * @param allowedNetworks what an operator allows besides, also over plain http: loopback in development.
- */
-export function createOutbound({ allowedNetworks = [] }: { allowedNetworks?: readonly string[] } = {}): Outbound {
+/** Calls to URLs that tenants give (contract §7), through one guard. No redirect is followed. */
+export function createOutbound({
+  allowedNetworks = [],
+  resolveName = createResolveName(),
+}: OutboundOptions = {}): Outbound {
+  const guard = createGuard({ allowedNetworks, resolveName });
   let opened: Promise<Agent> | undefined;
   const open = () => {
-    opened ??= openAgent(allowedNetworks);
+    opened ??= openAgent(guard);
     return opened;
   };
 
   return {
     async get(url, headers = {}) {
-      const { protocol, hostname } = new URL(url);
-      const literal = hostname.replace(/^\[|\]$/g, '');
-      // A literal address is connected to without a look-up.
-      if (isIP(literal) && !isCallable(literal, allowedNetworks)) throw new OutboundError('address');
-      if (protocol !== 'https:' && !(protocol === 'http:' && allowedNetworks.length > 0))
-        throw new OutboundError('scheme');
+      guard.enter(url);
       try {
         const { request } = await import('undici');
         const { statusCode, body } = await request(url, {
@@ -60,33 +54,19 @@ export function createOutbound({ allowedNetworks = [] }: { allowedNetworks?: rea
         throw asOutboundError(error);
       }
     },
+    post: (url, message) => post(guard, url, message),
     close: async () => (await opened)?.close(),
   };
 }
 
 /** Not before the first call: the library's 20 MB and 100 ms are for processes that call somebody. */
-async function openAgent(allowedNetworks: readonly string[]): Promise<Agent> {
+async function openAgent(guard: Guard): Promise<Agent> {
   const { Agent } = await import('undici');
   return new Agent({
-    connect: {
-      timeout: timeLimit,
-      lookup(hostname, _options, callback) {
-        callableAddresses(hostname, allowedNetworks).then(
-          (addresses) => callback(null, addresses),
-          (error) => callback(error, []),
-        );
-      },
-    },
+    connect: { timeout: timeLimit, lookup: guard.lookup() },
     headersTimeout: timeLimit,
     bodyTimeout: timeLimit,
   });
-}
-
-async function callableAddresses(hostname: string, allowed: readonly string[]) {
-  const addresses = await resolve(hostname, { all: true, verbatim: true });
-  // One bad address among good ones is a trick: refuse them all.
-  if (!addresses.every(({ address }) => isCallable(address, allowed))) throw new OutboundError('address');
-  return addresses;
 }
 
 async function limited(body: AsyncIterable<Buffer>): Promise<Buffer> {
@@ -98,11 +78,4 @@ async function limited(body: AsyncIterable<Buffer>): Promise<Buffer> {
     chunks.push(chunk);
   }
   return Buffer.concat(chunks);
-}
-
-function asOutboundError(error: unknown): OutboundError {
-  if (error instanceof OutboundError) return error;
-  const cause = (error as Error).cause;
-  if (cause instanceof OutboundError) return cause;
-  return new OutboundError((error as Error).name === 'TimeoutError' ? 'timeout' : 'unreachable', error);
 }

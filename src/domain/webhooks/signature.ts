@@ -1,0 +1,32 @@
+import { createHmac, randomBytes } from 'node:crypto';
+
+const prefix = 'whsec_';
+
+/** A new signing secret, as its receiver configures it: `whsec_` and the base64 of 32 bytes (Standard Webhooks). */
+export const newSigningSecret = (): string => prefix + randomBytes(32).toString('base64');
+
+export interface SignedMessage {
+  /** Stays the same at every attempt, by which a receiver knows a copy. */
+  id: string;
+  /** Of this attempt: receivers refuse what is minutes old. */
+  sentAt: Date;
+  /** The very text that is sent. */
+  body: string;
+}
+
+/**
+ * The headers of a message, by the Standard Webhooks convention: HMAC-SHA256 of `id.timestamp.body`.
+ * @param secrets as `newSigningSecret` makes them; each signs, so that a rotated secret and its successor both verify
+ */
+export function signatureHeaders({ id, sentAt, body }: SignedMessage, secrets: readonly string[]) {
+  const timestamp = Math.floor(sentAt.getTime() / 1000);
+  const signatures = secrets.map((secret) => {
+    const key = Buffer.from(secret.slice(prefix.length), 'base64');
+    return `v1,${createHmac('sha256', key).update(`${id}.${timestamp}.${body}`).digest('base64')}`;
+  });
+  return {
+    'webhook-id': id,
+    'webhook-timestamp': String(timestamp),
+    'webhook-signature': signatures.join(' '),
+  };
+}

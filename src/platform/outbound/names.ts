@@ -1,0 +1,34 @@
+import { Resolver } from 'node:dns/promises';
+
+export interface FoundAddress {
+  address: string;
+  family: 4 | 6;
+}
+/** All addresses of a host name, one at least. @throws when there is none, or nobody knows */
+export type ResolveName = (hostname: string) => Promise<FoundAddress[]>;
+
+const loopback: FoundAddress[] = [
+  { address: '127.0.0.1', family: 4 },
+  { address: '::1', family: 6 },
+];
+
+/**
+ * Asks the DNS itself. The operating system's resolver has four threads, which argon2 and the file system need as well,
+ * and each name that nobody answers for holds one of them for seconds. It is asked for full names only: neither the hosts
+ * file nor search domains count, except that `localhost` is loopback (RFC 6761 §6.3).
+ * @param servers addresses of name servers; without any, the operating system's
+ */
+export function createResolveName({ servers = [] }: { servers?: readonly string[] } = {}): ResolveName {
+  const resolver = new Resolver({ timeout: 2_000, tries: 2 });
+  if (servers.length > 0) resolver.setServers(servers);
+  return async (hostname) => {
+    const name = hostname.replace(/\.$/, '').toLowerCase();
+    if (name === 'localhost' || name.endsWith('.localhost')) return loopback;
+    const [v4, v6] = await Promise.allSettled([resolver.resolve4(hostname), resolver.resolve6(hostname)]);
+    const found: FoundAddress[] = [];
+    if (v4.status === 'fulfilled') found.push(...v4.value.map((address) => ({ address, family: 4 as const })));
+    if (v6.status === 'fulfilled') found.push(...v6.value.map((address) => ({ address, family: 6 as const })));
+    if (found.length === 0) throw (v4 as PromiseRejectedResult).reason;
+    return found;
+  };
+}

@@ -1,0 +1,86 @@
+import { type IncomingMessage, request as plainRequest } from 'node:http';
+import { request } from 'node:https';
+import { seconds } from '../clock.js';
+import { asOutboundError, OutboundError } from './errors.js';
+import type { Guard } from './guard.js';
+
+export interface OutboundPost {
+  headers: Record<string, string>;
+  body: string;
+}
+
+export interface PostAnswer {
+  status: number;
+  /** The header as it came. */
+  retryAfter: string | null;
+  /** The first KiB as text; null where the answer came from an address that only the operator's leave makes callable. */
+  excerpt: string | null;
+}
+
+/** Milliseconds from the look-up of the name to the status, and from the status to the end of the excerpt. */
+export interface PostLimits {
+  answerWithinMs: number;
+  excerptWithinMs: number;
+}
+
+export const postLimits: PostLimits = { answerWithinMs: seconds(15), excerptWithinMs: seconds(2) };
+const excerptBytes = 1024;
+
+/**
+ * One POST on a connection of its own: what a receiver does with it, or leaves undone, touches no other one. The status
+ * counts as soon as it is there; of what follows the first KiB is read, and the connection is cut.
+ * @throws OutboundError
+ */
+export async function post(guard: Guard, url: string, { headers, body }: OutboundPost, limits = postLimits) {
+  const { target, literal } = guard.enter(url);
+  let isPublic = literal !== null && guard.isPublic(literal);
+  const calling = (target.protocol === 'https:' ? request : plainRequest)(target, {
+    method: 'POST',
+    agent: false,
+    headers: { ...headers, 'content-length': Buffer.byteLength(body) },
+    lookup: guard.lookup((addresses) => {
+      isPublic = addresses.every(({ address }) => guard.isPublic(address));
+    }),
+  });
+  const late = setTimeout(() => calling.destroy(new OutboundError('timeout')), limits.answerWithinMs);
+  try {
+    const response = await new Promise<IncomingMessage>((resolve, reject) => {
+      calling.once('response', resolve);
+      calling.on('error', reject); // also after the answer: cutting the connection is no fault of anybody's
+      calling.end(body);
+    });
+    clearTimeout(late);
+    const answer: PostAnswer = {
+      status: response.statusCode as number,
+      retryAfter: response.headers['retry-after'] ?? null,
+      excerpt: isPublic ? await beginningOf(response, limits.excerptWithinMs) : null,
+    };
+    return answer;
+  } catch (error) {
+    throw asOutboundError(error);
+  } finally {
+    clearTimeout(late);
+    calling.destroy();
+  }
+}
+
+/** What has come of the answer by then, as text that PostgreSQL can store. */
+async function beginningOf(response: IncomingMessage, withinMs: number): Promise<string> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  const late = setTimeout(() => response.destroy(), withinMs);
+  try {
+    for await (const chunk of response as AsyncIterable<Buffer>) {
+      chunks.push(chunk);
+      size += chunk.length;
+      if (size >= excerptBytes) break;
+    }
+  } catch {
+    // An answer that breaks off has been one all the same.
+  } finally {
+    clearTimeout(late);
+  }
+  // `stream` leaves out a last character that the limit has cut in two.
+  const text = new TextDecoder().decode(Buffer.concat(chunks).subarray(0, excerptBytes), { stream: true });
+  return text.replaceAll('\0', '\ufffd');
+}

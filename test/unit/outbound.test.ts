@@ -1,0 +1,198 @@
+import { createServer, type RequestListener, type Server } from 'node:http';
+import { type AddressInfo, createServer as createTcpServer } from 'node:net';
+import { loopback } from '../../src/platform/outbound/addresses.js';
+import { createOutbound } from '../../src/platform/outbound/fetch.js';
+import { createGuard } from '../../src/platform/outbound/guard.js';
+import { createResolveName, type FoundAddress } from '../../src/platform/outbound/names.js';
+import { type PostLimits, post } from '../../src/platform/outbound/post.js';
+import { startNameServer } from '../support/name-server.js';
+
+const message = { headers: { 'content-type': 'application/json' }, body: '{"type":"node.created","data":"ä"}' };
+const closing: (() => Promise<unknown> | unknown)[] = [];
+afterAll(() => Promise.all(closing.map((close) => close())));
+
+interface Receiver {
+  port: number;
+  requests: { method: string; url: string; body: string; connection?: string }[];
+}
+
+async function receiver(answer: RequestListener, host = '127.0.0.1', port = 0): Promise<Receiver> {
+  const requests: Receiver['requests'] = [];
+  const server: Server = createServer((request, response) => {
+    const chunks: Buffer[] = [];
+    request.on('data', (chunk) => chunks.push(chunk));
+    request.on('end', () => {
+      const { method = '', url = '', headers } = request;
+      const body = Buffer.concat(chunks).toString('utf8');
+      requests.push({ method, url, body, ...(headers.connection && { connection: headers.connection }) });
+      answer(request, response);
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(port, host, resolve));
+  closing.push(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return { port: (server.address() as AddressInfo).port, requests };
+}
+
+const isAt =
+  (...addresses: string[]) =>
+  async (): Promise<FoundAddress[]> =>
+    addresses.map((address) => ({ address, family: address.includes(':') ? 6 : 4 }));
+const open = createOutbound({ allowedNetworks: loopback });
+const shut = createOutbound();
+const impatient = (url: string, limits: Partial<PostLimits>, isPublic?: () => boolean) =>
+  post(createGuard({ allowedNetworks: loopback, resolveName: createResolveName(), isPublic }), url, message, {
+    answerWithinMs: 60_000,
+    excerptWithinMs: 60_000,
+    ...limits,
+  });
+
+describe('what is not called', () => {
+  test.each([
+    ...['https://127.0.0.1/', 'https://10.0.0.1/', 'https://172.16.3.4/', 'https://192.168.0.1/', 'https://0.0.0.0/'],
+    ...['https://169.254.169.254/latest/meta-data', 'https://169.254.170.2/', 'https://168.63.129.16/'],
+    ...['https://100.64.0.1/', 'https://100.100.100.200/', 'https://192.0.0.192/', 'https://224.0.0.1/'],
+    ...['https://2130706433/', 'https://0x7f000001/', 'https://0177.0.0.1/', 'https://127.1/', 'https://0x7f.1/'],
+    ...['https://2852039166/', 'https://0xa9.0xfe.0xa9.0xfe/', 'https://１２７.0.0.1/', 'https://①②⑦.0.0.1/'],
+    ...['https://[::1]/', 'https://[::]/', 'https://[fe80::1]/', 'https://[fc00::1]/', 'https://[fd00:ec2::254]/'],
+    ...['https://[::ffff:127.0.0.1]/', 'https://[::ffff:a9fe:a9fe]/', 'https://[0:0:0:0:0:ffff:10.1.2.3]/'],
+    ...['https://[64:ff9b::7f00:1]/', 'https://[64:ff9b::a9fe:a9fe]/', 'https://[64:ff9b:1::a00:1]/'],
+    ...['https://[2002:7f00:1::]/', 'https://[2002:a9fe:a9fe::1]/', 'https://[2001:0:a00:1::1]/', 'https://[ff02::1]/'],
+    ...['https://localhost/', 'https://LOCALHOST./', 'https://db.localhost/'],
+  ])('%s', async (url) => {
+    await expect(shut.post(url, message)).rejects.toMatchObject({ reason: 'address' });
+  });
+
+  test.each([
+    '127.0.0.1',
+    '10.0.0.1',
+    '169.254.169.254',
+    '::1',
+    '::ffff:169.254.169.254',
+    'fd00:ec2::254',
+    '2002:a00:1::',
+  ])('a name of %s, also where a public address is among its addresses', async (address) => {
+    const outbound = createOutbound({ resolveName: isAt('93.184.216.34', address) });
+    await expect(outbound.post('https://hooks.example.com/', message)).rejects.toMatchObject({ reason: 'address' });
+  });
+
+  test('plain http and other schemes, unless an operator has opened a network', async () => {
+    for (const url of ['http://example.com/', 'ftp://example.com/', 'file:///etc/passwd', 'data:text/plain,hello']) {
+      await expect(shut.post(url, message)).rejects.toMatchObject({ reason: 'scheme' });
+    }
+    await expect(open.post('ftp://127.0.0.1/', message)).rejects.toMatchObject({ reason: 'scheme' });
+  });
+
+  test('private addresses outside of the networks that an operator has opened', async () => {
+    const { port, requests } = await receiver((_, response) => response.end());
+    for (const allowedNetworks of [['10.0.0.0/8'], ['127.0.0.2/32'], ['::1/128']]) {
+      const outbound = createOutbound({ allowedNetworks });
+      await expect(outbound.post(`http://127.0.0.1:${port}/`, message)).rejects.toMatchObject({ reason: 'address' });
+    }
+    expect(requests).toEqual([]);
+    const allowed = createOutbound({ allowedNetworks: ['127.0.0.1/32'] });
+    expect(await allowed.post(`http://127.0.0.1:${port}/`, message)).toMatchObject({ status: 200 });
+    expect(await allowed.post(`http://[::ffff:127.0.0.1]:${port}/`, message)).toMatchObject({ status: 200 });
+  });
+
+  test('where a redirect leads to', async () => {
+    const secret = await receiver((_, response) => response.end('secret'));
+    const location = `http://127.0.0.1:${secret.port}/`;
+    for (const status of [301, 302, 303, 307, 308]) {
+      const { port } = await receiver((_, response) => response.writeHead(status, { location }).end());
+      expect(await open.post(`http://127.0.0.1:${port}/`, message)).toMatchObject({ status });
+    }
+    expect(secret.requests).toEqual([]);
+  });
+
+  test('what a name has become since it was checked', async () => {
+    const first = await receiver((_, response) => response.end(), '127.0.0.5');
+    const inner = await receiver((_, response) => response.end('secret'), '127.0.0.1', first.port);
+    const names = await startNameServer((question) => [question === 0 ? '127.0.0.5' : '127.0.0.1']);
+    closing.push(names.close);
+    const resolveName = createResolveName({ servers: [names.address] });
+    // The one that is allowed takes the place of a public address.
+    const outbound = createOutbound({ allowedNetworks: ['127.0.0.5/32'], resolveName });
+    const url = `http://rebinding.example.com:${first.port}/`;
+    expect(await outbound.post(url, message)).toMatchObject({ status: 200 });
+    expect(first.requests).toHaveLength(1);
+    expect(names.asked()).toBe(1);
+    await expect(outbound.post(url, message)).rejects.toMatchObject({ reason: 'address' });
+    expect(names.asked()).toBe(2);
+    expect(inner.requests).toEqual([]);
+  });
+});
+
+describe('a POST', () => {
+  test('arrives byte by byte as it was given, on a connection of its own', async () => {
+    const { port, requests } = await receiver((_, response) => response.writeHead(204).end());
+    await open.post(`http://127.0.0.1:${port}/hooks?a=1`, message);
+    await open.post(`http://localhost:${port}/hooks?a=1`, message);
+    const arrived = { method: 'POST', url: '/hooks?a=1', body: message.body, connection: 'close' };
+    expect(requests).toEqual([arrived, arrived]);
+  });
+
+  test('tells status and Retry-After, and nothing of what an address says that is not public', async () => {
+    const { port } = await receiver((_, response) => response.writeHead(503, { 'retry-after': '120' }).end('secret'));
+    const answer = await open.post(`http://127.0.0.1:${port}/`, message);
+    expect(answer).toEqual({ status: 503, retryAfter: '120', excerpt: null });
+  });
+
+  test.each<[string, () => string | Buffer, string]>([
+    ['all of a short answer', () => 'no such tenant', 'no such tenant'],
+    ['the first KiB', () => 'x'.repeat(5_000_000), 'x'.repeat(1024)],
+    ['whole characters', () => `x${'€'.repeat(1000)}`, `x${'€'.repeat(341)}`],
+    ['text that PostgreSQL can store', () => Buffer.from([0x61, 0x00, 0xff, 0x62]), 'a\ufffd\ufffdb'],
+    ['nothing of nothing', () => '', ''],
+  ])('keeps of what a public address says %s', async (_name, body, excerpt) => {
+    const { port } = await receiver((_, response) => response.writeHead(400).end(body()));
+    expect(await impatient(`http://127.0.0.1:${port}/`, {}, () => true)).toMatchObject({ status: 400, excerpt });
+  });
+
+  test('has its status also where the rest of the answer never comes', async () => {
+    const { port } = await receiver((_, response) => response.writeHead(200).write('beg'));
+    const answer = await impatient(`http://127.0.0.1:${port}/`, { excerptWithinMs: 500 }, () => true);
+    expect(answer).toEqual({ status: 200, retryAfter: null, excerpt: 'beg' });
+  });
+
+  test('ends when its time is over, however the receiver draws it out', async () => {
+    const silent = createTcpServer((socket) => socket.on('error', () => {}));
+    const dripping = createTcpServer((socket) => {
+      socket.on('error', () => {});
+      const drip = setInterval(() => socket.write('X-Wait: 1\r\n'), 10);
+      socket.write('HTTP/1.1 200 OK\r\n');
+      socket.on('close', () => clearInterval(drip));
+    });
+    for (const server of [silent, dripping]) {
+      await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+      closing.push(() => server.close());
+      const { port } = server.address() as AddressInfo;
+      await expect(impatient(`http://127.0.0.1:${port}/`, { answerWithinMs: 300 })).rejects.toMatchObject({
+        reason: 'timeout',
+      });
+    }
+  });
+
+  test('of which the name server says nothing ends with its time, too', async () => {
+    const guard = createGuard({ allowedNetworks: [], resolveName: () => new Promise(() => {}) });
+    const limits = { answerWithinMs: 200, excerptWithinMs: 200 };
+    await expect(post(guard, 'https://a.example.com/', message, limits)).rejects.toMatchObject({ reason: 'timeout' });
+  });
+
+  test('says in a word why there was no answer', async () => {
+    await expect(open.post('http://127.0.0.1:1/', message)).rejects.toMatchObject({ reason: 'refused' });
+    const rude = createTcpServer((socket) => socket.destroy());
+    await new Promise<void>((resolve) => rude.listen(0, '127.0.0.1', resolve));
+    closing.push(() => rude.close());
+    const { port } = rude.address() as AddressInfo;
+    await expect(open.post(`http://127.0.0.1:${port}/`, message)).rejects.toMatchObject({ reason: 'closed' });
+    const plain = await receiver((_, response) => response.end());
+    await expect(open.post(`https://127.0.0.1:${plain.port}/`, message)).rejects.toMatchObject({ reason: 'tls' });
+    const names = await startNameServer(() => []);
+    closing.push(names.close);
+    const nameless = createOutbound({ resolveName: createResolveName({ servers: [names.address] }) });
+    await expect(nameless.post('https://nowhere.example.com/', message)).rejects.toMatchObject({ reason: 'name' });
+  });
+});
