@@ -1,0 +1,91 @@
+import { isIP } from 'node:net';
+import { type Reading, readAnswer, type TxtAnswer } from './dns/answers.js';
+import { createAuthorities } from './dns/authorities.js';
+import { ask, type Server } from './dns/exchange.js';
+import { isCallable } from './outbound/addresses.js';
+
+export type { TxtAnswer } from './dns/answers.js';
+
+export interface DnsOptions {
+  /** Only these are asked; none: the servers that the zone itself names. */
+  servers: readonly Server[];
+  /** Instead of the system's resolvers, and of the port and the addresses at which name servers are asked. For tests. */
+  resolvers?: readonly string[];
+  authorityPort?: number;
+  allowedNetworks?: readonly string[];
+  /** For a look-up, with all that it takes. */
+  withinMs?: number;
+}
+
+export interface Dns {
+  /**
+   * The texts at a name, each joined from its strings, as the servers that are responsible for it have them now: no resolver
+   * on the way remembers what was there before. Aliases are followed. It never throws.
+   */
+  txt(name: string): Promise<TxtAnswer>;
+}
+
+/** Until the next server is tried. */
+const tryMs = 1_500;
+/** Times that a look-up goes on elsewhere: at an alias, or further down where the zone says so. */
+const mostSteps = 8;
+const broken = { kind: 'broken' } as const;
+
+export function createDns({
+  servers,
+  resolvers,
+  authorityPort = 53,
+  allowedNetworks = [],
+  withinMs = 6_000,
+}: DnsOptions): Dns {
+  const isAllowed = (address: string) => isCallable(address, allowedNetworks);
+  const authorities = createAuthorities({ resolvers, port: authorityPort, isAllowed });
+
+  /** Asks one after the other, twice, until one of them can say something. */
+  async function askAny(asked: readonly Server[], name: string, zone: string | null, signal: AbortSignal) {
+    for (const server of [...asked, ...asked]) {
+      if (signal.aborted) break;
+      const inTime = AbortSignal.any([signal, AbortSignal.timeout(tryMs)]);
+      const question = { name, type: 'TXT', recursive: zone === null } as const;
+      const reading = await ask(server, question, inTime).then(
+        (answer) => readAnswer(answer, name, zone),
+        () => broken,
+      );
+      if (reading.kind !== 'broken') return reading;
+    }
+    return broken;
+  }
+
+  async function look(name: string, signal: AbortSignal): Promise<TxtAnswer> {
+    let current = name;
+    let asked = servers.length > 0 ? null : await authorities.of(current, signal);
+    for (let step = 0; step < mostSteps; step++) {
+      const reading: Reading = await askAny(asked?.servers ?? servers, current, asked?.zone ?? null, signal);
+      if (reading.kind === 'alias') {
+        current = reading.target;
+        asked = asked && (await authorities.of(current, signal));
+      } else if (reading.kind === 'referral') {
+        asked = await authorities.named(reading.zone, reading.servers, signal);
+      } else {
+        return reading;
+      }
+    }
+    return broken;
+  }
+
+  return { txt: (name) => look(name, AbortSignal.timeout(withinMs)).catch(() => broken) };
+}
+
+/**
+ * Addresses of servers as a setting names them: `192.0.2.1`, `192.0.2.1:5353`, `2001:db8::1`, `[2001:db8::1]:5353`.
+ * @throws Error that says what is wrong
+ */
+export function parseServers(text: string): Server[] {
+  return text.split(',').map((part) => {
+    const [, bracketed, plain, port = '53'] = /^(?:\[([^\]]+)\]|([^:]+))(?::(\d{1,5}))?$/.exec(part.trim()) ?? [];
+    const address = isIP(part.trim()) ? part.trim() : (bracketed ?? plain ?? '');
+    const number = isIP(part.trim()) ? 53 : Number(port);
+    if (!isIP(address) || number < 1 || number > 65_535) throw new Error('must be addresses such as 192.0.2.1:53');
+    return { address, port: number };
+  });
+}

@@ -1,0 +1,147 @@
+import { createSocket } from 'node:dgram';
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
+import packet, { type Answer, type DecodedPacket } from 'dns-packet';
+
+/** What a name server says of a name. */
+export type Behaviour =
+  /** Texts, each in the strings that it is cut into. */
+  | { txt: (string | string[])[] }
+  | { cname: string }
+  /** Nobody has the name, or it has no text; `ttl` is for how long that may be kept in mind, in seconds. */
+  | { absent: 'nxdomain' | 'nodata'; ttl?: number }
+  | { servfail: true }
+  /** No answer at all. */
+  | { silent: true }
+  /** Something that is no message of DNS, before the right answer. */
+  | { noise: string[] }
+  /** Over UDP it says that the answer is cut, with nothing in it. */
+  | { truncated: string[] }
+  /** Others are responsible for the name: a zone further down, with these servers. */
+  | { delegated: string; to: string[] }
+  /** An answer in spite of not being responsible. */
+  | { lame: string[] }
+  /** As a resolver says who is responsible for a zone, and where a server is. */
+  | { ns: string[] }
+  | { a: string[] };
+
+export type TestDnsServer = Awaited<ReturnType<typeof startDnsServer>>;
+
+/** A real name server on loopback, over UDP and TCP. What nobody has told it of does not exist. */
+export async function startDnsServer() {
+  const zones = new Map<string, Behaviour>();
+  const asked: string[] = [];
+  let fallback: Behaviour = { absent: 'nxdomain', ttl: 0 };
+
+  const respond = (message: Buffer, transport: 'udp' | 'tcp'): Buffer[] => {
+    const query = packet.decode(message);
+    const { name = '', type } = query.questions?.[0] ?? {};
+    if (type === 'TXT') asked.push(name.toLowerCase());
+    const behaviour = zones.get(`${type} ${name.toLowerCase()}`) ?? zones.get(name.toLowerCase()) ?? fallback;
+    return messages(query, behaviour, transport);
+  };
+
+  const tcp = createServer((socket) => {
+    socket.on('error', () => undefined);
+    socket.on('data', (chunk) => {
+      for (const one of respond(chunk.subarray(2), 'tcp')) {
+        const length = Buffer.alloc(2);
+        length.writeUInt16BE(one.length);
+        socket.write(length); // in two parts, as networks cut it
+        setImmediate(() => socket.end(one));
+      }
+    });
+  }).listen(0, '127.0.0.1');
+  await once(tcp, 'listening');
+  const { port } = tcp.address() as AddressInfo;
+  const udp = createSocket('udp4');
+  udp.on('message', (message, { port: to, address }) => {
+    for (const one of respond(message, 'udp')) udp.send(one, to, address);
+  });
+  udp.bind(port, '127.0.0.1');
+  await once(udp, 'listening');
+
+  return {
+    port,
+    /** As `DNS_SERVERS` names it. */
+    address: `127.0.0.1:${port}`,
+    server: { address: '127.0.0.1', port },
+    /** From now on; with `type`, only of questions of that type. */
+    set: (name: string, behaviour: Behaviour, type?: 'TXT' | 'NS' | 'A') =>
+      void zones.set(type ? `${type} ${name.toLowerCase()}` : name.toLowerCase(), behaviour),
+    remove: (name: string) => void zones.delete(name.toLowerCase()),
+    /** What it says of all that it was told nothing of. */
+    otherwise(behaviour: Behaviour) {
+      fallback = behaviour;
+    },
+    /** How often it was asked for the texts at a name; of any name without one. */
+    asked: (name?: string) => (name ? asked.filter((one) => one === name.toLowerCase()).length : asked.length),
+    async stop(): Promise<void> {
+      udp.close();
+      tcp.close();
+      await once(tcp, 'close');
+    },
+  };
+}
+
+function messages(query: DecodedPacket, behaviour: Behaviour, transport: 'udp' | 'tcp'): Buffer[] {
+  const question = query.questions?.[0];
+  const name = question?.name ?? '';
+  const response = (flags: number, answers: Answer[] = [], authorities: Answer[] = []) =>
+    packet.encode({ type: 'response', id: query.id, flags, questions: query.questions, answers, authorities });
+  const authoritative = packet.AUTHORITATIVE_ANSWER;
+  const texts = (all: (string | string[])[]): Answer[] => all.map((data) => ({ type: 'TXT', name, ttl: 60, data }));
+  const soa = (ttl: number): Answer => ({
+    type: 'SOA',
+    name: name.split('.').slice(-2).join('.'),
+    ttl,
+    data: { mname: 'ns.test', rname: 'admin.test', serial: 1, refresh: 1, retry: 1, expire: 1, minimum: ttl },
+  });
+
+  if ('silent' in behaviour) return [];
+  if ('servfail' in behaviour) return [response(2)];
+  if ('cname' in behaviour) return [response(authoritative, [{ type: 'CNAME', name, ttl: 60, data: behaviour.cname }])];
+  if ('absent' in behaviour)
+    return [response(authoritative | (behaviour.absent === 'nxdomain' ? 3 : 0), [], [soa(behaviour.ttl ?? 0)])];
+  if ('noise' in behaviour) {
+    const other = packet.encode({
+      type: 'response',
+      id: (query.id ?? 0) ^ 1,
+      flags: authoritative,
+      questions: query.questions,
+    });
+    return [Buffer.from('not a message'), other, response(authoritative, texts(behaviour.noise))];
+  }
+  if ('truncated' in behaviour) {
+    return transport === 'udp'
+      ? [response(authoritative | packet.TRUNCATED_RESPONSE)]
+      : [response(authoritative, texts(behaviour.truncated))];
+  }
+  if ('delegated' in behaviour) {
+    const { delegated, to } = behaviour;
+    return [
+      response(
+        0,
+        [],
+        to.map((data) => ({ type: 'NS', name: delegated, ttl: 60, data })),
+      ),
+    ];
+  }
+  if ('lame' in behaviour) return [response(0, texts(behaviour.lame))];
+  if ('ns' in behaviour && question?.type === 'NS')
+    return [
+      response(
+        0,
+        behaviour.ns.map((data) => ({ type: 'NS', name, ttl: 60, data })),
+      ),
+    ];
+  if ('a' in behaviour && question?.type === 'A')
+    return [
+      response(
+        0,
+        behaviour.a.map((data) => ({ type: 'A', name, ttl: 60, data })),
+      ),
+    ];
+  if ('txt' in behaviour && question?.type === 'TXT') return [response(authoritative, texts(behaviour.txt))];
+  return [response(authoritative, [], [soa(0)])];
+}
