@@ -1,5 +1,5 @@
-import type { Capability } from './accounts/administrator-roles.js';
-import type { RoleInAccount } from './accounts/reach.js';
+import type { Capability } from './capabilities/administrator-roles.js';
+import type { RoleInAccount } from './capabilities/reach.js';
 
 /** Who calls, after the credential was proved alive from the database. */
 export type Caller = AdminCaller | ApiKeyCaller | IdentityCaller;

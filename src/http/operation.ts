@@ -1,7 +1,7 @@
 import type { Static, TSchema } from 'typebox';
 import type { Permission } from '../domain/access/permissions.js';
-import type { Capability } from '../domain/accounts/administrator-roles.js';
 import type { Caller } from '../domain/caller.js';
+import type { Capability } from '../domain/capabilities/administrator-roles.js';
 import type { DomainError, ErrorCode } from '../domain/errors.js';
 import type { AccountScope, ApplicationScope, EnvironmentScope } from '../domain/scope.js';
 import type { Services } from '../services.js';

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { validate as isUuid } from 'uuid';
-import type { Capability } from '../domain/accounts/administrator-roles.js';
-import { covers } from '../domain/accounts/limits.js';
+import type { Capability } from '../domain/capabilities/administrator-roles.js';
+import { covers } from '../domain/capabilities/limits.js';
 import { DomainError, type ErrorCode } from '../domain/errors.js';
 import type { EnvironmentScope } from '../domain/scope.js';
 import type { Services } from '../services.js';

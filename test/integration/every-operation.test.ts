@@ -1,5 +1,5 @@
 import { permissions } from '../../src/domain/access/permissions.js';
-import { capabilities } from '../../src/domain/accounts/administrator-roles.js';
+import { capabilities } from '../../src/domain/capabilities/administrator-roles.js';
 import { anyMember, type PermissionRule } from '../../src/http/operation.js';
 import { startApi, type TestApi } from '../support/api.js';
 import { newIdentityCaller } from '../support/identity-caller.js';

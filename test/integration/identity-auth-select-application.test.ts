@@ -3,7 +3,7 @@ import { Application } from '../../entities/application.js';
 import { Environment, type EnvironmentType } from '../../entities/environment.js';
 import { EnvironmentMembership } from '../../entities/environment-membership.js';
 import { EnvironmentSettings } from '../../entities/environment-settings.js';
-import { environmentDefaults } from '../../src/domain/accounts/environment-defaults.js';
+import { environmentDefaults } from '../../src/domain/environments/defaults.js';
 import { days, minutes } from '../../src/platform/clock.js';
 import { newProvider, password, type TestEnvironment, type TestProvider } from '../support/oauth.js';
 import { apiOf, bearer } from './identity-auth-setup.js';

@@ -1,7 +1,7 @@
 import type { FactorKind, MfaPolicy } from '../../entities/environment-settings.js';
-import type { FirstFactor } from '../../src/domain/logins/first-factor.js';
 import type { NewFactor } from '../../src/domain/mfa/factors.js';
 import { createMfaGraces } from '../../src/domain/mfa/grace.js';
+import type { FirstFactor } from '../../src/domain/sessions/first-factor.js';
 import { days } from '../../src/platform/clock.js';
 import { enrollTotp } from '../support/mfa.js';
 import { newProvider, type TestProvider } from '../support/oauth.js';

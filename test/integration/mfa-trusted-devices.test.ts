@@ -1,5 +1,5 @@
 import type { EnvironmentSettings } from '../../entities/environment-settings.js';
-import { settleNewPassword } from '../../src/domain/logins/new-password.js';
+import { settleNewPassword } from '../../src/domain/passwords/new-password.js';
 import { days, hours } from '../../src/platform/clock.js';
 import { codeIn, enrollTotp, passwordStep } from '../support/mfa.js';
 import { type Browser, newProvider, type TestEnvironment, type TestProvider } from '../support/oauth.js';

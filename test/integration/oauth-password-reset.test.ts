@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { FirstFactor } from '../../src/domain/logins/first-factor.js';
+import type { FirstFactor } from '../../src/domain/sessions/first-factor.js';
 import { hours, minutes } from '../../src/platform/clock.js';
 import { lastLink, waitingMails } from '../support/identity-mails.js';
 import {

@@ -503,7 +503,7 @@ describe("somebody signs up with a stranger's address", () => {
 });
 /** Also of one that is void by now, which no mail would bring any more. */
 async function newestLink({ environmentId }: Environment) {
-  const { identityLinkToken } = await import('../../src/domain/logins/identity-links.js');
+  const { identityLinkToken } = await import('../../src/domain/identity-links.js');
   const [row] = await provider.query<{ id: string }>(
     'select id from identity_links where environment_id = $1 order by created_at desc, id desc limit 1',
     [environmentId],

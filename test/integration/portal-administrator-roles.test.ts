@@ -1,4 +1,4 @@
-import { builtInRoles, capabilities } from '../../src/domain/accounts/administrator-roles.js';
+import { builtInRoles, capabilities } from '../../src/domain/capabilities/administrator-roles.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { newMember, rolesByKey } from './administrators-setup.js';
 import { type Call, callsOf, databaseTime, eventsSince, outcomeOf, outcomesOf, shape } from './portal-setup.js';

@@ -1,5 +1,5 @@
 import { decodeJwt } from 'jose';
-import { builtInRoles } from '../../src/domain/accounts/administrator-roles.js';
+import { builtInRoles } from '../../src/domain/capabilities/administrator-roles.js';
 import { createPasswords } from '../../src/domain/passwords/passwords.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { invite, newMember, rolesByKey, type TestMember } from './administrators-setup.js';

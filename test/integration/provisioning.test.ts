@@ -1,7 +1,7 @@
 import { v7 as uuidv7 } from 'uuid';
 import { User } from '../../entities/user.js';
 import { provisionAccount } from '../../src/domain/accounts/provisioning.js';
-import { slugFrom, withSuffix } from '../../src/domain/accounts/slugs.js';
+import { slugFrom, withSuffix } from '../../src/domain/slugs.js';
 import { newDatabase, type TestDatabase } from '../support/database.js';
 import { registrationServices, rows } from '../support/registration.js';
 

@@ -11,7 +11,7 @@ import { EnvironmentMembership } from '../../entities/environment-membership.js'
 import { EnvironmentSettings } from '../../entities/environment-settings.js';
 import { Identity } from '../../entities/identity.js';
 import { OAuthClient } from '../../entities/oauth-client.js';
-import { environmentDefaults } from '../../src/domain/accounts/environment-defaults.js';
+import { environmentDefaults } from '../../src/domain/environments/defaults.js';
 import { createIdempotentRequests } from '../../src/domain/idempotency.js';
 import { createApiLogins } from '../../src/domain/logins/api-logins.js';
 import { digitsOf } from '../../src/domain/logins/emailed-codes.js';

@@ -1,4 +1,4 @@
-import { builtInRoles, capabilities, capabilitiesOf } from '../../src/domain/accounts/administrator-roles.js';
+import { builtInRoles, capabilities, capabilitiesOf } from '../../src/domain/capabilities/administrator-roles.js';
 
 const of = (key: keyof typeof builtInRoles) => [...builtInRoles[key].capabilities].sort();
 const views = capabilities.filter((capability) => capability.endsWith('.view'));

@@ -5,10 +5,10 @@ import { Node } from '../../../entities/node.js';
 import { Role } from '../../../entities/role.js';
 import { RoleAssignment } from '../../../entities/role-assignment.js';
 import { within } from '../../platform/db.js';
+import { insertNew } from '../../platform/insert-new.js';
 import type { ErrorCode } from '../errors.js';
 import { recordEvents } from '../events.js';
 import type { EnvironmentScope } from '../scope.js';
-import { insertNew } from './insert-new.js';
 import { openWindows } from './window-rows.js';
 
 /** What somebody is to hold. Null bounds are open; null as the node is the Environment's root. */

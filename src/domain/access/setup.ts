@@ -4,10 +4,10 @@ import { Permission } from '../../../entities/permission.js';
 import { Role } from '../../../entities/role.js';
 import type { Clock } from '../../platform/clock.js';
 import { type Db, type EnvironmentScope, within } from '../../platform/db.js';
+import { insertNew } from '../../platform/insert-new.js';
 import { DomainError, type ErrorDetail, invalidField } from '../errors.js';
 import { recordEvent, recordEvents } from '../events.js';
 import { placeOf } from './catalog.js';
-import { insertNew } from './insert-new.js';
 
 /** What an application protects, and what can be done with it: together the permissions `name.action`. */
 export interface Resource {

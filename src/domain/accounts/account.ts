@@ -2,9 +2,9 @@ import { Account } from '../../../entities/account.js';
 import { Subscription } from '../../../entities/subscription.js';
 import type { Clock } from '../../platform/clock.js';
 import { type AccountScope, type Db, violates } from '../../platform/db.js';
-import { changedNaming, type Naming } from '../applications/free-slug.js';
 import { DomainError } from '../errors.js';
 import { recordEvent } from '../events.js';
+import { changedNaming, type Naming } from '../free-slug.js';
 
 export interface Accounts {
   get(scope: AccountScope): Promise<Account>;

@@ -1,9 +1,9 @@
 import { type EntityManager, In } from 'typeorm';
 import { AdministratorRole, type AdministratorRoleKey } from '../../../entities/administrator-role.js';
+import { builtInRoles } from '../capabilities/administrator-roles.js';
+import { checkedLimits, type RoleLimits, type WantedLimits } from '../capabilities/limits.js';
 import { DomainError, type ErrorDetail, invalidField } from '../errors.js';
 import type { AccountScope } from '../scope.js';
-import { builtInRoles } from './administrator-roles.js';
-import { checkedLimits, type RoleLimits, type WantedLimits } from './limits.js';
 
 export interface MemberRole {
   roleId: string;

@@ -5,12 +5,12 @@ import { MembershipRole } from '../../../entities/membership-role.js';
 import { User } from '../../../entities/user.js';
 import { UserApplicationState } from '../../../entities/user-application-state.js';
 import type { AccountScope, Db } from '../../platform/db.js';
+import { sameLimits } from '../capabilities/limits.js';
+import { assertMayGive, authorityOf, lockAdministration, makesOwner } from '../capabilities/roles-authority.js';
 import { DomainError } from '../errors.js';
 import { recordEvent } from '../events.js';
 import { containing, type Page, type PageRequest, readPage } from '../paging.js';
-import { sameLimits } from './limits.js';
 import { type MemberRole, type RoleOfMember, rolesOf, type WantedRole, wantedRoles } from './members-roles.js';
-import { assertMayGive, authorityOf, lockAdministration, makesOwner } from './roles-authority.js';
 
 export type { WantedRole };
 

@@ -6,9 +6,9 @@ import { Membership } from '../../../entities/membership.js';
 import { MembershipRole } from '../../../entities/membership-role.js';
 import { Subscription } from '../../../entities/subscription.js';
 import { type AddedApplication, addApplication } from '../applications/add.js';
-import { underFreeSlug } from '../applications/free-slug.js';
+import { builtInRoles } from '../capabilities/administrator-roles.js';
 import { recordEvent } from '../events.js';
-import { builtInRoles } from './administrator-roles.js';
+import { underFreeSlug } from '../free-slug.js';
 
 export interface ProvisionAccount {
   /** Becomes the Account's first Owner. */

@@ -5,12 +5,12 @@ import { AdministratorRole } from '../../../entities/administrator-role.js';
 import { MembershipRole } from '../../../entities/membership-role.js';
 import type { Clock } from '../../platform/clock.js';
 import type { Db } from '../../platform/db.js';
+import { builtInRoles, type Capability, capabilitiesOf } from '../capabilities/administrator-roles.js';
+import { assertHolds, authorityOf, lockAdministration } from '../capabilities/roles-authority.js';
 import { DomainError } from '../errors.js';
 import { recordEvent } from '../events.js';
 import { containing, type Page, type PageRequest, readPage } from '../paging.js';
 import type { AccountScope } from '../scope.js';
-import { builtInRoles, type Capability, capabilitiesOf } from './administrator-roles.js';
-import { assertHolds, authorityOf, lockAdministration } from './roles-authority.js';
 
 export interface RoleInput {
   name: string;

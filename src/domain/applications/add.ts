@@ -4,7 +4,7 @@ import { Application } from '../../../entities/application.js';
 import type { Environment, EnvironmentType } from '../../../entities/environment.js';
 import { addEnvironment } from '../environments/add.js';
 import { recordEvent } from '../events.js';
-import { type Naming, underFreeSlug } from './free-slug.js';
+import { type Naming, underFreeSlug } from '../free-slug.js';
 
 export interface AddedApplication {
   application: Application;

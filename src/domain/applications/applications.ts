@@ -3,16 +3,16 @@ import { Application } from '../../../entities/application.js';
 import { Environment } from '../../../entities/environment.js';
 import type { Clock } from '../../platform/clock.js';
 import { type AccountScope, type Db, violates } from '../../platform/db.js';
-import { forgetInLimits } from '../accounts/limits.js';
-import type { Reach } from '../accounts/reach.js';
+import { retryingDeadlocks } from '../../platform/retry-deadlocks.js';
+import { forgetInLimits } from '../capabilities/limits.js';
+import type { Reach } from '../capabilities/reach.js';
 import { removeEnvironment } from '../environments/remove.js';
-import { retryingDeadlocks } from '../environments/retry-deadlocks.js';
 import { DomainError } from '../errors.js';
 import { recordEvent } from '../events.js';
+import { changedNaming, type Naming } from '../free-slug.js';
 import { containing, type Page, type PageRequest, readPage } from '../paging.js';
 import type { ApplicationScope } from '../scope.js';
 import { addApplication } from './add.js';
-import { changedNaming, type Naming } from './free-slug.js';
 
 export interface Applications {
   /** Those that are reached, and those with an Environment or a node that is. */

@@ -1,4 +1,4 @@
-import type { Reach } from '../accounts/reach.js';
+import type { Reach } from '../capabilities/reach.js';
 
 /** Which rows of the audit log somebody may see. */
 export interface AuditPlace {

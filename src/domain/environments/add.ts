@@ -4,11 +4,11 @@ import { Counter } from '../../../entities/counter.js';
 import { Environment } from '../../../entities/environment.js';
 import { EnvironmentSettings } from '../../../entities/environment-settings.js';
 import { seedAccess } from '../access/seed.js';
-import { environmentDefaults } from '../accounts/environment-defaults.js';
-import { type Naming, underFreeSlug } from '../applications/free-slug.js';
 import { recordEvent } from '../events.js';
+import { type Naming, underFreeSlug } from '../free-slug.js';
 import { seedHierarchy } from '../hierarchy/seed.js';
 import type { ApplicationScope } from '../scope.js';
+import { environmentDefaults } from './defaults.js';
 
 /**
  * Adds an Environment with everything that one needs to work, in the caller's transaction.

@@ -3,16 +3,16 @@ import { Application } from '../../../entities/application.js';
 import { Environment, type EnvironmentType } from '../../../entities/environment.js';
 import type { Clock } from '../../platform/clock.js';
 import { type Db, type EnvironmentScope, violates } from '../../platform/db.js';
-import { covers } from '../accounts/limits.js';
-import type { Reach } from '../accounts/reach.js';
-import { changedNaming, type Naming } from '../applications/free-slug.js';
+import { retryingDeadlocks } from '../../platform/retry-deadlocks.js';
+import { covers } from '../capabilities/limits.js';
+import type { Reach } from '../capabilities/reach.js';
 import { DomainError } from '../errors.js';
 import { recordEvent } from '../events.js';
+import { changedNaming, type Naming } from '../free-slug.js';
 import { containing, type Page, type PageRequest, readPage } from '../paging.js';
 import type { ApplicationScope } from '../scope.js';
 import { addEnvironment } from './add.js';
 import { removeEnvironment } from './remove.js';
-import { retryingDeadlocks } from './retry-deadlocks.js';
 
 export interface Environments {
   /** Those that are reached, and those with a node that is. */

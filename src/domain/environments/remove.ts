@@ -1,8 +1,8 @@
 import type { EntityManager } from 'typeorm';
 import { Environment } from '../../../entities/environment.js';
 import { Node } from '../../../entities/node.js';
-import { forgetInLimits } from '../accounts/limits.js';
 import { announceApiKeys } from '../api-keys/announce.js';
+import { forgetInLimits } from '../capabilities/limits.js';
 import { recordEvent } from '../events.js';
 
 const itsIdentities = `account_id = $1 and id in (select identity_id from environment_memberships where environment_id = $2)`;

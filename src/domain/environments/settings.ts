@@ -4,8 +4,8 @@ import type { Clock } from '../../platform/clock.js';
 import { type Db, type EnvironmentScope, within } from '../../platform/db.js';
 import { DomainError, invalidField } from '../errors.js';
 import { recordEvent } from '../events.js';
-import { lackingFactorToEnrol } from '../mfa/factor-to-enrol.js';
 import type { MfaGraces } from '../mfa/grace.js';
+import { lackingFactorToEnrol } from './factor-to-enrol.js';
 
 /** What an administrator can change; the rest of the row says whose it is and which version. */
 export type ChangeableSettings = Omit<

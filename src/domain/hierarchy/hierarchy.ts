@@ -5,7 +5,6 @@ import { DomainError } from '../errors.js';
 import type { Page } from '../paging.js';
 import type { EnvironmentScope } from '../scope.js';
 import { change, type NodeChanges } from './changes.js';
-import { identitiesAt, type NodeIdentitiesPage, type NodeIdentity } from './node-identities.js';
 import { create, type NewNode } from './nodes.js';
 import { remove } from './removal.js';
 import type { Sight } from './sight.js';
@@ -30,8 +29,6 @@ export function createHierarchy({ db, now }: { db: Db; now: Clock }) {
       db.transaction(scope, (tx) => children(tx, scope, sight, id, page)),
     ancestors: (scope: EnvironmentScope, sight: Sight, id: string): Promise<Node[]> =>
       db.transaction(scope, (tx) => ancestors(tx, scope, sight, id)),
-    identities: (scope: EnvironmentScope, id: string, page: NodeIdentitiesPage): Promise<Page<NodeIdentity>> =>
-      db.transaction(scope, (tx) => identitiesAt(tx, scope, id, page, now())),
 
     create: (scope: EnvironmentScope, input: NewNode): Promise<Node> =>
       db.transaction(scope, (tx) => create(tx, scope, input, now())),

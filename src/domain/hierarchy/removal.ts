@@ -4,7 +4,7 @@ import { RoleAssignment } from '../../../entities/role-assignment.js';
 import { within } from '../../platform/db.js';
 import { metadataOf as metadataOfAssignment } from '../access/assigning.js';
 import { leaveNodes } from '../access/window-rows.js';
-import { forgetInLimits } from '../accounts/limits.js';
+import { forgetInLimits } from '../capabilities/limits.js';
 import { addToCounter } from '../counters.js';
 import { DomainError } from '../errors.js';
 import { recordEvents } from '../events.js';

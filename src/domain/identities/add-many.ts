@@ -3,7 +3,7 @@ import { v7 as uuidv7 } from 'uuid';
 import { EnvironmentMembership } from '../../../entities/environment-membership.js';
 import { Identity } from '../../../entities/identity.js';
 import { type EnvironmentScope, within } from '../../platform/db.js';
-import { insertNew } from '../access/insert-new.js';
+import { insertNew } from '../../platform/insert-new.js';
 import { addToCounter } from '../counters.js';
 import { DomainError, type ErrorCode } from '../errors.js';
 import { recordEvents } from '../events.js';

@@ -1,10 +1,10 @@
 import type { EntityManager } from 'typeorm';
 import type { Clock } from '../../platform/clock.js';
 import type { Db, EnvironmentScope } from '../../platform/db.js';
+import { retryingDeadlocks } from '../../platform/retry-deadlocks.js';
 import type { Placed } from '../access/assigning.js';
 import type { Assignments } from '../access/assignments.js';
 import type { Caller } from '../caller.js';
-import { retryingDeadlocks } from '../environments/retry-deadlocks.js';
 import { DomainError, invalidField } from '../errors.js';
 import { importable } from '../passwords/importable.js';
 import type { Passwords } from '../passwords/passwords.js';

@@ -8,8 +8,8 @@ import { within } from '../../platform/db.js';
 import { queueEmail } from '../emails/queue.js';
 import { DomainError } from '../errors.js';
 import { recordEvent } from '../events.js';
-import { insertIdentityLink } from '../logins/identity-links.js';
-import { settleNewPassword } from '../logins/new-password.js';
+import { insertIdentityLink } from '../identity-links.js';
+import { settleNewPassword } from '../passwords/new-password.js';
 import type { EnvironmentScope } from '../scope.js';
 import { findMember, lockMember } from './find.js';
 

@@ -1,16 +1,17 @@
 import type { EntityManager } from 'typeorm';
 import { v7 as uuidv7 } from 'uuid';
 import { EnvironmentMembership } from '../../../entities/environment-membership.js';
-import { Erasure } from '../../../entities/erasure.js';
 import { Identity } from '../../../entities/identity.js';
 import type { Clock } from '../../platform/clock.js';
 import { type Db, type EnvironmentScope, violates, within } from '../../platform/db.js';
+import { assignedRolesOf } from '../access/assigned-roles.js';
 import { addToCounter } from '../counters.js';
+import { assertStays } from '../erasures/staying.js';
 import { DomainError } from '../errors.js';
 import { recordEvent } from '../events.js';
 import type { Page } from '../paging.js';
 import type { Passwords } from '../passwords/passwords.js';
-import { assignedRolesOf } from './assigned-roles.js';
+import { identitiesAt, type NodeIdentitiesPage } from './at-node.js';
 import { findMember, hashAcceptable } from './find.js';
 import {
   type IdentitiesPage,
@@ -43,6 +44,8 @@ export type ForNewcomer = (tx: EntityManager, identityId: string) => Promise<unk
 export interface Identities {
   list(scope: EnvironmentScope, page: IdentitiesPage): Promise<Page<ListedMember>>;
   listWithRoles(scope: EnvironmentScope, page: IdentitiesWithRolesPage): Promise<Page<IdentityWithRoles>>;
+  /** Who holds a role at a node itself. @throws DomainError nodes.node_not_found */
+  listAtNode(scope: EnvironmentScope, nodeId: string, page: NodeIdentitiesPage): Promise<Page<IdentityWithRoles>>;
   /** @throws DomainError identity.not_found when it has no membership in the Environment. */
   get(scope: EnvironmentScope, id: string): Promise<IdentityInEnvironment>;
   /** The same with what it holds and has not lost. @throws DomainError identity.not_found */
@@ -58,6 +61,7 @@ export function createIdentities({ db, now, passwords }: { db: Db; now: Clock; p
   return {
     list: (scope, page) => db.transaction(scope, (tx) => readMembers(tx, scope, page)),
     listWithRoles: (scope, page) => db.transaction(scope, (tx) => listWithRoles(tx, scope, page, now())),
+    listAtNode: (scope, nodeId, page) => db.transaction(scope, (tx) => identitiesAt(tx, scope, nodeId, page, now())),
     get: (scope, id) => db.transaction(scope, (tx) => findMember(tx, scope, id)),
 
     getWithRoles: (scope, id) =>
@@ -123,14 +127,6 @@ export function taken(error: unknown): unknown {
     if (violates(error, name)) return new DomainError('identity.email_taken');
   }
   return violates(error, 'identities_external_id') ? new DomainError('identity.external_id_taken') : error;
-}
-
-/** Whoever joins while everything of them is being deleted would be deleted too; the lock waits for who asks for that. */
-export async function assertStays(tx: EntityManager, { accountId, id }: Identity): Promise<void> {
-  const lock = { mode: 'pessimistic_read' } as const;
-  const there = await tx.findOne(Identity, { where: { accountId, id }, select: { id: true }, lock });
-  const goes = await tx.existsBy(Erasure, { accountId, identityId: id, status: 'running' });
-  if (!there || goes) throw new DomainError('identity.email_taken');
 }
 
 /** By way of a function, since row-level security keeps PostgreSQL from using the index on addresses. */

@@ -2,10 +2,10 @@ import type { EntityManager, SelectQueryBuilder } from 'typeorm';
 import { EnvironmentMembership } from '../../../entities/environment-membership.js';
 import { Identity } from '../../../entities/identity.js';
 import { within } from '../../platform/db.js';
+import { type AssignedRole, assignedRolesOf } from '../access/assigned-roles.js';
 import { readCounter } from '../counters.js';
 import { containing, type Page, type PageRequest, readPage } from '../paging.js';
 import type { EnvironmentScope } from '../scope.js';
-import { type AssignedRole, assignedRolesOf } from './assigned-roles.js';
 
 /** An Identity as a member of one Environment. */
 export interface IdentityInEnvironment {
@@ -23,7 +23,8 @@ export type IdentitiesWithRolesPage = IdentitiesPage & {
   roleId: string | null | undefined;
 };
 
-const columns: Record<IdentitySort, string[]> = {
+/** By what a list of members is sorted, which no two of them share. */
+export const columns: Record<IdentitySort, string[]> = {
   created_at: ['membership.createdAt', 'membership.identityId'],
   email: ['identity.email', 'membership.identityId'],
   first_name: ['identity.firstName', 'membership.identityId'],
@@ -54,11 +55,7 @@ export async function listWithRoles(
 }
 
 function members(tx: EntityManager, scope: EnvironmentScope, { isActive, q }: IdentitiesPage) {
-  const query = tx
-    .createQueryBuilder(EnvironmentMembership, 'membership')
-    .innerJoinAndMapOne('membership.identity', Identity, 'identity', 'identity.id = membership.identityId')
-    .where(within(scope));
-  if (isActive !== undefined) query.andWhere('membership.isActive = :isActive', { isActive });
+  const query = membersOf(tx, scope, isActive);
   if (q) {
     // By way of a function, since row-level security keeps PostgreSQL from using the trigrams.
     query.andWhere(
@@ -66,6 +63,16 @@ function members(tx: EntityManager, scope: EnvironmentScope, { isActive, q }: Id
       { accountId: scope.accountId, environmentId: scope.environmentId, pattern: containing(q) },
     );
   }
+  return query;
+}
+
+/** Memberships in an Environment, each with its Identity; `membersIn` tells the two apart. */
+export function membersOf(tx: EntityManager, scope: EnvironmentScope, isActive: boolean | undefined) {
+  const query = tx
+    .createQueryBuilder(EnvironmentMembership, 'membership')
+    .innerJoinAndMapOne('membership.identity', Identity, 'identity', 'identity.id = membership.identityId')
+    .where(within(scope));
+  if (isActive !== undefined) query.andWhere('membership.isActive = :isActive', { isActive });
   return query;
 }
 
@@ -78,11 +85,11 @@ async function read(
 ): Promise<Page<IdentityInEnvironment>> {
   const count = isWhole ? await readCounter(tx, scope, 'identities') : undefined;
   const { rows, ...rest } = await readPage(query, page, columns[page.sortBy], count);
-  return {
-    ...rest,
-    rows: (rows as (EnvironmentMembership & { identity: Identity })[]).map(({ identity, ...membership }) => ({
-      identity,
-      membership,
-    })),
-  };
+  return { ...rest, rows: membersIn(rows) };
 }
+
+export const membersIn = (rows: EnvironmentMembership[]): IdentityInEnvironment[] =>
+  (rows as (EnvironmentMembership & { identity: Identity })[]).map(({ identity, ...membership }) => ({
+    identity,
+    membership,
+  }));

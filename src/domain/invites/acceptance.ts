@@ -5,7 +5,7 @@ import { User } from '../../../entities/user.js';
 import type { Clock } from '../../platform/clock.js';
 import { hashSecret } from '../../platform/crypto/one-time-secret.js';
 import { type Db, violates } from '../../platform/db.js';
-import { lockAdministration } from '../accounts/roles-authority.js';
+import { lockAdministration } from '../capabilities/roles-authority.js';
 import { DomainError, invalidField } from '../errors.js';
 import { type Passwords, passwordLength } from '../passwords/passwords.js';
 import { join } from './join.js';

@@ -4,9 +4,9 @@ import { DomainError } from '../errors.js';
 import type { FactorSummary, NewFactor } from '../mfa/factors.js';
 import { withSecondFactor } from '../mfa/second-factor.js';
 import { lockedStandingOf } from '../mfa/standing.js';
+import type { Acr } from '../sessions/first-factor.js';
 import type { ApiOwn, ApiProofOf, ApiStanding } from './api-own.js';
 import type { ApiSubject } from './api-sessions.js';
-import type { Acr } from './first-factor.js';
 import type { Logins } from './logins.js';
 
 /** A factor that was added, with the recovery codes that came with a first one: to be shown once. */

@@ -1,8 +1,8 @@
 import { factorKinds } from '../../../entities/environment-settings.js';
 import type { Db } from '../../platform/db.js';
 import { DomainError } from '../errors.js';
+import { aal2 } from '../sessions/first-factor.js';
 import type { ApiSubject } from './api-sessions.js';
-import { aal2 } from './first-factor.js';
 import type { Logins } from './logins.js';
 
 /** How the token that asks was come by: when its sign-in was. The session may have become stronger since. */

@@ -8,10 +8,10 @@ import type { ScopeName } from '../oidc/scopes.js';
 import type { TokenAnswer, Tokens } from '../oidc/tokens.js';
 import type { Barred } from '../organizations/barred.js';
 import type { Passwords } from '../passwords/passwords.js';
+import { type FirstFactor, firstFactor } from '../sessions/first-factor.js';
 import type { Sessions } from '../sessions/sessions.js';
 import type { ApiGrants } from './api-grants.js';
 import type { ApiSelections, ReachableApplication } from './api-selections.js';
-import { type FirstFactor, firstFactor } from './first-factor.js';
 import type { Logins } from './logins.js';
 
 export interface ApiPerson {

@@ -1,7 +1,6 @@
 import type { Clock } from '../../platform/clock.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
 import type { Db } from '../../platform/db.js';
-import { createOwnProfile, type OwnProfileOf } from '../identities/own-profile.js';
 import { createIdentityInviteAcceptance, type IdentityInviteAcceptance } from '../identity-invites/acceptance.js';
 import type { MfaGraces } from '../mfa/grace.js';
 import { createOwnWebauthn, type OwnWebauthn } from '../mfa/own-webauthn.js';
@@ -19,6 +18,7 @@ import { createEmailOtpLogin, type EmailOtpLogin } from './email-otp.js';
 import { createEmailedCodes, type EmailedCodes } from './emailed-codes.js';
 import { createGate, type Gate } from './gate.js';
 import { createOwnPassword, type OwnPassword } from './own-password.js';
+import { createOwnProfile, type OwnProfileOf } from './own-profile.js';
 import { createPasskeyLogin, type PasskeyLogin } from './passkey.js';
 import { createPasswordLogin, type PasswordLogin } from './password.js';
 import { createIdentityPasswordReset, type IdentityPasswordReset } from './password-reset.js';

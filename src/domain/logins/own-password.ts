@@ -3,8 +3,8 @@ import type { Db, EnvironmentScope } from '../../platform/db.js';
 import { createLimiter } from '../../platform/limiter.js';
 import { DomainError } from '../errors.js';
 import { recordEvent } from '../events.js';
+import { settleNewPassword } from '../passwords/new-password.js';
 import type { Passwords } from '../passwords/passwords.js';
-import { settleNewPassword } from './new-password.js';
 
 export interface OwnPasswordChange {
   identityId: string;

@@ -7,10 +7,10 @@ import { createLimiter } from '../../platform/limiter.js';
 import { queueEmail } from '../emails/queue.js';
 import { DomainError } from '../errors.js';
 import { recordEvent } from '../events.js';
+import { type FoundLink, findIdentityLink, insertIdentityLink, type LinkClient } from '../identity-links.js';
+import { settleNewPassword } from '../passwords/new-password.js';
 import type { Passwords } from '../passwords/passwords.js';
 import type { Attempts } from './attempts.js';
-import { type FoundLink, findIdentityLink, insertIdentityLink, type LinkClient } from './identity-links.js';
-import { settleNewPassword } from './new-password.js';
 
 export interface ForgottenPassword {
   client: LinkClient;

@@ -4,7 +4,7 @@ import { after, type Clock, minutes } from '../../platform/clock.js';
 import { hashSecret, newSecret } from '../../platform/crypto/one-time-secret.js';
 import type { Db } from '../../platform/db.js';
 import type { Client } from '../oidc/clients.js';
-import type { Acr, FirstFactor } from './first-factor.js';
+import type { Acr, FirstFactor } from '../sessions/first-factor.js';
 
 /** Long enough to fetch a phone and a mail, to install an authenticator or to write recovery codes down. */
 export const pendingSignInLife = { challenge: minutes(10), enrollment: minutes(30) } as const;

@@ -1,8 +1,8 @@
 import type { FactorKind } from '../../../entities/environment-settings.js';
 import type { Clock } from '../../platform/clock.js';
 import type { Db } from '../../platform/db.js';
-import { type Acr, aal1, aal2, type FirstFactor } from '../logins/first-factor.js';
 import type { Client } from '../oidc/clients.js';
+import { type Acr, aal1, aal2, type FirstFactor } from '../sessions/first-factor.js';
 import type { MfaGraces } from './grace.js';
 import { choicesAfter, type EnrollableKind, standingOf } from './standing.js';
 import type { TrustedDevices } from './trusted-devices.js';

@@ -1,6 +1,6 @@
 import type { FactorKind } from '../../../entities/environment-settings.js';
-import { type Acr, aal2 } from '../logins/first-factor.js';
 import type { OpenSignIn } from '../logins/pending-sign-ins.js';
+import { type Acr, aal2 } from '../sessions/first-factor.js';
 
 /** What a sign-in amounts to with its second factor. */
 export interface SecondFactorResult {

@@ -2,7 +2,7 @@ import type { EntityManager } from 'typeorm';
 import type { FactorKind } from '../../../entities/environment-settings.js';
 import type { MfaFactorType } from '../../../entities/mfa-factor.js';
 import type { Db } from '../../platform/db.js';
-import type { FirstFactor } from '../logins/first-factor.js';
+import type { FirstFactor } from '../sessions/first-factor.js';
 
 /** Factors that one enrols; recovery codes come with the first of them. */
 export type EnrollableKind = MfaFactorType;

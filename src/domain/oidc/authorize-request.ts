@@ -1,4 +1,4 @@
-import { aal1, aal2 } from '../logins/first-factor.js';
+import { aal1, aal2 } from '../sessions/first-factor.js';
 import { OAuthError, type OAuthErrorCode } from './oauth-error.js';
 import { onlyOnce, type Parameters, type ReadParameters } from './parameters.js';
 import { isChallenge } from './pkce.js';

@@ -1,4 +1,4 @@
-import { aal1, aal2 } from '../logins/first-factor.js';
+import { aal1, aal2 } from '../sessions/first-factor.js';
 import { supportedClaims } from './claims.js';
 import { assertionAlgorithms } from './client-assertions.js';
 import { clientAuthenticationMethods } from './client-authentication.js';

@@ -2,9 +2,9 @@ import type { EntityManager } from 'typeorm';
 import { EnvironmentSettings } from '../../../entities/environment-settings.js';
 import { type AuthenticationPolicy, Organization } from '../../../entities/organization.js';
 import { type Db, within } from '../../platform/db.js';
+import { lackingFactorToEnrol } from '../environments/factor-to-enrol.js';
 import { DomainError, type ErrorDetail } from '../errors.js';
 import { recordEvent } from '../events.js';
-import { lackingFactorToEnrol } from '../mfa/factor-to-enrol.js';
 import type { EnvironmentScope } from '../scope.js';
 import { lockOrganization } from './members.js';
 

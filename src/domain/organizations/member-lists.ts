@@ -3,8 +3,8 @@ import { EnvironmentMembership } from '../../../entities/environment-membership.
 import { Identity } from '../../../entities/identity.js';
 import { OrganizationMember } from '../../../entities/organization-member.js';
 import { within } from '../../platform/db.js';
+import { type AssignedRole, assignedRolesOf } from '../access/assigned-roles.js';
 import { DomainError } from '../errors.js';
-import { type AssignedRole, assignedRolesOf } from '../identities/assigned-roles.js';
 import type { IdentityInEnvironment } from '../identities/identities.js';
 import { containing, type Page, type PageRequest, readPage } from '../paging.js';
 import type { EnvironmentScope } from '../scope.js';

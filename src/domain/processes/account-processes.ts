@@ -4,7 +4,7 @@ import type { Clock } from '../../platform/clock.js';
 import type { Db } from '../../platform/db.js';
 import type { ProcessLook } from '../../platform/process-look.js';
 import type { Processes } from '../../platform/processes.js';
-import { lockAdministration } from '../accounts/roles-authority.js';
+import { lockAdministration } from '../capabilities/roles-authority.js';
 import { DomainError } from '../errors.js';
 import { recordEvent } from '../events.js';
 import type { AdministratorInvites } from '../invites/administrator-invites.js';

@@ -2,7 +2,7 @@ import type { EntityManager } from 'typeorm';
 import { AdministratorInvite } from '../../../entities/administrator-invite.js';
 import { AdministratorRole } from '../../../entities/administrator-role.js';
 import { after, days } from '../../platform/clock.js';
-import { assertMayGive, authorityOf } from '../accounts/roles-authority.js';
+import { assertMayGive, authorityOf } from '../capabilities/roles-authority.js';
 import { DomainError, invalidField } from '../errors.js';
 import { processInput } from '../invites/process.js';
 import { startLater } from '../outbox.js';

@@ -1,6 +1,6 @@
+import { joining } from '../../platform/joining.js';
 import { workflowIdOf } from '../../platform/process-kinds.js';
 import { createErasures, processInput } from '../erasures/erasures.js';
-import { joining } from './joining.js';
 import type { Kind, ProcessRow } from './kinds.js';
 
 const inputOf = ({ id, accountId, subjectId }: ProcessRow) => processInput({ id, accountId, identityId: subjectId });

@@ -1,9 +1,9 @@
 import { AdministratorInvite } from '../../../entities/administrator-invite.js';
+import { joining } from '../../platform/joining.js';
 import { workflowIdOf } from '../../platform/process-kinds.js';
 import { createAdministratorInviteExpiry } from '../invites/expiry.js';
 import { processInput } from '../invites/process.js';
 import { startLater } from '../outbox.js';
-import { joining } from './joining.js';
 import type { Kind, ProcessRow } from './kinds.js';
 
 const inputOf = ({ id, accountId, deadline }: ProcessRow, now: Date) =>

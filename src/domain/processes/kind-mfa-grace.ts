@@ -1,10 +1,10 @@
 import { MfaGrace } from '../../../entities/mfa-grace.js';
+import { joining } from '../../platform/joining.js';
 import { workflowIdOf } from '../../platform/process-kinds.js';
 import { createMfaGraces } from '../mfa/grace.js';
 import { nextMoment } from '../mfa/grace-reminders.js';
 import { processInput } from '../mfa/grace-rules.js';
 import { startLater } from '../outbox.js';
-import { joining } from './joining.js';
 import type { Kind, ProcessRow } from './kinds.js';
 
 const inputOf = ({ id, accountId, environmentId, subjectId }: ProcessRow) =>

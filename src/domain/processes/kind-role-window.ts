@@ -1,9 +1,9 @@
 import { RoleAssignmentWindow } from '../../../entities/role-assignment-window.js';
+import { joining } from '../../platform/joining.js';
 import { workflowIdOf } from '../../platform/process-kinds.js';
 import { processInput } from '../access/window-rows.js';
 import { createRoleWindows } from '../access/windows.js';
 import { startLater } from '../outbox.js';
-import { joining } from './joining.js';
 import type { Kind, ProcessRow } from './kinds.js';
 
 const inputOf = ({ id, accountId, environmentId, subjectId }: ProcessRow) =>

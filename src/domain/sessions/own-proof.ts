@@ -2,7 +2,7 @@ import type { FactorKind, MfaPolicy } from '../../../entities/environment-settin
 import type { MfaFactorType } from '../../../entities/mfa-factor.js';
 import { type Clock, minutes } from '../../platform/clock.js';
 import type { Db, EnvironmentScope } from '../../platform/db.js';
-import { aal2 } from '../logins/first-factor.js';
+import { aal2 } from './first-factor.js';
 import type { HostedSession } from './sessions.js';
 
 /** How old a sign-in may be for what could lock its owner out. */

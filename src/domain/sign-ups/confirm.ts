@@ -3,7 +3,7 @@ import type { Clock } from '../../platform/clock.js';
 import { equalInConstantTime, hashSecret } from '../../platform/crypto/one-time-secret.js';
 import type { Db } from '../../platform/db.js';
 import { recordEvent } from '../events.js';
-import { type FoundLink, findIdentityLink, mostLinkTries } from '../logins/identity-links.js';
+import { type FoundLink, findIdentityLink, mostLinkTries } from '../identity-links.js';
 import type { Passwords } from '../passwords/passwords.js';
 import { addMembership } from './sign-up.js';
 

@@ -7,7 +7,7 @@ import { applicationNameOf } from '../emails/brand.js';
 import { greetingOf } from '../emails/greeting.js';
 import { inWords } from '../emails/in-words.js';
 import type { EmailSubjects } from '../emails/subjects.js';
-import { type FoundLink, identityLinkToken, identityLinkUrl, readIdentityLink } from '../logins/identity-links.js';
+import { type FoundLink, identityLinkToken, identityLinkUrl, readIdentityLink } from '../identity-links.js';
 
 export interface SignUpMailsDeps {
   sealing: Pick<Sealing, 'derive'>;

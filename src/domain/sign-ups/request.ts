@@ -7,7 +7,7 @@ import type { Db, EnvironmentScope } from '../../platform/db.js';
 import { queueEmail } from '../emails/queue.js';
 import { DomainError } from '../errors.js';
 import { recordEvent } from '../events.js';
-import { insertIdentityLink, type LinkClient } from '../logins/identity-links.js';
+import { insertIdentityLink, type LinkClient } from '../identity-links.js';
 import type { Client } from '../oidc/clients.js';
 import type { Passwords } from '../passwords/passwords.js';
 import { countSignUp, createIdentity } from './sign-up.js';

@@ -12,7 +12,7 @@ import {
   type LinkClient,
   type NewIdentityLink,
   readIdentityLink,
-} from '../logins/identity-links.js';
+} from '../identity-links.js';
 
 /** Whose password was right, though the address is not confirmed yet. */
 export interface Unverified {

@@ -4,8 +4,8 @@ import { Node } from '../../../entities/node.js';
 import { UserApplicationState } from '../../../entities/user-application-state.js';
 import type { Clock } from '../../platform/clock.js';
 import type { Db } from '../../platform/db.js';
-import { covers } from '../accounts/limits.js';
-import type { Reach } from '../accounts/reach.js';
+import { covers } from '../capabilities/limits.js';
+import type { Reach } from '../capabilities/reach.js';
 import { DomainError } from '../errors.js';
 import type { ApplicationScope } from '../scope.js';
 

@@ -2,10 +2,10 @@ import type { AdministratorRoleKey } from '../../../entities/administrator-role.
 import type { RoleLimits } from '../../../entities/membership-role.js';
 import type { Clock } from '../../platform/clock.js';
 import type { Db } from '../../platform/db.js';
-import { type Capability, capabilitiesOf } from '../accounts/administrator-roles.js';
-import { covers, type Place } from '../accounts/limits.js';
-import type { RoleInAccount } from '../accounts/reach.js';
-import { capabilitiesAt } from '../accounts/roles-authority.js';
+import { type Capability, capabilitiesOf } from '../capabilities/administrator-roles.js';
+import { covers, type Place } from '../capabilities/limits.js';
+import type { RoleInAccount } from '../capabilities/reach.js';
+import { capabilitiesAt } from '../capabilities/roles-authority.js';
 import type { AdminSubject } from './admin-tokens.js';
 import { nodesIn } from './reachable.js';
 

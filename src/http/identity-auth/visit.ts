@@ -1,9 +1,9 @@
 import type { FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import type { ApiVisit } from '../../domain/logins/api-sign-in.js';
-import { aal2 } from '../../domain/logins/first-factor.js';
 import type { Client } from '../../domain/oidc/clients.js';
 import { knownScopes } from '../../domain/oidc/scopes.js';
+import { aal2 } from '../../domain/sessions/first-factor.js';
 import type { SecretCookie } from '../oauth/secret-cookie.js';
 
 /** What a sign-in asks for, as at the authorization endpoint. */

@@ -1,8 +1,8 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyReply } from 'fastify';
-import { firstFactor } from '../../domain/logins/first-factor.js';
 import { nextStep } from '../../domain/oidc/interaction.js';
 import { onlyOnce, type Parameters, readParameters } from '../../domain/oidc/parameters.js';
+import { firstFactor } from '../../domain/sessions/first-factor.js';
 import type { HostedSession } from '../../domain/sessions/sessions.js';
 import { captchaField, passesCaptcha } from './captcha.js';
 import type { HostedOptions } from './options.js';

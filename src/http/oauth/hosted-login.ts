@@ -1,10 +1,10 @@
 import type { FastifyReply } from 'fastify';
-import { aal2, type FirstFactor } from '../../domain/logins/first-factor.js';
 import type { Logins } from '../../domain/logins/logins.js';
 import { type OpenSignIn, provedIn } from '../../domain/logins/pending-sign-ins.js';
 import type { CodeSession } from '../../domain/oidc/codes.js';
 import type { OAuthErrorCode } from '../../domain/oidc/oauth-error.js';
 import type { Provider } from '../../domain/oidc/provider.js';
+import { aal2, type FirstFactor } from '../../domain/sessions/first-factor.js';
 import type { HostedSession } from '../../domain/sessions/sessions.js';
 import { sendBarred } from './barred-page.js';
 import { sendChallenge } from './mfa/challenge-page.js';

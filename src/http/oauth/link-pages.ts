@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { type FoundLink, wayBack } from '../../domain/logins/identity-links.js';
+import { type FoundLink, wayBack } from '../../domain/identity-links.js';
 import type { Client } from '../../domain/oidc/clients.js';
 import type { Provider } from '../../domain/oidc/provider.js';
 import { sendPage, wantsJson } from './pages.js';

@@ -1,5 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
-import { identityLinkLife } from '../../domain/logins/identity-links.js';
+import { identityLinkLife } from '../../domain/identity-links.js';
 import { onlyOnce, type Parameters, readParameters } from '../../domain/oidc/parameters.js';
 import { after } from '../../platform/clock.js';
 import { isMailable } from '../../platform/mail/addresses.js';

@@ -1,13 +1,13 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { OpenSignIn } from '../../domain/logins/pending-sign-ins.js';
 import { parseAccountRequest } from '../../domain/oidc/account-request.js';
+import type { AskedOrganization } from '../../domain/oidc/asked-organization.js';
 import { type AuthorizeRequest, clientIdOf, parseAuthorizeRequest } from '../../domain/oidc/authorize-request.js';
 import type { Client } from '../../domain/oidc/clients.js';
 import { readHint } from '../../domain/oidc/hints.js';
 import { OAuthError } from '../../domain/oidc/oauth-error.js';
 import { type ReadParameters, readParameters } from '../../domain/oidc/parameters.js';
 import type { Provider } from '../../domain/oidc/provider.js';
-import type { AskedOrganization } from '../../domain/organizations/asked.js';
 import { allowedOf, type LoginMethod, methodsOf } from '../../domain/organizations/barred.js';
 import { redirect } from './pages.js';
 

@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import type { AssignedRole } from '../../domain/identities/assigned-roles.js';
+import type { AssignedRole } from '../../domain/access/assigned-roles.js';
 import type { IdentityInEnvironment } from '../../domain/identities/identities.js';
 import { Id, Nullable, Timestamp } from '../schemas.js';
 

@@ -137,7 +137,7 @@ export const listNodeIdentities = operation({
   exists: ({ services, scope, params }) => services.hierarchy.get(scope, everything, params.id),
   async handle({ services, scope, params, query: { sort_by: sortBy, role_id: roleId, status, ...page } }) {
     const isActive = status && status === 'active';
-    const found = await services.hierarchy.identities(scope, params.id, { ...page, sortBy, roleId, isActive });
+    const found = await services.identities.listAtNode(scope, params.id, { ...page, sortBy, roleId, isActive });
     return paginated(found, rowWithRoles);
   },
 });

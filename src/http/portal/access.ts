@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
-import { covers, type Place } from '../../domain/accounts/limits.js';
-import { type Reach, reachOf } from '../../domain/accounts/reach.js';
 import type { Caller } from '../../domain/caller.js';
+import { covers, type Place } from '../../domain/capabilities/limits.js';
+import { type Reach, reachOf } from '../../domain/capabilities/reach.js';
 import { OneOf } from '../schemas.js';
 import { administrator } from './administrator.js';
 

@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
-import { capabilities } from '../../domain/accounts/administrator-roles.js';
 import type { ShownRole } from '../../domain/accounts/roles.js';
+import { capabilities } from '../../domain/capabilities/administrator-roles.js';
 import { definedOnly } from '../defined-only.js';
 import { listQuery, paginated } from '../lists.js';
 import { errors, operation } from '../operation.js';

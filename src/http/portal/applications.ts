@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import type { Application } from '../../../entities/application.js';
-import type { Reach } from '../../domain/accounts/reach.js';
+import type { Reach } from '../../domain/capabilities/reach.js';
 import { definedOnly } from '../defined-only.js';
 import { listQuery, paginated } from '../lists.js';
 import { errors, operation } from '../operation.js';

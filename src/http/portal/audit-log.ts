@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
-import { reachOf } from '../../domain/accounts/reach.js';
 import type { AuditPlace } from '../../domain/audit/conditions.js';
 import type { Caller } from '../../domain/caller.js';
+import { reachOf } from '../../domain/capabilities/reach.js';
 import type { AccountScope } from '../../domain/scope.js';
 import {
   AuditDetailView,

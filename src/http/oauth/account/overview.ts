@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyRequest } from 'fastify';
 import type { FactorKind } from '../../../../entities/environment-settings.js';
-import type { OwnProfile } from '../../../domain/identities/own-profile.js';
+import type { OwnProfile } from '../../../domain/logins/own-profile.js';
 import type { FactorSummary } from '../../../domain/mfa/factors.js';
 import type { EnrollableKind } from '../../../domain/mfa/standing.js';
 import { hashSecret } from '../../../platform/crypto/one-time-secret.js';

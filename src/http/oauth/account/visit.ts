@@ -1,11 +1,11 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { DomainError } from '../../../domain/errors.js';
-import { aal2 } from '../../../domain/logins/first-factor.js';
 import { type AccountPage, accountUrl } from '../../../domain/oidc/account-request.js';
 import { clientIdOf } from '../../../domain/oidc/authorize-request.js';
 import type { Client } from '../../../domain/oidc/clients.js';
 import { OAuthError } from '../../../domain/oidc/oauth-error.js';
 import { onlyOnce, type Parameters, readParameters } from '../../../domain/oidc/parameters.js';
+import { aal2 } from '../../../domain/sessions/first-factor.js';
 import type { HostedSession } from '../../../domain/sessions/sessions.js';
 import type { EnvironmentScope } from '../../../platform/db.js';
 import type { TextKey } from '../../../platform/mail/texts.js';

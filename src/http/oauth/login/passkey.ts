@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
-import { aal2, firstFactor } from '../../../domain/logins/first-factor.js';
 import { OAuthError } from '../../../domain/oidc/oauth-error.js';
 import { onlyOnce, type ReadParameters, readParameters } from '../../../domain/oidc/parameters.js';
+import { aal2, firstFactor } from '../../../domain/sessions/first-factor.js';
 import type { HostedOptions } from '../options.js';
 import { assertOwnOrigin } from '../origin.js';
 import { throttled } from '../throttles.js';

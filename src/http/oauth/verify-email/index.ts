@@ -1,5 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
-import { type FoundLink, wayBack } from '../../../domain/logins/identity-links.js';
+import { type FoundLink, wayBack } from '../../../domain/identity-links.js';
 import { onlyOnce, readParameters } from '../../../domain/oidc/parameters.js';
 import type { TextKey } from '../../../platform/mail/texts.js';
 import type { SignUpPages } from '../../pages/sign-up-pages.js';

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { wayBack } from '../../../domain/logins/identity-links.js';
+import { wayBack } from '../../../domain/identity-links.js';
 import { onlyOnce, readParameters } from '../../../domain/oidc/parameters.js';
 import { linkPageOptions, linkVisit, shownClient } from '../link-pages.js';
 import type { HostedOptions } from '../options.js';

@@ -1,10 +1,10 @@
 import type { FastifyReply } from 'fastify';
 import { DomainError } from '../../../../domain/errors.js';
-import type { Acr } from '../../../../domain/logins/first-factor.js';
 import type { NewFactor } from '../../../../domain/mfa/factors.js';
 import { withSecondFactor } from '../../../../domain/mfa/second-factor.js';
 import type { EnrollableKind } from '../../../../domain/mfa/standing.js';
 import type { AccountPage } from '../../../../domain/oidc/account-request.js';
+import type { Acr } from '../../../../domain/sessions/first-factor.js';
 import type { AccountOptions } from '../options.js';
 import type { AccountVisit } from '../visit.js';
 

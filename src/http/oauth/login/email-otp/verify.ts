@@ -1,8 +1,8 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { DomainError } from '../../../../domain/errors.js';
 import { createsIdentities } from '../../../../domain/logins/email-otp.js';
-import { firstFactor } from '../../../../domain/logins/first-factor.js';
 import { onlyOnce, readParameters } from '../../../../domain/oidc/parameters.js';
+import { firstFactor } from '../../../../domain/sessions/first-factor.js';
 import type { HostedOptions } from '../../options.js';
 import { assertOwnOrigin } from '../../origin.js';
 import { throttled } from '../../throttles.js';

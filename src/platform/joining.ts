@@ -1,5 +1,5 @@
 import type { EntityManager } from 'typeorm';
-import type { Db } from '../../platform/db.js';
+import type { Db } from './db.js';
 
 /** The database as a service sees it inside of a transaction that is open already: whatever it does becomes part of that. */
 export const joining = (tx: EntityManager): Db =>

@@ -1,7 +1,7 @@
 import type { AuthenticationPolicy } from '../../../entities/organization.js';
 import type { Db } from '../../platform/db.js';
-import { OAuthError } from '../oidc/oauth-error.js';
-import type { SignInPolicy } from './sign-in-policy.js';
+import type { SignInPolicy } from '../organizations/sign-in-policy.js';
+import { OAuthError } from './oauth-error.js';
 
 /** The organization that a sign-in is for, with what it asks of its members. */
 export interface AskedOrganization {

@@ -1,10 +1,10 @@
 import type { EntityManager } from 'typeorm';
 import { v7 as uuidv7 } from 'uuid';
-import { IdentityLink, type IdentityLinkPurpose } from '../../../entities/identity-link.js';
-import { after, hours } from '../../platform/clock.js';
-import { hashSecret } from '../../platform/crypto/one-time-secret.js';
-import type { Sealing } from '../../platform/crypto/sealing.js';
-import type { Client } from '../oidc/clients.js';
+import { IdentityLink, type IdentityLinkPurpose } from '../../entities/identity-link.js';
+import { after, hours } from '../platform/clock.js';
+import { hashSecret } from '../platform/crypto/one-time-secret.js';
+import type { Sealing } from '../platform/crypto/sealing.js';
+import type { Client } from './oidc/clients.js';
 
 /** How long a mailed link of an end user works. */
 export const identityLinkLife: Record<IdentityLinkPurpose, number> = {

@@ -1,5 +1,5 @@
-import { slugFrom, withSuffix } from '../accounts/slugs.js';
-import { DomainError, type ErrorCode } from '../errors.js';
+import { DomainError, type ErrorCode } from './errors.js';
+import { slugFrom, withSuffix } from './slugs.js';
 
 export interface Naming {
   name: string;
