@@ -3,10 +3,11 @@ import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible';
 import { DomainError } from '../domain/errors.js';
 import type { Db } from '../platform/db.js';
 import { createLimiter, type LimitPolicy, type LimitState } from '../platform/limiter.js';
+import { subscriberOf } from '../platform/subscriber.js';
 import { announceLimit } from './errors.js';
 
 export interface RateLimits {
-  /** A limit of the specification: exact, shared by all processes, counted per key (by default the caller's address). */
+  /** A limit of the specification: exact, shared by all processes, counted per key (by default who calls from where). */
   exact(policy: LimitPolicy, keyOf?: (request: FastifyRequest) => string): onRequestAsyncHookHandler;
   /** General protection of this process, kept in its memory (contract §1). */
   general(kind: keyof GeneralLimits, key: string, reply: FastifyReply): Promise<void>;
@@ -29,7 +30,7 @@ export function createRateLimits({ enabled, db, perMinute }: RateLimitOptions): 
     new RateLimiterMemory({ keyPrefix: kind, points: perMinute[kind], duration: 60 });
   const general = { apiKey: memory('apiKey'), jwt: memory('jwt'), anonymous: memory('anonymous') };
   return {
-    exact(policy, keyOf = (request) => request.ip) {
+    exact(policy, keyOf = (request) => subscriberOf(request.ip)) {
       if (!enabled) return async () => {};
       const limiter = createLimiter(db, policy);
       return async (request, reply) => announce(reply, policy, await limiter.consume(keyOf(request)));
@@ -37,7 +38,7 @@ export function createRateLimits({ enabled, db, perMinute }: RateLimitOptions): 
     async general(kind, key, reply) {
       if (!enabled) return;
       try {
-        await general[kind].consume(key);
+        await general[kind].consume(kind === 'anonymous' ? subscriberOf(key) : key);
       } catch (error) {
         if (!(error instanceof RateLimiterRes)) throw error;
         const resetSeconds = Math.ceil(error.msBeforeNext / 1000);

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { RateLimiterPostgres, RateLimiterRes } from 'rate-limiter-flexible';
-import type { Db } from './db.js';
+import type { Db, Statement } from './db.js';
 
 export interface LimitPolicy {
   /** Names what is counted; part of the stored key and of the `RateLimit` header. */
@@ -36,7 +36,6 @@ export function createLimiter(db: Pick<Db, 'pool'>, policy: LimitPolicy): Limite
     points: policy.points,
     duration: policy.windowSeconds,
   });
-  const hashed = (key: string) => createHash('sha256').update(key).digest('base64url');
   const stateOf = (result: RateLimiterRes, allowed: boolean): LimitState => ({
     allowed,
     remaining: result.remainingPoints,
@@ -60,3 +59,72 @@ export function createLimiter(db: Pick<Db, 'pool'>, policy: LimitPolicy): Limite
     },
   };
 }
+
+const hashed = (key: string) => createHash('sha256').update(key).digest('base64url');
+
+/** Of a policy that was reached: how it stands. Null where one before it refused. */
+export type StatesInTurn = (LimitState | null)[];
+
+export interface LimitsInTurn {
+  /** Counts one use under each policy, by its key; a policy counts only what all before it have let through. */
+  consume(keys: readonly string[]): Promise<StatesInTurn>;
+  /** Under each policy takes one use back, or forgets them all. */
+  takeBack(keys: readonly string[], how: readonly ('one' | 'all')[]): Promise<void>;
+}
+
+/**
+ * Several limits in one round trip, where each is asked of the same attempt. They are the rows that `createLimiter` counts in,
+ * taken in the order of the policies everywhere, so that two attempts never wait for each other.
+ */
+export function createLimitsInTurn(db: Pick<Db, 'statement'>, policies: readonly LimitPolicy[]): LimitsInTurn {
+  const keyed = (keys: readonly string[]) => keys.map((key, i) => `${policies[i]?.name}:${hashed(key)}`);
+  const consuming = consumingStatement(policies);
+  return {
+    async consume(keys) {
+      const at = Date.now();
+      const [row] = await db.statement<Record<string, string | null>>(consuming, [at, ...keyed(keys)]);
+      return policies.map(({ points }, i) => {
+        const used = row?.[`points_${i}`];
+        if (used == null) return null;
+        const left = Number(row?.[`expire_${i}`]) - at;
+        return {
+          allowed: Number(used) <= points,
+          remaining: Math.max(0, points - Number(used)),
+          resetSeconds: Math.ceil(left / 1000),
+        };
+      });
+    },
+    async takeBack(keys, how) {
+      await db.statement(takeBackStatement, [keyed(keys), how.map((each) => each === 'all')]);
+    },
+  };
+}
+
+/** $1 is the time in milliseconds, $2 and on the keys. */
+function consumingStatement(policies: readonly LimitPolicy[]): Statement {
+  const counting = policies.map(({ windowSeconds }, i) => {
+    const before = policies[i - 1];
+    const allowed = before ? `where (select points from limit_${i - 1}) <= ${before.points}` : '';
+    return `limit_${i} as (
+  insert into rate_limits as l (key, points, expire) select $${i + 2}, 1, $1::bigint + ${windowSeconds * 1000} ${allowed}
+  on conflict (key) do update set points = case when l.expire <= $1 then 1 else l.points + 1 end,
+    expire = case when l.expire <= $1 then excluded.expire else l.expire end
+  returning points, expire)`;
+  });
+  const columns = policies.map(
+    (_, i) => `(select points from limit_${i}) as points_${i}, (select expire from limit_${i}) as expire_${i}`,
+  );
+  const name = `consume_${policies.map((policy) => policy.name).join('_')}`;
+  return { name, text: `with ${counting.join(',\n')}\nselect ${columns.join(', ')}` };
+}
+
+const takeBackStatement: Statement = {
+  name: 'take_back_limits',
+  text: `
+with wanted as (
+  select l.key, w.is_all from unnest($1::text[], $2::boolean[]) with ordinality as w (key, is_all, place)
+    join rate_limits l on l.key = w.key order by w.place for no key update of l
+),
+forgotten as (delete from rate_limits where key in (select key from wanted where is_all))
+update rate_limits set points = points - 1 where key in (select key from wanted where not is_all)`,
+};

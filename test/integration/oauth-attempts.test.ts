@@ -71,6 +71,13 @@ test('a hundred failures lock a network address, whoever is tried', async () => 
   expect((await attempt(ana.email, password, client, '198.51.100.10')).statusCode).toBe(303);
 });
 
+test('failures from anywhere in one IPv6 network of 64 bits count together', async () => {
+  const guess = (i: number) => attempt(`guess-v6-${i}@example.com`, 'wrong', client, `2001:db8:9:9::${i.toString(16)}`);
+  const guesses = Array.from({ length: 104 }, (_, i) => guess(i + 1));
+  expect((await statuses(guesses)).filter((status) => status === 429)).toHaveLength(4);
+  expect((await attempt('guess-v6@example.com', 'wrong', client, '2001:db8:9:a::1')).statusCode).toBe(200);
+});
+
 test('fifty failures in a day lock an address, known or not, until the day is over; the known one gets an event', async () => {
   const from = '198.51.100.20';
   /** The quarters of an hour in which ten more are looked at. */

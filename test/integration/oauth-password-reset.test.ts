@@ -417,7 +417,7 @@ describe('with limits', () => {
         url: toForgot(authorizeUrl(which)),
         payload: { email },
         headers: { accept: 'application/json' },
-        remoteAddress: `2001:db8::${(++ip).toString(16)}`,
+        remoteAddress: `2001:db8:0:${(++ip).toString(16)}::1`,
       });
     for (const email of [known, newAddress()]) {
       const answers = await Promise.all(Array.from({ length: 8 }, () => ask(email)));

@@ -35,7 +35,8 @@ afterAll(async () => {
 });
 
 let addresses = 0;
-const newAddress = () => `2001:db8::${(++addresses).toString(16)}`;
+/** Of another subscriber each: the last 64 bits are their own to choose. */
+const newAddress = () => `2001:db8:0:${(++addresses).toString(16)}::1`;
 
 function send(route: ThrottledRoute, remoteAddress: string, { process = 0, headers = {} as object, fields = {} } = {}) {
   const [method, url] = route.split(' ') as ['POST', string];

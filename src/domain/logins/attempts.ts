@@ -1,7 +1,8 @@
 import type { FirstFactorMethod } from '../../../entities/pending-sign-in.js';
 import { after, type Clock, days, minutes, seconds } from '../../platform/clock.js';
 import type { Db, EnvironmentScope } from '../../platform/db.js';
-import { createLimiter, type Limiter, type LimitPolicy } from '../../platform/limiter.js';
+import { createLimitsInTurn, type LimitPolicy } from '../../platform/limiter.js';
+import { subscriberOf } from '../../platform/subscriber.js';
 import { DomainError } from '../errors.js';
 import { recordEvent } from '../events.js';
 
@@ -82,29 +83,30 @@ where environment_id = $1 and identity_id = $2 and locked_until is not null`,
   };
 }
 
+// In this order, and only what the one before let through: who is refused for where they are locks nobody's address, and a
+// burst that is refused anyway locks it for no day.
+const policies = [byIp, byAddress, byDay] as const;
+
 function createCounters(db: Db) {
-  const address = createLimiter(db, byAddress);
-  const day = createLimiter(db, byDay);
-  const ip = createLimiter(db, byIp);
+  const limits = createLimitsInTurn(db, policies);
+  const ofAddress = createLimitsInTurn(db, [byAddress, byDay]);
+  const keysOf = (attempt: Attempt) => [subscriberOf(attempt.ipAddress), keyOf(attempt), keyOf(attempt)];
   return {
     /** @returns the day's state where this was its last. @throws DomainError rate_limit.exceeded */
     async count(attempt: Attempt) {
-      // In this order, and only what the one before let through: who is refused for where they are locks nobody's address,
-      // and a burst that is refused anyway locks it for no day.
-      await consume(ip, attempt.ipAddress);
-      await consume(address, keyOf(attempt));
-      const state = await consume(day, keyOf(attempt));
-      return state.remaining === 0 ? state : null;
+      const states = await limits.consume(keysOf(attempt));
+      states.forEach((state, i) => {
+        if (state && !state.allowed)
+          throw new DomainError('rate_limit.exceeded', {
+            retryAfter: state.resetSeconds,
+            limit: policies[i] as LimitPolicy,
+          });
+      });
+      const day = states.at(-1);
+      return day?.remaining === 0 ? day : null;
     },
-    takeBack: (attempt: Attempt) =>
-      Promise.all([address.giveBack(keyOf(attempt)), ip.giveBack(attempt.ipAddress), day.reset(keyOf(attempt))]),
+    takeBack: (attempt: Attempt) => limits.takeBack(keysOf(attempt), ['one', 'one', 'all']),
     forget: (attempt: Pick<Attempt, 'environmentId' | 'email'>) =>
-      Promise.all([address.reset(keyOf(attempt)), day.reset(keyOf(attempt))]),
+      ofAddress.takeBack([keyOf(attempt), keyOf(attempt)], ['all', 'all']),
   };
-}
-
-async function consume(limiter: Limiter, key: string) {
-  const state = await limiter.consume(key);
-  if (state.allowed) return state;
-  throw new DomainError('rate_limit.exceeded', { retryAfter: state.resetSeconds, limit: limiter.policy });
 }
