@@ -1,5 +1,6 @@
 import type { Config } from './config.js';
 import { createAccountIntents } from './domain/account-intents/account-intents.js';
+import { reportEventFaults } from './domain/event-declarations.js';
 import { createMfaGraces } from './domain/mfa/grace.js';
 import { createSigningKeys } from './domain/oidc/keys.js';
 import { createRegistrations } from './domain/registration/registrations.js';
@@ -8,14 +9,16 @@ import { createSealing } from './platform/crypto/sealing.js';
 import type { Db } from './platform/db.js';
 
 export interface CommonDeps {
-  config: Pick<Config, 'masterKeys' | 'baseUrl' | 'registration' | 'intentTtlMs' | 'mfaGraceReminders'>;
+  config: Pick<Config, 'production' | 'masterKeys' | 'baseUrl' | 'registration' | 'intentTtlMs' | 'mfaGraceReminders'>;
   db: Db;
+  log: { warn(fields: object, message: string): void };
   now: Clock;
 }
 
 /** What api and worker have alike: one writes what the other reads, so both make it from the same settings. */
-export function composeCommon({ config, db, now }: CommonDeps) {
+export function composeCommon({ config, db, log, now }: CommonDeps) {
   const { masterKeys, baseUrl, registration, intentTtlMs, mfaGraceReminders: reminders } = config;
+  if (config.production) reportEventFaults((fault) => log.warn({ fault }, 'an event is not as declared'));
   const sealing = createSealing(masterKeys);
   return {
     sealing,

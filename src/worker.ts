@@ -36,7 +36,7 @@ await runProcess('worker', async () => {
   const processes = createProcesses(server);
   const mailer = createMailer({ smtpUrl: config.mail.smtpUrl as string, from: config.mail.from });
   const metrics = createMetrics(db);
-  const activities = composeWorker({ config, db, mailer, processes });
+  const activities = composeWorker({ config, db, log, mailer, processes });
 
   const workers = startTemporalWorkers({
     server,

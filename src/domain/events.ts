@@ -2,6 +2,7 @@ import type { EntityManager } from 'typeorm';
 import { v7 as uuidv7 } from 'uuid';
 import { type Actor, currentContext } from '../platform/context.js';
 import { type EventAction, type EventKind, eventCatalogue } from './event-catalogue.js';
+import { holdToDeclaration } from './event-declarations.js';
 
 export interface EventDetails {
   accountId?: string | null;
@@ -50,7 +51,8 @@ from jsonb_populate_record(null::events, ${row}::jsonb) e${from}`;
 
 /** An event's row as `eventInsert` takes it. */
 export function eventRow(action: EventAction, details: EventDetails): string {
-  const { correlationId, actor: caller } = currentContext();
+  const { correlationId, actor: caller, declaredEvents } = currentContext();
+  holdToDeclaration(action, declaredEvents);
   const actor = details.actor ?? caller;
   const entry: EventKind = eventCatalogue[action];
   const outcome = details.outcome ?? 'success';

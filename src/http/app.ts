@@ -8,6 +8,7 @@ import Fastify, {
 } from 'fastify';
 import { v7 as uuidv7 } from 'uuid';
 import { DomainError } from '../domain/errors.js';
+import type { EventAction } from '../domain/event-catalogue.js';
 import { type RequestContext, runInContext } from '../platform/context.js';
 import { createDraining } from './draining.js';
 import { sendError } from './errors.js';
@@ -34,6 +35,10 @@ const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 declare module 'fastify' {
   interface FastifyRequest {
     context: RequestContext;
+  }
+  interface FastifyContextConfig {
+    /** What the route may have recorded when it answers (`operation.ts`). */
+    events?: readonly EventAction[];
   }
 }
 
@@ -86,7 +91,11 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
 /** Whatever a request awaits knows whose request it is; parsing a body leaves the context, so it is entered again. */
 function carryContext(app: FastifyInstance) {
   app.addHook('onRequest', (request, reply, done) => {
-    request.context = { correlationId: request.id, actor: { type: 'anonymous', id: null } };
+    request.context = {
+      correlationId: request.id,
+      actor: { type: 'anonymous', id: null },
+      declaredEvents: request.routeOptions.config?.events ?? [],
+    };
     reply.header('x-request-id', request.id);
     runInContext(request.context, done);
   });

@@ -3,6 +3,7 @@ import type { Permission } from '../domain/access/permissions.js';
 import type { Caller } from '../domain/caller.js';
 import type { Capability } from '../domain/capabilities/administrator-roles.js';
 import type { DomainError, ErrorCode } from '../domain/errors.js';
+import type { EventAction } from '../domain/event-catalogue.js';
 import type { AccountScope, ApplicationScope, EnvironmentScope } from '../domain/scope.js';
 import type { Services } from '../services.js';
 import { ErrorEnvelope, statusOf } from './errors.js';
@@ -24,7 +25,6 @@ export const anyMember = Symbol('any member');
  */
 export interface OperationSpec<L extends Level, P extends TSchema, Q extends TSchema, B extends TSchema> {
   id: string;
-  method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   /** Below the surface's prefix, as `/nodes/:id`. */
   path: string;
   summary: string;
@@ -113,15 +113,23 @@ export type Authorization =
   | { permission: PermissionRule; capability?: undefined }
   | { permission?: undefined; capability: Capability | typeof anyMember };
 
+/**
+ * What it may have recorded when it answers, itself or by a workflow that it waits for. Whatever may write says so, be it that
+ * it records nothing; a read that is worth a row, too. Refusals (`auth.access_denied`) need not be named.
+ */
+export type Recording =
+  | { method: 'GET'; events?: readonly EventAction[] }
+  | { method: 'POST' | 'PUT' | 'PATCH' | 'DELETE'; events: readonly EventAction[] };
+
 /** An operation with its types settled: what the surfaces mount. */
-export type Operation = OperationSpec<Level, TSchema, TSchema, TSchema> & Authorization;
+export type Operation = OperationSpec<Level, TSchema, TSchema, TSchema> & Authorization & Recording;
 
 export function operation<
   const L extends Level,
   P extends TSchema = TSchema,
   Q extends TSchema = TSchema,
   B extends TSchema = TSchema,
->(spec: OperationSpec<L, P, Q, B> & Authorization): Operation {
+>(spec: OperationSpec<L, P, Q, B> & Authorization & Recording): Operation {
   return spec as unknown as Operation;
 }
 

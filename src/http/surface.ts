@@ -62,6 +62,7 @@ export function mount(
       method: operation.method,
       url: surface.pathOf(operation),
       schema: schemaOf(operation, surface),
+      config: { events: operation.events ?? [] },
       attachValidation: true,
       ...(operation.bodyLimit !== undefined && { bodyLimit: operation.bodyLimit }),
       onRequest: async (request, reply) => {

@@ -13,12 +13,17 @@ export interface RequestContext {
   /** The request's id, which becomes the `correlation_id` of everything it causes. */
   correlationId: string;
   actor: Actor;
+  /** Which events the request's operation says that it records; undefined where a process acts by itself. */
+  declaredEvents?: readonly string[] | undefined;
 }
 
 const storage = new AsyncLocalStorage<RequestContext>();
 
 /** Runs `work`, and whatever it awaits, in this context. */
 export const runInContext = <T>(context: RequestContext, work: () => T): T => storage.run(context, work);
+
+/** Runs `work` as somebody's doing who turns out on the way, within the request that runs. */
+export const actAs = <T>(actor: Actor, work: () => T): T => runInContext({ ...currentContext(), actor }, work);
 
 /** The running request's context; a process that acts by itself is the system. */
 export const currentContext = (): RequestContext =>

@@ -1,3 +1,4 @@
+import type { Logger } from 'pino';
 import { createActivities } from '../../activities/index.js';
 import { composeCommon } from '../common.js';
 import type { Config } from '../config.js';
@@ -18,16 +19,17 @@ import { mailSubjects } from './mails.js';
 export interface WorkerParts {
   config: Config;
   db: Db;
+  log: Logger;
   mailer: Mailer;
   /** With which the reconciler heals. */
   processes: Processes;
 }
 
 /** The services behind the activities. */
-export function composeWorker({ config, db, mailer, processes }: WorkerParts) {
+export function composeWorker({ config, db, log, mailer, processes }: WorkerParts) {
   const now = systemClock;
   const { adminAppUrl, baseUrl, registration, roleAssignmentNotices: notices } = config;
-  const { sealing, keys, registrations, accountIntents, graces } = composeCommon({ config, db, now });
+  const { sealing, keys, registrations, accountIntents, graces } = composeCommon({ config, db, log, now });
   const subjects = mailSubjects({ sealing, now, baseUrl, adminAppUrl });
   return createActivities({
     accountIntents,

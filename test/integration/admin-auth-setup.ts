@@ -43,13 +43,19 @@ export async function newAdminAuth({
   let movedMs = 0;
   const now = () => new Date(Date.now() + movedMs);
   const config = {
+    production: false,
     masterKeys: [{ id: 'test', key: randomBytes(32) }],
     baseUrl,
     registration: { ttlMs: hours(24), reminderAfterMs: hours(20) },
     intentTtlMs: hours(24),
     mfaGraceReminders: [],
   };
-  const { sealing, keys, registrations, accountIntents } = composeCommon({ config, db, now });
+  const { sealing, keys, registrations, accountIntents } = composeCommon({
+    config,
+    db,
+    log: pino({ level: 'silent' }),
+    now,
+  });
   await keys.rotate(); // makes the first key
   const refreshTokens = createRefreshTokens({ db, sealing, now });
   const passwords = createPasswords({ breachUrl: null });

@@ -1,5 +1,6 @@
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { openApiDocument } from '../../src/document.js';
+import { eventCatalogue } from '../../src/domain/event-catalogue.js';
 import {
   type DocumentedResponse,
   isJsonSurface,
@@ -93,6 +94,15 @@ test('every operation says who may call it', () => {
     if (!operation.security) return [`${operation.operationId}: security`];
     const extension = path.startsWith('/portal/') ? 'x-capability' : 'x-permission';
     return path.startsWith('/v1/') || extension in operation ? [] : [`${operation.operationId}: ${extension}`];
+  });
+  expect(missing).toEqual([]);
+});
+
+test('every operation that may write says which events it records', () => {
+  const missing = [...operationsOf(document)].flatMap(({ method, operation }) => {
+    const events = operation['x-events'] as string[] | undefined;
+    if (!events) return method === 'get' ? [] : [`${operation.operationId} names none`];
+    return events.filter((one) => !(one in eventCatalogue)).map((one) => `${operation.operationId}: ${one}`);
   });
   expect(missing).toEqual([]);
 });

@@ -51,7 +51,7 @@ beforeAll(async () => {
   const server = { address: temporal.address, namespace, apiKey: null };
   processes = createProcesses(server);
   const { db } = api.database;
-  const activities = composeWorker({ config, db, mailer: mailer as Mailer, processes });
+  const activities = composeWorker({ config, db, log, mailer: mailer as Mailer, processes });
   const workers = startTemporalWorkers({ server, processes, activities, codePath: temporal.codePath, log });
   const relay = startOutboxRelay({ db, databaseUrl: url, processes, log, pollMs: 200 });
   stops.push(relay.stop, workers.stop);

@@ -3,7 +3,7 @@ import { v7 as uuidv7 } from 'uuid';
 import { Identity } from '../../../entities/identity.js';
 import { IdentityInvite } from '../../../entities/identity-invite.js';
 import { Role } from '../../../entities/role.js';
-import { currentContext, runInContext } from '../../platform/context.js';
+import { actAs } from '../../platform/context.js';
 import { within } from '../../platform/db.js';
 import { place, write } from '../access/assigning.js';
 import { assertStays } from '../erasures/staying.js';
@@ -34,9 +34,8 @@ export async function join(tx: EntityManager, joining: Joining): Promise<void> {
   const { invite, invited, scope, now } = joining;
   const { intent, id } = invite;
   const identityId = invited.identity?.id ?? uuidv7();
-  const { correlationId } = currentContext();
   // The person behind the link acts here.
-  await runInContext({ correlationId, actor: { type: 'identity', id: identityId } }, async () => {
+  await actAs({ type: 'identity', id: identityId }, async () => {
     await savePerson(tx, identityId, joining);
     if (intent !== 'directory' && !invited.membership) {
       const isKnown = invited.identity !== null;

@@ -5,7 +5,7 @@ import { Membership } from '../../../entities/membership.js';
 import { MembershipRole } from '../../../entities/membership-role.js';
 import { User } from '../../../entities/user.js';
 import { UserSession } from '../../../entities/user-session.js';
-import { currentContext, runInContext } from '../../platform/context.js';
+import { actAs } from '../../platform/context.js';
 import { recordEvent } from '../events.js';
 import { startLater } from '../outbox.js';
 import { processInput } from './process.js';
@@ -25,9 +25,8 @@ export async function join(tx: EntityManager, joining: Joining): Promise<void> {
   const { invite, now } = joining;
   const { accountId, roleId, limits } = invite;
   const userId = joining.user?.id ?? uuidv7();
-  const { correlationId } = currentContext();
   // The person behind the link acts here.
-  await runInContext({ correlationId, actor: { type: 'platform_admin', id: userId } }, async () => {
+  await actAs({ type: 'platform_admin', id: userId }, async () => {
     await saveUser(tx, userId, joining);
     const member = await tx.findOneBy(Membership, { accountId, userId });
     const membershipId = member?.id ?? uuidv7();

@@ -37,6 +37,7 @@ export const acceptInvite: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (
   app.post(
     '/accept-invite',
     {
+      config: { events: ['administrator_invite.accepted', 'member.added'] },
       onRequest: [sameOrigin(baseUrl), limits.exact(perAddress)],
       schema: {
         operationId: 'acceptInvite',

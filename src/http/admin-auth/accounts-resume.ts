@@ -43,6 +43,7 @@ export const accountsResume: FastifyPluginAsyncTypebox<AdminAuthOptions> = async
   app.delete(
     path,
     {
+      config: { events: ['auth.account_intent_discarded'] },
       schema: {
         ...common,
         operationId: 'discardParkedAccount',
@@ -60,6 +61,18 @@ export const accountsResume: FastifyPluginAsyncTypebox<AdminAuthOptions> = async
   app.post(
     path,
     {
+      config: {
+        events: [
+          'account.created',
+          'application.created',
+          'environment.created',
+          'member.added',
+          'auth.admin_signed_in',
+          'auth.account_intent_consumed',
+          'auth.account_intent_discarded',
+          'auth.account_intent_failed',
+        ],
+      },
       onRequest: limits.exact(perUser, userOf),
       schema: {
         ...common,

@@ -16,6 +16,16 @@ export const accounts: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app,
   app.post(
     '/accounts',
     {
+      config: {
+        events: [
+          'account.created',
+          'application.created',
+          'environment.created',
+          'member.added',
+          'auth.admin_signed_in',
+          'auth.account_intent_parked',
+        ],
+      },
       onRequest: limits.exact(perUser, userOf),
       schema: {
         operationId: 'createAccount',

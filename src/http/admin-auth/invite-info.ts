@@ -13,6 +13,7 @@ export const inviteInfo: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (ap
   app.post(
     '/invite-info',
     {
+      config: { events: [] },
       onRequest: limits.exact(perAddress),
       schema: {
         operationId: 'inviteInfo',

@@ -11,6 +11,7 @@ export const logout: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app, {
   app.post(
     '/logout',
     {
+      config: { events: ['auth.admin_signed_out'] },
       onRequest: sameOrigin(baseUrl),
       schema: {
         operationId: 'logout',

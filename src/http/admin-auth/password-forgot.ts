@@ -11,6 +11,7 @@ export const passwordForgot: FastifyPluginAsyncTypebox<AdminAuthOptions> = async
   app.post(
     '/password/forgot',
     {
+      config: { events: ['auth.password_link_requested'] },
       onRequest: limits.exact(perIp),
       // Counted whether or not the address is known, so that the refusal says nothing either.
       preHandler: limits.exact(perAddress, ({ body }) => (body as { email: string }).email.normalize().toLowerCase()),

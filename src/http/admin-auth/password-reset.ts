@@ -50,6 +50,7 @@ export const passwordReset: FastifyPluginAsyncTypebox<AdminAuthOptions> = async 
   app.post(
     '/password/reset',
     {
+      config: { events: ['auth.password_reset', 'auth.password_set'] },
       onRequest: [sameOrigin(baseUrl), limits.exact(perIp)],
       schema: {
         operationId: 'resetPassword',

@@ -14,6 +14,7 @@ export const password: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app,
   app.put(
     '/password',
     {
+      config: { events: ['auth.password_changed', 'auth.password_change_failed'] },
       schema: {
         operationId: 'changePassword',
         summary: 'Change the own password',

@@ -13,6 +13,7 @@ export const refresh: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app, 
   app.post(
     '/refresh',
     {
+      config: { events: ['session.refresh_reuse_detected'] },
       onRequest: sameOrigin(baseUrl),
       schema: {
         operationId: 'refresh',

@@ -11,6 +11,7 @@ export const register: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app,
   app.post(
     '/register',
     {
+      config: { events: ['auth.registration_requested'] },
       onRequest: limits.exact(perAddress),
       schema: {
         operationId: 'register',

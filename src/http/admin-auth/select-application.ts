@@ -12,6 +12,7 @@ export const selectApplication: FastifyPluginAsyncTypebox<AdminAuthOptions> = as
   app.post(
     '/select-application',
     {
+      config: { events: ['auth.admin_signed_in'] },
       onRequest: sameOrigin(baseUrl),
       schema: {
         operationId: 'selectApplication',

@@ -56,6 +56,7 @@ export const sessions: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app,
   app.delete(
     '/sessions/:id',
     {
+      config: { events: ['auth.admin_session_revoked'] },
       schema: {
         operationId: 'revokeSession',
         summary: 'Revoke one of the own sessions',

@@ -40,6 +40,16 @@ export const verifyEmail: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (a
   app.post(
     '/verify-email',
     {
+      config: {
+        events: [
+          'auth.registration_confirmed',
+          'account.created',
+          'application.created',
+          'environment.created',
+          'member.added',
+          'auth.admin_signed_in',
+        ],
+      },
       onRequest: sameOrigin(baseUrl),
       schema: {
         operationId: 'verifyEmail',

@@ -15,6 +15,7 @@ const common = {
   tag: 'AuthZEN',
   level: 'environment',
   method: 'POST',
+  events: [],
   permission: 'authorization.evaluate',
 } as const;
 const about =

@@ -19,6 +19,7 @@ const common = {
   tag: 'AuthZEN',
   level: 'environment',
   method: 'POST',
+  events: [],
   permission: 'authorization.evaluate',
 } as const;
 const more = { context: Type.Optional(Context), page: AskedPage };

@@ -2,6 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
 import { errors } from '../operation.js';
 import { Body, Message, Name, Nullable } from '../schemas.js';
+import { acceptanceEvents } from '../sign-in-events.js';
 import { allowOrigins } from './cors.js';
 import { InviteToken, sentToken } from './invite-info.js';
 import type { IdentityAuthOptions } from './options.js';
@@ -13,6 +14,7 @@ export const acceptInvite: FastifyPluginAsyncTypebox<IdentityAuthOptions> = asyn
   app.post(
     '/accept-invite',
     {
+      config: { events: acceptanceEvents },
       onRequest: limits.exact(perAddress),
       schema: {
         operationId: 'identityAcceptInvite',

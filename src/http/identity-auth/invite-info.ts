@@ -23,6 +23,7 @@ export const inviteInfo: FastifyPluginAsyncTypebox<IdentityAuthOptions> = async 
   app.post(
     '/invite-info',
     {
+      config: { events: [] },
       onRequest: limits.exact(perAddress),
       schema: {
         operationId: 'identityInviteInfo',

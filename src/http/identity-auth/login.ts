@@ -4,6 +4,7 @@ import { DomainError } from '../../domain/errors.js';
 import { secretCookie } from '../oauth/secret-cookie.js';
 import { errors } from '../operation.js';
 import { Body, Email, single } from '../schemas.js';
+import { attemptEvents } from '../sign-in-events.js';
 import { LoginResult, presentLogin } from './answers.js';
 import { authenticateClient, ClientFields, namedClient } from './client.js';
 import { allowOrigins } from './cors.js';
@@ -21,6 +22,7 @@ export const login: FastifyPluginAsyncTypebox<IdentityAuthOptions> = async (
   app.post(
     '/login',
     {
+      config: { events: attemptEvents },
       preValidation: limits.exact(perAddress), // when the answer's headers let the client's scripts read the refusal
       schema: {
         operationId: 'identityLogin',

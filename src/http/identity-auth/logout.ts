@@ -23,6 +23,7 @@ export const logout: FastifyPluginAsyncTypebox<IdentityAuthOptions> = async (app
   app.post(
     '/logout',
     {
+      config: { events: ['auth.identity_signed_out'] },
       schema: {
         operationId: 'identityLogout',
         summary: 'Sign out',

@@ -16,6 +16,7 @@ export const passwordForgot: FastifyPluginAsyncTypebox<IdentityAuthOptions> = as
   app.post(
     '/password/forgot',
     {
+      config: { events: ['auth.identity_password_link_requested'] },
       preValidation: limits.exact(perIp),
       schema: {
         operationId: 'identityForgotPassword',

@@ -13,6 +13,7 @@ export const passwordReset: FastifyPluginAsyncTypebox<IdentityAuthOptions> = asy
   app.post(
     '/password/reset',
     {
+      config: { events: ['identity.password_changed', 'identity.email_verified'] },
       schema: {
         operationId: 'identityResetPassword',
         summary: 'Set a new password with the token of a mailed link',

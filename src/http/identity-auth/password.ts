@@ -16,6 +16,7 @@ export const password: FastifyPluginAsyncTypebox<IdentityAuthOptions> = async (a
   app.put(
     '/password',
     {
+      config: { events: ['identity.password_changed', 'auth.identity_password_change_failed'] },
       schema: {
         operationId: 'identityChangePassword',
         summary: 'Change the own password',

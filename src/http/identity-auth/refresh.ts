@@ -20,6 +20,7 @@ export const refresh: FastifyPluginAsyncTypebox<IdentityAuthOptions> = async (ap
   app.post(
     '/refresh',
     {
+      config: { events: ['session.refresh_reuse_detected'] },
       schema: {
         operationId: 'identityRefresh',
         summary: 'Get the next access token',

@@ -3,6 +3,7 @@ import { Type } from 'typebox';
 import { secretCookie } from '../oauth/secret-cookie.js';
 import { errors } from '../operation.js';
 import { Body, Id, single } from '../schemas.js';
+import { signInEvents } from '../sign-in-events.js';
 import { LoginResult, presentLogin } from './answers.js';
 import { ClientFields, countedClient, namedClient } from './client.js';
 import { allowOrigins } from './cors.js';
@@ -16,6 +17,7 @@ export const selectApplication: FastifyPluginAsyncTypebox<IdentityAuthOptions> =
   app.post(
     '/select-application',
     {
+      config: { events: signInEvents },
       schema: {
         operationId: 'identitySelectApplication',
         summary: 'Go on signing in at another application',

@@ -52,6 +52,7 @@ export const sessions: FastifyPluginAsyncTypebox<IdentityAuthOptions> = async (a
   app.delete(
     '/sessions/:id',
     {
+      config: { events: ['identity.sessions_revoked', 'auth.identity_signed_out'] },
       schema: {
         operationId: 'identityRevokeSession',
         summary: 'End one of the own sessions',

@@ -37,6 +37,7 @@ export const verifyEmail: FastifyPluginAsyncTypebox<IdentityAuthOptions> = async
   app.post(
     '/verify-email',
     {
+      config: { events: ['identity.email_verified', 'identity.created'] },
       schema: {
         operationId: 'identityVerifyEmail',
         summary: 'Confirm an address with the token of a mailed link',

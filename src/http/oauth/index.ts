@@ -2,6 +2,7 @@ import formbody from '@fastify/formbody';
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { account } from './account/index.js';
 import { authorize } from './authorize.js';
+import { declareEvents } from './events.js';
 import { createHostedLogin } from './hosted-login.js';
 import { introspect } from './introspect.js';
 import { invite } from './invite.js';
@@ -29,6 +30,7 @@ export const oauth: FastifyPluginAsyncTypebox<OAuthOptions> = async (app, option
   app.removeContentTypeParser('text/plain');
   if (!app.hasContentTypeParser('application/x-www-form-urlencoded')) await app.register(formbody);
 
+  declareEvents(app);
   await app.register(async (pages) => {
     handlePageErrors(pages);
     pages.addHook('onRequest', (request, reply) => options.limits.general('anonymous', request.ip, reply));

@@ -13,7 +13,11 @@ Errors come in one envelope with a stable \`code\`; lists take \`page\`, \`take\
 /** The OpenAPI 3.0 document of every route with a schema, and readable pages of it at `/docs`. */
 export const openApi = fastifyPlugin<{ baseUrl: string }>(async (app, { baseUrl }) => {
   await app.register(fastifySwagger, {
-    transform: ({ schema, url, route }) => ({ url, schema: schema ?? oauthDocumentation[`${route.method} ${url}`] }),
+    transform({ schema, url, route }) {
+      const documented = schema ?? oauthDocumentation[`${route.method} ${url}`];
+      const { events } = route.config ?? {};
+      return { url, schema: documented && events ? { ...documented, 'x-events': events } : documented };
+    },
     transformObject: (made) =>
       'openapiObject' in made
         ? (completed(made.openapiObject as unknown as OpenApiDocument) as typeof made.openapiObject)

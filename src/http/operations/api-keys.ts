@@ -73,6 +73,7 @@ export const createApiKey = operation({
     scopes: Type.Optional(Type.Array(OneOf(permissions), { uniqueItems: true })),
     expires_at: Type.Optional(Nullable(Timestamp)),
   }),
+  events: ['api_key.created'],
   answers: { 201: single(WithSecret), ...errors('validation.failed', 'api_key.cannot_grant') },
   async handle({ services, scope, caller, body }) {
     const { apiKey, secret } = await services.apiKeyManagement.create(scope, caller, {
@@ -117,6 +118,7 @@ export const updateApiKey = operation({
   params: ById,
   body: Body({ is_active: Type.Boolean() }),
   exists: ({ services, scope, params }) => services.apiKeyManagement.get(scope, params.id),
+  events: ['api_key.updated'],
   answers: { 200: single(ApiKeyView), ...errors('api_key.not_found', 'api_key.cannot_grant') },
   handle: async ({ services, scope, caller, params, body }) => ({
     data: present(await services.apiKeyManagement.setActive(scope, caller, params.id, body.is_active)),
@@ -137,6 +139,7 @@ export const rotateApiKey = operation({
   params: ById,
   body: Nullable(Body({ overlap_seconds: Type.Optional(Type.Integer({ minimum: 0, maximum: 604_800, default: 0 })) })),
   exists: ({ services, scope, params }) => services.apiKeyManagement.get(scope, params.id),
+  events: ['api_key.rotated'],
   answers: { 200: single(WithSecret), ...errors('api_key.not_found', 'api_key.cannot_grant', 'validation.failed') },
   async handle({ services, scope, caller, params, body }) {
     const overlapSeconds = body?.overlap_seconds ?? 0;
@@ -156,6 +159,7 @@ export const deleteApiKey = operation({
   permission: 'api_key.manage',
   capability: 'env_api_keys.manage',
   params: ById,
+  events: ['api_key.deleted'],
   answers: { 204: Type.Null(), ...errors('api_key.not_found') },
   handle: ({ services, scope, params }) => services.apiKeyManagement.remove(scope, params.id),
 });

@@ -67,6 +67,7 @@ export const exportAuditLogs = operation({
     'Every row that is there when it begins, and none that is written meanwhile. The export is a row of the log itself, ' +
     '`audit.exported`.',
   query: AuditExportQuery,
+  events: ['audit.exported'],
   answers: { 200: ExportAnswer, ...errors('validation.failed') },
   async handle({ services, scope, caller, query }) {
     const place = await placeOf(services, scope, caller);
@@ -84,6 +85,7 @@ export const getAuditLog = operation({
   summary: 'Read a row of the audit log, with what surrounds it',
   description: 'Reading it is a row of the log itself, `audit.row.viewed`.',
   params: Type.Object({ id: Id }),
+  events: ['audit.row.viewed'],
   answers: { 200: AuditDetailView, ...errors('audit.row_not_found') },
   handle: async ({ services, scope, caller, params }) =>
     presentDetail(await services.auditLog.view(await placeOf(services, scope, caller), params.id)),

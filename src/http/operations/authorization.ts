@@ -45,6 +45,7 @@ export const evaluate = operation({
   summary: 'Ask whether an identity may do something',
   description: about,
   body: Body({ ...Check, ...AsOf }),
+  events: [],
   answers: { 200: single(Decision) },
   async handle({ services, scope, body }) {
     const [data] = await services.evaluation.evaluate(scope.environmentId, [checkOf(body)], asOfOf(body.as_of));
@@ -59,6 +60,7 @@ export const evaluateBulk = operation({
   summary: 'Ask up to 1000 such questions at once',
   description: `Answers come in the order of the checks. ${about}`,
   body: Body({ checks: Type.Array(Body(Check), { minItems: 1, maxItems: 1000 }), ...AsOf }),
+  events: [],
   answers: { 200: single(Type.Object({ results: Type.Array(Decision) })) },
   handle: async ({ services, scope, body }) => ({
     data: {
@@ -76,6 +78,7 @@ export const explain = operation({
   summary: 'Ask why an identity may do something, or what stands in the way',
   description: `Names the assignment that decides, with its node's path, or every reason why not. ${about}`,
   body: Body({ ...Check, ...AsOf }),
+  events: [],
   answers: {
     200: single(
       Type.Object({

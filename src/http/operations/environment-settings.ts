@@ -100,6 +100,7 @@ export const updateEnvironmentSettings = operation({
   capability: 'env_settings.manage',
   ifMatch: 'required',
   body: Changes,
+  events: ['environment.settings_updated', 'auth.mfa_grace_moved', 'auth.mfa_grace_reset'],
   answers: { 200: single(SettingsView), ...errors('validation.failed', 'if_match.required', 'if_match.invalid') },
   async handle({ services, scope, version, body }) {
     const changes = definedOnly({

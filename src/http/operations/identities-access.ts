@@ -14,6 +14,7 @@ export const activateIdentity = operation({
   path: '/identities/:id/activate',
   summary: 'Let an identity in again',
   description: 'In this Environment. Who is active already stays so.',
+  events: ['identity.activated', 'identity.sessions_revoked', 'auth.identity_signed_out'],
   answers: detail,
   async handle({ params, ...asking }) {
     await asking.services.identityAdministration.setActive(asking.scope, params.id, true);
@@ -29,6 +30,7 @@ export const deactivateIdentity = operation({
   summary: 'Keep an identity out',
   description:
     'In this Environment. Its sessions there end at once with every token that came from them, and its trusted devices are forgotten.',
+  events: ['identity.deactivated', 'identity.sessions_revoked', 'auth.identity_signed_out'],
   answers: detail,
   async handle({ params, ...asking }) {
     await asking.services.identityAdministration.setActive(asking.scope, params.id, false);
@@ -46,6 +48,7 @@ export const setIdentityPassword = operation({
     'By the rules of this Environment. The identity has one password in all Environments of the Account: its sessions end in all ' +
     'of them, and a mail says so.',
   body: Body({ password: Type.String({ minLength: 1, maxLength: 1024 }) }),
+  events: ['identity.password_changed'],
   answers: {
     ...detail,
     ...errors('identity.not_found', 'identity.holds_more', 'password.breached', 'validation.failed'),
@@ -67,6 +70,7 @@ export const resetIdentityPassword = operation({
     'The password works no more, all sessions end, and a link to choose another one is mailed. It leads back to the client that ' +
     '`client_id` names, or else to the oldest of the Environment.',
   body: Nullable(Body({ client_id: Type.Optional(Type.String({ maxLength: 255 })) })),
+  events: ['identity.password_changed', 'auth.identity_password_link_requested'],
   answers: { ...detail, ...errors('identity.not_found', 'oauth_client.not_found', 'validation.failed') },
   async handle({ params, body, ...asking }) {
     await asking.services.identityAdministration.forceReset(asking.scope, params.id, body?.client_id);
@@ -80,6 +84,7 @@ export const verifyIdentityEmail = operation({
   method: 'POST',
   path: '/identities/:id/email/verify',
   summary: 'Count the address of an identity as verified',
+  events: ['identity.email_verified'],
   answers: detail,
   async handle({ params, ...asking }) {
     await asking.services.identityAdministration.verifyEmail(asking.scope, params.id);
@@ -126,6 +131,7 @@ export const endIdentitySessions = operation({
   path: '/identities/:id/sessions',
   summary: 'End all sessions of an identity',
   description: 'In this Environment, with every token that came from them.',
+  events: ['identity.sessions_revoked', 'auth.identity_signed_out'],
   answers: { 204: Type.Null(), ...errors('identity.not_found') },
   handle: ({ services, scope, params }) => services.identityAdministration.endSessions(scope, params.id),
 });
@@ -137,6 +143,7 @@ export const endIdentitySession = operation({
   path: '/identities/:id/sessions/:session_id',
   summary: 'End a session of an identity',
   params: Type.Object({ id: Id, session_id: Id }),
+  events: ['identity.sessions_revoked', 'auth.identity_signed_out'],
   answers: { 204: Type.Null(), ...errors('identity.not_found', 'session.not_found') },
   handle: ({ services, scope, params }) =>
     services.identityAdministration.endSessions(scope, params.id, params.session_id),

@@ -43,6 +43,7 @@ export const createIdentities = operation({
   bodyLimit: 8 * mebibyte,
   eachAlone: 'identities',
   body: Body({ identities: Type.Array(Element, { minItems: 1, maxItems: 1000 }) }),
+  events: ['identity.created', 'role_assignment.created'],
   answers: { 200: itemsOf('created', 'exists', 'failed'), ...errors('validation.failed', 'body.too_large') },
   async handle({ services, scope, caller, body, refusals }) {
     const wanted = body.identities.map((one, index) => refusals.get(index) ?? bulkIdentityOf(one));

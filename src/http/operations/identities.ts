@@ -82,6 +82,7 @@ export const createIdentity = operation({
   tag: 'Identities',
   level: 'environment',
   body: Body(NewIdentityFields),
+  events: ['identity.created', 'role_assignment.created'],
   answers: {
     201: single(IdentityRow),
     ...errors(
@@ -139,6 +140,7 @@ export const updateIdentity = operation({
     ...ProfileFields,
     email_verified: Type.Optional(Type.Boolean()),
   }),
+  events: ['identity.updated', 'identity.email_verified'],
   answers: {
     200: single(IdentityDetail),
     ...errors(
@@ -175,6 +177,16 @@ export const deleteIdentity = operation({
   description:
     'Ends the membership in this Environment with its sessions and role assignments, at once. Who has no membership left in the ' +
     'Account is erased.',
+  events: [
+    'identity.deleted',
+    'identity.sessions_revoked',
+    'identity.erasure_requested',
+    'role_assignment.deleted',
+    'organization.member_removed',
+    'organization.invitation_revoked',
+    'identity_invite.revoked',
+    'auth.identity_signed_out',
+  ],
   answers: { 204: Type.Null(), ...errors('identity.not_found') },
   handle: ({ services, scope, params }) => services.identityAdministration.remove(scope, params.id),
 });

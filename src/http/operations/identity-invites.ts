@@ -75,6 +75,7 @@ export const createIdentityInvite = operation({
     node_id: Type.Optional(Nullable(Type.String({ format: 'uuid', description: 'Only with `role_id`.' }))),
     locale: Type.Optional(OneOf(['en', 'de'], { description: "Of the mails; without one, the environment's." })),
   }),
+  events: ['identity_invite.created', 'identity_invite.expired'],
   answers: {
     201: single(IdentityInviteView),
     ...errors(
@@ -125,6 +126,7 @@ export const resendIdentityInvite = operation({
   description:
     'With a new link, which lives as long as a first one; the old link is void at once. An expired invite is pending again. ' +
     'It renews the offer of a role, so it takes what giving the role takes.',
+  events: ['identity_invite.resent', 'identity_invite.expired'],
   answers: {
     200: single(IdentityInviteView),
     ...errors(
@@ -150,6 +152,7 @@ export const revokeIdentityInvite = operation({
   path: '/identity-invites/:id/revoke',
   summary: 'Revoke a pending invite',
   description: 'Its link is void at once.',
+  events: ['identity_invite.revoked'],
   answers: {
     200: single(IdentityInviteView),
     ...errors('identity_invite.not_found', 'identity_invite.not_pending'),

@@ -75,6 +75,7 @@ export const replaceNodeTypeSchema = operation({
       { maxItems: 100 },
     ),
   }),
+  events: ['node_type_schema.updated'],
   answers: {
     200: single(SchemaView),
     ...errors('node_type_schema.breaks_nodes', 'validation.failed', 'if_match.required', 'if_match.invalid'),

@@ -65,6 +65,7 @@ export const createNode = operation({
     status: Type.Optional(NodeStatuses),
     metadata: Type.Optional(Metadata),
   }),
+  events: ['node.created', 'organization.created'],
   answers: { 201: single(NodeView), ...errors(...placing) },
   async handle({ body, ...context }) {
     const parentId = body.parent_node_id ?? null;
@@ -123,6 +124,7 @@ export const updateNode = operation({
     parent_node_id: Type.Optional(Id),
   }),
   exists: ({ services, scope, params }) => services.hierarchy.get(scope, everything, params.id),
+  events: ['node.updated', 'node.moved', 'organization.updated'],
   answers: {
     200: single(NodeView),
     ...errors(...placing, 'nodes.would_cycle', 'nodes.root_fixed', 'if_match.required', 'if_match.invalid'),
@@ -156,6 +158,7 @@ export const moveNode = operation({
   ifMatch: 'required',
   body: Body({ parent_node_id: Id }),
   exists: ({ services, scope, params }) => services.hierarchy.get(scope, everything, params.id),
+  events: ['node.moved', 'organization.updated'],
   answers: {
     200: single(NodeView),
     ...errors(...placing, 'nodes.would_cycle', 'nodes.root_fixed', 'if_match.required', 'if_match.invalid'),
@@ -184,6 +187,7 @@ export const deleteNode = operation({
   query: Type.Object({ cascade: Type.Optional(Type.Boolean({ default: false })) }, { additionalProperties: false }),
   ifMatch: 'required',
   exists: ({ services, scope, params }) => services.hierarchy.get(scope, everything, params.id),
+  events: ['node.deleted', 'organization.deleted', 'organization.invitation_revoked', 'role_assignment.deleted'],
   answers: {
     204: Type.Null(),
     ...errors(

@@ -88,6 +88,7 @@ export const createOAuthClient = operation({
     },
     { additionalProperties: false },
   ),
+  events: ['oauth_client.created'],
   answers: { 201: single(WithSecret), ...errors('validation.failed') },
   async handle({ services, scope, body }) {
     const isPublic = body.client_type === 'public';
@@ -131,6 +132,7 @@ export const updateOAuthClient = operation({
   params: ById,
   body: Type.Partial(Type.Object({ ...Settings, name: Name }), { additionalProperties: false }),
   exists: ({ services, scope, params }) => services.clientManagement.get(scope, params.id),
+  events: ['oauth_client.updated'],
   answers: { 200: single(ClientView), ...errors('oauth_client.not_found', 'validation.failed') },
   async handle({ services, scope, params, body }) {
     const named = {
@@ -157,6 +159,7 @@ export const rotateOAuthClientSecret = operation({
   description: 'The old secret ends at once.',
   capability: 'oauth_clients.manage',
   params: ById,
+  events: ['oauth_client.secret_rotated'],
   answers: { 200: single(WithSecret), ...errors('oauth_client.not_found', 'oauth_client.has_no_secret') },
   async handle({ services, scope, params }) {
     const { client, secret } = await services.clientManagement.rotateSecret(scope, params.id);
@@ -173,6 +176,7 @@ export const deleteOAuthClient = operation({
   description: 'Its grants and tokens end with it.',
   capability: 'oauth_clients.manage',
   params: ById,
+  events: ['oauth_client.deleted'],
   answers: { 204: Type.Null(), ...errors('oauth_client.not_found') },
   handle: ({ services, scope, params }) => services.clientManagement.remove(scope, params.id),
 });

@@ -62,6 +62,7 @@ export const replaceAuthenticationPolicy = operation({
   description: `${rule} The version is the policy's own, not that of the organization.`,
   ifMatch: 'required',
   body: Body(Fields),
+  events: ['organization.updated'],
   answers: {
     200: single(PolicyView),
     ...errors('organization.not_found', 'if_match.required', 'if_match.invalid', 'validation.failed'),

@@ -70,6 +70,7 @@ export const createOrganizationInvitation = operation({
     role_ids: Type.Optional(Type.Array(Id, { maxItems: 100, uniqueItems: true })),
     locale: Type.Optional(OneOf(['en', 'de'], { description: "Of the mails; without one, the environment's." })),
   }),
+  events: ['organization.invitation_created', 'organization.invitation_expired'],
   answers: {
     201: single(InvitationView),
     ...errors(
@@ -104,6 +105,7 @@ export const resendOrganizationInvitation = operation({
   description:
     'With a new link, which lives as long as a first one; the old link is void at once. An expired invitation is pending ' +
     `again. It renews the offer of roles. ${rule}`,
+  events: ['organization.invitation_resent', 'organization.invitation_expired'],
   answers: {
     200: single(InvitationView),
     ...errors(
@@ -129,6 +131,7 @@ export const revokeOrganizationInvitation = operation({
   path: '/organizations/:id/invitations/:invitation_id',
   summary: 'Revoke a pending invitation into an organization',
   description: 'Its link is void at once. It stays in the list, as revoked.',
+  events: ['organization.invitation_revoked'],
   answers: {
     204: Type.Null(),
     ...errors('organization.not_found', 'identity_invite.not_found', 'identity_invite.not_pending'),

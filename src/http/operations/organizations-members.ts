@@ -78,6 +78,7 @@ export const addOrganizationMember = operation({
   summary: 'Add a member to an organization',
   description: `An identity of the environment, with these roles at the organization's node. ${rule}`,
   body: Body({ identity_id: Id, role_ids: Type.Optional(RoleIds) }),
+  events: ['organization.member_added', 'role_assignment.created'],
   answers: {
     201: single(MemberView),
     ...errors(...refusals, 'identity.not_found', 'organization.already_member'),
@@ -98,6 +99,7 @@ export const updateOrganizationMember = operation({
     "Afterwards they hold exactly these roles at the organization's node. What they hold of them already stays with its window; " +
     `others are taken, what is new is open in time. Roles at other nodes stay as they are. ${rule}`,
   body: Body({ role_ids: RoleIds }),
+  events: ['organization.member_updated', 'role_assignment.created', 'role_assignment.deleted'],
   answers: { 200: single(MemberView), ...errors(...refusals, 'organization.member_not_found') },
   async handle({ services, scope, caller, params, body }) {
     const member = { ...idsOf(params), roleIds: body.role_ids };
@@ -115,6 +117,7 @@ export const removeOrganizationMember = operation({
     "With their roles at the organization's node and below it, though not in an organization further down of which they are a " +
     'member, too. They stay in the environment, with what they hold elsewhere and above.',
   retriedWithoutAccess: true,
+  events: ['organization.member_removed', 'role_assignment.deleted'],
   answers: { 204: Type.Null(), ...errors('organization.not_found', 'organization.member_not_found') },
   handle: ({ services, scope, params }) => services.memberships.remove(scope, idsOf(params)),
 });

@@ -59,6 +59,7 @@ export const createOrganization = operation({
     metadata: Type.Optional(Metadata),
     parent_node_id: Type.Optional(Nullable(Id)),
   }),
+  events: ['organization.created', 'node.created'],
   answers: {
     201: single(OrganizationView),
     ...errors(...placing, 'organization.slug_taken', 'validation.failed'),
@@ -95,6 +96,7 @@ export const deleteOrganizations = operation({
     { confirm: Type.Optional(Type.String({ description: 'Required: the slug of the environment.' })) },
     { additionalProperties: false },
   ),
+  events: ['organization.deleted', 'organization.invitation_revoked', 'node.deleted', 'role_assignment.deleted'],
   answers: {
     204: Type.Null(),
     ...errors('organization.confirmation_required', 'organization.production_environment'),
@@ -136,6 +138,7 @@ export const updateOrganization = operation({
     slug: Type.Optional(Slug),
     metadata: Type.Optional(Metadata),
   }),
+  events: ['organization.updated', 'node.updated'],
   answers: {
     200: single(OrganizationView),
     ...errors(...conditional, 'organization.slug_taken', 'validation.failed'),
@@ -160,6 +163,7 @@ export const deleteOrganization = operation({
   retriedWithoutAccess: true,
   ifMatch: 'required',
   query: Type.Object({ cascade: Type.Optional(Type.Boolean({ default: false })) }, { additionalProperties: false }),
+  events: ['organization.deleted', 'organization.invitation_revoked', 'node.deleted', 'role_assignment.deleted'],
   answers: { 204: Type.Null(), ...errors(...conditional, 'nodes.has_children') },
   async handle({ services, scope, params, query, version }) {
     const removing = services.organizations.remove(scope, params.id, version, query.cascade ?? false);

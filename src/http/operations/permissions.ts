@@ -74,6 +74,7 @@ export const registerPermission = operation({
     description: Type.Optional(Description),
     category: Type.Optional(Nullable(Category)),
   }),
+  events: ['permission.created'],
   answers: { 201: single(PermissionView), ...errors('permission.key_taken', 'validation.failed') },
   handle: async ({ services, scope, body: { key, name, description, category } }) => ({
     data: presentPermission(
@@ -114,6 +115,7 @@ export const updatePermission = operation({
     description: Type.Optional(Description),
     category: Type.Optional(Category),
   }),
+  events: ['permission.updated'],
   answers: { 200: single(PermissionView), ...errors('permission.not_found', 'permission.system', 'version.conflict') },
   exists: ({ services, scope, params }) => services.permissionCatalog.get(scope, params.id),
   async handle({ services, scope, params, version, body: { name, ...rest } }) {
@@ -134,6 +136,7 @@ export const removePermission = operation({
   description: 'Every role that holds it loses it; `usage` names them.',
   params: ById,
   ifMatch: 'required',
+  events: ['permission.deleted'],
   answers: { 204: Type.Null(), ...errors('permission.not_found', 'permission.system', 'version.conflict') },
   exists: ({ services, scope, params }) => services.permissionCatalog.get(scope, params.id),
   handle: ({ services, scope, params, version }) =>

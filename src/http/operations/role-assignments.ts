@@ -80,6 +80,7 @@ export const assignRole = operation({
   permission: mayAssign,
   params: ById,
   body: Body(Wanted),
+  events: ['role_assignment.created'],
   answers: {
     200: single(AssignmentView),
     201: single(AssignmentView),
@@ -114,6 +115,7 @@ export const unassignRole = operation({
   summary: 'Take a role assignment away',
   permission: mayAssign,
   params: Type.Object({ id: Id, assignment_id: Id }),
+  events: ['role_assignment.deleted'],
   answers: { 204: Type.Null(), ...errors('identity.not_found', 'role_assignments.not_found') },
   async handle({ services, scope, caller, params }) {
     const [code] = await services.assignments.removeAll(scope, caller, [params.assignment_id], params.id);
@@ -132,6 +134,7 @@ export const assignRoles = operation({
   body: Body({
     role_assignments: Type.Array(Body({ identity_id: Id, ...Wanted }), { minItems: 1, maxItems: 1000 }),
   }),
+  events: ['role_assignment.created'],
   answers: { 200: itemsOf('created', 'exists', 'failed'), ...errors('nodes.node_not_found') },
   async handle({ services, scope, caller, body }) {
     const wanted = body.role_assignments.map((one, i) => ({
@@ -161,6 +164,7 @@ export const unassignRoles = operation({
   summary: 'Take role assignments away in bulk',
   permission: mayAssign,
   body: Body({ assignment_ids: Type.Array(Id, { minItems: 1, maxItems: 1000 }) }),
+  events: ['role_assignment.deleted'],
   answers: { 200: itemsOf('removed', 'failed') },
   async handle({ services, scope, caller, body }) {
     const ids = body.assignment_ids;

@@ -45,6 +45,7 @@ export const setRolePermissions = operation({
   params: ById,
   ifMatch: 'required',
   body: Body({ permission_keys: PermissionKeys }),
+  events: ['role.updated'],
   answers: {
     200: single(Held),
     ...errors('role.not_found', 'role.system', 'role.cannot_grant', 'version.conflict', 'validation.failed'),

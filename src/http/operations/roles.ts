@@ -77,6 +77,7 @@ export const createRole = operation({
     is_active: Type.Optional(Type.Boolean({ default: true })),
     permission_keys: Type.Optional(PermissionKeys),
   }),
+  events: ['role.created'],
   answers: { 201: single(RoleView), ...errors('role.name_taken', 'role.cannot_grant', 'validation.failed') },
   handle: async ({ services, scope, caller, body }) => ({
     data: presentRole(
@@ -117,6 +118,7 @@ export const updateRole = operation({
     description: Type.Optional(Description),
     is_active: Type.Optional(Type.Boolean()),
   }),
+  events: ['role.updated'],
   answers: {
     200: single(RoleView),
     ...errors('role.not_found', 'role.system', 'role.name_taken', 'role.cannot_grant', 'version.conflict'),
@@ -144,6 +146,7 @@ export const deleteRole = operation({
   description: 'As long as nobody holds it. System roles stay.',
   params: ById,
   ifMatch: 'required',
+  events: ['role.deleted'],
   answers: { 204: Type.Null(), ...errors('role.not_found', 'role.system', 'role.in_use', 'version.conflict') },
   exists: ({ services, scope, params }) => services.roles.get(scope, params.id),
   handle: ({ services, scope, params, version }) =>

@@ -43,6 +43,7 @@ export const updateAccount = operation({
   capability: 'account.manage',
   retriedWithoutAccess: true,
   body: Body({ name: Type.Optional(Name), slug: Type.Optional(Slug) }),
+  events: ['account.updated'],
   answers: { 200: single(AccountView), ...errors('account.slug_taken', 'account.not_found', 'validation.failed') },
   async handle({ services, scope, body }) {
     const changes = definedOnly({ name: body.name?.trim(), slug: body.slug });

@@ -95,6 +95,7 @@ export const createAdministratorInvite = operation({
     limits: Type.Optional(WantedLimits),
     locale: Type.Optional(OneOf(['en', 'de'], { default: 'en' })),
   }),
+  events: ['administrator_invite.created', 'administrator_invite.expired'],
   answers: {
     201: single(InviteView),
     ...errors(
@@ -139,6 +140,7 @@ export const resendAdministratorInvite = operation({
     'Whoever sends it has to hold what it gives.',
   capability: 'members.manage',
   params: ById,
+  events: ['administrator_invite.resent', 'administrator_invite.expired'],
   answers: {
     200: single(InviteView),
     ...errors(
@@ -166,6 +168,7 @@ export const revokeAdministratorInvite = operation({
   description: 'Its link is void at once.',
   capability: 'members.manage',
   params: ById,
+  events: ['administrator_invite.revoked'],
   answers: {
     200: single(InviteView),
     ...errors('administrator_invite.not_found', 'administrator_invite.not_pending'),

@@ -59,6 +59,7 @@ export const createAdministratorRole = operation({
     'Only with capabilities that you hold in the whole account. Names differ in more than upper and lower case.',
   capability: 'members.manage',
   body: Body({ name: Name, description: Type.Optional(Description), capabilities: Capabilities }),
+  events: ['administrator_role.created'],
   answers: {
     201: single(RoleView),
     ...errors('administrator_role.cannot_grant', 'administrator_role.name_taken', 'validation.failed'),
@@ -101,6 +102,7 @@ export const updateAdministratorRole = operation({
     capabilities: Type.Optional(Capabilities),
   }),
   exists: ({ services, scope, params }) => services.administratorRoles.get(scope, params.id),
+  events: ['administrator_role.updated'],
   answers: {
     200: single(RoleView),
     ...errors(
@@ -131,6 +133,7 @@ export const deleteAdministratorRole = operation({
   description: 'Refused while a member holds it or a pending invite offers it. Built-in roles stay.',
   capability: 'members.manage',
   params: ById,
+  events: ['administrator_role.deleted'],
   answers: {
     204: Type.Null(),
     ...errors('administrator_role.not_found', 'administrator_role.built_in', 'administrator_role.in_use'),

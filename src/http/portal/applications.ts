@@ -62,6 +62,7 @@ export const createApplication = operation({
   level: 'account',
   capability: 'applications.manage',
   body: Body({ name: Name, slug: Type.Optional(Nullable(Slug)) }),
+  events: ['application.created', 'environment.created'],
   answers: {
     201: single(ApplicationView),
     ...errors('application.slug_taken', 'account.not_found', 'validation.failed'),
@@ -99,6 +100,7 @@ export const updateApplication = operation({
   capability: 'applications.manage',
   retriedWithoutAccess: true,
   body: Body({ name: Type.Optional(Name), slug: Type.Optional(Slug) }),
+  events: ['application.updated'],
   answers: {
     200: single(ApplicationView),
     ...errors('application.slug_taken', 'application.not_found', 'validation.failed'),
@@ -127,6 +129,7 @@ export const deleteApplication = operation({
     { confirm: Type.Optional(Type.String({ description: 'Required: the slug of the application.' })) },
     { additionalProperties: false },
   ),
+  events: ['application.deleted', 'environment.deleted'],
   answers: { 204: Type.Null(), ...errors('application.confirmation_required', 'application.not_found') },
   handle: async ({ services, scope, query }) => services.applications.remove(scope, query.confirm),
 });

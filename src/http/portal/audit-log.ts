@@ -52,6 +52,7 @@ export const exportAuditLog = operation({
   summary: 'Export what happened in the account',
   description: `Every row that is there when it begins. ${inReach} The export is a row of the log itself, \`audit.exported\`.`,
   query: AuditExportQuery,
+  events: ['audit.exported'],
   answers: { 200: ExportAnswer, ...errors('validation.failed') },
   async handle({ services, scope, caller, query }) {
     const batches = await services.auditLog.export(placeOf(scope, caller, 'all'), filtersOf(query), query.format);
@@ -83,6 +84,7 @@ export const getIdentityAuditRow = operation({
   summary: 'Read a row that concerns end users, with what surrounds it',
   description: `Related rows are of the same kind. ${viewed}`,
   params: Type.Object({ id: Id }),
+  events: ['audit.row.viewed'],
   answers: { 200: AuditDetailView, ...errors('audit.row_not_found') },
   handle: async ({ services, scope, caller, params }) =>
     presentDetail(await services.auditLog.view(placeOf(scope, caller, 'identities'), params.id)),
@@ -96,6 +98,7 @@ export const getAuditRow = operation({
   summary: 'Read a row of the audit log, with what surrounds it',
   description: viewed,
   params: Type.Object({ id: Id }),
+  events: ['audit.row.viewed'],
   answers: { 200: AuditDetailView, ...errors('audit.row_not_found') },
   handle: async ({ services, scope, caller, params }) =>
     presentDetail(await services.auditLog.view(placeOf(scope, caller, 'all'), params.id)),

@@ -65,6 +65,7 @@ export const createEnvironment = operation({
   level: 'application',
   capability: 'applications.manage',
   body: Body({ name: Name, slug: Type.Optional(Nullable(Slug)), type: EnvironmentTypes }),
+  events: ['environment.created'],
   answers: {
     201: single(EnvironmentView),
     ...errors('environment.slug_taken', 'application.not_found', 'validation.failed'),
@@ -101,6 +102,7 @@ export const updateEnvironment = operation({
   capability: 'applications.manage',
   retriedWithoutAccess: true,
   body: Body({ name: Type.Optional(Name), slug: Type.Optional(Slug) }),
+  events: ['environment.updated'],
   answers: {
     200: single(EnvironmentView),
     ...errors('environment.slug_taken', 'application.not_found', 'environment.not_found', 'validation.failed'),
@@ -129,6 +131,7 @@ export const deleteEnvironment = operation({
     { confirm: Type.Optional(Type.String({ description: 'Required: the slug of the environment.' })) },
     { additionalProperties: false },
   ),
+  events: ['environment.deleted'],
   answers: {
     204: Type.Null(),
     ...errors('environment.confirmation_required', 'application.not_found', 'environment.not_found'),

@@ -71,6 +71,7 @@ export const putApplicationState = operation({
   capability: 'applications.view',
   inPart: true,
   body: Body({ environment_slug: Slug }),
+  events: [],
   answers: { 200: single(State), ...errors('environment.unknown_slug', 'validation.failed') },
   async handle({ services, scope, caller, body }) {
     const { userId } = administrator(caller);

@@ -76,6 +76,7 @@ export const updateMember = operation({
     roles: Type.Array(Body({ role_id: Id, limits: Type.Optional(WantedLimits) }), { minItems: 1, maxItems: 50 }),
   }),
   exists: ({ services, scope, params }) => services.accountMembers.get(scope, params.id),
+  events: ['member.updated'],
   answers: {
     200: single(MemberView),
     ...errors(
@@ -105,6 +106,7 @@ export const removeMember = operation({
   capability: 'members.manage',
   retriedWithoutAccess: true,
   params: ById,
+  events: ['member.removed'],
   answers: { 204: Type.Null(), ...errors('member.owner_required', 'member.not_found', 'member.last_owner') },
   handle: ({ services, scope, caller, params }) =>
     services.accountMembers.remove(scope, administrator(caller).userId, params.id),

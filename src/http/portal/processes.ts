@@ -159,6 +159,15 @@ export const cancelProcess = operation({
     'while Temporal is away. The `reason` is kept in the audit log as it is written, for as long as that; leave names out.',
   capability: 'processes.manage',
   body: Body({ reason: Type.String({ minLength: 1, maxLength: 500, pattern: '\\S' }) }),
+  events: [
+    'process.cancelled',
+    'administrator_invite.revoked',
+    'identity_invite.revoked',
+    'organization.invitation_revoked',
+    'identity.erasure_cancelled',
+    'role_assignment.window_cancelled',
+    'auth.mfa_grace_cancelled',
+  ],
   answers: {
     200: single(Cancelled),
     ...errors('process.not_found', 'process.not_running', 'process.verb_not_supported', 'validation.failed'),
@@ -179,6 +188,7 @@ export const retryProcess = operation({
     'A mail that has failed is delivered anew, should there still be something to say. A cancelled grace period sends its ' +
     'remaining reminders; a cancelled erasure goes on where it stopped.',
   capability: 'processes.manage',
+  events: ['process.retried', 'identity.erasure_requested'],
   answers: {
     200: single(ProcessView),
     ...errors('process.not_found', 'process.not_failed', 'process.verb_not_supported'),
@@ -208,6 +218,7 @@ export const resendProcess = operation({
   summary: 'Send the link of an invite again',
   description: `With a new link and a new deadline; the old link is void. ${likeAnInvite}`,
   capability: 'processes.manage',
+  events: ['administrator_invite.resent', 'administrator_invite.expired'],
   answers: {
     200: single(ProcessView),
     ...errors(...rights, 'administrator_invite.already_pending', 'member.already_member'),
@@ -229,6 +240,7 @@ export const extendProcess = operation({
     expires_in: Type.Optional(Duration('From now on, as `3d`.')),
     until: Type.Optional(Timestamp),
   }),
+  events: ['process.extended'],
   answers: { 200: single(ProcessView), ...errors(...rights, 'validation.failed') },
   async handle({ services, scope, caller, params, body }) {
     const userId = prolongerOf(caller);

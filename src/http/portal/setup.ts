@@ -25,6 +25,7 @@ export const addResourcePermissions = operation({
     resources: Type.Array(Resource, { maxItems: 1000 }),
     role_permissions: Type.Array(RolePermissions, { maxItems: 100 }),
   }),
+  events: ['resource_permissions.added', 'permission.created', 'role.updated'],
   answers: {
     201: single(
       Type.Object({

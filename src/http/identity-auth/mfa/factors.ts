@@ -50,6 +50,7 @@ export const factors: FastifyPluginAsyncTypebox<IdentityAuthOptions> = async (ap
   app.delete(
     '/mfa/factors/:id',
     {
+      config: { events: ['identity.mfa_removed'] },
       schema: {
         operationId: 'identityRemoveFactor',
         summary: 'Remove a second factor',

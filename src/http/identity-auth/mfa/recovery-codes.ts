@@ -10,6 +10,7 @@ export const recoveryCodes: FastifyPluginAsyncTypebox<IdentityAuthOptions> = asy
   app.post(
     '/mfa/recovery-codes',
     {
+      config: { events: ['auth.recovery_codes_renewed'] },
       schema: {
         operationId: 'identityRenewRecoveryCodes',
         summary: 'Make new recovery codes',

@@ -1,6 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
 import { Body, single } from '../../schemas.js';
+import { enrolmentEvents } from '../../sign-in-events.js';
 import type { IdentityAuthOptions } from '../options.js';
 import { proofOf } from '../signed-in.js';
 import { addedAnswers, beginErrors, presentAdded } from './factor-view.js';
@@ -16,6 +17,7 @@ export const totp: FastifyPluginAsyncTypebox<IdentityAuthOptions> = async (app, 
   app.post(
     '/mfa/totp/enroll',
     {
+      config: { events: [] },
       schema: {
         operationId: 'identityEnrollTotp',
         summary: 'Begin to enrol an authenticator app',
@@ -35,6 +37,7 @@ export const totp: FastifyPluginAsyncTypebox<IdentityAuthOptions> = async (app, 
   app.post(
     '/mfa/totp/confirm',
     {
+      config: { events: enrolmentEvents },
       schema: {
         operationId: 'identityConfirmTotp',
         summary: 'Enrol an authenticator app with its first code',

@@ -1,6 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
 import { Body, single } from '../../schemas.js';
+import { enrolmentEvents } from '../../sign-in-events.js';
 import type { IdentityAuthOptions } from '../options.js';
 import { proofOf } from '../signed-in.js';
 import { perMinute } from './challenge/answer.js';
@@ -16,6 +17,7 @@ export const webauthn: FastifyPluginAsyncTypebox<IdentityAuthOptions> = async (a
   app.post(
     '/mfa/webauthn/enroll/options',
     {
+      config: { events: [] },
       preValidation: limits.exact(perMinute(5, 'webauthn-enroll-options')),
       schema: {
         operationId: 'identityEnrollWebauthnOptions',
@@ -36,6 +38,7 @@ export const webauthn: FastifyPluginAsyncTypebox<IdentityAuthOptions> = async (a
   app.post(
     '/mfa/webauthn/enroll/verify',
     {
+      config: { events: enrolmentEvents },
       preValidation: limits.exact(perMinute(10, 'webauthn-enroll-verify')),
       schema: {
         operationId: 'identityEnrollWebauthnVerify',

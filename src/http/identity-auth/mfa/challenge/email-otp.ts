@@ -3,6 +3,7 @@ import { Type } from 'typebox';
 import { errors } from '../../../operation.js';
 import { chooseLocale } from '../../../pages/locale.js';
 import { Body, Message } from '../../../schemas.js';
+import { challengeEvents } from '../../../sign-in-events.js';
 import type { IdentityAuthOptions } from '../../options.js';
 import { AnswerFields, allowChallenger, answerWith, ChallengeFields, challengeAnswers, perMinute } from './answer.js';
 
@@ -12,6 +13,7 @@ export const emailOtpChallenge: FastifyPluginAsyncTypebox<IdentityAuthOptions> =
   app.post(
     '/mfa/challenge/email-otp/send',
     {
+      config: { events: ['auth.emailed_code_requested'] },
       preValidation: options.limits.exact(perMinute(3, 'email-otp-send')),
       schema: {
         operationId: 'identityChallengeEmailOtpSend',
@@ -42,6 +44,7 @@ export const emailOtpChallenge: FastifyPluginAsyncTypebox<IdentityAuthOptions> =
   app.post(
     '/mfa/challenge/email-otp',
     {
+      config: { events: challengeEvents },
       preValidation: options.limits.exact(perMinute(10, 'email-otp')),
       schema: {
         operationId: 'identityChallengeEmailOtp',

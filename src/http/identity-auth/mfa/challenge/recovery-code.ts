@@ -1,6 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
 import { Body } from '../../../schemas.js';
+import { challengeEvents } from '../../../sign-in-events.js';
 import type { IdentityAuthOptions } from '../../options.js';
 import { AnswerFields, allowChallenger, answerWith, challengeAnswers, perMinute } from './answer.js';
 
@@ -10,6 +11,7 @@ export const recoveryCodeChallenge: FastifyPluginAsyncTypebox<IdentityAuthOption
   app.post(
     '/mfa/challenge/recovery-code',
     {
+      config: { events: [...challengeEvents, 'auth.recovery_code_used'] },
       preValidation: options.limits.exact(perMinute(10, 'recovery-code')),
       schema: {
         operationId: 'identityChallengeRecoveryCode',

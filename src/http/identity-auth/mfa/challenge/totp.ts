@@ -1,6 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
 import { Body } from '../../../schemas.js';
+import { challengeEvents } from '../../../sign-in-events.js';
 import type { IdentityAuthOptions } from '../../options.js';
 import { AnswerFields, allowChallenger, answerWith, challengeAnswers, perMinute } from './answer.js';
 
@@ -10,6 +11,7 @@ export const totpChallenge: FastifyPluginAsyncTypebox<IdentityAuthOptions> = asy
   app.post(
     '/mfa/challenge/totp',
     {
+      config: { events: challengeEvents },
       preValidation: options.limits.exact(perMinute(10, 'totp')),
       schema: {
         operationId: 'identityChallengeTotp',

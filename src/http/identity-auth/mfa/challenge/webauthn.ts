@@ -2,6 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
 import { errors } from '../../../operation.js';
 import { Body, single } from '../../../schemas.js';
+import { challengeEvents } from '../../../sign-in-events.js';
 import type { IdentityAuthOptions } from '../../options.js';
 import { AnswerFields, allowChallenger, answerWith, ChallengeFields, challengeAnswers, perMinute } from './answer.js';
 
@@ -14,6 +15,7 @@ export const webauthnChallenge: FastifyPluginAsyncTypebox<IdentityAuthOptions> =
   app.post(
     '/mfa/challenge/webauthn/options',
     {
+      config: { events: [] },
       preValidation: options.limits.exact(perMinute(10, 'webauthn-options')),
       schema: {
         operationId: 'identityChallengeWebauthnOptions',
@@ -40,6 +42,7 @@ export const webauthnChallenge: FastifyPluginAsyncTypebox<IdentityAuthOptions> =
   app.post(
     '/mfa/challenge/webauthn',
     {
+      config: { events: [...challengeEvents, 'auth.webauthn_counter_regressed'] },
       preValidation: options.limits.exact(perMinute(10, 'webauthn')),
       schema: {
         operationId: 'identityChallengeWebauthn',

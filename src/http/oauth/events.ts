@@ -1,0 +1,58 @@
+import type { FastifyInstance } from 'fastify';
+import type { EventAction } from '../../domain/event-catalogue.js';
+import { acceptanceEvents, attemptEvents, challengeEvents, enrolmentEvents, signInEvents } from '../sign-in-events.js';
+
+const enrolmentInSignIn = [...signInEvents, ...enrolmentEvents] as const;
+
+/** What each route under `/oauth` may have recorded when it answers (`operation.ts`). */
+export const oauthEvents: Readonly<Record<string, readonly EventAction[]>> = {
+  'GET /oauth/authorize': ['auth.mfa_grace_started'],
+  'POST /oauth/authorize': attemptEvents,
+  'POST /oauth/login/email-otp/start': ['auth.emailed_code_requested'],
+  'POST /oauth/login/email-otp/verify': [...attemptEvents, 'identity.created', 'identity.email_verified'],
+  'POST /oauth/login/passkey/options': [],
+  'POST /oauth/login/passkey/verify': [...signInEvents, 'auth.webauthn_counter_regressed'],
+  'POST /oauth/mfa-challenge': [...challengeEvents, 'auth.recovery_code_used'],
+  'POST /oauth/mfa/email-otp/send': ['auth.emailed_code_requested'],
+  'POST /oauth/mfa/email-otp/verify': challengeEvents,
+  'POST /oauth/mfa/webauthn/options': [],
+  'POST /oauth/mfa/webauthn/verify': [...challengeEvents, 'auth.webauthn_counter_regressed'],
+  'POST /oauth/mfa/enroll': signInEvents,
+  'POST /oauth/mfa/totp/enroll': enrolmentInSignIn,
+  'POST /oauth/mfa/email-otp/enroll/send': ['auth.emailed_code_requested'],
+  'POST /oauth/mfa/email-otp/enroll/verify': enrolmentInSignIn,
+  'POST /oauth/mfa/webauthn/enroll/options': [],
+  'POST /oauth/mfa/webauthn/enroll/verify': enrolmentInSignIn,
+  'POST /oauth/mfa-enroll-codes': signInEvents,
+  'POST /oauth/register': ['auth.sign_up_requested', 'auth.sign_up_refused', 'identity.created'],
+  'POST /oauth/verify-email': ['identity.email_verified', 'identity.created'],
+  'POST /oauth/verify-email/resend': ['auth.verification_mail_requested'],
+  'POST /oauth/invite': acceptanceEvents,
+  'POST /oauth/password/forgot': ['auth.identity_password_link_requested'],
+  'POST /oauth/password/reset': ['identity.password_changed', 'identity.email_verified'],
+  'GET /oauth/logout': ['auth.identity_signed_out'],
+  'POST /oauth/logout': ['auth.identity_signed_out'],
+  'POST /oauth/account/password': ['identity.password_changed', 'auth.identity_password_change_failed'],
+  'POST /oauth/account/factors/totp': enrolmentEvents,
+  'POST /oauth/account/factors/webauthn/options': [],
+  'POST /oauth/account/factors/webauthn': enrolmentEvents,
+  'POST /oauth/account/factors/email-otp': ['auth.emailed_code_requested', ...enrolmentEvents],
+  'POST /oauth/account/factors/:id': ['identity.mfa_removed'],
+  'POST /oauth/account/recovery-codes': ['auth.recovery_codes_renewed'],
+  'POST /oauth/account/sessions': ['identity.sessions_revoked', 'auth.identity_signed_out'],
+  'POST /oauth/account/devices': ['auth.trusted_devices_revoked'],
+  'POST /oauth/account/applications': ['auth.grant_revoked'],
+  'POST /oauth/token': ['session.code_reuse_detected', 'session.refresh_reuse_detected'],
+  'POST /oauth/revoke': ['auth.grant_revoked'],
+  'POST /oauth/introspect': [],
+  'POST /oauth/userinfo': [],
+};
+
+/** Has every route that is added from here on carry its events. */
+export function declareEvents(app: FastifyInstance): void {
+  app.addHook('onRoute', (route) => {
+    const method = String(route.method).replace('HEAD', 'GET');
+    const events = oauthEvents[`${method} ${route.url}`];
+    if (events) route.config = { ...route.config, events };
+  });
+}

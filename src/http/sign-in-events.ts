@@ -1,0 +1,38 @@
+import type { EventAction } from '../domain/event-catalogue.js';
+
+/** What may come of a factor that an end user proved, on whichever surface: they are in, wait for another one, or are refused. */
+export const signInEvents = [
+  'identity.signed_in',
+  'auth.identity_sign_in_failed',
+  'auth.identity_signed_out',
+  'auth.mfa_grace_started',
+] as const satisfies readonly EventAction[];
+
+/** And of one that was guessed at. */
+export const attemptEvents = [...signInEvents, 'identity.locked'] as const satisfies readonly EventAction[];
+
+/** And of a second one. */
+export const challengeEvents = [
+  ...signInEvents,
+  'auth.mfa_challenge_passed',
+  'auth.mfa_challenge_failed',
+] as const satisfies readonly EventAction[];
+
+/** A factor was enrolled: whoever had time to do so needs it no more. */
+export const enrolmentEvents = [
+  'identity.mfa_enrolled',
+  'auth.mfa_grace_enrolled',
+] as const satisfies readonly EventAction[];
+
+/** Somebody came by an invite: who they are, where they belong from now on, and with which roles. */
+export const acceptanceEvents = [
+  'identity_invite.accepted',
+  'identity_invite.role_not_given',
+  'identity.created',
+  'identity.email_verified',
+  'identity.password_changed',
+  'organization.invitation_accepted',
+  'organization.invitation_role_not_given',
+  'organization.member_added',
+  'role_assignment.created',
+] as const satisfies readonly EventAction[];

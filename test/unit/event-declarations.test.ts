@@ -1,0 +1,26 @@
+import { reportEventFaults } from '../../src/domain/event-declarations.js';
+import { eventRow } from '../../src/domain/events.js';
+import { runInContext } from '../../src/platform/context.js';
+
+const recorded = (action: Parameters<typeof eventRow>[0], declaredEvents?: string[]) =>
+  runInContext({ correlationId: 'a', actor: { type: 'system', id: null }, declaredEvents }, () =>
+    eventRow(action, { resourceId: 'b' }),
+  );
+
+test('an operation records nothing that it does not declare', () => {
+  expect(recorded('node.moved', ['node.updated', 'node.moved'])).toContain('node.moved');
+  expect(() => recorded('node.moved', ['node.updated'])).toThrow('node.moved is not among');
+  expect(() => recorded('node.moved', [])).toThrow('node.moved is not among');
+});
+
+test('a refusal needs no declaration, nor does what a process does by itself', () => {
+  expect(recorded('auth.access_denied', [])).toContain('auth.access_denied');
+  expect(recorded('node.moved')).toContain('node.moved');
+});
+
+test('in production a fault is told, and the event is recorded', () => {
+  const faults: string[] = [];
+  reportEventFaults((fault) => faults.push(fault));
+  expect(recorded('node.moved', [])).toContain('node.moved');
+  expect(faults).toEqual([expect.stringContaining('node.moved')]);
+});
