@@ -1,0 +1,21 @@
+import { openApiDocument } from '../../src/document.js';
+import { type OpenApiDocument, operationsOf } from '../../src/http/openapi/document.js';
+import { expectGenerated } from '../support/generated.js';
+import { operationsList } from '../support/operations-list.js';
+
+let document: OpenApiDocument;
+beforeAll(async () => {
+  document = (await openApiDocument()) as OpenApiDocument;
+});
+
+test('every operation that is served is in the list of operations', () => {
+  const list = operationsList(document).toLowerCase();
+  // The surfaces that share declarations put their name before the declaration's.
+  const isListed = (id: string) => list.includes(`| \`${id.toLowerCase()}\` |`);
+  const ids = [...operationsOf(document)].map(({ operation }) => operation.operationId);
+  expect(ids.filter((id) => !isListed(id) && !isListed(id.replace(/^(portal|authzen)/, '')))).toEqual([]);
+});
+
+test('docs/operations-list.md says what the declarations say: `UPDATE_DOCS=1` and this test write it', async () => {
+  await expectGenerated('docs/operations-list.md', 'operations', operationsList(document));
+});
