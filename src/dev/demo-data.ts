@@ -98,9 +98,6 @@ const demoIdentity = (email: string, { identityPassword }: DevSecrets) => ({
   email,
   firstName: email.startsWith('ana') ? 'Ana' : 'Ben',
   lastName: 'Example',
-  avatarUrl: null,
-  externalId: null,
-  metadata: {},
   emailVerified: true,
   password: identityPassword,
 });

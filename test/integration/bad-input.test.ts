@@ -60,7 +60,7 @@ beforeAll(async () => {
   });
   clientId = client.clientId;
   const email = `${newMarked('ana')}@example.com`;
-  const names = { firstName: 'Ana', lastName: 'B', avatarUrl: null, externalId: null, metadata: {} };
+  const names = { firstName: 'Ana', lastName: 'B' };
   const made = await services.identities.create(account.scope, { email, ...names, emailVerified: true, password });
   person = { id: made.identity.id, email };
   const { client: server, secret } = await services.clientManagement.create(account.scope, {

@@ -35,7 +35,7 @@ export const rootOf = async (call: Calls): Promise<TestNode> => (await call('GET
 
 /** An Identity of the Environment, signed in, that holds system roles at nodes. */
 export async function newIdentity(api: TestApi, account: TestAccount, held: [role: string, nodeId: string][] = []) {
-  const names = { firstName: 'Ana', lastName: 'Berg', avatarUrl: null, externalId: null, metadata: {} };
+  const names = { firstName: 'Ana', lastName: 'Berg' };
   const email = `ana.${uuidv7()}@example.com`;
   const { identity } = await api.services.identities.create(account.scope, {
     email,

@@ -198,7 +198,7 @@ describe('removing', () => {
   test('ends membership, sessions and roles at once; who is a member elsewhere stays there', async () => {
     const ida = await newIdentityCaller(api, account, [{ role: 'Clerk' }]);
     await api.services.identities.create(account.productionScope, {
-      ...{ email: ida.email, firstName: null, lastName: null, avatarUrl: null, externalId: null, metadata: {} },
+      ...{ email: ida.email },
       ...{ emailVerified: false, password: null },
     });
     const untilLater = { role_id: roleId, effective_from: '2090-01-01T00:00:00Z', node_id: await newNode() };
@@ -276,7 +276,7 @@ describe('who may', () => {
     expect(outcomeOf(await call(method, url, 404, body, neighbour))).toBe('404 identity.not_found');
     // Somebody of the same Account who is in another Environment only.
     const { identity } = await api.services.identities.create(account.productionScope, {
-      ...{ email: address(), firstName: null, lastName: null, avatarUrl: null, externalId: null, metadata: {} },
+      ...{ email: address(), firstName: null, lastName: null },
       ...{ emailVerified: false, password: null },
     });
     expect(outcomeOf(await call(method, `/identities/${identity.id}${path}`, 404, body))).toBe(

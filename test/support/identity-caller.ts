@@ -23,7 +23,7 @@ export async function newIdentityCaller(
 ): Promise<IdentityCaller> {
   const email = `${uuidv7()}@example.com`;
   const { identity } = await api.services.identities.create(scope, {
-    ...{ email, firstName: 'Ida', lastName: 'Caller', avatarUrl: null, externalId: null, metadata: {} },
+    ...{ email, firstName: 'Ida', lastName: 'Caller' },
     ...{ emailVerified: true, password },
   });
   await holdRoles(api, scope, identity.id, held);

@@ -1,14 +1,15 @@
 import type { EntityManager } from 'typeorm';
 import { Identity } from '../../../entities/identity.js';
+import { inSnakeCase } from '../../platform/naming.js';
 import { recordEvent } from '../events.js';
 import type { EnvironmentScope } from '../scope.js';
 import { lockMember } from './find.js';
 import { assertMetadata } from './metadata.js';
+import type { Profile } from './profile.js';
 
 /** What is to be otherwise; what is undefined stays. */
-export type IdentityChanges = {
-  [K in 'email' | 'firstName' | 'lastName' | 'avatarUrl' | 'externalId' | 'metadata']?: Identity[K] | undefined;
-} & {
+export type IdentityChanges = Partial<Profile> & {
+  email?: string | undefined;
   /** Without it, another address is unverified, and the same one as it was. */
   emailVerified?: boolean | undefined;
 };
@@ -43,7 +44,7 @@ export async function changeIdentity(
   await tx.update(Identity, { accountId, id }, { ...changed, updatedAt: at });
   if (moves) await voidMails(tx, id, at);
   const event = { ...scope, resourceId: id };
-  await recordEvent(tx, 'identity.updated', { ...event, metadata: { fields: fields.map(inSnakeCase) } });
+  await recordEvent(tx, 'identity.updated', { ...event, metadata: { fields: fields.map(nameOf) } });
   if (isVerified && (moves || !wasVerified)) {
     await recordEvent(tx, 'identity.email_verified', { ...event, metadata: { method: 'administrator' } });
   }
@@ -59,5 +60,4 @@ async function voidMails(tx: EntityManager, identityId: string, at: Date): Promi
 
 const isSame = (a: unknown, b: unknown) =>
   a === b || (typeof a === 'object' && a !== null && JSON.stringify(a) === JSON.stringify(b));
-const inSnakeCase = (name: string) =>
-  name === 'emailVerifiedAt' ? 'email_verified' : name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+const nameOf = (field: string) => (field === 'emailVerifiedAt' ? 'email_verified' : inSnakeCase(field));

@@ -22,18 +22,14 @@ import {
 } from './lists.js';
 import { assertMetadata } from './metadata.js';
 import { newIdentity } from './new-identity.js';
+import type { Profile } from './profile.js';
 import { type ListedMember, readMembers } from './read-members.js';
 
 export type { IdentityInEnvironment, IdentitySort } from './lists.js';
 export type { ListedMember } from './read-members.js';
 
-export interface NewIdentity {
+export interface NewIdentity extends Partial<Profile> {
   email: string;
-  firstName: string | null;
-  lastName: string | null;
-  avatarUrl: string | null;
-  externalId: string | null;
-  metadata: Record<string, unknown>;
   emailVerified: boolean;
   password: string | null;
 }

@@ -2,6 +2,7 @@ import { v7 as uuidv7 } from 'uuid';
 import type { Identity } from '../../../entities/identity.js';
 import type { EnvironmentScope } from '../../platform/db.js';
 import type { NewIdentity } from './identities.js';
+import { profileOf } from './profile.js';
 
 /** The row of somebody new in the Account's directory. */
 export function newIdentity(
@@ -15,11 +16,7 @@ export function newIdentity(
     accountId,
     email: input.email,
     emailVerifiedAt: input.emailVerified ? at : null,
-    firstName: input.firstName,
-    lastName: input.lastName,
-    avatarUrl: input.avatarUrl,
-    externalId: input.externalId,
-    metadata: input.metadata,
+    ...profileOf(input),
     passwordHash,
     passwordChangedAt: passwordHash ? at : null,
     recoveryCodesGeneration: 0,

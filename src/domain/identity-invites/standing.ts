@@ -10,6 +10,7 @@ import { hashSecret } from '../../platform/crypto/one-time-secret.js';
 import { within } from '../../platform/db.js';
 import { applicationNameOf } from '../emails/brand.js';
 import { DomainError } from '../errors.js';
+import { fullNameOf } from '../full-name.js';
 import { isInviteToken } from '../invites/link.js';
 import { statusOf } from '../invites/process.js';
 
@@ -99,5 +100,5 @@ async function nameOf(tx: EntityManager, { accountId, invitedByType, invitedBy: 
   if (invitedByType === 'api_key') return null;
   const person =
     invitedByType === 'identity' ? await tx.findOneBy(Identity, { accountId, id }) : await tx.findOneBy(User, { id });
-  return [person?.firstName, person?.lastName].filter(Boolean).join(' ') || null;
+  return person && fullNameOf(person);
 }

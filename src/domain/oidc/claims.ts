@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { JWTPayload } from 'jose';
+import { fullNameOf } from '../full-name.js';
 import { type ClaimedOrganizations, organizationClaims } from '../organizations/claim.js';
 import type { Client } from './clients.js';
 import type { ScopeName } from './scopes.js';
@@ -92,10 +93,9 @@ const common = ({ baseUrl, at, client, granted, organizations }: Issuing): JWTPa
 /** The standard claims that scopes give (OpenID Connect Core 5.4); what is not known is left out. */
 export function profileClaims(subject: Subject, scope: readonly string[]): Record<string, unknown> {
   const has = (name: ScopeName) => scope.includes(name);
-  const name = [subject.firstName, subject.lastName].filter(Boolean).join(' ');
   const claims = {
     ...(has('profile') && {
-      name: name || null,
+      name: fullNameOf(subject),
       given_name: subject.firstName,
       family_name: subject.lastName,
       picture: subject.avatarUrl,

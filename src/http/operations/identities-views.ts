@@ -1,18 +1,17 @@
 import { type Static, Type } from 'typebox';
 import type { Caller } from '../../domain/caller.js';
+import { fullNameOf } from '../../domain/full-name.js';
 import type { ListedMember, NewIdentity } from '../../domain/identities/identities.js';
 import type { EnvironmentScope } from '../../domain/scope.js';
 import type { Services } from '../../services.js';
-import { Email, Id, Metadata, Name, Nullable, Timestamp, Url } from '../schemas.js';
+import { Email, Id, Metadata, Nullable, Timestamp } from '../schemas.js';
+import { ListedProfileFields, ProfileFields, presentProfile, profileIn } from './identity-profile.js';
 import { AssignedRoleView, presentAssignedRole } from './identity-rows.js';
 
 const RowFields = {
   id: Id,
   email: Type.String(),
-  first_name: Nullable(Type.String()),
-  last_name: Nullable(Type.String()),
-  avatar_url: Nullable(Type.String()),
-  external_id: Nullable(Type.String()),
+  ...ListedProfileFields,
   is_active: Type.Boolean(),
   created_at: Timestamp,
 };
@@ -27,14 +26,6 @@ export const IdentityDetail = Type.Object({
   updated_at: Timestamp,
 });
 
-/** Of somebody's profile, as it is written. */
-export const ProfileFields = {
-  first_name: Type.Optional(Nullable(Name)),
-  last_name: Type.Optional(Nullable(Name)),
-  avatar_url: Type.Optional(Nullable(Url)),
-  external_id: Type.Optional(Nullable(Type.String({ minLength: 1, maxLength: 255 }))),
-  metadata: Type.Optional(Metadata),
-};
 export const Address = Email;
 
 /** Of somebody who is to be made. */
@@ -50,11 +41,7 @@ const New = Type.Object(NewIdentityFields);
 
 export const newIdentityOf = (body: Static<typeof New>): NewIdentity => ({
   email: body.email,
-  firstName: body.first_name?.trim() ?? null,
-  lastName: body.last_name?.trim() ?? null,
-  avatarUrl: body.avatar_url ?? null,
-  externalId: body.external_id ?? null,
-  metadata: body.metadata ?? {},
+  ...profileIn(body),
   emailVerified: body.email_verified ?? false,
   password: body.password ?? null,
 });
@@ -62,10 +49,7 @@ export const newIdentityOf = (body: Static<typeof New>): NewIdentity => ({
 export const presentRow = ({ identity, membership }: ListedMember) => ({
   id: identity.id,
   email: identity.email,
-  first_name: identity.firstName,
-  last_name: identity.lastName,
-  avatar_url: identity.avatarUrl,
-  external_id: identity.externalId,
+  ...presentProfile(identity),
   is_active: membership.isActive,
   created_at: identity.createdAt,
 });
@@ -81,11 +65,11 @@ const managing = { permissions: ['identity.manage'], capability: 'identities.man
 /** `{ data }` of an Identity as it is now, for this caller. @throws DomainError identity.not_found */
 export async function detailOf({ services, scope, caller }: Asking, id: string) {
   const found = await services.identities.getWithRoles(scope, id);
-  const { firstName, lastName, metadata, emailVerifiedAt, updatedAt } = found.identity;
+  const { metadata, emailVerifiedAt, updatedAt } = found.identity;
   return {
     data: {
       ...presentRow(found),
-      name: [firstName, lastName].filter(Boolean).join(' ') || null,
+      name: fullNameOf(found.identity),
       metadata,
       email_verified: emailVerifiedAt !== null,
       roles: found.roles.map(presentAssignedRole),

@@ -15,13 +15,12 @@ import {
   NewIdentityFields,
   newIdentityOf,
   ofOne,
-  ProfileFields,
   presentRow,
   viewing,
 } from './identities-views.js';
-import { IdentityRowWithRoles, rowWithRoles } from './identity-rows.js';
+import { ProfileFields, profileIn } from './identity-profile.js';
+import { IdentityRowWithRoles, personSorts, rowWithRoles } from './identity-rows.js';
 
-const sorts = ['created_at', 'email', 'first_name', 'last_name'] as const;
 const Status = Type.Optional(OneOf(['active', 'inactive']));
 const isActiveOf = (status: string | undefined) => (status === undefined ? undefined : status === 'active');
 
@@ -34,7 +33,7 @@ export const listIdentities = operation({
   description: 'Profile data only: no credentials, no assignments. `q` searches first name, last name and email.',
   tag: 'Identities',
   level: 'environment',
-  query: listQuery(sorts, { status: Status }),
+  query: listQuery(personSorts, { status: Status }),
   answers: { 200: listOf(IdentityRow) },
   async handle({ services, scope, query: { sort_by: sortBy, status, ...page } }) {
     return paginated(
@@ -56,7 +55,7 @@ export const listIdentitiesWithRoles = operation({
     'Roles are those held now or at a time to come. `role_id` keeps to who holds that role, `no_assignment` to who holds none. `q` searches name and email.',
   tag: 'Identities',
   level: 'environment',
-  query: listQuery(sorts, {
+  query: listQuery(personSorts, {
     status: Status,
     role_id: Type.Optional(
       Type.String({ pattern: `^(no_assignment|${uuid})$`, description: 'The id of a role, or `no_assignment`.' }),
@@ -155,12 +154,8 @@ export const updateIdentity = operation({
     const { services, scope, caller } = asking;
     if (body.email !== undefined) await services.assertMayTakeOver(scope, caller, params.id);
     await services.identityAdministration.change(scope, params.id, {
+      ...profileIn(body),
       email: body.email,
-      firstName: trimmed(body.first_name),
-      lastName: trimmed(body.last_name),
-      avatarUrl: body.avatar_url,
-      externalId: body.external_id,
-      metadata: body.metadata,
       emailVerified: body.email_verified,
     });
     return detailOf(asking, params.id);
@@ -190,8 +185,6 @@ export const deleteIdentity = operation({
   answers: { 204: Type.Null(), ...errors('identity.not_found') },
   handle: ({ services, scope, params }) => services.identityAdministration.remove(scope, params.id),
 });
-
-const trimmed = (text: string | null | undefined) => text?.trim() ?? (text as null | undefined);
 
 function initialRole(
   services: Services,

@@ -1,4 +1,5 @@
 import { Type } from 'typebox';
+import { fullNameOf } from '../../domain/full-name.js';
 import type { IdentityInvitesSummary, ShownIdentityInvite } from '../../domain/identity-invites/rows.js';
 import { listQuery } from '../lists.js';
 import { Id, Nullable, OneOf, Timestamp } from '../schemas.js';
@@ -29,7 +30,7 @@ export const presentInvite = (invite: ShownIdentityInvite) => ({
   email: invite.email,
   first_name: invite.firstName,
   last_name: invite.lastName,
-  name: [invite.firstName, invite.lastName].filter(Boolean).join(' ') || null,
+  name: fullNameOf(invite),
   locale: invite.locale,
   status: invite.status,
   ended_reason: invite.endedReason ?? (invite.status === 'expired' ? 'not_accepted_in_time' : null),

@@ -1,7 +1,10 @@
 import { Type } from 'typebox';
+import type { Identity } from '../../../entities/identity.js';
 import type { AssignedRole } from '../../domain/access/assigned-roles.js';
+import { fullNameOf } from '../../domain/full-name.js';
 import type { IdentityInEnvironment } from '../../domain/identities/identities.js';
 import { Id, Nullable, Timestamp } from '../schemas.js';
+import { ListedProfileFields } from './identity-profile.js';
 
 /** A role inside what is answered of an identity (specification, "RoleAssignment"). */
 export const AssignedRoleView = Type.Object({
@@ -14,13 +17,24 @@ export const AssignedRoleView = Type.Object({
   effective_to: Nullable(Timestamp),
 });
 
+/** By what a list of people can be sorted. */
+export const personSorts = ['created_at', 'email', 'first_name', 'last_name'] as const;
+
+const { first_name, last_name, avatar_url } = ListedProfileFields;
+/** Who somebody is, where a list is about something else of theirs. */
+export const PersonFields = { email: Type.String(), first_name, last_name, name: Nullable(Type.String()), avatar_url };
+
+export const presentPerson = (identity: Identity) => ({
+  email: identity.email,
+  first_name: identity.firstName,
+  last_name: identity.lastName,
+  name: fullNameOf(identity),
+  avatar_url: identity.avatarUrl,
+});
+
 export const IdentityRowWithRoles = Type.Object({
   id: Id,
-  email: Type.String(),
-  first_name: Nullable(Type.String()),
-  last_name: Nullable(Type.String()),
-  name: Nullable(Type.String()),
-  avatar_url: Nullable(Type.String()),
+  ...PersonFields,
   is_active: Type.Boolean(),
   roles: Type.Array(AssignedRoleView),
   created_at: Timestamp,
@@ -38,11 +52,7 @@ export const presentAssignedRole = (role: AssignedRole) => ({
 
 export const rowWithRoles = ({ identity, membership, roles }: IdentityInEnvironment & { roles: AssignedRole[] }) => ({
   id: identity.id,
-  email: identity.email,
-  first_name: identity.firstName,
-  last_name: identity.lastName,
-  name: [identity.firstName, identity.lastName].filter(Boolean).join(' ') || null,
-  avatar_url: identity.avatarUrl,
+  ...presentPerson(identity),
   is_active: membership.isActive,
   roles: roles.map(presentAssignedRole),
   created_at: identity.createdAt,

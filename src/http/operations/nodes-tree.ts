@@ -3,7 +3,7 @@ import type { Node } from '../../../entities/node.js';
 import { listQuery, paginated } from '../lists.js';
 import { at, errors, operation, somewhere } from '../operation.js';
 import { Id, listOf, OneOf, single } from '../schemas.js';
-import { IdentityRowWithRoles, rowWithRoles } from './identity-rows.js';
+import { IdentityRowWithRoles, personSorts, rowWithRoles } from './identity-rows.js';
 import { presentSeen, SeenNode, SeenNodeFields, sightOf } from './node-views.js';
 import { nodeQuery } from './nodes.js';
 
@@ -129,7 +129,7 @@ export const listNodeIdentities = operation({
   capability: 'identities.view',
   permission: at('id', 'hierarchy.view'),
   params: ById,
-  query: listQuery(['created_at', 'email', 'first_name', 'last_name'], {
+  query: listQuery(personSorts, {
     status: Type.Optional(OneOf(['active', 'inactive'])),
     role_id: Type.Optional(Id),
   }),

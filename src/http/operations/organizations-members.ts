@@ -4,17 +4,13 @@ import type { EnvironmentScope } from '../../domain/scope.js';
 import type { Services } from '../../services.js';
 import { listQuery, paginated } from '../lists.js';
 import { errors, operation } from '../operation.js';
-import { Body, Id, listOf, Nullable, single } from '../schemas.js';
-import { AssignedRoleView, presentAssignedRole } from './identity-rows.js';
+import { Body, Id, listOf, single } from '../schemas.js';
+import { AssignedRoleView, PersonFields, personSorts, presentAssignedRole, presentPerson } from './identity-rows.js';
 import { managed, ofOne, viewing } from './organization-views.js';
 
 export const MemberView = Type.Object({
   identity_id: Id,
-  email: Type.String(),
-  first_name: Nullable(Type.String()),
-  last_name: Nullable(Type.String()),
-  name: Nullable(Type.String()),
-  avatar_url: Nullable(Type.String()),
+  ...PersonFields,
   is_active: Type.Boolean({ description: 'In the environment.' }),
   role_ids: Type.Array(Id, { description: 'Of `roles`, each once.' }),
   roles: Type.Array(AssignedRoleView, { description: "Held at the organization's node, now or at a time to come." }),
@@ -23,11 +19,7 @@ export const MemberView = Type.Object({
 
 export const presentMember = ({ identity, membership, roles, joinedAt }: Member) => ({
   identity_id: identity.id,
-  email: identity.email,
-  first_name: identity.firstName,
-  last_name: identity.lastName,
-  name: [identity.firstName, identity.lastName].filter(Boolean).join(' ') || null,
-  avatar_url: identity.avatarUrl,
+  ...presentPerson(identity),
   is_active: membership.isActive,
   role_ids: [...new Set(roles.map(({ roleId }) => roleId))],
   roles: roles.map(presentAssignedRole),
@@ -62,7 +54,7 @@ export const listOrganizationMembers = operation({
   path: '/organizations/:id/members',
   summary: 'List the members of an organization',
   description: '`q` searches first name, last name and email.',
-  query: listQuery(['created_at', 'email', 'first_name', 'last_name']),
+  query: listQuery(personSorts),
   answers: { 200: listOf(MemberView), ...errors('organization.not_found') },
   async handle({ services, scope, params, query: { sort_by: sortBy, ...page } }) {
     return paginated(await services.memberships.list(scope, params.id, { ...page, sortBy }), presentMember);

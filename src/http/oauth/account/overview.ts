@@ -1,6 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyRequest } from 'fastify';
 import type { FactorKind } from '../../../../entities/environment-settings.js';
+import { fullNameOf } from '../../../domain/full-name.js';
 import type { OwnProfile } from '../../../domain/logins/own-profile.js';
 import type { FactorSummary } from '../../../domain/mfa/factors.js';
 import type { EnrollableKind } from '../../../domain/mfa/standing.js';
@@ -47,7 +48,7 @@ export const overview: FastifyPluginAsyncTypebox<AccountOptions> = async (
       logins.ownApplications.list(scope, identityId),
     ]);
     return {
-      person: { name: nameOf(profile), email: profile.email },
+      person: { name: fullNameOf(profile), email: profile.email },
       password: settings.passwordLoginEnabled
         ? { isSet: profile.hasPassword, changedAt: profile.passwordChangedAt }
         : null,
@@ -82,8 +83,6 @@ const addableTo = (
     (kind) => allowed.includes(kind) && (kind !== 'email_otp' || mailable),
   );
 };
-
-const nameOf = ({ firstName, lastName }: OwnProfile) => [firstName, lastName].filter(Boolean).join(' ') || null;
 
 /** What was done, as the way back from its form says; a link from elsewhere must not claim it. */
 function doneOf({ request, form }: AccountVisit): TextKey | null {

@@ -1,4 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import { fullNameOf } from '../../../../domain/full-name.js';
 import { answerWebauthnInJson, credentialIn } from '../../webauthn-json.js';
 import type { AccountOptions } from '../options.js';
 import { sendAccountPage } from '../page.js';
@@ -24,12 +25,12 @@ export const webauthn: FastifyPluginAsyncTypebox<AccountOptions> = async (app, o
       const visit = await visits.act(request, reply, page);
       if (!visit || !(await adding.mayAdd(visit, 'webauthn', page))) return reply;
       const { scope, session, client } = visit;
-      const { email, firstName, lastName } = await logins.ownProfile(scope, session.identityId);
+      const person = await logins.ownProfile(scope, session.identityId);
       const { options, token } = await logins.ownWebauthn.begin(session.id, {
         accountId: scope.accountId,
         identityId: session.identityId,
-        email,
-        name: [firstName, lastName].filter(Boolean).join(' ') || email,
+        email: person.email,
+        name: fullNameOf(person) ?? person.email,
         relyingParty: client.settings.branding.name ?? client.name,
       });
       return reply.header('cache-control', 'no-store').send({ options, enrollment: token });

@@ -1,0 +1,49 @@
+import { type Static, type TProperties, type TSchema, Type } from 'typebox';
+import type { ListedProfile, Profile } from '../../domain/identities/profile.js';
+import type { SnakeCase } from '../../platform/naming.js';
+import { Metadata, Name, Nullable, Url } from '../schemas.js';
+
+/**
+ * The profile of an Identity on the wire: how each field is written, how it is read, and which field of the domain it is.
+ * Creating, importing, changing and showing use these, and the compiler asks for whatever the domain's profile has.
+ */
+
+type Named<P, Value> = { [K in keyof P & string as SnakeCase<K>]: Value };
+
+/** As it is written: null takes it away, and what is left out stays, or is empty at first. */
+export const ProfileFields = {
+  first_name: Type.Optional(Nullable(Name)),
+  last_name: Type.Optional(Nullable(Name)),
+  avatar_url: Type.Optional(Nullable(Url)),
+  external_id: Type.Optional(Nullable(Type.String({ minLength: 1, maxLength: 255 }))),
+  metadata: Type.Optional(Metadata),
+} satisfies Named<Profile, TSchema> & TProperties;
+const Written = Type.Object(ProfileFields);
+
+/** @returns what was said of it: undefined stands for nothing, null for none */
+export const profileIn = (body: Static<typeof Written>): Partial<Profile> =>
+  ({
+    firstName: trimmed(body.first_name),
+    lastName: trimmed(body.last_name),
+    avatarUrl: body.avatar_url,
+    externalId: body.external_id,
+    metadata: body.metadata,
+  }) satisfies Record<keyof Profile, unknown>;
+
+/** As lists show it. */
+export const ListedProfileFields = {
+  first_name: Nullable(Type.String()),
+  last_name: Nullable(Type.String()),
+  avatar_url: Nullable(Type.String()),
+  external_id: Nullable(Type.String()),
+} satisfies Named<ListedProfile, TSchema>;
+
+export const presentProfile = ({ firstName, lastName, avatarUrl, externalId }: ListedProfile) =>
+  ({
+    first_name: firstName,
+    last_name: lastName,
+    avatar_url: avatarUrl,
+    external_id: externalId,
+  }) satisfies Named<ListedProfile, unknown>;
+
+const trimmed = (text: string | null | undefined) => (text == null ? text : text.trim());
