@@ -8,6 +8,7 @@ import {
 import { entities } from '../../entities/index.js';
 import { SnakeCaseNaming } from './naming.js';
 import { createPreparedTexts } from './prepared-texts.js';
+import { ScopedQuery } from './scoped-query.js';
 import { ScopedRunner } from './scoped-runner.js';
 
 /**
@@ -32,6 +33,11 @@ export interface Db {
    * before the tenant is known; so its text names every filter itself.
    */
   statement<Row>(statement: Statement, values: unknown[]): Promise<Row[]>;
+  /**
+   * The same for a tenant's reads that are asked often: one prepared statement in one round trip, which sees of that tenant's
+   * rows what a transaction in the scope would.
+   */
+  read<Row>(scope: AccountScope, statement: Statement, values: unknown[]): Promise<Row[]>;
   /** @throws when PostgreSQL does not answer. */
   ping(): Promise<void>;
   close(): Promise<void>;
@@ -106,6 +112,10 @@ export function createDb({ url, poolSize, applicationName, onError }: DbOptions)
     },
     async statement({ name, text }, values) {
       const { rows } = await pool.query({ name, text, values });
+      return rows;
+    },
+    async read(scope, statement, values) {
+      const { rows } = await pool.query(new ScopedQuery(statement, values, scope) as unknown as pg.QueryConfig);
       return rows;
     },
     async ping() {

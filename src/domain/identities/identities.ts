@@ -55,7 +55,7 @@ export interface Identities {
 
 export function createIdentities({ db, now, passwords }: { db: Db; now: Clock; passwords: Passwords }): Identities {
   return {
-    list: (scope, page) => db.transaction(scope, (tx) => readMembers(tx, scope, page)),
+    list: (scope, page) => readMembers(db, scope, page),
     listWithRoles: (scope, page) => db.transaction(scope, (tx) => listWithRoles(tx, scope, page, now())),
     listAtNode: (scope, nodeId, page) => db.transaction(scope, (tx) => identitiesAt(tx, scope, nodeId, page, now())),
     get: (scope, id) => db.transaction(scope, (tx) => findMember(tx, scope, id)),

@@ -1,0 +1,61 @@
+import pg from 'pg';
+
+/** What `pg.Query` is made of, as far as this changes it; its types leave that out. */
+interface Connection {
+  stream: { cork(): void; uncork(): void };
+  parsedStatements: Record<string, string>;
+  parse(statement: { name: string; text: string }): void;
+  bind(values: { statement: string; values: string[] }): void;
+  execute(portal: object): void;
+}
+interface Query {
+  submit(connection: Connection): Error | null;
+  handleCommandComplete(message: unknown, connection: Connection): void;
+}
+const Query = pg.Query as unknown as new (config: pg.QueryConfig) => Query;
+
+/** Answers no row, so that nothing has to be read of it. */
+const setScope = {
+  name: 'set_scope',
+  text: `select where set_config('gatehouse.scope', 'tenant', true)
+  || set_config('gatehouse.account_id', $1, true) || set_config('gatehouse.environment_id', $2, true) is null`,
+};
+
+/**
+ * One prepared statement in a tenant's scope, in one round trip. The scope is set in the same batch of messages: until its
+ * end PostgreSQL takes them for one transaction, so that the scope is that statement's alone, and where it cannot be set the
+ * statement does not run.
+ */
+export class ScopedQuery extends Query {
+  private isScopeSet = false;
+
+  constructor(
+    statement: { name: string; text: string },
+    values: unknown[],
+    private readonly scope: { accountId: string; environmentId?: string },
+  ) {
+    super({ ...statement, values });
+  }
+
+  override submit(connection: Connection): Error | null {
+    connection.stream.cork();
+    try {
+      // A connection whose batch fails is let go of, so that what was not prepared is not believed to be.
+      if (connection.parsedStatements[setScope.name] === undefined) {
+        connection.parse(setScope);
+        connection.parsedStatements[setScope.name] = setScope.text;
+      }
+      const { accountId, environmentId = '' } = this.scope;
+      connection.bind({ statement: setScope.name, values: [accountId, environmentId] });
+      connection.execute({});
+      return super.submit(connection);
+    } finally {
+      connection.stream.uncork();
+    }
+  }
+
+  override handleCommandComplete(message: unknown, connection: Connection): void {
+    if (this.isScopeSet) super.handleCommandComplete(message, connection);
+    else this.isScopeSet = true;
+  }
+}
