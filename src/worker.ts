@@ -13,6 +13,7 @@ import { startHealthServer } from './worker/health.js';
 import { installRuntime } from './worker/log.js';
 import { createMetrics } from './worker/metrics.js';
 import { startTemporalWorkers } from './worker/temporal-workers.js';
+import { startWebhookFanOut } from './worker/webhook-fan-out.js';
 
 /** Longer than a drain may take; whatever hangs then is left to the next worker. */
 const stopWithinMs = 9_000;
@@ -65,6 +66,7 @@ await runProcess('worker', async () => {
           },
         });
   const relay = startOutboxRelay({ db, databaseUrl, processes, log });
+  const fanOut = startWebhookFanOut({ db, databaseUrl, log });
   log.info({ temporal: server.address }, 'started');
 
   let stopping = false;
@@ -76,7 +78,7 @@ await runProcess('worker', async () => {
       log.warn('something did not stop in time');
       process.exit(0);
     }, stopWithinMs).unref();
-    await Promise.all([relay.stop(), workers.stop()]);
+    await Promise.all([fanOut.stop(), relay.stop(), workers.stop()]);
     mailer.close();
     await Promise.all([health?.close(), processes.close(), db.close()]);
     log.info('stopped');

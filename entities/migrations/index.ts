@@ -21,6 +21,7 @@ import { PlansOfHotStatements1763700000045 } from './1763700000045-plans-of-hot-
 import { PartitionedEvents1763700000050 } from './1763700000050-partitioned-events.js';
 import { KeepingOfEvents1763700000051 } from './1763700000051-keeping-of-events.js';
 import { Webhooks1763700000060 } from './1763700000060-webhooks.js';
+import { WebhookFanOut1763700000061 } from './1763700000061-webhook-fan-out.js';
 
 /** In the order in which they run. */
 export const migrations = [
@@ -47,4 +48,5 @@ export const migrations = [
   PartitionedEvents1763700000050,
   KeepingOfEvents1763700000051,
   Webhooks1763700000060,
+  WebhookFanOut1763700000061,
 ];

@@ -6,14 +6,18 @@ const introduction = `# Events
 <!-- Made by \`npm run docs:events\` from src/domain/event-catalogue.ts and src/domain/event-fields.ts. -->
 
 Whatever changes is one row, written in the transaction of its change
-([0001](decisions/0001-one-events-table.md)). The change feed, \`GET /api/v1/changes\`, and the audit log read it
+([0001](decisions/0001-one-events-table.md)). The change feed, \`GET /api/v1/changes\`, webhooks
+([0028](decisions/0028-webhooks.md)) and the audit log read it
 ([0027](decisions/0027-audit-log-and-change-feed.md)). Rows hold ids, names of fields and plain settings: no secret, and
 nothing of a person but their id.
 
 An item of the feed has \`type\`, \`resource_type\`, \`resource_id\`, \`occurred_at\` and \`data\` with the fields below; ignore
-fields that you do not know. Each row of the audit log has its \`data\` as \`metadata\`.
+fields that you do not know. Each row of the audit log has its \`data\` as \`metadata\`. What a webhook is told has \`type\`,
+\`timestamp\`, \`data\` with the same fields and \`resource_type\` and \`resource_id\` among them, \`environment_id\` and
+\`account_id\`. Subscriptions of an environment are not told what begins with \`account.\`, \`administrator_invite.\`,
+\`administrator_role.\`, \`application.\`, \`environment.\` or \`member.\`: those are for the account's.
 
-## In the change feed
+## In the change feed, and for webhooks
 `;
 const onlyAudit = `
 ## In the audit log alone

@@ -34,6 +34,14 @@ const announced = `case when e.is_domain_event and exists (
     select from feed_readers r where r.environment_id = e.environment_id and r.until > clock_timestamp())
   then pg_notify('${changesChannel}', e.environment_id::text) is not null else e.is_domain_event end`;
 
+// When it was written. What a webhook may be told is queued on the way: mostly nobody wants it, and whoever takes it from
+// there finds who does (docs/decisions/0028). Sorted, so that it is one look into the primary key whatever the planner
+// believes of the table: it takes the first row of a scope that has many for near, and would read all others on its way.
+const written = `case when e.is_domain_event and e.customer_visible and (
+    select true from webhook_routes where scope_id = any (array[e.environment_id, e.account_id]) and event_type = any (array[e.action, '*'])
+    order by scope_id, event_type, webhook_id limit 1)
+  then gatehouse_queue_webhooks(e.id) else clock_timestamp() end`;
+
 /**
  * The text that inserts an event, for hot paths that are one statement with it.
  * @param row the parameter that holds `eventRow(…)`, as `$13`.
@@ -46,7 +54,7 @@ insert into events (id, transaction_id, account_id, application_id, environment_
   resource_type, resource_id, resource_label, metadata, outcome, category, severity, correlation_id, is_domain_event, customer_visible, identity_visible, created_at)
 select e.id, pg_current_xact_id()::text::bigint, e.account_id, e.application_id, e.environment_id, e.actor_type, ${actorId}, e.actor_label,
   e.action, e.resource_type, ${resourceId}, e.resource_label, ${metadata}, e.outcome, e.category, e.severity, e.correlation_id, ${announced},
-  e.customer_visible, e.identity_visible, clock_timestamp()
+  e.customer_visible, e.identity_visible, ${written}
 from jsonb_populate_record(null::events, ${row}::jsonb) e${from}`;
 
 /** An event's row as `eventInsert` takes it. */

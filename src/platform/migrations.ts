@@ -29,13 +29,14 @@ export async function migrate(ownerUrl: string, serviceUrl: string): Promise<str
   }
 }
 
-/** What the service may call though nobody else may: each looks behind row-level security, and tells ids only. */
+/** What the service may call though nobody else may: each looks behind row-level security, and tells ids and moments only. */
 const functions = [
   'gatehouse_drop_events',
   'gatehouse_identity_id',
   'gatehouse_matching_identities',
   'gatehouse_matching_organizations',
   'gatehouse_prepare_events',
+  'gatehouse_queue_webhooks',
   'gatehouse_settle_events',
   'gatehouse_subtree',
   'gatehouse_user_id',

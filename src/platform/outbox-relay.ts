@@ -1,6 +1,6 @@
 import { DomainError } from '../domain/errors.js';
 import { outboxChannel } from '../domain/outbox.js';
-import type { Db } from './db.js';
+import type { Db, Statement } from './db.js';
 import { faultOf } from './faults.js';
 import { isProcessName } from './process-kinds.js';
 import type { Processes } from './processes.js';
@@ -26,12 +26,17 @@ interface Message {
 
 // A batch is leased rather than locked, so that no transaction stays open while Temporal is asked. A relay that dies
 // leaves its batch to the next one when the lease ends; starting one again is harmless.
-const claim = {
-  name: 'outbox_claim',
+const claim = (name: string, which: string) => ({
+  name,
   text: `update outbox set due_at = clock_timestamp() + interval '15 seconds', attempts = attempts + 1
-    where id in (select id from outbox where due_at <= clock_timestamp() order by due_at, id limit $1 for update skip locked)
+    where id in (select id from outbox where ${which} and due_at <= clock_timestamp() order by due_at, id limit $1 for update skip locked)
     returning id, process, input, attempts`,
-};
+});
+// Two lanes, each with an index: one event can ask for a thousand deliveries, and no sign-up waits behind them.
+const lanes = [
+  claim('outbox_claim', `process <> 'webhookDelivery'`),
+  claim('outbox_claim_webhooks', `process = 'webhookDelivery'`),
+];
 const remove = { name: 'outbox_remove', text: 'delete from outbox where id = any($1::uuid[])' };
 const postpone = {
   name: 'outbox_postpone',
@@ -45,10 +50,41 @@ const pauseAfter = (attempts: number, away: boolean) => Math.min(2 ** Math.min(a
  * Starts the workflows that committed changes asked for, and removes each message once its workflow is there. Any number
  * of relays may run. A message that cannot be started waits by itself and holds up no other.
  */
-export function startOutboxRelay({ db, databaseUrl, processes, log, pollMs = 2_000, batchSize = 20 }: OutboxRelayDeps) {
-  const bell = createBell();
-  const listener = listenForever({ url: databaseUrl, channel: outboxChannel, onWake: bell.ring });
+export function startOutboxRelay({ databaseUrl, pollMs = 2_000, ...deps }: OutboxRelayDeps) {
   let stopped = false;
+  const running = lanes.map((claim) => {
+    const bell = createBell();
+    return {
+      bell,
+      ended: runLane(claim, deps, async (idle) => {
+        if (idle && !stopped) await bell.wait(pollMs);
+        return stopped;
+      }),
+    };
+  });
+  const ring = () => {
+    for (const { bell } of running) bell.ring();
+  };
+  const listener = listenForever({ url: databaseUrl, channel: outboxChannel, onWake: ring });
+  return {
+    /** Lets the batches on their way finish. */
+    async stop(): Promise<void> {
+      stopped = true;
+      ring();
+      await Promise.all(running.map(({ ended }) => ended));
+      await listener.stop();
+    },
+  };
+}
+
+type LaneDeps = Pick<OutboxRelayDeps, 'db' | 'processes' | 'log' | 'batchSize'>;
+
+/** @param isOver waits where there is nothing to do; answers whether to end */
+async function runLane(
+  claim: Statement,
+  { db, processes, log, batchSize = 20 }: LaneDeps,
+  isOver: (idle: boolean) => boolean | Promise<boolean>,
+): Promise<void> {
   let away = false;
 
   async function deliver(message: Message): Promise<string | null> {
@@ -86,23 +122,10 @@ export function startOutboxRelay({ db, databaseUrl, processes, log, pollMs = 2_0
     return messages.length === batchSize && !away;
   }
 
-  const running = (async () => {
-    while (!stopped) {
-      const more = await deliverBatch().catch((error) => {
-        log.warn({ fault: faultOf(error) }, 'the outbox cannot be read');
-        return false;
-      });
-      if (!more && !stopped) await bell.wait(pollMs);
-    }
-  })();
-
-  return {
-    /** Lets the batch on its way finish. */
-    async stop(): Promise<void> {
-      stopped = true;
-      bell.ring();
-      await running;
-      await listener.stop();
-    },
-  };
+  for (let more = true; !(await isOver(!more)); ) {
+    more = await deliverBatch().catch((error) => {
+      log.warn({ fault: faultOf(error) }, 'the outbox cannot be read');
+      return false;
+    });
+  }
 }

@@ -4,6 +4,7 @@ import { startOutboxRelay } from '../../src/platform/outbox-relay.js';
 import type { Processes } from '../../src/platform/processes.js';
 import { keepSchedules } from '../../src/worker/kept-schedules.js';
 import { startTemporalWorkers } from '../../src/worker/temporal-workers.js';
+import { startWebhookFanOut } from '../../src/worker/webhook-fan-out.js';
 import type { TestDatabase } from './database.js';
 import { registrationServices } from './registration.js';
 import { namespace, type TestTemporal } from './temporal.js';
@@ -21,9 +22,10 @@ export function startWorkerParts(
   const server = { address: temporal.address, namespace, apiKey: null };
   const workers = startTemporalWorkers({ server, processes, activities, codePath: temporal.codePath, log });
   const relay = startOutboxRelay({ db: database.db, databaseUrl: database.url, processes, log, pollMs });
+  const fanOut = startWebhookFanOut({ db: database.db, databaseUrl: database.url, log, pollMs });
   return {
     async stop(): Promise<void> {
-      await Promise.all([relay.stop(), workers.stop()]);
+      await Promise.all([fanOut.stop(), relay.stop(), workers.stop()]);
     },
   };
 }

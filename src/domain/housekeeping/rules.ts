@@ -54,6 +54,8 @@ export const rules: readonly Rule[] = [
   { table: 'daily_sign_ups', column: 'day', keptMs: days(30) },
   { table: 'password_links', column: 'expires_at', keptMs: days(30) },
   { table: 'emails', column: 'ended_at', and: 'ended_at is not null', keptMs: days(90) },
+  // With their attempts. A pending one is kept until it has ended, which takes days.
+  { table: 'webhook_deliveries', column: 'settled_at', and: 'settled_at is not null', keptMs: days(30) },
 ];
 
 /** The latest moment, as the rule's column has it, at which something has to be over to be deleted now. */

@@ -1,7 +1,7 @@
 import type { EntityManager } from 'typeorm';
 import { Webhook, type WebhookDisabledReason } from '../../../entities/webhook.js';
-import { WebhookRoute } from '../../../entities/webhook-route.js';
 import { recordEvent } from '../events.js';
+import { writeRoutes } from './routes.js';
 
 /**
  * Switches a subscription off because its receiver does not want it, or does not answer; `webhook.disabled` says why, and
@@ -18,7 +18,7 @@ export async function disableWebhook(
   const { affected } = await tx.update(Webhook, { id, isActive: true }, switchedOff);
   if (!affected) return null;
   const webhook = await tx.findOneByOrFail(Webhook, { id });
-  await tx.delete(WebhookRoute, { webhookId: id });
+  await writeRoutes(tx, webhook);
   await cancelPending(tx, id, reason === 'gone' ? 'webhook_gone' : 'webhook_disabled', now);
   await recordEvent(tx, 'webhook.disabled', {
     ...webhook,

@@ -1,0 +1,66 @@
+import type { Db, Statement } from '../../platform/db.js';
+import { outboxChannel } from '../outbox.js';
+import { accountOnlyEventTypes } from './types.js';
+
+/** The channel that tells that an event waits where none did. */
+export const webhooksChannel = 'gatehouse_webhooks';
+
+export interface FannedOut {
+  /** Events that were taken from the queue. */
+  events: number;
+  /** Deliveries that began. */
+  deliveries: number;
+}
+
+// One statement, so that an event leaves the queue with all of its deliveries or not at all. The body is made once and kept:
+// every attempt sends and signs the same bytes. `json_build_object` keeps the order of the contract (§7).
+const statement: Statement = {
+  name: 'fan_out_webhooks',
+  text: `
+with taken as (
+  delete from webhook_queue where id = any (array(select id from webhook_queue order by id limit $1 for update skip locked))
+  returning id, event_id, event_created_at
+),
+told as materialized (
+  select t.id as place, e.id, e.action, e.account_id, e.environment_id,
+    json_build_object('type', e.action,
+      'timestamp', to_char(e.created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'),
+      'data', e.metadata || jsonb_build_object('resource_type', e.resource_type, 'resource_id', e.resource_id),
+      'environment_id', e.environment_id, 'account_id', e.account_id)::text as body
+  from taken t cross join lateral (
+    select * from events where id = t.event_id and created_at = t.event_created_at offset 0
+  ) e
+),
+made as (
+  insert into webhook_deliveries (id, account_id, environment_id, webhook_id, event_id, event_type, body, status, attempt_count,
+    next_attempt_at, created_at)
+  select gen_random_uuid(), told.account_id, w.environment_id, w.id, told.id, told.action, told.body, 'pending', 0,
+    clock_timestamp(), clock_timestamp()
+  from told cross join lateral (
+    select r.webhook_id from webhook_routes r
+    where r.scope_id = any (array[told.account_id, told.environment_id]) and r.event_type = any (array[told.action, '*'])
+      and (r.scope_id = told.account_id or told.action <> all ($2::text[])) offset 0
+  ) r cross join lateral (select id, environment_id from webhooks where id = r.webhook_id offset 0) w
+  order by told.place
+  returning id, webhook_id, account_id, environment_id
+),
+asked as (
+  insert into outbox (id, process, input, created_at, due_at, attempts)
+  select gen_random_uuid(), 'webhookDelivery', jsonb_build_object('deliveryId', id, 'webhookId', webhook_id,
+    'accountId', account_id, 'environmentId', environment_id), clock_timestamp(), clock_timestamp(), 0 from made
+)
+select (select count(*)::int from taken) as events, made.count as deliveries,
+  case when made.count > 0 then pg_notify('${outboxChannel}', '') end
+from (select count(*)::int from made) made`,
+};
+
+/**
+ * Turns the oldest events that wait into a delivery for each active subscription that wants them, exactly once however many
+ * do this at the same time, and asks for the deliveries' processes.
+ * @param limit how many events
+ */
+export async function fanOutWebhooks(db: Pick<Db, 'statement'>, limit: number): Promise<FannedOut> {
+  const [row] = await db.statement<FannedOut>(statement, [limit, accountOnlyEventTypes]);
+  const { events, deliveries } = row as FannedOut;
+  return { events, deliveries };
+}

@@ -1,0 +1,14 @@
+import type { EntityManager } from 'typeorm';
+import type { Webhook } from '../../../entities/webhook.js';
+
+type Routed = Pick<Webhook, 'id' | 'accountId' | 'environmentId' | 'eventTypes' | 'isActive'>;
+
+/** Has events find a subscription by what it wants from now on; none does while it is switched off. */
+export async function writeRoutes(tx: EntityManager, webhook: Routed): Promise<void> {
+  await tx.query('delete from webhook_routes where webhook_id = $1', [webhook.id]);
+  if (!webhook.isActive) return;
+  await tx.query(
+    'insert into webhook_routes (scope_id, event_type, webhook_id, account_id) select $1, unnest($2::text[]), $3, $4',
+    [webhook.environmentId ?? webhook.accountId, webhook.eventTypes, webhook.id, webhook.accountId],
+  );
+}

@@ -1,0 +1,53 @@
+import type { Logger } from 'pino';
+import { fanOutWebhooks, webhooksChannel } from '../domain/webhooks/fan-out.js';
+import type { Db } from '../platform/db.js';
+import { faultOf } from '../platform/faults.js';
+import { createBell, listenForever } from '../platform/wake-up.js';
+
+export interface WebhookFanOutDeps {
+  db: Pick<Db, 'statement'>;
+  /** For the connection that listens. */
+  databaseUrl: string;
+  log: Pick<Logger, 'warn'>;
+  /** Milliseconds between two looks when nobody rings and there was nothing for a while. */
+  pollMs?: number;
+  /** Events in one transaction: each has up to two thousand deliveries. */
+  batchSize?: number;
+}
+
+/** Pauses after something was found: what is committed while that is being taken does not ring. */
+const pauses = [10, 20, 50, 100, 250, 500];
+
+/** Has events reach the subscriptions that want them, until it is stopped. Any number may run. */
+export function startWebhookFanOut({ db, databaseUrl, log, pollMs = 1_000, batchSize = 20 }: WebhookFanOutDeps) {
+  const bell = createBell();
+  const listener = listenForever({ url: databaseUrl, channel: webhooksChannel, onWake: bell.ring });
+  let stopped = false;
+
+  const running = (async () => {
+    let next: number[] = [];
+    let failing = false;
+    while (!stopped) {
+      try {
+        const { events } = await fanOutWebhooks(db, batchSize);
+        failing = false;
+        if (events > 0) next = [...pauses];
+        if (events === batchSize) continue;
+      } catch (error) {
+        if (!failing) log.warn({ fault: faultOf(error) }, 'events cannot be given to their subscriptions');
+        failing = true;
+      }
+      if (!stopped) await bell.wait(Math.min(next.shift() ?? pollMs, pollMs));
+    }
+  })();
+
+  return {
+    /** Lets the batch on its way finish. */
+    async stop(): Promise<void> {
+      stopped = true;
+      bell.ring();
+      await running;
+      await listener.stop();
+    },
+  };
+}

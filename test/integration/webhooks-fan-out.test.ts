@@ -1,0 +1,146 @@
+import { randomUUID } from 'node:crypto';
+import { pino } from 'pino';
+import { recordEvent, recordEvents } from '../../src/domain/events.js';
+import { fanOutWebhooks } from '../../src/domain/webhooks/fan-out.js';
+import { startWebhookFanOut } from '../../src/worker/webhook-fan-out.js';
+import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
+import { until } from '../support/test-worker.js';
+import { rowsOf } from './portal-setup.js';
+import { deliveriesOf, happen, subscribe } from './webhooks-setup.js';
+
+let api: TestApi;
+let account: TestAccount;
+beforeAll(async () => {
+  api = await startApi();
+});
+afterAll(() => api.stop());
+beforeEach(async () => {
+  account = await newAccount(api);
+  await fanOutAll(); // what an Account's making left
+});
+
+const log = pino({ level: 'silent' });
+async function fanOutAll(): Promise<void> {
+  while ((await fanOutWebhooks(api.database.db, 100)).events > 0);
+}
+const queued = () => rowsOf<{ event_id: string }>(api, 'select event_id from webhook_queue order by id');
+const askedFor = (webhookId: string) =>
+  rowsOf<{ input: Record<string, unknown> }>(
+    api,
+    `select input from outbox where process = 'webhookDelivery' and input ->> 'webhookId' = '${webhookId}'`,
+  );
+
+test('an event becomes one delivery for each active subscription that wants it, and each has its process', async () => {
+  const wanting = await subscribe(api, account, ['node.created', 'role.created']);
+  const all = await subscribe(api, account, ['*']);
+  const ofAccount = await subscribe(api, account, ['*'], { level: 'account' });
+  await subscribe(api, account, ['node.created']);
+  await subscribe(api, account, ['*'], { isActive: false });
+  const stranger = await newAccount(api);
+  await subscribe(api, stranger, ['*']);
+  await subscribe(api, { scope: account.productionScope }, ['*']);
+  const eventId = await happen(api, account);
+  expect(await queued()).toEqual([{ event_id: eventId }]);
+  expect(await fanOutWebhooks(api.database.db, 10)).toEqual({ events: 1, deliveries: 3 });
+  expect(await queued()).toEqual([]);
+  const made = await deliveriesOf(api, account);
+  expect(made.map((row) => row.webhook_id).sort()).toEqual([wanting, all, ofAccount].sort());
+  expect(new Set(made.map((row) => row.body)).size).toBe(1);
+  for (const { id, webhook_id: webhookId, ...row } of made) {
+    expect(row).toMatchObject({ event_id: eventId, event_type: 'role.created', status: 'pending' });
+    const environmentId = webhookId === ofAccount ? null : account.scope.environmentId;
+    const { accountId } = account.scope;
+    expect(await askedFor(webhookId)).toEqual([{ input: { deliveryId: id, webhookId, accountId, environmentId } }]);
+  }
+  expect(await deliveriesOf(api, stranger)).toEqual([]);
+});
+
+test('the body has the fields of the contract in their order, and nothing beyond what the event has', async () => {
+  await subscribe(api, account, ['*']);
+  const eventId = await happen(api, account);
+  await fanOutAll();
+  const [{ body } = { body: '' }] = await deliveriesOf(api, account);
+  const [event] = await rowsOf<{ resource_id: string; created_at: Date }>(
+    api,
+    `select resource_id, created_at from events where id = '${eventId}'`,
+  );
+  const parsed = JSON.parse(body);
+  expect(Object.keys(parsed)).toEqual(['type', 'timestamp', 'data', 'environment_id', 'account_id']);
+  expect(parsed).toEqual({
+    type: 'role.created',
+    timestamp: event?.created_at.toISOString(),
+    data: { permission_keys: ['a.b'], resource_type: 'role', resource_id: event?.resource_id },
+    environment_id: account.scope.environmentId,
+    account_id: account.scope.accountId,
+  });
+});
+
+test("what is an Account's own reaches its subscriptions only, an Environment's settings among it", async () => {
+  await subscribe(api, account, ['*']);
+  const ofAccount = await subscribe(api, account, ['*'], { level: 'account' });
+  await happen(api, account, 'environment.settings_updated');
+  await api.database.db.transaction({ accountId: account.scope.accountId }, (tx) =>
+    recordEvent(tx, 'member.added', { accountId: account.scope.accountId, resourceId: randomUUID() }),
+  );
+  await fanOutAll();
+  const made = await deliveriesOf(api, account);
+  expect(made.map((row) => [row.webhook_id, row.event_type])).toEqual([
+    [ofAccount, 'environment.settings_updated'],
+    [ofAccount, 'member.added'],
+  ]);
+});
+
+test('what nobody wants, and what only the audit log tells, is not queued', async () => {
+  await subscribe(api, account, ['node.created']);
+  await subscribe(api, account, ['*'], { isActive: false });
+  await happen(api, account);
+  expect(await queued()).toEqual([]);
+  await subscribe(api, account, ['*']);
+  await happen(api, account, 'node_type_schema.updated');
+  expect(await queued()).toEqual([]);
+});
+
+test('a change that is rolled back is told to nobody', async () => {
+  await subscribe(api, account, ['*']);
+  const change = api.database.db.transaction(account.scope, async (tx) => {
+    await recordEvent(tx, 'role.created', { ...account.scope, resourceId: randomUUID() });
+    throw new Error('no');
+  });
+  await expect(change).rejects.toThrow('no');
+  expect(await queued()).toEqual([]);
+});
+
+test('several workers together make each delivery once, whoever writes at the same time', async () => {
+  await subscribe(api, account, ['*']);
+  await subscribe(api, account, ['role.created'], { level: 'account' });
+  const { db, url: databaseUrl } = api.database;
+  const workers = [1, 2, 3].map((batchSize) => startWebhookFanOut({ db, databaseUrl, log, pollMs: 50, batchSize }));
+  const ids = await Promise.all(Array.from({ length: 60 }, () => happen(api, account)));
+  await db.transaction(account.scope, (tx) =>
+    recordEvents(
+      tx,
+      'role.deleted',
+      Array.from({ length: 40 }, () => ({ ...account.scope, resourceId: randomUUID() })),
+    ),
+  );
+  await until('every event is told', async () => (await deliveriesOf(api, account)).length >= 160);
+  await Promise.all(workers.map((worker) => worker.stop()));
+  expect(await queued()).toEqual([]);
+  const made = await deliveriesOf(api, account);
+  expect(made).toHaveLength(160);
+  expect(new Set(made.map((row) => `${row.webhook_id} ${row.event_id}`)).size).toBe(160);
+  expect(new Set(made.filter((row) => row.event_type === 'role.created').map((row) => row.event_id))).toEqual(
+    new Set(ids),
+  );
+});
+
+test('an event is taken up by its notification, also after many', async () => {
+  await subscribe(api, account, ['*']);
+  const { db, url: databaseUrl } = api.database;
+  const worker = startWebhookFanOut({ db, databaseUrl, log, pollMs: 3_600_000 });
+  for (let i = 1; i <= 5; i++) {
+    await happen(api, account);
+    await until('it is told', async () => (await deliveriesOf(api, account)).length === i);
+  }
+  await worker.stop();
+});

@@ -1,0 +1,63 @@
+import { v7 as uuidv7 } from 'uuid';
+import { Webhook } from '../../entities/webhook.js';
+import { recordEvent } from '../../src/domain/events.js';
+import { writeRoutes } from '../../src/domain/webhooks/routes.js';
+import type { TestAccount, TestApi } from '../support/api.js';
+import { rowsOf } from './portal-setup.js';
+
+/** A subscription of the Environment, or of the Account, as a row; its secret is nobody's. */
+export async function subscribe(
+  { database, clock }: TestApi,
+  { scope }: Pick<TestAccount, 'scope'>,
+  eventTypes: string[],
+  { level = 'environment', isActive = true }: { level?: 'account' | 'environment'; isActive?: boolean } = {},
+): Promise<string> {
+  const ofEnvironment = level === 'environment';
+  const webhook: Webhook = {
+    id: uuidv7(),
+    accountId: scope.accountId,
+    applicationId: ofEnvironment ? scope.applicationId : null,
+    environmentId: ofEnvironment ? scope.environmentId : null,
+    url: 'https://receiver.example/hook',
+    description: null,
+    eventTypes,
+    isActive,
+    disabledReason: null,
+    secret: 'test.none',
+    previousSecret: null,
+    previousSecretUntil: null,
+    failingSince: null,
+    createdAt: clock.now,
+    updatedAt: clock.now,
+  };
+  await database.db.transaction('system', async (tx) => {
+    await tx.insert(Webhook, webhook);
+    await writeRoutes(tx, webhook);
+  });
+  return webhook.id;
+}
+
+/** An event of the Environment, about a role that is not there. @returns its id */
+export const happen = (
+  { database }: TestApi,
+  { scope }: Pick<TestAccount, 'scope'>,
+  action: Parameters<typeof recordEvent>[1] = 'role.created',
+): Promise<string> =>
+  database.db.transaction(scope, (tx) =>
+    recordEvent(tx, action, { ...scope, resourceId: uuidv7(), metadata: { permission_keys: ['a.b'] } }),
+  );
+
+export interface DeliveryRow {
+  id: string;
+  webhook_id: string;
+  event_id: string;
+  event_type: string;
+  body: string;
+  status: string;
+  ended_reason: string | null;
+}
+export const deliveriesOf = (api: TestApi, { scope }: Pick<TestAccount, 'scope'>): Promise<DeliveryRow[]> =>
+  rowsOf<DeliveryRow>(
+    api,
+    `select * from webhook_deliveries where account_id = '${scope.accountId}' order by created_at, id`,
+  );
