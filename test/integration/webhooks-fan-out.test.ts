@@ -123,7 +123,7 @@ test('several workers together make each delivery once, whoever writes at the sa
       Array.from({ length: 40 }, () => ({ ...account.scope, resourceId: randomUUID() })),
     ),
   );
-  await until('every event is told', async () => (await deliveriesOf(api, account)).length >= 160);
+  await until('every event is told', async () => (await deliveriesOf(api, account)).length >= 160, 80_000);
   await Promise.all(workers.map((worker) => worker.stop()));
   expect(await queued()).toEqual([]);
   const made = await deliveriesOf(api, account);
