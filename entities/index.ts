@@ -7,6 +7,7 @@ import { Application } from './application.js';
 import { AuthorizationCode } from './authorization-code.js';
 import { ClientAssertion } from './client-assertion.js';
 import { Counter } from './counter.js';
+import { CounterStripe } from './counter-stripe.js';
 import { DailySignUps } from './daily-sign-ups.js';
 import { Email } from './email.js';
 import { EmailedCode } from './emailed-code.js';
@@ -70,6 +71,7 @@ export const entities = [
   AuthorizationCode,
   ClientAssertion,
   Counter,
+  CounterStripe,
   DailySignUps,
   Email,
   EmailedCode,

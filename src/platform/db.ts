@@ -34,10 +34,11 @@ export interface Db {
    */
   statement<Row>(statement: Statement, values: unknown[]): Promise<Row[]>;
   /**
-   * The same for a tenant's reads that are asked often: one prepared statement in one round trip, which sees of that tenant's
-   * rows what a transaction in the scope would.
+   * The same in a tenant's scope: it sees and changes of that tenant's rows what a transaction in the scope would. It is
+   * committed when it answers; nothing has happened when it throws, unless the connection was lost. One that fails costs its
+   * connection, so what callers can make fail has to be no error of the statement.
    */
-  read<Row>(scope: AccountScope, statement: Statement, values: unknown[]): Promise<Row[]>;
+  statementIn<Row>(scope: AccountScope, statement: Statement, values: unknown[]): Promise<Row[]>;
   /** @throws when PostgreSQL does not answer. */
   ping(): Promise<void>;
   close(): Promise<void>;
@@ -114,7 +115,7 @@ export function createDb({ url, poolSize, applicationName, onError }: DbOptions)
       const { rows } = await pool.query({ name, text, values });
       return rows;
     },
-    async read(scope, statement, values) {
+    async statementIn(scope, statement, values) {
       const { rows } = await pool.query(new ScopedQuery(statement, values, scope) as unknown as pg.QueryConfig);
       return rows;
     },

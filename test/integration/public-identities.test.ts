@@ -141,6 +141,60 @@ describe('creating', () => {
     expect(await total()).toBe(before + 1);
   });
 
+  test('of many that are made and removed at once, each that is there is counted, once', async () => {
+    const before = await total();
+    const gone = await Promise.all(Array.from({ length: 4 }, () => create()));
+    const [email, externalId] = [address(), uuidv7()];
+    const post = (body: object) =>
+      api.app.inject({
+        method: 'POST',
+        url: '/api/v1/identities',
+        headers: key,
+        payload: { email: address(), ...body },
+      });
+    const answers = await Promise.all([
+      ...Array.from({ length: 24 }, (_, i) => post(i % 3 === 0 ? { role_id: roleId } : {})),
+      ...Array.from({ length: 5 }, () => post({ email })),
+      ...Array.from({ length: 5 }, () => post({ external_id: externalId })),
+      ...gone.map((id) => api.app.inject({ method: 'DELETE', url: `/api/v1/identities/${id}`, headers: key })),
+    ]);
+    expect(outcomesOf(answers)).toEqual({
+      ...{ '201': 26, '204': 4 },
+      ...{ '409 identity.email_taken': 4, '409 identity.external_id_taken': 4 },
+    });
+    expect(await total()).toBe(before + 26);
+    const [counted] = await rowsOf<{ members: number; events: number }>(
+      api,
+      `select (select count(*)::int from environment_memberships where environment_id = $1) as members,
+         (select count(*) filter (where action = 'identity.created')::int - count(*) filter (where action = 'identity.deleted')::int
+          from events where environment_id = $1) as events`,
+      [account.scope.environmentId],
+    );
+    expect(counted?.members).toBe(before + 26);
+    expect((await call('GET', '/identities/summary', 200)).json().data.total).toBe(before + 26);
+  });
+
+  test('somebody of the directory joins as they are, also when asked for twice at once', async () => {
+    const email = address();
+    const elsewhere = await api.services.identities.create(account.productionScope, {
+      ...{ email, firstName: 'Ida', lastName: null, avatarUrl: null, externalId: null, metadata: {} },
+      ...{ emailVerified: false, password: null },
+    });
+    const before = await total();
+    const post = () =>
+      api.app.inject({
+        method: 'POST',
+        url: '/api/v1/identities',
+        headers: key,
+        payload: { email, first_name: 'Eve' },
+      });
+    const answers = await Promise.all([post(), post()]);
+    expect(outcomesOf(answers)).toEqual({ '201': 1, '409 identity.email_taken': 1 });
+    const made = answers.find(({ statusCode }) => statusCode === 201)?.json().data;
+    expect(made).toMatchObject({ id: elsewhere.identity.id, first_name: 'Ida' });
+    expect(await total()).toBe(before + 1);
+  });
+
   test('metadata over 16 KiB is refused', async () => {
     await call('POST', '/identities', 400, { email: address(), metadata: { a: 'x'.repeat(17_000) } });
   });

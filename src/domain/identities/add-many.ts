@@ -1,5 +1,4 @@
 import { type EntityManager, In } from 'typeorm';
-import { v7 as uuidv7 } from 'uuid';
 import { EnvironmentMembership } from '../../../entities/environment-membership.js';
 import { Identity } from '../../../entities/identity.js';
 import { type EnvironmentScope, within } from '../../platform/db.js';
@@ -8,7 +7,7 @@ import { addToCounter } from '../counters.js';
 import { DomainError, type ErrorCode } from '../errors.js';
 import { recordEvents } from '../events.js';
 import type { NewIdentity } from './identities.js';
-import { newIdentity } from './new-identity.js';
+import { newIdentity, newMembership } from './new-identity.js';
 
 /** What is to become of one, and the hash of its password. */
 export type ToAdd = Omit<NewIdentity, 'password'> & { passwordHash: string | null };
@@ -98,12 +97,7 @@ async function whoGoes(tx: EntityManager, scope: EnvironmentScope, ids: readonly
 /** @returns those who were no members before */
 async function join(tx: EntityManager, scope: EnvironmentScope, ids: readonly string[], at: Date) {
   if (ids.length === 0) return new Set<string>();
-  const rows = ids.map(
-    (identityId): EnvironmentMembership => ({
-      ...within(scope),
-      ...{ id: uuidv7(), identityId, isActive: true, lockedUntil: null, createdAt: at },
-    }),
-  );
+  const rows = ids.map((identityId) => newMembership(scope, identityId, at));
   const made = await insertNew(tx, EnvironmentMembership, rows);
   return new Set(rows.filter(({ id }) => made.has(id)).map(({ identityId }) => identityId));
 }

@@ -1,9 +1,8 @@
 import type { EntityManager } from 'typeorm';
-import { v7 as uuidv7 } from 'uuid';
 import { EnvironmentMembership } from '../../../entities/environment-membership.js';
 import { Identity } from '../../../entities/identity.js';
 import type { Clock } from '../../platform/clock.js';
-import { type Db, type EnvironmentScope, violates, within } from '../../platform/db.js';
+import { type Db, type EnvironmentScope, violates } from '../../platform/db.js';
 import { assignedRolesOf } from '../access/assigned-roles.js';
 import { addToCounter } from '../counters.js';
 import { assertStays } from '../erasures/staying.js';
@@ -21,7 +20,8 @@ import {
   listWithRoles,
 } from './lists.js';
 import { assertMetadata } from './metadata.js';
-import { newIdentity } from './new-identity.js';
+import { newIdentity, newMembership } from './new-identity.js';
+import { addNewcomer, type RunsStatement } from './newcomers.js';
 import type { Profile } from './profile.js';
 import { type ListedMember, readMembers } from './read-members.js';
 
@@ -71,47 +71,47 @@ export function createIdentities({ db, now, passwords }: { db: Db; now: Clock; p
       assertMetadata(input.metadata);
       const passwordHash =
         input.password === null ? null : await hashAcceptable({ db, passwords }, scope, input.password);
-      return db
-        .transaction(scope, async (tx) => {
-          const made = await addIdentity(tx, scope, input, passwordHash, now());
-          await alongside?.(tx, made.identity.id);
-          return made;
-        })
-        .catch((error: unknown) => {
-          throw taken(error);
+      const identity = newIdentity(scope, input, passwordHash, now());
+      const made = { identity, membership: newMembership(scope, identity.id, identity.createdAt) };
+      const add = async (): Promise<IdentityInEnvironment> => {
+        const alone: RunsStatement = (statement, values) => db.statementIn(scope, statement, values);
+        if (!alongside && (await addNewcomer(alone, scope, made))) return made;
+        return db.transaction(scope, async (tx) => {
+          const within: RunsStatement = ({ text }, values) => tx.query(text, values);
+          const isNew = alongside !== undefined && (await addNewcomer(within, scope, made));
+          const member = isNew ? made : await addKnown(tx, scope, identity);
+          await alongside?.(tx, member.identity.id);
+          return member;
         });
+      };
+      return add().catch((error: unknown) => {
+        throw taken(error);
+      });
     },
   };
 }
 
 /**
- * Adds a member, in the caller's transaction. One that the Account's directory has keeps its profile and password.
- * @throws what `taken` translates; DomainError identity.email_taken while the one with the address is being erased
+ * Makes somebody a member whom the Account's directory has, with profile and password as they are; in the caller's transaction.
+ * @throws what `taken` translates; DomainError identity.external_id_taken where it is that which another one has, and
+ *   identity.email_taken while the one with the address is being erased
  */
-export async function addIdentity(
+async function addKnown(
   tx: EntityManager,
   scope: EnvironmentScope,
-  input: Omit<NewIdentity, 'password'>,
-  passwordHash: string | null,
-  at: Date,
+  { email, externalId, createdAt: at }: Identity,
 ): Promise<IdentityInEnvironment> {
-  const known = await findByAddress(tx, scope, input.email);
-  if (known) await assertStays(tx, known);
-  const identity = known ?? newIdentity(scope, input, passwordHash, at);
-  const membership = {
-    ...within(scope),
-    id: uuidv7(),
-    identityId: identity.id,
-    isActive: true,
-    lockedUntil: null,
-    createdAt: at,
-  };
-  const metadata = { joined: Boolean(known) };
-  // What is sent together is done in the order in which it is sent, which TypeORM's own steps may change. The counter's row,
-  // which all newcomers wait for, comes last: it is held for the shortest time, and after the Environment's.
-  await Promise.all([known ? null : tx.insert(Identity, identity), tx.insert(EnvironmentMembership, membership)]);
+  const identity = await findByAddress(tx, scope, email);
+  if (!identity) {
+    const isOther = externalId !== null && (await tx.existsBy(Identity, { accountId: scope.accountId, externalId }));
+    throw new DomainError(isOther ? 'identity.external_id_taken' : 'identity.email_taken'); // it was, a moment ago
+  }
+  await assertStays(tx, identity);
+  const membership = newMembership(scope, identity.id, at);
+  await tx.insert(EnvironmentMembership, membership);
+  // The counter's row, which others wait for, comes last: it is held for the shortest time, and after the Environment's.
   await Promise.all([
-    recordEvent(tx, 'identity.created', { ...scope, resourceId: identity.id, metadata }),
+    recordEvent(tx, 'identity.created', { ...scope, resourceId: identity.id, metadata: { joined: true } }),
     addToCounter(tx, scope, 'identities', 1),
   ]);
   return { identity, membership };

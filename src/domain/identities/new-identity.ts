@@ -1,6 +1,7 @@
 import { v7 as uuidv7 } from 'uuid';
+import type { EnvironmentMembership } from '../../../entities/environment-membership.js';
 import type { Identity } from '../../../entities/identity.js';
-import type { EnvironmentScope } from '../../platform/db.js';
+import { type EnvironmentScope, within } from '../../platform/db.js';
 import type { NewIdentity } from './identities.js';
 import { profileOf } from './profile.js';
 
@@ -25,3 +26,13 @@ export function newIdentity(
     updatedAt: at,
   };
 }
+
+/** The row that makes an Identity a member of an Environment. */
+export const newMembership = (scope: EnvironmentScope, identityId: string, at: Date): EnvironmentMembership => ({
+  ...within(scope),
+  id: uuidv7(),
+  identityId,
+  isActive: true,
+  lockedUntil: null,
+  createdAt: at,
+});

@@ -1,6 +1,7 @@
 import type { EnvironmentMembership } from '../../../entities/environment-membership.js';
 import type { Identity } from '../../../entities/identity.js';
 import type { Db, Statement } from '../../platform/db.js';
+import { counterTotal } from '../counters.js';
 import { containing, type Page } from '../paging.js';
 import type { EnvironmentScope } from '../scope.js';
 import type { IdentitiesPage, IdentitySort } from './lists.js';
@@ -29,7 +30,7 @@ const columns: Record<IdentitySort, string> = {
   last_name: 'i.last_name',
 };
 const shown = 'i.id, i.email, i.first_name, i.last_name, i.avatar_url, i.external_id, i.created_at, m.is_active';
-const kept = `(select value from counters where account_id = $1 and environment_id = $2 and name = 'identities')`;
+const kept = counterTotal('identities');
 
 /** Runs one statement in the scope of the list. */
 type Ask = (text: string, values: unknown[]) => Promise<Row[]>;
@@ -40,12 +41,12 @@ type Ask = (text: string, values: unknown[]) => Promise<Row[]>;
  * each of their statements is one round trip with a plan that is kept; for all else PostgreSQL chooses a plan, as ever.
  */
 export function readMembers(
-  db: Pick<Db, 'read' | 'transaction'>,
+  db: Pick<Db, 'statementIn' | 'transaction'>,
   scope: EnvironmentScope,
   page: IdentitiesPage,
 ): Promise<Page<ListedMember>> {
   const hasOnePlan = page.q || (page.sortBy === 'created_at' && page.isActive === undefined);
-  if (hasOnePlan) return read((text, values) => db.read(scope, statementOf(text), values), scope, page);
+  if (hasOnePlan) return read((text, values) => db.statementIn(scope, statementOf(text), values), scope, page);
   return db.transaction(scope, (tx) => read((text, values) => tx.query(text, values), scope, page));
 }
 

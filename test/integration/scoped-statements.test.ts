@@ -27,10 +27,12 @@ const newAccount = async (): Promise<string> => {
   return id;
 };
 
-test('a read that names no tenant sees the rows of its scope alone, and the next statement is in the scope of before', async () => {
+test('a statement that names no tenant sees the rows of its scope alone, and the next statement is in the scope of before', async () => {
   const [own, other] = [await newAccount(), await newAccount()];
   const read = (accountId: string) =>
-    database.db.read<{ id: string }>({ accountId }, everyAccount, ['a', 'b']).then((rows) => rows.map(({ id }) => id));
+    database.db
+      .statementIn<{ id: string }>({ accountId }, everyAccount, ['a', 'b'])
+      .then((rows) => rows.map(({ id }) => id));
   expect(await read(own)).toEqual([own]);
   expect(await read(other)).toEqual([other]);
   expect(await read(uuidv7())).toEqual([]);
@@ -38,14 +40,14 @@ test('a read that names no tenant sees the rows of its scope alone, and the next
   expect(all.map(({ id }) => id)).toEqual(expect.arrayContaining([own, other]));
 });
 
-test('reads of many scopes at once, and statements between them, keep each to its own', async () => {
+test('statements of many scopes at once, and statements between them, keep each to its own', async () => {
   const scopes = Array.from({ length: 100 }, (_, i) => ({
     accountId: uuidv7(),
     ...(i % 2 === 0 && { environmentId: uuidv7() }),
   }));
   const found = await Promise.all(
     scopes.flatMap((scope) => [
-      database.db.read<{ place: string }>(scope, place, ['x']),
+      database.db.statementIn<{ place: string }>(scope, place, ['x']),
       database.db.statement<{ place: string }>(place, ['x']),
     ]),
   );
@@ -60,15 +62,31 @@ test('reads of many scopes at once, and statements between them, keep each to it
 test('a scope that cannot be set has nothing read, and what fails leaves others alone', async () => {
   const scope = { accountId: uuidv7() };
   const sixth = await Promise.allSettled([
-    database.db.read({ accountId: 'a\0b' }, place, ['x']),
-    database.db.read(scope, place, ['x\0']),
-    database.db.read(scope, byZero, [0]),
-    database.db.read(scope, byZero, ['none']),
-    database.db.read<{ one: number }>(scope, byZero, [1]),
+    database.db.statementIn({ accountId: 'a\0b' }, place, ['x']),
+    database.db.statementIn(scope, place, ['x\0']),
+    database.db.statementIn(scope, byZero, [0]),
+    database.db.statementIn(scope, byZero, ['none']),
+    database.db.statementIn<{ one: number }>(scope, byZero, [1]),
   ]);
   expect(sixth.map(({ status }) => status)).toEqual(['rejected', 'rejected', 'rejected', 'rejected', 'fulfilled']);
   for (let i = 0; i < 4; i++) {
-    expect(await database.db.read(scope, place, ['x'])).toEqual([{ place: `tenant ${scope.accountId}` }]);
+    expect(await database.db.statementIn(scope, place, ['x'])).toEqual([{ place: `tenant ${scope.accountId}` }]);
     expect(await database.db.statement<{ place: string }>(place, ['x'])).toEqual([{ place: 'system' }]);
   }
+});
+
+test('a change is committed when it answers, and undone whole where it fails', async () => {
+  const scope = { accountId: await newAccount() };
+  const rename = {
+    name: 'rename',
+    text: `with renamed as (update accounts set name = $1 returning id) select 1 / length($1::text) as one from renamed`,
+  };
+  const nameOf = () =>
+    database.db.statement<{ name: string }>({ name: 'names', text: 'select name from accounts where id = $1' }, [
+      scope.accountId,
+    ]);
+  expect(await database.db.statementIn(scope, rename, ['New'])).toHaveLength(1);
+  expect(await nameOf()).toEqual([{ name: 'New' }]);
+  await expect(database.db.statementIn(scope, rename, [''])).rejects.toThrow('division by zero');
+  expect(await nameOf()).toEqual([{ name: 'New' }]);
 });

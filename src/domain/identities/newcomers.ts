@@ -1,0 +1,64 @@
+import type { Statement } from '../../platform/db.js';
+import { inSnakeCase } from '../../platform/naming.js';
+import { countStriped } from '../counters.js';
+import { DomainError } from '../errors.js';
+import { eventInsert, eventRow } from '../events.js';
+import type { EnvironmentScope } from '../scope.js';
+import type { IdentityInEnvironment } from './lists.js';
+import { newIdentity } from './new-identity.js';
+import { emptyProfile } from './profile.js';
+
+/** Runs a statement in the scope: alone, as a transaction of its own, or in one that is open. */
+export type RunsStatement = (statement: Statement, values: unknown[]) => Promise<unknown[]>;
+
+/** As the rows of `newIdentity` have them, so that a field of the profile is named there only. */
+const columns = Object.keys(
+  newIdentity(
+    { accountId: '', applicationId: '', environmentId: '' },
+    { ...emptyProfile, email: '', emailVerified: false },
+    null,
+    new Date(0),
+  ),
+).map(inSnakeCase);
+
+/**
+ * Somebody whom nothing of the Account's directory is like becomes a member: one statement, since this is asked by the
+ * thousand. The Environment's row is locked before anything of it, as by whoever deletes it.
+ */
+const addStatement: Statement = {
+  name: 'add_newcomer',
+  text: `
+with place as materialized (
+  select id, account_id from environments where account_id = $1::uuid and id = $2::uuid for key share
+),
+person as (
+  insert into identities (${columns.join()})
+  select ${columns.map((column) => `new.${column}`).join()} from place cross join jsonb_populate_record(null::identities, $3::jsonb) new
+  on conflict do nothing returning id, account_id, created_at
+),
+member as (
+  insert into environment_memberships (id, account_id, environment_id, identity_id, is_active, created_at)
+  select $4::uuid, account_id, $2::uuid, id, true, created_at from person returning environment_id, account_id
+),
+recorded as (${eventInsert('$5', { from: ' cross join member' })}),
+counted as (${countStriped('identities', 'member')})
+select exists (select from member) as "isNew" from place`,
+};
+
+/**
+ * @param run in the scope
+ * @returns false where the Account's directory has the address or the external id already; nothing was written then
+ * @throws DomainError environment.not_found where it went away meanwhile
+ */
+export async function addNewcomer(
+  run: RunsStatement,
+  scope: EnvironmentScope,
+  { identity, membership }: IdentityInEnvironment,
+): Promise<boolean> {
+  const row = Object.fromEntries(Object.entries(identity).map(([field, value]) => [inSnakeCase(field), value]));
+  const event = eventRow('identity.created', { ...scope, resourceId: identity.id, metadata: { joined: false } });
+  const values = [scope.accountId, scope.environmentId, JSON.stringify(row), membership.id, event];
+  const [place] = (await run(addStatement, values)) as { isNew: boolean }[];
+  if (!place) throw new DomainError('environment.not_found');
+  return place.isNew;
+}
