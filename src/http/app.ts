@@ -16,6 +16,7 @@ import { type HealthOptions, health } from './health.js';
 import { readJsonBodies } from './json-bodies.js';
 import { countRequests, type HttpMetrics } from './metrics.js';
 import { openApi } from './openapi/index.js';
+import { buildSerializer } from './serialization.js';
 import { answerUnknownRoutes } from './unknown-routes.js';
 import { validatorCompiler } from './validation.js';
 
@@ -54,6 +55,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
     genReqId: ({ headers }) =>
       uuid.test(String(headers['x-request-id'])) ? String(headers['x-request-id']).toLowerCase() : uuidv7(),
     routerOptions: { maxParamLength: 300, ignoreTrailingSlash: false },
+    schemaController: { compilersFactory: { buildSerializer } },
     serverFactory: draining.serverFactory,
     forceCloseConnections: 'idle',
     return503OnClosing: false, // what was taken is answered, and the answer says that the connection ends

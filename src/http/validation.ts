@@ -1,4 +1,4 @@
-import { Ajv, type ErrorObject } from 'ajv';
+import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv';
 import addFormats from 'ajv-formats';
 import type { FastifySchemaCompiler, FastifySchemaValidationError } from 'fastify';
 import type { ErrorDetail } from '../domain/errors.js';
@@ -12,8 +12,18 @@ const strict = formats(new Ajv({ ...options, coerceTypes: false, removeAdditiona
 // In a URL everything is text.
 const lenient = formats(new Ajv({ ...options, coerceTypes: true, removeAdditional: false }), used);
 
-export const validatorCompiler: FastifySchemaCompiler<object> = ({ schema, httpPart }) =>
-  (httpPart === 'body' ? strict : lenient).compile(schema);
+/** Compiled by the first request that needs it: all of them at once would be most of what a process does to start. */
+export const validatorCompiler: FastifySchemaCompiler<object> = ({ schema, httpPart }) => {
+  let compiled: ValidateFunction | undefined;
+  const validate = (data: unknown) => {
+    compiled ??= (httpPart === 'body' ? strict : lenient).compile(schema);
+    const valid = compiled(data);
+    validate.errors = compiled.errors;
+    return valid;
+  };
+  validate.errors = null as ValidateFunction['errors'];
+  return validate;
+};
 
 /** The validator's findings as `error.details`: a JSON path, a code that is the rule's name, and a text. */
 export function detailsOf(errors: FastifySchemaValidationError[], context = 'body'): ErrorDetail[] {
