@@ -1,32 +1,17 @@
 /** One configuration for every kind of test; `npm test -- test/unit` runs one kind. The set-up runs compiled: build first. */
 export default {
-  testEnvironment: 'node',
   roots: ['<rootDir>/test'],
   testMatch: ['**/*.test.ts'],
-  extensionsToTreatAsEsm: ['.ts'],
-  transform: {
-    '^.+\\.ts$': [
-      '@swc/jest',
-      {
-        jsc: {
-          target: 'es2022',
-          parser: { syntax: 'typescript', decorators: true },
-          transform: { legacyDecorator: true, decoratorMetadata: false, useDefineForClassFields: false },
-        },
-        sourceMaps: 'inline',
-      },
-    ],
-  },
-  moduleNameMapper: {
-    '^(\\.{1,2}/.*)\\.js$': '$1',
-    // Fastify's inject() and @fastify/static ask for ES modules that jest cannot require() before Node 24.9.
-    '^content-disposition$': '<rootDir>/node_modules/content-disposition/index.js',
-    '^cookie$': '<rootDir>/node_modules/cookie/dist/index.js',
-  },
+  // Node loads the modules, once a process (docs/decisions/0031).
+  testEnvironment: '<rootDir>/test/runner/environment.js',
+  runtime: '<rootDir>/test/runner/runtime.js',
+  transform: {},
+  testSequencer: '<rootDir>/test/runner/sequencer.js',
   globalSetup: '<rootDir>/dist/test/support/global-setup.js',
   globalTeardown: '<rootDir>/dist/test/support/global-teardown.js',
   setupFiles: ['reflect-metadata'],
   setupFilesAfterEnv: ['<rootDir>/test/support/conformance-setup.ts'],
-  testTimeout: 90_000,
+  // Ends what hangs, also on a machine that is ten times slower: no test says anything about speed by it.
+  testTimeout: 900_000,
   maxWorkers: 2,
 };

@@ -1,0 +1,20 @@
+import { existsSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { compiled } from './compiled.js';
+
+/** Node's own loader, taught that `./x.js` beside a TypeScript file is `./x.ts`, and how to compile that. */
+export function resolve(specifier, context, next) {
+  if (!isSource(context.parentURL)) return next(specifier, context);
+  if (specifier === '@jest/globals')
+    return found(new URL(`./globals.js${new URL(context.parentURL).search}`, import.meta.url));
+  const url = /^\.{1,2}\/.*\.js$/.test(specifier) && new URL(specifier.replace(/\.js$/, '.ts'), context.parentURL);
+  return url && existsSync(url) ? found(url) : next(specifier, context);
+}
+
+export function load(url, context, next) {
+  if (!isSource(url)) return next(url, context);
+  return { format: 'module', source: compiled(fileURLToPath(url)).code, shortCircuit: true };
+}
+
+const isSource = (url) => /^file:.*\.ts(\?|$)/.test(url ?? '');
+const found = ({ href }) => ({ url: href, format: 'module', shortCircuit: true });
