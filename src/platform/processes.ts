@@ -25,21 +25,28 @@ import { connectionOptions, type TemporalServer } from './temporal-connection.js
 
 export type Processes = ReturnType<typeof createProcesses>;
 
-/** How long a caller waits for Temporal to answer at all, and for a worker to finish what it accepted. */
-const answerWithinMs = 5_000;
-const finishWithinMs = 10_000;
 const retryMs = 300;
 /** How long one waits for what is only a help: the row has said what matters. */
 const lookWithinMs = 2_000;
 /** Some ten kilobytes of query, which takes the server some twenty milliseconds. */
 const idsPerQuery = 250;
 
+export interface Waits {
+  /** How long a caller waits for Temporal to answer at all. */
+  answerWithinMs?: number;
+  /** And for a worker to finish what it accepted. */
+  finishWithinMs?: number;
+}
+
 /**
  * The only starter and signaller of workflows. It connects with the first call, so that a process starts, and accepts
  * work through the outbox, while Temporal is away.
  * @throws DomainError `service.unavailable` from every call while Temporal is away
  */
-export function createProcesses(server: TemporalServer) {
+export function createProcesses(
+  server: TemporalServer,
+  { answerWithinMs = 5_000, finishWithinMs = 10_000 }: Waits = {},
+) {
   const connection = Connection.lazy(connectionOptions(server));
   const client = new Client({ connection, namespace: server.namespace });
   let closed = false;

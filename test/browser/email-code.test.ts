@@ -24,7 +24,7 @@ beforeAll(async () => {
   service = await startService({ env: captcha });
   data = await seed(service.databaseUrl);
   shop = await startRelyingParty({ ISSUER: service.baseUrl, CLIENT_ID: data.publicClient });
-}, 180_000);
+});
 afterAll(async () => {
   await browser?.close();
   await shop?.stop();

@@ -4,6 +4,7 @@ import { barriers, launchChromium, newVisitor, type Visitor } from '../support/c
 import { asOwner } from '../support/database.js';
 import { waitForMail } from '../support/inbox.js';
 import { totpCode } from '../support/mfa.js';
+import { patience } from '../support/patience.js';
 import { type Person, type Seed, seed } from '../support/seed.js';
 import { type Service, startService } from '../support/service.js';
 import { startRelyingParty } from '../support/service-processes.js';
@@ -24,7 +25,7 @@ beforeAll(async () => {
     service.ownerUrl,
   );
   shop = await startRelyingParty({ ISSUER: service.baseUrl, CLIENT_ID: data.publicClient });
-}, 180_000);
+});
 afterAll(async () => {
   await browser?.close();
   await shop?.stop();
@@ -88,7 +89,7 @@ test('a person puts the second step off, and its process waits from then on', as
   try {
     const id = `mfa-grace/${data.scope.environmentId}/${await identityId(data.ben.email)}`;
     const handle = new Client({ connection }).workflow.getHandle(id);
-    const until = Date.now() + 20_000;
+    const until = Date.now() + patience;
     const running = () =>
       handle.describe().then(
         ({ status }) => status.name === 'RUNNING',

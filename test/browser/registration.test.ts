@@ -4,6 +4,7 @@ import { Client, Connection, type WorkflowExecutionInfo } from '@temporalio/clie
 import type { Browser } from 'playwright-core';
 import { barriers, launchChromium, newVisitor, type Visitor } from '../support/chromium.js';
 import { linkIn, mailsTo, waitForMail } from '../support/inbox.js';
+import { patience } from '../support/patience.js';
 import { type Service, startService } from '../support/service.js';
 import { startRelyingParty } from '../support/service-processes.js';
 import { historyText } from '../support/temporal.js';
@@ -17,7 +18,7 @@ beforeAll(async () => {
   service = await startService();
   visitor = await newVisitor(browser);
   connection = await Connection.connect({ address: service.temporalAddress });
-}, 180_000);
+});
 afterAll(async () => {
   await browser?.close();
   await connection?.close();
@@ -195,7 +196,7 @@ async function registrations(awaited?: WorkflowExecutionInfo['status']['name']):
     for await (const one of client.workflow.list({ query: `WorkflowType = 'registrationVerification'` }))
       found.push(one);
     const there = found.length > 0 && (!awaited || found.every(({ status: { name } }) => name === awaited));
-    if (there || waited > 10_000) return found;
+    if (there || waited > patience) return found;
     await sleep(100);
   }
 }

@@ -16,7 +16,7 @@ beforeAll(async () => {
   shop = await startRelyingParty({ ISSUER: service.baseUrl, CLIENT_ID: data.publicClient });
   const { clientId, secret } = data.basicClient;
   office = await startRelyingParty({ ISSUER: service.baseUrl, CLIENT_ID: clientId, CLIENT_SECRET: secret });
-}, 180_000);
+});
 afterAll(async () => {
   await browser?.close();
   await Promise.all([shop?.stop(), office?.stop()]);

@@ -22,7 +22,7 @@ beforeAll(async () => {
     service.ownerUrl,
   );
   await sleep(1_100); // a process remembers settings for a second
-}, 180_000);
+});
 afterAll(async () => {
   await browser?.close();
   await shop?.stop();

@@ -21,7 +21,7 @@ beforeAll(async () => {
     service.ownerUrl,
   );
   shop = await startRelyingParty({ ISSUER: service.baseUrl, CLIENT_ID: data.publicClient });
-}, 180_000);
+});
 afterAll(async () => {
   await browser?.close();
   await shop?.stop();

@@ -14,12 +14,12 @@ let folder: string;
 let dying: WorkerProcess | undefined;
 beforeAll(async () => {
   [service, folder] = await Promise.all([startService(), mkdtemp(join(tmpdir(), 'gatehouse-crash-'))]);
-}, 120_000);
+});
 afterAll(async () => {
   dying?.kill();
   await service?.stop();
   await rm(folder, { recursive: true, force: true });
-}, 60_000);
+});
 
 const json = { 'content-type': 'application/json' };
 const query = (text: string, ...values: unknown[]) => rows(service.ownerUrl, text, values);
@@ -99,4 +99,4 @@ test('a worker that is killed between claim and provisioning: the next one creat
   expect((await resume(authorization)).status).toBe(404);
   expect((await resume(authorization, 'another')).status).toBe(404);
   expect(await accountsOf(person)).toEqual([...before, name]);
-}, 120_000);
+});

@@ -15,8 +15,8 @@ import { type Service, startService } from '../support/service.js';
 let service: Service;
 beforeAll(async () => {
   service = await startService({ ownPostgres: true, keepHistories: true });
-}, 120_000);
-afterAll(() => service?.stop(), 60_000);
+});
+afterAll(() => service?.stop());
 
 async function confirmed(mail: Parameters<typeof confirm>[1]) {
   const answer = await confirm(service, mail);
@@ -48,7 +48,7 @@ test('a worker that is killed right after the registration: another one sends th
   await confirmed(mail);
   expect(await madeFor(service, person)).toEqual(one);
   await expectOneMail(person);
-}, 60_000);
+});
 
 test('a worker that is killed while the person reads the mail: another one confirms, once', async () => {
   const person = await register(service);
@@ -61,7 +61,7 @@ test('a worker that is killed while the person reads the mail: another one confi
   expect(await madeFor(service, person)).toEqual(one);
   expect((await signIn(service, person)).status).toBe(200);
   await expectOneMail(person);
-}, 60_000);
+});
 
 test('without any worker a confirmation is 503 with Retry-After, and the same link works once one is back', async () => {
   const person = await register(service);
@@ -78,7 +78,7 @@ test('without any worker a confirmation is 503 with Retry-After, and the same li
   });
   expect([answer.status, await answer.text()]).toEqual([201, expect.stringContaining('access_token')]);
   expect(await madeFor(service, person)).toEqual(one);
-}, 60_000);
+});
 
 test('everything is killed and started again: the link that was mailed before works', async () => {
   const person = await register(service);
@@ -92,7 +92,7 @@ test('everything is killed and started again: the link that was mailed before wo
   expect(await madeFor(service, person)).toEqual(one);
   expect((await signIn(service, person)).status).toBe(200);
   await expectOneMail(person);
-}, 90_000);
+});
 
 test('with Temporal away a registration is accepted and its mail waits; a confirmation is 503 and its link stays good', async () => {
   const early = await register(service);
@@ -119,7 +119,7 @@ test('with Temporal away a registration is accepted and its mail waits; a confir
     expect(await madeFor(service, person)).toEqual(one);
     await expectOneMail(person);
   }
-}, 90_000);
+});
 
 test('with the mail server away a registration is accepted, its mail is pending, and it comes once afterwards', async () => {
   await service.inbox.kill('SIGKILL');
@@ -132,6 +132,6 @@ test('with the mail server away a registration is accepted, its mail is pending,
   await until('the mail is noted as sent', async () => (await mailStatus(service, person)) === 'sent');
   await expectOneMail(person);
   await confirmed(mail);
-}, 90_000);
+});
 
 const failedAttempts = () => service.worker.lines.filter((line) => line.includes('activity attempt failed')).length;

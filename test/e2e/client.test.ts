@@ -16,7 +16,7 @@ beforeAll(async () => {
   account = await newAccount(api);
   apiKey = (await account.apiKey())['x-api-key'] as string;
   gatehouse = createGatehouse({ baseUrl, apiKey });
-}, 60_000);
+});
 afterAll(() => api?.stop());
 
 const refusalOf = (call: Promise<unknown>): Promise<GatehouseError> =>
@@ -160,4 +160,4 @@ describe('between it and the service', () => {
 test('the types are those of the API as it is now', async () => {
   const run = promisify(execFile);
   await expect(run(process.execPath, ['scripts/generate-client.js', '--check'])).resolves.toMatchObject({ stderr: '' });
-}, 60_000);
+});

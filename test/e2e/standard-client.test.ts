@@ -9,7 +9,7 @@ let data: Seed;
 beforeAll(async () => {
   service = await startService();
   data = await seed(service.databaseUrl);
-}, 180_000);
+});
 afterAll(() => service?.stop());
 
 /** What an application configures: the issuer, its id, and how it proves itself. Signatures are verified. */

@@ -71,7 +71,7 @@ beforeAll(async () => {
   });
   known = await knownIn(changed.id, { client_id: server.clientId, client_secret: secret as string });
   identity = await asIdentity();
-}, 60_000);
+});
 afterAll(() => api?.stop());
 
 async function knownIn(
@@ -435,7 +435,7 @@ test('no input of any kind gives a 500, another shape of error, or a look inside
   for (const status of [200, 201, 204, 303, 400, 401, 403, 404, 409, 413, 415]) {
     expect([status, answers.get(status) ?? 0]).not.toEqual([status, 0]);
   }
-}, 300_000);
+});
 
 /** What was sent and must not be kept: everything with the marker, the credentials, the client's address. */
 function logProblem(credentials: Record<string, string>[]): string | null {
@@ -530,7 +530,7 @@ test('what is not HTTP is refused on its connection, and others go on', async ()
     expect((await fetch(`http://127.0.0.1:${port}/healthz`)).status).toBe(200);
   }
   expect(logged.join('')).not.toContain(marker);
-}, 30_000);
+});
 
 /** What a connection is answered until the server ends it; nothing more comes within a second of the last of it. */
 function said(port: number, text: string): Promise<string> {

@@ -16,6 +16,7 @@ import { startPostgres } from '../../src/platform/embedded/postgres.js';
 import { startTemporal } from '../../src/platform/embedded/temporal.js';
 import { findTemporalCli } from '../../src/platform/embedded/temporal-cli.js';
 import { projectRoot } from '../../src/platform/root.js';
+import { patience } from '../support/patience.js';
 
 const folders: string[] = [];
 function newFolder(): string {
@@ -43,7 +44,7 @@ async function query(url: string, sql: string): Promise<pg.QueryResult> {
 }
 
 async function until(condition: () => boolean): Promise<void> {
-  for (let waited = 0; !condition() && waited < 10_000; waited += 50) await sleep(50);
+  for (let waited = 0; !condition() && waited < patience; waited += 50) await sleep(50);
   expect(condition()).toBe(true);
 }
 
@@ -182,7 +183,7 @@ describe('Temporal', () => {
   let cliPath: string;
   beforeAll(async () => {
     cliPath = await findTemporalCli({ onProgress: () => {} });
-  }, 600_000);
+  });
 
   test('a configured path that is no Temporal CLI stops the start', async () => {
     const wrong = join(newFolder(), 'temporal');

@@ -23,7 +23,7 @@ beforeAll(async () => {
   environment = await world.newEnvironment();
   client = await environment.newClient({ rotateRefreshTokens: true });
   erasures = createErasures({ db: world.db, now: world.now, batchSize: 2 });
-}, 60_000);
+});
 afterAll(() => world.close());
 
 /** Everything that is personal about somebody, and a life in the service: sessions, tokens, failed sign-ins, a grace. */

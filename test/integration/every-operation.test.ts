@@ -152,7 +152,7 @@ test('an administrator with every capability but the one is refused, and it is w
     '403 account.capability_required',
     (one) => without(asksFor(one)),
   );
-}, 120_000);
+});
 
 const permissionsOf = ({ operation }: Declared): readonly string[] => {
   const rule = operation?.permission as PermissionRule;
@@ -176,4 +176,4 @@ test('an end user with every permission but the one is refused, and it is writte
       return (await newIdentityCaller(api, place, [{ role: name }])).headers;
     });
   });
-}, 120_000);
+});

@@ -8,7 +8,7 @@ let account: TestAccount;
 beforeAll(async () => {
   api = await startApi();
   account = await newAccount(api);
-}, 60_000);
+});
 afterAll(() => api.stop());
 
 const query = (text: string, values: unknown[] = []) =>

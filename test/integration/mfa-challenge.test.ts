@@ -6,7 +6,7 @@ import { authorizeUrl, locationOf, newProvider, type TestProvider } from '../sup
 let provider: TestProvider;
 beforeAll(async () => {
   provider = await newProvider();
-}, 60_000);
+});
 afterAll(() => provider.close());
 
 /** Somebody with an authenticator app, and a browser that has shown the password. */

@@ -17,7 +17,7 @@ import {
 let provider: TestProvider;
 beforeAll(async () => {
   provider = await newProvider();
-}, 60_000);
+});
 afterAll(() => provider.close());
 
 /** Somebody without a factor, where one is required, after the password. */

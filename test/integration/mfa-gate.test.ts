@@ -9,7 +9,7 @@ import { newProvider, type TestProvider } from '../support/oauth.js';
 let provider: TestProvider;
 beforeAll(async () => {
   provider = await newProvider();
-}, 60_000);
+});
 afterAll(() => provider.close());
 
 interface Case {

@@ -12,7 +12,7 @@ let graces: MfaGraces;
 beforeAll(async () => {
   api = await startApi();
   graces = createMfaGraces({ db: api.database.db, now: () => api.clock.now, reminders: [days(3), days(1)] });
-}, 60_000);
+});
 afterAll(() => api.stop());
 
 /** An Account whose Environments require MFA. */

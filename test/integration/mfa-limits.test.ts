@@ -7,7 +7,7 @@ import { newProvider, type TestProvider } from '../support/oauth.js';
 let provider: TestProvider;
 beforeAll(async () => {
   provider = await newProvider({ rateLimits: true });
-}, 60_000);
+});
 afterAll(() => provider.close());
 
 let addresses = 0;

@@ -17,7 +17,7 @@ import {
 let provider: TestProvider;
 beforeAll(async () => {
   provider = await newProvider();
-}, 60_000);
+});
 afterAll(() => provider.close());
 
 const aal1 = 'urn:gatehouse:aal1';

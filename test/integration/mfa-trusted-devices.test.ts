@@ -7,7 +7,7 @@ import { type Browser, newProvider, type TestEnvironment, type TestProvider } fr
 let provider: TestProvider;
 beforeAll(async () => {
   provider = await newProvider();
-}, 60_000);
+});
 afterAll(() => provider.close());
 
 /** Somebody whose browser is trusted. */

@@ -4,6 +4,7 @@ import { freePort } from '../../src/platform/embedded/ports.js';
 import { startOutboxRelay } from '../../src/platform/outbox-relay.js';
 import { createProcesses, type Processes } from '../../src/platform/processes.js';
 import { newDatabase, type TestDatabase } from '../support/database.js';
+import { patience } from '../support/patience.js';
 import { rows } from '../support/registration.js';
 import { namespace, startTestTemporal } from '../support/temporal.js';
 
@@ -15,12 +16,12 @@ afterEach(() => database.close());
 
 const log = { warn: () => {}, info: () => {} };
 const outbox = () => rows(database.ownerUrl, 'select process, attempts, last_error from outbox');
-const relayTo = (processes: Pick<Processes, 'start'>, pollMs = 60_000) =>
+const relayTo = (processes: Pick<Processes, 'start'>, pollMs = 12 * patience) =>
   startOutboxRelay({ db: database.db, databaseUrl: database.url, processes, log, pollMs });
 const ask = (emailId: string = randomUUID()) =>
   database.db.transaction('system', (tx) => startLater(tx, 'emailDelivery', { emailId })).then(() => emailId);
 
-async function until(done: () => Promise<boolean> | boolean, ms = 15_000): Promise<void> {
+async function until(done: () => Promise<boolean> | boolean, ms = patience): Promise<void> {
   for (const deadline = Date.now() + ms; !(await done()); ) {
     if (Date.now() > deadline) throw new Error('it did not happen in time');
     await new Promise((resolve) => setTimeout(resolve, 30));
@@ -38,7 +39,7 @@ test('with Temporal down changes are accepted; when it is up, each asked workflo
 
   const temporal = await startTestTemporal({ port });
   try {
-    await until(empty, 30_000);
+    await until(empty);
     for (const id of ids) {
       const description = await temporal.client.workflow.getHandle(`email/${id}`).describe();
       expect(description).toMatchObject({ type: 'emailDelivery', taskQueue: 'email', status: { name: 'RUNNING' } });
@@ -49,14 +50,14 @@ test('with Temporal down changes are accepted; when it is up, each asked workflo
     await processes.close();
     await temporal.stop();
   }
-}, 60_000);
+});
 
 test('a message is taken up at once, by its notification', async () => {
   const started: unknown[] = [];
   const relay = relayTo({ start: async (_name, input) => started.push(input) > 0 });
-  await new Promise((resolve) => setTimeout(resolve, 300)); // the relay has looked, and sleeps for a minute
+  await new Promise((resolve) => setTimeout(resolve, 300)); // the relay has looked, and sleeps for an hour
   const emailId = await ask();
-  await until(() => started.length === 1, 2_000);
+  await until(() => started.length === 1);
   expect(started).toEqual([{ emailId }]);
   await until(empty);
   await relay.stop();
@@ -113,7 +114,7 @@ test('it hears again after its connection was cut', async () => {
   );
   await new Promise((resolve) => setTimeout(resolve, 1_500));
   await ask().catch(() => ask()); // the pool may still hold a cut connection
-  await until(empty, 5_000);
+  await until(empty);
   await relay.stop();
 });
 

@@ -84,4 +84,4 @@ test('of many alike at once one takes effect, and all get its answer or are told
   }
   expect(problems).toEqual([]);
   expect(writing.length).toBeGreaterThan(55);
-}, 240_000);
+});

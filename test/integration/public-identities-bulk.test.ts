@@ -5,6 +5,7 @@ import { v7 as uuidv7 } from 'uuid';
 import { newAccount, send, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { newIdentityCaller } from '../support/identity-caller.js';
 import { Browser, newPkce } from '../support/oauth.js';
+import { patience } from '../support/patience.js';
 import { outcomeOf, rowsOf } from './portal-setup.js';
 
 let api: TestApi;
@@ -228,7 +229,7 @@ describe('a request', () => {
     expect(await total()).toBe(before + 40);
   });
 
-  test('for a thousand people with hashes and roles takes few statements, and well under two seconds', async () => {
+  test('for a thousand people with hashes and roles takes few statements', async () => {
     const own = await newAccount(api);
     const headers = await own.apiKey();
     const roleId = (await call('POST', '/roles', 201, { name: 'Clerk', permission_keys: [] }, headers)).json().data.id;
@@ -237,13 +238,10 @@ describe('a request', () => {
       ...{ email: address(), first_name: 'Ana', password_hash: hash, role_id: roleId },
     }));
     const count = countStatements();
-    const started = performance.now();
     const items = await bulk(identities, headers);
-    const ms = performance.now() - started;
     expect(statuses(items)).toEqual(Array(1000).fill('created'));
     expect(count.stop()).toBeLessThan(40);
     expect(await total(headers)).toBe(1000);
-    expect(ms).toBeLessThan(10_000); // on an idle machine it is less than a tenth of that
     const repeated = await bulk(identities, headers);
     expect(statuses(repeated)).toEqual(Array(1000).fill('exists'));
     expect(await total(headers)).toBe(1000);
@@ -299,7 +297,7 @@ describe('an imported hash', () => {
   };
   /** It is replaced after the answer. */
   const untilOurs = async (id: string, before: string) => {
-    const deadline = Date.now() + 30_000;
+    const deadline = Date.now() + patience;
     for (let hash = before; ; hash = await hashOf(id)) {
       if (hash !== before) return expect(hash).toMatch(/^\$argon2id\$v=19\$m=19456,t=2,p=1\$/);
       if (Date.now() > deadline) throw new Error('the hash was not replaced');

@@ -1,6 +1,7 @@
 import { v7 as uuidv7 } from 'uuid';
 import { newAccount, send, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { holdRoles, newIdentityCaller } from '../support/identity-caller.js';
+import { patience } from '../support/patience.js';
 import { outcomeOf, outcomesOf, rowsOf } from './portal-setup.js';
 
 let api: TestApi;
@@ -115,7 +116,7 @@ describe('reading', () => {
     const { items } = (await call('GET', '/identities?q=p19999@', 200, undefined, await own.apiKey())).json();
     expect(items).toMatchObject([{ email: 'p19999@example.com' }]);
     // PostgreSQL's connections report what they read only every few seconds.
-    const deadline = Date.now() + 30_000;
+    const deadline = Date.now() + patience;
     while (Number((await scans())[0]?.scans) <= before) {
       if (Date.now() > deadline) throw new Error('the index was not read');
       await new Promise((resolve) => setTimeout(resolve, 100));

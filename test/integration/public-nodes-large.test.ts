@@ -22,7 +22,7 @@ beforeAll(async () => {
     await grow();
   }
   await asOwner((client) => client.query('analyze nodes'), api.database.ownerUrl);
-}, 120_000);
+});
 afterAll(() => api.stop());
 
 /** Chains below the root: 1 250 on each level, and `top` with a thousand of these chains' ends below it. */
@@ -98,7 +98,10 @@ test('a subtree is found by the index on paths, for its own tenant', async () =>
   expect(none).toEqual([{ count: 0 }]);
 });
 
-test('a thousand nodes are moved in a fraction of a second, on a busy machine too', async () => {
+/** What a request for next to nothing takes now, on this machine, beside all that it does: some 4 ms on an idle one. */
+const pace = () => fastest(() => ok('/roles'), 20);
+
+test('a thousand nodes are moved at the pace of sixty small requests', async () => {
   const away = await newNode(key, 'Away', null);
   let version = top.version;
   const move = async () => {
@@ -108,15 +111,16 @@ test('a thousand nodes are moved in a fraction of a second, on a busy machine to
     version = answer.json().data.version;
   };
   const took = await fastest(move, 9);
-  expect(took).toBeLessThan(250);
+  expect(took).toBeLessThan(60 * (await pace()));
   expect(await wrongPaths(api, account)).toEqual([]);
-}, 30_000);
+});
 
 test('lists, subtrees and the tree are answered at the pace of their size', async () => {
   const part = await newMember(api, account, 'developer', undefined, { node_ids: [top.id] });
   const limited = callsWith(api, part.headers, account.portalPath(''));
   expect((await ok('/nodes')).pagination.item_count).toBeGreaterThan(10_000);
   expect((await ok('/nodes', limited)).pagination.item_count).toBe(1_001);
+  const before = await pace();
   const times = {
     list: await fastest(() => ok('/nodes')),
     lastPage: await fastest(() => ok('/nodes?page=500&sort_by=name')),
@@ -127,10 +131,11 @@ test('lists, subtrees and the tree are answered at the pace of their size', asyn
     treeOfPart: await fastest(() => ok('/nodes/tree', limited), 3),
     treeToDepth: await fastest(() => ok('/nodes/tree?depth=1'), 3),
   };
-  expect(times.list).toBeLessThan(250);
-  expect(times.lastPage).toBeLessThan(250);
-  expect(times.listInPart).toBeLessThan(250);
-  expect(times.subtree).toBeLessThan(250);
-  expect(times.children).toBeLessThan(250);
-  expect(times.tree).toBeLessThan(3_000);
-}, 60_000);
+  const unit = Math.max(before, await pace());
+  expect(times.list).toBeLessThan(60 * unit);
+  expect(times.lastPage).toBeLessThan(60 * unit);
+  expect(times.listInPart).toBeLessThan(60 * unit);
+  expect(times.subtree).toBeLessThan(60 * unit);
+  expect(times.children).toBeLessThan(60 * unit);
+  expect(times.tree).toBeLessThan(700 * unit);
+});

@@ -121,7 +121,7 @@ test('whatever is done to a tree, one after the other, ends as in the simplest o
     }
   });
   await fc.assert(property, { numRuns: 12, seed: 20_261_121, interruptAfterTimeLimit: 100_000 });
-}, 120_000);
+});
 
 test('many who move the same nodes at once never make a circle, and every path stays the real one', async () => {
   const { account, key, root } = await setUp();
@@ -157,7 +157,7 @@ test('many who move the same nodes at once never make a circle, and every path s
   const { data } = (await key('GET', '/nodes/tree')).json();
   const count = (branch: { children: [] }): number => branch.children.reduce((sum, each) => sum + count(each), 1);
   expect({ nodes: count(data), organizations: 0 }).toEqual(await countersOf(api, account));
-}, 60_000);
+});
 
 test('two nodes that are moved below each other at once do not both get there', async () => {
   const { account, key } = await setUp();

@@ -1,4 +1,5 @@
 import { type Agent, request as httpRequest } from 'node:http';
+import { patience } from './patience.js';
 
 /** What came back, or why nothing did. */
 export type Outcome =
@@ -31,7 +32,7 @@ export function call(
 ): Promise<Outcome> {
   return new Promise((resolve) => {
     const failed = (error: NodeJS.ErrnoException) => resolve({ kind: 'failed', code: error.code ?? error.message });
-    const sent = httpRequest(url, { method, headers, agent: agent ?? false, timeout: 30_000 }, (response) => {
+    const sent = httpRequest(url, { method, headers, agent: agent ?? false, timeout: patience }, (response) => {
       const chunks: Buffer[] = [];
       response.on('data', (chunk: Buffer) => chunks.push(chunk));
       response.on('error', failed);

@@ -31,7 +31,7 @@ export async function register(service: Service): Promise<Registered> {
 }
 
 export const verificationMail = ({ inboxUrl }: Service, { email }: Registered): Promise<ReceivedMail> =>
-  waitForMail(inboxUrl, email, /(?:)/, { timeoutMs: 40_000 });
+  waitForMail(inboxUrl, email, /(?:)/);
 
 /** Presses the button of the page that the mail's link opens, as a program that asks for JSON. */
 export function confirm(service: Service, mail: ReceivedMail): Promise<Response> {

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { Settings } from '../../src/config.js';
 import { projectRoot } from '../../src/platform/root.js';
 import { until } from './chaos-until.js';
+import { patience } from './patience.js';
 
 /** What a developer, or this test run, has set must not reach the processes that a test starts. */
 const foreign = new Set([...Object.keys(Settings.properties), 'NODE_OPTIONS']);
@@ -41,7 +42,7 @@ export function startScript(name: 'api' | 'worker' | 'dev' | 'migrate', env: Rec
     out,
     exited,
     /** Waits for a text on stdout; a process that ends before it is an error that shows what it said. */
-    async says(text: string, timeoutMs = 60_000): Promise<void> {
+    async says(text: string, timeoutMs = patience): Promise<void> {
       await until(`it says ${text}`, () => exit ?? out.stdout.includes(text), { timeoutMs });
       if (!out.stdout.includes(text)) throw new Error(`It ended (${exit?.code}):\n${out.stdout}\n${out.stderr}`);
     },

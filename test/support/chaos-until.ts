@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { patience } from './patience.js';
 
 /**
  * Looks until what is awaited is so.
@@ -8,7 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 export async function until<T>(
   what: string,
   look: () => Promise<T> | T,
-  { timeoutMs = 20_000, everyMs = 50 }: { timeoutMs?: number; everyMs?: number } = {},
+  { timeoutMs = patience, everyMs = 50 }: { timeoutMs?: number; everyMs?: number } = {},
 ): Promise<NonNullable<T>> {
   let last: unknown;
   for (const end = Date.now() + timeoutMs; Date.now() < end; await sleep(everyMs)) {

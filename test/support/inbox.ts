@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { patience } from './patience.js';
 
 export interface ReceivedMail {
   id: string;
@@ -17,7 +18,7 @@ export async function waitForMail(
   inboxUrl: string,
   address: string,
   subject = /(?:)/,
-  { timeoutMs = 20_000 }: { timeoutMs?: number } = {},
+  { timeoutMs = patience }: { timeoutMs?: number } = {},
 ): Promise<ReceivedMail> {
   for (const end = Date.now() + timeoutMs; ; ) {
     const mails = await mailsTo(inboxUrl, address);

@@ -6,6 +6,7 @@ import { startChild } from '../../src/platform/embedded/children.js';
 import { freePort } from '../../src/platform/embedded/ports.js';
 import { projectRoot } from '../../src/platform/root.js';
 import { type Part, type Running, restartable } from './parts.js';
+import { patience } from './patience.js';
 
 export interface ProcessPart extends Part {
   /** Everything that it printed since it was first started. */
@@ -24,7 +25,7 @@ interface Process {
 
 /** What a developer has set for their own runs must not reach the tests' processes. */
 const foreignEnv = new RegExp(`^(NODE_OPTIONS|GATEHOUSE_TEST_.*|${Object.keys(Settings.properties).join('|')})$`);
-const readyWithinMs = 60_000;
+const readyWithinMs = patience;
 
 export const startApi = (env: Record<string, string>) =>
   startProcess({ name: 'api', env: { METRICS_PORT: '0', ...env }, healthUrl: `http://localhost:${env.PORT}` });

@@ -6,6 +6,7 @@ import { keepSchedules } from '../../src/worker/kept-schedules.js';
 import { startTemporalWorkers } from '../../src/worker/temporal-workers.js';
 import { startWebhookFanOut } from '../../src/worker/webhook-fan-out.js';
 import type { TestDatabase } from './database.js';
+import { patience } from './patience.js';
 import { registrationServices } from './registration.js';
 import { namespace, type TestTemporal } from './temporal.js';
 import { type Healing, workerActivities } from './worker-activities.js';
@@ -59,7 +60,7 @@ export function startTestWorker(
 export async function until<T>(
   what: string,
   look: () => Promise<T | false | null | undefined>,
-  ms = 30_000,
+  ms = patience,
 ): Promise<T> {
   for (const deadline = Date.now() + ms; ; ) {
     const seen = await look();

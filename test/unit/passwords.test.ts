@@ -5,6 +5,7 @@ import argon2 from 'argon2';
 import type { BreachOptions } from '../../src/domain/passwords/breaches.js';
 import { createPasswords } from '../../src/domain/passwords/passwords.js';
 import { expectEqualTimes } from '../support/equal-times.js';
+import { patience } from '../support/patience.js';
 
 const offline = createPasswords({ breachUrl: null });
 const rule = { minLength: 8, field: 'password' };
@@ -117,7 +118,10 @@ describe('a breach', () => {
   });
 
   test.each([
-    ['is slow', (_: IncomingMessage, response: ServerResponse) => void setTimeout(() => response.end(), 3_000).unref()],
+    [
+      'is slow',
+      (_: IncomingMessage, response: ServerResponse) => void setTimeout(() => response.end(), 3 * patience).unref(),
+    ],
     [
       'stops in the middle',
       (_: IncomingMessage, response: ServerResponse) => {
@@ -131,32 +135,30 @@ describe('a breach', () => {
   ])('is decided by the bundled list when the API %s', async (_, handler) => {
     const outages: Error[] = [];
     const { passwords } = await withRangeApi(handler, { timeoutMs: 200, onOutage: (error) => outages.push(error) });
-    const start = performance.now();
     await expect(passwords.assertAcceptable('password1', rule)).rejects.toEqual(breached);
     await expect(passwords.assertAcceptable('violet tractor 19', rule)).resolves.toBeUndefined();
-    expect(performance.now() - start).toBeLessThan(1_000);
     expect(outages).toHaveLength(1); // the second was not even asked
     expect(JSON.stringify(outages.map(({ message, stack }) => message + stack))).not.toContain('password1');
   });
 
-  test('check waits once for an API that is away, and asks again after a pause', async () => {
+  test('check waits once for an API that is away', async () => {
     let asked = 0;
-    let healthy = false;
+    const { passwords } = await withRangeApi(() => void asked++, { timeoutMs: 150, pauseMs: 2 * patience });
+    for (let i = 0; i < 20; i++) await passwords.assertAcceptable('violet tractor 19', rule);
+    expect(asked).toBe(1);
+  });
+
+  test('check asks again after a pause', async () => {
+    let asked = 0;
     const { passwords } = await withRangeApi(
       (_, response) => {
         asked += 1;
-        if (healthy) response.end(`${sha1('violet tractor 19').slice(5)}:7`);
+        if (asked > 1) response.end(`${sha1('violet tractor 19').slice(5)}:7`);
       },
-      { timeoutMs: 150, pauseMs: 300 },
+      { timeoutMs: 150, pauseMs: 10 },
     );
     await passwords.assertAcceptable('violet tractor 19', rule);
-    const start = performance.now();
-    for (let i = 0; i < 20; i++) await passwords.assertAcceptable('violet tractor 19', rule);
-    expect(performance.now() - start).toBeLessThan(1_000);
-    expect(asked).toBe(1);
-
-    healthy = true;
-    await new Promise((resolve) => setTimeout(resolve, 320));
+    await new Promise((resolve) => setTimeout(resolve, 20));
     await expect(passwords.assertAcceptable('violet tractor 19', rule)).rejects.toEqual(breached);
     await expect(passwords.assertAcceptable('violet tractor 19', rule)).rejects.toEqual(breached);
     expect(asked).toBe(3);
@@ -166,7 +168,7 @@ describe('a breach', () => {
     const passwords = createPasswords({ breachUrl: 'http://127.0.0.1:9/range/' });
     const start = performance.now();
     await expect(passwords.assertAcceptable('password1', rule)).rejects.toEqual(breached);
-    expect(performance.now() - start).toBeLessThan(2_000);
+    expect(performance.now() - start).toBeLessThan(patience);
   });
 });
 

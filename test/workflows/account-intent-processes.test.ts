@@ -7,6 +7,7 @@ import { startOutboxRelay } from '../../src/platform/outbox-relay.js';
 import { createProcesses, type Processes } from '../../src/platform/processes.js';
 import { startTemporalWorkers } from '../../src/worker/temporal-workers.js';
 import { newDatabase, type TestDatabase } from '../support/database.js';
+import { patience, patient } from '../support/patience.js';
 import { aRequest, registrationServices, rows } from '../support/registration.js';
 import { historyText, namespace, startTestTemporal, type TestTemporal } from '../support/temporal.js';
 import { workerActivities } from '../support/worker-activities.js';
@@ -19,13 +20,13 @@ const stops: (() => Promise<void>)[] = [];
 
 beforeAll(async () => {
   [temporal, database] = await Promise.all([startTestTemporal(), newDatabase({ poolSize: 10 })]);
-  processes = createProcesses({ address: temporal.address, namespace, apiKey: null });
-}, 60_000);
+  processes = createProcesses({ address: temporal.address, namespace, apiKey: null }, patient);
+});
 afterAll(async () => {
   await processes.close();
   await temporal.stop();
   await database.close();
-}, 60_000);
+});
 afterEach(async () => {
   await Promise.all(stops.splice(0).map((stop) => stop()));
 });
@@ -68,7 +69,7 @@ const resume = async (services: Services, userId: string, claimId: string = rand
   if (found?.status !== 'parked' && found?.status !== 'claimed') throw new Error('nothing to resume');
   return processes.resumeAccountIntent(found.process, claimId);
 };
-async function until<T>(look: () => T | undefined | Promise<T | undefined>, ms = 60_000): Promise<T> {
+async function until<T>(look: () => T | undefined | Promise<T | undefined>, ms = patience): Promise<T> {
   for (const deadline = Date.now() + ms; ; ) {
     const seen = await look();
     if (seen !== undefined) return seen;
@@ -165,7 +166,7 @@ test('a worker that dies between claim and provisioning has not created, and the
   expect(await accountsOf(user.id)).toEqual([{ account_id: place.accountId }]);
   bury();
   await stopped;
-}, 90_000);
+});
 
 test('terminated between claim and provisioning, it goes on where its row stands', async () => {
   const services = newServices();

@@ -5,12 +5,13 @@ import { ApplicationFailure } from '@temporalio/common';
 import type { AccountIntentStatus } from '../../entities/account-intent.js';
 import type { accountIntent } from '../../workflows/account-intent.js';
 import { recordHistory } from '../support/histories.js';
+import { patience } from '../support/patience.js';
 import { startTestTemporal, type TestTemporal } from '../support/temporal.js';
 
 let temporal: TestTemporal;
 beforeAll(async () => {
   temporal = await startTestTemporal();
-}, 60_000);
+});
 afterAll(() => temporal.stop());
 
 type Made = { accountId: string; applicationId: string };
@@ -66,7 +67,7 @@ async function startIntent({ ttlMs = 60_000, row = 'parked' as AccountIntentStat
     handle.executeUpdate<Made, [string]>('resume', { args: [claimId], updateId: claimId });
   const untilCalled = async (name: keyof typeof activities, times = 1) => {
     for (let waited = 0; activities[name].mock.calls.length < times; waited += 20) {
-      if (waited > 10_000) throw new Error(`${name} was not called`);
+      if (waited > patience) throw new Error(`${name} was not called`);
       await sleep(20);
     }
   };

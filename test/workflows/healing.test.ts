@@ -5,6 +5,7 @@ import { createMfaGraces } from '../../src/domain/mfa/grace.js';
 import { createProcesses, type Processes } from '../../src/platform/processes.js';
 import { reconcileNow } from '../../src/platform/schedules.js';
 import { newDatabase, type TestDatabase } from '../support/database.js';
+import { patient } from '../support/patience.js';
 import { rows } from '../support/registration.js';
 import { historyText, namespace, startTestTemporal, type TestTemporal } from '../support/temporal.js';
 import { startTestWorker, until } from '../support/test-worker.js';
@@ -16,15 +17,15 @@ let worker: ReturnType<typeof startTestWorker>;
 
 beforeAll(async () => {
   [temporal, database] = await Promise.all([startTestTemporal(), newDatabase({ poolSize: 10 })]);
-  processes = createProcesses({ address: temporal.address, namespace, apiKey: null });
+  processes = createProcesses({ address: temporal.address, namespace, apiKey: null }, patient);
   worker = startTestWorker(database, temporal, processes);
-}, 60_000);
+});
 afterAll(async () => {
   await worker.stop();
   await processes.close();
   await temporal.stop();
   await database.close();
-}, 60_000);
+});
 
 const handleOf = (id: string) => processes.client.workflow.getHandle(id);
 const statusOf = async (id: string) =>
@@ -201,17 +202,13 @@ test("Temporal's whole database is deleted under a running worker: no row is los
   worker.mailFails(null);
 
   for (const { id } of [...registrations, unsent]) {
-    await until('it runs again', async () => (await statusOf(`registration/${id}`)) === 'RUNNING', 60_000);
+    await until('it runs again', async () => (await statusOf(`registration/${id}`)) === 'RUNNING');
   }
-  await until(
-    'the mail that had not been sent',
-    async () => worker.sent.some(({ to }) => to === unsent.request.email),
-    60_000,
-  );
+  await until('the mail that had not been sent', async () => worker.sent.some(({ to }) => to === unsent.request.email));
   for (const { id, request } of [...registrations, unsent]) {
     expect(await confirm(id)).toMatchObject({ userId: expect.any(String) });
     expect(worker.sent.filter(({ to }) => to === request.email).map(({ name }) => name)).toEqual([
       'registration-verification',
     ]);
   }
-}, 150_000);
+});

@@ -7,6 +7,7 @@ import { identityInviteToken } from '../../src/domain/identity-invites/link.js';
 import { createPasswords } from '../../src/domain/passwords/passwords.js';
 import { createProcesses, type Processes } from '../../src/platform/processes.js';
 import { newDatabase, type TestDatabase } from '../support/database.js';
+import { patience, patient } from '../support/patience.js';
 import { registrationServices, rows } from '../support/registration.js';
 import { historyText, namespace, startTestTemporal, type TestTemporal } from '../support/temporal.js';
 import { startWorkerParts } from '../support/test-worker.js';
@@ -19,10 +20,10 @@ let worker: ReturnType<typeof startWorkerParts>;
 
 beforeAll(async () => {
   [temporal, database] = await Promise.all([startTestTemporal(), newDatabase()]);
-  processes = createProcesses({ address: temporal.address, namespace, apiKey: null });
+  processes = createProcesses({ address: temporal.address, namespace, apiKey: null }, patient);
   services = registrationServices(database);
   worker = startWorkerParts({ database, temporal, processes }, services);
-}, 60_000);
+});
 afterAll(async () => {
   await worker?.stop();
   await processes.close();
@@ -60,7 +61,7 @@ async function newPlace(ttlMs: number) {
 }
 
 const handleOf = (id: string) => temporal.client.workflow.getHandle(`invite/${id}`);
-async function until<T>(look: () => T | undefined | Promise<T | undefined>, ms = 30_000): Promise<T> {
+async function until<T>(look: () => T | undefined | Promise<T | undefined>, ms = patience): Promise<T> {
   for (const deadline = Date.now() + ms; ; await new Promise((resolve) => setTimeout(resolve, 50))) {
     const found = await look();
     if (found !== undefined) return found;

@@ -4,12 +4,13 @@ import { ApplicationFailure } from '@temporalio/common';
 import type { InviteRow, WhichInvite } from '../../activities/invites.js';
 import type { InviteTimes, inviteExpiry } from '../../workflows/invite-expiry.js';
 import { recordHistory } from '../support/histories.js';
+import { patience } from '../support/patience.js';
 import { startTestTemporal, type TestTemporal } from '../support/temporal.js';
 
 let temporal: TestTemporal;
 beforeAll(async () => {
   temporal = await startTestTemporal();
-}, 60_000);
+});
 afterAll(() => temporal.stop());
 
 const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
@@ -51,7 +52,7 @@ async function startInvite({ ttlMs = 60_000, reminderAfterMs = 0, row: known = {
   });
   const untilCalled = async (name: keyof typeof activities, times_ = 1) => {
     for (let waited = 0; activities[name].mock.calls.length < times_; waited += 20) {
-      if (waited > 10_000) throw new Error(`${name} was not called`);
+      if (waited > patience) throw new Error(`${name} was not called`);
       await sleep(20);
     }
   };
@@ -94,7 +95,7 @@ test('sent again it lives longer, and reminds once more', async () => {
   expect(Date.now()).toBeGreaterThanOrEqual(Date.parse(row.expiresAt));
   expect(activities.remindOfInvite).toHaveBeenCalledTimes(2);
   await recordHistory('invite-resent-expired', handle);
-}, 30_000);
+});
 
 test('a deadline that it was not told of is found in the row', async () => {
   const { row, handle, activities, untilCalled } = await startInvite({ ttlMs: 3_000 });

@@ -3,12 +3,13 @@ import { jest } from '@jest/globals';
 import type { GraceLook } from '../../src/domain/mfa/grace.js';
 import type { mfaGrace } from '../../workflows/mfa-grace.js';
 import { recordHistory } from '../support/histories.js';
+import { patience } from '../support/patience.js';
 import { startTestTemporal, type TestTemporal } from '../support/temporal.js';
 
 let temporal: TestTemporal;
 beforeAll(async () => {
   temporal = await startTestTemporal();
-}, 60_000);
+});
 afterAll(() => temporal.stop());
 
 const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
@@ -37,7 +38,7 @@ async function startGrace(looks: (() => GraceLook)[]) {
   return { handle, activities, graceId };
 }
 const looked = async (mock: jest.Mock<(id: string) => Promise<GraceLook>>, times: number) => {
-  for (let waited = 0; mock.mock.calls.length < times && waited < 10_000; waited += 20) await sleep(20);
+  for (let waited = 0; mock.mock.calls.length < times && waited < patience; waited += 20) await sleep(20);
   expect(mock.mock.calls.length).toBeGreaterThanOrEqual(times);
 };
 

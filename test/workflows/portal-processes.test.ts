@@ -9,6 +9,7 @@ import { startTemporalWorkers } from '../../src/worker/temporal-workers.js';
 import { invite, rolesByKey } from '../integration/administrators-setup.js';
 import { type Call, callsOf, outcomeOf, rowsOf } from '../integration/portal-setup.js';
 import { baseUrl, newAccount, startApi, type TestApi } from '../support/api.js';
+import { patience } from '../support/patience.js';
 import { namespace, startTestTemporal, type TestTemporal } from '../support/temporal.js';
 
 // The whole api, a worker and a real Temporal server; only the mail server is replaced.
@@ -58,7 +59,7 @@ beforeAll(async () => {
   const account = await newAccount(api);
   owner = callsOf(api, account.accountSlug, await account.as('owner'));
   roleId = (await rolesByKey(owner)).viewer as string;
-}, 60_000);
+});
 afterAll(async () => {
   for (const stop of stops) await stop();
   await processes.close();
@@ -68,7 +69,7 @@ afterAll(async () => {
 
 const read = async (id: string) => (await owner('GET', `/processes/${id}`)).json().data;
 const handleOf = (workflowId: string) => temporal.client.workflow.getHandle(workflowId);
-async function until<T>(look: () => Promise<T | undefined | false>, ms = 20_000): Promise<T> {
+async function until<T>(look: () => Promise<T | undefined | false>, ms = patience): Promise<T> {
   for (const deadline = Date.now() + ms; ; ) {
     const seen = await look();
     if (seen) return seen;

@@ -9,7 +9,7 @@ import { startTestTemporal, type TestTemporal } from '../support/temporal.js';
 let temporal: TestTemporal;
 beforeAll(async () => {
   temporal = await startTestTemporal();
-}, 60_000);
+});
 afterAll(() => temporal.stop());
 
 const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));

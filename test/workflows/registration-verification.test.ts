@@ -5,12 +5,13 @@ import { ApplicationFailure } from '@temporalio/common';
 import type { PendingRegistrationStatus } from '../../entities/pending-registration.js';
 import type { registrationVerification } from '../../workflows/registration-verification.js';
 import { recordHistory } from '../support/histories.js';
+import { patience } from '../support/patience.js';
 import { startTestTemporal, type TestTemporal } from '../support/temporal.js';
 
 let temporal: TestTemporal;
 beforeAll(async () => {
   temporal = await startTestTemporal();
-}, 60_000);
+});
 afterAll(() => temporal.stop());
 
 const ids = { userId: randomUUID(), accountId: randomUUID(), applicationId: randomUUID() };
@@ -71,7 +72,7 @@ async function startRegistration({ ttlMs = 60_000, reminderAfterMs = 0, row = 'p
   const confirm = () => handle.executeUpdate<typeof ids, []>('confirm');
   const untilCalled = async (name: keyof typeof activities) => {
     for (let waited = 0; activities[name].mock.calls.length === 0; waited += 20) {
-      if (waited > 10_000) throw new Error(`${name} was not called`);
+      if (waited > patience) throw new Error(`${name} was not called`);
       await sleep(20);
     }
   };

@@ -7,6 +7,7 @@ import { createProcesses, type Processes } from '../../src/platform/processes.js
 import { reconcileNow } from '../../src/platform/schedules.js';
 import { newDatabase, type TestDatabase } from '../support/database.js';
 import { recordHistory } from '../support/histories.js';
+import { patient } from '../support/patience.js';
 import { rows } from '../support/registration.js';
 import { aHolder, assignWindow, type TestHolder } from '../support/role-windows.js';
 import { historyText, namespace, startTestTemporal, type TestTemporal } from '../support/temporal.js';
@@ -21,15 +22,15 @@ const startWorker = () => startTestWorker(database, temporal, processes, { roleN
 
 beforeAll(async () => {
   [temporal, database] = await Promise.all([startTestTemporal(), newDatabase({ poolSize: 10 })]);
-  processes = createProcesses({ address: temporal.address, namespace, apiKey: null });
+  processes = createProcesses({ address: temporal.address, namespace, apiKey: null }, patient);
   worker = startWorker();
-}, 60_000);
+});
 afterAll(async () => {
   await worker.stop();
   await processes.close();
   await temporal.stop();
   await database.close();
-}, 60_000);
+});
 
 const inSeconds = (count: number) => new Date(Date.now() + seconds(count));
 const assign = async (window: { from?: Date; to?: Date; notify?: boolean }, holder?: TestHolder) =>

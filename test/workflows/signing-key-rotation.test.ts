@@ -7,7 +7,7 @@ import { startTestTemporal, type TestTemporal } from '../support/temporal.js';
 let temporal: TestTemporal;
 beforeAll(async () => {
   temporal = await startTestTemporal();
-}, 60_000);
+});
 afterAll(() => temporal.stop());
 
 test('many workers make one schedule, and it rotates the keys', async () => {

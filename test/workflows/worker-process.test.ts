@@ -10,6 +10,7 @@ import { freePort } from '../../src/platform/embedded/ports.js';
 import { createProcesses, type Processes } from '../../src/platform/processes.js';
 import { projectRoot } from '../../src/platform/root.js';
 import { asOwner, newDatabase, type TestDatabase } from '../support/database.js';
+import { patience } from '../support/patience.js';
 import { aRequest, rows } from '../support/registration.js';
 import { namespace, startTestTemporal, type TestTemporal } from '../support/temporal.js';
 
@@ -61,7 +62,7 @@ const readiness = async () => {
   const answer = await fetch(`http://localhost:${metricsPort + 1}/readyz`).catch(() => null);
   return answer ? ((await answer.json()) as { status: string; checks: Record<string, string> }) : null;
 };
-async function until<T>(look: () => Promise<T | null | undefined | false>, ms = 90_000): Promise<T> {
+async function until<T>(look: () => Promise<T | null | undefined | false>, ms = patience): Promise<T> {
   for (const deadline = Date.now() + ms; ; ) {
     const seen = await look();
     if (seen) return seen;
@@ -78,7 +79,7 @@ test('an old schema stops the start with one line', async () => {
   expect(await worker.exited).toBe(1);
   expect(worker.output()).toBe('gatehouse worker: the schema is old: run npm run migrate\n');
   await asOwner((client) => client.query('drop database empty_of_this_test with (force)'), database.ownerUrl);
-}, 60_000);
+});
 
 test('a registration survives Temporal away, SMTP away and a killed worker', async () => {
   const registrations = createRegistrations({
@@ -123,12 +124,12 @@ test('a registration survives Temporal away, SMTP away and a killed worker', asy
   const asked = Date.now();
   second.kill('SIGTERM');
   expect(await second.exited).toBe(0);
-  expect(Date.now() - asked).toBeLessThan(10_000);
+  expect(Date.now() - asked).toBeLessThan(patience);
   for (const secret of [request.email, token, request.accountName, request.passwordHash]) {
     expect(first.output() + second.output()).not.toContain(secret);
   }
   await new Promise<void>((resolve) => smtp.close(() => resolve()));
-}, 300_000);
+});
 
 async function receiver(mails: string[]): Promise<SMTPServer> {
   const server = new SMTPServer({
