@@ -15,6 +15,8 @@ export const emptyProfile = {
 export type Profile = Pick<Identity, keyof typeof emptyProfile>;
 /** What lists show of it. */
 export type ListedProfile = Omit<Profile, 'metadata'>;
+const { metadata: _, ...listed } = emptyProfile;
+export const listedFields = Object.keys(listed) as (keyof ListedProfile)[];
 
 /** A whole profile out of what was said of it. */
 export function profileOf(said: Partial<Profile>): Profile {

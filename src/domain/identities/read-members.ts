@@ -1,27 +1,21 @@
 import type { EnvironmentMembership } from '../../../entities/environment-membership.js';
 import type { Identity } from '../../../entities/identity.js';
 import type { Db, Statement } from '../../platform/db.js';
+import { inSnakeCase } from '../../platform/naming.js';
 import { counterTotal } from '../counters.js';
 import { containing, type Page } from '../paging.js';
 import type { EnvironmentScope } from '../scope.js';
 import type { IdentitiesPage, IdentitySort } from './lists.js';
+import { type ListedProfile, listedFields } from './profile.js';
 
 /** What a list shows of a member. */
 export interface ListedMember {
-  identity: Pick<Identity, 'id' | 'email' | 'firstName' | 'lastName' | 'avatarUrl' | 'externalId' | 'createdAt'>;
+  identity: Pick<Identity, 'id' | 'email' | 'createdAt'> & ListedProfile;
   membership: Pick<EnvironmentMembership, 'isActive'>;
 }
 
-interface Row extends Omit<ListedMember['identity'], 'firstName' | 'lastName' | 'avatarUrl' | 'externalId'> {
-  first_name: string | null;
-  last_name: string | null;
-  avatar_url: string | null;
-  external_id: string | null;
-  created_at: Date;
-  is_active: boolean;
-  /** Of the whole list, where the statement was asked for it. */
-  total?: string;
-}
+/** `total` is that of the whole list, where the statement was asked for it. */
+type Row = ListedMember['identity'] & ListedMember['membership'] & { total?: string };
 
 const columns: Record<IdentitySort, string> = {
   created_at: 'm.created_at',
@@ -29,7 +23,8 @@ const columns: Record<IdentitySort, string> = {
   first_name: 'i.first_name',
   last_name: 'i.last_name',
 };
-const shown = 'i.id, i.email, i.first_name, i.last_name, i.avatar_url, i.external_id, i.created_at, m.is_active';
+const profileOfRow = listedFields.map((field) => `i.${inSnakeCase(field)} as "${field}"`).join(', ');
+const shown = `i.id, i.email, ${profileOfRow}, i.created_at as "createdAt", m.is_active as "isActive"`;
 const kept = counterTotal('identities');
 
 /** Runs one statement in the scope of the list. */
@@ -134,7 +129,7 @@ async function total(ask: Ask, of: string[], isActive: boolean | undefined): Pro
 
 /** Read by its key, whatever the planner believes of the tables' sizes. */
 const identity = (id: string) =>
-  `cross join lateral (select id, email, first_name, last_name, avatar_url, external_id, created_at from identities
+  `cross join lateral (select id, email, ${listedFields.map(inSnakeCase).join(', ')}, created_at from identities
      where id = ${id} and account_id = $1 offset 0) i`;
 
 /** In the text, since PostgreSQL plans for few rows only when it knows that they are few; and in steps, so that texts are. */
@@ -152,21 +147,8 @@ function statementOf(text: string): Statement {
 }
 
 const pageOf = ({ page, take }: IdentitiesPage, rows: Row[], itemCount: number): Page<ListedMember> => ({
-  rows: rows.map(memberOf),
+  rows: rows.map((row) => ({ identity: row, membership: row })),
   itemCount,
   page,
   take,
-});
-
-const memberOf = (row: Row): ListedMember => ({
-  identity: {
-    id: row.id,
-    email: row.email,
-    firstName: row.first_name,
-    lastName: row.last_name,
-    avatarUrl: row.avatar_url,
-    externalId: row.external_id,
-    createdAt: row.created_at,
-  },
-  membership: { isActive: row.is_active },
 });
