@@ -16,14 +16,15 @@ fields that you do not know. Each row of the audit log has its \`data\` as \`met
 \`timestamp\`, \`data\` with the same fields and \`resource_type\` and \`resource_id\` among them, \`environment_id\` and
 \`account_id\`. Subscriptions of an environment are not told what begins with \`account.\`, \`administrator_invite.\`,
 \`administrator_role.\`, \`application.\`, \`environment.\` or \`member.\`: those are for the account's.
+Nothing is recorded with other fields than these: the tests hold every event to them.
 
 ## In the change feed, and for webhooks
 `;
 const onlyAudit = `
 ## In the audit log alone
 
-| action | resource | category | severity |
-|---|---|---|---|
+| action | resource | category | severity | \`metadata\` |
+|---|---|---|---|---|
 `;
 
 /** The page of every type of event, \`docs/events.md\`. */
@@ -43,5 +44,7 @@ function section([action, { resource, category, severity = 'info' }]: [EventActi
   }`;
 }
 
-const line = ([action, { resource, category, severity = 'info' }]: [EventAction, EventKind]) =>
-  `| \`${action}\` | \`${resource}\` | \`${category}\` | \`${severity}\` |\n`;
+const line = ([action, { resource, category, severity = 'info' }]: [EventAction, EventKind]) => {
+  const fields = Object.entries(eventFields[action] ?? {}).map(([name, meaning]) => `\`${name}\`: ${meaning}`);
+  return `| \`${action}\` | \`${resource}\` | \`${category}\` | \`${severity}\` | ${fields.join(' ') || '–'} |\n`;
+};

@@ -1,4 +1,5 @@
 import type { EventAction } from './event-catalogue.js';
+import { eventFields } from './event-fields.js';
 
 /** What any operation may record, besides what it declares: that it was refused, and a key that was due to sign something. */
 const ofAnyOperation: readonly EventAction[] = ['auth.access_denied', 'signing_key.created'];
@@ -14,12 +15,24 @@ export function reportEventFaults(to: (fault: string) => void): void {
 }
 
 /**
- * Holds an event to the `events` of the running operation: the list of operations and the OpenAPI document are made of those,
- * and so cannot be wrong for long.
+ * Holds an event to what is declared of it: the `events` of the running operation, and the fields of its `data`. The list of
+ * operations, the OpenAPI document and docs/events.md are made of those, and so cannot be wrong for long.
  * @param declared what the running operation declares; undefined where a process acts by itself
  */
-export function holdToDeclaration(action: EventAction, declared: readonly string[] | undefined): void {
+export function holdToDeclaration(
+  action: EventAction,
+  metadata: Readonly<Record<string, unknown>>,
+  declared: readonly string[] | undefined,
+): void {
   if (declared && !declared.includes(action) && !ofAnyOperation.includes(action)) {
     report(`${action} is not among the \`events\` of the operation that records it`);
   }
+  const fields = eventFields[action] ?? {};
+  for (const [name, value] of Object.entries(metadata)) {
+    if (!Object.hasOwn(fields, name)) report(`${name} is not among the fields of ${action} (event-fields.ts)`);
+    if (namesFields.includes(name) && !isOfApiNames(value)) report(`${name} of ${action} has names that no API has`);
+  }
 }
+
+const namesFields = ['changed', 'fields'];
+const isOfApiNames = (names: unknown) => Array.isArray(names) && names.every((name) => /^[a-z][a-z0-9_]*$/.test(name));

@@ -1,6 +1,6 @@
 import type { EventAction } from './event-catalogue.js';
 
-/** What `data` of an event holds beside who, what and where: ids, names of fields and plain settings. */
+/** What `data` of an event, `metadata` of its audit row, holds beside who, what and where: ids, names of fields and plain settings. */
 export type Fields = Readonly<Record<string, string>>;
 
 const changed = { changed: 'Names of the fields that changed.' };
@@ -23,6 +23,12 @@ const invitation = { invitation_id: 'The invitation.' };
 const offered = { role_ids: 'The roles that are offered.', node_id: 'Where they will be held, or null.' };
 const accepted = { identity_id: 'Who accepted.', role_ids: 'The roles that they were given.' };
 const factor = { factor_id: 'The factor.', factor: 'Its kind: `totp`, `webauthn`, `recovery_code`, `email_otp`.' };
+const why = { reason: 'Why, as a code.' };
+const grace = { expires_at: 'Until when a first factor has to be enrolled.' };
+const challenge = { factor: 'What was tried.', first_factor: 'What was proved before.' };
+const process = { kind: 'The kind of process.', subject_id: 'What it is about.' };
+const mail = { template: 'Which mail.', subject_id: 'What it is about.' };
+const revoked = { revoked_session_ids: 'Sessions that ended with it.' };
 const method = { method: 'By what: `administrator`, `email_otp`, `own`, a link, and the like.' };
 
 /** By type; those without are told by their resource alone. */
@@ -42,6 +48,7 @@ export const eventFields: Partial<Record<EventAction, Fields>> = {
     user_id: 'The person.',
     role_ids: 'Their administrator roles.',
     limits: 'Where those count, or null.',
+    invite_id: 'The invite that they came by.',
   },
   'member.updated': { user_id: 'The person.', roles: 'Their administrator roles with their limits.' },
   'member.removed': { user_id: 'The person.' },
@@ -49,6 +56,7 @@ export const eventFields: Partial<Record<EventAction, Fields>> = {
   'administrator_role.updated': { ...changed, capabilities: 'What it allows from now on, where that changed.' },
   'administrator_invite.created': { role_id: 'The role that is offered.', limits: 'Where it will count, or null.' },
   'administrator_invite.accepted': { membership_id: 'The membership.', user_id: 'The person.' },
+  'administrator_invite.revoked': { reason: 'Why, where an operator ended it.' },
   'role.created': { permission_keys: 'What it holds.' },
   'role.updated': {
     ...changed,
@@ -78,14 +86,21 @@ export const eventFields: Partial<Record<EventAction, Fields>> = {
   'node.moved': { ...node, ...changed, ...moved },
   'node.deleted': { ...node, top_node_id: 'The node that was deleted with all below it.' },
   'organization.created': node,
-  'organization.updated': { ...node, ...changed, ...moved },
+  'organization.updated': {
+    ...node,
+    ...changed,
+    ...moved,
+    authentication_policy:
+      'How its members may sign in from now on, where that changed; nothing but `changed` is beside it.',
+  },
   'organization.deleted': { ...node, top_node_id: 'The node that was deleted with all below it.' },
   'organization.invitation_created': { ...invitation, ...offered },
   'organization.invitation_accepted': { ...invitation, ...accepted },
   'organization.member_added': { identity_id: 'The member.', role_ids: 'The roles that they were given there.' },
   'organization.member_updated': {
     identity_id: 'The member.',
-    role_ids: 'The roles that they hold there from now on.',
+    added: 'Roles that they hold there from now on.',
+    removed: 'Roles that they hold there no longer.',
   },
   'organization.member_removed': { identity_id: 'Who was the member.' },
   'identity_invite.created': { ...invite, ...offered },
@@ -95,11 +110,15 @@ export const eventFields: Partial<Record<EventAction, Fields>> = {
   'identity.created': {
     joined: 'Whether it was in the directory of the account before.',
     signed_up: 'True where it signed up itself.',
+    invited: 'True where it came by an invite.',
   },
   'identity.updated': { fields: 'Names of the fields that changed.' },
   'identity.deleted': { erased: 'True where nothing of it is left in the account.' },
-  'identity.email_verified': method,
-  'identity.password_changed': { ...method, revoked_session_ids: 'Sessions that ended with it.' },
+  'identity.email_verified': {
+    ...method,
+    password_set: 'Of a link that was mailed at sign-up: whether its password counts now.',
+  },
+  'identity.password_changed': { ...method, ...revoked },
   'identity.locked': { locked_until: 'When it can try again.' },
   'identity.signed_in': { amr: 'How (RFC 8176).', session_id: 'The session.' },
   'identity.sessions_revoked': { reason: 'Why.', session_ids: 'Which, where only some.' },
@@ -108,4 +127,64 @@ export const eventFields: Partial<Record<EventAction, Fields>> = {
   'webhook.created': { event_types: 'What it is told: types, or `*`.', is_active: 'Whether it is told anything.' },
   'webhook.updated': { ...changed, is_active: 'Whether it is told anything from now on.' },
   'webhook.disabled': { reason: '`gone`: its receiver answered 410. `failing`: nothing but failures for days.' },
+  'role_assignment.window_cancelled': { ...assignment, ...why },
+  'organization.invitation_resent': invitation,
+  'organization.invitation_expired': invitation,
+  'organization.invitation_revoked': { ...invitation, ...why },
+  'organization.invitation_role_not_given': { ...invitation, ...offered },
+  'node_type_schema.updated': {
+    version: 'The version of the schema from now on.',
+    max_depth: 'Levels below the root.',
+    node_types: 'Keys of the types.',
+  },
+  'identity_invite.resent': invite,
+  'identity_invite.role_not_given': { ...invite, ...offered },
+  'identity.erasure_cancelled': { ...why, rest: 'How much of the person is left.' },
+  'auth.registration_requested': { parked: '`pending_registration`, or `account_intent` of a known user.' },
+  'auth.registration_expired': why,
+  'auth.registration_discarded': why,
+  'auth.registration_cancelled': why,
+  'auth.account_intent_discarded': why,
+  'auth.account_intent_expired': why,
+  'auth.account_intent_cancelled': why,
+  'auth.account_intent_failed': why,
+  'auth.password_link_requested': { purpose: 'What the link is for.' },
+  'auth.password_set': revoked,
+  'auth.password_reset': revoked,
+  'auth.password_changed': revoked,
+  'auth.admin_signed_in': { amr: 'How (RFC 8176).', session_id: 'The session.' },
+  'auth.identity_sign_in_failed': {
+    method: 'What was tried.',
+    reason: 'Code of the refusal, where what was tried was right.',
+  },
+  'auth.emailed_code_requested': { purpose: 'What the code is for.' },
+  'auth.sign_up_refused': why,
+  'auth.identity_signed_out': { reason: 'Why, where it was not asked for.' },
+  'auth.mfa_challenge_passed': challenge,
+  'auth.mfa_challenge_failed': challenge,
+  'auth.recovery_code_used': challenge,
+  'auth.trusted_devices_revoked': { device_ids: 'Which.' },
+  'auth.mfa_grace_started': grace,
+  'auth.mfa_grace_moved': grace,
+  'auth.mfa_grace_enrolled': grace,
+  'auth.mfa_grace_reset': grace,
+  'auth.mfa_grace_expired': { ...grace, ...why },
+  'auth.mfa_grace_cancelled': { ...grace, ...why },
+  'auth.grant_revoked': { ...why, oauth_client_id: 'The client that it was given to.' },
+  'auth.webauthn_counter_regressed': {
+    factor_id: 'The factor.',
+    stored: 'The counter as it was known.',
+    received: 'The counter that was sent.',
+  },
+  'audit.exported': {
+    format: '`ndjson` or `csv`.',
+    surface: 'What was exported.',
+    filters: 'Names of the filters; not their values.',
+  },
+  'signing_key.created': { signs_from: 'When it begins to sign.' },
+  'process.cancelled': { ...process, reason: 'In the words of who did it.' },
+  'process.extended': { ...process, deadline: 'Its end from now on.' },
+  'process.retried': process,
+  'email.failed': { ...mail, reason: 'Why, with the reply code of the mail server.' },
+  'email.sent_after_all': { ...mail, ended_as: 'What had become of it before.' },
 };

@@ -60,7 +60,8 @@ from jsonb_populate_record(null::events, ${row}::jsonb) e${from}`;
 /** An event's row as `eventInsert` takes it. */
 export function eventRow(action: EventAction, details: EventDetails): string {
   const { correlationId, actor: caller, declaredEvents } = currentContext();
-  holdToDeclaration(action, declaredEvents);
+  const metadata = details.metadata ?? {};
+  holdToDeclaration(action, metadata, declaredEvents);
   const actor = details.actor ?? caller;
   const entry: EventKind = eventCatalogue[action];
   const outcome = details.outcome ?? 'success';
@@ -76,7 +77,7 @@ export function eventRow(action: EventAction, details: EventDetails): string {
     resource_type: entry.resource,
     resource_id: details.resourceId,
     resource_label: details.resourceLabel ?? null,
-    metadata: details.metadata ?? {},
+    metadata,
     outcome,
     category: entry.category,
     severity: outcome === 'success' ? (entry.severity ?? 'info') : 'warning',

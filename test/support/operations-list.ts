@@ -48,7 +48,7 @@ function lineOf({ id, method, path, tag, permission, capability, ifMatch, answer
   return {
     tag,
     id,
-    route: `${method} ${path.replace(/:(\w+)/g, '{$1}')}`,
+    route: `${method} ${path.replace(/:(\w+)/g, '{$1}')}`.trim(),
     permission: permission === undefined ? '–' : permissionOf(permission),
     capability: capability === anyMember ? 'any member' : capability === undefined ? '–' : code(String(capability)),
     ifMatch: ifMatch === 'required',

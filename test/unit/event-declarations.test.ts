@@ -2,9 +2,9 @@ import { reportEventFaults } from '../../src/domain/event-declarations.js';
 import { eventRow } from '../../src/domain/events.js';
 import { runInContext } from '../../src/platform/context.js';
 
-const recorded = (action: Parameters<typeof eventRow>[0], declaredEvents?: string[]) =>
+const recorded = (action: Parameters<typeof eventRow>[0], declaredEvents?: string[], metadata = {}) =>
   runInContext({ correlationId: 'a', actor: { type: 'system', id: null }, declaredEvents }, () =>
-    eventRow(action, { resourceId: 'b' }),
+    eventRow(action, { resourceId: 'b', metadata }),
   );
 
 test('an operation records nothing that it does not declare', () => {
@@ -16,6 +16,12 @@ test('an operation records nothing that it does not declare', () => {
 test('a refusal needs no declaration, nor does what a process does by itself', () => {
   expect(recorded('auth.access_denied', [])).toContain('auth.access_denied');
   expect(recorded('node.moved')).toContain('node.moved');
+});
+
+test('an event has no other fields than those that are documented', () => {
+  expect(recorded('api_key.updated', undefined, { is_active: true })).toContain('is_active');
+  expect(() => recorded('api_key.updated', undefined, { name: 'x' })).toThrow('name is not among the fields');
+  expect(() => recorded('node.updated', undefined, { changed: ['parentNodeId'] })).toThrow('names that no API has');
 });
 
 test('in production a fault is told, and the event is recorded', () => {

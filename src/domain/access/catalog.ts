@@ -3,6 +3,7 @@ import { v7 as uuidv7 } from 'uuid';
 import { Permission } from '../../../entities/permission.js';
 import type { Clock } from '../../platform/clock.js';
 import { type Db, type EnvironmentScope, violates, within } from '../../platform/db.js';
+import { changedFields } from '../changed-fields.js';
 import { DomainError, invalidField } from '../errors.js';
 import { recordEvent } from '../events.js';
 import { containing, type Page, type PageRequest, readPage } from '../paging.js';
@@ -88,7 +89,10 @@ export function createPermissionCatalog({ db, now }: { db: Db; now: Clock }) {
         const { category, ...rest } = changes;
         const updated = { ...current, ...rest, ...(category != null && { category }), version: version + 1 };
         await tx.update(Permission, { ...within(scope), id }, updated);
-        const metadata = { key: current.key, changed: Object.keys(changes) };
+        const metadata = {
+          key: current.key,
+          changed: changedFields(current, { ...rest, category: category ?? undefined }),
+        };
         await recordEvent(tx, 'permission.updated', { ...scope, resourceId: id, resourceLabel: current.key, metadata });
         return updated;
       }),

@@ -6,6 +6,7 @@ import { RolePermission } from '../../../entities/role-permission.js';
 import type { Clock } from '../../platform/clock.js';
 import { type Db, type EnvironmentScope, violates, within } from '../../platform/db.js';
 import type { Caller } from '../caller.js';
+import { changedFields } from '../changed-fields.js';
 import { DomainError, type ErrorDetail } from '../errors.js';
 import { recordEvent } from '../events.js';
 import { containing, type Page, type PageRequest, readPage } from '../paging.js';
@@ -137,7 +138,7 @@ export function createRoles({ db, evaluation, now }: { db: Db; evaluation: Evalu
           await assertAsSeen(current, seen.role, shown);
           const updated = { ...current, ...changes, version: version + 1, updatedAt: now() };
           await tx.update(Role, { ...within(scope), id }, updated);
-          const metadata = { changed: Object.keys(changes), is_active: updated.isActive };
+          const metadata = { changed: changedFields(current, changes), is_active: updated.isActive };
           await recordEvent(tx, 'role.updated', { ...scope, resourceId: id, resourceLabel: updated.name, metadata });
           return one(tx, scope, updated);
         }),

@@ -7,6 +7,7 @@ import type { Clock } from '../../platform/clock.js';
 import type { Db } from '../../platform/db.js';
 import { builtInRoles, type Capability, capabilitiesOf } from '../capabilities/administrator-roles.js';
 import { assertHolds, authorityOf, lockAdministration } from '../capabilities/roles-authority.js';
+import { changedFields } from '../changed-fields.js';
 import { DomainError } from '../errors.js';
 import { recordEvent } from '../events.js';
 import { containing, type Page, type PageRequest, readPage } from '../paging.js';
@@ -86,9 +87,7 @@ export function createAdministratorRoles({ db, now }: { db: Db; now: Clock }): A
         };
         const current = await findCustom(tx, scope, id);
         const before = new Set(capabilitiesOf([current]));
-        const changed = Object.entries(changes).flatMap(([field, value]) =>
-          JSON.stringify(value) === JSON.stringify(current[field as keyof RoleInput]) ? [] : [field],
-        );
+        const changed = changedFields(current, changes);
         if (changed.length === 0) return shown(current);
         // What it allows already stays as it is; whoever adds to it gives.
         assertHolds(holder, changes.capabilities?.filter((capability) => !before.has(capability)) ?? []);

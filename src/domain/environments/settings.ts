@@ -2,6 +2,7 @@ import type { EntityManager } from 'typeorm';
 import { type Branding, EnvironmentSettings } from '../../../entities/environment-settings.js';
 import type { Clock } from '../../platform/clock.js';
 import { type Db, type EnvironmentScope, within } from '../../platform/db.js';
+import { changedFields } from '../changed-fields.js';
 import { DomainError, invalidField } from '../errors.js';
 import { recordEvent } from '../events.js';
 import type { MfaGraces } from '../mfa/grace.js';
@@ -56,7 +57,10 @@ export function createEnvironmentSettings({
         await recordEvent(tx, 'environment.settings_updated', {
           ...scope,
           resourceId: scope.environmentId,
-          metadata: { changed: Object.keys(changes), version: updated.version },
+          metadata: {
+            changed: changedFields(current, { ...changes, ...(changes.branding && { branding: updated.branding }) }),
+            version: updated.version,
+          },
         });
         return updated;
       }),

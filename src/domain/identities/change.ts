@@ -1,6 +1,7 @@
 import type { EntityManager } from 'typeorm';
 import { Identity } from '../../../entities/identity.js';
 import { inSnakeCase } from '../../platform/naming.js';
+import { isSame } from '../changed-fields.js';
 import { recordEvent } from '../events.js';
 import type { EnvironmentScope } from '../scope.js';
 import { lockMember } from './find.js';
@@ -58,6 +59,4 @@ async function voidMails(tx: EntityManager, identityId: string, at: Date): Promi
   ]);
 }
 
-const isSame = (a: unknown, b: unknown) =>
-  a === b || (typeof a === 'object' && a !== null && JSON.stringify(a) === JSON.stringify(b));
 const nameOf = (field: string) => (field === 'emailVerifiedAt' ? 'email_verified' : inSnakeCase(field));

@@ -4,6 +4,7 @@ import { OAuthClient } from '../../../entities/oauth-client.js';
 import type { Clock } from '../../platform/clock.js';
 import { hashSecret, newSecret } from '../../platform/crypto/one-time-secret.js';
 import { type Db, type EnvironmentScope, within } from '../../platform/db.js';
+import { changedFields } from '../changed-fields.js';
 import { DomainError } from '../errors.js';
 import { recordEvent } from '../events.js';
 import { containing, type Page, type PageRequest, readPage } from '../paging.js';
@@ -83,7 +84,7 @@ export function createClientManagement({ db, now }: { db: Db; now: Clock }): Cli
           ...scope,
           resourceId: id,
           resourceLabel: updated.name,
-          metadata: { changed: Object.keys(changes) },
+          metadata: { changed: changedFields(current, changes) },
         });
         return updated;
       }),
