@@ -81,7 +81,7 @@ export type PermissionRule = Permission | NodePermission;
 export interface NodePermission {
   anyOf: readonly Permission[];
   /**
-   * Which parameter of the path names the node. Null: it is enough to hold it somewhere, and the handler keeps to where that
+   * Which parameter of the path names the node, or `root`. Null: it is enough to hold it somewhere, and the handler keeps to where that
    * is (`services.rights`): lists, and operations whose body names the node.
    */
   at: string | null;
@@ -98,6 +98,13 @@ export const at = (
   anyOf: typeof anyOf === 'string' ? [anyOf] : anyOf,
   at: parameter,
   missing,
+});
+
+/** One of the permissions at the Environment's root. */
+export const atRoot = (...anyOf: Permission[]): NodePermission => ({
+  anyOf,
+  at: 'root',
+  missing: 'nodes.node_not_found',
 });
 
 /** One of the permissions at any node; the handler keeps to those where it is held. */

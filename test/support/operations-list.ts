@@ -59,7 +59,9 @@ function lineOf({ id, method, path, tag, permission, capability, ifMatch, answer
 
 function permissionOf(rule: NonNullable<Operation['permission']>): string {
   if (typeof rule === 'string') return code(rule);
-  return `${rule.anyOf.map(code).join(' or ')} ${rule.at === null ? 'somewhere' : `at ${code(`{${rule.at}}`)}`}`;
+  const names = rule.anyOf.map(code).join(' or ');
+  if (rule.at === 'root') return names;
+  return `${names} ${rule.at === null ? 'somewhere' : `at ${code(`{${rule.at}}`)}`}`;
 }
 
 function lineOfRoute(route: string, operation: DocumentedOperation): Line {

@@ -1,5 +1,8 @@
+import { Registry } from 'prom-client';
 import { reportEventFaults } from '../../src/domain/event-declarations.js';
 import { eventRow } from '../../src/domain/events.js';
+import { buildApp } from '../../src/http/app.js';
+import { createHttpMetrics } from '../../src/http/metrics.js';
 import { runInContext } from '../../src/platform/context.js';
 
 const recorded = (action: Parameters<typeof eventRow>[0], declaredEvents?: string[], metadata = {}) =>
@@ -11,6 +14,30 @@ test('an operation records nothing that it does not declare', () => {
   expect(recorded('node.moved', ['node.updated', 'node.moved'])).toContain('node.moved');
   expect(() => recorded('node.moved', ['node.updated'])).toThrow('node.moved is not among');
   expect(() => recorded('node.moved', [])).toThrow('node.moved is not among');
+});
+
+test('a request is held to what its route declares, also once its body is read', async () => {
+  const record = async () => void eventRow('node.moved', { resourceId: 'b' });
+  const app = await buildApp({
+    baseUrl: 'http://localhost:3000',
+    logger: undefined,
+    trustProxy: false,
+    health: { checks: {} },
+    metrics: createHttpMetrics(new Registry()),
+    surfaces: [
+      async (surface) => {
+        surface.post('/declared', { config: { events: ['node.moved'] } }, record);
+        surface.post('/other', { config: { events: ['node.updated'] } }, record);
+        surface.get('/silent', record);
+      },
+    ],
+  });
+  const statusOf = async (method: 'GET' | 'POST', url: string) =>
+    (await app.inject({ method, url, ...(method === 'POST' && { payload: {} }) })).statusCode;
+  expect(await statusOf('POST', '/declared')).toBe(200);
+  expect(await statusOf('POST', '/other')).toBe(500);
+  expect(await statusOf('GET', '/silent')).toBe(500);
+  await app.close();
 });
 
 test('a refusal needs no declaration, nor does what a process does by itself', () => {

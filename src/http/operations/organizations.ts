@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import { definedOnly } from '../defined-only.js';
 import { listQuery, paginated } from '../lists.js';
 import { assertHoldsAt } from '../node-rights.js';
-import { at, errors, operation, somewhere } from '../operation.js';
+import { at, atRoot, errors, operation, somewhere } from '../operation.js';
 import { Body, Id, listOf, Metadata, Name, Nullable, Slug, single } from '../schemas.js';
 import { conflictAs } from '../version-conflict.js';
 import {
@@ -88,9 +88,8 @@ export const deleteOrganizations = operation({
   description:
     'For environments of type `development` only. Repeat the slug of the environment in `confirm`: this cannot be undone. ' +
     'Everything below the organizations goes with them: nodes, memberships, role assignments. Identities stay. A large number ' +
-    'is deleted part by part; what is left when that is interrupted is deleted by the next request. The permission is needed ' +
-    "at the environment's root.",
-  permission: somewhere(...managing.permissions),
+    'is deleted part by part; what is left when that is interrupted is deleted by the next request.',
+  permission: atRoot(...managing.permissions),
   capability: managing.capability,
   query: Type.Object(
     { confirm: Type.Optional(Type.String({ description: 'Required: the slug of the environment.' })) },
@@ -101,10 +100,7 @@ export const deleteOrganizations = operation({
     204: Type.Null(),
     ...errors('organization.confirmation_required', 'organization.production_environment'),
   },
-  async handle({ query, ...context }) {
-    await assertHoldsAt(context, managing, null);
-    await context.services.organizations.removeAll(context.scope, query.confirm);
-  },
+  handle: ({ services, scope, query }) => services.organizations.removeAll(scope, query.confirm),
 });
 
 export const getOrganization = operation({
