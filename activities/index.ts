@@ -8,6 +8,7 @@ import { createMfaActivities } from './mfa.js';
 import { createReconcilerActivities } from './reconciler.js';
 import { createRegistrationActivities } from './registration.js';
 import { createSigningKeyActivities } from './signing-keys.js';
+import { createWebhookActivities } from './webhooks.js';
 
 type Needs = Parameters<typeof createEmailActivities>[0] &
   Parameters<typeof createAccessActivities>[0] &
@@ -18,7 +19,8 @@ type Needs = Parameters<typeof createEmailActivities>[0] &
   Parameters<typeof createMfaActivities>[0] &
   Parameters<typeof createReconcilerActivities>[0] &
   Parameters<typeof createRegistrationActivities>[0] &
-  Parameters<typeof createSigningKeyActivities>[0];
+  Parameters<typeof createSigningKeyActivities>[0] &
+  Parameters<typeof createWebhookActivities>[0];
 
 /** The activities of each task queue. A queue's worker runs only its own, so that a slow mail server delays no sign-up. */
 export const createActivities = (services: Needs) => ({
@@ -34,4 +36,5 @@ export const createActivities = (services: Needs) => ({
     ...createSigningKeyActivities(services),
   },
   email: createEmailActivities(services),
+  webhooks: createWebhookActivities(services),
 });

@@ -104,6 +104,11 @@ export const Settings = Type.Object({
     pattern: `${durationPattern.slice(0, -1)}(,${durationPattern.slice(1, -1)})*$`,
     description: 'How long before the end of a role assignment it is told to be expiring.',
   }),
+  WEBHOOK_RETRY_SCHEDULE: Type.String({
+    default: '5s,5m,30m,2h,5h,10h,14h,20h,24h',
+    pattern: `${durationPattern.slice(0, -1)}(,${durationPattern.slice(1, -1)})*$`,
+    description: 'Waits after the first, the second, … failed attempt of a webhook delivery, each varied by a tenth.',
+  }),
   AUDIT_RETENTION_DAYS: Type.Integer({
     default: 365,
     minimum: 90,
@@ -214,6 +219,7 @@ export function loadConfig(process: ProcessName, data: NodeJS.ProcessEnv = globa
     mfaGraceReminders: env.MFA_GRACE_REMINDERS.split(',').map(parseDuration),
     auditRetentionDays: env.AUDIT_RETENTION_DAYS,
     roleAssignmentNotices: env.ROLE_ASSIGNMENT_NOTICES.split(',').map(parseDuration),
+    webhookRetrySchedule: env.WEBHOOK_RETRY_SCHEDULE.split(',').map(parseDuration),
   } as const;
 }
 

@@ -4,6 +4,7 @@ import { openDb } from './platform/db.js';
 import { createLog } from './platform/log.js';
 import { createMailer } from './platform/mail/mailer.js';
 import { pendingMigrations } from './platform/migrations.js';
+import { createOutbound } from './platform/outbound/fetch.js';
 import { startOutboxRelay } from './platform/outbox-relay.js';
 import { runProcess, StartError } from './platform/process.js';
 import { createProcesses } from './platform/processes.js';
@@ -36,8 +37,9 @@ await runProcess('worker', async () => {
   const server = { ...config.temporal, address: config.temporal.address as string };
   const processes = createProcesses(server);
   const mailer = createMailer({ smtpUrl: config.mail.smtpUrl as string, from: config.mail.from });
+  const outbound = createOutbound({ allowedNetworks: config.outboundNetworks });
   const metrics = createMetrics(db);
-  const activities = composeWorker({ config, db, log, mailer, processes });
+  const activities = composeWorker({ config, db, log, mailer, outbound, processes });
 
   const workers = startTemporalWorkers({
     server,
@@ -80,7 +82,7 @@ await runProcess('worker', async () => {
     }, stopWithinMs).unref();
     await Promise.all([fanOut.stop(), relay.stop(), workers.stop()]);
     mailer.close();
-    await Promise.all([health?.close(), processes.close(), db.close()]);
+    await Promise.all([health?.close(), outbound.close(), processes.close(), db.close()]);
     log.info('stopped');
     process.exit(0);
   };

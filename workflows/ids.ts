@@ -14,3 +14,4 @@ export const identityErasureId = (id: string) => `identity-erasure/${id}`;
 export const housekeepingId = 'housekeeping';
 export const reconcilerId = 'reconciler';
 export const signingKeyRotationId = 'signing-key-rotation';
+export const webhookDeliveryId = (id: string) => `webhook-delivery/${id}`;

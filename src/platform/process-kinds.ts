@@ -11,12 +11,14 @@ import {
   mfaGraceId,
   registrationId,
   roleAssignmentWindowId,
+  webhookDeliveryId,
 } from '../../workflows/ids.js';
 import type { InviteExpiryInput } from '../../workflows/invite-expiry.js';
 import type { MfaGraceInput } from '../../workflows/mfa-grace.js';
 import type { RegistrationVerificationInput } from '../../workflows/registration-verification.js';
 import type { RoleAssignmentWindowInput } from '../../workflows/role-assignment-window.js';
 import { accountIdKey, environmentIdKey, stateKey, subjectIdKey } from '../../workflows/search-attributes.js';
+import type { WebhookDeliveryInput } from '../../workflows/webhook-delivery.js';
 
 /** The workflows that a change can ask for through the outbox, and what each is told: ids and times only. */
 export interface ProcessInputs {
@@ -27,11 +29,12 @@ export interface ProcessInputs {
   mfaGrace: MfaGraceInput;
   identityErasure: IdentityErasureInput;
   roleAssignmentWindow: RoleAssignmentWindowInput;
+  webhookDelivery: WebhookDeliveryInput;
 }
 export type ProcessName = keyof ProcessInputs;
 export type ProcessInput<P extends ProcessName> = ProcessInputs[P];
 
-export type TaskQueue = 'processes' | 'email';
+export type TaskQueue = 'processes' | 'email' | 'webhooks';
 
 interface ProcessKind<Input> {
   taskQueue: TaskQueue;
@@ -114,6 +117,14 @@ const kinds: { [P in ProcessName]: ProcessKind<ProcessInputs[P]> } = {
     firstState: 'running',
     news: ({ news }) => (news ? { signal: 'changed', args: [], starts: news === 'resumed' } : null),
     about: ({ identityId, accountId, environmentId }) => ({ subjectId: identityId, accountId, environmentId }),
+  },
+  webhookDelivery: {
+    taskQueue: 'webhooks',
+    id: ({ deliveryId }) => webhookDeliveryId(deliveryId),
+    summary: 'An event on its way to a webhook receiver',
+    firstState: 'pending',
+    news: ({ news }) => (news ? { signal: news, args: [], starts: true } : null), // one that has ended is tried again
+    about: ({ webhookId, accountId, environmentId }) => ({ subjectId: webhookId, accountId, environmentId }),
   },
 };
 

@@ -10,9 +10,11 @@ import { createIdentityInviteExpiry } from '../domain/identity-invites/expiry.js
 import { createAdministratorInviteExpiry } from '../domain/invites/expiry.js';
 import { openKinds } from '../domain/processes/open.js';
 import { createReconciler } from '../domain/processes/reconciler.js';
+import { createWebhookDeliveries } from '../domain/webhooks/deliveries.js';
 import { systemClock } from '../platform/clock.js';
 import type { Db } from '../platform/db.js';
 import type { Mailer } from '../platform/mail/mailer.js';
+import type { Outbound } from '../platform/outbound/fetch.js';
 import type { Processes } from '../platform/processes.js';
 import { mailSubjects } from './mails.js';
 
@@ -21,12 +23,13 @@ export interface WorkerParts {
   db: Db;
   log: Logger;
   mailer: Mailer;
+  outbound: Pick<Outbound, 'post'>;
   /** With which the reconciler heals. */
   processes: Processes;
 }
 
 /** The services behind the activities. */
-export function composeWorker({ config, db, log, mailer, processes }: WorkerParts) {
+export function composeWorker({ config, db, log, mailer, outbound, processes }: WorkerParts) {
   const now = systemClock;
   const { adminAppUrl, baseUrl, registration, roleAssignmentNotices: notices } = config;
   const { sealing, keys, registrations, accountIntents, graces } = composeCommon({ config, db, log, now });
@@ -45,5 +48,6 @@ export function composeWorker({ config, db, log, mailer, processes }: WorkerPart
     reconciler: createReconciler({ db, now, kinds: openKinds({ ...registration, now }), processes }),
     roleWindows: createRoleWindows({ db, now, notices }),
     signingKeys: keys,
+    webhookDeliveries: createWebhookDeliveries({ db, sealing, outbound, now, schedule: config.webhookRetrySchedule }),
   });
 }

@@ -19,13 +19,17 @@ export interface TemporalWorkers {
   log: Logger;
 }
 
-/** How many activities of a queue run at once in this process. The mailer keeps three connections. */
-const atOnce: Record<TaskQueue, number> = { processes: 20, email: 6 };
+/**
+ * How many activities of a queue run at once in this process. The mailer keeps three connections. A call of a webhook's
+ * receiver is a socket that waits; which of them may be called is decided in there (`src/domain/webhooks/admission.ts`), so
+ * that there is always room for an answer.
+ */
+const atOnce: Record<TaskQueue, number> = { processes: 20, email: 6, webhooks: 400 };
 /**
  * How many workflows of a queue stay in memory between their steps, at almost half a megabyte each. Those that wait for days
  * need not: their history of some twenty events is replayed in milliseconds when the moment comes.
  */
-const inMemory: Record<TaskQueue, number> = { processes: 100, email: 60 };
+const inMemory: Record<TaskQueue, number> = { processes: 100, email: 60, webhooks: 100 };
 const reconnectMs = 2_000;
 
 /**

@@ -5,13 +5,14 @@ import { dieUnheard, mailRuns } from '../support/crash-mails.js';
 import type { Death } from '../support/crash-plan.js';
 import { registrationRuns } from '../support/crash-registrations.js';
 import { scheduledRuns } from '../support/crash-schedules.js';
+import { webhookRuns } from '../support/crash-webhooks.js';
 import { type CrashRun, type CrashWorld, startCrashWorld } from '../support/crash-world.js';
 
 /**
  * Workers die after the activities of every workflow, which have had their effect by then, and others take over. Each run
  * has to leave behind what an undisturbed one leaves: the same rows, each event and each mail once.
  */
-const runs = { ...registrationRuns, ...accountRuns, ...mailRuns, ...scheduledRuns };
+const runs = { ...registrationRuns, ...accountRuns, ...mailRuns, ...scheduledRuns, ...webhookRuns };
 /** What an undisturbed one leaves behind, in short; the rest is compared. */
 const leaves: Record<keyof typeof runs, object> = {
   'a registration, reminded of and confirmed': { result: 'confirmed', delivered: 2, memberships: 1, accounts: 1 },
@@ -39,6 +40,10 @@ const leaves: Record<keyof typeof runs, object> = {
   'a run of housekeeping': { status: 'COMPLETED', rows: [{ status: 'failed' }] },
   'a run of the reconciler': { status: 'COMPLETED', lost: 'RUNNING', delivered: 1 },
   'a rotation of the signing keys': { status: 'COMPLETED', keys: 1, events: 1 },
+  'a delivery that its receiver takes at the second attempt': {
+    ...{ result: 'succeeded', messages: 1, row: { status: 'succeeded' } },
+  },
+  'a delivery that an operator cancels': { status: 'CANCELLED', messages: 1, row: { status: 'cancelled' } },
 };
 const names = Object.keys(leaves);
 
@@ -80,8 +85,8 @@ afterAll(() => world?.stop());
 
 test('there is a worker that dies after every activity, and a run of every workflow that survives it', () => {
   // The services are used when an activity runs, and none does.
-  const { processes, email } = createActivities({} as Parameters<typeof createActivities>[0]);
-  const all = [...Object.keys(processes), ...Object.keys(email)].sort();
+  const queues = createActivities({} as Parameters<typeof createActivities>[0]);
+  const all = Object.values(queues).flatMap(Object.keys).sort();
   expect([...new Set(deaths.map(({ activity }) => activity))].sort()).toEqual(all);
   expect([...new Set(deaths.map(({ workflow }) => workflow))].sort()).toEqual(Object.keys(workflows).sort());
 });

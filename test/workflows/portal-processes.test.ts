@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { pino } from 'pino';
 import { loadConfig } from '../../src/config.js';
 import type { Mailer } from '../../src/platform/mail/mailer.js';
+import { createOutbound } from '../../src/platform/outbound/fetch.js';
 import { startOutboxRelay } from '../../src/platform/outbox-relay.js';
 import { createProcesses, type Processes } from '../../src/platform/processes.js';
 import { composeWorker } from '../../src/worker/compose.js';
@@ -52,7 +53,14 @@ beforeAll(async () => {
   const server = { address: temporal.address, namespace, apiKey: null };
   processes = createProcesses(server);
   const { db } = api.database;
-  const activities = composeWorker({ config, db, log, mailer: mailer as Mailer, processes });
+  const activities = composeWorker({
+    config,
+    db,
+    log,
+    mailer: mailer as Mailer,
+    outbound: createOutbound(),
+    processes,
+  });
   const workers = startTemporalWorkers({ server, processes, activities, codePath: temporal.codePath, log });
   const relay = startOutboxRelay({ db, databaseUrl: url, processes, log, pollMs: 200 });
   stops.push(relay.stop, workers.stop);

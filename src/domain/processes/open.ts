@@ -8,6 +8,7 @@ import { MfaGrace } from '../../../entities/mfa-grace.js';
 import { PendingRegistration } from '../../../entities/pending-registration.js';
 import { RoleAssignment } from '../../../entities/role-assignment.js';
 import { RoleAssignmentWindow } from '../../../entities/role-assignment-window.js';
+import { WebhookDelivery } from '../../../entities/webhook-delivery.js';
 import type { Clock } from '../../platform/clock.js';
 import type { ProcessInput, ProcessName } from '../../platform/process-kinds.js';
 import { processInput as windowInput } from '../access/window-rows.js';
@@ -17,6 +18,7 @@ import { processInput as identityInviteInput } from '../identity-invites/process
 import { processInput as inviteInput } from '../invites/process.js';
 import { processInput as graceInput } from '../mfa/grace-rules.js';
 import { type Durations, processInput as registrationInput } from '../registration/process.js';
+import { processInput as deliveryInput } from '../webhooks/process.js';
 
 export interface OpenRow<P extends ProcessName> {
   id: string;
@@ -83,6 +85,12 @@ export const openKinds = ({
     const ids = windows.map((window) => window.id);
     const rows = await tx.find(RoleAssignment, { where: { id: In(ids) }, order });
     return rows.map((row) => ({ id: row.id, input: windowInput(row) }));
+  },
+  webhookDelivery: async (tx, { id, since, take }) => {
+    const where = { status: 'pending' as const, id, createdAt: since };
+    const select = { id: true, webhookId: true, accountId: true, environmentId: true };
+    const rows = await tx.find(WebhookDelivery, { where, select, take, order });
+    return rows.map((row) => ({ id: row.id, input: deliveryInput(row) }));
   },
 });
 

@@ -1,9 +1,6 @@
-import { createHmac, randomBytes } from 'node:crypto';
+import { createHmac } from 'node:crypto';
 
 const prefix = 'whsec_';
-
-/** A new signing secret, as its receiver configures it: `whsec_` and the base64 of 32 bytes (Standard Webhooks). */
-export const newSigningSecret = (): string => prefix + randomBytes(32).toString('base64');
 
 export interface SignedMessage {
   /** Stays the same at every attempt, by which a receiver knows a copy. */
@@ -16,7 +13,7 @@ export interface SignedMessage {
 
 /**
  * The headers of a message, by the Standard Webhooks convention: HMAC-SHA256 of `id.timestamp.body`.
- * @param secrets as `newSigningSecret` makes them; each signs, so that a rotated secret and its successor both verify
+ * @param secrets as `newWebhookSecret` makes them; each signs, so that a rotated secret and its successor both verify
  */
 export function signatureHeaders({ id, sentAt, body }: SignedMessage, secrets: readonly string[]) {
   const timestamp = Math.floor(sentAt.getTime() / 1000);

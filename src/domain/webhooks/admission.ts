@@ -1,0 +1,111 @@
+import { minutes, seconds } from '../../platform/clock.js';
+
+export interface AdmissionLimits {
+  /** Calls of one receiver at once: to begin with, and of one that has answered quickly again and again. */
+  first: number;
+  most: number;
+  /** Calls of all slow receivers together. */
+  slowTogether: number;
+  /** An answer that takes longer, in milliseconds, or none, makes a receiver a slow one. */
+  slowAfterMs: number;
+  /** Bounds of what a refused call is told to wait, in milliseconds. */
+  shortestWaitMs: number;
+  longestWaitMs: number;
+}
+
+export const admissionLimits: AdmissionLimits = {
+  first: 4,
+  most: 16,
+  slowTogether: 100,
+  slowAfterMs: seconds(2),
+  shortestWaitMs: 250,
+  longestWaitMs: minutes(15),
+};
+
+interface Receiver {
+  running: number;
+  atOnce: number;
+  isSlow: boolean;
+  /** What its calls take, in milliseconds, the latest ones above all. */
+  usualMs: number;
+  /** Up to when the turns of those are given away that were told to wait, in milliseconds of the clock. */
+  givenUntil: number;
+}
+
+export type Entry = { admitted: true; leave(answered: boolean): void } | { admitted: false; waitMs: number };
+
+export type Admission = ReturnType<typeof createAdmission>;
+
+/**
+ * Says in a worker which receivers may be called now, so that none of them takes the worker from the others. One that
+ * answers quickly may be called more and more at a time; a slow or dead one only once, and all of those together have a
+ * part of the worker. What has to wait, waits in its workflow and not in here, and is told when its turn may come: so a
+ * receiver that is down with ten thousand deliveries costs one call and few questions. Nothing of it has to outlive the process.
+ */
+export function createAdmission({
+  limits = admissionLimits,
+  nowMs = () => performance.now(),
+}: {
+  limits?: AdmissionLimits;
+  nowMs?: () => number;
+} = {}) {
+  const receivers = new Map<string, Receiver>();
+  let slowRunning = 0;
+
+  function receiverOf(id: string): Receiver {
+    const known = receivers.get(id);
+    if (known) return known;
+    forgetSome();
+    const receiver = { running: 0, atOnce: limits.first, isSlow: false, usualMs: 100, givenUntil: 0 };
+    receivers.set(id, receiver);
+    return receiver;
+  }
+
+  /** A stranger begins anew, which costs little. Those known longest come first. */
+  function forgetSome(): void {
+    if (receivers.size < knownAtMost) return;
+    for (const [id, { running }] of receivers) {
+      if (running > 0) continue;
+      receivers.delete(id);
+      if (receivers.size < knownAtMost / 2) return;
+    }
+  }
+
+  function turnOf(receiver: Receiver): number {
+    const now = nowMs();
+    receiver.givenUntil = Math.max(now, receiver.givenUntil) + receiver.usualMs / receiver.atOnce;
+    const waitMs = Math.max(receiver.givenUntil - now, limits.shortestWaitMs);
+    if (waitMs < limits.longestWaitMs) return Math.ceil(waitMs);
+    receiver.givenUntil = now + limits.longestWaitMs; // or the first of an ended crowd would wait behind it
+    return Math.ceil(limits.longestWaitMs * (0.8 + 0.2 * Math.random()));
+  }
+
+  return {
+    /** Asks for a call of a receiver. Whoever was admitted leaves when it is over. @param id of the subscription */
+    enter(id: string): Entry {
+      const receiver = receiverOf(id);
+      const isFull = receiver.running >= receiver.atOnce || (receiver.isSlow && slowRunning >= limits.slowTogether);
+      if (isFull) return { admitted: false, waitMs: turnOf(receiver) };
+      const begun = nowMs();
+      const countsAsSlow = receiver.isSlow;
+      receiver.running++;
+      if (countsAsSlow) slowRunning++;
+      return {
+        admitted: true,
+        leave(answered) {
+          receiver.running--;
+          if (countsAsSlow) slowRunning--;
+          const tookMs = nowMs() - begun;
+          receiver.usualMs = 0.7 * receiver.usualMs + 0.3 * tookMs;
+          const wasSlow = receiver.isSlow;
+          receiver.isSlow = tookMs > limits.slowAfterMs; // only time does: a refused connection costs nothing
+          if (receiver.isSlow) receiver.atOnce = 1;
+          else if (answered) receiver.atOnce = Math.min(limits.most, receiver.atOnce + 1);
+          if (wasSlow && !receiver.isSlow) receiver.givenUntil = 0; // newcomers need not wait as long as the crowd
+        },
+      };
+    },
+  };
+}
+
+const knownAtMost = 10_000;

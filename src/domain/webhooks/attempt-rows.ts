@@ -1,0 +1,79 @@
+import type { EntityManager } from 'typeorm';
+import { WebhookAttempt } from '../../../entities/webhook-attempt.js';
+import type { WebhookDeliveryStatus } from '../../../entities/webhook-delivery.js';
+import type { Db, Statement } from '../../platform/db.js';
+
+/** What an attempt needs of delivery and subscription; `number` is null where none was begun. */
+export interface BegunAttempt {
+  status: WebhookDeliveryStatus;
+  nextAttemptAt: Date | null;
+  attemptCount: number;
+  webhookId: string;
+  body: string;
+  /** Null, as what follows it, where the subscription is gone. */
+  isActive: boolean | null;
+  url: string;
+  secret: string;
+  previousSecret: string | null;
+  previousSecretUntil: Date | null;
+  number: number | null;
+}
+
+// One statement: an attempt is listed before anybody is called, so that also one whose worker dies can be seen. Repeated
+// after its effect was committed, it finds the next attempt in the future and begins nothing.
+const beginning: Statement = {
+  name: 'begin_webhook_attempt',
+  text: `
+with begun as (
+  update webhook_deliveries d set attempt_count = d.attempt_count + 1
+  where d.id = $1 and d.status = 'pending' and (d.attempt_count = 0 or d.next_attempt_at is null or d.next_attempt_at <= $2)
+    and (select w.is_active from webhooks w where w.id = d.webhook_id)
+  returning d.id, d.attempt_count, d.account_id, d.environment_id
+),
+interrupted as (
+  update webhook_attempts set error = 'interrupted'
+  where delivery_id = $1 and duration_ms is null and error is null and (select true from begun)
+),
+listed as (
+  insert into webhook_attempts (delivery_id, number, account_id, environment_id, started_at)
+  select id, attempt_count, account_id, environment_id, $2 from begun
+)
+select d.status, d.next_attempt_at as "nextAttemptAt", d.attempt_count as "attemptCount", d.webhook_id as "webhookId", d.body,
+  w.is_active as "isActive", w.url, w.secret, w.previous_secret as "previousSecret",
+  w.previous_secret_until as "previousSecretUntil", (select attempt_count from begun) as number
+from webhook_deliveries d left join webhooks w on w.id = d.webhook_id
+where d.id = $1`,
+};
+
+/** Begins an attempt where one is due. Null: there is no such delivery any more. */
+export async function beginAttempt(
+  db: Pick<Db, 'statement'>,
+  deliveryId: string,
+  now: Date,
+): Promise<BegunAttempt | null> {
+  const [row] = await db.statement<BegunAttempt>(beginning, [deliveryId, now]);
+  return row ?? null;
+}
+
+export interface AttemptResult {
+  durationMs: number;
+  statusCode: number | null;
+  error: string | null;
+  responseExcerpt: string | null;
+  /** The header of the answer, which is not kept. */
+  retryAfter: string | null;
+}
+
+/** Writes down what came of an attempt. @returns how many attempts have come to an end, those that were cut off aside */
+export async function listResult(
+  tx: EntityManager,
+  deliveryId: string,
+  number: number,
+  { durationMs, statusCode, error, responseExcerpt }: AttemptResult,
+): Promise<number> {
+  await tx.update(WebhookAttempt, { deliveryId, number }, { durationMs, statusCode, error, responseExcerpt });
+  return tx
+    .createQueryBuilder(WebhookAttempt, 'attempt')
+    .where('attempt.deliveryId = :deliveryId and attempt.durationMs is not null', { deliveryId })
+    .getCount();
+}

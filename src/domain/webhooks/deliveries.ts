@@ -1,0 +1,129 @@
+import type { WebhookDeliveryStatus } from '../../../entities/webhook-delivery.js';
+import { WebhookDelivery } from '../../../entities/webhook-delivery.js';
+import { after, type Clock } from '../../platform/clock.js';
+import type { Sealing } from '../../platform/crypto/sealing.js';
+import type { Db } from '../../platform/db.js';
+import { OutboundError } from '../../platform/outbound/errors.js';
+import type { Outbound } from '../../platform/outbound/fetch.js';
+import { type Admission, createAdmission } from './admission.js';
+import { type AttemptResult, type BegunAttempt, beginAttempt } from './attempt-rows.js';
+import type { RetrySchedule } from './retries.js';
+import { secretContext } from './secrets.js';
+import { type Ended, settleAttempt } from './settle.js';
+import { signatureHeaders } from './signature.js';
+
+export interface WebhookDeliveriesDeps {
+  db: Db;
+  sealing: Pick<Sealing, 'open'>;
+  outbound: Pick<Outbound, 'post'>;
+  now: Clock;
+  schedule: RetrySchedule;
+  /** Of this process. */
+  admission?: Admission;
+}
+
+/** How a delivery stands after a look at it. */
+export interface DeliveryLook {
+  status: WebhookDeliveryStatus;
+  /** When to look again, in ISO 8601; null once it has ended. */
+  wakeAt: string | null;
+  /** Calls of the receiver so far, by any run; null where nobody has looked. */
+  attempts: number | null;
+}
+
+export type WebhookDeliveries = ReturnType<typeof createWebhookDeliveries>;
+
+/** What becomes of the rows that the fan-out writes: the calls of their receivers, and their end. */
+export function createWebhookDeliveries({
+  db,
+  sealing,
+  outbound,
+  now,
+  schedule,
+  admission = createAdmission(),
+}: WebhookDeliveriesDeps) {
+  return {
+    /**
+     * Calls the receiver where that is due, and says how it stands now. A crash between the receiver's answer and our
+     * commit makes it called again: at least once, with the same `webhook-id`.
+     * @param webhookId of the subscription, to know without a look whether its receiver may be called now
+     */
+    async attempt(id: string, webhookId: string): Promise<DeliveryLook> {
+      const entry = admission.enter(webhookId);
+      if (!entry.admitted) {
+        return { status: 'pending', wakeAt: after(now(), entry.waitMs).toISOString(), attempts: null };
+      }
+      let answered = false;
+      try {
+        const startedAt = now();
+        const begun = await beginAttempt(db, id, startedAt);
+        if (!begun) return gone;
+        if (begun.number === null)
+          return begun.status === 'pending' && !begun.isActive ? unwanted(id, begun) : look(begun);
+        const result = await call(id, begun, startedAt);
+        answered = result.statusCode !== null;
+        const { webhookId: ofWebhook, number } = begun;
+        return look(await settleAttempt(db, { id, webhookId: ofWebhook, number, result, schedule, now: now() }));
+      } finally {
+        entry.leave(answered);
+      }
+    },
+
+    /** Ends one that an operator does not want delivered. Answers how it has ended. */
+    cancel: (id: string): Promise<DeliveryLook> => cancel(id, 'cancelled_by_operator'),
+  };
+
+  async function call(id: string, { url, body, ...webhook }: BegunAttempt, sentAt: Date): Promise<AttemptResult> {
+    const headers = {
+      'content-type': 'application/json',
+      'user-agent': 'gatehouse-webhooks',
+      ...signatureHeaders({ id, sentAt, body }, secretsOf(webhook, sentAt)),
+    };
+    const begun = performance.now();
+    const result = (rest: Omit<AttemptResult, 'durationMs'>) => ({
+      durationMs: Math.round(performance.now() - begun),
+      ...rest,
+    });
+    try {
+      const { status, retryAfter, excerpt } = await outbound.post(url, { headers, body });
+      return result({ statusCode: status, error: null, responseExcerpt: excerpt, retryAfter });
+    } catch (error) {
+      if (!(error instanceof OutboundError)) throw error;
+      return result({ statusCode: null, error: error.reason, responseExcerpt: null, retryAfter: null });
+    }
+  }
+
+  /** The new secret first; the one before it for as long as a rotation lasts. */
+  function secretsOf(
+    webhook: Pick<BegunAttempt, 'webhookId' | 'secret' | 'previousSecret' | 'previousSecretUntil'>,
+    at: Date,
+  ) {
+    const { secret, previousSecret, previousSecretUntil } = webhook;
+    const isRotating = previousSecretUntil !== null && at < previousSecretUntil;
+    const sealed = isRotating && previousSecret ? [secret, previousSecret] : [secret];
+    return sealed.map((text) => sealing.open(text, secretContext(webhook.webhookId)));
+  }
+
+  /** Its subscription was switched off, or deleted, after the fan-out and before the first attempt. */
+  function unwanted(id: string, { isActive }: BegunAttempt): Promise<DeliveryLook> {
+    return cancel(id, isActive === null ? 'webhook_deleted' : 'webhook_disabled');
+  }
+
+  function cancel(id: string, reason: string): Promise<DeliveryLook> {
+    return db.transaction('system', async (tx) => {
+      const cancelled = { status: 'cancelled', endedReason: reason, nextAttemptAt: null, settledAt: now() } as const;
+      await tx.update(WebhookDelivery, { id, status: 'pending' }, cancelled);
+      const delivery = await tx.findOneBy(WebhookDelivery, { id });
+      return delivery ? look(delivery) : gone;
+    });
+  }
+}
+
+/** It went with its Environment or Account. */
+const gone: DeliveryLook = { status: 'cancelled', wakeAt: null, attempts: 0 };
+
+const look = ({ status, nextAttemptAt, attemptCount }: Ended): DeliveryLook => ({
+  status,
+  wakeAt: status === 'pending' ? (nextAttemptAt ?? new Date(0)).toISOString() : null,
+  attempts: attemptCount,
+});

@@ -1,0 +1,34 @@
+import { hours } from '../../platform/clock.js';
+
+/** How much of a wait is left to chance, so that what failed together is not tried again together. */
+const jitter = 0.1;
+const longestRetryAfterMs = hours(24);
+
+/** The configured waits between attempts, in milliseconds: after the first, the second, … failure. */
+export type RetrySchedule = readonly number[];
+
+export interface Failure {
+  /** How many attempts have failed by now. */
+  attempts: number;
+  /** The `Retry-After` of the answer, as it came. */
+  retryAfter: string | null;
+  now: Date;
+}
+
+/**
+ * When a delivery is tried again; null: no more. A receiver may ask for more time than the schedule has, up to a day, but
+ * not for another attempt (contract §7).
+ */
+export function nextAttemptAt(schedule: RetrySchedule, { attempts, retryAfter, now }: Failure): Date | null {
+  const wait = schedule[attempts - 1];
+  if (wait === undefined) return null;
+  const varied = wait * (1 - jitter + 2 * jitter * Math.random());
+  return new Date(now.getTime() + Math.max(varied, retryAfterMs(retryAfter, now)));
+}
+
+/** Milliseconds that a `Retry-After` asks for, as a number of seconds or a date (RFC 9110 §10.2.3); 0 where unreadable. */
+function retryAfterMs(text: string | null, now: Date): number {
+  if (text === null) return 0;
+  const ms = /^\d{1,10}$/.test(text) ? Number(text) * 1000 : /GMT$/.test(text) ? Date.parse(text) - now.getTime() : 0;
+  return Number.isNaN(ms) ? 0 : Math.min(Math.max(ms, 0), longestRetryAfterMs);
+}

@@ -1,0 +1,80 @@
+import { type EntityManager, In, IsNull, LessThanOrEqual, Not } from 'typeorm';
+import { Webhook } from '../../../entities/webhook.js';
+import { WebhookDelivery } from '../../../entities/webhook-delivery.js';
+import { after, days } from '../../platform/clock.js';
+import type { Db } from '../../platform/db.js';
+import { recordEvent } from '../events.js';
+import { type AttemptResult, listResult } from './attempt-rows.js';
+import { disableWebhook } from './disable.js';
+import { nextAttemptAt, type RetrySchedule } from './retries.js';
+
+export interface MadeAttempt {
+  id: string;
+  webhookId: string;
+  number: number;
+  result: AttemptResult;
+  schedule: RetrySchedule;
+  now: Date;
+}
+
+export type Ended = Pick<WebhookDelivery, 'status' | 'nextAttemptAt' | 'attemptCount'>;
+
+/** A subscription that nothing has reached for as long as this is switched off (contract §7). */
+const givenUpAfterMs = days(5);
+
+/**
+ * Writes down what an attempt has come to, and what follows from it for the delivery and its subscription. The subscription
+ * is touched first, as by whoever switches it off: the other way round two could wait for each other.
+ */
+export const settleAttempt = (db: Pick<Db, 'transaction'>, attempt: MadeAttempt): Promise<Ended> =>
+  db.transaction('system', async (tx) => {
+    const { id, number, result } = attempt;
+    const isSuccess = result.statusCode !== null && result.statusCode >= 200 && result.statusCode < 300;
+    const attempts = await listResult(tx, id, number, result);
+    if (isSuccess) await succeed(tx, attempt);
+    else await fail(tx, attempt, attempts);
+    return (
+      (await tx.findOneBy(WebhookDelivery, { id })) ?? { status: 'cancelled', nextAttemptAt: null, attemptCount: 0 }
+    );
+  });
+
+/** What has arrived has arrived, also where somebody switched it off or cancelled it during the attempt. */
+async function succeed(tx: EntityManager, { id, webhookId, now }: MadeAttempt): Promise<void> {
+  await tx.update(Webhook, { id: webhookId, failingSince: Not(IsNull()) }, { failingSince: null });
+  await tx.update(
+    WebhookDelivery,
+    { id, status: In(['pending', 'cancelled']) },
+    { status: 'succeeded', endedReason: null, nextAttemptAt: null, settledAt: now },
+  );
+}
+
+/** @param attempts how many have come to an end */
+async function fail(
+  tx: EntityManager,
+  { id, webhookId, result, schedule, now }: MadeAttempt,
+  attempts: number,
+): Promise<void> {
+  await tx.update(Webhook, { id: webhookId, failingSince: IsNull() }, { failingSince: now });
+  if (result.statusCode === 410) await disableWebhook(tx, webhookId, 'gone', now);
+  else if (await hasFailedForLong(tx, webhookId, now)) await disableWebhook(tx, webhookId, 'failing', now);
+  const next = nextAttemptAt(schedule, { attempts, retryAfter: result.retryAfter, now });
+  if (next) return void (await tx.update(WebhookDelivery, { id, status: 'pending' }, { nextAttemptAt: next }));
+  const ended = { status: 'failed', endedReason: 'attempts_exhausted', nextAttemptAt: null, settledAt: now } as const;
+  const { affected } = await tx.update(WebhookDelivery, { id, status: 'pending' }, ended);
+  if (affected) await recordFailure(tx, id, attempts);
+}
+
+const hasFailedForLong = (tx: EntityManager, id: string, now: Date): Promise<boolean> =>
+  tx.existsBy(Webhook, { id, failingSince: LessThanOrEqual(after(now, -givenUpAfterMs)) });
+
+async function recordFailure(tx: EntityManager, id: string, attempts: number): Promise<void> {
+  const { accountId, environmentId, webhookId, eventId, eventType } = await tx.findOneByOrFail(WebhookDelivery, { id });
+  await recordEvent(tx, 'webhook.delivery_failed', {
+    accountId,
+    environmentId,
+    resourceId: id,
+    metadata: { webhook_id: webhookId, event_id: eventId, event_type: eventType, attempts },
+    outcome: 'failure',
+    actor: { type: 'system', id: null },
+  });
+}

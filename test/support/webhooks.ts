@@ -1,0 +1,109 @@
+import { randomUUID } from 'node:crypto';
+import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { Webhook as Verifier } from 'standardwebhooks';
+import { v7 as uuidv7 } from 'uuid';
+import { Webhook } from '../../entities/webhook.js';
+import { WebhookDelivery } from '../../entities/webhook-delivery.js';
+import { startLater } from '../../src/domain/outbox.js';
+import { processInput } from '../../src/domain/webhooks/process.js';
+import { newWebhookSecret, secretContext } from '../../src/domain/webhooks/secrets.js';
+import type { Sealing } from '../../src/platform/crypto/sealing.js';
+import type { EnvironmentScope } from '../../src/platform/db.js';
+import type { TestDatabase } from './database.js';
+
+export interface Received {
+  path: string;
+  headers: IncomingHttpHeaders;
+  body: string;
+  at: number;
+}
+
+/** A receiver on loopback. @param answer gets each message, and how many came to its path before */
+export async function startReceiver(answer: (message: Received, before: number, response: ServerResponse) => void) {
+  const received: Received[] = [];
+  const server = createServer((request, response) => {
+    const chunks: Buffer[] = [];
+    request.on('data', (chunk) => chunks.push(chunk));
+    request.on('end', () => {
+      const path = request.url as string;
+      const message = { path, headers: request.headers, body: Buffer.concat(chunks).toString('utf8'), at: Date.now() };
+      const before = received.filter((earlier) => earlier.path === path).length;
+      received.push(message);
+      answer(message, before, response);
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  return {
+    url: (path: string) => `http://127.0.0.1:${port}${path}`,
+    at: (path: string) => received.filter((message) => message.path === path),
+    stop: () =>
+      new Promise<void>((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}
+
+/** What the public library makes of a message. @throws WebhookVerificationError */
+export const verified = (secret: string, { body, headers }: Received): unknown =>
+  new Verifier(secret).verify(body, headers as Record<string, string>);
+
+/** A subscription as its operation makes it, and its secret. */
+export async function aSubscription(
+  { db }: Pick<TestDatabase, 'db'>,
+  sealing: Pick<Sealing, 'seal'>,
+  { accountId, applicationId, environmentId }: EnvironmentScope,
+  { url, ...changes }: Pick<Webhook, 'url'> & Partial<Webhook>,
+) {
+  const [id, secret, now] = [uuidv7(), newWebhookSecret(), new Date()];
+  const webhook: Webhook = {
+    id,
+    ...{ accountId, applicationId, environmentId },
+    url,
+    description: null,
+    eventTypes: ['*'],
+    isActive: true,
+    disabledReason: null,
+    secret: sealing.seal(secret, secretContext(id)),
+    previousSecret: null,
+    previousSecretUntil: null,
+    failingSince: null,
+    createdAt: now,
+    updatedAt: now,
+    ...changes,
+  };
+  await db.transaction('system', (tx) => tx.insert(Webhook, webhook));
+  return { ...webhook, plainSecret: secret };
+}
+export type TestSubscription = Awaited<ReturnType<typeof aSubscription>>;
+
+/** Deliveries as the fan-out writes them, with their messages in the outbox. */
+export async function deliver({ db }: Pick<TestDatabase, 'db'>, webhook: Webhook, count = 1): Promise<string[]> {
+  const { id: webhookId, accountId, environmentId } = webhook;
+  return db.transaction('system', async (tx) => {
+    const ids: string[] = [];
+    for (let i = 0; i < count; i++) {
+      const event = { type: 'node.created', data: { resource_id: randomUUID() }, environment_id: environmentId };
+      const now = new Date();
+      const delivery: WebhookDelivery = {
+        id: uuidv7(),
+        ...{ webhookId, accountId, environmentId },
+        eventId: uuidv7(),
+        eventType: event.type,
+        body: JSON.stringify({ ...event, timestamp: now.toISOString(), account_id: accountId }),
+        status: 'pending',
+        endedReason: null,
+        attemptCount: 0,
+        nextAttemptAt: now,
+        createdAt: now,
+        settledAt: null,
+      };
+      await tx.insert(WebhookDelivery, delivery);
+      await startLater(tx, 'webhookDelivery', processInput(delivery));
+      ids.push(delivery.id);
+    }
+    return ids;
+  });
+}

@@ -1,0 +1,82 @@
+import { admissionLimits, createAdmission, type Entry } from '../../src/domain/webhooks/admission.js';
+import { minutes, seconds } from '../../src/platform/clock.js';
+
+function world() {
+  let at = 1_000_000;
+  const admission = createAdmission({ nowMs: () => at });
+  const admitted = (id: string, count: number) =>
+    Array.from({ length: count }, () => admission.enter(id)).filter((entry) => entry.admitted);
+  return {
+    admission,
+    admitted,
+    pass: (ms: number) => {
+      at += ms;
+    },
+    /** A call that takes so long. */
+    call(id: string, ms: number, answered = true) {
+      const entry = admission.enter(id);
+      at += ms;
+      if (entry.admitted) entry.leave(answered);
+      return entry;
+    },
+  };
+}
+const waitOf = (entry: Entry) => (entry.admitted ? 0 : entry.waitMs);
+const { first, most, slowTogether } = admissionLimits;
+
+test('a receiver begins with a few calls at once, and gets more with each quick answer', () => {
+  const { admitted, call } = world();
+  expect(admitted('new', 100)).toHaveLength(first);
+  for (let i = 0; i < 3; i++) call('known', 50);
+  expect(admitted('known', 100)).toHaveLength(first + 3);
+  for (let i = 0; i < 50; i++) call('old', 50);
+  expect(admitted('old', 100)).toHaveLength(most);
+});
+
+test('one that is slow or does not answer is called once at a time, until it answers quickly', () => {
+  const { admitted, call } = world();
+  call('slow', seconds(15), false);
+  const [entry, ...more] = admitted('slow', 10);
+  expect(more).toEqual([]);
+  if (entry?.admitted) entry.leave(true);
+  expect(admitted('slow', 10)).toHaveLength(2);
+});
+
+test('a refused connection is over at once, and makes nobody slow', () => {
+  const { admitted, call } = world();
+  for (let i = 0; i < 100; i++) call('closed', 2, false);
+  expect(admitted('closed', 10)).toHaveLength(first);
+});
+
+test('whatever others do, a receiver is called', () => {
+  const { admission, admitted, call } = world();
+  for (let i = 0; i < 1_000; i++) call(`dead ${i}`, seconds(15), false);
+  const entries = Array.from({ length: 1_000 }, (_, i) => admission.enter(`dead ${i}`));
+  expect(entries.filter((entry) => entry.admitted)).toHaveLength(slowTogether);
+  expect(admitted('healthy', 10)).toHaveLength(first);
+  for (const entry of entries) if (entry.admitted) entry.leave(false);
+  expect(admission.enter('dead 999').admitted).toBe(true);
+});
+
+test('those that wait are told different moments, as far apart as calls usually take', () => {
+  const { admission, admitted } = world();
+  admitted('busy', first);
+  const waits = Array.from({ length: 200 }, () => waitOf(admission.enter('busy')));
+  expect(waits).toEqual([...waits].sort((a, b) => a - b));
+  expect(waits[0]).toBe(admissionLimits.shortestWaitMs);
+  expect(waits.at(-1)).toBeCloseTo((200 * 100) / first, -1);
+});
+
+test('a crowd before a dead receiver asks rarely, and one that is back takes newcomers at once', () => {
+  const { admission, call } = world();
+  for (let i = 0; i < 20; i++) call('dead', seconds(15), false);
+  const running = admission.enter('dead');
+  const waits = Array.from({ length: 10_000 }, () => waitOf(admission.enter('dead')));
+  const late = waits.slice(1_000);
+  expect(Math.max(...waits)).toBeLessThanOrEqual(minutes(15));
+  expect(Math.min(...late)).toBeGreaterThanOrEqual(minutes(12));
+  if (running.admitted) running.leave(true); // in no time
+  expect(admission.enter('dead').admitted).toBe(true);
+  expect(admission.enter('dead').admitted).toBe(true);
+  expect(waitOf(admission.enter('dead'))).toBeLessThan(seconds(15));
+});

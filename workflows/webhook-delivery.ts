@@ -1,0 +1,102 @@
+import {
+  ActivityCancellationType,
+  CancellationScope,
+  CancelledFailure,
+  condition,
+  continueAsNew,
+  defineQuery,
+  defineSignal,
+  isCancellation,
+  proxyActivities,
+  setHandler,
+  workflowInfo,
+} from '@temporalio/workflow';
+import type { DeliveryLook, WebhookActivities } from '../activities/webhooks.js';
+import { heartbeatTimeout } from './heartbeat.js';
+import { shownState } from './shown-state.js';
+
+export interface WebhookDeliveryInput {
+  deliveryId: string;
+  /** Of the subscription. */
+  webhookId: string;
+  accountId: string;
+  /** Null where the subscription is the Account's. */
+  environmentId: string | null;
+  /** Of this a process that runs already is told, instead of being started. */
+  news?: 'retryNow';
+}
+export type DeliveryState = DeliveryLook['status'];
+
+/** Somebody does not want to wait for the next attempt: the row says that it is due. */
+export const retryNow = defineSignal('retryNow');
+export const state = defineQuery<DeliveryState>('state');
+
+const { attemptWebhook } = proxyActivities<WebhookActivities>({
+  startToCloseTimeout: '60s',
+  heartbeatTimeout,
+  retry: { initialInterval: '1s', maximumInterval: '30s' },
+  // A call that is under way is let finish, so that "cancelled" never means "delivered all the same".
+  cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
+});
+const { cancelWebhookDelivery } = proxyActivities<WebhookActivities>({
+  startToCloseTimeout: '10s',
+  retry: { initialInterval: '1s', maximumInterval: '30s' },
+});
+
+/**
+ * Brings one event to one receiver: calls it, and waits for the next attempt, until it has taken the event or its attempts
+ * are used up. The row has schedule and count, so it may start anew at any time.
+ */
+export async function webhookDelivery(input: WebhookDeliveryInput): Promise<DeliveryState> {
+  const { deliveryId, webhookId } = input;
+  let look: DeliveryLook = { status: 'pending', wakeAt: null, attempts: null };
+  let isAsked = false;
+  const shown = shownState<DeliveryState>('pending', (current) => describe(current, input, look));
+  setHandler(state, shown.get);
+  setHandler(retryNow, () => {
+    isAsked = true;
+  });
+  const show = (next: DeliveryLook) => {
+    look = { ...next, attempts: next.attempts ?? look.attempts };
+    shown.set(look.status);
+    shown.refresh();
+  };
+  try {
+    for (;;) {
+      isAsked = false;
+      show(await attemptWebhook(deliveryId, webhookId));
+      if (look.wakeAt === null) {
+        if (!isAsked) break; // one who asked meanwhile has made it pending again
+        continue;
+      }
+      const waitMs = Math.max(shortestWaitMs, Date.parse(look.wakeAt) - Date.now());
+      await condition(() => isAsked, waitMs);
+      // Each wait for a turn among many is a few events of the history.
+      if (workflowInfo().continueAsNewSuggested) await continueAsNew<typeof webhookDelivery>(input);
+    }
+  } catch (error) {
+    // A worker that died with the call says nothing of the cancel that it was to answer.
+    if (!isCancellation(error) && !CancellationScope.current().consideredCancelled) throw error;
+    show(await CancellationScope.nonCancellable(() => cancelWebhookDelivery(deliveryId)));
+    if (shown.get() === 'cancelled') {
+      throw isCancellation(error) ? error : new CancelledFailure('cancelled while its worker died');
+    }
+  }
+  return shown.get();
+}
+
+/** Clocks of two processes differ a little. */
+const shortestWaitMs = 100;
+
+function describe(current: DeliveryState, { deliveryId, webhookId }: WebhookDeliveryInput, look: DeliveryLook): string {
+  const made = look.attempts === null ? '' : ` after ${look.attempts} ${look.attempts === 1 ? 'attempt' : 'attempts'}`;
+  const sentences: Record<DeliveryState, string> = {
+    pending: look.wakeAt
+      ? `Not delivered${made}; the receiver is called again at ${look.wakeAt}, or when it is its turn. Cancelling ends the delivery.`
+      : 'The receiver is being called.',
+    succeeded: `Delivered${made}.`,
+    failed: `Given up${made}. The delivery lists what the receiver answered, and can be retried.`,
+    cancelled: 'Cancelled: by an operator, or because its subscription was switched off or deleted.',
+  };
+  return `Delivery ${deliveryId} of webhook ${webhookId}: ${sentences[current]}`;
+}
