@@ -17,6 +17,8 @@ export class Email {
   @Column('text') locale!: 'en' | 'de';
   /** What it is about; the sender looks up address and values by it. */
   @Column('uuid') subjectId!: string;
+  /** The user whom it goes to, where the subject tells of several people. */
+  @Column('uuid', { nullable: true }) recipientId!: string | null;
   /** One mail for one cause, such as `registration/{id}/verification`. */
   @Column('text') cause!: string;
   @Column('text') status!: EmailStatus;

@@ -22,6 +22,7 @@ import { PartitionedEvents1763700000050 } from './1763700000050-partitioned-even
 import { KeepingOfEvents1763700000051 } from './1763700000051-keeping-of-events.js';
 import { Webhooks1763700000060 } from './1763700000060-webhooks.js';
 import { WebhookFanOut1763700000061 } from './1763700000061-webhook-fan-out.js';
+import { RecipientsOfEmails1763700000062 } from './1763700000062-recipients-of-emails.js';
 import { StripedCounters1763700000063 } from './1763700000063-striped-counters.js';
 
 /** In the order in which they run. */
@@ -50,5 +51,6 @@ export const migrations = [
   KeepingOfEvents1763700000051,
   Webhooks1763700000060,
   WebhookFanOut1763700000061,
+  RecipientsOfEmails1763700000062,
   StripedCounters1763700000063,
 ];

@@ -8,6 +8,7 @@ import { mfaMails } from '../domain/mfa/mails.js';
 import { registrationMails } from '../domain/registration/mails.js';
 import { signUpMails } from '../domain/sign-ups/mails.js';
 import { passwordMails } from '../domain/users/password-mails.js';
+import { webhookMails } from '../domain/webhooks/mails.js';
 import type { Clock } from '../platform/clock.js';
 import type { Sealing } from '../platform/crypto/sealing.js';
 
@@ -29,4 +30,5 @@ export const mailSubjects = ({ sealing, now, baseUrl, adminAppUrl }: MailsDeps):
   ...roleWindowMails({ now }),
   ...signUpMails({ sealing, now, baseUrl }),
   ...passwordMails({ sealing, now, baseUrl, adminAppUrl }),
+  ...webhookMails(),
 });

@@ -53,6 +53,7 @@ async function anEmail(changes: Partial<Email> = {}): Promise<string> {
     template: 'administrator-invite',
     locale: 'en',
     subjectId: uuidv7(),
+    recipientId: null,
     cause: `test/${id}`,
     status: 'pending',
     failure: null,

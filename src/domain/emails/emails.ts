@@ -56,7 +56,8 @@ export function createEmails({ db, mailer, subjects, now }: EmailsDeps) {
       const { email, content, brand } = await db.transaction('system', async (tx) => {
         const row = await tx.findOneByOrFail(Email, { id });
         const template = row.template as keyof EmailTemplates;
-        const about = row.status === 'pending' ? await subjects[template](tx, row.subjectId, row.locale) : null;
+        const { subjectId, locale, recipientId } = row;
+        const about = row.status === 'pending' ? await subjects[template](tx, subjectId, locale, recipientId) : null;
         const brand = about && row.environmentId ? await brandOf(tx, row.environmentId) : undefined;
         return { email: { ...row, template }, content: about, brand };
       });

@@ -9,6 +9,8 @@ export interface QueuedEmail {
   locale: 'en' | 'de';
   /** What it is about; address and values are looked up by it when the mail is sent. */
   subjectId: string;
+  /** The user whom it goes to, where the subject tells of several people. */
+  recipientId?: string;
   /** One mail for one cause, such as `registration/{id}/verification`. */
   cause: string;
   accountId?: string;
@@ -32,6 +34,7 @@ export async function planEmail(tx: EntityManager, email: QueuedEmail, now: Date
       template: email.template,
       locale: email.locale,
       subjectId: email.subjectId,
+      recipientId: email.recipientId ?? null,
       cause: email.cause,
       status: 'pending',
       failure: null,

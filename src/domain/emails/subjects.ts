@@ -15,5 +15,6 @@ export type EmailSubjects = {
     tx: EntityManager,
     subjectId: string,
     locale: 'en' | 'de',
+    recipientId: string | null,
   ) => Promise<EmailContent<N> | null>;
 };

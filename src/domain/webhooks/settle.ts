@@ -6,6 +6,7 @@ import type { Db } from '../../platform/db.js';
 import { recordEvent } from '../events.js';
 import { type AttemptResult, listResult } from './attempt-rows.js';
 import { disableWebhook } from './disable.js';
+import { tellAdministrators } from './mails.js';
 import { nextAttemptAt, type RetrySchedule } from './retries.js';
 
 export interface MadeAttempt {
@@ -56,7 +57,10 @@ async function fail(
 ): Promise<void> {
   await tx.update(Webhook, { id: webhookId, failingSince: IsNull() }, { failingSince: now });
   if (result.statusCode === 410) await disableWebhook(tx, webhookId, 'gone', now);
-  else if (await hasFailedForLong(tx, webhookId, now)) await disableWebhook(tx, webhookId, 'failing', now);
+  else if (await hasFailedForLong(tx, webhookId, now)) {
+    const disabled = await disableWebhook(tx, webhookId, 'failing', now);
+    if (disabled) await tellAdministrators(tx, disabled, now);
+  }
   const next = nextAttemptAt(schedule, { attempts, retryAfter: result.retryAfter, now });
   if (next) return void (await tx.update(WebhookDelivery, { id, status: 'pending' }, { nextAttemptAt: next }));
   const ended = { status: 'failed', endedReason: 'attempts_exhausted', nextAttemptAt: null, settledAt: now } as const;

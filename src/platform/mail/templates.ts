@@ -39,6 +39,8 @@ export interface EmailTemplates {
   'role-expired': RoleWindowMail;
   /** To an end user whose second factors have changed, or whose recovery code was used. */
   'security-notice': { first_name: string; application_name: string; what: string; happened_at_text: string };
+  /** To administrators, when a webhook's receiver has taken nothing for days. */
+  'webhook-disabled': { first_name: string; account_name: string; receiver: string; since_text: string };
 }
 
 interface IdentityLinkMail {

@@ -1,0 +1,63 @@
+import type { EntityManager } from 'typeorm';
+import { Account } from '../../../entities/account.js';
+import { EnvironmentSettings } from '../../../entities/environment-settings.js';
+import { User } from '../../../entities/user.js';
+import { Webhook } from '../../../entities/webhook.js';
+import { capabilitiesAt, type HeldRole } from '../capabilities/roles-authority.js';
+import { inWords } from '../emails/in-words.js';
+import { queueEmail } from '../emails/queue.js';
+import type { EmailSubjects } from '../emails/subjects.js';
+
+/** Has everybody who may manage a subscription told by mail, after the commit, that nothing reached it for days. */
+export async function tellAdministrators(tx: EntityManager, webhook: Webhook, now: Date): Promise<void> {
+  const { id, accountId, environmentId } = webhook;
+  const settings = environmentId && (await tx.findOneByOrFail(EnvironmentSettings, { environmentId, accountId }));
+  const locale = settings ? settings.defaultLocale : 'en';
+  for (const recipientId of await managersOf(tx, webhook)) {
+    const cause = `webhook/${id}/disabled/${now.getTime()}/${recipientId}`;
+    // Not as a mail of the Environment: its brand is for end users.
+    await queueEmail(tx, { template: 'webhook-disabled', locale, subjectId: id, recipientId, cause, accountId }, now);
+  }
+}
+
+/** What the mail says. Null once it is on again, or gone, or its reader has nothing to do with it any more. */
+export const webhookMails = () =>
+  ({
+    'webhook-disabled': async (tx, id, locale, recipientId) => {
+      const webhook = await tx.findOneBy(Webhook, { id, disabledReason: 'failing' });
+      if (!webhook?.failingSince || !recipientId) return null;
+      const isManager = (await managersOf(tx, webhook)).includes(recipientId);
+      const user = isManager && (await tx.findOneBy(User, { id: recipientId }));
+      if (!user) return null;
+      const account = await tx.findOneByOrFail(Account, { id: webhook.accountId });
+      return {
+        to: user.email,
+        values: {
+          first_name: user.firstName,
+          account_name: account.name,
+          receiver: new URL(webhook.url).host,
+          since_text: inWords(webhook.failingSince, locale),
+        },
+      };
+    },
+  }) satisfies Partial<EmailSubjects>;
+
+/** Ids of the users who may manage a subscription, where it is. */
+async function managersOf(tx: EntityManager, { accountId, applicationId, environmentId }: Webhook): Promise<string[]> {
+  const held = await tx.query<(HeldRole & { userId: string })[]>(
+    `select m.user_id as "userId", r.system_key as "systemKey", r.capabilities, mr.limits
+     from memberships m
+     join membership_roles mr on mr.membership_id = m.id
+     join administrator_roles r on r.id = mr.role_id
+     where m.account_id = $1`,
+    [accountId],
+  );
+  const capability = environmentId ? 'env_webhooks.manage' : 'account_webhooks.manage';
+  const users = [...new Set(held.map(({ userId }) => userId))];
+  return users.filter((user) =>
+    capabilitiesAt(
+      held.filter(({ userId }) => userId === user),
+      { applicationId, environmentId },
+    ).includes(capability),
+  );
+}
