@@ -29,4 +29,4 @@ COPY --from=build /app/dist dist
 USER node
 EXPOSE 3000 9464 9465
 # Node as the first process gets SIGTERM itself; npm would stand in between. The worker: --max-old-space-size=192 --max-semi-space-size=4 dist/src/worker.js. The migrations: dist/src/migrate.js.
-CMD ["node", "--max-semi-space-size=8", "dist/src/api.js"]
+CMD ["node", "--max-semi-space-size=8", "--heap-growing-percent=80", "dist/src/api.js"]

@@ -50,7 +50,7 @@ async function startApi(port: number, env: Record<string, string>, stops: Stops)
   const startedAt = performance.now();
   const child = await startChild({
     command: process.execPath,
-    args: ['--max-semi-space-size=8', 'dist/src/api.js'], // as `npm run start:api`
+    args: ['--max-semi-space-size=8', '--heap-growing-percent=80', 'dist/src/api.js'], // as `npm run start:api`
     cwd: projectRoot,
     env,
     onLine: (line) => process.stderr.write(`api | ${line}\n`),

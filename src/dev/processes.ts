@@ -41,7 +41,7 @@ export async function startProcesses(
     };
     const pair = await Promise.all([
       startNode('worker', ['--max-old-space-size=192', '--max-semi-space-size=4', 'dist/src/worker.js'], env, starting),
-      startNode('api', ['--max-semi-space-size=8', 'dist/src/api.js'], env, starting),
+      startNode('api', ['--max-semi-space-size=8', '--heap-growing-percent=80', 'dist/src/api.js'], env, starting),
     ]);
     try {
       await untilReady(`http://localhost:${ports.api}/readyz`, pair);

@@ -6,7 +6,6 @@ import Fastify, {
   type FastifyServerOptions,
   LogController,
 } from 'fastify';
-import { v7 as uuidv7 } from 'uuid';
 import { DomainError } from '../domain/errors.js';
 import type { EventAction } from '../domain/event-catalogue.js';
 import { type RequestContext, runInContext } from '../platform/context.js';
@@ -16,6 +15,7 @@ import { type HealthOptions, health } from './health.js';
 import { readJsonBodies } from './json-bodies.js';
 import { countRequests, type HttpMetrics } from './metrics.js';
 import { openApi } from './openapi/index.js';
+import { newRequestId } from './request-ids.js';
 import { buildSerializer } from './serialization.js';
 import { answerUnknownRoutes } from './unknown-routes.js';
 import { validatorCompiler } from './validation.js';
@@ -53,7 +53,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
     trustProxy: options.trustProxy,
     bodyLimit: mebibyte,
     genReqId: ({ headers }) =>
-      uuid.test(String(headers['x-request-id'])) ? String(headers['x-request-id']).toLowerCase() : uuidv7(),
+      uuid.test(String(headers['x-request-id'])) ? String(headers['x-request-id']).toLowerCase() : newRequestId(),
     routerOptions: { maxParamLength: 300, ignoreTrailingSlash: false },
     schemaController: { compilersFactory: { buildSerializer } },
     serverFactory: draining.serverFactory,

@@ -18,17 +18,24 @@ export function readJsonBodies(app: FastifyInstance): void {
 export function isDeeper(text: string, most: number): boolean {
   if (text.length <= most) return false;
   let depth = 0;
-  for (let i = 0, inText = false; i < text.length; i++) {
+  for (let i = 0; i < text.length; i++) {
     const character = text[i];
-    if (inText) {
-      if (character === '\\') i++;
-      else if (character === '"') inText = false;
-    } else if (character === '"') inText = true;
+    if (character === '"') i = endOfString(text, i + 1);
     else if (character === '{' || character === '[') {
       if (++depth > most) return true;
     } else if (character === '}' || character === ']') depth--;
   }
   return false;
+}
+
+/** Where the quote is that ends the string; behind the text when it does not end. */
+function endOfString(text: string, from: number): number {
+  for (let end = text.indexOf('"', from); end >= 0; end = text.indexOf('"', end + 1)) {
+    let first = end;
+    while (text[first - 1] === '\\') first--;
+    if ((end - first) % 2 === 0) return end;
+  }
+  return text.length;
 }
 
 const tooDeep = () =>

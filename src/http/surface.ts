@@ -74,16 +74,9 @@ export function mount(
         request.authorized = outcome;
         currentContext().actor = actorOf(outcome.caller);
       },
-      preHandler: async (request, reply) => {
-        if (request.refused) {
-          const { credential, refusal } = request.refused;
-          if (await replay(services.idempotentRequests, credential, request, reply)) return reply;
-          throw await refusal();
-        }
-        await refuseInvalid(operation, request, services);
-        const { credential } = request.authorized as Authorized;
-        if (await replayOrClaim(services.idempotentRequests, credential, request, reply)) return reply;
-      },
+      // Most requests are valid and have no key: there is nothing to wait for.
+      preHandler: (request, reply, done) =>
+        isPlain(operation, request) ? done() : beforeHandling(operation, request, reply, services),
       onSend: (request, reply, payload, done) => {
         if (!request.idempotencyClaim) return done(null, payload); // most requests have no key
         settleClaim(services.idempotentRequests, request, reply, payload).then(() => done(null, payload), done);
@@ -91,6 +84,26 @@ export function mount(
       handler: handlerOf(operation, services),
     });
   }
+}
+
+const isPlain = ({ ifMatch }: Operation, { refused, validationError, headers }: FastifyRequest): boolean =>
+  !refused && !validationError && !ifMatch && headers['idempotency-key'] === undefined;
+
+/** @returns the reply, when it has been sent already */
+async function beforeHandling(
+  operation: Operation,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  services: Services,
+): Promise<FastifyReply | undefined> {
+  if (request.refused) {
+    const { credential, refusal } = request.refused;
+    if (await replay(services.idempotentRequests, credential, request, reply)) return reply;
+    throw await refusal();
+  }
+  await refuseInvalid(operation, request, services);
+  const { credential } = request.authorized as Authorized;
+  return (await replayOrClaim(services.idempotentRequests, credential, request, reply)) ? reply : undefined;
 }
 
 /** Only a body tells whether it is the retry of the same request, and nobody's body is read who could not have sent it. */

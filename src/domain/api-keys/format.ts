@@ -23,7 +23,12 @@ export function parseApiKey(key: string): { clientId: string; secret: string } |
 }
 
 // Lets a secret scanner tell a real key from a look-alike, and saves a look-up for a mistyped one.
-const checksum = (text: string) => base62(Buffer.from(crc32(text).toString(16).padStart(8, '0'), 'hex'), 6);
+function checksum(text: string): string {
+  let digits = '';
+  for (let number = crc32(text); digits.length < 6; number = Math.floor(number / 62))
+    digits = (alphabet[number % 62] as string) + digits;
+  return digits;
+}
 
 function base62(bytes: Buffer, length: number): string {
   let number = BigInt(`0x${bytes.toString('hex')}`);

@@ -1,10 +1,10 @@
-import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
+import { hash, randomBytes, timingSafeEqual } from 'node:crypto';
 
 /** A new opaque secret of 256 bits, base64url, for links, codes, cookies and refresh tokens. */
 export const newSecret = (): string => randomBytes(32).toString('base64url');
 
 /** What is stored of a 256-bit secret. Plain SHA-256 is enough: there is nothing to guess in 256 random bits. */
-export const hashSecret = (secret: string): Buffer => createHash('sha256').update(secret).digest();
+export const hashSecret = (secret: string): Buffer => hash('sha256', secret, 'buffer');
 
 /** Compares in constant time; texts of another length are unequal. */
 export function equalInConstantTime(a: string | Buffer, b: string | Buffer): boolean {
@@ -15,4 +15,4 @@ export function equalInConstantTime(a: string | Buffer, b: string | Buffer): boo
 }
 
 // Hashing first makes the lengths equal, so that not even those can be told from the time.
-const hashOf = (value: string | Buffer) => createHash('sha256').update(value).digest();
+const hashOf = (value: string | Buffer) => hash('sha256', value, 'buffer');

@@ -1,0 +1,26 @@
+import { v7 as uuidv7 } from 'uuid';
+import { uuidArray } from '../../src/platform/uuid-array.js';
+
+test('UUIDs and nulls are one text', () => {
+  const [a, b] = [uuidv7(), uuidv7().toUpperCase()];
+  expect(uuidArray([a, null, b])).toBe(`{${a},null,${b}}`);
+  expect(uuidArray([null])).toBe('{null}');
+  expect(uuidArray([])).toBe('{}');
+});
+
+test('nothing that could be taken for two elements, or for none, is put together here', () => {
+  const id = uuidv7();
+  for (const other of [
+    `${id},${id}`,
+    '',
+    'null',
+    '{}',
+    `"${id}"`,
+    `urn:uuid:${id}`,
+    `${id.slice(0, 35)},`,
+    `${id}\n`,
+  ]) {
+    const ids = [id, other];
+    expect(uuidArray(ids)).toBe(ids);
+  }
+});
