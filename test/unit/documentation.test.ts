@@ -15,6 +15,7 @@ const filesOf = async (folder: string, ending: RegExp) =>
 const documents = [
   'README.md',
   'CHANGELOG.md',
+  'CONTRIBUTING.md',
   ...(await Promise.all(['docs', 'examples', 'tools'].map((folder) => filesOf(folder, /\.md$/)))).flat(),
 ];
 const texts = new Map(await Promise.all(documents.map(async (path) => [path, await read(path)] as const)));
