@@ -49,37 +49,9 @@ export function createProcesses(
 ) {
   const connection = Connection.lazy(connectionOptions(server));
   const client = new Client({ connection, namespace: server.namespace });
-  let closed = false;
-  /** Repeats `call`, which has to be safe to repeat, while Temporal is away and there is time. */
-  const within = async <T>(ms: number, call: () => Promise<T>): Promise<T> => {
-    for (const deadline = Date.now() + ms; ; await sleep(retryMs)) {
-      try {
-        return await connection.withDeadline(deadline, call);
-      } catch (error) {
-        const again = isTemporalAway(error) && !closed && Date.now() + retryMs < deadline;
-        if (!again) throw processError(error);
-      }
-    }
-  };
-
-  /** What a process answers to an update; starts it where the relay has not done so yet. */
-  async function answerOf<Answer>(
-    name: ProcessName,
-    input: ProcessInput<ProcessName>,
-    { update, updateId, args }: { update: string; updateId: string; args: unknown[] },
-  ): Promise<Answer> {
-    const accepted = await within(answerWithinMs, () => {
-      const start = new WithStartWorkflowOperation<Workflow>(name, {
-        ...startOptions(name, input),
-        // One that somebody terminated may run again: the row decides whether there is anything left to do.
-        workflowIdReusePolicy: 'ALLOW_DUPLICATE_FAILED_ONLY',
-      });
-      start.workflowHandle().catch(() => undefined); // the update's own error says it
-      const options = { startWorkflowOperation: start, waitForStage: 'ACCEPTED', updateId, args } as const;
-      return client.workflow.startUpdateWithStart<Workflow, Answer, unknown[]>(update, options);
-    });
-    return await within(finishWithinMs, () => accepted.result());
-  }
+  const closing = new AbortController();
+  const within = <T>(ms: number, call: () => Promise<T>) => repeating(connection, ms, call, closing.signal);
+  const answerOf = createAnswers(client, within, { answerWithinMs, finishWithinMs });
 
   return {
     /**
@@ -209,10 +181,52 @@ export function createProcesses(
     client,
     connection,
     async close(): Promise<void> {
-      closed = true;
+      closing.abort();
       await connection.close();
     },
   };
+}
+
+/** What a process answers to an update; starts it where the relay has not done so yet. */
+function createAnswers(
+  client: Client,
+  within: <T>(ms: number, call: () => Promise<T>) => Promise<T>,
+  { answerWithinMs, finishWithinMs }: Required<Waits>,
+) {
+  return async <Answer>(
+    name: ProcessName,
+    input: ProcessInput<ProcessName>,
+    { update, updateId, args }: { update: string; updateId: string; args: unknown[] },
+  ): Promise<Answer> => {
+    const accepted = await within(answerWithinMs, () => {
+      const start = new WithStartWorkflowOperation<Workflow>(name, {
+        ...startOptions(name, input),
+        // One that somebody terminated may run again: the row decides whether there is anything left to do.
+        workflowIdReusePolicy: 'ALLOW_DUPLICATE_FAILED_ONLY',
+      });
+      start.workflowHandle().catch(() => undefined); // the update's own error says it
+      const options = { startWorkflowOperation: start, waitForStage: 'ACCEPTED', updateId, args } as const;
+      return client.workflow.startUpdateWithStart<Workflow, Answer, unknown[]>(update, options);
+    });
+    return await within(finishWithinMs, () => accepted.result());
+  };
+}
+
+/** Repeats `call`, which has to be safe to repeat, while Temporal is away and there is time. */
+async function repeating<T>(
+  connection: Connection,
+  ms: number,
+  call: () => Promise<T>,
+  closing: AbortSignal,
+): Promise<T> {
+  for (const deadline = Date.now() + ms; ; await sleep(retryMs)) {
+    try {
+      return await connection.withDeadline(deadline, call);
+    } catch (error) {
+      const again = isTemporalAway(error) && !closing.aborted && Date.now() + retryMs < deadline;
+      if (!again) throw processError(error);
+    }
+  }
 }
 
 /** A deadline of a call counts from its connection on, and a host that says nothing can take longer than that. */
