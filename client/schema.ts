@@ -766,9 +766,9 @@ export interface paths {
         post: operations["createOrganization"];
         /**
          * Delete all organizations
-         * @description For environments of type `development` only. Repeat the slug of the environment in `confirm`: this cannot be undone. Everything below the organizations goes with them: nodes, memberships, role assignments. Identities stay. A large number is deleted part by part; what is left when that is interrupted is deleted by the next request. The permission is needed at the environment's root.
+         * @description For environments of type `development` only. Repeat the slug of the environment in `confirm`: this cannot be undone. Everything below the organizations goes with them: nodes, memberships, role assignments. Identities stay. A large number is deleted part by part; what is left when that is interrupted is deleted by the next request.
          *
-         *     Requires `hierarchy.manage` or `svc:organization.manage` somewhere; answers keep to where it is held.
+         *     Requires `hierarchy.manage` or `svc:organization.manage` at the environment's root.
          */
         delete: operations["deleteOrganizations"];
         options?: never;
