@@ -69,9 +69,9 @@ describe('an api that is asked to end while it answers', () => {
 
   test('is not kept by connections that could serve another request', async () => {
     const agent = new Agent({ keepAlive: true });
-    const answers = await startSignIns(20, agent);
+    const answers = await startSignIns(10, agent);
     expect(await ended(service.api)).toEqual(cleanly);
-    expect(await answers()).toEqual(allOk(20));
+    expect(await answers()).toEqual(allOk(10));
     agent.destroy();
   });
 
@@ -90,9 +90,9 @@ describe('an api that is asked to end while it answers', () => {
   });
 
   test('answers them all the same when it is asked twice, as npm does at Ctrl-C', async () => {
-    const answers = await startSignIns(20);
+    const answers = await startSignIns(10);
     expect(await ended(service.api, { onceAway: `${service.baseUrl}/healthz` })).toEqual(cleanly);
-    expect(await answers()).toEqual(allOk(20));
+    expect(await answers()).toEqual(allOk(10));
   });
 });
 

@@ -54,7 +54,7 @@ function fakeActivities(expiresAt: () => number, row: AccountIntentStatus) {
   };
 }
 
-async function startIntent({ ttlMs = 60_000, row = 'parked' as AccountIntentStatus, id = randomUUID() } = {}) {
+async function startIntent({ ttlMs = 3_600_000, row = 'parked' as AccountIntentStatus, id = randomUUID() } = {}) {
   const expiresAt = Date.now() + ttlMs;
   const { becomes, ...activities } = fakeActivities(() => expiresAt, row);
   const { taskQueue } = await temporal.runWorker(activities);
@@ -196,7 +196,7 @@ describe('one whose Account cannot be made', () => {
 
 describe('cancelled by an operator', () => {
   test.each([
-    ['announceIntent', 60_000],
+    ['announceIntent', 3_600_000],
     ['expireIntent', 1_500],
   ] as const)('while %s does not get through', async (step, ttlMs) => {
     const { handle, activities, untilCalled } = await startIntent({ ttlMs });

@@ -2,14 +2,22 @@ import { randomUUID } from 'node:crypto';
 import { jest } from '@jest/globals';
 import { ApplicationFailure } from '@temporalio/common';
 import type { InviteRow, WhichInvite } from '../../activities/invites.js';
+import { hours } from '../../src/platform/clock.js';
 import type { InviteTimes, inviteExpiry } from '../../workflows/invite-expiry.js';
 import { recordHistory } from '../support/histories.js';
 import { patience } from '../support/patience.js';
 import { startTestTemporal, type TestTemporal } from '../support/temporal.js';
 
 let temporal: TestTemporal;
+/** Milliseconds in which a workflow is certainly on its way, on this machine, with all that it does now. */
+let soon = 1_500;
 beforeAll(async () => {
   temporal = await startTestTemporal();
+  const begun = Date.now();
+  const { handle, untilCalled } = await startInvite();
+  await untilCalled('readInvite');
+  soon = Math.max(soon, 10 * (Date.now() - begun));
+  await handle.terminate();
 });
 afterAll(() => temporal.stop());
 
@@ -39,7 +47,7 @@ interface Start {
   row?: Partial<InviteRow>;
 }
 
-async function startInvite({ ttlMs = 60_000, reminderAfterMs = 0, row: known = {} }: Start = {}) {
+async function startInvite({ ttlMs = hours(2), reminderAfterMs = 0, row: known = {} }: Start = {}) {
   const inviteId = randomUUID();
   const times: InviteTimes = { expiresAt: at(ttlMs), reminderAt: reminderAfterMs ? at(reminderAfterMs) : null };
   const row: InviteRow = { status: 'pending', ...times, ...known };
@@ -60,7 +68,7 @@ async function startInvite({ ttlMs = 60_000, reminderAfterMs = 0, row: known = {
 }
 
 test.each(['accepted', 'revoked'] as const)('%s, it ends at once', async (signal) => {
-  const { which, handle, activities, untilCalled } = await startInvite({ reminderAfterMs: 30_000 });
+  const { which, handle, activities, untilCalled } = await startInvite({ reminderAfterMs: hours(1) });
   await untilCalled('readInvite');
   expect(await handle.query('state')).toBe('waiting');
   await handle.signal(signal);
@@ -80,16 +88,16 @@ test('nobody accepts: it expires at its time, without a reminder where there is 
 });
 
 test('there is one reminder before the end', async () => {
-  const { handle, activities } = await startInvite({ ttlMs: 14_000, reminderAfterMs: 10_000 });
+  const { handle, activities } = await startInvite({ ttlMs: 2 * soon, reminderAfterMs: soon });
   expect(await handle.result()).toBe('expired');
   expect(activities.remindOfInvite).toHaveBeenCalledTimes(1);
   await recordHistory('invite-reminded-expired', handle);
 });
 
 test('sent again it lives longer, and reminds once more', async () => {
-  const { row, handle, activities, untilCalled } = await startInvite({ ttlMs: 10_000, reminderAfterMs: 3_000 });
+  const { row, handle, activities, untilCalled } = await startInvite({ reminderAfterMs: soon });
   await untilCalled('remindOfInvite');
-  Object.assign(row, { expiresAt: at(12_000), reminderAt: at(3_000) });
+  Object.assign(row, { expiresAt: at(2 * soon), reminderAt: at(soon) });
   await handle.signal('resent', { expiresAt: row.expiresAt, reminderAt: row.reminderAt });
   expect(await handle.result()).toBe('expired');
   expect(Date.now()).toBeGreaterThanOrEqual(Date.parse(row.expiresAt));
@@ -98,9 +106,9 @@ test('sent again it lives longer, and reminds once more', async () => {
 });
 
 test('a deadline that it was not told of is found in the row', async () => {
-  const { row, handle, activities, untilCalled } = await startInvite({ ttlMs: 3_000 });
+  const { row, handle, activities, untilCalled } = await startInvite({ ttlMs: 2 * soon });
   await untilCalled('readInvite');
-  row.expiresAt = at(6_000);
+  row.expiresAt = at(3 * soon);
   expect(await handle.result()).toBe('expired');
   expect(Date.now()).toBeGreaterThanOrEqual(Date.parse(row.expiresAt));
   expect(activities.expireInvite.mock.calls.length).toBeGreaterThan(1);
@@ -124,12 +132,12 @@ test('an outage is ridden out', async () => {
 
 describe('cancelled by an operator', () => {
   const cases = {
-    'before the reminder': { reminderAfterMs: 30_000, after: 'readInvite' },
-    'after the reminder': { reminderAfterMs: 3_000, after: 'remindOfInvite' },
-    'with no reminder to come': { reminderAfterMs: 0, after: 'readInvite' },
+    'before the reminder': { reminderAfterMs: () => hours(1), after: 'readInvite' },
+    'after the reminder': { reminderAfterMs: () => soon, after: 'remindOfInvite' },
+    'with no reminder to come': { reminderAfterMs: () => 0, after: 'readInvite' },
   } as const;
   test.each(Object.entries(cases))('%s, the invite is revoked', async (name, { reminderAfterMs, after }) => {
-    const { row, handle, activities, untilCalled } = await startInvite({ reminderAfterMs });
+    const { row, handle, activities, untilCalled } = await startInvite({ reminderAfterMs: reminderAfterMs() });
     await untilCalled(after);
     await sleep(100);
     await handle.cancel();
@@ -142,12 +150,12 @@ describe('cancelled by an operator', () => {
   });
 
   const steps = {
-    readInvite: {},
-    remindOfInvite: { reminderAfterMs: 1_500 },
-    expireInvite: { ttlMs: 1_500 },
-  } as const;
+    readInvite: () => ({}),
+    remindOfInvite: () => ({ reminderAfterMs: soon }),
+    expireInvite: () => ({ ttlMs: soon }),
+  };
   test.each(Object.entries(steps))('while %s does not get through, it is revoked all the same', async (step, times) => {
-    const { row, handle, activities, untilCalled } = await startInvite(times);
+    const { row, handle, activities, untilCalled } = await startInvite(times());
     const name = step as keyof typeof steps;
     activities[name].mockRejectedValue(ApplicationFailure.retryable('away', 'outage'));
     await untilCalled(name);

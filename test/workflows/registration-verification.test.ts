@@ -3,14 +3,22 @@ import { jest } from '@jest/globals';
 import type { WorkflowUpdateFailedError } from '@temporalio/client';
 import { ApplicationFailure } from '@temporalio/common';
 import type { PendingRegistrationStatus } from '../../entities/pending-registration.js';
+import { hours } from '../../src/platform/clock.js';
 import type { registrationVerification } from '../../workflows/registration-verification.js';
 import { recordHistory } from '../support/histories.js';
 import { patience } from '../support/patience.js';
 import { startTestTemporal, type TestTemporal } from '../support/temporal.js';
 
 let temporal: TestTemporal;
+/** Milliseconds in which a workflow is certainly on its way, on this machine, with all that it does now. */
+let soon = 1_500;
 beforeAll(async () => {
   temporal = await startTestTemporal();
+  const begun = Date.now();
+  const { handle, untilCalled } = await startRegistration();
+  await untilCalled('queueVerificationEmail');
+  soon = Math.max(soon, 10 * (Date.now() - begun));
+  await handle.terminate();
 });
 afterAll(() => temporal.stop());
 
@@ -50,7 +58,7 @@ interface Start {
   row?: PendingRegistrationStatus;
 }
 
-async function startRegistration({ ttlMs = 60_000, reminderAfterMs = 0, row = 'pending' }: Start = {}) {
+async function startRegistration({ ttlMs = hours(2), reminderAfterMs = 0, row = 'pending' }: Start = {}) {
   const id = randomUUID();
   let expiresAt = 0;
   const fakes = fakeActivities(() => expiresAt, row);
@@ -102,14 +110,14 @@ test('nobody confirms: it expires at its time', async () => {
 });
 
 test('there is one reminder before the end', async () => {
-  const { handle, activities } = await startRegistration({ ttlMs: 14_000, reminderAfterMs: 10_000 });
+  const { handle, activities } = await startRegistration({ ttlMs: 2 * soon, reminderAfterMs: soon });
   expect(await handle.result()).toBe('expired');
   expect(activities.queueReminderEmail).toHaveBeenCalledTimes(1);
   await recordHistory('registration-reminded-expired', handle);
 });
 
 test('it can still be confirmed after the reminder', async () => {
-  const { handle, untilCalled, confirm } = await startRegistration({ reminderAfterMs: 2_500 });
+  const { handle, untilCalled, confirm } = await startRegistration({ reminderAfterMs: soon });
   await untilCalled('queueReminderEmail');
   expect(await confirm()).toEqual(ids);
   expect(await handle.result()).toBe('confirmed');
@@ -133,7 +141,7 @@ test('an outage while provisioning is ridden out', async () => {
 });
 
 test('a refused confirmation ends a process whose row has ended', async () => {
-  const { handle, becomes, untilCalled, confirm } = await startRegistration({ reminderAfterMs: 30_000 });
+  const { handle, becomes, untilCalled, confirm } = await startRegistration({ reminderAfterMs: hours(1) });
   await untilCalled('queueVerificationEmail');
   becomes('discarded');
   expect(codeOf(await confirm().catch((error) => error))).toBe('registration.link_invalid');
@@ -158,14 +166,14 @@ test('the first confirmed registration of an address ends the waiting of the oth
 
 describe('cancelled by an operator', () => {
   const cases = {
-    'before the reminder': { reminderAfterMs: 30_000, after: 'queueVerificationEmail' },
-    'after the reminder': { reminderAfterMs: 2_500, after: 'queueReminderEmail' },
-    'with no reminder to come': { reminderAfterMs: 0, after: 'queueVerificationEmail' },
+    'before the reminder': { reminderAfterMs: () => hours(1), after: 'queueVerificationEmail' },
+    'after the reminder': { reminderAfterMs: () => soon, after: 'queueReminderEmail' },
+    'with no reminder to come': { reminderAfterMs: () => 0, after: 'queueVerificationEmail' },
   } as const;
   test.each(Object.entries(cases))(
     '%s, it says so in the row and in Temporal',
     async (name, { reminderAfterMs, after }) => {
-      const { handle, activities, untilCalled } = await startRegistration({ reminderAfterMs });
+      const { handle, activities, untilCalled } = await startRegistration({ reminderAfterMs: reminderAfterMs() });
       await untilCalled(after);
       await sleep(100);
       await handle.cancel();
@@ -178,14 +186,14 @@ describe('cancelled by an operator', () => {
   );
 
   const steps = {
-    queueVerificationEmail: {},
-    queueReminderEmail: { reminderAfterMs: 1_500 },
-    expireRegistration: { ttlMs: 1_500 },
-  } as const;
+    queueVerificationEmail: () => ({}),
+    queueReminderEmail: () => ({ reminderAfterMs: soon }),
+    expireRegistration: () => ({ ttlMs: soon }),
+  };
   test.each(Object.entries(steps))(
     'while %s does not get through, it is cancelled all the same',
     async (step, times) => {
-      const { handle, activities, untilCalled } = await startRegistration(times);
+      const { handle, activities, untilCalled } = await startRegistration(times());
       const name = step as keyof typeof steps;
       activities[name].mockRejectedValue(ApplicationFailure.retryable('away', 'outage'));
       await untilCalled(name);
