@@ -27,6 +27,8 @@ import { newDatabase } from '../support/database.js';
 export interface Options {
   baseUrl?: string;
   rateLimits?: boolean;
+  /** Requests a minute of callers without a credential that counts for itself. */
+  anonymousPerMinute?: number;
   /** Stands for the workflow where its absence or failure is what a test is about. */
   confirmRegistration?: UsersDeps['processes']['confirmRegistration'];
   resumeAccountIntent?: UsersDeps['processes']['resumeAccountIntent'];
@@ -36,6 +38,7 @@ export interface Options {
 export async function newAdminAuth({
   baseUrl = 'http://localhost:3000',
   rateLimits = false,
+  anonymousPerMinute = 300,
   ...options
 }: Options = {}) {
   const database = await newDatabase();
@@ -93,7 +96,7 @@ export async function newAdminAuth({
     now,
   };
   const users = createUsers(deps);
-  const perMinute = { apiKey: 12_000, jwt: 1_200, anonymous: 300 };
+  const perMinute = { apiKey: 12_000, jwt: 1_200, anonymous: anonymousPerMinute };
   const limits = createRateLimits({ enabled: rateLimits, db, perMinute });
   const idempotentRequests = createIdempotentRequests({ db, sealing, now });
   const admins = createAdminPrincipals({ tokens: users.tokens, portal: users.portal, limits });

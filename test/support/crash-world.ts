@@ -11,6 +11,7 @@ import { startMailSink } from './crash-mail-sink.js';
 import { crashFolder, type Death, stillPlanned } from './crash-plan.js';
 import { startWorkerProcess, type WorkerProcess } from './crash-process.js';
 import { newDatabase } from './database.js';
+import { patience } from './patience.js';
 import { rows } from './registration.js';
 import { namespace, startTestTemporal } from './temporal.js';
 
@@ -87,7 +88,7 @@ export async function startCrashWorld() {
    * Has one worker after the other die, until each of these runs has seen all its deaths.
    * @throws Error as soon as one of them has ended without
    */
-  async function killAtEachStep(runs: readonly CrashRun[], withinMs = paced(150_000)): Promise<Death[]> {
+  async function killAtEachStep(runs: readonly CrashRun[], withinMs = 8 * patience): Promise<Death[]> {
     told.write(Object.fromEntries(runs.map(({ workflowId, deaths }) => [workflowId, deaths])));
     const over = Date.now() + withinMs;
     while (stillToDie(runs).length > 0) {
@@ -117,7 +118,7 @@ export async function startCrashWorld() {
   /** Waits through the deaths of workers. @throws Error after minutes, or when the test is over */
   async function awaits<T>(what: string, look: () => Promise<T>): Promise<NonNullable<T>> {
     const seen = await until(what, async () => (stopping ? 'over' : look()), {
-      timeoutMs: paced(150_000),
+      timeoutMs: 8 * patience, // a worker that dies takes as long to start as the machine needs, some fifty times
       everyMs: 200,
     });
     if (stopping) throw new Error(`The test is over: ${what}`);
@@ -136,7 +137,7 @@ export async function startCrashWorld() {
     paced,
     /** A busy machine gets more time for everything, so that no deadline passes before its turn. */
     sawFirstMailAfter(ms: number): void {
-      slowness = Math.min(3, Math.max(1, ms / firstMailMs));
+      slowness = Math.min(6, Math.max(1, ms / firstMailMs));
     },
     killAtEachStep,
     query: (text: string, ...values: unknown[]) => rows(database.ownerUrl, text, values),

@@ -7,6 +7,7 @@ import { registrationRuns } from '../support/crash-registrations.js';
 import { scheduledRuns } from '../support/crash-schedules.js';
 import { webhookRuns } from '../support/crash-webhooks.js';
 import { type CrashRun, type CrashWorld, startCrashWorld } from '../support/crash-world.js';
+import { patience } from '../support/patience.js';
 
 /**
  * Workers die after the activities of every workflow, which have had their effect by then, and others take over. Each run
@@ -80,7 +81,7 @@ beforeAll(async () => {
   const undisturbed = await beginAll();
   world.startWorker();
   await Promise.all([act(undisturbed), finish(crashing, left.crashed), finish(undisturbed, left.undisturbed)]);
-});
+}, 12 * patience);
 afterAll(() => world?.stop());
 
 test('there is a worker that dies after every activity, and a run of every workflow that survives it', () => {
