@@ -3,7 +3,7 @@ export default {
   roots: ['<rootDir>/test'],
   testMatch: ['**/*.test.ts'],
   // Node loads the modules, once a process (docs/decisions/0031).
-  testEnvironment: '<rootDir>/test/runner/environment.js',
+  testEnvironment: './test/runner/environment.js',
   runtime: '<rootDir>/test/runner/runtime.js',
   transform: {},
   testSequencer: '<rootDir>/test/runner/sequencer.js',

@@ -8,7 +8,10 @@ export function resolve(specifier, context, next) {
   if (specifier === '@jest/globals')
     return found(new URL(`./globals.js${new URL(context.parentURL).search}`, import.meta.url));
   const url = /^\.{1,2}\/.*\.js$/.test(specifier) && new URL(specifier.replace(/\.js$/, '.ts'), context.parentURL);
-  return url && existsSync(url) ? found(url) : next(specifier, context);
+  if (!url || !existsSync(url)) return next(specifier, context);
+  const { search, searchParams } = new URL(context.parentURL);
+  if (searchParams.has('fresh')) url.search = search; // all that is ours is loaded anew, as for Stryker
+  return found(url);
 }
 
 export function load(url, context, next) {
