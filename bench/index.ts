@@ -3,6 +3,7 @@ import { writeFile } from 'node:fs/promises';
 import { cpus } from 'node:os';
 import { createStops, type Stops } from '../src/dev/stops.js';
 import { type Cell, type CellPlan, measureCell, type Server } from './cells.js';
+import { deliveriesTable, measureDeliveries } from './deliveries.js';
 import { growthTable } from './growth.js';
 import { install } from './installation.js';
 import { measureLimits, startHellos } from './limits/index.js';
@@ -32,6 +33,7 @@ async function main(options: Options): Promise<number> {
   const stops = createStops(); // a signal ends everything too
   try {
     if (options.registrations.length > 0) return await holdOpen(options, stops);
+    if (options.deliveries.length > 0) return await deliver(options, stops);
     return await (options.serve ? serve(stops) : measure(options, stops));
   } finally {
     await stops.all();
@@ -52,6 +54,14 @@ async function serve(stops: Stops): Promise<never> {
 async function holdOpen({ registrations, json }: Options, stops: Stops): Promise<number> {
   const results = await measureRegistrations(stops, registrations, say);
   process.stdout.write(`${registrationsTable(results)}\n`);
+  if (json) await writeFile(json, `${JSON.stringify(results, null, 2)}\n`);
+  return 0;
+}
+
+/** How soon and how fast events reach a receiver, beside few subscriptions and beside many. */
+async function deliver({ deliveries, json }: Options, stops: Stops): Promise<number> {
+  const results = await measureDeliveries(stops, deliveries, say);
+  process.stdout.write(`${deliveriesTable(results)}\n`);
   if (json) await writeFile(json, `${JSON.stringify(results, null, 2)}\n`);
   return 0;
 }

@@ -11,11 +11,13 @@ export interface Options {
   serve: boolean;
   /** How many registrations to hold open, instead of the workloads; empty: none. */
   registrations: number[];
+  /** How many webhook subscriptions to deliver to, instead of the workloads; empty: none. */
+  deliveries: number[];
   /** Parts of workload names; empty means all of them. */
   only: string[];
 }
 
-export const usage = `npm run bench -- [--quick] [--json FILE] [--peers] [--serve] [registrations [N…]] [NAME…]
+export const usage = `npm run bench -- [--quick] [--json FILE] [--peers] [--serve] [registrations [N…]] [deliveries [N…]] [NAME…]
 
   --quick      few loads, short cells, less data: a few minutes for all workloads
   --json FILE  writes the results there too
@@ -23,18 +25,23 @@ export const usage = `npm run bench -- [--quick] [--json FILE] [--peers] [--serv
   --serve      brings up a seeded installation, prints the same of it, and waits for Ctrl-C; measures nothing
   registrations [N…]  holds a hundred and then ten thousand registrations open (or as many as named), and shows what waiting
                costs the worker; ten thousand take some ten minutes
+  deliveries [N…]  delivers webhooks to a receiver on this machine, with 1, 100 and 1 000 subscriptions (or as many as named)
   NAME         only workloads whose name has this in it, such as "refresh"
 
   workloads: ${workloadNames.join(', ')}`;
 
 /** Reads the command line. @throws Error with the usage when it has something else */
 export function parseOptions(args: readonly string[]): Options {
-  const options: Options = { quick: false, json: null, peers: false, serve: false, registrations: [], only: [] };
+  const options: Options = {
+    ...{ quick: false, json: null, peers: false, serve: false },
+    ...{ registrations: [], deliveries: [], only: [] },
+  };
   const rest = [...args];
   for (let arg = rest.shift(); arg !== undefined; arg = rest.shift()) {
     if (arg === '--quick' || arg === '--peers' || arg === '--serve') options[arg.slice(2) as 'quick'] = true;
     else if (arg === '--json') options.json = rest.shift() ?? fail('--json needs a file');
-    else if (arg === 'registrations') options.registrations = countsIn(rest);
+    else if (arg === 'registrations') options.registrations = countsIn(rest, [100, 10_000]);
+    else if (arg === 'deliveries') options.deliveries = countsIn(rest, [1, 100, 1_000]);
     else if (arg.startsWith('-')) fail(`unknown option ${arg}`);
     else if (workloadNames.some((name) => name.includes(arg))) options.only.push(arg);
     else fail(`no workload is called ${arg}`);
@@ -42,11 +49,11 @@ export function parseOptions(args: readonly string[]): Options {
   return options;
 }
 
-/** Takes the numbers that follow. */
-function countsIn(rest: string[]): number[] {
+/** Takes the numbers that follow, or else these. */
+function countsIn(rest: string[], usual: number[]): number[] {
   const counts: number[] = [];
   while (/^[1-9]\d{0,6}$/.test(rest[0] ?? '')) counts.push(Number(rest.shift()));
-  return counts.length > 0 ? counts : [100, 10_000];
+  return counts.length > 0 ? counts : usual;
 }
 
 function fail(reason: string): never {

@@ -127,6 +127,12 @@ export const eventFields: Partial<Record<EventAction, Fields>> = {
   'webhook.created': { event_types: 'What it is told: types, or `*`.', is_active: 'Whether it is told anything.' },
   'webhook.updated': { ...changed, is_active: 'Whether it is told anything from now on.' },
   'webhook.disabled': { reason: '`gone`: its receiver answered 410. `failing`: nothing but failures for days.' },
+  'webhook.delivery_failed': {
+    webhook_id: 'The subscription.',
+    event_id: 'The event that was not delivered.',
+    event_type: 'Its type.',
+    attempts: 'How many there were.',
+  },
   'role_assignment.window_cancelled': { ...assignment, ...why },
   'organization.invitation_resent': invitation,
   'organization.invitation_expired': invitation,

@@ -1,0 +1,68 @@
+import { randomUUID } from 'node:crypto';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { v7 as uuidv7 } from 'uuid';
+import { Webhook } from '../entities/webhook.js';
+import type { Stops } from '../src/dev/stops.js';
+import { recordEvent } from '../src/domain/events.js';
+import { writeRoutes } from '../src/domain/webhooks/routes.js';
+import { newWebhookSecret, secretContext } from '../src/domain/webhooks/secrets.js';
+import { parseMasterKeys } from '../src/platform/crypto/master-keys.js';
+import { createSealing } from '../src/platform/crypto/sealing.js';
+import type { Db } from '../src/platform/db.js';
+import type { Installation } from './installation.js';
+import { seed } from './seed.js';
+
+const types = { 'for all': 'role.created', 'for one': 'role.deleted' } as const;
+
+export interface EventSource {
+  /** When each call of the receiver came, in milliseconds of `performance.now()`. */
+  arrived: readonly number[];
+  /** Has an event happen. Resolves with its commit. */
+  happen(whom: keyof typeof types): Promise<void>;
+}
+
+interface Wanted {
+  db: Db;
+  installation: Installation;
+  subscriptions: number;
+  stops: Stops;
+}
+
+/** An Environment with subscriptions, the first of which wants more than the others, and a receiver in this process. */
+export async function createEventSource({ db, installation, subscriptions, stops }: Wanted): Promise<EventSource> {
+  const arrived: number[] = [];
+  const server = createServer((request, response) => {
+    arrived.push(performance.now());
+    request.resume();
+    response.writeHead(204).end();
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const stop = () => new Promise<void>((resolve) => server.close(() => resolve()));
+  stops.add({ name: 'receiver', exited: new Promise<never>(() => {}), stop });
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+  const { scope } = await seed(installation.databaseUrl);
+  const sealing = createSealing(parseMasterKeys(installation.masterKeys));
+  await db.transaction('system', async (tx) => {
+    for (let i = 0; i < subscriptions; i++) {
+      const [id, now] = [uuidv7(), new Date()];
+      const webhook: Webhook = {
+        id,
+        ...{ accountId: scope.accountId, applicationId: scope.applicationId, environmentId: scope.environmentId },
+        ...{ url, description: null, isActive: true, disabledReason: null, failingSince: null },
+        eventTypes: i === 0 ? Object.values(types) : [types['for all']],
+        secret: sealing.seal(newWebhookSecret(), secretContext(id)),
+        ...{ previousSecret: null, previousSecretUntil: null, createdAt: now, updatedAt: now },
+      };
+      await tx.insert(Webhook, webhook);
+      await writeRoutes(tx, webhook);
+    }
+  });
+  return {
+    arrived,
+    happen: (whom) =>
+      db.transaction(scope, async (tx) => {
+        await recordEvent(tx, types[whom], { ...scope, resourceId: randomUUID() });
+      }),
+  };
+}

@@ -1,0 +1,117 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Stops } from '../src/dev/stops.js';
+import { openDb } from '../src/platform/db.js';
+import { startTemporal } from '../src/platform/embedded/temporal.js';
+import { findTemporalCli } from '../src/platform/embedded/temporal-cli.js';
+import { searchAttributes } from '../workflows/search-attributes.js';
+import { createEventSource, type EventSource } from './deliveries-events.js';
+import { emptyDeliveriesPerSecond } from './deliveries-limit.js';
+import { install } from './installation.js';
+import { percent } from './report.js';
+import { startWorker } from './worker.js';
+
+/** What that many subscriptions of one Environment cost. */
+export interface Deliveries {
+  subscriptions: number;
+  /** Milliseconds from the commit of a lone event to the call of the one subscription among them that wants it. */
+  firstAttemptMs: { p50: number; p99: number };
+  /** Deliveries that arrive a second, of events that all of them want, until the last one. */
+  perSecond: number;
+  /** The same of deliveries whose attempt is nothing, on the same Temporal: what it can do here. */
+  limitPerSecond: number;
+}
+
+const namespace = 'default';
+const loneEvents = 60;
+const loneEventEveryMs = 250;
+const arrivesWithinMs = 300_000;
+
+/** Subscribes, a few and then many, and measures how soon and how fast events arrive at a receiver on this machine. */
+export async function measureDeliveries(stops: Stops, counts: readonly number[], say: (line: string) => void) {
+  const results: Deliveries[] = [];
+  for (const subscriptions of counts) results.push(await measure(subscriptions, stops, say));
+  return results;
+}
+
+async function measure(subscriptions: number, stops: Stops, say: (line: string) => void): Promise<Deliveries> {
+  say(`${subscriptions} subscriptions: starting PostgreSQL, Temporal in memory and a worker`);
+  const installation = await install(stops);
+  const cliPath = await findTemporalCli({ onProgress: say });
+  const temporal = await startTemporal({ cliPath, namespace, searchAttributes });
+  stops.add({ name: 'Temporal', ...temporal });
+  const db = await openDb({
+    url: installation.databaseUrl,
+    poolSize: 4,
+    applicationName: 'bench',
+    onError: () => {}, // PostgreSQL may be stopped first
+  });
+  const total = Math.max(400, subscriptions);
+  const limitPerSecond = await emptyDeliveriesPerSecond(temporal.address, total);
+  const worker = await startWorker(installation, { temporal: temporal.address, smtpUrl: 'smtp://127.0.0.1:1' }, stops);
+  const source = await createEventSource({ db, installation, subscriptions, stops });
+  try {
+    await loneEventsOf(source, 10); // what is young is slow: code is compiled, plans and connections are made
+    const waits = await loneEventsOf(source, loneEvents);
+    say(`${subscriptions} subscriptions: ${total} deliveries at once`);
+    const perSecond = await burst(source, { total, subscriptions });
+    return {
+      subscriptions,
+      firstAttemptMs: { p50: percentile(waits, 0.5), p99: percentile(waits, 0.99) },
+      perSecond,
+      limitPerSecond,
+    };
+  } finally {
+    await worker.stop();
+    await db.close();
+  }
+}
+
+/** One event after the other, for one subscription. @returns milliseconds from commit to call, sorted */
+async function loneEventsOf(source: EventSource, count: number): Promise<number[]> {
+  const before = source.arrived.length;
+  const committed: number[] = [];
+  for (let i = 0; i < count; i++) {
+    const begun = performance.now();
+    await source.happen('for one');
+    committed.push(performance.now());
+    await sleep(Math.max(0, loneEventEveryMs - (performance.now() - begun)));
+  }
+  await arrive(source, before + count);
+  // In the order of their commits, since each had the time that it takes to arrive.
+  const calls = source.arrived.slice(before);
+  return committed.map((at, i) => calls[i]! - at).sort((a, b) => a - b);
+}
+
+async function burst(source: EventSource, { total, subscriptions }: { total: number; subscriptions: number }) {
+  const before = source.arrived.length;
+  const begun = performance.now();
+  const events = Math.ceil(total / subscriptions);
+  for (let i = 0; i < events; i++) await source.happen('for all');
+  await arrive(source, before + events * subscriptions);
+  return (events * subscriptions * 1000) / (source.arrived.at(-1)! - begun);
+}
+
+/** @param sorted in rising order */
+const percentile = (sorted: readonly number[], share: number) => sorted[Math.ceil(sorted.length * share) - 1]!;
+
+async function arrive(source: EventSource, count: number): Promise<void> {
+  for (const end = performance.now() + arrivesWithinMs; source.arrived.length < count; await sleep(20)) {
+    if (performance.now() > end) throw new Error(`only ${source.arrived.length} of ${count} deliveries have arrived`);
+  }
+}
+
+/** Markdown, a line for each number of subscriptions. */
+export function deliveriesTable(results: readonly Deliveries[]): string {
+  const lines = results.map(({ subscriptions, firstAttemptMs: { p50, p99 }, perSecond, limitPerSecond }) =>
+    [
+      subscriptions,
+      `${Math.round(p50)} ms`,
+      `${Math.round(p99)} ms`,
+      perSecond.toFixed(1),
+      limitPerSecond.toFixed(1),
+      percent(perSecond / limitPerSecond),
+    ].join(' | '),
+  );
+  const head = 'subscriptions | commit to first attempt: p50 | p99 | deliveries a second | Temporal alone | of that';
+  return [head, head.replace(/[^|]+/g, ' --- ').trim(), ...lines].map((line) => `| ${line} |`).join('\n');
+}
