@@ -10,6 +10,10 @@ export interface Branding {
   support_email: string | null;
 }
 
+/** Which nodes stand below the root: none, organizations, or whatever the node-type schema has. */
+export const accessModels = ['flat', 'organizations', 'hierarchy'] as const;
+export type AccessModel = (typeof accessModels)[number];
+
 export type MfaPolicy = 'off' | 'optional' | 'required';
 export const factorKinds = ['totp', 'webauthn', 'recovery_code', 'email_otp'] as const;
 export type FactorKind = (typeof factorKinds)[number];
@@ -20,6 +24,7 @@ export type FactorKind = (typeof factorKinds)[number];
   'environment_settings_mfa_factors',
   `mfa_allowed_factors <@ array['totp', 'webauthn', 'recovery_code', 'email_otp']`,
 )
+@Check('environment_settings_access_model', `access_model in ('flat', 'organizations', 'hierarchy')`)
 @Check('environment_settings_locale', `default_locale in ('en', 'de')`)
 export class EnvironmentSettings {
   @ForeignKey(() => Environment, { name: 'environment_settings_environment_fk', onDelete: 'CASCADE' })
@@ -29,6 +34,7 @@ export class EnvironmentSettings {
   @Column('uuid')
   accountId!: string;
   @Column('integer') version!: number;
+  @Column('text', { default: 'hierarchy' }) accessModel!: AccessModel;
   @Column('boolean') passwordLoginEnabled!: boolean;
   @Column('boolean') emailOtpLoginEnabled!: boolean;
   /** Passkeys as the first factor. */

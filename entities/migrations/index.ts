@@ -24,6 +24,7 @@ import { Webhooks1763700000060 } from './1763700000060-webhooks.js';
 import { WebhookFanOut1763700000061 } from './1763700000061-webhook-fan-out.js';
 import { RecipientsOfEmails1763700000062 } from './1763700000062-recipients-of-emails.js';
 import { StripedCounters1763700000063 } from './1763700000063-striped-counters.js';
+import { AccessModels1763700000067 } from './1763700000067-access-models.js';
 
 /** In the order in which they run. */
 export const migrations = [
@@ -53,4 +54,5 @@ export const migrations = [
   WebhookFanOut1763700000061,
   RecipientsOfEmails1763700000062,
   StripedCounters1763700000063,
+  AccessModels1763700000067,
 ];

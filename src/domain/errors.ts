@@ -92,6 +92,7 @@ const messages = {
   'nodes.node_not_found': 'No such node in this environment',
   'node_type_schema.breaks_nodes': 'Nodes that exist would break the new schema',
   'nodes.has_children': 'There are nodes below this one; send `cascade=true` to delete them too',
+  'nodes.not_in_access_model': "The environment's access model has no nodes of this type",
   'nodes.root_fixed': 'The root of the tree can be renamed, but not moved, deactivated or deleted',
   'nodes.slug_taken': 'Another node under the same parent has this slug',
   'nodes.too_deep': 'The tree would be deeper than its schema allows',

@@ -97,6 +97,7 @@ const statuses: Record<ErrorCode, number> = {
   'nodes.node_not_found': 404,
   'node_type_schema.breaks_nodes': 400,
   'nodes.has_children': 400,
+  'nodes.not_in_access_model': 400,
   'nodes.root_fixed': 400,
   'nodes.slug_taken': 409,
   'nodes.too_deep': 400,

@@ -7,6 +7,7 @@ const day = 24 * hour;
 /** The settings that a new Environment starts with (contract §2, §3). */
 export const environmentDefaults = (): Omit<EnvironmentSettings, 'environmentId' | 'accountId' | 'updatedAt'> => ({
   version: 1,
+  accessModel: 'hierarchy',
   passwordLoginEnabled: true,
   emailOtpLoginEnabled: false,
   passkeyLoginEnabled: true,

@@ -5,6 +5,7 @@ import { type Db, type EnvironmentScope, within } from '../../platform/db.js';
 import { changedFields } from '../changed-fields.js';
 import { DomainError, invalidField } from '../errors.js';
 import { recordEvent } from '../events.js';
+import { assertFitsAccessModel } from '../hierarchy/access-model.js';
 import type { MfaGraces } from '../mfa/grace.js';
 import { lackingFactorToEnrol } from './factor-to-enrol.js';
 
@@ -48,6 +49,7 @@ export function createEnvironmentSettings({
           updatedAt: now(),
         });
         assertFactorToEnrol(updated);
+        if (updated.accessModel !== current.accessModel) await assertFitsAccessModel(tx, scope, updated.accessModel);
         if (changes.mfaAllowedFactors !== undefined) await assertFactorOfOrganizations(tx, scope, updated);
         await tx.update(EnvironmentSettings, within(scope), updated);
         if (changes.mfaPolicy !== undefined || changes.mfaGracePeriodDays !== undefined) {

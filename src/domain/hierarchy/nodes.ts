@@ -6,6 +6,7 @@ import { addToCounter } from '../counters.js';
 import { DomainError } from '../errors.js';
 import { underFreeSlug } from '../free-slug.js';
 import type { EnvironmentScope } from '../scope.js';
+import { assertInAccessModel } from './access-model.js';
 import { assertMetadata } from './metadata.js';
 import { recordNodeEvent } from './node-events.js';
 import { addOrganization, isOrganization } from './organization-rows.js';
@@ -51,13 +52,14 @@ export async function rootOf(tx: EntityManager, scope: EnvironmentScope): Promis
 /**
  * Adds a node, in the caller's transaction; one of type `organization` becomes an organization. The tree keeps its shape
  * until the end of the transaction, but for other new nodes.
- * @throws DomainError nodes.node_not_found for the parent; nodes.type_unknown, nodes.type_not_allowed, nodes.too_deep,
+ * @throws DomainError nodes.not_in_access_model; nodes.node_not_found for the parent; nodes.type_unknown, nodes.type_not_allowed, nodes.too_deep,
  *   nodes.slug_taken, validation.failed
  */
 export async function create(tx: EntityManager, scope: EnvironmentScope, input: NewNode, at: Date): Promise<Node> {
   const schema = await schemaFor(tx, scope, 'new nodes');
   const parent = input.parentId === null ? await rootOf(tx, scope) : await find(tx, scope, input.parentId);
   assertPlaceable(schema, input.nodeType, parent);
+  await assertInAccessModel(tx, scope, input.nodeType);
   assertMetadata(typeOf(schema, input.nodeType), input.metadata);
   const id = uuidv7();
   const { accountId, applicationId, environmentId } = scope;

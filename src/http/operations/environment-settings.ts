@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { type EnvironmentSettings, factorKinds } from '../../../entities/environment-settings.js';
+import { accessModels, type EnvironmentSettings, factorKinds } from '../../../entities/environment-settings.js';
 import { definedOnly } from '../defined-only.js';
 import { errors, operation } from '../operation.js';
 import { Email, Id, Name, Nullable, OneOf, single, Timestamp, Url } from '../schemas.js';
@@ -15,6 +15,11 @@ const BrandingFields = {
   support_email: Nullable(Email),
 };
 const Fields = {
+  access_model: OneOf(accessModels, {
+    description:
+      'Which nodes stand below the root: none (`flat`), organizations, or all that the node-type schema has (`hierarchy`). A model ' +
+      'that lacks the type of a node that is there is refused, and the nodes are named.',
+  }),
   password_login_enabled: Type.Boolean(),
   password_min_length: Type.Integer({ minimum: 8, maximum: 64 }),
   email_otp_login_enabled: Type.Boolean({ description: 'Sign-in with a code that is mailed.' }),
@@ -55,6 +60,7 @@ const Changes = Type.Partial(
 
 const present = (settings: EnvironmentSettings) => ({
   environment_id: settings.environmentId,
+  access_model: settings.accessModel,
   password_login_enabled: settings.passwordLoginEnabled,
   password_min_length: settings.passwordMinLength,
   email_otp_login_enabled: settings.emailOtpLoginEnabled,
@@ -104,6 +110,7 @@ export const updateEnvironmentSettings = operation({
   answers: { 200: single(SettingsView), ...errors('validation.failed', 'if_match.required', 'if_match.invalid') },
   async handle({ services, scope, version, body }) {
     const changes = definedOnly({
+      accessModel: body.access_model,
       passwordLoginEnabled: body.password_login_enabled,
       passwordMinLength: body.password_min_length,
       emailOtpLoginEnabled: body.email_otp_login_enabled,

@@ -66,7 +66,7 @@ export const createNode = operation({
     metadata: Type.Optional(Metadata),
   }),
   events: ['node.created', 'organization.created'],
-  answers: { 201: single(NodeView), ...errors(...placing) },
+  answers: { 201: single(NodeView), ...errors(...placing, 'nodes.not_in_access_model') },
   async handle({ body, ...context }) {
     const parentId = body.parent_node_id ?? null;
     await assertHoldsAt(context, managing, parentId);

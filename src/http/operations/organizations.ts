@@ -48,7 +48,8 @@ export const createOrganization = operation({
   summary: 'Create an organization',
   description:
     'A node of type `organization` with the same id, under `parent_node_id` or right under the root without one; the ' +
-    'permission is needed there. The node-type schema says where organizations may stand, and with which metadata. Without a ' +
+    'permission is needed there. The node-type schema says where organizations may stand, and with which metadata; an ' +
+    'environment whose access model is `flat` has none. Without a ' +
     '`slug` the name gives one, with a short random ending where a sibling has it. Nobody is a member of it yet.',
   permission: somewhere(...managing.permissions),
   capability: managing.capability,
@@ -62,7 +63,7 @@ export const createOrganization = operation({
   events: ['organization.created', 'node.created'],
   answers: {
     201: single(OrganizationView),
-    ...errors(...placing, 'organization.slug_taken', 'validation.failed'),
+    ...errors(...placing, 'nodes.not_in_access_model', 'organization.slug_taken', 'validation.failed'),
   },
   async handle({ body, ...context }) {
     const parentId = body.parent_node_id ?? null;
