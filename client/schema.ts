@@ -603,7 +603,7 @@ export interface paths {
         head?: never;
         /**
          * Change a node, and where it stands
-         * @description An inactive node takes everything at and below it out of every decision: no role counts there. An end user, whose own right ends with it, cannot activate it again; an API key or an administrator can. `parent_node_id` moves it with everything below it, as `move` does; the permission is needed at the new parent, too. `metadata` is replaced as a whole. The root can be renamed and described; it is never moved or deactivated.
+         * @description An inactive node takes everything at and below it out of every decision: no role counts there. An end user, whose own right ends with it, cannot activate it again; an API key or an administrator can. `parent_node_id` moves it with everything below it, as `move` does; the permission is needed at both parents, too. `metadata` is replaced as a whole. The root can be renamed and described; it is never moved or deactivated.
          *
          *     Requires `hierarchy.manage` at the node that `id` names.
          */
@@ -621,7 +621,7 @@ export interface paths {
         put?: never;
         /**
          * Move a node under another parent
-         * @description With everything below it. The permission is needed at the new parent, too.
+         * @description With everything below it. The permission is needed at the parent of before and at the new one, too.
          *
          *     Requires `hierarchy.manage` at the node that `id` names.
          */

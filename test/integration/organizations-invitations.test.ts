@@ -1,9 +1,11 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { v7 as uuidv7 } from 'uuid';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { newIdentityCaller } from '../support/identity-caller.js';
+import { patience } from '../support/patience.js';
 import { heldBy, inviteTo, linkTokenOf, newAddress, newRole, signInTo } from './identity-invites-setup.js';
 import { type Calls, callsWith } from './nodes-setup.js';
-import { databaseTime, eventsSince, outcomeOf, outcomesOf, rowsOf } from './portal-setup.js';
+import { callsOf, databaseTime, eventsSince, outcomeOf, outcomesOf, rowsOf } from './portal-setup.js';
 
 let api: TestApi;
 let account: TestAccount;
@@ -250,4 +252,22 @@ test('the link of somebody who is kept out of the environment since is void, and
   expect(await rowsOf(api, person, [id])).toEqual([{ password_hash: null, email_verified_at: null }]);
   await key('POST', `/identities/${id}/activate`);
   expect(outcomeOf(await accept(made.token))).toBe('200');
+});
+
+test("support's cancel waits for the organization before it holds the invitation, as everybody does", async () => {
+  const made = await inviteTo(key, path);
+  const owner = callsOf(api, account.accountSlug, await account.as('owner'));
+  const waiting = `select 1 as one from pg_stat_activity
+    where datname = current_database() and wait_event_type = 'Lock' and query like '%from organizations%no key update%'`;
+  const { cancelling } = await api.database.db.transaction('system', async (tx) => {
+    await tx.query('select from organizations where id = $1 for update', [organization.id]);
+    const cancelling = Promise.resolve(owner('POST', `/processes/${made.id}/cancel`, { reason: 'not any more' }));
+    for (const until = Date.now() + patience; (await rowsOf(api, waiting)).length === 0; await sleep(50))
+      if (Date.now() > until) throw new Error('the cancel does not wait for the organization');
+    // Were it held already, these two would wait for each other, and PostgreSQL would end one of them.
+    await tx.query('select from identity_invites where id = $1 for update', [made.id]);
+    return { cancelling };
+  });
+  expect((await cancelling).json().data.state).toBe('revoked');
+  expect(await counts()).toEqual({ members: 0, pending: 0 });
 });

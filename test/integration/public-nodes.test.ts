@@ -437,6 +437,25 @@ describe('who may', () => {
     expect(namesIn((await key('GET', '/nodes?node_type=unit')).json().items)).toEqual(['Mine']);
   });
 
+  test('who moves a node manages both its parents', async () => {
+    const top = await newNode(key, 'Top', null);
+    const mine = await newNode(key, 'Mine', top.id);
+    const below = await newNode(key, 'Below', mine.id);
+    const other = await newNode(key, 'Other', top.id);
+    const person = await newIdentity(api, account, [
+      ['administrator', mine.id],
+      ['administrator', other.id],
+    ]);
+    const call = callsWith(api, person.headers);
+    const move = async (id: string, to: string) =>
+      outcomeOf(await call('POST', `/nodes/${id}/move`, { parent_node_id: to }, 1));
+    expect(await move(mine.id, other.id)).toBe('403 permission.required');
+    const path = `/nodes/${mine.id}`;
+    expect(outcomeOf(await call('PATCH', path, { parent_node_id: other.id }, 1))).toBe('403 permission.required');
+    expect(outcomeOf(await call('PATCH', path, { parent_node_id: other.id }, 7))).toBe('409 version.conflict');
+    expect(await move(below.id, other.id)).toBe('200');
+  });
+
   test('an end user, at and below the nodes where they hold it', async () => {
     const top = await newNode(key, 'Top', null);
     const mine = await newNode(key, 'Mine', top.id);

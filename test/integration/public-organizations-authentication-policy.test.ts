@@ -64,6 +64,7 @@ test.each([
   [{ allowed_methods: [] }, 'allowed_methods'],
   [{ allowed_methods: ['password', 'password'] }, 'allowed_methods'],
   [{ allowed_methods: ['magic'] }, 'allowed_methods[0]'],
+  [{ allowed_methods: ['email_otp'] }, 'allowed_methods'], // switched off in this environment
   [{ allowed_methods: ['password'], require_sso: true }, 'require_sso'],
   [{ require_mfa: null }, 'require_mfa'],
   [{ session_ttl_seconds: 299 }, 'session_ttl_seconds'],

@@ -36,7 +36,8 @@ export function createIdentityInviteExpiry({ db, now }: { db: Db; now: Clock }):
   };
 }
 
-async function keepOrganizationOf(tx: EntityManager, id: string): Promise<void> {
+/** Locks the organization that an invite leads into, where it leads into one, before anybody locks the invite. */
+export async function keepOrganizationOf(tx: EntityManager, id: string): Promise<void> {
   const invite = await tx.findOne(IdentityInvite, { where: { id }, select: { id: true, organizationId: true } });
   await keepOrganizations(tx, [invite?.organizationId ?? null]);
 }

@@ -6,6 +6,7 @@ import { lackingFactorToEnrol } from '../environments/factor-to-enrol.js';
 import { DomainError, type ErrorDetail } from '../errors.js';
 import { recordEvent } from '../events.js';
 import type { EnvironmentScope } from '../scope.js';
+import { methodsOf } from './barred.js';
 import { lockOrganization } from './members.js';
 
 /** A policy under its own version: what is changed of the organization besides is no change of it. */
@@ -61,11 +62,17 @@ async function assertUsable(
   { allowed_methods, require_sso, require_mfa, session_ttl_seconds }: AuthenticationPolicy,
 ): Promise<void> {
   // They stay so until the end: whoever changes them looks at the policies there are.
-  const { sessionTtlSeconds, mfaAllowedFactors } = await tx.findOneOrFail(EnvironmentSettings, {
+  const settings = await tx.findOneOrFail(EnvironmentSettings, {
     where: within(scope),
     lock: { mode: 'pessimistic_read' },
   });
+  const { sessionTtlSeconds, mfaAllowedFactors } = settings;
   const details: ErrorDetail[] = [];
+  const ways: readonly string[] = [...methodsOf(settings), 'sso'];
+  if (allowed_methods?.length && !allowed_methods.some((method) => ways.includes(method))) {
+    const message = `names no way of signing in that the environment has switched on: ${ways.join(', ')}`;
+    details.push({ field: 'allowed_methods', code: 'not_offered', message });
+  }
   if (require_sso && allowed_methods && !allowed_methods.includes('sso')) {
     const message = 'needs sso among the allowed methods, or no list of them';
     details.push({ field: 'require_sso', code: 'not_allowed', message });

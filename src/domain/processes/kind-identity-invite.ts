@@ -1,5 +1,6 @@
 import { IdentityInvite } from '../../../entities/identity-invite.js';
 import { workflowIdOf } from '../../platform/process-kinds.js';
+import { keepOrganizationOf } from '../identity-invites/expiry.js';
 import { withdraw } from '../identity-invites/issue.js';
 import { processInput } from '../identity-invites/process.js';
 import type { Kind, ProcessRow } from './kinds.js';
@@ -25,6 +26,7 @@ from identity_invites where account_id = $1`,
     const { reminderAt } = inputOf(row, now);
     return reminderAt ? new Date(reminderAt) : row.deadline;
   },
+  lockFirst: keepOrganizationOf,
   async cancel(tx, { id, accountId }, now) {
     const invite = await tx.findOneByOrFail(IdentityInvite, { accountId, id });
     await withdraw(tx, invite, { reason: 'cancelled_by_operator', now: now() });

@@ -47,6 +47,8 @@ export interface Kind {
   workflowId(row: ProcessRow): string;
   /** When its workflow does something again by itself; null where only Temporal knows. Asked of open ones. */
   wakesUpAt(row: ProcessRow, now: Date): Date | null;
+  /** Takes the locks that others hold when they come to the row, so that nobody waits for each other. */
+  lockFirst?(tx: EntityManager, id: string): Promise<unknown>;
   /** Ends the row as a cancel in the Temporal UI does, and tells the workflow through the outbox where it would linger. */
   cancel: Act;
   /** Has it done again. */

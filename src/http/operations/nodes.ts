@@ -1,4 +1,5 @@
 import { Type } from 'typebox';
+import type { Services } from '../../services.js';
 import { definedOnly } from '../defined-only.js';
 import { listQuery, paginated } from '../lists.js';
 import { assertHoldsAt } from '../node-rights.js';
@@ -109,7 +110,7 @@ export const updateNode = operation({
   description:
     'An inactive node takes everything at and below it out of every decision: no role counts there. An end user, whose ' +
     'own right ends with it, cannot activate it again; an API key or an administrator can. `parent_node_id` moves it with ' +
-    'everything below it, as `move` does; the permission is needed at the new parent, too. `metadata` is replaced as a whole. ' +
+    'everything below it, as `move` does; the permission is needed at both parents, too. `metadata` is replaced as a whole. ' +
     'The root can be renamed and described; it is never moved or deactivated.',
   permission: at('id', 'hierarchy.manage'),
   capability: 'env_structure.manage',
@@ -130,7 +131,7 @@ export const updateNode = operation({
     ...errors(...placing, 'nodes.would_cycle', 'nodes.root_fixed', 'if_match.required', 'if_match.invalid'),
   },
   async handle({ params, body, version, ...context }) {
-    if (body.parent_node_id !== undefined) await assertHoldsAt(context, managing, body.parent_node_id);
+    if (body.parent_node_id !== undefined) await assertMayMove(context, params.id, body.parent_node_id, version);
     const changes = definedOnly({
       name: body.name?.trim(),
       description: body.description,
@@ -151,7 +152,7 @@ export const moveNode = operation({
   method: 'POST',
   path: '/nodes/:id/move',
   summary: 'Move a node under another parent',
-  description: 'With everything below it. The permission is needed at the new parent, too.',
+  description: 'With everything below it. The permission is needed at the parent of before and at the new one, too.',
   permission: at('id', 'hierarchy.manage'),
   capability: 'env_structure.manage',
   params: ById,
@@ -164,7 +165,7 @@ export const moveNode = operation({
     ...errors(...placing, 'nodes.would_cycle', 'nodes.root_fixed', 'if_match.required', 'if_match.invalid'),
   },
   async handle({ params, body, version, ...context }) {
-    await assertHoldsAt(context, managing, body.parent_node_id);
+    await assertMayMove(context, params.id, body.parent_node_id, version);
     const changes = { parentId: body.parent_node_id };
     const moving = context.services.hierarchy.change(context.scope, params.id, version, changes);
     return { data: presentNode(await moving.catch(conflictAs(presentNode))) };
@@ -206,3 +207,19 @@ export const deleteNode = operation({
 
 /** For whoever has been let through to the node already. */
 const everything = { view: null, manage: null, activeOnly: false };
+
+/**
+ * Moving takes a node from one parent and gives it to another, so it asks for the permission at both: else who manages one
+ * team could take it out of the department whose managers are to see it. The version says which parent that of before is.
+ */
+async function assertMayMove(
+  context: Parameters<typeof assertHoldsAt>[0] & { services: Pick<Services, 'hierarchy'> },
+  id: string,
+  parentId: string,
+  version: number,
+): Promise<void> {
+  await assertHoldsAt(context, managing, parentId);
+  const node = await context.services.hierarchy.get(context.scope, everything, id);
+  const isMoved = node.version === version && node.parentNodeId !== parentId.toLowerCase();
+  if (isMoved && node.parentNodeId !== null) await assertHoldsAt(context, managing, node.parentNodeId);
+}
