@@ -16,7 +16,7 @@ beforeAll(async () => {
   const begun = Date.now();
   const { handle, untilCalled } = await startInvite();
   await untilCalled('readInvite');
-  soon = Math.max(soon, 10 * (Date.now() - begun));
+  soon = Math.max(soon, 3 * (Date.now() - begun));
   await handle.terminate();
 });
 afterAll(() => temporal.stop());

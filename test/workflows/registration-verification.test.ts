@@ -17,7 +17,7 @@ beforeAll(async () => {
   const begun = Date.now();
   const { handle, untilCalled } = await startRegistration();
   await untilCalled('queueVerificationEmail');
-  soon = Math.max(soon, 10 * (Date.now() - begun));
+  soon = Math.max(soon, 3 * (Date.now() - begun));
   await handle.terminate();
 });
 afterAll(() => temporal.stop());
