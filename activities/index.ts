@@ -8,6 +8,7 @@ import { createMfaActivities } from './mfa.js';
 import { createReconcilerActivities } from './reconciler.js';
 import { createRegistrationActivities } from './registration.js';
 import { createSigningKeyActivities } from './signing-keys.js';
+import { createSsoDomainActivities } from './sso-domains.js';
 import { createWebhookActivities } from './webhooks.js';
 
 type Needs = Parameters<typeof createEmailActivities>[0] &
@@ -20,6 +21,7 @@ type Needs = Parameters<typeof createEmailActivities>[0] &
   Parameters<typeof createReconcilerActivities>[0] &
   Parameters<typeof createRegistrationActivities>[0] &
   Parameters<typeof createSigningKeyActivities>[0] &
+  Parameters<typeof createSsoDomainActivities>[0] &
   Parameters<typeof createWebhookActivities>[0];
 
 /** The activities of each task queue. A queue's worker runs only its own, so that a slow mail server delays no sign-up. */
@@ -36,5 +38,6 @@ export const createActivities = (services: Needs) => ({
     ...createSigningKeyActivities(services),
   },
   email: createEmailActivities(services),
+  dns: createSsoDomainActivities(services),
   webhooks: createWebhookActivities(services),
 });

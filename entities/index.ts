@@ -49,6 +49,7 @@ import { RolePermission } from './role-permission.js';
 import { Session } from './session.js';
 import { SigningKey } from './signing-key.js';
 import { SpentToken } from './spent-token.js';
+import { SsoDomain } from './sso-domain.js';
 import { Subscription } from './subscription.js';
 import { TrustedDevice } from './trusted-device.js';
 import { User } from './user.js';
@@ -115,6 +116,7 @@ export const entities = [
   Session,
   SigningKey,
   SpentToken,
+  SsoDomain,
   Subscription,
   TrustedDevice,
   User,

@@ -4,12 +4,25 @@ import { reportEventFaults } from './domain/event-declarations.js';
 import { createMfaGraces } from './domain/mfa/grace.js';
 import { createSigningKeys } from './domain/oidc/keys.js';
 import { createRegistrations } from './domain/registration/registrations.js';
+import { createDomainChecks } from './domain/sso/domain-checks.js';
 import type { Clock } from './platform/clock.js';
 import { createSealing } from './platform/crypto/sealing.js';
 import type { Db } from './platform/db.js';
+import { createDns } from './platform/dns.js';
 
 export interface CommonDeps {
-  config: Pick<Config, 'production' | 'masterKeys' | 'baseUrl' | 'registration' | 'intentTtlMs' | 'mfaGraceReminders'>;
+  config: Pick<
+    Config,
+    | 'production'
+    | 'masterKeys'
+    | 'baseUrl'
+    | 'registration'
+    | 'intentTtlMs'
+    | 'mfaGraceReminders'
+    | 'dnsServers'
+    | 'domainSchedule'
+    | 'outboundNetworks'
+  >;
   db: Db;
   log: { warn(fields: object, message: string): void };
   now: Clock;
@@ -26,5 +39,11 @@ export function composeCommon({ config, db, log, now }: CommonDeps) {
     registrations: createRegistrations({ db, sealing, now, intentTtlMs, ...registration }),
     accountIntents: createAccountIntents({ db, sealing, now, intentTtlMs }),
     graces: createMfaGraces({ db, now, reminders }),
+    domainChecks: createDomainChecks({
+      db,
+      now,
+      dns: createDns({ servers: config.dnsServers, allowedNetworks: config.outboundNetworks }),
+      schedule: config.domainSchedule,
+    }),
   };
 }

@@ -42,6 +42,7 @@ import { createMemberships } from './domain/organizations/memberships.js';
 import { createOrganizations } from './domain/organizations/organizations.js';
 import { createPasswords } from './domain/passwords/passwords.js';
 import { createAccountProcesses } from './domain/processes/account-processes.js';
+import { createSsoDomains } from './domain/sso/domains.js';
 import { createApplicationStates } from './domain/users/application-state.js';
 import { createUsers } from './domain/users/users.js';
 import { adminAuth } from './http/admin-auth/index.js';
@@ -84,7 +85,7 @@ export async function composeApi(
 ): Promise<ComposedApi> {
   const { baseUrl, rateLimits } = config;
   const registry = createRegistry('api');
-  const { sealing, keys, registrations, accountIntents, graces } = composeCommon({ config, db, log, now });
+  const { sealing, keys, registrations, accountIntents, graces, domainChecks } = composeCommon({ config, db, log, now });
   const refreshTokens = createRefreshTokens({ db, sealing, now });
   const passwords = createPasswords({
     breachUrl: config.breachUrl,
@@ -147,6 +148,7 @@ export async function composeApi(
       administratorInvites,
       mfaReminders: config.mfaGraceReminders,
       roleNotices: config.roleAssignmentNotices,
+      domainSchedule: config.domainSchedule,
       temporalUi: { url: config.temporal.uiUrl, namespace: config.temporal.namespace },
     }),
     administratorInvites,
@@ -184,6 +186,7 @@ export async function composeApi(
     permissionCatalog: createPermissionCatalog({ db, now }),
     rights,
     roles: createRoles({ db, evaluation, now }),
+    ssoDomains: createSsoDomains({ db, now, schedule: config.domainSchedule, checks: domainChecks, processes }),
   };
 
   const limits = createRateLimits({ enabled: config.rateLimits, db, perMinute: config.requestsPerMinute });

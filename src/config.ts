@@ -3,7 +3,8 @@ import { envSchema } from 'env-schema';
 import ipaddr from 'ipaddr.js';
 import { type Static, Type } from 'typebox';
 import { parseMasterKeys } from './platform/crypto/master-keys.js';
-import { durationPattern, parseDuration } from './platform/duration.js';
+import { parseServers } from './platform/dns.js';
+import { durationListPattern, durationPattern, parseDuration, parseDurations } from './platform/duration.js';
 import { parseMailbox } from './platform/mail/addresses.js';
 import { loopback } from './platform/outbound/addresses.js';
 import { projectRoot } from './platform/root.js';
@@ -104,6 +105,21 @@ export const Settings = Type.Object({
     pattern: `${durationPattern.slice(0, -1)}(,${durationPattern.slice(1, -1)})*$`,
     description: 'How long before the end of a role assignment it is told to be expiring.',
   }),
+  DNS_SERVERS: optional(
+    'Name servers, as `192.0.2.1` or `192.0.2.1:5353`, separated by commas: only these are asked about claimed domains. Without ' +
+      'them, those that are responsible for the domain.',
+  ),
+  DOMAIN_POLL_SCHEDULE: Type.String({
+    default: '10x1m,10x5m,71x1h,108x6h',
+    pattern: durationListPattern,
+    description:
+      'Pauses between looks for the record of a claimed domain, as `1m,5m` or `10x1m`; after the last one the claim fails.',
+  }),
+  DOMAIN_RECHECK_INTERVAL: duration('24h', 'Pause between two looks at a verified domain.'),
+  DOMAIN_LAPSE_AFTER: duration(
+    '72h',
+    'For how long the record of a verified domain is missed before the claim lapses.',
+  ),
   WEBHOOK_RETRY_SCHEDULE: Type.String({
     default: '5s,5m,30m,2h,5h,10h,14h,20h,24h',
     pattern: `${durationPattern.slice(0, -1)}(,${durationPattern.slice(1, -1)})*$`,
@@ -170,6 +186,8 @@ export function loadConfig(process: ProcessName, data: NodeJS.ProcessEnv = globa
   const trustProxy = check('TRUST_PROXY', () => flagOrNetworks(env.TRUST_PROXY, proxyNames));
   const privateAddresses = env.WEBHOOK_ALLOW_PRIVATE_ADDRESSES ?? String(!production);
   const outbound = check('WEBHOOK_ALLOW_PRIVATE_ADDRESSES', () => flagOrNetworks(privateAddresses));
+  const dnsServers = check('DNS_SERVERS', () => (env.DNS_SERVERS ? parseServers(env.DNS_SERVERS) : []));
+  const pauses = check('DOMAIN_POLL_SCHEDULE', () => parseDurations(env.DOMAIN_POLL_SCHEDULE));
   if (lines.length > 0) throw new ConfigError(lines);
 
   return {
@@ -216,6 +234,12 @@ export function loadConfig(process: ProcessName, data: NodeJS.ProcessEnv = globa
     },
     intentTtlMs: parseDuration(env.INTENT_TTL),
     inviteTtlMs: parseDuration(env.INVITE_TTL),
+    dnsServers,
+    domainSchedule: {
+      pauses,
+      recheckMs: parseDuration(env.DOMAIN_RECHECK_INTERVAL),
+      lapseAfterMs: parseDuration(env.DOMAIN_LAPSE_AFTER),
+    },
     mfaGraceReminders: env.MFA_GRACE_REMINDERS.split(',').map(parseDuration),
     auditRetentionDays: env.AUDIT_RETENTION_DAYS,
     roleAssignmentNotices: env.ROLE_ASSIGNMENT_NOTICES.split(',').map(parseDuration),

@@ -30,6 +30,7 @@ import type { AuthenticationPolicies } from './domain/organizations/authenticati
 import type { Memberships } from './domain/organizations/memberships.js';
 import type { Organizations } from './domain/organizations/organizations.js';
 import type { AccountProcesses } from './domain/processes/account-processes.js';
+import type { SsoDomains } from './domain/sso/domains.js';
 import type { ApplicationStates } from './domain/users/application-state.js';
 import type { Db } from './platform/db.js';
 
@@ -69,4 +70,5 @@ export interface Services {
   permissionCatalog: PermissionCatalog;
   rights: Rights;
   roles: Roles;
+  ssoDomains: SsoDomains;
 }

@@ -9,6 +9,8 @@ export const inviteId = (id: string) => `invite/${id}`;
 export const emailId = (id: string) => `email/${id}`;
 export const mfaGraceId = (environmentId: string, identityId: string) => `mfa-grace/${environmentId}/${identityId}`;
 export const roleAssignmentWindowId = (assignmentId: string) => `role-assignment/${assignmentId}`;
+/** @param id of the claim */
+export const ssoDomainId = (id: string) => `sso-domain/${id}`;
 /** @param id of the erasure, not of the identity */
 export const identityErasureId = (id: string) => `identity-erasure/${id}`;
 export const housekeepingId = 'housekeeping';

@@ -9,4 +9,5 @@ export { reconciler } from './reconciler.js';
 export { registrationVerification } from './registration-verification.js';
 export { roleAssignmentWindow } from './role-assignment-window.js';
 export { signingKeyRotation } from './signing-key-rotation.js';
+export { ssoDomainVerification } from './sso-domain-verification.js';
 export { webhookDelivery } from './webhook-delivery.js';

@@ -24,6 +24,7 @@ import { Webhooks1763700000060 } from './1763700000060-webhooks.js';
 import { WebhookFanOut1763700000061 } from './1763700000061-webhook-fan-out.js';
 import { RecipientsOfEmails1763700000062 } from './1763700000062-recipients-of-emails.js';
 import { StripedCounters1763700000063 } from './1763700000063-striped-counters.js';
+import { SsoDomains1763700000066 } from './1763700000066-sso-domains.js';
 import { AccessModels1763700000067 } from './1763700000067-access-models.js';
 
 /** In the order in which they run. */
@@ -54,5 +55,6 @@ export const migrations = [
   WebhookFanOut1763700000061,
   RecipientsOfEmails1763700000062,
   StripedCounters1763700000063,
+  SsoDomains1763700000066,
   AccessModels1763700000067,
 ];

@@ -31,6 +31,9 @@ const mail = { template: 'Which mail.', subject_id: 'What it is about.' };
 const revoked = { revoked_session_ids: 'Sessions that ended with it.' };
 const method = { method: 'By what: `administrator`, `email_otp`, `own`, a link, and the like.' };
 
+const domain = { domain: 'The domain.', organization_id: 'Whose claim it is; null: that of the account.' };
+const before = { previous_status: 'How the claim stood before.' };
+
 /** By type; those without are told by their resource alone. */
 export const eventFields: Partial<Record<EventAction, Fields>> = {
   'account.updated': changed,
@@ -124,6 +127,11 @@ export const eventFields: Partial<Record<EventAction, Fields>> = {
   'identity.sessions_revoked': { reason: 'Why.', session_ids: 'Which, where only some.' },
   'identity.mfa_enrolled': factor,
   'identity.mfa_removed': factor,
+  'sso.domain.claimed': domain,
+  'sso.domain.verified': { ...domain, ...before },
+  'sso.domain.failed': { ...domain, ...before, reason: 'Why.' },
+  'sso.domain.lapsed': { ...domain, reason: 'How the latest look ended.' },
+  'sso.domain.deleted': { ...domain, ...before },
   'webhook.created': { event_types: 'What it is told: types, or `*`.', is_active: 'Whether it is told anything.' },
   'webhook.updated': { ...changed, is_active: 'Whether it is told anything from now on.' },
   'webhook.disabled': { reason: '`gone`: its receiver answered 410. `failing`: nothing but failures for days.' },

@@ -68,6 +68,12 @@ import {
   replaceAuthenticationPolicy,
 } from './operations/organizations-authentication-policy.js';
 import {
+  claimOrganizationDomain,
+  deleteOrganizationDomain,
+  listOrganizationDomains,
+  verifyOrganizationDomain,
+} from './operations/organizations-domains.js';
+import {
   createOrganizationInvitation,
   listOrganizationInvitations,
   resendOrganizationInvitation,
@@ -153,6 +159,10 @@ export const environmentOperations: readonly Operation[] = [
   addOrganizationMember,
   updateOrganizationMember,
   removeOrganizationMember,
+  listOrganizationDomains,
+  claimOrganizationDomain,
+  verifyOrganizationDomain,
+  deleteOrganizationDomain,
   listApiKeys,
   createApiKey,
   getApiKey,

@@ -65,6 +65,13 @@ import {
   retryProcess,
 } from './portal/processes.js';
 import { addResourcePermissions } from './portal/setup.js';
+import {
+  claimSsoDomain,
+  deleteSsoDomain,
+  getSsoDomain,
+  listSsoDomains,
+  verifySsoDomain,
+} from './portal/sso-domains.js';
 import { getSubscription } from './portal/subscription.js';
 import type { AdminPrincipals, AuthorizedAdmin } from './principals/admin.js';
 import { Slug } from './schemas.js';
@@ -97,6 +104,11 @@ export const portalOperations: readonly Operation[] = [
   retryProcess,
   resendProcess,
   extendProcess,
+  listSsoDomains,
+  claimSsoDomain,
+  getSsoDomain,
+  verifySsoDomain,
+  deleteSsoDomain,
   listAuditLog,
   exportAuditLog,
   listIdentityAuditLog,

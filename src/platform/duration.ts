@@ -9,3 +9,20 @@ export function parseDuration(text: string): number {
   if (!match) throw new RangeError(`not a duration: ${text}`);
   return Number(match[1]) * unitMs[match[2] as keyof typeof unitMs];
 }
+
+const one = '([0-9]{1,4}x)?[0-9]{1,9}(ms|s|m|h|d)';
+
+/** The written form of several durations, in order: `1m,5m`, or `10x1m,5m` for one that is repeated. */
+export const durationListPattern = `^${one}(,${one})*$`;
+
+const mostDurations = 10_000;
+
+/** Milliseconds of each. @throws RangeError for any other text, and for more than ten thousand */
+export function parseDurations(text: string): number[] {
+  const all = text.split(',').flatMap((part) => {
+    const [, times = '1', duration = part] = /^([0-9]{1,4})x(.*)$/.exec(part) ?? [];
+    return Array<number>(Number(times)).fill(parseDuration(duration));
+  });
+  if (all.length === 0 || all.length > mostDurations) throw new RangeError(`must be 1 to ${mostDurations} durations`);
+  return all;
+}

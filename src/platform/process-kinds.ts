@@ -11,6 +11,7 @@ import {
   mfaGraceId,
   registrationId,
   roleAssignmentWindowId,
+  ssoDomainId,
   webhookDeliveryId,
 } from '../../workflows/ids.js';
 import type { InviteExpiryInput } from '../../workflows/invite-expiry.js';
@@ -18,6 +19,7 @@ import type { MfaGraceInput } from '../../workflows/mfa-grace.js';
 import type { RegistrationVerificationInput } from '../../workflows/registration-verification.js';
 import type { RoleAssignmentWindowInput } from '../../workflows/role-assignment-window.js';
 import { accountIdKey, environmentIdKey, stateKey, subjectIdKey } from '../../workflows/search-attributes.js';
+import type { SsoDomainVerificationInput } from '../../workflows/sso-domain-verification.js';
 import type { WebhookDeliveryInput } from '../../workflows/webhook-delivery.js';
 
 /** The workflows that a change can ask for through the outbox, and what each is told: ids and times only. */
@@ -29,12 +31,13 @@ export interface ProcessInputs {
   mfaGrace: MfaGraceInput;
   identityErasure: IdentityErasureInput;
   roleAssignmentWindow: RoleAssignmentWindowInput;
+  ssoDomainVerification: SsoDomainVerificationInput;
   webhookDelivery: WebhookDeliveryInput;
 }
 export type ProcessName = keyof ProcessInputs;
 export type ProcessInput<P extends ProcessName> = ProcessInputs[P];
 
-export type TaskQueue = 'processes' | 'email' | 'webhooks';
+export type TaskQueue = 'processes' | 'email' | 'webhooks' | 'dns';
 
 interface ProcessKind<Input> {
   taskQueue: TaskQueue;
@@ -117,6 +120,20 @@ const kinds: { [P in ProcessName]: ProcessKind<ProcessInputs[P]> } = {
     firstState: 'running',
     news: ({ news }) => (news ? { signal: 'changed', args: [], starts: news === 'resumed' } : null),
     about: ({ identityId, accountId, environmentId }) => ({ subjectId: identityId, accountId, environmentId }),
+  },
+  ssoDomainVerification: {
+    taskQueue: 'dns',
+    id: ({ claimId }) => ssoDomainId(claimId),
+    summary: 'The record of a claimed domain is looked for in DNS, and looked at for as long as it counts',
+    firstState: 'pending',
+    // The row has moved already, and only a claim that begins anew needs a process where none is left.
+    news: ({ news }) =>
+      news === 'claimed_again'
+        ? { signal: 'claimedAgain', args: [], starts: true }
+        : news
+          ? { signal: 'released', args: [], starts: false }
+          : null,
+    about: ({ claimId, accountId, environmentId }) => ({ subjectId: claimId, accountId, environmentId }),
   },
   webhookDelivery: {
     taskQueue: 'webhooks',

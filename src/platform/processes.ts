@@ -1,15 +1,17 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Client, Connection, WithStartWorkflowOperation } from '@temporalio/client';
-import type { Workflow } from '@temporalio/common';
+import { Client, Connection } from '@temporalio/client';
 import type { AccountIntentInput } from '../../workflows/account-intent.js';
 import { accountIntentId } from '../../workflows/ids.js';
 import type {
   ConfirmedRegistration,
   RegistrationVerificationInput,
 } from '../../workflows/registration-verification.js';
+import type { SsoDomainVerificationInput } from '../../workflows/sso-domain-verification.js';
 import type { ProvisionedIntent } from '../domain/account-intents/provision.js';
 import { DomainError } from '../domain/errors.js';
+import type { DomainLook } from '../domain/sso/domain-checks.js';
+import { createAnswers, type Waits } from './process-answers.js';
 import { hasEnded, isTemporalAway, processError } from './process-errors.js';
 import {
   mayRunAgain,
@@ -30,13 +32,6 @@ const retryMs = 300;
 const lookWithinMs = 2_000;
 /** Some ten kilobytes of query, which takes the server some twenty milliseconds. */
 const idsPerQuery = 250;
-
-export interface Waits {
-  /** How long a caller waits for Temporal to answer at all. */
-  answerWithinMs?: number;
-  /** And for a worker to finish what it accepted. */
-  finishWithinMs?: number;
-}
 
 /**
  * The only starter and signaller of workflows. It connects with the first call, so that a process starts, and accepts
@@ -113,6 +108,20 @@ export function createProcesses(
       }
     },
 
+    /**
+     * Has the zone of a claimed domain asked now, and waits until its row says what came of it. A process that has ended
+     * looks once more, and goes on where there is something to look after.
+     * @throws DomainError `service.unavailable` soon: whoever asks can look for themselves
+     */
+    checkDomain: (input: SsoDomainVerificationInput): Promise<DomainLook> =>
+      answerOf<DomainLook>('ssoDomainVerification', input, {
+        update: 'checkNow',
+        updateId: randomUUID(),
+        args: [],
+        acceptWithinMs: lookWithinMs,
+        mayHaveEnded: true,
+      }),
+
     /** Ends the waiting of wishes whose rows were discarded. One that does not run needs no end. */
     async discardAccountIntents(ids: string[]): Promise<void> {
       const signal = (id: string) => client.workflow.getHandle(accountIntentId(id)).signal('discard');
@@ -184,31 +193,6 @@ export function createProcesses(
       closing.abort();
       await connection.close();
     },
-  };
-}
-
-/** What a process answers to an update; starts it where the relay has not done so yet. */
-function createAnswers(
-  client: Client,
-  within: <T>(ms: number, call: () => Promise<T>) => Promise<T>,
-  { answerWithinMs, finishWithinMs }: Required<Waits>,
-) {
-  return async <Answer>(
-    name: ProcessName,
-    input: ProcessInput<ProcessName>,
-    { update, updateId, args }: { update: string; updateId: string; args: unknown[] },
-  ): Promise<Answer> => {
-    const accepted = await within(answerWithinMs, () => {
-      const start = new WithStartWorkflowOperation<Workflow>(name, {
-        ...startOptions(name, input),
-        // One that somebody terminated may run again: the row decides whether there is anything left to do.
-        workflowIdReusePolicy: 'ALLOW_DUPLICATE_FAILED_ONLY',
-      });
-      start.workflowHandle().catch(() => undefined); // the update's own error says it
-      const options = { startWorkflowOperation: start, waitForStage: 'ACCEPTED', updateId, args } as const;
-      return client.workflow.startUpdateWithStart<Workflow, Answer, unknown[]>(update, options);
-    });
-    return await within(finishWithinMs, () => accepted.result());
   };
 }
 

@@ -7,6 +7,7 @@ import { loginMails } from '../domain/logins/mails.js';
 import { mfaMails } from '../domain/mfa/mails.js';
 import { registrationMails } from '../domain/registration/mails.js';
 import { signUpMails } from '../domain/sign-ups/mails.js';
+import { domainMails } from '../domain/sso/domain-mails.js';
 import { passwordMails } from '../domain/users/password-mails.js';
 import { webhookMails } from '../domain/webhooks/mails.js';
 import type { Clock } from '../platform/clock.js';
@@ -29,6 +30,7 @@ export const mailSubjects = ({ sealing, now, baseUrl, adminAppUrl }: MailsDeps):
   ...mfaMails({ now, baseUrl }),
   ...roleWindowMails({ now }),
   ...signUpMails({ sealing, now, baseUrl }),
+  ...domainMails(),
   ...passwordMails({ sealing, now, baseUrl, adminAppUrl }),
   ...webhookMails(),
 });

@@ -24,12 +24,12 @@ export interface TemporalWorkers {
  * receiver is a socket that waits; which of them may be called is decided in there (`src/domain/webhooks/admission.ts`), so
  * that there is always room for an answer.
  */
-const atOnce: Record<TaskQueue, number> = { processes: 20, email: 6, webhooks: 400 };
+const atOnce: Record<TaskQueue, number> = { processes: 20, email: 6, webhooks: 400, dns: 20 };
 /**
  * How many workflows of a queue stay in memory between their steps, at almost half a megabyte each. Those that wait for days
  * need not: their history of some twenty events is replayed in milliseconds when the moment comes.
  */
-const inMemory: Record<TaskQueue, number> = { processes: 100, email: 60, webhooks: 100 };
+const inMemory: Record<TaskQueue, number> = { processes: 100, email: 60, webhooks: 100, dns: 60 };
 const reconnectMs = 2_000;
 
 /**

@@ -52,6 +52,9 @@ export async function newAdminAuth({
     registration: { ttlMs: hours(24), reminderAfterMs: hours(20) },
     intentTtlMs: hours(24),
     mfaGraceReminders: [],
+    outboundNetworks: [],
+    dnsServers: [],
+    domainSchedule: { pauses: [], recheckMs: hours(24), lapseAfterMs: hours(72) },
   };
   const { sealing, keys, registrations, accountIntents } = composeCommon({
     config,

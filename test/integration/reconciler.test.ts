@@ -17,11 +17,16 @@ function fakeTemporal(running: string[] = []) {
   const started: string[] = [];
   const asked: number[] = [];
   const idOf = (input: object) => {
-    const { pendingRegistrationId, intentId, inviteId, emailId, graceId, erasureId, assignmentId } = input as Record<
-      string,
-      string
-    >;
-    return (pendingRegistrationId ?? intentId ?? inviteId ?? emailId ?? graceId ?? erasureId ?? assignmentId) as string;
+    const { pendingRegistrationId, intentId, inviteId, emailId, graceId, erasureId, assignmentId, claimId } =
+      input as Record<string, string>;
+    return (pendingRegistrationId ??
+      intentId ??
+      inviteId ??
+      emailId ??
+      graceId ??
+      erasureId ??
+      assignmentId ??
+      claimId) as string;
   };
   return {
     started,
@@ -96,6 +101,8 @@ async function oneOfEach(age: string) {
          values ('${idOf('roleAssignmentWindow')}', '${account}', '${environment}', '${person}', '${role}', '${node}', ${at}) returning *)
        insert into role_assignment_windows (id, account_id, environment_id, status, told_until, created_at, ended_at)
        select id, account_id, environment_id, '${ended ? 'completed' : 'running'}', ${at}, ${at}, ${end} from assignment`,
+      `insert into sso_domains (id, account_id, domain, token, status, claimed_by_type, claimed_by, created_at, started_at, ended_at)
+       values ('${idOf('ssoDomainVerification')}', '${account}', '${randomUUID()}.example', 't', '${ended ? 'failed' : 'pending'}', 'platform_admin', '${user}', ${at}, ${at}, ${end})`,
     );
   }
   for (const statement of statements) await rows(database.ownerUrl, statement);

@@ -5,8 +5,11 @@ import { createHousekeeping } from '../../src/domain/housekeeping/housekeeping.j
 import { createMfaGraces } from '../../src/domain/mfa/grace.js';
 import { openKinds } from '../../src/domain/processes/open.js';
 import { createReconciler } from '../../src/domain/processes/reconciler.js';
+import { createDomainChecks } from '../../src/domain/sso/domain-checks.js';
+import type { DomainSchedule } from '../../src/domain/sso/domain-schedule.js';
 import { createWebhookDeliveries } from '../../src/domain/webhooks/deliveries.js';
 import { days, hours, seconds } from '../../src/platform/clock.js';
+import { createDns, type DnsOptions } from '../../src/platform/dns.js';
 import { loopback } from '../../src/platform/outbound/addresses.js';
 import { createOutbound } from '../../src/platform/outbound/fetch.js';
 import type { Processes } from '../../src/platform/processes.js';
@@ -19,9 +22,16 @@ export interface Healing {
   settledMs?: number;
   /** How long before its end a role assignment is expiring. */
   roleNotices?: readonly number[];
+  /** Whom it asks about claimed domains, and when; nobody without. */
+  domains?: DomainSchedule & Pick<DnsOptions, 'servers'>;
   /** Waits between attempts at a webhook's receiver. */
   webhookRetries?: readonly number[];
 }
+
+const nobody = {
+  ...{ servers: [{ address: '127.0.0.1', port: 1 }], pauses: [hours(1)] },
+  ...{ recheckMs: hours(24), lapseAfterMs: hours(72) },
+};
 
 /** All activities of a worker on a test's database; the keys are left alone. */
 export function workerActivities(
@@ -32,6 +42,7 @@ export function workerActivities(
     reminderAfterMs = hours(20),
     settledMs,
     roleNotices = [days(7), days(1)],
+    domains = nobody,
     webhookRetries: schedule = [seconds(5)],
   }: Healing = {},
 ) {
@@ -39,6 +50,7 @@ export function workerActivities(
   const outbound = createOutbound({ allowedNetworks: loopback });
   return createActivities({
     ...services,
+    domainChecks: createDomainChecks({ db, now, dns: createDns(domains), schedule: domains }),
     erasures: createErasures({ db, now }),
     housekeeping: createHousekeeping({ db, now, auditRetentionDays: 365 }),
     mfaGraces: createMfaGraces({ db, now, reminders: [days(3), days(1)] }),

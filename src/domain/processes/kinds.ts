@@ -1,15 +1,24 @@
 import type { EntityManager } from 'typeorm';
 import type { Clock } from '../../platform/clock.js';
+import type { DomainSchedule } from '../sso/domain-schedule.js';
 import { emailKind } from './kind-email.js';
 import { erasureKind } from './kind-erasure.js';
 import { identityInviteKind } from './kind-identity-invite.js';
 import { inviteKind } from './kind-invite.js';
 import { mfaGraceKind } from './kind-mfa-grace.js';
 import { roleWindowKind } from './kind-role-window.js';
+import { ssoDomainKind } from './kind-sso-domain.js';
 
 export const verbs = ['cancel', 'retry', 'resend', 'extend'] as const;
 export type Verb = (typeof verbs)[number];
-export const waitsFor = ['acceptance', 'mail_server', 'factor_enrolment', 'its_next_step', 'its_next_moment'] as const;
+export const waitsFor = [
+  'acceptance',
+  'mail_server',
+  'factor_enrolment',
+  'dns_record',
+  'its_next_step',
+  'its_next_moment',
+] as const;
 export type WaitsFor = (typeof waitsFor)[number];
 
 /** What every kind's query answers: what the row says of its process, as of now. */
@@ -60,9 +69,10 @@ export interface KindsDeps {
   mfaReminders: readonly number[];
   /** Milliseconds before the end of a role assignment. */
   roleNotices: readonly number[];
+  domainSchedule: DomainSchedule;
 }
 
-export const createKinds = ({ mfaReminders, roleNotices }: KindsDeps) =>
+export const createKinds = ({ mfaReminders, roleNotices, domainSchedule }: KindsDeps) =>
   ({
     invite: inviteKind,
     identity_invite: identityInviteKind,
@@ -70,6 +80,7 @@ export const createKinds = ({ mfaReminders, roleNotices }: KindsDeps) =>
     mfa_grace: mfaGraceKind(mfaReminders),
     identity_erasure: erasureKind,
     role_assignment: roleWindowKind(roleNotices),
+    sso_domain: ssoDomainKind(domainSchedule),
   }) satisfies Record<string, Kind>;
 
 export type Kinds = Record<KindName, Kind>;
@@ -81,6 +92,7 @@ export const kindNames = [
   'mfa_grace',
   'identity_erasure',
   'role_assignment',
+  'sso_domain',
 ] as const satisfies readonly KindName[];
 
 /** Every state that a row can be in, of whatever kind: what a list can be narrowed to. */
@@ -90,6 +102,8 @@ export const states = [
   'accepted',
   'sent',
   'completed',
+  'verified',
+  'lapsed',
   'enrolled',
   'reset',
   'expired',

@@ -1,4 +1,4 @@
-import { type EntityManager, type FindOperator, In } from 'typeorm';
+import { type EntityManager, type FindOperator, In, Not } from 'typeorm';
 import { AccountIntent } from '../../../entities/account-intent.js';
 import { AdministratorInvite } from '../../../entities/administrator-invite.js';
 import { Email } from '../../../entities/email.js';
@@ -8,6 +8,7 @@ import { MfaGrace } from '../../../entities/mfa-grace.js';
 import { PendingRegistration } from '../../../entities/pending-registration.js';
 import { RoleAssignment } from '../../../entities/role-assignment.js';
 import { RoleAssignmentWindow } from '../../../entities/role-assignment-window.js';
+import { SsoDomain } from '../../../entities/sso-domain.js';
 import { WebhookDelivery } from '../../../entities/webhook-delivery.js';
 import type { Clock } from '../../platform/clock.js';
 import type { ProcessInput, ProcessName } from '../../platform/process-kinds.js';
@@ -18,6 +19,7 @@ import { processInput as identityInviteInput } from '../identity-invites/process
 import { processInput as inviteInput } from '../invites/process.js';
 import { processInput as graceInput } from '../mfa/grace-rules.js';
 import { type Durations, processInput as registrationInput } from '../registration/process.js';
+import { processInput as domainInput } from '../sso/domain-process.js';
 import { processInput as deliveryInput } from '../webhooks/process.js';
 
 export interface OpenRow<P extends ProcessName> {
@@ -85,6 +87,11 @@ export const openKinds = ({
     const ids = windows.map((window) => window.id);
     const rows = await tx.find(RoleAssignment, { where: { id: In(ids) }, order });
     return rows.map((row) => ({ id: row.id, input: windowInput(row) }));
+  },
+  ssoDomainVerification: async (tx, { id, since, take }) => {
+    const where = { status: Not('failed' as const), id, startedAt: since };
+    const rows = await tx.find(SsoDomain, { where, take, order });
+    return rows.map((row) => ({ id: row.id, input: domainInput(row) }));
   },
   webhookDelivery: async (tx, { id, since, take }) => {
     const where = { status: 'pending' as const, id, createdAt: since };

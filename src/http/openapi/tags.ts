@@ -15,6 +15,7 @@ export const tags: Record<string, string> = {
   'OAuth clients': 'Applications that people sign in to.',
   Account: 'The account itself.',
   Applications: 'The applications of an account.',
+  'SSO domains': 'Domains that the account claims for its administrators, and proves by DNS.',
   Environments: 'The environments of an application, and how people sign in to them.',
   Members: 'The administrators of an account.',
   'Administrator roles': 'Sets of capabilities that administrators hold.',

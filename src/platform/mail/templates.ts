@@ -37,6 +37,8 @@ export interface EmailTemplates {
   'role-activated': RoleWindowMail;
   'role-expiring': RoleWindowMail;
   'role-expired': RoleWindowMail;
+  /** To whoever claimed a domain whose record has gone. */
+  'sso-domain-lapsed': { first_name: string; domain: string; record_name: string; record_value: string };
   /** To an end user whose second factors have changed, or whose recovery code was used. */
   'security-notice': { first_name: string; application_name: string; what: string; happened_at_text: string };
   /** To administrators, when a webhook's receiver has taken nothing for days. */

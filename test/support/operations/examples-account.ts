@@ -47,6 +47,14 @@ const processes: Record<string, Example> = {
   extendProcess: of('administratorInvite', { expires_in: '20d' }),
 };
 
+const ofDomain: Example = async ({ id }) => ({ path: { domain: await id('ssoDomain') } });
+const domains: Record<string, Example> = {
+  claimSsoDomain: ({ unique }) => ({ body: { domain: `${unique}.example` } }),
+  getSsoDomain: ofDomain,
+  verifySsoDomain: ofDomain,
+  deleteSsoDomain: ofDomain,
+};
+
 const ofARequest: Example = async ({ id }) => ({ query: { correlation_id: await id('accountRequest') } });
 const auditLog: Record<string, Example> = {
   listAuditLog: ofARequest,
@@ -110,6 +118,7 @@ export const examples: Record<string, Example> = {
   ...organizationExamples,
   ...members,
   ...auditLog,
+  ...domains,
   ...processes,
   ...structure,
   ...own,

@@ -15,6 +15,11 @@ async function ofMember({ id }: Given) {
   return { path: { id: organizationId, identity_id: await id('organizationMember', organizationId) } };
 }
 
+async function ofDomain({ id }: Given) {
+  const organizationId = await id('organization');
+  return { path: { id: organizationId, domain: await id('organizationDomain', organizationId) } };
+}
+
 export const organizationExamples: Record<string, Example> = {
   createOrganization: async ({ id, unique }) => ({
     body: { name: `Organization ${unique}`, parent_node_id: await id('organization') },
@@ -44,4 +49,11 @@ export const organizationExamples: Record<string, Example> = {
     body: { role_ids: [await given.id('role')] },
   }),
   removeOrganizationMember: async (given) => ofMember(given),
+  listOrganizationDomains: ofOrganization,
+  claimOrganizationDomain: async ({ id, unique }) => ({
+    path: { id: await id('organization') },
+    body: { domain: `${unique}.example` },
+  }),
+  verifyOrganizationDomain: ofDomain,
+  deleteOrganizationDomain: ofDomain,
 };

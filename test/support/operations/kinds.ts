@@ -20,6 +20,9 @@ interface Maker {
 const unique = () => randomUUID().slice(0, 13);
 const idFrom = async (made: Promise<{ id: string }>) => (await made).id;
 const anEmail = () => `eva.${randomUUID()}@example.com`;
+/** Claims are named by their domain. */
+const aDomain = () => `d-${randomUUID()}.example`;
+const claimed = async (made: Promise<object>) => ((await made) as { domain: string }).domain;
 const ofEnvironment = (make: Maker['make']): Maker => ({ level: 'environment', make });
 const ofAccount = (make: Maker['make']): Maker => ({ level: 'account', make });
 const ofOneself = (make: Maker['make']): Maker => ({ level: 'own', make });
@@ -90,6 +93,13 @@ export const kinds = {
     await place.make(`/organizations/${organizationId}/members`, { identity_id: identityId });
     return identityId;
   }),
+  organizationDomain: {
+    ...ofEnvironment(async (place, of) => {
+      const organization = of ?? (await newOrganization(place));
+      return claimed(place.make(`/organizations/${organization}/domains`, { domain: aDomain() }));
+    }),
+    unknown: () => aDomain(),
+  },
   role: ofEnvironment(newRole),
   permission: ofEnvironment((place) =>
     idFrom(place.make('/permissions', { key: `thing.p${unique()}`, name: 'A permission' })),
@@ -121,6 +131,11 @@ export const kinds = {
   limitingNode: ofAccount(newNode),
   environment: ofAccount(async ({ scope }) => scope.environmentId),
   administratorRole: ofAccount((place) => idFrom(newAdministratorRole(place))),
+  ssoDomain: {
+    level: 'account',
+    make: async (place) => claimed(inAccount(place, '/sso/domains', { domain: aDomain() })),
+    unknown: () => aDomain(),
+  },
   administratorInvite: ofAccount(async (place) => {
     const role = await newAdministratorRole(place);
     const person = { email: anEmail(), first_name: 'Ivo', last_name: 'Kern', role_id: role.id };

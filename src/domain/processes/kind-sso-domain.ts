@@ -1,0 +1,34 @@
+import { SsoDomain } from '../../../entities/sso-domain.js';
+import { after } from '../../platform/clock.js';
+import { workflowIdOf } from '../../platform/process-kinds.js';
+import { startLater } from '../outbox.js';
+import { beginAnew, failClaim, processInput } from '../sso/domain-process.js';
+import { type DomainSchedule, lifeOf, nextLook } from '../sso/domain-schedule.js';
+import type { Kind, ProcessRow } from './kinds.js';
+
+/** Claims of domains: looked for until they are found, and looked at for as long as they are verified. */
+export const ssoDomainKind = (schedule: DomainSchedule): Kind => ({
+  table: 'sso_domains',
+  sql: `
+select id, 'sso_domain' as kind, account_id as "accountId", environment_id as "environmentId", 'sso_domain' as "subjectType",
+  id as "subjectId", status as state, started_at as since, fails_at as deadline, created_at as "createdAt",
+  ended_at as "endedAt", failure_reason as "endedReason"
+from sso_domains where account_id = $1`,
+  open: { pending: 'dns_record', lapsed: 'dns_record', verified: 'its_next_moment' },
+  verbs: { cancel: ['pending', 'lapsed', 'verified'], retry: ['failed'] },
+  workflowId: (row) => workflowIdOf('ssoDomainVerification', inputOf(row)),
+  wakesUpAt: () => null,
+  async cancel(tx, { id, accountId }, now) {
+    const claim = await tx.findOneByOrFail(SsoDomain, { accountId, id });
+    await failClaim(tx, claim, 'cancelled_by_operator', now());
+    await startLater(tx, 'ssoDomainVerification', processInput(claim, 'cancelled')); // it looks at the row, and ends
+  },
+  async retry(tx, row, now) {
+    const startedAt = now();
+    const nextCheckAt = nextLook({ startedAt }, schedule, { now: startedAt });
+    await beginAnew(tx, row, { startedAt, failsAt: after(startedAt, lifeOf(schedule)), nextCheckAt });
+    await startLater(tx, 'ssoDomainVerification', { ...inputOf(row), news: 'claimed_again' });
+  },
+});
+
+const inputOf = ({ id, accountId, environmentId }: ProcessRow) => processInput({ id, accountId, environmentId });

@@ -1,0 +1,82 @@
+import type { EntityManager } from 'typeorm';
+import { EnvironmentSettings } from '../../../entities/environment-settings.js';
+import { Event } from '../../../entities/event.js';
+import { SsoDomain } from '../../../entities/sso-domain.js';
+import { greetingOf } from '../emails/greeting.js';
+import { queueEmail } from '../emails/queue.js';
+import type { EmailSubjects } from '../emails/subjects.js';
+import { recordOf } from './challenge.js';
+
+interface Person {
+  email: string;
+  firstName: string | null;
+}
+
+/** Tells by mail that a domain is verified no more, after the commit. The mail's words come from its event. */
+export async function lapseEmail(
+  tx: EntityManager,
+  { id, accountId, environmentId }: SsoDomain,
+  { eventId, now }: { eventId: string; now: Date },
+): Promise<void> {
+  const settings = environmentId && (await tx.findOneByOrFail(EnvironmentSettings, { environmentId, accountId }));
+  const locale = settings ? settings.defaultLocale : 'en';
+  const mail = {
+    template: 'sso-domain-lapsed',
+    locale,
+    subjectId: eventId,
+    cause: `sso-domain/${id}/lapsed/${eventId}`,
+  } as const;
+  await queueEmail(tx, { ...mail, accountId, ...(environmentId && { environmentId }) }, now);
+}
+
+/** What the mail says. Null once it is not so any more: the claim was given up, is verified again, or has failed. */
+export const domainMails = () =>
+  ({
+    'sso-domain-lapsed': async (tx, eventId) => {
+      const event = await tx.findOneBy(Event, { id: eventId });
+      const id = event?.resourceId;
+      const claim = id ? await tx.findOneBy(SsoDomain, { id, status: 'lapsed' }) : null;
+      const person = claim && ((await claimantOf(tx, claim)) ?? (await firstOwnerOf(tx, claim.accountId)));
+      if (!claim || !person) return null;
+      const { name, value } = recordOf(claim);
+      return {
+        to: person.email,
+        values: {
+          first_name: greetingOf(person),
+          ...{ domain: claim.domain, record_name: name, record_value: value },
+        },
+      };
+    },
+  }) satisfies Partial<EmailSubjects>;
+
+/** Who claimed it, as long as they have to do with it still. */
+async function claimantOf(tx: EntityManager, claim: SsoDomain): Promise<Person | undefined> {
+  const { claimedByType, claimedBy, accountId, environmentId } = claim;
+  if (claimedByType === 'api_key') return undefined;
+  const [person] =
+    claimedByType === 'platform_admin'
+      ? await tx.query<Person[]>(
+          `select u.email::text, u.first_name as "firstName" from users u join memberships m on m.user_id = u.id
+           where m.account_id = $1 and u.id = $2`,
+          [accountId, claimedBy],
+        )
+      : await tx.query<Person[]>(
+          `select i.email::text, i.first_name as "firstName" from identities i
+             join environment_memberships m on m.identity_id = i.id and m.environment_id = $3 and m.is_active
+           where i.account_id = $1 and i.id = $2`,
+          [accountId, claimedBy, environmentId],
+        );
+  return person;
+}
+
+async function firstOwnerOf(tx: EntityManager, accountId: string): Promise<Person | undefined> {
+  const [person] = await tx.query<Person[]>(
+    `select u.email::text, u.first_name as "firstName" from memberships m
+       join membership_roles h on h.membership_id = m.id and h.limits is null
+       join administrator_roles r on r.id = h.role_id and r.system_key = 'owner'
+       join users u on u.id = m.user_id
+     where m.account_id = $1 order by m.created_at, m.id limit 1`,
+    [accountId],
+  );
+  return person;
+}

@@ -1,0 +1,91 @@
+import { Type } from 'typebox';
+import type { EnvironmentScope } from '../../domain/scope.js';
+import type { Claimant } from '../../domain/sso/domains.js';
+import type { Services } from '../../services.js';
+import { paginated } from '../lists.js';
+import { errors, operation } from '../operation.js';
+import { Id, listOf, single } from '../schemas.js';
+import { managed, ofOne, viewing } from './organization-views.js';
+import {
+  claimRefusals,
+  Domain,
+  howItIsClaimed,
+  howItIsProved,
+  NewSsoDomain,
+  presentSsoDomain,
+  SsoDomainsQuery,
+  SsoDomainView,
+  whatVerifyDoes,
+} from './sso-domain-views.js';
+
+interface Exists {
+  services: Services;
+  scope: EnvironmentScope;
+  params: { id: string; domain: string };
+}
+const its = (scope: EnvironmentScope, organizationId: string): Claimant => ({ scope, organizationId });
+const ofDomain = {
+  ...ofOne,
+  ...managed,
+  params: Type.Object({ id: Id, domain: Domain }),
+  exists: ({ services, scope, params }: Exists) => services.ssoDomains.get(its(scope, params.id), params.domain),
+} as const;
+
+export const listOrganizationDomains = operation({
+  ...ofOne,
+  ...managed,
+  capability: viewing.capability,
+  id: 'listOrganizationDomains',
+  method: 'GET',
+  path: '/organizations/:id/domains',
+  summary: 'List the domains that an organization has claimed',
+  description: '`q` searches the domain.',
+  query: SsoDomainsQuery,
+  answers: { 200: listOf(SsoDomainView), ...errors('organization.not_found') },
+  handle: async ({ services, scope, params, query: { sort_by: sortBy, ...page } }) =>
+    paginated(await services.ssoDomains.list(its(scope, params.id), { ...page, sortBy }), presentSsoDomain),
+});
+
+export const claimOrganizationDomain = operation({
+  ...ofOne,
+  ...managed,
+  id: 'claimOrganizationDomain',
+  method: 'POST',
+  path: '/organizations/:id/domains',
+  summary: 'Claim a domain for an organization',
+  description:
+    `${howItIsProved} ${howItIsClaimed} Several organizations of an environment may claim a domain; the first one that proves ` +
+    'it has it, and the claims of the others say so.',
+  body: NewSsoDomain,
+  events: ['sso.domain.claimed'],
+  answers: { 201: single(SsoDomainView), ...errors('organization.not_found', ...claimRefusals) },
+  handle: async ({ services, scope, caller, params, body }) => ({
+    data: presentSsoDomain(await services.ssoDomains.claim(its(scope, params.id), caller, body.domain)),
+  }),
+});
+
+export const verifyOrganizationDomain = operation({
+  ...ofDomain,
+  id: 'verifyOrganizationDomain',
+  method: 'POST',
+  path: '/organizations/:id/domains/:domain/verify',
+  summary: 'Look for the record of a domain of an organization now',
+  description: whatVerifyDoes,
+  events: ['sso.domain.verified', 'sso.domain.failed', 'sso.domain.lapsed'],
+  answers: { 200: single(SsoDomainView), ...errors('organization.not_found', 'sso_domain.not_found') },
+  handle: async ({ services, scope, params }) => ({
+    data: presentSsoDomain(await services.ssoDomains.verify(its(scope, params.id), params.domain)),
+  }),
+});
+
+export const deleteOrganizationDomain = operation({
+  ...ofDomain,
+  id: 'deleteOrganizationDomain',
+  method: 'DELETE',
+  path: '/organizations/:id/domains/:domain',
+  summary: 'Give up the claim of a domain of an organization',
+  description: 'At once it verifies nothing any more, and another organization that proves the domain can have it.',
+  events: ['sso.domain.deleted'],
+  answers: { 204: Type.Null(), ...errors('organization.not_found', 'sso_domain.not_found') },
+  handle: ({ services, scope, params }) => services.ssoDomains.remove(its(scope, params.id), params.domain),
+});

@@ -1,0 +1,94 @@
+import { Type } from 'typebox';
+import type { AccountScope } from '../../domain/scope.js';
+import type { Claimant } from '../../domain/sso/domains.js';
+import { paginated } from '../lists.js';
+import { errors, operation } from '../operation.js';
+import {
+  claimRefusals,
+  Domain,
+  howItIsClaimed,
+  howItIsProved,
+  NewSsoDomain,
+  presentSsoDomain,
+  SsoDomainsQuery,
+  SsoDomainView,
+  whatVerifyDoes,
+} from '../operations/sso-domain-views.js';
+import { listOf, single } from '../schemas.js';
+
+const common = { tag: 'SSO domains', level: 'account' } as const;
+const one = { ...common, params: Type.Object({ domain: Domain }) } as const;
+const own = (scope: AccountScope): Claimant => ({ scope, organizationId: null });
+
+export const listSsoDomains = operation({
+  ...common,
+  id: 'listSsoDomains',
+  method: 'GET',
+  path: '/sso/domains',
+  summary: 'List the domains that the account has claimed',
+  description: '`q` searches the domain. Those of organizations are with the organizations.',
+  capability: 'sso.view',
+  query: SsoDomainsQuery,
+  answers: { 200: listOf(SsoDomainView) },
+  handle: async ({ services, scope, query: { sort_by: sortBy, ...page } }) =>
+    paginated(await services.ssoDomains.list(own(scope), { ...page, sortBy }), presentSsoDomain),
+});
+
+export const claimSsoDomain = operation({
+  ...common,
+  id: 'claimSsoDomain',
+  method: 'POST',
+  path: '/sso/domains',
+  summary: 'Claim a domain for the account',
+  description:
+    `${howItIsProved} ${howItIsClaimed} Several accounts may claim a domain; the first one that proves it has it, and the ` +
+    'claims of the others say so.',
+  capability: 'sso.manage',
+  body: NewSsoDomain,
+  events: ['sso.domain.claimed'],
+  answers: { 201: single(SsoDomainView), ...errors(...claimRefusals) },
+  handle: async ({ services, scope, caller, body }) => ({
+    data: presentSsoDomain(await services.ssoDomains.claim(own(scope), caller, body.domain)),
+  }),
+});
+
+export const getSsoDomain = operation({
+  ...one,
+  id: 'getSsoDomain',
+  method: 'GET',
+  path: '/sso/domains/:domain',
+  summary: 'Read the claim of a domain',
+  capability: 'sso.view',
+  answers: { 200: single(SsoDomainView), ...errors('sso_domain.not_found') },
+  handle: async ({ services, scope, params }) => ({
+    data: presentSsoDomain(await services.ssoDomains.get(own(scope), params.domain)),
+  }),
+});
+
+export const verifySsoDomain = operation({
+  ...one,
+  id: 'verifySsoDomain',
+  method: 'POST',
+  path: '/sso/domains/:domain/verify',
+  summary: 'Look for the record of a domain now',
+  description: whatVerifyDoes,
+  capability: 'sso.manage',
+  events: ['sso.domain.verified', 'sso.domain.failed', 'sso.domain.lapsed'],
+  answers: { 200: single(SsoDomainView), ...errors('sso_domain.not_found') },
+  handle: async ({ services, scope, params }) => ({
+    data: presentSsoDomain(await services.ssoDomains.verify(own(scope), params.domain)),
+  }),
+});
+
+export const deleteSsoDomain = operation({
+  ...one,
+  id: 'deleteSsoDomain',
+  method: 'DELETE',
+  path: '/sso/domains/:domain',
+  summary: 'Give up the claim of a domain',
+  description: 'At once it verifies nothing any more, and another account that proves the domain can have it.',
+  capability: 'sso.manage',
+  events: ['sso.domain.deleted'],
+  answers: { 204: Type.Null(), ...errors('sso_domain.not_found') },
+  handle: ({ services, scope, params }) => services.ssoDomains.remove(own(scope), params.domain),
+});

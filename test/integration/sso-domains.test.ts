@@ -1,0 +1,429 @@
+import { randomUUID } from 'node:crypto';
+import { createDomainChecks } from '../../src/domain/sso/domain-checks.js';
+import { domainMails } from '../../src/domain/sso/domain-mails.js';
+import { days, hours, minutes } from '../../src/platform/clock.js';
+import { createDns } from '../../src/platform/dns.js';
+import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
+import { startDnsServer, type TestDnsServer } from '../support/dns-server.js';
+import { newIdentityCaller } from '../support/identity-caller.js';
+import { type Call, callsOf, outcomeOf, rowsOf } from './portal-setup.js';
+
+let api: TestApi;
+let dns: TestDnsServer;
+let account: TestAccount;
+let owner: Call;
+const pauses = [minutes(1), minutes(1), hours(1)];
+
+beforeAll(async () => {
+  dns = await startDnsServer();
+  api = await startApi({ DNS_SERVERS: dns.address, DOMAIN_POLL_SCHEDULE: '2x1m,1h' });
+  account = await newAccount(api);
+  owner = await asOwner(account);
+});
+afterAll(async () => {
+  await api.stop();
+  await dns.stop();
+});
+
+// Only the zone's time is moved: signed-in callers would have to sign in again.
+let aheadMs = 0;
+beforeEach(() => {
+  aheadMs = 0;
+});
+const now = () => new Date(api.clock.now.getTime() + aheadMs);
+const move = (ms: number) => {
+  aheadMs += ms;
+};
+
+const asOwner = async (of: TestAccount) => callsOf(api, of.accountSlug, await of.as('owner'));
+/** As its process does; the api itself asks only when somebody has it verified. */
+const checks = () =>
+  createDomainChecks({
+    db: api.database.db,
+    now,
+    dns: createDns({ servers: [dns.server], withinMs: 1_000 }),
+    schedule: { pauses, recheckMs: hours(24), lapseAfterMs: hours(72) },
+  });
+interface Claim {
+  id: string;
+  domain: string;
+  status: string;
+  txt_record_name: string;
+  txt_record_value: string;
+  failure_reason: string | null;
+  next_check_at: string | null;
+}
+const newDomain = () => `d-${randomUUID()}.example`;
+async function claim(call = owner, domain = newDomain()): Promise<Claim> {
+  const answer = await call('POST', '/sso/domains', { domain });
+  expect(outcomeOf(answer)).toBe('201');
+  return answer.json().data;
+}
+const read = async ({ domain }: Pick<Claim, 'domain'>, call = owner): Promise<Claim> =>
+  (await call('GET', `/sso/domains/${domain}`)).json().data;
+/** Beside what others have there. */
+const publish = (...claims: Claim[]) =>
+  dns.set(claims[0]!.txt_record_name, { txt: ['v=spf1 -all', ...claims.map((one) => one.txt_record_value)] });
+const eventsOf = async ({ id }: Pick<Claim, 'id'>) =>
+  rowsOf<{ action: string; metadata: object; resource_label: string }>(
+    api,
+    'select action, metadata, resource_label from events where resource_id = $1 order by created_at, id',
+    [id],
+  );
+const actionsOf = async (one: Claim) => (await eventsOf(one)).map(({ action }) => action.replace('sso.domain.', ''));
+const outboxOf = async ({ id }: Pick<Claim, 'id'>) =>
+  (
+    await rowsOf<{ news: string | null }>(
+      api,
+      `select input ->> 'news' as news from outbox where process = 'ssoDomainVerification' and input ->> 'claimId' = $1 order by created_at`,
+      [id],
+    )
+  ).map(({ news }) => news);
+
+test('a claim names the record to publish; claiming again answers the same one, however it is written', async () => {
+  const domain = newDomain();
+  const first = await claim(owner, `https://WWW.${domain.toUpperCase()}/about`);
+  expect(first).toEqual({
+    id: expect.any(String),
+    domain,
+    status: 'pending',
+    txt_record_name: `_svc-verification.${domain}`,
+    txt_record_value: expect.stringMatching(/^svc-domain-verification=[0-9a-v]{32}$/),
+    verified_at: null,
+    last_checked_at: null,
+    next_check_at: new Date(api.clock.now.getTime() + minutes(1)).toISOString(),
+    failure_reason: null,
+    created_at: api.clock.now.toISOString(),
+  });
+  expect(await claim(owner, domain)).toEqual(first);
+  expect(await read(first)).toEqual(first);
+  const [event, ...more] = await eventsOf(first);
+  expect(event).toMatchObject({ action: 'sso.domain.claimed', resource_label: domain, metadata: { domain } });
+  expect(JSON.stringify(event)).not.toContain(first.txt_record_value.split('=')[1]);
+  expect(more).toEqual([]);
+  expect(await outboxOf(first)).toEqual([null]);
+});
+
+test.each([
+  ['no domain', 'sso_domain.malformed'],
+  ['192.0.2.1', 'sso_domain.malformed'],
+  ['gmail.com', 'sso_domain.public_provider'],
+  ['https://www.gmail.com/', 'sso_domain.public_provider'],
+  ['co.uk', 'sso_domain.public_suffix'],
+])('%s cannot be claimed: %s', async (domain, code) => {
+  const answer = await owner('POST', '/sso/domains', { domain });
+  expect(outcomeOf(answer)).toBe(`400 ${code}`);
+  expect(answer.json().error.details).toMatchObject([{ field: 'domain' }]);
+});
+
+test('twenty at once are one claim with one event and one process', async () => {
+  const domain = newDomain();
+  const all = await Promise.all(Array.from({ length: 20 }, () => claim(owner, domain)));
+  expect(new Set(all.map(({ id }) => id)).size).toBe(1);
+  expect(await actionsOf(all[0]!)).toEqual(['claimed']);
+  expect(await outboxOf(all[0]!)).toEqual([null]);
+});
+
+test('verified now: not there, wrong, broken and then right; the row says each', async () => {
+  const one = await claim();
+  const verify = async () => (await owner('POST', `/sso/domains/${one.domain}/verify`)).json().data as Claim;
+  expect(await verify()).toMatchObject({ status: 'pending', failure_reason: 'record_not_found' });
+  dns.set(one.txt_record_name, { txt: ['svc-domain-verification=another'] });
+  expect(await verify()).toMatchObject({ status: 'pending', failure_reason: 'record_mismatch' });
+  dns.set(one.txt_record_name, { servfail: true });
+  expect(await verify()).toMatchObject({ status: 'pending', failure_reason: 'dns_unavailable' });
+  publish(one);
+  expect(await verify()).toMatchObject({
+    status: 'verified',
+    failure_reason: null,
+    verified_at: api.clock.now.toISOString(),
+    last_checked_at: api.clock.now.toISOString(),
+    next_check_at: new Date(api.clock.now.getTime() + hours(24)).toISOString(),
+  });
+  expect(await actionsOf(one)).toEqual(['claimed', 'verified']);
+}, 60_000);
+
+test('of two accounts that claim a domain the first one that proves it has it, and the other claim says so', async () => {
+  const mine = await claim();
+  const other = await asOwner(await newAccount(api));
+  const theirs = await claim(other, mine.domain);
+  expect(theirs.txt_record_value).not.toBe(mine.txt_record_value);
+  publish(mine, theirs);
+  expect((await checks().check(mine.id)).status).toBe('verified');
+  expect((await checks().check(theirs.id)).status).toBe('failed');
+  expect(await read(theirs, other)).toMatchObject({ status: 'failed', failure_reason: 'verified_by_another_account' });
+  expect((await eventsOf(theirs)).at(-1)).toMatchObject({
+    action: 'sso.domain.failed',
+    metadata: { reason: 'verified_by_another_account', previous_status: 'pending' },
+  });
+  // Given up, the other one can have it at once.
+  expect(outcomeOf(await owner('DELETE', `/sso/domains/${mine.domain}`))).toBe('204');
+  expect((await checks().check(theirs.id)).status).toBe('verified');
+  expect(await read(theirs, other)).toMatchObject({ status: 'verified', failure_reason: null });
+});
+
+test('ten accounts whose records are found at the same moment: one has the domain', async () => {
+  const domain = newDomain();
+  const claims = [];
+  for (let i = 0; i < 10; i++) claims.push(await claim(await asOwner(await newAccount(api)), domain));
+  publish(...claims);
+  const looks = await Promise.all(claims.map(({ id }) => checks().check(id)));
+  expect(looks.map(({ status }) => status).sort()).toEqual([...Array(9).fill('failed'), 'verified']);
+});
+
+test('one check ten times at once tells of it once', async () => {
+  const one = await claim();
+  publish(one);
+  await Promise.all(Array.from({ length: 10 }, () => checks().check(one.id)));
+  expect(await actionsOf(one)).toEqual(['claimed', 'verified']);
+});
+
+test('given up it is gone; it can be claimed anew with another token', async () => {
+  const one = await claim();
+  expect(outcomeOf(await owner('DELETE', `/sso/domains/${one.domain}`))).toBe('204');
+  for (const [method, path] of [
+    ['GET', ''],
+    ['DELETE', ''],
+    ['POST', '/verify'],
+  ] as const)
+    expect(outcomeOf(await owner(method, `/sso/domains/${one.domain}${path}`))).toBe('404 sso_domain.not_found');
+  expect(await actionsOf(one)).toEqual(['claimed', 'deleted']);
+  expect(await outboxOf(one)).toEqual([null, 'released']);
+  expect(await checks().check(one.id)).toEqual({ status: 'released', nextCheckAt: null });
+  expect((await claim(owner, one.domain)).txt_record_value).not.toBe(one.txt_record_value);
+});
+
+test('never found, it fails at the end of the schedule with how the last look was, and is looked for anew when claimed again', async () => {
+  const one = await claim();
+  const inTime = async (ms: number) => {
+    move(ms);
+    const { nextCheckAt, status } = await checks().check(one.id);
+    return [status, nextCheckAt && Date.parse(nextCheckAt) - now().getTime()];
+  };
+  expect(await inTime(minutes(1))).toEqual(['pending', minutes(1)]);
+  expect(await inTime(minutes(1))).toEqual(['pending', hours(1)]);
+  dns.set(one.txt_record_name, { absent: 'nodata', ttl: 7_200 });
+  expect(await inTime(0)).toEqual(['pending', hours(2)]); // not before everybody has forgotten that nothing was there
+  expect(await inTime(hours(2))).toEqual(['failed', null]);
+  expect(await read(one)).toMatchObject({ status: 'failed', failure_reason: 'record_not_found', next_check_at: null });
+  expect(await actionsOf(one)).toEqual(['claimed', 'failed']);
+
+  const again = await claim(owner, one.domain);
+  expect(again).toMatchObject({
+    id: one.id,
+    status: 'pending',
+    txt_record_value: one.txt_record_value,
+    failure_reason: null,
+    next_check_at: new Date(api.clock.now.getTime() + minutes(1)).toISOString(),
+  });
+  expect(await actionsOf(one)).toEqual(['claimed', 'failed', 'claimed']);
+  expect(await outboxOf(one)).toEqual([null, 'claimed_again']);
+});
+
+test('a verified one that is missed for three days lapses with a mail, and comes back', async () => {
+  const one = await claim();
+  publish(one);
+  await checks().check(one.id);
+  dns.set(one.txt_record_name, { servfail: true });
+  const at = async (ms: number) => {
+    move(ms);
+    return (await checks().check(one.id)).status;
+  };
+  expect(await at(days(1))).toBe('verified');
+  dns.remove(one.txt_record_name);
+  expect(await at(days(1))).toBe('verified');
+  expect(await read(one)).toMatchObject({ status: 'verified', failure_reason: 'record_not_found' });
+  expect(await at(hours(71))).toBe('verified');
+  expect(await at(hours(1))).toBe('lapsed');
+  expect(await actionsOf(one)).toEqual(['claimed', 'verified', 'lapsed']);
+  const [mail, ...more] = await rowsOf<{ subject_id: string; template: string; account_id: string }>(
+    api,
+    `select * from emails where template = 'sso-domain-lapsed' and account_id = $1`,
+    [account.scope.accountId],
+  );
+  expect(more).toEqual([]);
+  const content = () =>
+    api.database.db.transaction('system', (tx) => domainMails()['sso-domain-lapsed'](tx, mail!.subject_id));
+  expect(await content()).toEqual({
+    to: expect.stringContaining('-owner@example.com'),
+    values: {
+      first_name: 'Test',
+      domain: one.domain,
+      record_name: one.txt_record_name,
+      record_value: one.txt_record_value,
+    },
+  });
+  publish(one);
+  expect(await at(days(1))).toBe('verified');
+  expect(await content()).toBeNull(); // it is not so any more
+  expect(await actionsOf(one)).toEqual(['claimed', 'verified', 'lapsed', 'verified']);
+});
+
+test('a lapsed one is anybody’s: who has proved it since keeps it', async () => {
+  const mine = await claim();
+  const other = await asOwner(await newAccount(api));
+  const theirs = await claim(other, mine.domain);
+  publish(mine);
+  await checks().check(mine.id);
+  publish(theirs);
+  for (let day = 0; day < 4; day++, move(days(1))) await checks().check(mine.id);
+  expect(await read(mine)).toMatchObject({ status: 'lapsed', failure_reason: 'record_mismatch' });
+  publish(mine, theirs);
+  expect((await checks().check(theirs.id)).status).toBe('verified');
+  expect((await checks().check(mine.id)).status).toBe('failed');
+  expect(await read(mine)).toMatchObject({ status: 'failed', failure_reason: 'verified_by_another_account' });
+});
+
+test('a zone that is broken for a month lapses, and a lapsed one fails when nobody has mended it', async () => {
+  const one = await claim();
+  publish(one);
+  await checks().check(one.id);
+  dns.set(one.txt_record_name, { servfail: true });
+  const at = async (ms: number) => {
+    move(ms);
+    return (await checks().check(one.id)).status;
+  };
+  expect(await at(days(29))).toBe('verified');
+  expect(await at(days(1))).toBe('lapsed');
+  expect(await at(minutes(1))).toBe('lapsed');
+  expect(await at(hours(2))).toBe('failed'); // as long as a new one is looked for
+  expect(await read(one)).toMatchObject({ status: 'failed', failure_reason: 'dns_unavailable' });
+});
+
+test('support ends a claim, also a verified one, and has a failed one looked for anew', async () => {
+  const one = await claim();
+  publish(one);
+  await checks().check(one.id);
+  const shown = (await owner('GET', `/processes?kind=sso_domain&subject_id=${one.id}`)).json().items;
+  expect(shown).toMatchObject([
+    {
+      id: one.id,
+      state: 'verified',
+      waits_for: 'its_next_moment',
+      workflow_id: `sso-domain/${one.id}`,
+      verbs: ['cancel'],
+    },
+  ]);
+  await owner('POST', `/processes/${one.id}/cancel`, { reason: 'a test' });
+  expect(await read(one)).toMatchObject({ status: 'failed', failure_reason: 'cancelled_by_operator' });
+  expect(outcomeOf(await owner('POST', `/processes/${one.id}/retry`))).toBe('200');
+  expect(await read(one)).toMatchObject({ status: 'pending', failure_reason: null });
+  expect(await outboxOf(one)).toEqual([null, 'cancelled', 'claimed_again']);
+  await checks().cancel(one.id);
+  expect(await read(one)).toMatchObject({ status: 'failed', failure_reason: 'cancelled_by_operator' });
+  await checks().cancel(one.id);
+  expect((await actionsOf(one)).filter((action) => action === 'failed')).toHaveLength(2);
+}, 30_000);
+
+test('lists are searched, narrowed and sorted, and hold what is the account’s own', async () => {
+  const mine = await newAccount(api);
+  const call = await asOwner(mine);
+  const [b, a] = [await claim(call, `b-${newDomain()}`), await claim(call, `a-${newDomain()}`)];
+  const list = async (query: string) =>
+    (await call('GET', `/sso/domains?${query}`)).json().items.map(({ domain }: Claim) => domain);
+  expect(await list('sort_by=domain&order=asc')).toEqual([a.domain, b.domain]);
+  expect(await list(`q=${a.domain.slice(0, 20).toUpperCase()}`)).toEqual([a.domain]);
+  publish(b);
+  await checks().check(b.id);
+  expect(await list('status=verified')).toEqual([b.domain]);
+  expect(outcomeOf(await call('GET', `/sso/domains?status=unknown`))).toBe('400 validation.failed');
+});
+
+describe('of organizations', () => {
+  type Send = (
+    method: 'GET' | 'POST' | 'DELETE',
+    path: string,
+    payload?: object,
+  ) => Promise<ReturnType<typeof JSON.parse>>;
+  const server = async (of: TestAccount, headers?: Record<string, string>): Promise<Send> => {
+    const key = headers ?? (await of.apiKey());
+    return (method, path, payload) =>
+      api.app.inject({ method, url: `/api/v1${path}`, headers: key, ...(payload && { payload }) });
+  };
+  const newOrganization = async (send: Send) =>
+    (await send('POST', '/organizations', { name: `Organization ${randomUUID()}` })).json().data.id as string;
+
+  test('each has claims of its own, over both surfaces; one organization of an environment holds a domain', async () => {
+    const send = await server(account);
+    const [first, second] = [await newOrganization(send), await newOrganization(send)];
+    const domain = newDomain();
+    const claimed = async (id: string) =>
+      (await send('POST', `/organizations/${id}/domains`, { domain })).json().data as Claim;
+    const [mine, theirs] = [await claimed(first), await claimed(second)];
+    expect(await claimed(first)).toEqual(mine);
+    expect(mine.id).not.toBe(theirs.id);
+    publish(mine, theirs);
+    expect((await checks().check(mine.id)).status).toBe('verified');
+    expect((await checks().check(theirs.id)).status).toBe('failed');
+    const listed = await owner(
+      'GET',
+      account.portalPath(`/organizations/${second}/domains`).replace(/^.*?(?=\/applications)/, ''),
+    );
+    expect(listed.json().items).toMatchObject([
+      { id: theirs.id, status: 'failed', failure_reason: 'verified_by_another_organization' },
+    ]);
+    expect((await owner('GET', `/sso/domains?q=${domain}`)).json().items).toEqual([]);
+    expect(outcomeOf(await owner('GET', `/sso/domains/${domain}`))).toBe('404 sso_domain.not_found');
+    // The account's own claim is another matter, and so are those of other accounts' customers.
+    const own = await claim(owner, domain);
+    const stranger = await newAccount(api);
+    const ofStranger = await server(stranger);
+    const third = await newOrganization(ofStranger);
+    const foreign = (await ofStranger('POST', `/organizations/${third}/domains`, { domain })).json().data as Claim;
+    publish(own, foreign);
+    expect((await checks().check(own.id)).status).toBe('verified');
+    expect((await checks().check(foreign.id)).status).toBe('verified');
+    const [{ environment_id, application_id } = {}] = await rowsOf(
+      api,
+      `select environment_id, application_id from events where resource_id = $1 and action = 'sso.domain.verified'`,
+      [foreign.id],
+    );
+    expect({ environment_id, application_id }).toEqual({
+      environment_id: stranger.scope.environmentId,
+      application_id: stranger.scope.applicationId,
+    });
+  });
+
+  test('who manages an organization claims for it, and nobody for one that is not there', async () => {
+    const send = await server(account);
+    const id = await newOrganization(send);
+    const role = `Manager ${randomUUID()}`;
+    await send('POST', '/roles', { name: role, permission_keys: ['svc:organization.manage'] });
+    const { headers } = await newIdentityCaller(api, account, [{ role, nodeId: id }] as never);
+    const manager = await server(account, headers);
+    const domain = newDomain();
+    expect(outcomeOf(await manager('POST', `/organizations/${id}/domains`, { domain }))).toBe('201');
+    expect(outcomeOf(await manager('POST', `/organizations/${await newOrganization(send)}/domains`, { domain }))).toBe(
+      '403 permission.required',
+    );
+    for (const [method, path] of [
+      ['GET', ''],
+      ['POST', ''],
+      ['POST', `/${domain}/verify`],
+      ['DELETE', `/${domain}`],
+    ] as const)
+      expect(
+        outcomeOf(await send(method, `/organizations/${randomUUID()}/domains${path}`, path ? undefined : { domain })),
+      ).toBe('404 organization.not_found');
+    const unknown = await send('DELETE', `/organizations/${id}/domains/${newDomain()}`);
+    expect(outcomeOf(unknown)).toBe('404 sso_domain.not_found');
+  });
+
+  test('deleted with its organization, a domain is free', async () => {
+    const send = await server(account);
+    const [first, second] = [await newOrganization(send), await newOrganization(send)];
+    const domain = newDomain();
+    const claims: Claim[] = [];
+    for (const id of [first, second])
+      claims.push((await send('POST', `/organizations/${id}/domains`, { domain })).json().data);
+    publish(...claims);
+    await checks().check(claims[0]!.id);
+    await checks().check(claims[1]!.id);
+    const headers = { ...(await account.apiKey()), 'if-match': '"1"' };
+    expect(outcomeOf(await api.app.inject({ method: 'DELETE', url: `/api/v1/organizations/${first}`, headers }))).toBe(
+      '204',
+    );
+    expect((await checks().check(claims[0]!.id)).status).toBe('released');
+    expect((await checks().check(claims[1]!.id)).status).toBe('verified');
+  });
+});

@@ -1,0 +1,223 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { provisionAccount } from '../../src/domain/accounts/provisioning.js';
+import { createDomainChecks } from '../../src/domain/sso/domain-checks.js';
+import { createSsoDomains } from '../../src/domain/sso/domains.js';
+import { hours, seconds } from '../../src/platform/clock.js';
+import { createDns } from '../../src/platform/dns.js';
+import { createProcesses, type Processes } from '../../src/platform/processes.js';
+import { reconcileNow } from '../../src/platform/schedules.js';
+import { newDatabase, type TestDatabase } from '../support/database.js';
+import { startDnsServer, type TestDnsServer } from '../support/dns-server.js';
+import { recordHistory } from '../support/histories.js';
+import { rows } from '../support/registration.js';
+import { historyText, namespace, startTestTemporal, type TestTemporal } from '../support/temporal.js';
+import { startTestWorker, until } from '../support/test-worker.js';
+
+// The whole way: the row and its message, the relay, Temporal, the worker, and a name server that it asks.
+let temporal: TestTemporal;
+let database: TestDatabase;
+let dns: TestDnsServer;
+let processes: Processes;
+let worker: ReturnType<typeof startTestWorker>;
+let domains: ReturnType<typeof createSsoDomains>;
+const now = () => new Date();
+const pauses = Array<number>(60).fill(seconds(1));
+const schedule = { pauses, recheckMs: seconds(2), lapseAfterMs: seconds(4) };
+const startWorker = (recheckMs = schedule.recheckMs) =>
+  startTestWorker(database, temporal, processes, { domains: { ...schedule, recheckMs, servers: [dns.server] } });
+
+beforeAll(async () => {
+  [temporal, database, dns] = await Promise.all([startTestTemporal(), newDatabase({ poolSize: 10 }), startDnsServer()]);
+  processes = createProcesses({ address: temporal.address, namespace, apiKey: null });
+  const { db } = database;
+  const checks = createDomainChecks({ db, now, dns: createDns({ servers: [dns.server] }), schedule });
+  domains = createSsoDomains({ db, now, schedule, checks, processes });
+  worker = startWorker();
+}, 60_000);
+afterAll(async () => {
+  await worker.stop();
+  await processes.close();
+  await temporal.stop();
+  await database.close();
+  await dns.stop();
+}, 60_000);
+
+/** Says that a new domain is theirs, as the Portal does. */
+async function newClaim(text = `d-${randomUUID()}.private.example`) {
+  const userId = randomUUID();
+  await rows(
+    database.ownerUrl,
+    `insert into users (id, email, first_name, last_name, created_at, updated_at) values ($1, $2, 'Rosalind', 'O', now(), now())`,
+    [userId, `${userId}@example.com`],
+  );
+  const names = { accountName: `Northwind ${randomBytes(4).toString('hex')}`, applicationName: 'Shop' };
+  const { account } = await database.db.transaction('system', (tx) =>
+    provisionAccount(tx, { userId, ...names, now: now() }),
+  );
+  const of = { scope: { accountId: account.id }, organizationId: null } as const;
+  const caller = { type: 'platform_admin', userId, sessionId: '', capabilities: [], roles: [] } as const;
+  const claim = await domains.claim(of, caller, text);
+  const handle = processes.client.workflow.getHandle(`sso-domain/${claim.id}`);
+  const name = `_svc-verification.${claim.domain}`;
+  return {
+    ...{ claim, handle, name, of, userId },
+    publish: () => dns.set(name, { txt: [`svc-domain-verification=${claim.token}`] }),
+    claimAgain: () => domains.claim(of, caller, claim.domain),
+    verify: () => domains.verify(of, claim.domain),
+    row: async () => (await rows(database.ownerUrl, 'select * from sso_domains where id = $1', [claim.id]))[0],
+    status: async () =>
+      (await rows(database.ownerUrl, 'select status from sso_domains where id = $1', [claim.id]))[0]?.status,
+    process: async () => (await handle.describe().catch(() => null))?.status.name ?? 'NOT_FOUND',
+    actions: async () =>
+      (
+        await rows(database.ownerUrl, 'select action from events where resource_id = $1 order by created_at, id', [
+          claim.id,
+        ])
+      ).map(({ action }) => String(action).replace('sso.domain.', '')),
+  };
+}
+type Claimed = Awaited<ReturnType<typeof newClaim>>;
+const becomes = ({ status }: Claimed, wanted: string) =>
+  until(`${wanted}`, async () => (await status()) === wanted, 60_000);
+const ends = ({ process }: Claimed, wanted: string) =>
+  until(`${wanted}`, async () => (await process()) === wanted, 60_000);
+
+// Each has a claim of its own, and most of them wait: they wait together.
+test.concurrent('it looks until the record is there, and its history names neither domain nor token nor person', async () => {
+  const one = await newClaim();
+  await until('it was asked for twice', async () => dns.asked(one.name) >= 2);
+  expect(await one.handle.query('state')).toBe('pending');
+  const { searchAttributes } = await one.handle.describe();
+  expect(searchAttributes).toMatchObject({
+    GatehouseState: ['pending'],
+    GatehouseSubjectId: [one.claim.id],
+    GatehouseAccountId: [one.claim.accountId],
+  });
+  one.publish();
+  await becomes(one, 'verified');
+  await until('its state', async () => (await one.handle.query('state')) === 'verified');
+  expect(await one.actions()).toEqual(['claimed', 'verified']);
+  const history = await historyText(one.handle);
+  expect(history).toContain(one.claim.id);
+  for (const secret of [one.claim.domain, 'private.example', one.claim.token, 'Rosalind'])
+    expect(history).not.toContain(secret);
+  const asked = dns.asked(one.name);
+  await until('it is looked at again', async () => dns.asked(one.name) > asked);
+  await domains.remove(one.of, one.claim.domain);
+  await ends(one, 'COMPLETED');
+  expect(await one.handle.result()).toBe('released');
+  await recordHistory('sso-domain-verified-and-released', one.handle);
+});
+
+test.concurrent('asked now it answers how the claim stands, at once', async () => {
+  const one = await newClaim();
+  one.publish();
+  expect(await one.verify()).toMatchObject({ status: 'verified', failureReason: null });
+  dns.remove(one.name);
+  expect(await one.verify()).toMatchObject({ status: 'verified', failureReason: 'record_not_found' });
+  await becomes(one, 'lapsed');
+  await until('its mail', async () => worker.sent.some(({ to }) => to === `${one.userId}@example.com`));
+  one.publish();
+  await becomes(one, 'verified');
+  expect(await one.actions()).toEqual(['claimed', 'verified', 'lapsed', 'verified']);
+  expect(worker.sent.filter(({ to }) => to === `${one.userId}@example.com`).map((mail) => mail.name)).toEqual([
+    'sso-domain-lapsed',
+  ]);
+});
+
+test.concurrent('cancelled it has failed, and says so; asked now, or claimed again, it goes on', async () => {
+  const one = await newClaim();
+  await until('it was asked for', async () => dns.asked(one.name) >= 1);
+  await one.handle.cancel();
+  await ends(one, 'CANCELLED');
+  expect(await one.row()).toMatchObject({ status: 'failed', failure_reason: 'cancelled_by_operator' });
+  expect(await one.handle.query('state')).toBe('failed');
+  await recordHistory('sso-domain-cancelled', one.handle);
+  expect(await one.verify()).toMatchObject({ status: 'failed', failureReason: 'record_not_found' });
+  await ends(one, 'COMPLETED');
+  await recordHistory('sso-domain-looked-for-once-more', one.handle);
+  expect(await one.claimAgain()).toMatchObject({ status: 'pending', token: one.claim.token });
+  await ends(one, 'RUNNING');
+  one.publish();
+  await becomes(one, 'verified');
+  await one.handle.cancel();
+  await ends(one, 'CANCELLED');
+  expect(await one.row()).toMatchObject({ status: 'failed', failure_reason: 'cancelled_by_operator' });
+  expect(await one.verify()).toMatchObject({ status: 'verified', failureReason: null });
+  await ends(one, 'RUNNING'); // somebody looks after it again
+  expect(await one.actions()).toEqual(['claimed', 'failed', 'claimed', 'verified', 'failed', 'verified']);
+});
+
+test.concurrent('it fails at the end of the schedule with its reason', async () => {
+  const one = await newClaim();
+  dns.set(one.name, { txt: ['something else'] });
+  await until('it runs', async () => dns.asked(one.name) >= 1);
+  await rows(database.ownerUrl, 'update sso_domains set fails_at = now() where id = $1', [one.claim.id]);
+  await ends(one, 'COMPLETED');
+  expect(await one.handle.result()).toBe('failed');
+  expect(await one.row()).toMatchObject({ status: 'failed', failure_reason: 'record_mismatch', next_check_at: null });
+  await recordHistory('sso-domain-failed', one.handle);
+});
+
+test.concurrent('after some looks it goes on with a fresh history, and can be asked all the while', async () => {
+  const one = await newClaim();
+  const { firstExecutionRunId } = await until('it runs', async () =>
+    one.handle.describe().then(
+      ({ runId }) => ({ firstExecutionRunId: runId }),
+      () => null,
+    ),
+  );
+  for (let i = 0; i < 25; i++) await one.verify();
+  const runId = await until('another run', async () => {
+    const described = await one.handle.describe();
+    return described.runId !== firstExecutionRunId && described.runId;
+  });
+  await recordHistory(
+    'sso-domain-continued',
+    processes.client.workflow.getHandle(one.handle.workflowId, firstExecutionRunId),
+  );
+  expect(runId).not.toBe(firstExecutionRunId);
+  one.publish();
+  await becomes(one, 'verified');
+  expect(await one.actions()).toEqual(['claimed', 'verified']);
+});
+
+test.concurrent('terminated by mistake it is looked for again', async () => {
+  const one = await newClaim();
+  await until('it was asked for', async () => dns.asked(one.name) >= 1);
+  await one.handle.terminate('by mistake');
+  one.publish();
+  await until('it runs again', async () => {
+    await reconcileNow(processes.client);
+    await new Promise((resolve) => setTimeout(resolve, 1500));
+    return (await one.status()) === 'verified';
+  });
+  expect(await one.process()).toBe('RUNNING');
+});
+
+// Those that need the worker for themselves.
+test('the worker is gone between two looks: whoever asks is answered by the api, and the next worker goes on', async () => {
+  const [one, other] = [await newClaim(), await newClaim()];
+  for (const { name } of [one, other]) await until('it was asked for', async () => dns.asked(name) >= 1);
+  await worker.stop();
+  one.publish();
+  expect(await one.verify()).toMatchObject({ status: 'verified' });
+  other.publish();
+  worker = startWorker();
+  await becomes(other, 'verified');
+  for (const { actions, process } of [one, other])
+    expect([await actions(), await process()]).toEqual([['claimed', 'verified'], 'RUNNING']);
+  const asked = dns.asked(one.name);
+  await until('it is looked at again', async () => dns.asked(one.name) > asked);
+});
+
+test('a look that was done when the worker died is not told twice', async () => {
+  const one = await newClaim();
+  one.publish();
+  await becomes(one, 'verified');
+  await worker.stop();
+  worker = startWorker(hours(24));
+  const asked = dns.asked(one.name);
+  await until('it is looked at', async () => dns.asked(one.name) > asked);
+  expect(await one.actions()).toEqual(['claimed', 'verified']);
+});

@@ -1,0 +1,114 @@
+import {
+  allHandlersFinished,
+  CancellationScope,
+  condition,
+  continueAsNew,
+  defineQuery,
+  defineSignal,
+  defineUpdate,
+  isCancellation,
+  proxyActivities,
+  setHandler,
+  workflowInfo,
+} from '@temporalio/workflow';
+import type { DomainLook, SsoDomainActivities } from '../activities/sso-domains.js';
+import { shownState } from './shown-state.js';
+
+export interface SsoDomainVerificationInput {
+  claimId: string;
+  accountId: string;
+  environmentId: string | null;
+  /** What happened to the row: of this a process that runs already is told, instead of being started. */
+  news?: 'released' | 'cancelled' | 'claimed_again';
+  /** Looks after which it goes on with a fresh history: one that waits is read anew before each of them. */
+  looksPerHistory?: number;
+  /** How far the run before this one had come. */
+  soFar?: DomainLook;
+}
+export type SsoDomainState = DomainLook['status'];
+
+/** The claim was given up, or ended by support: the row tells, and is looked at again. */
+export const released = defineSignal('released');
+/** A failed claim is looked for anew. */
+export const claimedAgain = defineSignal('claimedAgain');
+/** Has the zone asked now, and answers how the claim stands then. */
+export const checkNow = defineUpdate<DomainLook>('checkNow');
+export const state = defineQuery<SsoDomainState>('state');
+
+const { readDomain, checkDomain, cancelDomain } = proxyActivities<SsoDomainActivities>({
+  startToCloseTimeout: '30s',
+  retry: { initialInterval: '1s', maximumInterval: '1m' },
+});
+
+/**
+ * Looks for the record of a claimed domain until it is there, and on and on whether it still is. The row says what is so, and
+ * when the next look is due; it may start anew at any time.
+ */
+export async function ssoDomainVerification(input: SsoDomainVerificationInput): Promise<SsoDomainState> {
+  const { claimId, looksPerHistory = 20, soFar } = input;
+  let look: DomainLook = soFar ?? { status: 'pending', nextCheckAt: null };
+  let isStale = soFar === undefined; // the row knows better
+  let isNew = false; // the look came from an update
+  let looks = 0;
+  const shown = shownState<SsoDomainState>(look.status, (current) => describe(current, input, look));
+  const follow = (next: DomainLook) => {
+    look = next;
+    shown.set(next.status);
+    shown.refresh();
+  };
+  const check = async () => {
+    looks += 1;
+    follow(await checkDomain(claimId));
+    return look;
+  };
+  setHandler(state, shown.get);
+  for (const fact of [released, claimedAgain]) {
+    setHandler(fact, () => {
+      isStale = true;
+    });
+  }
+  setHandler(checkNow, async () => {
+    const answer = await check();
+    isNew = true;
+    return answer;
+  });
+
+  try {
+    for (;;) {
+      if (isStale) {
+        isStale = false;
+        follow(await readDomain(claimId));
+      }
+      isNew = false;
+      if (look.nextCheckAt === null) {
+        await condition(allHandlersFinished); // somebody may have asked for a look meanwhile
+        if (isStale || look.nextCheckAt !== null) continue;
+        break;
+      }
+      if (looks >= looksPerHistory || workflowInfo().continueAsNewSuggested) {
+        await condition(allHandlersFinished);
+        if (isStale || look.nextCheckAt === null) continue;
+        return await continueAsNew<typeof ssoDomainVerification>({ ...input, soFar: look });
+      }
+      const isWoken = await condition(() => isStale || isNew, Math.max(1, Date.parse(look.nextCheckAt) - Date.now()));
+      if (!isWoken) await check();
+    }
+  } catch (error) {
+    if (!isCancellation(error)) throw error;
+    follow(await CancellationScope.nonCancellable(() => cancelDomain(claimId)));
+    if (look.status === 'failed') throw error; // otherwise the claim was gone before
+  }
+  return shown.get();
+}
+
+function describe(current: SsoDomainState, { claimId }: SsoDomainVerificationInput, { nextCheckAt }: DomainLook) {
+  const next = nextCheckAt ? ` The next look is at ${nextCheckAt}.` : '';
+  const sentences: Record<SsoDomainState, string> = {
+    pending: `Its record was not found in DNS yet.${next} Cancelling ends the claim as failed.`,
+    verified: `Its record is there.${next} Cancelling ends the claim as failed: the domain is verified no more.`,
+    lapsed: `Its record was there and is not any more.${next} Cancelling ends the claim as failed.`,
+    failed: 'It has failed; the reason is in the row. The update checkNow looks once more.',
+    released: 'It was given up.',
+  };
+  return `Claim ${claimId} of a domain: ${sentences[current]}`;
+}
