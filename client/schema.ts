@@ -603,7 +603,7 @@ export interface paths {
         head?: never;
         /**
          * Change a node, and where it stands
-         * @description An inactive node takes everything at and below it out of every decision: no role counts there. An end user, whose own right ends with it, cannot activate it again; an API key or an administrator can. `parent_node_id` moves it with everything below it, as `move` does; the permission is needed at both parents, too. `metadata` is replaced as a whole. The root can be renamed and described; it is never moved or deactivated.
+         * @description An inactive node takes everything at and below it out of every decision: no role counts there. An end user, whose own right ends with it, cannot activate it again; an API key or an administrator can. `parent_node_id` moves it with everything below it, as `move` does; the permission is needed at the new parent, too. `metadata` is replaced as a whole. The root can be renamed and described; it is never moved or deactivated.
          *
          *     Requires `hierarchy.manage` at the node that `id` names.
          */
@@ -621,7 +621,7 @@ export interface paths {
         put?: never;
         /**
          * Move a node under another parent
-         * @description With everything below it. The permission is needed at the parent of before and at the new one, too.
+         * @description With everything below it. The permission is needed at the new parent, too.
          *
          *     Requires `hierarchy.manage` at the node that `id` names.
          */
@@ -759,7 +759,7 @@ export interface paths {
         put?: never;
         /**
          * Create an organization
-         * @description A node of type `organization` with the same id, under `parent_node_id` or right under the root without one; the permission is needed there. The node-type schema says where organizations may stand, and with which metadata; an environment whose access model is `flat` has none. Without a `slug` the name gives one, with a short random ending where a sibling has it. Nobody is a member of it yet.
+         * @description A node of type `organization` with the same id, under `parent_node_id` or right under the root without one; the permission is needed there. The node-type schema says where organizations may stand, and with which metadata. Without a `slug` the name gives one, with a short random ending where a sibling has it. Nobody is a member of it yet.
          *
          *     Requires `hierarchy.manage` or `svc:organization.manage` somewhere; answers keep to where it is held.
          */
@@ -912,6 +912,78 @@ export interface paths {
          *     Requires `hierarchy.manage` or `svc:organization.manage` at the node that `id` names.
          */
         patch: operations["updateOrganizationMember"];
+        trace?: never;
+    };
+    "/api/v1/organizations/{id}/domains": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the domains that an organization has claimed
+         * @description `q` searches the domain.
+         *
+         *     Requires `hierarchy.manage` or `svc:organization.manage` at the node that `id` names.
+         */
+        get: operations["listOrganizationDomains"];
+        put?: never;
+        /**
+         * Claim a domain for an organization
+         * @description Publish the TXT record that the answer names. It is looked for by itself: every minute for ten minutes, every five minutes for an hour, hourly for three days, and every six hours until day 30; then the claim has failed. Idempotent: a domain that is claimed already is answered with the same claim and token; a failed one is looked for anew. Public providers of mail and public suffixes are refused. Several organizations of an environment may claim a domain; the first one that proves it has it, and the claims of the others say so.
+         *
+         *     Requires `hierarchy.manage` or `svc:organization.manage` at the node that `id` names.
+         */
+        post: operations["claimOrganizationDomain"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/organizations/{id}/domains/{domain}/verify": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Look for the record of a domain of an organization now
+         * @description Asks the servers of the domain at once, whatever the status; the answer says how the claim stands then. Where the record was published a moment ago, the servers of the domain may not all have it yet.
+         *
+         *     Requires `hierarchy.manage` or `svc:organization.manage` at the node that `id` names.
+         */
+        post: operations["verifyOrganizationDomain"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/organizations/{id}/domains/{domain}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Give up the claim of a domain of an organization
+         * @description At once it verifies nothing any more, and another organization that proves the domain can have it.
+         *
+         *     Requires `hierarchy.manage` or `svc:organization.manage` at the node that `id` names.
+         */
+        delete: operations["deleteOrganizationDomain"];
+        options?: never;
+        head?: never;
+        patch?: never;
         trace?: never;
     };
     "/api/v1/api-keys": {
@@ -1992,6 +2064,82 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/portal/v1/accounts/{accountSlug}/sso/domains": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the domains that the account has claimed
+         * @description `q` searches the domain. Those of organizations are with the organizations.
+         *
+         *     Requires the capability `sso.view`.
+         */
+        get: operations["portalListSsoDomains"];
+        put?: never;
+        /**
+         * Claim a domain for the account
+         * @description Publish the TXT record that the answer names. It is looked for by itself: every minute for ten minutes, every five minutes for an hour, hourly for three days, and every six hours until day 30; then the claim has failed. Idempotent: a domain that is claimed already is answered with the same claim and token; a failed one is looked for anew. Public providers of mail and public suffixes are refused. Several accounts may claim a domain; the first one that proves it has it, and the claims of the others say so.
+         *
+         *     Requires the capability `sso.manage`.
+         */
+        post: operations["portalClaimSsoDomain"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/portal/v1/accounts/{accountSlug}/sso/domains/{domain}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read the claim of a domain
+         * @description Requires the capability `sso.view`.
+         */
+        get: operations["portalGetSsoDomain"];
+        put?: never;
+        post?: never;
+        /**
+         * Give up the claim of a domain
+         * @description At once it verifies nothing any more, and another account that proves the domain can have it.
+         *
+         *     Requires the capability `sso.manage`.
+         */
+        delete: operations["portalDeleteSsoDomain"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/portal/v1/accounts/{accountSlug}/sso/domains/{domain}/verify": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Look for the record of a domain now
+         * @description Asks the servers of the domain at once, whatever the status; the answer says how the claim stands then. Where the record was published a moment ago, the servers of the domain may not all have it yet.
+         *
+         *     Requires the capability `sso.manage`.
+         */
+        post: operations["portalVerifySsoDomain"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/portal/v1/accounts/{accountSlug}/audit-log": {
         parameters: {
             query?: never;
@@ -2405,7 +2553,7 @@ export interface components {
                  * @description Stable; null where only the status counts. New ones may come: go by the status where it is unknown.
                  * @enum {string|null}
                  */
-                code: "account.capability_required" | "account.not_found" | "account.password_required" | "account.slug_taken" | "account_intent.not_failed" | "account_intent.not_found" | "administrator_invite.already_pending" | "administrator_invite.not_found" | "administrator_invite.not_pending" | "administrator_invite.role_deleted" | "administrator_role.built_in" | "administrator_role.cannot_grant" | "administrator_role.in_use" | "administrator_role.name_taken" | "administrator_role.not_found" | "api_key.cannot_grant" | "api_key.not_found" | "api_key.scope_required" | "application.confirmation_required" | "application.not_found" | "application.slug_taken" | "audit.row_not_found" | "auth.multiple_credentials" | "auth.reauthentication_required" | "body.malformed" | "body.too_large" | "body.unsupported_media_type" | "captcha.failed" | "changes.cursor_expired" | "changes.cursor_invalid" | "environment.confirmation_required" | "environment.not_found" | "environment.slug_taken" | "environment.unknown_slug" | "idempotency.in_progress" | "idempotency.key_invalid" | "idempotency.key_reused" | "identity.email_taken" | "identity.email_unverified" | "identity.external_id_taken" | "identity.holds_more" | "identity.link_invalid" | "identity.not_found" | "identity_invite.already_member" | "identity_invite.not_found" | "identity_invite.not_pending" | "identity_invite.pending_exists" | "identity_invite.role_deleted" | "if_match.invalid" | "if_match.required" | "invite.link_invalid" | "login.method_not_allowed" | "member.already_member" | "member.last_owner" | "member.not_found" | "member.owner_required" | "mfa.already_enrolled" | "mfa.challenge_invalid" | "mfa.challenge_locked" | "mfa.code_invalid" | "mfa.email_unavailable" | "mfa.enrollment_expired" | "mfa.enrollment_required" | "mfa.factor_not_allowed" | "mfa.factor_not_found" | "mfa.last_factor" | "mfa.not_enrolled" | "mfa.too_many_factors" | "mfa.trusted_device_not_found" | "node_type_schema.breaks_nodes" | "nodes.has_children" | "nodes.node_not_found" | "nodes.not_in_access_model" | "nodes.root_fixed" | "nodes.slug_taken" | "nodes.too_deep" | "nodes.tree_too_large" | "nodes.type_not_allowed" | "nodes.type_unknown" | "nodes.would_cycle" | null | "oauth_client.has_no_secret" | "oauth_client.not_found" | "organization.already_member" | "organization.confirmation_required" | "organization.member_not_found" | "organization.not_found" | "organization.production_environment" | "organization.slug_taken" | "origin.foreign" | "password.breached" | "password.hash_out_of_bounds" | "password.hash_unreadable" | "password.link_invalid" | "password.too_short" | "password.wrong" | "permission.key_taken" | "permission.not_found" | "permission.required" | "permission.system" | "process.not_failed" | "process.not_found" | "process.not_running" | "process.verb_not_supported" | "rate_limit.exceeded" | "registration.link_invalid" | "role.cannot_grant" | "role.in_use" | "role.name_taken" | "role.not_found" | "role.system" | "role_assignments.not_found" | "role_assignments.overlapping" | "role_assignments.window_empty" | "route.method_not_allowed" | "route.not_found" | "service.unavailable" | "session.not_found" | "sign_up.daily_cap_reached" | "sso_required" | "validation.failed" | "version.conflict";
+                code: "account.capability_required" | "account.not_found" | "account.password_required" | "account.slug_taken" | "account_intent.not_failed" | "account_intent.not_found" | "administrator_invite.already_pending" | "administrator_invite.not_found" | "administrator_invite.not_pending" | "administrator_invite.role_deleted" | "administrator_role.built_in" | "administrator_role.cannot_grant" | "administrator_role.in_use" | "administrator_role.name_taken" | "administrator_role.not_found" | "api_key.cannot_grant" | "api_key.not_found" | "api_key.scope_required" | "application.confirmation_required" | "application.not_found" | "application.slug_taken" | "audit.row_not_found" | "auth.multiple_credentials" | "auth.reauthentication_required" | "body.malformed" | "body.too_large" | "body.unsupported_media_type" | "captcha.failed" | "changes.cursor_expired" | "changes.cursor_invalid" | "environment.confirmation_required" | "environment.not_found" | "environment.slug_taken" | "environment.unknown_slug" | "idempotency.in_progress" | "idempotency.key_invalid" | "idempotency.key_reused" | "identity.email_taken" | "identity.email_unverified" | "identity.external_id_taken" | "identity.holds_more" | "identity.link_invalid" | "identity.not_found" | "identity_invite.already_member" | "identity_invite.not_found" | "identity_invite.not_pending" | "identity_invite.pending_exists" | "identity_invite.role_deleted" | "if_match.invalid" | "if_match.required" | "invite.link_invalid" | "login.method_not_allowed" | "member.already_member" | "member.last_owner" | "member.not_found" | "member.owner_required" | "mfa.already_enrolled" | "mfa.challenge_invalid" | "mfa.challenge_locked" | "mfa.code_invalid" | "mfa.email_unavailable" | "mfa.enrollment_expired" | "mfa.enrollment_required" | "mfa.factor_not_allowed" | "mfa.factor_not_found" | "mfa.last_factor" | "mfa.not_enrolled" | "mfa.too_many_factors" | "mfa.trusted_device_not_found" | "node_type_schema.breaks_nodes" | "nodes.has_children" | "nodes.node_not_found" | "nodes.root_fixed" | "nodes.slug_taken" | "nodes.too_deep" | "nodes.tree_too_large" | "nodes.type_not_allowed" | "nodes.type_unknown" | "nodes.would_cycle" | null | "oauth_client.has_no_secret" | "oauth_client.not_found" | "organization.already_member" | "organization.confirmation_required" | "organization.member_not_found" | "organization.not_found" | "organization.production_environment" | "organization.slug_taken" | "origin.foreign" | "password.breached" | "password.hash_out_of_bounds" | "password.hash_unreadable" | "password.link_invalid" | "password.too_short" | "password.wrong" | "permission.key_taken" | "permission.not_found" | "permission.required" | "permission.system" | "process.not_failed" | "process.not_found" | "process.not_running" | "process.verb_not_supported" | "rate_limit.exceeded" | "registration.link_invalid" | "role.cannot_grant" | "role.in_use" | "role.name_taken" | "role.not_found" | "role.system" | "role_assignments.not_found" | "role_assignments.overlapping" | "role_assignments.window_empty" | "route.method_not_allowed" | "route.not_found" | "service.unavailable" | "session.not_found" | "sign_up.daily_cap_reached" | "sso_domain.malformed" | "sso_domain.not_found" | "sso_domain.public_provider" | "sso_domain.public_suffix" | "sso_required" | "validation.failed" | "version.conflict";
                 message: string;
                 /** Format: date-time */
                 timestamp: string;
@@ -3252,6 +3400,78 @@ export interface components {
         };
         UpdateOrganizationMemberRequest: {
             role_ids: string[];
+        };
+        ListOrganizationDomainsResponse: {
+            items: {
+                /** Format: uuid */
+                id: string;
+                /** @description In lower case and A-labels, without `www.`. */
+                domain: string;
+                /**
+                 * @description `lapsed`: was verified, and its record has been missed for three days.
+                 * @enum {string}
+                 */
+                status: "pending" | "verified" | "lapsed" | "failed";
+                /** @description Where the TXT record is looked for. */
+                txt_record_name: string;
+                /** @description One of the TXT records there has to be this text. */
+                txt_record_value: string;
+                /** Format: date-time */
+                verified_at: string | null;
+                /** Format: date-time */
+                last_checked_at: string | null;
+                /** Format: date-time */
+                next_check_at: string | null;
+                /**
+                 * @description Why the latest look did not confirm it, or why it has failed. Null as long as there is nothing to say.
+                 * @enum {string|null}
+                 */
+                failure_reason: "record_not_found" | "record_mismatch" | "dns_unavailable" | "verified_by_another_account" | "verified_by_another_organization" | "cancelled_by_operator" | null;
+                /** Format: date-time */
+                created_at: string;
+            }[];
+            pagination: {
+                page: number;
+                take: number;
+                item_count: number;
+                page_count: number;
+                has_previous_page: boolean;
+                has_next_page: boolean;
+            };
+        };
+        ClaimOrganizationDomainRequest: {
+            /** @description A host, or a URL with one. */
+            domain: string;
+        };
+        ClaimOrganizationDomainResponse: {
+            data: {
+                /** Format: uuid */
+                id: string;
+                /** @description In lower case and A-labels, without `www.`. */
+                domain: string;
+                /**
+                 * @description `lapsed`: was verified, and its record has been missed for three days.
+                 * @enum {string}
+                 */
+                status: "pending" | "verified" | "lapsed" | "failed";
+                /** @description Where the TXT record is looked for. */
+                txt_record_name: string;
+                /** @description One of the TXT records there has to be this text. */
+                txt_record_value: string;
+                /** Format: date-time */
+                verified_at: string | null;
+                /** Format: date-time */
+                last_checked_at: string | null;
+                /** Format: date-time */
+                next_check_at: string | null;
+                /**
+                 * @description Why the latest look did not confirm it, or why it has failed. Null as long as there is nothing to say.
+                 * @enum {string|null}
+                 */
+                failure_reason: "record_not_found" | "record_mismatch" | "dns_unavailable" | "verified_by_another_account" | "verified_by_another_organization" | "cancelled_by_operator" | null;
+                /** Format: date-time */
+                created_at: string;
+            };
         };
         ListApiKeysResponse: {
             items: {
@@ -4407,7 +4627,7 @@ export interface components {
                     /** Format: uuid */
                     id: string;
                     /** @enum {string} */
-                    state: "pending" | "running" | "accepted" | "sent" | "completed" | "enrolled" | "reset" | "expired" | "revoked" | "removed" | "cancelled" | "failed";
+                    state: "pending" | "running" | "accepted" | "sent" | "completed" | "verified" | "lapsed" | "enrolled" | "reset" | "expired" | "revoked" | "removed" | "cancelled" | "failed";
                     /** Format: date-time */
                     next_wake_up: string | null;
                     verbs: ("cancel" | "retry" | "resend" | "extend")[];
@@ -4480,7 +4700,7 @@ export interface components {
                     /** Format: uuid */
                     id: string;
                     /** @enum {string} */
-                    state: "pending" | "running" | "accepted" | "sent" | "completed" | "enrolled" | "reset" | "expired" | "revoked" | "removed" | "cancelled" | "failed";
+                    state: "pending" | "running" | "accepted" | "sent" | "completed" | "verified" | "lapsed" | "enrolled" | "reset" | "expired" | "revoked" | "removed" | "cancelled" | "failed";
                     /** Format: date-time */
                     next_wake_up: string | null;
                     verbs: ("cancel" | "retry" | "resend" | "extend")[];
@@ -4492,7 +4712,7 @@ export interface components {
                 /** Format: uuid */
                 id: string;
                 /** @enum {string} */
-                kind: "invite" | "identity_invite" | "email" | "mfa_grace" | "identity_erasure" | "role_assignment";
+                kind: "invite" | "identity_invite" | "email" | "mfa_grace" | "identity_erasure" | "role_assignment" | "sso_domain";
                 environment_id: string | null;
                 /** @description What it is about: `administrator_invite`, `identity_invite`, `mfa_grace`, `identity`, `other`. */
                 subject_type: string;
@@ -4502,12 +4722,12 @@ export interface components {
                  * @description The row's own word, as of now.
                  * @enum {string}
                  */
-                state: "pending" | "running" | "accepted" | "sent" | "completed" | "enrolled" | "reset" | "expired" | "revoked" | "removed" | "cancelled" | "failed";
+                state: "pending" | "running" | "accepted" | "sent" | "completed" | "verified" | "lapsed" | "enrolled" | "reset" | "expired" | "revoked" | "removed" | "cancelled" | "failed";
                 /**
                  * @description Null once it has ended.
                  * @enum {string|null}
                  */
-                waits_for: "acceptance" | "mail_server" | "factor_enrolment" | "its_next_step" | "its_next_moment" | null;
+                waits_for: "acceptance" | "mail_server" | "factor_enrolment" | "dns_record" | "its_next_step" | "its_next_moment" | null;
                 /** Format: date-time */
                 since: string;
                 /**
@@ -4542,7 +4762,7 @@ export interface components {
                 /** Format: uuid */
                 id: string;
                 /** @enum {string} */
-                kind: "invite" | "identity_invite" | "email" | "mfa_grace" | "identity_erasure" | "role_assignment";
+                kind: "invite" | "identity_invite" | "email" | "mfa_grace" | "identity_erasure" | "role_assignment" | "sso_domain";
                 environment_id: string | null;
                 /** @description What it is about: `administrator_invite`, `identity_invite`, `mfa_grace`, `identity`, `other`. */
                 subject_type: string;
@@ -4552,12 +4772,12 @@ export interface components {
                  * @description The row's own word, as of now.
                  * @enum {string}
                  */
-                state: "pending" | "running" | "accepted" | "sent" | "completed" | "enrolled" | "reset" | "expired" | "revoked" | "removed" | "cancelled" | "failed";
+                state: "pending" | "running" | "accepted" | "sent" | "completed" | "verified" | "lapsed" | "enrolled" | "reset" | "expired" | "revoked" | "removed" | "cancelled" | "failed";
                 /**
                  * @description Null once it has ended.
                  * @enum {string|null}
                  */
-                waits_for: "acceptance" | "mail_server" | "factor_enrolment" | "its_next_step" | "its_next_moment" | null;
+                waits_for: "acceptance" | "mail_server" | "factor_enrolment" | "dns_record" | "its_next_step" | "its_next_moment" | null;
                 /** Format: date-time */
                 since: string;
                 /**
@@ -4612,7 +4832,7 @@ export interface components {
                 /** Format: uuid */
                 id: string;
                 /** @enum {string} */
-                kind: "invite" | "identity_invite" | "email" | "mfa_grace" | "identity_erasure" | "role_assignment";
+                kind: "invite" | "identity_invite" | "email" | "mfa_grace" | "identity_erasure" | "role_assignment" | "sso_domain";
                 environment_id: string | null;
                 /** @description What it is about: `administrator_invite`, `identity_invite`, `mfa_grace`, `identity`, `other`. */
                 subject_type: string;
@@ -4622,12 +4842,12 @@ export interface components {
                  * @description The row's own word, as of now.
                  * @enum {string}
                  */
-                state: "pending" | "running" | "accepted" | "sent" | "completed" | "enrolled" | "reset" | "expired" | "revoked" | "removed" | "cancelled" | "failed";
+                state: "pending" | "running" | "accepted" | "sent" | "completed" | "verified" | "lapsed" | "enrolled" | "reset" | "expired" | "revoked" | "removed" | "cancelled" | "failed";
                 /**
                  * @description Null once it has ended.
                  * @enum {string|null}
                  */
-                waits_for: "acceptance" | "mail_server" | "factor_enrolment" | "its_next_step" | "its_next_moment" | null;
+                waits_for: "acceptance" | "mail_server" | "factor_enrolment" | "dns_record" | "its_next_step" | "its_next_moment" | null;
                 /** Format: date-time */
                 since: string;
                 /**
@@ -4659,7 +4879,7 @@ export interface components {
                 /** Format: uuid */
                 id: string;
                 /** @enum {string} */
-                kind: "invite" | "identity_invite" | "email" | "mfa_grace" | "identity_erasure" | "role_assignment";
+                kind: "invite" | "identity_invite" | "email" | "mfa_grace" | "identity_erasure" | "role_assignment" | "sso_domain";
                 environment_id: string | null;
                 /** @description What it is about: `administrator_invite`, `identity_invite`, `mfa_grace`, `identity`, `other`. */
                 subject_type: string;
@@ -4669,12 +4889,12 @@ export interface components {
                  * @description The row's own word, as of now.
                  * @enum {string}
                  */
-                state: "pending" | "running" | "accepted" | "sent" | "completed" | "enrolled" | "reset" | "expired" | "revoked" | "removed" | "cancelled" | "failed";
+                state: "pending" | "running" | "accepted" | "sent" | "completed" | "verified" | "lapsed" | "enrolled" | "reset" | "expired" | "revoked" | "removed" | "cancelled" | "failed";
                 /**
                  * @description Null once it has ended.
                  * @enum {string|null}
                  */
-                waits_for: "acceptance" | "mail_server" | "factor_enrolment" | "its_next_step" | "its_next_moment" | null;
+                waits_for: "acceptance" | "mail_server" | "factor_enrolment" | "dns_record" | "its_next_step" | "its_next_moment" | null;
                 /** Format: date-time */
                 since: string;
                 /**
@@ -4855,11 +5075,6 @@ export interface components {
             data: {
                 /** Format: uuid */
                 environment_id: string;
-                /**
-                 * @description Which nodes stand below the root: none (`flat`), organizations, or all that the node-type schema has (`hierarchy`). A model that lacks the type of a node that is there is refused, and the nodes are named.
-                 * @enum {string}
-                 */
-                access_model: "flat" | "organizations" | "hierarchy";
                 password_login_enabled: boolean;
                 password_min_length: number;
                 /** @description Sign-in with a code that is mailed. */
@@ -4903,11 +5118,6 @@ export interface components {
             };
         };
         PortalUpdateEnvironmentSettingsRequest: {
-            /**
-             * @description Which nodes stand below the root: none (`flat`), organizations, or all that the node-type schema has (`hierarchy`). A model that lacks the type of a node that is there is refused, and the nodes are named.
-             * @enum {string}
-             */
-            access_model?: "flat" | "organizations" | "hierarchy";
             password_login_enabled?: boolean;
             password_min_length?: number;
             /** @description Sign-in with a code that is mailed. */
@@ -5171,6 +5381,9 @@ export type ListOrganizationMembersResponse = components['schemas']['ListOrganiz
 export type AddOrganizationMemberRequest = components['schemas']['AddOrganizationMemberRequest'];
 export type AddOrganizationMemberResponse = components['schemas']['AddOrganizationMemberResponse'];
 export type UpdateOrganizationMemberRequest = components['schemas']['UpdateOrganizationMemberRequest'];
+export type ListOrganizationDomainsResponse = components['schemas']['ListOrganizationDomainsResponse'];
+export type ClaimOrganizationDomainRequest = components['schemas']['ClaimOrganizationDomainRequest'];
+export type ClaimOrganizationDomainResponse = components['schemas']['ClaimOrganizationDomainResponse'];
 export type ListApiKeysResponse = components['schemas']['ListApiKeysResponse'];
 export type CreateApiKeyRequest = components['schemas']['CreateApiKeyRequest'];
 export type CreateApiKeyResponse = components['schemas']['CreateApiKeyResponse'];
@@ -6673,6 +6886,116 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["AddOrganizationMemberResponse"];
                 };
+            };
+            default: components["responses"]["Refusal"];
+        };
+    };
+    listOrganizationDomains: {
+        parameters: {
+            query?: {
+                page?: number;
+                take?: number;
+                /** @description Substring filter. */
+                q?: string;
+                sort_by?: "created_at" | "domain";
+                order?: "asc" | "desc";
+                status?: "pending" | "verified" | "lapsed" | "failed";
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ListOrganizationDomainsResponse"];
+                };
+            };
+            default: components["responses"]["Refusal"];
+        };
+    };
+    claimOrganizationDomain: {
+        parameters: {
+            query?: never;
+            header?: {
+                "Idempotency-Key"?: components["parameters"]["idempotency-key"];
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ClaimOrganizationDomainRequest"];
+            };
+        };
+        responses: {
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ClaimOrganizationDomainResponse"];
+                };
+            };
+            default: components["responses"]["Refusal"];
+        };
+    };
+    verifyOrganizationDomain: {
+        parameters: {
+            query?: never;
+            header?: {
+                "Idempotency-Key"?: components["parameters"]["idempotency-key"];
+            };
+            path: {
+                id: string;
+                domain: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ClaimOrganizationDomainResponse"];
+                };
+            };
+            default: components["responses"]["Refusal"];
+        };
+    };
+    deleteOrganizationDomain: {
+        parameters: {
+            query?: never;
+            header?: {
+                "Idempotency-Key"?: components["parameters"]["idempotency-key"];
+            };
+            path: {
+                id: string;
+                domain: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             default: components["responses"]["Refusal"];
         };
@@ -8306,8 +8629,8 @@ export interface operations {
                 q?: string;
                 sort_by?: "created_at";
                 order?: "asc" | "desc";
-                kind?: "invite" | "identity_invite" | "email" | "mfa_grace" | "identity_erasure" | "role_assignment";
-                state?: "pending" | "running" | "accepted" | "sent" | "completed" | "enrolled" | "reset" | "expired" | "revoked" | "removed" | "cancelled" | "failed";
+                kind?: "invite" | "identity_invite" | "email" | "mfa_grace" | "identity_erasure" | "role_assignment" | "sso_domain";
+                state?: "pending" | "running" | "accepted" | "sent" | "completed" | "verified" | "lapsed" | "enrolled" | "reset" | "expired" | "revoked" | "removed" | "cancelled" | "failed";
                 /** @description Whether it goes on. */
                 open?: boolean;
                 subject_id?: string;
@@ -8465,6 +8788,140 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["PortalRetryProcessResponse"];
+                };
+            };
+            default: components["responses"]["Refusal"];
+        };
+    };
+    portalListSsoDomains: {
+        parameters: {
+            query?: {
+                page?: number;
+                take?: number;
+                /** @description Substring filter. */
+                q?: string;
+                sort_by?: "created_at" | "domain";
+                order?: "asc" | "desc";
+                status?: "pending" | "verified" | "lapsed" | "failed";
+            };
+            header?: never;
+            path: {
+                accountSlug: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ListOrganizationDomainsResponse"];
+                };
+            };
+            default: components["responses"]["Refusal"];
+        };
+    };
+    portalClaimSsoDomain: {
+        parameters: {
+            query?: never;
+            header?: {
+                "Idempotency-Key"?: components["parameters"]["idempotency-key"];
+            };
+            path: {
+                accountSlug: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ClaimOrganizationDomainRequest"];
+            };
+        };
+        responses: {
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ClaimOrganizationDomainResponse"];
+                };
+            };
+            default: components["responses"]["Refusal"];
+        };
+    };
+    portalGetSsoDomain: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                accountSlug: string;
+                domain: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ClaimOrganizationDomainResponse"];
+                };
+            };
+            default: components["responses"]["Refusal"];
+        };
+    };
+    portalDeleteSsoDomain: {
+        parameters: {
+            query?: never;
+            header?: {
+                "Idempotency-Key"?: components["parameters"]["idempotency-key"];
+            };
+            path: {
+                accountSlug: string;
+                domain: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            default: components["responses"]["Refusal"];
+        };
+    };
+    portalVerifySsoDomain: {
+        parameters: {
+            query?: never;
+            header?: {
+                "Idempotency-Key"?: components["parameters"]["idempotency-key"];
+            };
+            path: {
+                accountSlug: string;
+                domain: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ClaimOrganizationDomainResponse"];
                 };
             };
             default: components["responses"]["Refusal"];
