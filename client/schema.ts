@@ -603,7 +603,7 @@ export interface paths {
         head?: never;
         /**
          * Change a node, and where it stands
-         * @description An inactive node takes everything at and below it out of every decision: no role counts there. An end user, whose own right ends with it, cannot activate it again; an API key or an administrator can. `parent_node_id` moves it with everything below it, as `move` does; the permission is needed at the new parent, too. `metadata` is replaced as a whole. The root can be renamed and described; it is never moved or deactivated.
+         * @description An inactive node takes everything at and below it out of every decision: no role counts there. An end user, whose own right ends with it, cannot activate it again; an API key or an administrator can. `parent_node_id` moves it with everything below it, as `move` does; the permission is needed at both parents, too. `metadata` is replaced as a whole. The root can be renamed and described; it is never moved or deactivated.
          *
          *     Requires `hierarchy.manage` at the node that `id` names.
          */
@@ -621,7 +621,7 @@ export interface paths {
         put?: never;
         /**
          * Move a node under another parent
-         * @description With everything below it. The permission is needed at the new parent, too.
+         * @description With everything below it. The permission is needed at the parent of before and at the new one, too.
          *
          *     Requires `hierarchy.manage` at the node that `id` names.
          */
@@ -759,7 +759,7 @@ export interface paths {
         put?: never;
         /**
          * Create an organization
-         * @description A node of type `organization` with the same id, under `parent_node_id` or right under the root without one; the permission is needed there. The node-type schema says where organizations may stand, and with which metadata. Without a `slug` the name gives one, with a short random ending where a sibling has it. Nobody is a member of it yet.
+         * @description A node of type `organization` with the same id, under `parent_node_id` or right under the root without one; the permission is needed there. The node-type schema says where organizations may stand, and with which metadata; an environment whose access model is `flat` has none. Without a `slug` the name gives one, with a short random ending where a sibling has it. Nobody is a member of it yet.
          *
          *     Requires `hierarchy.manage` or `svc:organization.manage` somewhere; answers keep to where it is held.
          */
@@ -2553,7 +2553,7 @@ export interface components {
                  * @description Stable; null where only the status counts. New ones may come: go by the status where it is unknown.
                  * @enum {string|null}
                  */
-                code: "account.capability_required" | "account.not_found" | "account.password_required" | "account.slug_taken" | "account_intent.not_failed" | "account_intent.not_found" | "administrator_invite.already_pending" | "administrator_invite.not_found" | "administrator_invite.not_pending" | "administrator_invite.role_deleted" | "administrator_role.built_in" | "administrator_role.cannot_grant" | "administrator_role.in_use" | "administrator_role.name_taken" | "administrator_role.not_found" | "api_key.cannot_grant" | "api_key.not_found" | "api_key.scope_required" | "application.confirmation_required" | "application.not_found" | "application.slug_taken" | "audit.row_not_found" | "auth.multiple_credentials" | "auth.reauthentication_required" | "body.malformed" | "body.too_large" | "body.unsupported_media_type" | "captcha.failed" | "changes.cursor_expired" | "changes.cursor_invalid" | "environment.confirmation_required" | "environment.not_found" | "environment.slug_taken" | "environment.unknown_slug" | "idempotency.in_progress" | "idempotency.key_invalid" | "idempotency.key_reused" | "identity.email_taken" | "identity.email_unverified" | "identity.external_id_taken" | "identity.holds_more" | "identity.link_invalid" | "identity.not_found" | "identity_invite.already_member" | "identity_invite.not_found" | "identity_invite.not_pending" | "identity_invite.pending_exists" | "identity_invite.role_deleted" | "if_match.invalid" | "if_match.required" | "invite.link_invalid" | "login.method_not_allowed" | "member.already_member" | "member.last_owner" | "member.not_found" | "member.owner_required" | "mfa.already_enrolled" | "mfa.challenge_invalid" | "mfa.challenge_locked" | "mfa.code_invalid" | "mfa.email_unavailable" | "mfa.enrollment_expired" | "mfa.enrollment_required" | "mfa.factor_not_allowed" | "mfa.factor_not_found" | "mfa.last_factor" | "mfa.not_enrolled" | "mfa.too_many_factors" | "mfa.trusted_device_not_found" | "node_type_schema.breaks_nodes" | "nodes.has_children" | "nodes.node_not_found" | "nodes.root_fixed" | "nodes.slug_taken" | "nodes.too_deep" | "nodes.tree_too_large" | "nodes.type_not_allowed" | "nodes.type_unknown" | "nodes.would_cycle" | null | "oauth_client.has_no_secret" | "oauth_client.not_found" | "organization.already_member" | "organization.confirmation_required" | "organization.member_not_found" | "organization.not_found" | "organization.production_environment" | "organization.slug_taken" | "origin.foreign" | "password.breached" | "password.hash_out_of_bounds" | "password.hash_unreadable" | "password.link_invalid" | "password.too_short" | "password.wrong" | "permission.key_taken" | "permission.not_found" | "permission.required" | "permission.system" | "process.not_failed" | "process.not_found" | "process.not_running" | "process.verb_not_supported" | "rate_limit.exceeded" | "registration.link_invalid" | "role.cannot_grant" | "role.in_use" | "role.name_taken" | "role.not_found" | "role.system" | "role_assignments.not_found" | "role_assignments.overlapping" | "role_assignments.window_empty" | "route.method_not_allowed" | "route.not_found" | "service.unavailable" | "session.not_found" | "sign_up.daily_cap_reached" | "sso_domain.malformed" | "sso_domain.not_found" | "sso_domain.public_provider" | "sso_domain.public_suffix" | "sso_required" | "validation.failed" | "version.conflict";
+                code: "account.capability_required" | "account.not_found" | "account.password_required" | "account.slug_taken" | "account_intent.not_failed" | "account_intent.not_found" | "administrator_invite.already_pending" | "administrator_invite.not_found" | "administrator_invite.not_pending" | "administrator_invite.role_deleted" | "administrator_role.built_in" | "administrator_role.cannot_grant" | "administrator_role.in_use" | "administrator_role.name_taken" | "administrator_role.not_found" | "api_key.cannot_grant" | "api_key.not_found" | "api_key.scope_required" | "application.confirmation_required" | "application.not_found" | "application.slug_taken" | "audit.row_not_found" | "auth.multiple_credentials" | "auth.reauthentication_required" | "body.malformed" | "body.too_large" | "body.unsupported_media_type" | "captcha.failed" | "changes.cursor_expired" | "changes.cursor_invalid" | "environment.confirmation_required" | "environment.not_found" | "environment.slug_taken" | "environment.unknown_slug" | "idempotency.in_progress" | "idempotency.key_invalid" | "idempotency.key_reused" | "identity.email_taken" | "identity.email_unverified" | "identity.external_id_taken" | "identity.holds_more" | "identity.link_invalid" | "identity.not_found" | "identity_invite.already_member" | "identity_invite.not_found" | "identity_invite.not_pending" | "identity_invite.pending_exists" | "identity_invite.role_deleted" | "if_match.invalid" | "if_match.required" | "invite.link_invalid" | "login.method_not_allowed" | "member.already_member" | "member.last_owner" | "member.not_found" | "member.owner_required" | "mfa.already_enrolled" | "mfa.challenge_invalid" | "mfa.challenge_locked" | "mfa.code_invalid" | "mfa.email_unavailable" | "mfa.enrollment_expired" | "mfa.enrollment_required" | "mfa.factor_not_allowed" | "mfa.factor_not_found" | "mfa.last_factor" | "mfa.not_enrolled" | "mfa.too_many_factors" | "mfa.trusted_device_not_found" | "node_type_schema.breaks_nodes" | "nodes.has_children" | "nodes.node_not_found" | "nodes.not_in_access_model" | "nodes.root_fixed" | "nodes.slug_taken" | "nodes.too_deep" | "nodes.tree_too_large" | "nodes.type_not_allowed" | "nodes.type_unknown" | "nodes.would_cycle" | null | "oauth_client.has_no_secret" | "oauth_client.not_found" | "organization.already_member" | "organization.confirmation_required" | "organization.member_not_found" | "organization.not_found" | "organization.production_environment" | "organization.slug_taken" | "origin.foreign" | "password.breached" | "password.hash_out_of_bounds" | "password.hash_unreadable" | "password.link_invalid" | "password.too_short" | "password.wrong" | "permission.key_taken" | "permission.not_found" | "permission.required" | "permission.system" | "process.not_failed" | "process.not_found" | "process.not_running" | "process.verb_not_supported" | "rate_limit.exceeded" | "registration.link_invalid" | "role.cannot_grant" | "role.in_use" | "role.name_taken" | "role.not_found" | "role.system" | "role_assignments.not_found" | "role_assignments.overlapping" | "role_assignments.window_empty" | "route.method_not_allowed" | "route.not_found" | "service.unavailable" | "session.not_found" | "sign_up.daily_cap_reached" | "sso_domain.malformed" | "sso_domain.not_found" | "sso_domain.public_provider" | "sso_domain.public_suffix" | "sso_required" | "validation.failed" | "version.conflict";
                 message: string;
                 /** Format: date-time */
                 timestamp: string;
@@ -5075,6 +5075,11 @@ export interface components {
             data: {
                 /** Format: uuid */
                 environment_id: string;
+                /**
+                 * @description Which nodes stand below the root: none (`flat`), organizations, or all that the node-type schema has (`hierarchy`). A model that lacks the type of a node that is there is refused, and the nodes are named.
+                 * @enum {string}
+                 */
+                access_model: "flat" | "organizations" | "hierarchy";
                 password_login_enabled: boolean;
                 password_min_length: number;
                 /** @description Sign-in with a code that is mailed. */
@@ -5118,6 +5123,11 @@ export interface components {
             };
         };
         PortalUpdateEnvironmentSettingsRequest: {
+            /**
+             * @description Which nodes stand below the root: none (`flat`), organizations, or all that the node-type schema has (`hierarchy`). A model that lacks the type of a node that is there is refused, and the nodes are named.
+             * @enum {string}
+             */
+            access_model?: "flat" | "organizations" | "hierarchy";
             password_login_enabled?: boolean;
             password_min_length?: number;
             /** @description Sign-in with a code that is mailed. */

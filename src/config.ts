@@ -1,6 +1,5 @@
 import { join, resolve } from 'node:path';
 import { envSchema } from 'env-schema';
-import ipaddr from 'ipaddr.js';
 import { type Static, Type } from 'typebox';
 import { parseMasterKeys } from './platform/crypto/master-keys.js';
 import { parseServers } from './platform/dns.js';
@@ -8,6 +7,7 @@ import { durationListPattern, durationPattern, parseDuration, parseDurations } f
 import { parseMailbox } from './platform/mail/addresses.js';
 import { loopback } from './platform/outbound/addresses.js';
 import { projectRoot } from './platform/root.js';
+import { flagOrNetworks, hostAndPort, originOf, proxyNames, schemesOf, urlOf } from './platform/setting-values.js';
 
 /** Text that an operator reads and mends: one line for each setting that is missing or unreadable. */
 export class ConfigError extends Error {
@@ -262,44 +262,3 @@ function readSettings(present: NodeJS.ProcessEnv, lines: string[]) {
     }
   }
 }
-
-function originOf(text: string): string {
-  const url = urlOf(text, ['http', 'https']);
-  if (url.pathname !== '/' || url.search || url.hash) throw new Error('must be an origin, without path or query');
-  return url.origin;
-}
-
-const schemesOf = {
-  DATABASE_URL: ['postgres', 'postgresql'],
-  DATABASE_OWNER_URL: ['postgres', 'postgresql'],
-  SMTP_URL: ['smtp', 'smtps'],
-};
-
-function urlOf(text: string, schemes: string[]): URL {
-  if (!URL.canParse(text)) throw new Error('must be a URL');
-  const url = new URL(text);
-  if (!schemes.includes(url.protocol.slice(0, -1))) {
-    throw new Error(`must start with ${schemes.map((scheme) => `${scheme}://`).join(' or ')}`);
-  }
-  return url;
-}
-
-function hostAndPort(text: string): void {
-  if (!/^(\[[0-9a-f:.]+\]|[\w.-]+):\d{1,5}$/i.test(text)) throw new Error('must be host:port');
-}
-
-/** What Fastify calls these networks. */
-const proxyNames = ['loopback', 'linklocal', 'uniquelocal'];
-
-/** `true`, `false`, or a list of networks: an address, or CIDR. */
-function flagOrNetworks(text: string, names: readonly string[] = []): boolean | string[] {
-  if (text === 'true' || text === 'false') return text === 'true';
-  const networks = text.split(',').map((network) => network.trim());
-  const unreadable = networks.find((network) => !names.includes(network) && !isNetwork(network));
-  if (unreadable !== undefined) throw new Error('must be true, false, or networks such as 10.0.0.0/8');
-  return networks.map((network) => (isAddress(network) ? onlyThis(network) : network));
-}
-
-const isAddress = (text: string) => ipaddr.IPv6.isValid(text) || ipaddr.IPv4.isValidFourPartDecimal(text);
-const isNetwork = (text: string) => ipaddr.isValidCIDR(text) || isAddress(text);
-const onlyThis = (address: string) => `${address}/${address.includes(':') ? 128 : 32}`;

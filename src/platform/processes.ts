@@ -1,16 +1,7 @@
-import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client, Connection } from '@temporalio/client';
-import type { AccountIntentInput } from '../../workflows/account-intent.js';
 import { accountIntentId } from '../../workflows/ids.js';
-import type {
-  ConfirmedRegistration,
-  RegistrationVerificationInput,
-} from '../../workflows/registration-verification.js';
-import type { SsoDomainVerificationInput } from '../../workflows/sso-domain-verification.js';
-import type { ProvisionedIntent } from '../domain/account-intents/provision.js';
 import { DomainError } from '../domain/errors.js';
-import type { DomainLook } from '../domain/sso/domain-checks.js';
 import { createAnswers, type Waits } from './process-answers.js';
 import { hasEnded, isTemporalAway, processError } from './process-errors.js';
 import {
@@ -46,7 +37,7 @@ export function createProcesses(
   const client = new Client({ connection, namespace: server.namespace });
   const closing = new AbortController();
   const within = <T>(ms: number, call: () => Promise<T>) => repeating(connection, ms, call, closing.signal);
-  const answerOf = createAnswers(client, within, { answerWithinMs, finishWithinMs });
+  const answers = createAnswers(client, within, { answerWithinMs, finishWithinMs });
 
   return {
     /**
@@ -75,52 +66,7 @@ export function createProcesses(
       }
     },
 
-    /**
-     * Confirms a registration and waits for what was created; starts its process where the relay has not done so yet.
-     * @throws DomainError `registration.link_invalid`, or `service.unavailable`: the link is good for another try
-     */
-    async confirmRegistration(input: RegistrationVerificationInput): Promise<ConfirmedRegistration> {
-      try {
-        // One id for each repetition, so that a lost answer is found again.
-        return await answerOf<ConfirmedRegistration>('registrationVerification', input, {
-          update: 'confirm',
-          updateId: randomUUID(),
-          args: [],
-        });
-      } catch (error) {
-        throw hasEnded(error) ? new DomainError('registration.link_invalid', { cause: error }) : error;
-      }
-    },
-
-    /**
-     * Claims a parked wish for an Account and waits for what was created. The same request may ask again.
-     * @throws DomainError `account_intent.not_found`, the reason why there is no Account, or `service.unavailable`
-     */
-    async resumeAccountIntent(input: AccountIntentInput, claimId: string): Promise<ProvisionedIntent> {
-      try {
-        return await answerOf<ProvisionedIntent>('accountIntent', input, {
-          update: 'resume',
-          updateId: claimId,
-          args: [claimId],
-        });
-      } catch (error) {
-        throw hasEnded(error) ? new DomainError('account_intent.not_found', { cause: error }) : error;
-      }
-    },
-
-    /**
-     * Has the zone of a claimed domain asked now, and waits until its row says what came of it. A process that has ended
-     * looks once more, and goes on where there is something to look after.
-     * @throws DomainError `service.unavailable` soon: whoever asks can look for themselves
-     */
-    checkDomain: (input: SsoDomainVerificationInput): Promise<DomainLook> =>
-      answerOf<DomainLook>('ssoDomainVerification', input, {
-        update: 'checkNow',
-        updateId: randomUUID(),
-        args: [],
-        acceptWithinMs: lookWithinMs,
-        mayHaveEnded: true,
-      }),
+    ...answers,
 
     /** Ends the waiting of wishes whose rows were discarded. One that does not run needs no end. */
     async discardAccountIntents(ids: string[]): Promise<void> {

@@ -138,7 +138,7 @@ const uses: Record<string, string[]> = {
   'src/dev.ts': ['src/dev', 'src/config.ts', 'src/platform'],
 };
 /** Where the platform speaks the domain's words: a refusal of Temporal is a DomainError, and the relay's channel has a name. */
-const bridges = ['processes.ts', 'process-errors.ts', 'process-look.ts', 'outbox-relay.ts'].map(
+const bridges = ['processes.ts', 'process-answers.ts', 'process-errors.ts', 'process-look.ts', 'outbox-relay.ts'].map(
   (name) => `src/platform/${name}`,
 );
 const bridged = ['src/domain/errors.ts', 'src/domain/outbox.ts'];
