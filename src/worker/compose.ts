@@ -13,6 +13,7 @@ import { createReconciler } from '../domain/processes/reconciler.js';
 import { createWebhookDeliveries } from '../domain/webhooks/deliveries.js';
 import { systemClock } from '../platform/clock.js';
 import type { Db } from '../platform/db.js';
+import { faultOf } from '../platform/faults.js';
 import type { Mailer } from '../platform/mail/mailer.js';
 import type { Outbound } from '../platform/outbound/fetch.js';
 import type { Processes } from '../platform/processes.js';
@@ -54,6 +55,13 @@ export function composeWorker({ config, db, log, mailer, outbound, processes }: 
     reconciler: createReconciler({ db, now, kinds: openKinds({ ...registration, now }), processes }),
     roleWindows: createRoleWindows({ db, now, notices }),
     signingKeys: keys,
-    webhookDeliveries: createWebhookDeliveries({ db, sealing, outbound, now, schedule: config.webhookRetrySchedule }),
+    webhookDeliveries: createWebhookDeliveries({
+      db,
+      sealing,
+      outbound,
+      now,
+      schedule: config.webhookRetrySchedule,
+      onFault: (error) => log.warn({ fault: faultOf(error) }, 'a webhook could not be sent'),
+    }),
   });
 }

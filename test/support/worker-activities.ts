@@ -63,6 +63,6 @@ export function workerActivities(
     }),
     roleWindows: createRoleWindows({ db, now, notices: roleNotices }),
     signingKeys: { rotate: async () => ({ created: null }) },
-    webhookDeliveries: createWebhookDeliveries({ db, sealing, outbound, now, schedule }),
+    webhookDeliveries: createWebhookDeliveries({ db, sealing, outbound, now, schedule, onFault: () => {} }),
   });
 }

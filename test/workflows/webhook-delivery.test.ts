@@ -249,6 +249,14 @@ test.concurrent('what somebody switched off is not called any more', async () =>
   expect(received()).toEqual([]);
 });
 
+test.concurrent('what is our own fault is a failed attempt as any other, and not tried for ever', async () => {
+  const { webhook, received } = await subscribe('ok', { secret: 'lost.AAAA' });
+  const [id] = await deliver(database, webhook);
+  await waitsForAnHour(id!);
+  expect((await attemptsOf(id!)).map(({ error }) => error)).toEqual(['internal', 'internal', 'internal']);
+  expect(received()).toEqual([]);
+});
+
 test.concurrent('after a rotation both secrets sign for as long as it lasts', async () => {
   const until24h = new Date(Date.now() + hours(24));
   const { webhook: other } = await subscribe('ok');

@@ -18,6 +18,8 @@ export interface WebhookDeliveriesDeps {
   outbound: Pick<Outbound, 'post'>;
   now: Clock;
   schedule: RetrySchedule;
+  /** Told of what is our own fault: a secret whose master key is missing, for example. */
+  onFault: (error: unknown) => void;
   /** Of this process. */
   admission?: Admission;
 }
@@ -40,6 +42,7 @@ export function createWebhookDeliveries({
   outbound,
   now,
   schedule,
+  onFault,
   admission = createAdmission(),
 }: WebhookDeliveriesDeps) {
   return {
@@ -74,22 +77,24 @@ export function createWebhookDeliveries({
   };
 
   async function call(id: string, { url, body, ...webhook }: BegunAttempt, sentAt: Date): Promise<AttemptResult> {
-    const headers = {
-      'content-type': 'application/json',
-      'user-agent': 'gatehouse-webhooks',
-      ...signatureHeaders({ id, sentAt, body }, secretsOf(webhook, sentAt)),
-    };
     const begun = performance.now();
     const result = (rest: Omit<AttemptResult, 'durationMs'>) => ({
       durationMs: Math.round(performance.now() - begun),
       ...rest,
     });
     try {
+      const headers = {
+        'content-type': 'application/json',
+        'user-agent': 'gatehouse-webhooks',
+        ...signatureHeaders({ id, sentAt, body }, secretsOf(webhook, sentAt)),
+      };
       const { status, retryAfter, excerpt } = await outbound.post(url, { headers, body });
       return result({ statusCode: status, error: null, responseExcerpt: excerpt, retryAfter });
     } catch (error) {
-      if (!(error instanceof OutboundError)) throw error;
-      return result({ statusCode: null, error: error.reason, responseExcerpt: null, retryAfter: null });
+      // Our own fault is an attempt, too: thrown, it would be made again and again for ever.
+      const reason = error instanceof OutboundError ? error.reason : 'internal';
+      if (reason === 'internal') onFault(error);
+      return result({ statusCode: null, error: reason, responseExcerpt: null, retryAfter: null });
     }
   }
 
