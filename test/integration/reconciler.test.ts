@@ -17,8 +17,17 @@ function fakeTemporal(running: string[] = []) {
   const started: string[] = [];
   const asked: number[] = [];
   const idOf = (input: object) => {
-    const { pendingRegistrationId, intentId, inviteId, emailId, graceId, erasureId, assignmentId, claimId } =
-      input as Record<string, string>;
+    const {
+      pendingRegistrationId,
+      intentId,
+      inviteId,
+      emailId,
+      graceId,
+      erasureId,
+      assignmentId,
+      claimId,
+      deliveryId,
+    } = input as Record<string, string>;
     return (pendingRegistrationId ??
       intentId ??
       inviteId ??
@@ -26,7 +35,8 @@ function fakeTemporal(running: string[] = []) {
       graceId ??
       erasureId ??
       assignmentId ??
-      claimId) as string;
+      claimId ??
+      deliveryId) as string;
   };
   return {
     started,
@@ -103,6 +113,8 @@ async function oneOfEach(age: string) {
        select id, account_id, environment_id, '${ended ? 'completed' : 'running'}', ${at}, ${at}, ${end} from assignment`,
       `insert into sso_domains (id, account_id, domain, token, status, claimed_by_type, claimed_by, created_at, started_at, ended_at)
        values ('${idOf('ssoDomainVerification')}', '${account}', '${randomUUID()}.example', 't', '${ended ? 'failed' : 'pending'}', 'platform_admin', '${user}', ${at}, ${at}, ${end})`,
+      `insert into webhook_deliveries (id, account_id, webhook_id, event_id, event_type, body, status, attempt_count, created_at, settled_at)
+       values ('${idOf('webhookDelivery')}', '${account}', gen_random_uuid(), gen_random_uuid(), 'x', '{}', '${ended ? 'succeeded' : 'pending'}', 0, ${at}, ${end})`,
     );
   }
   for (const statement of statements) await rows(database.ownerUrl, statement);
