@@ -1530,6 +1530,216 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/webhooks": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the webhooks of the environment
+         * @description `q` searches URL and description.
+         *
+         *     Requires `webhook.view` at the environment's root.
+         */
+        get: operations["listWebhooks"];
+        put?: never;
+        /**
+         * Subscribe a receiver to events of the environment
+         * @description At most a thousand for each environment. Deliveries follow the Standard Webhooks convention. Verify their signature with the secret, which is answered here and never again.
+         *
+         *     Requires `webhook.manage` at the environment's root.
+         */
+        post: operations["createWebhook"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/webhooks/summary": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Count the webhooks of the environment
+         * @description Requires `webhook.view` at the environment's root.
+         */
+        get: operations["getWebhooksSummary"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/webhook-event-types": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List what webhooks of the environment can subscribe to
+         * @description Requires `webhook.view` at the environment's root.
+         */
+        get: operations["listWebhookEventTypes"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/webhooks/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read a webhook of the environment
+         * @description Requires `webhook.view` at the environment's root.
+         */
+        get: operations["getWebhook"];
+        put?: never;
+        post?: never;
+        /**
+         * Delete a webhook of the environment
+         * @description Deliveries that are on their way to it are cancelled.
+         *
+         *     Requires `webhook.manage` at the environment's root.
+         */
+        delete: operations["deleteWebhook"];
+        options?: never;
+        head?: never;
+        /**
+         * Change a webhook of the environment
+         * @description Switching it off cancels the deliveries that are on their way to it. Switching it on again forgets its failures; what happened meanwhile is not told.
+         *
+         *     Requires `webhook.manage` at the environment's root.
+         */
+        patch: operations["updateWebhook"];
+        trace?: never;
+    };
+    "/api/v1/webhooks/{id}/rotate-secret": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Give a webhook of the environment a new secret
+         * @description The secret of before signs for 24 hours more, beside the new one: each delivery has two signatures then.
+         *
+         *     Requires `webhook.manage` at the environment's root.
+         */
+        post: operations["rotateWebhookSecret"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/webhooks/{id}/test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Send a test to a webhook of the environment
+         * @description A delivery of the type `webhook.test`, to this one alone; it is tried again as any other is. Read it to see what came of it.
+         *
+         *     Requires `webhook.manage` at the environment's root.
+         */
+        post: operations["testWebhook"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/webhooks/{id}/deliveries": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the deliveries to a webhook of the environment
+         * @description `q` searches the event type. A delivery is kept for 30 days after its end.
+         *
+         *     Requires `webhook.view` at the environment's root.
+         */
+        get: operations["listWebhookDeliveries"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/webhooks/{id}/deliveries/{delivery_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read a delivery to a webhook of the environment
+         * @description What is sent, and each attempt with what the receiver answered.
+         *
+         *     Requires `webhook.view` at the environment's root.
+         */
+        get: operations["getWebhookDelivery"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/webhooks/{id}/deliveries/{delivery_id}/retry": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Have a delivery to a webhook of the environment attempted now
+         * @description One that waits for its next attempt does not wait any longer. One that has ended, well or not, is sent again: the same `webhook-id`, the same bytes.
+         *
+         *     Requires `webhook.manage` at the environment's root.
+         */
+        post: operations["retryWebhookDelivery"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/access/v1/evaluation": {
         parameters: {
             query?: never;
@@ -2538,6 +2748,216 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/portal/v1/accounts/{accountSlug}/webhooks": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the webhooks of the account
+         * @description `q` searches URL and description.
+         *
+         *     Requires the capability `account_webhooks.view`.
+         */
+        get: operations["portalListAccountWebhooks"];
+        put?: never;
+        /**
+         * Subscribe a receiver to events of the account
+         * @description At most a thousand for each account. Deliveries follow the Standard Webhooks convention. Verify their signature with the secret, which is answered here and never again. What happens in the environments of the account is told, too.
+         *
+         *     Requires the capability `account_webhooks.manage`.
+         */
+        post: operations["portalCreateAccountWebhook"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/portal/v1/accounts/{accountSlug}/webhooks/summary": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Count the webhooks of the account
+         * @description Requires the capability `account_webhooks.view`.
+         */
+        get: operations["portalGetAccountWebhooksSummary"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/portal/v1/accounts/{accountSlug}/webhook-event-types": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List what webhooks of the account can subscribe to
+         * @description Requires the capability `account_webhooks.view`.
+         */
+        get: operations["portalListAccountWebhookEventTypes"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/portal/v1/accounts/{accountSlug}/webhooks/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read a webhook of the account
+         * @description Requires the capability `account_webhooks.view`.
+         */
+        get: operations["portalGetAccountWebhook"];
+        put?: never;
+        post?: never;
+        /**
+         * Delete a webhook of the account
+         * @description Deliveries that are on their way to it are cancelled.
+         *
+         *     Requires the capability `account_webhooks.manage`.
+         */
+        delete: operations["portalDeleteAccountWebhook"];
+        options?: never;
+        head?: never;
+        /**
+         * Change a webhook of the account
+         * @description Switching it off cancels the deliveries that are on their way to it. Switching it on again forgets its failures; what happened meanwhile is not told.
+         *
+         *     Requires the capability `account_webhooks.manage`.
+         */
+        patch: operations["portalUpdateAccountWebhook"];
+        trace?: never;
+    };
+    "/portal/v1/accounts/{accountSlug}/webhooks/{id}/rotate-secret": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Give a webhook of the account a new secret
+         * @description The secret of before signs for 24 hours more, beside the new one: each delivery has two signatures then.
+         *
+         *     Requires the capability `account_webhooks.manage`.
+         */
+        post: operations["portalRotateAccountWebhookSecret"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/portal/v1/accounts/{accountSlug}/webhooks/{id}/test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Send a test to a webhook of the account
+         * @description A delivery of the type `webhook.test`, to this one alone; it is tried again as any other is. Read it to see what came of it.
+         *
+         *     Requires the capability `account_webhooks.manage`.
+         */
+        post: operations["portalTestAccountWebhook"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/portal/v1/accounts/{accountSlug}/webhooks/{id}/deliveries": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the deliveries to a webhook of the account
+         * @description `q` searches the event type. A delivery is kept for 30 days after its end.
+         *
+         *     Requires the capability `account_webhooks.view`.
+         */
+        get: operations["portalListAccountWebhookDeliveries"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/portal/v1/accounts/{accountSlug}/webhooks/{id}/deliveries/{delivery_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read a delivery to a webhook of the account
+         * @description What is sent, and each attempt with what the receiver answered.
+         *
+         *     Requires the capability `account_webhooks.view`.
+         */
+        get: operations["portalGetAccountWebhookDelivery"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/portal/v1/accounts/{accountSlug}/webhooks/{id}/deliveries/{delivery_id}/retry": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Have a delivery to a webhook of the account attempted now
+         * @description One that waits for its next attempt does not wait any longer. One that has ended, well or not, is sent again: the same `webhook-id`, the same bytes.
+         *
+         *     Requires the capability `account_webhooks.manage`.
+         */
+        post: operations["portalRetryAccountWebhookDelivery"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
 }
 export type webhooks = Record<string, never>;
 export interface components {
@@ -2553,7 +2973,7 @@ export interface components {
                  * @description Stable; null where only the status counts. New ones may come: go by the status where it is unknown.
                  * @enum {string|null}
                  */
-                code: "account.capability_required" | "account.not_found" | "account.password_required" | "account.slug_taken" | "account_intent.not_failed" | "account_intent.not_found" | "administrator_invite.already_pending" | "administrator_invite.not_found" | "administrator_invite.not_pending" | "administrator_invite.role_deleted" | "administrator_role.built_in" | "administrator_role.cannot_grant" | "administrator_role.in_use" | "administrator_role.name_taken" | "administrator_role.not_found" | "api_key.cannot_grant" | "api_key.not_found" | "api_key.scope_required" | "application.confirmation_required" | "application.not_found" | "application.slug_taken" | "audit.row_not_found" | "auth.multiple_credentials" | "auth.reauthentication_required" | "body.malformed" | "body.too_large" | "body.unsupported_media_type" | "captcha.failed" | "changes.cursor_expired" | "changes.cursor_invalid" | "environment.confirmation_required" | "environment.not_found" | "environment.slug_taken" | "environment.unknown_slug" | "idempotency.in_progress" | "idempotency.key_invalid" | "idempotency.key_reused" | "identity.email_taken" | "identity.email_unverified" | "identity.external_id_taken" | "identity.holds_more" | "identity.link_invalid" | "identity.not_found" | "identity_invite.already_member" | "identity_invite.not_found" | "identity_invite.not_pending" | "identity_invite.pending_exists" | "identity_invite.role_deleted" | "if_match.invalid" | "if_match.required" | "invite.link_invalid" | "login.method_not_allowed" | "member.already_member" | "member.last_owner" | "member.not_found" | "member.owner_required" | "mfa.already_enrolled" | "mfa.challenge_invalid" | "mfa.challenge_locked" | "mfa.code_invalid" | "mfa.email_unavailable" | "mfa.enrollment_expired" | "mfa.enrollment_required" | "mfa.factor_not_allowed" | "mfa.factor_not_found" | "mfa.last_factor" | "mfa.not_enrolled" | "mfa.too_many_factors" | "mfa.trusted_device_not_found" | "node_type_schema.breaks_nodes" | "nodes.has_children" | "nodes.node_not_found" | "nodes.not_in_access_model" | "nodes.root_fixed" | "nodes.slug_taken" | "nodes.too_deep" | "nodes.tree_too_large" | "nodes.type_not_allowed" | "nodes.type_unknown" | "nodes.would_cycle" | null | "oauth_client.has_no_secret" | "oauth_client.not_found" | "organization.already_member" | "organization.confirmation_required" | "organization.member_not_found" | "organization.not_found" | "organization.production_environment" | "organization.slug_taken" | "origin.foreign" | "password.breached" | "password.hash_out_of_bounds" | "password.hash_unreadable" | "password.link_invalid" | "password.too_short" | "password.wrong" | "permission.key_taken" | "permission.not_found" | "permission.required" | "permission.system" | "process.not_failed" | "process.not_found" | "process.not_running" | "process.verb_not_supported" | "rate_limit.exceeded" | "registration.link_invalid" | "role.cannot_grant" | "role.in_use" | "role.name_taken" | "role.not_found" | "role.system" | "role_assignments.not_found" | "role_assignments.overlapping" | "role_assignments.window_empty" | "route.method_not_allowed" | "route.not_found" | "service.unavailable" | "session.not_found" | "sign_up.daily_cap_reached" | "sso_domain.malformed" | "sso_domain.not_found" | "sso_domain.public_provider" | "sso_domain.public_suffix" | "sso_required" | "validation.failed" | "version.conflict";
+                code: "account.capability_required" | "account.not_found" | "account.password_required" | "account.slug_taken" | "account_intent.not_failed" | "account_intent.not_found" | "administrator_invite.already_pending" | "administrator_invite.not_found" | "administrator_invite.not_pending" | "administrator_invite.role_deleted" | "administrator_role.built_in" | "administrator_role.cannot_grant" | "administrator_role.in_use" | "administrator_role.name_taken" | "administrator_role.not_found" | "api_key.cannot_grant" | "api_key.not_found" | "api_key.scope_required" | "application.confirmation_required" | "application.not_found" | "application.slug_taken" | "audit.row_not_found" | "auth.multiple_credentials" | "auth.reauthentication_required" | "body.malformed" | "body.too_large" | "body.unsupported_media_type" | "captcha.failed" | "changes.cursor_expired" | "changes.cursor_invalid" | "environment.confirmation_required" | "environment.not_found" | "environment.slug_taken" | "environment.unknown_slug" | "idempotency.in_progress" | "idempotency.key_invalid" | "idempotency.key_reused" | "identity.email_taken" | "identity.email_unverified" | "identity.external_id_taken" | "identity.holds_more" | "identity.link_invalid" | "identity.not_found" | "identity_invite.already_member" | "identity_invite.not_found" | "identity_invite.not_pending" | "identity_invite.pending_exists" | "identity_invite.role_deleted" | "if_match.invalid" | "if_match.required" | "invite.link_invalid" | "login.method_not_allowed" | "member.already_member" | "member.last_owner" | "member.not_found" | "member.owner_required" | "mfa.already_enrolled" | "mfa.challenge_invalid" | "mfa.challenge_locked" | "mfa.code_invalid" | "mfa.email_unavailable" | "mfa.enrollment_expired" | "mfa.enrollment_required" | "mfa.factor_not_allowed" | "mfa.factor_not_found" | "mfa.last_factor" | "mfa.not_enrolled" | "mfa.too_many_factors" | "mfa.trusted_device_not_found" | "node_type_schema.breaks_nodes" | "nodes.has_children" | "nodes.node_not_found" | "nodes.not_in_access_model" | "nodes.root_fixed" | "nodes.slug_taken" | "nodes.too_deep" | "nodes.tree_too_large" | "nodes.type_not_allowed" | "nodes.type_unknown" | "nodes.would_cycle" | null | "oauth_client.has_no_secret" | "oauth_client.not_found" | "organization.already_member" | "organization.confirmation_required" | "organization.member_not_found" | "organization.not_found" | "organization.production_environment" | "organization.slug_taken" | "origin.foreign" | "password.breached" | "password.hash_out_of_bounds" | "password.hash_unreadable" | "password.link_invalid" | "password.too_short" | "password.wrong" | "permission.key_taken" | "permission.not_found" | "permission.required" | "permission.system" | "process.not_failed" | "process.not_found" | "process.not_running" | "process.verb_not_supported" | "rate_limit.exceeded" | "registration.link_invalid" | "role.cannot_grant" | "role.in_use" | "role.name_taken" | "role.not_found" | "role.system" | "role_assignments.not_found" | "role_assignments.overlapping" | "role_assignments.window_empty" | "route.method_not_allowed" | "route.not_found" | "service.unavailable" | "session.not_found" | "sign_up.daily_cap_reached" | "sso_domain.malformed" | "sso_domain.not_found" | "sso_domain.public_provider" | "sso_domain.public_suffix" | "sso_required" | "validation.failed" | "version.conflict" | "webhook.delivery_not_found" | "webhook.inactive" | "webhook.limit_reached" | "webhook.not_found";
                 message: string;
                 /** Format: date-time */
                 timestamp: string;
@@ -4181,6 +4601,243 @@ export interface components {
             /** @description Whether there is more to read at once. */
             has_more: boolean;
         };
+        ListWebhooksResponse: {
+            items: {
+                /** Format: uuid */
+                id: string;
+                /** @enum {string} */
+                scope: "environment" | "account";
+                url: string;
+                event_types: string[];
+                description: string | null;
+                is_active: boolean;
+                /**
+                 * @description Why the service switched it off: its receiver answered 410, or nothing but failures for five days. Null where an administrator did.
+                 * @enum {string|null}
+                 */
+                disabled_reason: "gone" | "failing" | null;
+                /**
+                 * Format: date-time
+                 * @description First of the failures since the last success.
+                 */
+                failing_since: string | null;
+                /**
+                 * Format: date-time
+                 * @description Until then the secret of before the last rotation signs, too.
+                 */
+                previous_secret_expires_at: string | null;
+                /** Format: date-time */
+                created_at: string;
+                /** Format: date-time */
+                updated_at: string;
+            }[];
+            pagination: {
+                page: number;
+                take: number;
+                item_count: number;
+                page_count: number;
+                has_previous_page: boolean;
+                has_next_page: boolean;
+            };
+        };
+        CreateWebhookRequest: {
+            /**
+             * Format: uri
+             * @description Is called by POST, at a public address only and by https, unless the operator allows other networks. Without credentials.
+             */
+            url: string;
+            /** @description Supported types, or `*` alone: all types, also those of later releases. */
+            event_types: string[];
+            description?: string | null;
+            /** @default true */
+            is_active?: boolean;
+        };
+        CreateWebhookResponse: {
+            data: {
+                /** Format: uuid */
+                id: string;
+                /** @enum {string} */
+                scope: "environment" | "account";
+                url: string;
+                event_types: string[];
+                description: string | null;
+                is_active: boolean;
+                /**
+                 * @description Why the service switched it off: its receiver answered 410, or nothing but failures for five days. Null where an administrator did.
+                 * @enum {string|null}
+                 */
+                disabled_reason: "gone" | "failing" | null;
+                /**
+                 * Format: date-time
+                 * @description First of the failures since the last success.
+                 */
+                failing_since: string | null;
+                /**
+                 * Format: date-time
+                 * @description Until then the secret of before the last rotation signs, too.
+                 */
+                previous_secret_expires_at: string | null;
+                /** Format: date-time */
+                created_at: string;
+                /** Format: date-time */
+                updated_at: string;
+                /** @description Signs what is sent, by the Standard Webhooks convention: `whsec_` and base64. Shown this once. */
+                secret: string;
+            };
+        };
+        GetWebhooksSummaryResponse: {
+            data: {
+                active_count: number;
+                inactive_count: number;
+            };
+        };
+        ListWebhookEventTypesResponse: {
+            data: {
+                event_types: {
+                    type: string;
+                    resource_type: string;
+                    category: string;
+                }[];
+            };
+        };
+        GetWebhookResponse: {
+            data: {
+                /** Format: uuid */
+                id: string;
+                /** @enum {string} */
+                scope: "environment" | "account";
+                url: string;
+                event_types: string[];
+                description: string | null;
+                is_active: boolean;
+                /**
+                 * @description Why the service switched it off: its receiver answered 410, or nothing but failures for five days. Null where an administrator did.
+                 * @enum {string|null}
+                 */
+                disabled_reason: "gone" | "failing" | null;
+                /**
+                 * Format: date-time
+                 * @description First of the failures since the last success.
+                 */
+                failing_since: string | null;
+                /**
+                 * Format: date-time
+                 * @description Until then the secret of before the last rotation signs, too.
+                 */
+                previous_secret_expires_at: string | null;
+                /** Format: date-time */
+                created_at: string;
+                /** Format: date-time */
+                updated_at: string;
+            };
+        };
+        UpdateWebhookRequest: {
+            /**
+             * Format: uri
+             * @description Is called by POST, at a public address only and by https, unless the operator allows other networks. Without credentials.
+             */
+            url?: string;
+            /** @description Supported types, or `*` alone: all types, also those of later releases. */
+            event_types?: string[];
+            description?: string | null;
+            is_active?: boolean;
+        };
+        TestWebhookResponse202: {
+            data: {
+                /**
+                 * Format: uuid
+                 * @description The `webhook-id` of every attempt.
+                 */
+                id: string;
+                /** Format: uuid */
+                webhook_id: string;
+                /** Format: uuid */
+                event_id: string;
+                event_type: string;
+                /** @enum {string} */
+                status: "pending" | "succeeded" | "failed" | "cancelled";
+                /** @description Why it did not arrive: `attempts_exhausted`, `webhook_disabled`, `webhook_gone`, `webhook_deleted`, `cancelled_by_operator`. */
+                ended_reason: string | null;
+                attempt_count: number;
+                /** Format: date-time */
+                next_attempt_at: string | null;
+                /** Format: date-time */
+                created_at: string;
+                /** Format: date-time */
+                settled_at: string | null;
+            };
+        };
+        ListWebhookDeliveriesResponse: {
+            items: {
+                /**
+                 * Format: uuid
+                 * @description The `webhook-id` of every attempt.
+                 */
+                id: string;
+                /** Format: uuid */
+                webhook_id: string;
+                /** Format: uuid */
+                event_id: string;
+                event_type: string;
+                /** @enum {string} */
+                status: "pending" | "succeeded" | "failed" | "cancelled";
+                /** @description Why it did not arrive: `attempts_exhausted`, `webhook_disabled`, `webhook_gone`, `webhook_deleted`, `cancelled_by_operator`. */
+                ended_reason: string | null;
+                attempt_count: number;
+                /** Format: date-time */
+                next_attempt_at: string | null;
+                /** Format: date-time */
+                created_at: string;
+                /** Format: date-time */
+                settled_at: string | null;
+            }[];
+            pagination: {
+                page: number;
+                take: number;
+                item_count: number;
+                page_count: number;
+                has_previous_page: boolean;
+                has_next_page: boolean;
+            };
+        };
+        GetWebhookDeliveryResponse: {
+            data: {
+                /**
+                 * Format: uuid
+                 * @description The `webhook-id` of every attempt.
+                 */
+                id: string;
+                /** Format: uuid */
+                webhook_id: string;
+                /** Format: uuid */
+                event_id: string;
+                event_type: string;
+                /** @enum {string} */
+                status: "pending" | "succeeded" | "failed" | "cancelled";
+                /** @description Why it did not arrive: `attempts_exhausted`, `webhook_disabled`, `webhook_gone`, `webhook_deleted`, `cancelled_by_operator`. */
+                ended_reason: string | null;
+                attempt_count: number;
+                /** Format: date-time */
+                next_attempt_at: string | null;
+                /** Format: date-time */
+                created_at: string;
+                /** Format: date-time */
+                settled_at: string | null;
+                /** @description What is sent, to the byte. */
+                body: string;
+                attempts: {
+                    number: number;
+                    /** Format: date-time */
+                    started_at: string;
+                    duration_ms: number | null;
+                    status_code: number | null;
+                    /** @description Where there was no answer: why. */
+                    error: string | null;
+                    /** @description The first KiB of the answer, where it came from a public address. */
+                    response_excerpt: string | null;
+                }[];
+            };
+        };
         AuthzenAccessEvaluationRequest: {
             subject: {
                 type: string;
@@ -4627,7 +5284,7 @@ export interface components {
                     /** Format: uuid */
                     id: string;
                     /** @enum {string} */
-                    state: "pending" | "running" | "accepted" | "sent" | "completed" | "verified" | "lapsed" | "enrolled" | "reset" | "expired" | "revoked" | "removed" | "cancelled" | "failed";
+                    state: "pending" | "running" | "accepted" | "sent" | "succeeded" | "completed" | "verified" | "lapsed" | "enrolled" | "reset" | "expired" | "revoked" | "removed" | "cancelled" | "failed";
                     /** Format: date-time */
                     next_wake_up: string | null;
                     verbs: ("cancel" | "retry" | "resend" | "extend")[];
@@ -4700,7 +5357,7 @@ export interface components {
                     /** Format: uuid */
                     id: string;
                     /** @enum {string} */
-                    state: "pending" | "running" | "accepted" | "sent" | "completed" | "verified" | "lapsed" | "enrolled" | "reset" | "expired" | "revoked" | "removed" | "cancelled" | "failed";
+                    state: "pending" | "running" | "accepted" | "sent" | "succeeded" | "completed" | "verified" | "lapsed" | "enrolled" | "reset" | "expired" | "revoked" | "removed" | "cancelled" | "failed";
                     /** Format: date-time */
                     next_wake_up: string | null;
                     verbs: ("cancel" | "retry" | "resend" | "extend")[];
@@ -4712,9 +5369,9 @@ export interface components {
                 /** Format: uuid */
                 id: string;
                 /** @enum {string} */
-                kind: "invite" | "identity_invite" | "email" | "mfa_grace" | "identity_erasure" | "role_assignment" | "sso_domain";
+                kind: "invite" | "identity_invite" | "email" | "mfa_grace" | "identity_erasure" | "role_assignment" | "sso_domain" | "webhook_delivery";
                 environment_id: string | null;
-                /** @description What it is about: `administrator_invite`, `identity_invite`, `mfa_grace`, `identity`, `other`. */
+                /** @description What it is about: `administrator_invite`, `identity_invite`, `mfa_grace`, `identity`, `webhook`, `other`. */
                 subject_type: string;
                 /** Format: uuid */
                 subject_id: string;
@@ -4722,12 +5379,12 @@ export interface components {
                  * @description The row's own word, as of now.
                  * @enum {string}
                  */
-                state: "pending" | "running" | "accepted" | "sent" | "completed" | "verified" | "lapsed" | "enrolled" | "reset" | "expired" | "revoked" | "removed" | "cancelled" | "failed";
+                state: "pending" | "running" | "accepted" | "sent" | "succeeded" | "completed" | "verified" | "lapsed" | "enrolled" | "reset" | "expired" | "revoked" | "removed" | "cancelled" | "failed";
                 /**
                  * @description Null once it has ended.
                  * @enum {string|null}
                  */
-                waits_for: "acceptance" | "mail_server" | "factor_enrolment" | "dns_record" | "its_next_step" | "its_next_moment" | null;
+                waits_for: "acceptance" | "mail_server" | "factor_enrolment" | "dns_record" | "receiver" | "its_next_step" | "its_next_moment" | null;
                 /** Format: date-time */
                 since: string;
                 /**
@@ -4762,9 +5419,9 @@ export interface components {
                 /** Format: uuid */
                 id: string;
                 /** @enum {string} */
-                kind: "invite" | "identity_invite" | "email" | "mfa_grace" | "identity_erasure" | "role_assignment" | "sso_domain";
+                kind: "invite" | "identity_invite" | "email" | "mfa_grace" | "identity_erasure" | "role_assignment" | "sso_domain" | "webhook_delivery";
                 environment_id: string | null;
-                /** @description What it is about: `administrator_invite`, `identity_invite`, `mfa_grace`, `identity`, `other`. */
+                /** @description What it is about: `administrator_invite`, `identity_invite`, `mfa_grace`, `identity`, `webhook`, `other`. */
                 subject_type: string;
                 /** Format: uuid */
                 subject_id: string;
@@ -4772,12 +5429,12 @@ export interface components {
                  * @description The row's own word, as of now.
                  * @enum {string}
                  */
-                state: "pending" | "running" | "accepted" | "sent" | "completed" | "verified" | "lapsed" | "enrolled" | "reset" | "expired" | "revoked" | "removed" | "cancelled" | "failed";
+                state: "pending" | "running" | "accepted" | "sent" | "succeeded" | "completed" | "verified" | "lapsed" | "enrolled" | "reset" | "expired" | "revoked" | "removed" | "cancelled" | "failed";
                 /**
                  * @description Null once it has ended.
                  * @enum {string|null}
                  */
-                waits_for: "acceptance" | "mail_server" | "factor_enrolment" | "dns_record" | "its_next_step" | "its_next_moment" | null;
+                waits_for: "acceptance" | "mail_server" | "factor_enrolment" | "dns_record" | "receiver" | "its_next_step" | "its_next_moment" | null;
                 /** Format: date-time */
                 since: string;
                 /**
@@ -4832,9 +5489,9 @@ export interface components {
                 /** Format: uuid */
                 id: string;
                 /** @enum {string} */
-                kind: "invite" | "identity_invite" | "email" | "mfa_grace" | "identity_erasure" | "role_assignment" | "sso_domain";
+                kind: "invite" | "identity_invite" | "email" | "mfa_grace" | "identity_erasure" | "role_assignment" | "sso_domain" | "webhook_delivery";
                 environment_id: string | null;
-                /** @description What it is about: `administrator_invite`, `identity_invite`, `mfa_grace`, `identity`, `other`. */
+                /** @description What it is about: `administrator_invite`, `identity_invite`, `mfa_grace`, `identity`, `webhook`, `other`. */
                 subject_type: string;
                 /** Format: uuid */
                 subject_id: string;
@@ -4842,12 +5499,12 @@ export interface components {
                  * @description The row's own word, as of now.
                  * @enum {string}
                  */
-                state: "pending" | "running" | "accepted" | "sent" | "completed" | "verified" | "lapsed" | "enrolled" | "reset" | "expired" | "revoked" | "removed" | "cancelled" | "failed";
+                state: "pending" | "running" | "accepted" | "sent" | "succeeded" | "completed" | "verified" | "lapsed" | "enrolled" | "reset" | "expired" | "revoked" | "removed" | "cancelled" | "failed";
                 /**
                  * @description Null once it has ended.
                  * @enum {string|null}
                  */
-                waits_for: "acceptance" | "mail_server" | "factor_enrolment" | "dns_record" | "its_next_step" | "its_next_moment" | null;
+                waits_for: "acceptance" | "mail_server" | "factor_enrolment" | "dns_record" | "receiver" | "its_next_step" | "its_next_moment" | null;
                 /** Format: date-time */
                 since: string;
                 /**
@@ -4879,9 +5536,9 @@ export interface components {
                 /** Format: uuid */
                 id: string;
                 /** @enum {string} */
-                kind: "invite" | "identity_invite" | "email" | "mfa_grace" | "identity_erasure" | "role_assignment" | "sso_domain";
+                kind: "invite" | "identity_invite" | "email" | "mfa_grace" | "identity_erasure" | "role_assignment" | "sso_domain" | "webhook_delivery";
                 environment_id: string | null;
-                /** @description What it is about: `administrator_invite`, `identity_invite`, `mfa_grace`, `identity`, `other`. */
+                /** @description What it is about: `administrator_invite`, `identity_invite`, `mfa_grace`, `identity`, `webhook`, `other`. */
                 subject_type: string;
                 /** Format: uuid */
                 subject_id: string;
@@ -4889,12 +5546,12 @@ export interface components {
                  * @description The row's own word, as of now.
                  * @enum {string}
                  */
-                state: "pending" | "running" | "accepted" | "sent" | "completed" | "verified" | "lapsed" | "enrolled" | "reset" | "expired" | "revoked" | "removed" | "cancelled" | "failed";
+                state: "pending" | "running" | "accepted" | "sent" | "succeeded" | "completed" | "verified" | "lapsed" | "enrolled" | "reset" | "expired" | "revoked" | "removed" | "cancelled" | "failed";
                 /**
                  * @description Null once it has ended.
                  * @enum {string|null}
                  */
-                waits_for: "acceptance" | "mail_server" | "factor_enrolment" | "dns_record" | "its_next_step" | "its_next_moment" | null;
+                waits_for: "acceptance" | "mail_server" | "factor_enrolment" | "dns_record" | "receiver" | "its_next_step" | "its_next_moment" | null;
                 /** Format: date-time */
                 since: string;
                 /**
@@ -5428,6 +6085,16 @@ export type ExplainResponse = components['schemas']['ExplainResponse'];
 export type ListAuditLogsResponse = components['schemas']['ListAuditLogsResponse'];
 export type GetAuditLogResponse = components['schemas']['GetAuditLogResponse'];
 export type ListChangesResponse = components['schemas']['ListChangesResponse'];
+export type ListWebhooksResponse = components['schemas']['ListWebhooksResponse'];
+export type CreateWebhookRequest = components['schemas']['CreateWebhookRequest'];
+export type CreateWebhookResponse = components['schemas']['CreateWebhookResponse'];
+export type GetWebhooksSummaryResponse = components['schemas']['GetWebhooksSummaryResponse'];
+export type ListWebhookEventTypesResponse = components['schemas']['ListWebhookEventTypesResponse'];
+export type GetWebhookResponse = components['schemas']['GetWebhookResponse'];
+export type UpdateWebhookRequest = components['schemas']['UpdateWebhookRequest'];
+export type TestWebhookResponse202 = components['schemas']['TestWebhookResponse202'];
+export type ListWebhookDeliveriesResponse = components['schemas']['ListWebhookDeliveriesResponse'];
+export type GetWebhookDeliveryResponse = components['schemas']['GetWebhookDeliveryResponse'];
 export type AuthzenAccessEvaluationRequest = components['schemas']['AuthzenAccessEvaluationRequest'];
 export type AuthzenAccessEvaluationResponse = components['schemas']['AuthzenAccessEvaluationResponse'];
 export type AuthzenAccessEvaluationsRequest = components['schemas']['AuthzenAccessEvaluationsRequest'];
@@ -7980,6 +8647,313 @@ export interface operations {
             default: components["responses"]["Refusal"];
         };
     };
+    listWebhooks: {
+        parameters: {
+            query?: {
+                page?: number;
+                take?: number;
+                /** @description Substring filter. */
+                q?: string;
+                sort_by?: "created_at" | "url";
+                order?: "asc" | "desc";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ListWebhooksResponse"];
+                };
+            };
+            default: components["responses"]["Refusal"];
+        };
+    };
+    createWebhook: {
+        parameters: {
+            query?: never;
+            header?: {
+                "Idempotency-Key"?: components["parameters"]["idempotency-key"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CreateWebhookRequest"];
+            };
+        };
+        responses: {
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CreateWebhookResponse"];
+                };
+            };
+            default: components["responses"]["Refusal"];
+        };
+    };
+    getWebhooksSummary: {
+        parameters: {
+            query?: {
+                /** @description A part of the URL. */
+                q?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GetWebhooksSummaryResponse"];
+                };
+            };
+            default: components["responses"]["Refusal"];
+        };
+    };
+    listWebhookEventTypes: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ListWebhookEventTypesResponse"];
+                };
+            };
+            default: components["responses"]["Refusal"];
+        };
+    };
+    getWebhook: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GetWebhookResponse"];
+                };
+            };
+            default: components["responses"]["Refusal"];
+        };
+    };
+    deleteWebhook: {
+        parameters: {
+            query?: never;
+            header?: {
+                "Idempotency-Key"?: components["parameters"]["idempotency-key"];
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            default: components["responses"]["Refusal"];
+        };
+    };
+    updateWebhook: {
+        parameters: {
+            query?: never;
+            header?: {
+                "Idempotency-Key"?: components["parameters"]["idempotency-key"];
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["UpdateWebhookRequest"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GetWebhookResponse"];
+                };
+            };
+            default: components["responses"]["Refusal"];
+        };
+    };
+    rotateWebhookSecret: {
+        parameters: {
+            query?: never;
+            header?: {
+                "Idempotency-Key"?: components["parameters"]["idempotency-key"];
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CreateWebhookResponse"];
+                };
+            };
+            default: components["responses"]["Refusal"];
+        };
+    };
+    testWebhook: {
+        parameters: {
+            query?: never;
+            header?: {
+                "Idempotency-Key"?: components["parameters"]["idempotency-key"];
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Accepted */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TestWebhookResponse202"];
+                };
+            };
+            default: components["responses"]["Refusal"];
+        };
+    };
+    listWebhookDeliveries: {
+        parameters: {
+            query?: {
+                page?: number;
+                take?: number;
+                /** @description Substring filter. */
+                q?: string;
+                sort_by?: "created_at";
+                order?: "asc" | "desc";
+                status?: "pending" | "succeeded" | "failed" | "cancelled";
+                event_type?: string;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ListWebhookDeliveriesResponse"];
+                };
+            };
+            default: components["responses"]["Refusal"];
+        };
+    };
+    getWebhookDelivery: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+                delivery_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GetWebhookDeliveryResponse"];
+                };
+            };
+            default: components["responses"]["Refusal"];
+        };
+    };
+    retryWebhookDelivery: {
+        parameters: {
+            query?: never;
+            header?: {
+                "Idempotency-Key"?: components["parameters"]["idempotency-key"];
+            };
+            path: {
+                id: string;
+                delivery_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Accepted */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TestWebhookResponse202"];
+                };
+            };
+            default: components["responses"]["Refusal"];
+        };
+    };
     authzenAccessEvaluation: {
         parameters: {
             query?: never;
@@ -8639,8 +9613,8 @@ export interface operations {
                 q?: string;
                 sort_by?: "created_at";
                 order?: "asc" | "desc";
-                kind?: "invite" | "identity_invite" | "email" | "mfa_grace" | "identity_erasure" | "role_assignment" | "sso_domain";
-                state?: "pending" | "running" | "accepted" | "sent" | "completed" | "verified" | "lapsed" | "enrolled" | "reset" | "expired" | "revoked" | "removed" | "cancelled" | "failed";
+                kind?: "invite" | "identity_invite" | "email" | "mfa_grace" | "identity_erasure" | "role_assignment" | "sso_domain" | "webhook_delivery";
+                state?: "pending" | "running" | "accepted" | "sent" | "succeeded" | "completed" | "verified" | "lapsed" | "enrolled" | "reset" | "expired" | "revoked" | "removed" | "cancelled" | "failed";
                 /** @description Whether it goes on. */
                 open?: boolean;
                 subject_id?: string;
@@ -9730,6 +10704,329 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["PortalAddResourcePermissionsResponse"];
+                };
+            };
+            default: components["responses"]["Refusal"];
+        };
+    };
+    portalListAccountWebhooks: {
+        parameters: {
+            query?: {
+                page?: number;
+                take?: number;
+                /** @description Substring filter. */
+                q?: string;
+                sort_by?: "created_at" | "url";
+                order?: "asc" | "desc";
+            };
+            header?: never;
+            path: {
+                accountSlug: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ListWebhooksResponse"];
+                };
+            };
+            default: components["responses"]["Refusal"];
+        };
+    };
+    portalCreateAccountWebhook: {
+        parameters: {
+            query?: never;
+            header?: {
+                "Idempotency-Key"?: components["parameters"]["idempotency-key"];
+            };
+            path: {
+                accountSlug: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CreateWebhookRequest"];
+            };
+        };
+        responses: {
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CreateWebhookResponse"];
+                };
+            };
+            default: components["responses"]["Refusal"];
+        };
+    };
+    portalGetAccountWebhooksSummary: {
+        parameters: {
+            query?: {
+                /** @description A part of the URL. */
+                q?: string;
+            };
+            header?: never;
+            path: {
+                accountSlug: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GetWebhooksSummaryResponse"];
+                };
+            };
+            default: components["responses"]["Refusal"];
+        };
+    };
+    portalListAccountWebhookEventTypes: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                accountSlug: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ListWebhookEventTypesResponse"];
+                };
+            };
+            default: components["responses"]["Refusal"];
+        };
+    };
+    portalGetAccountWebhook: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                accountSlug: string;
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GetWebhookResponse"];
+                };
+            };
+            default: components["responses"]["Refusal"];
+        };
+    };
+    portalDeleteAccountWebhook: {
+        parameters: {
+            query?: never;
+            header?: {
+                "Idempotency-Key"?: components["parameters"]["idempotency-key"];
+            };
+            path: {
+                accountSlug: string;
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            default: components["responses"]["Refusal"];
+        };
+    };
+    portalUpdateAccountWebhook: {
+        parameters: {
+            query?: never;
+            header?: {
+                "Idempotency-Key"?: components["parameters"]["idempotency-key"];
+            };
+            path: {
+                accountSlug: string;
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["UpdateWebhookRequest"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GetWebhookResponse"];
+                };
+            };
+            default: components["responses"]["Refusal"];
+        };
+    };
+    portalRotateAccountWebhookSecret: {
+        parameters: {
+            query?: never;
+            header?: {
+                "Idempotency-Key"?: components["parameters"]["idempotency-key"];
+            };
+            path: {
+                accountSlug: string;
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CreateWebhookResponse"];
+                };
+            };
+            default: components["responses"]["Refusal"];
+        };
+    };
+    portalTestAccountWebhook: {
+        parameters: {
+            query?: never;
+            header?: {
+                "Idempotency-Key"?: components["parameters"]["idempotency-key"];
+            };
+            path: {
+                accountSlug: string;
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Accepted */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TestWebhookResponse202"];
+                };
+            };
+            default: components["responses"]["Refusal"];
+        };
+    };
+    portalListAccountWebhookDeliveries: {
+        parameters: {
+            query?: {
+                page?: number;
+                take?: number;
+                /** @description Substring filter. */
+                q?: string;
+                sort_by?: "created_at";
+                order?: "asc" | "desc";
+                status?: "pending" | "succeeded" | "failed" | "cancelled";
+                event_type?: string;
+            };
+            header?: never;
+            path: {
+                accountSlug: string;
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ListWebhookDeliveriesResponse"];
+                };
+            };
+            default: components["responses"]["Refusal"];
+        };
+    };
+    portalGetAccountWebhookDelivery: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                accountSlug: string;
+                id: string;
+                delivery_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GetWebhookDeliveryResponse"];
+                };
+            };
+            default: components["responses"]["Refusal"];
+        };
+    };
+    portalRetryAccountWebhookDelivery: {
+        parameters: {
+            query?: never;
+            header?: {
+                "Idempotency-Key"?: components["parameters"]["idempotency-key"];
+            };
+            path: {
+                accountSlug: string;
+                id: string;
+                delivery_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Accepted */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TestWebhookResponse202"];
                 };
             };
             default: components["responses"]["Refusal"];

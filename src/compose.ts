@@ -45,6 +45,8 @@ import { createAccountProcesses } from './domain/processes/account-processes.js'
 import { createSsoDomains } from './domain/sso/domains.js';
 import { createApplicationStates } from './domain/users/application-state.js';
 import { createUsers } from './domain/users/users.js';
+import { createWebhookDeliveryLog } from './domain/webhooks/delivery-log.js';
+import { createWebhooks } from './domain/webhooks/webhooks.js';
 import { adminAuth } from './http/admin-auth/index.js';
 import { buildApp } from './http/app.js';
 import { mountAuthzen } from './http/authzen/index.js';
@@ -64,6 +66,8 @@ import type { Db } from './platform/db.js';
 import { createRegistry } from './platform/metrics-server.js';
 import { pendingMigrations } from './platform/migrations.js';
 import { createOutbound } from './platform/outbound/fetch.js';
+import { createGuard } from './platform/outbound/guard.js';
+import { createResolveName } from './platform/outbound/names.js';
 import { createProcesses } from './platform/processes.js';
 import { listenForever } from './platform/wake-up.js';
 import type { Services } from './services.js';
@@ -117,7 +121,8 @@ export async function composeApi(
     onWake: apiKeys.forget,
   });
   const changeBells = createBells({ url: config.database.url as string, channel: changesChannel });
-  const outbound = createOutbound({ allowedNetworks: config.outboundNetworks });
+  const allowedNetworks = config.outboundNetworks;
+  const outbound = createOutbound({ allowedNetworks });
   const logins = createLogins({
     db,
     sealing,
@@ -192,6 +197,13 @@ export async function composeApi(
     rights,
     roles: createRoles({ db, evaluation, now }),
     ssoDomains: createSsoDomains({ db, now, schedule: config.domainSchedule, checks: domainChecks, processes }),
+    webhookDeliveryLog: createWebhookDeliveryLog({ db, now }),
+    webhooks: createWebhooks({
+      db,
+      sealing,
+      now,
+      guard: createGuard({ allowedNetworks, resolveName: createResolveName() }),
+    }),
   };
 
   const limits = createRateLimits({ enabled: config.rateLimits, db, perMinute: config.requestsPerMinute });

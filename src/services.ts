@@ -32,6 +32,8 @@ import type { Organizations } from './domain/organizations/organizations.js';
 import type { AccountProcesses } from './domain/processes/account-processes.js';
 import type { SsoDomains } from './domain/sso/domains.js';
 import type { ApplicationStates } from './domain/users/application-state.js';
+import type { WebhookDeliveryLog } from './domain/webhooks/delivery-log.js';
+import type { Webhooks } from './domain/webhooks/webhooks.js';
 import type { Db } from './platform/db.js';
 
 /** What the handlers of operations are given; `compose.ts` builds it. */
@@ -71,4 +73,6 @@ export interface Services {
   rights: Rights;
   roles: Roles;
   ssoDomains: SsoDomains;
+  webhookDeliveryLog: WebhookDeliveryLog;
+  webhooks: Webhooks;
 }

@@ -131,6 +131,10 @@ const messages = {
   sso_required: 'An organization of yours lets its members sign in through its identity provider only',
   'validation.failed': 'The request is not valid',
   'version.conflict': 'Someone changed it meanwhile; read it again and repeat',
+  'webhook.delivery_not_found': 'No such delivery to this webhook',
+  'webhook.inactive': 'The webhook is switched off',
+  'webhook.limit_reached': 'There are as many webhooks as there can be; delete one first',
+  'webhook.not_found': 'No such webhook',
 } as const;
 
 export type ErrorCode = keyof typeof messages;

@@ -132,6 +132,12 @@ export const eventFields: Partial<Record<EventAction, Fields>> = {
   'sso.domain.failed': { ...domain, ...before, reason: 'Why.' },
   'sso.domain.lapsed': { ...domain, reason: 'How the latest look ended.' },
   'sso.domain.deleted': { ...domain, ...before },
+  'webhook.delivery_retried': {
+    webhook_id: 'The subscription.',
+    event_id: 'The event that it tells.',
+    event_type: 'Its type.',
+    status: 'How it stood before.',
+  },
   'webhook.created': { event_types: 'What it is told: types, or `*`.', is_active: 'Whether it is told anything.' },
   'webhook.updated': { ...changed, is_active: 'Whether it is told anything from now on.' },
   'webhook.disabled': { reason: '`gone`: its receiver answered 410. `failing`: nothing but failures for days.' },

@@ -102,6 +102,7 @@ import {
 } from './operations/role-assignments.js';
 import { getRolePermissions, setRolePermissions } from './operations/role-permissions.js';
 import { createRole, deleteRole, getRole, listRoles, updateRole } from './operations/roles.js';
+import { webhookOperations } from './operations/webhooks.js';
 
 /** What servers and end users may do in an Environment by permission, and administrators by capability (contract §6). */
 export const environmentOperations: readonly Operation[] = [
@@ -198,4 +199,5 @@ export const environmentOperations: readonly Operation[] = [
   exportAuditLogs,
   getAuditLog,
   listChanges,
+  ...webhookOperations,
 ];

@@ -136,6 +136,10 @@ const statuses: Record<ErrorCode, number> = {
   sso_required: 403,
   'validation.failed': 400,
   'version.conflict': 409,
+  'webhook.delivery_not_found': 404,
+  'webhook.inactive': 409,
+  'webhook.limit_reached': 409,
+  'webhook.not_found': 404,
 };
 
 export const statusOf = (code: ErrorCode): number => statuses[code];

@@ -17,6 +17,7 @@ import {
   rotateOAuthClientSecret,
   updateOAuthClient,
 } from './operations/oauth-clients.js';
+import { accountWebhookOperations } from './operations/webhooks.js';
 import { getAccount, updateAccount } from './portal/account.js';
 import {
   createAdministratorInvite,
@@ -136,6 +137,7 @@ export const portalOperations: readonly Operation[] = [
   rotateOAuthClientSecret,
   deleteOAuthClient,
   addResourcePermissions,
+  ...accountWebhookOperations,
   ...environmentOperations,
 ];
 

@@ -3,7 +3,7 @@ import { startApi, type TestApi } from '../support/api.js';
 import { type Declared, everyOperation } from '../support/operations/declared.js';
 import { exampleOf, type Given, idsIn, newUnique, requireExamples, type Sent } from '../support/operations/example.js';
 import { examples } from '../support/operations/examples-account.js';
-import { type Kind, kinds, levelOf, unknownOf } from '../support/operations/kinds.js';
+import { type Kind, kinds, levelOf, ownerOf, unknownOf } from '../support/operations/kinds.js';
 import { type CallerKind, newPlaces, type Place } from '../support/operations/place.js';
 import { checksumsOf } from '../support/operations/rows.js';
 
@@ -35,9 +35,12 @@ interface Filled {
 }
 
 async function fill(place: Place): Promise<Filled> {
-  const made: [string, string][] = [];
-  for (const kind of Object.keys(kinds) as Kind[]) made.push([kind, await kinds[kind].make(place)]);
-  return { place, ids: Object.fromEntries(made) as Record<Kind, string> };
+  const ids: Partial<Record<Kind, string>> = {};
+  for (const kind of Object.keys(kinds) as Kind[]) {
+    const owner = ownerOf(kind);
+    ids[kind] = await kinds[kind].make(place, owner && ids[owner]);
+  }
+  return { place, ids: ids as Record<Kind, string> };
 }
 
 beforeAll(async () => {

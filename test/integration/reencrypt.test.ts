@@ -2,9 +2,12 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { Account } from '../../entities/account.js';
 import { Identity } from '../../entities/identity.js';
 import { MfaFactor } from '../../entities/mfa-factor.js';
+import { Webhook } from '../../entities/webhook.js';
 import { resealFactors } from '../../src/domain/mfa/reseal.js';
 import { createTotp, secretContext } from '../../src/domain/mfa/totp.js';
 import { createSigningKeys } from '../../src/domain/oidc/keys.js';
+import { resealWebhooks } from '../../src/domain/webhooks/reseal.js';
+import { secretContext as webhookContext } from '../../src/domain/webhooks/secrets.js';
 import { createSealing } from '../../src/platform/crypto/sealing.js';
 import { newDatabase, type TestDatabase } from '../support/database.js';
 import { totpCode } from '../support/mfa.js';
@@ -62,4 +65,28 @@ test('the secrets of authenticator apps too', async () => {
   expect(await resealFactors({ db, sealing: createSealing([fresh, old]) })).toBe(1);
   expect(await resealFactors({ db, sealing: createSealing([fresh, old]) })).toBe(0);
   expect(await totpUnder(fresh).verify({ accountId }, identityId, code)).toBe(true);
+});
+
+test('and the signing secrets of webhooks, also those of before a rotation', async () => {
+  const { db } = database;
+  const [old, fresh] = [
+    { id: 'old', key: randomBytes(32) },
+    { id: 'fresh', key: randomBytes(32) },
+  ];
+  const under = (...masterKeys: { id: string; key: Buffer }[]) => createSealing(masterKeys);
+  const [accountId, id] = [randomUUID(), randomUUID()];
+  const sealed = (text: string) => under(old).seal(text, webhookContext(id));
+  await db.transaction('system', async (tx) => {
+    const times = { createdAt: new Date(), updatedAt: new Date() };
+    await tx.insert(Account, { id: accountId, name: 'Acme', slug: accountId, ...times });
+    await tx.insert(Webhook, {
+      ...{ id, accountId, url: 'https://receiver.example/', eventTypes: ['*'], isActive: true, ...times },
+      ...{ secret: sealed('new'), previousSecret: sealed('previous'), previousSecretUntil: new Date() },
+    });
+  });
+  expect(await resealWebhooks({ db, sealing: under(fresh, old) })).toBe(2);
+  expect(await resealWebhooks({ db, sealing: under(fresh, old) })).toBe(0);
+  const { secret, previousSecret } = await db.transaction('system', (tx) => tx.findOneByOrFail(Webhook, { id }));
+  const opened = [secret, previousSecret].map((text) => under(fresh).open(text as string, webhookContext(id)));
+  expect(opened).toEqual(['new', 'previous']);
 });

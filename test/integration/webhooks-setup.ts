@@ -44,7 +44,11 @@ export const happen = (
   action: Parameters<typeof recordEvent>[1] = 'role.created',
 ): Promise<string> =>
   database.db.transaction(scope, (tx) =>
-    recordEvent(tx, action, { ...scope, resourceId: uuidv7(), metadata: { permission_keys: ['a.b'] } }),
+    recordEvent(tx, action, {
+      ...scope,
+      resourceId: uuidv7(),
+      metadata: action === 'role.created' ? { permission_keys: ['a.b'] } : {},
+    }),
   );
 
 export interface DeliveryRow {

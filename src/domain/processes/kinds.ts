@@ -8,6 +8,7 @@ import { inviteKind } from './kind-invite.js';
 import { mfaGraceKind } from './kind-mfa-grace.js';
 import { roleWindowKind } from './kind-role-window.js';
 import { ssoDomainKind } from './kind-sso-domain.js';
+import { webhookKind } from './kind-webhook.js';
 
 export const verbs = ['cancel', 'retry', 'resend', 'extend'] as const;
 export type Verb = (typeof verbs)[number];
@@ -16,6 +17,7 @@ export const waitsFor = [
   'mail_server',
   'factor_enrolment',
   'dns_record',
+  'receiver',
   'its_next_step',
   'its_next_moment',
 ] as const;
@@ -81,6 +83,7 @@ export const createKinds = ({ mfaReminders, roleNotices, domainSchedule }: Kinds
     identity_erasure: erasureKind,
     role_assignment: roleWindowKind(roleNotices),
     sso_domain: ssoDomainKind(domainSchedule),
+    webhook_delivery: webhookKind,
   }) satisfies Record<string, Kind>;
 
 export type Kinds = Record<KindName, Kind>;
@@ -93,6 +96,7 @@ export const kindNames = [
   'identity_erasure',
   'role_assignment',
   'sso_domain',
+  'webhook_delivery',
 ] as const satisfies readonly KindName[];
 
 /** Every state that a row can be in, of whatever kind: what a list can be narrowed to. */
@@ -101,6 +105,7 @@ export const states = [
   'running',
   'accepted',
   'sent',
+  'succeeded',
   'completed',
   'verified',
   'lapsed',

@@ -12,6 +12,8 @@ export const tags: Record<string, string> = {
   'API keys': 'Credentials of servers.',
   'Audit log': 'What happened, by whom, and how it ended: for people who ask later.',
   'Change feed': 'What happened, in an order that misses nothing: for programs that follow.',
+  Webhooks:
+    'Receivers that are told what happens, of an environment or of a whole account, and what became of each delivery.',
   'OAuth clients': 'Applications that people sign in to.',
   Account: 'The account itself.',
   Applications: 'The applications of an account.',

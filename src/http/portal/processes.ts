@@ -15,7 +15,8 @@ const fields = {
   kind: OneOf(kindNames),
   environment_id: Nullable(Type.String()),
   subject_type: Type.String({
-    description: 'What it is about: `administrator_invite`, `identity_invite`, `mfa_grace`, `identity`, `other`.',
+    description:
+      'What it is about: `administrator_invite`, `identity_invite`, `mfa_grace`, `identity`, `webhook`, `other`.',
   }),
   subject_id: Id,
   state: OneOf(states, { description: "The row's own word, as of now." }),

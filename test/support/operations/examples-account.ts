@@ -2,6 +2,7 @@ import type { Example, Given } from './example.js';
 import { environmentExamples } from './examples-environment.js';
 import { inviteExamples } from './examples-invites.js';
 import { organizationExamples } from './examples-organizations.js';
+import { webhookExamples } from './examples-webhooks.js';
 import type { Kind } from './kinds.js';
 
 const of =
@@ -116,6 +117,7 @@ export const examples: Record<string, Example> = {
   ...environmentExamples,
   ...inviteExamples,
   ...organizationExamples,
+  ...webhookExamples,
   ...members,
   ...auditLog,
   ...domains,

@@ -11,6 +11,8 @@ type Level = 'environment' | 'account' | 'own';
 
 interface Maker {
   level: Level;
+  /** Of which kind `of` is, where it can only be read together with that. Stands after it. */
+  belongsTo?: string;
   /** Makes one in a place; `of` is the id of what it has to belong to, where it has to. */
   make(place: Place, of?: string): Promise<string>;
   /** Something of its form that does not exist; a UUID if absent. */
@@ -49,6 +51,9 @@ const clientOf = (place: Place) =>
     { name: 'Web', client_type: 'confidential', redirect_uris: ['https://app.example.com/callback'] },
     'owner',
   );
+const receiver = () => ({ url: `https://receiver.example/${unique()}`, event_types: ['permission.deleted'] });
+const newWebhook = (place: Place) => idFrom(place.make('/webhooks', receiver()));
+const newAccountWebhook = (place: Place) => idFrom(inAccount(place, '/webhooks', receiver()));
 const sidOf = ({ authorization = '' }: Record<string, string>) => String(decodeJwt(authorization.slice(7)).sid);
 
 /** Of the row of the audit log that tells of the making of something: its own id, or that of the request. */
@@ -114,6 +119,19 @@ export const kinds = {
   request: ofEnvironment(async (place) => auditRowOf(place, await newNode(place), 'correlation_id')),
   accountRequest: ofAccount(async (place) => auditRowOf(place, await newIdentity(place), 'correlation_id')),
   accountAuditRow: ofAccount(async (place) => auditRowOf(place, await newIdentity(place))),
+  webhook: ofEnvironment(newWebhook),
+  webhookDelivery: {
+    level: 'environment',
+    belongsTo: 'webhook',
+    make: async (place, of?: string) => idFrom(place.make(`/webhooks/${of ?? (await newWebhook(place))}/test`, {})),
+  },
+  accountWebhook: ofAccount(newAccountWebhook),
+  accountWebhookDelivery: {
+    level: 'account',
+    belongsTo: 'accountWebhook',
+    make: async (place, of?: string) =>
+      idFrom(inAccount(place, `/webhooks/${of ?? (await newAccountWebhook(place))}/test`, {})),
+  },
   oauthClient: ofEnvironment((place) => idFrom(clientOf(place))),
   clientId: {
     level: 'environment',
@@ -169,6 +187,7 @@ export const kinds = {
 } satisfies Record<string, Maker>;
 
 export type Kind = keyof typeof kinds;
+export const ownerOf = (kind: Kind): Kind | undefined => (kinds[kind] as Maker).belongsTo as Kind | undefined;
 export const levelOf = (kind: Kind): Level => kinds[kind].level;
 export const unknownOf = (kind: Kind): string => (kinds[kind] as Maker).unknown?.() ?? uuidv7();
 

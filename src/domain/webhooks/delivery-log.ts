@@ -1,0 +1,136 @@
+import type { EntityManager } from 'typeorm';
+import { v7 as uuidv7 } from 'uuid';
+import type { Webhook } from '../../../entities/webhook.js';
+import { WebhookAttempt } from '../../../entities/webhook-attempt.js';
+import { WebhookDelivery, type WebhookDeliveryStatus } from '../../../entities/webhook-delivery.js';
+import type { Clock } from '../../platform/clock.js';
+import type { Db } from '../../platform/db.js';
+import { DomainError } from '../errors.js';
+import { recordEvent } from '../events.js';
+import { startLater } from '../outbox.js';
+import { containing, type Page, type PageRequest, readPage } from '../paging.js';
+import { findWebhook, ownOf, type WebhookScope } from './find.js';
+import { processInput } from './process.js';
+
+export interface DeliveryFilters {
+  status?: WebhookDeliveryStatus | undefined;
+  eventType?: string | undefined;
+}
+export interface ShownDelivery {
+  delivery: WebhookDelivery;
+  /** In the order in which they were made. */
+  attempts: WebhookAttempt[];
+}
+
+export type WebhookDeliveryLog = ReturnType<typeof createWebhookDeliveryLog>;
+
+const columns = ['delivery.createdAt', 'delivery.id'];
+
+/** What became of each event on its way to a subscription; and to have it sent again, or a first time to try. */
+export function createWebhookDeliveryLog({ db, now }: { db: Db; now: Clock }) {
+  return {
+    /** Without their bodies, which only a detail shows. @throws DomainError webhook.not_found */
+    list: (
+      scope: WebhookScope,
+      webhookId: string,
+      page: PageRequest<'created_at'>,
+      { status, eventType }: DeliveryFilters,
+    ): Promise<Page<WebhookDelivery>> =>
+      db.transaction(scope, async (tx) => {
+        await findWebhook(tx, scope, webhookId);
+        const query = tx
+          .createQueryBuilder(WebhookDelivery, 'delivery')
+          .where({ ...ownOf(scope), webhookId, ...(status && { status }), ...(eventType && { eventType }) });
+        if (page.q) query.andWhere('delivery.event_type ilike :pattern', { pattern: containing(page.q) });
+        return readPage(query, page, columns);
+      }),
+
+    /** @throws DomainError webhook.not_found, webhook.delivery_not_found */
+    get: (scope: WebhookScope, webhookId: string, id: string): Promise<ShownDelivery> =>
+      db.transaction(scope, async (tx) => {
+        await findWebhook(tx, scope, webhookId);
+        const delivery = await findDelivery(tx, scope, webhookId, id);
+        const where = { deliveryId: id, accountId: scope.accountId };
+        return { delivery, attempts: await tx.find(WebhookAttempt, { where, order: { number: 'ASC' } }) };
+      }),
+
+    /**
+     * Has it attempted now: one that waits need not wait any more, and one that has ended is sent again, as the same message.
+     * @throws DomainError webhook.not_found, webhook.delivery_not_found, webhook.inactive
+     */
+    retry: (scope: WebhookScope, webhookId: string, id: string): Promise<WebhookDelivery> =>
+      db.transaction(scope, async (tx) => {
+        await activeWebhook(tx, scope, webhookId);
+        const current = await findDelivery(tx, scope, webhookId, id, { lock: true });
+        const again = { status: 'pending', endedReason: null, settledAt: null, nextAttemptAt: now() } as const;
+        await tx.update(WebhookDelivery, { ...ownOf(scope), webhookId, id }, again);
+        await startLater(tx, 'webhookDelivery', { ...processInput(current), news: 'retryNow' });
+        await recordEvent(tx, 'webhook.delivery_retried', {
+          ...placeOf(scope),
+          resourceId: id,
+          metadata: {
+            webhook_id: webhookId,
+            event_id: current.eventId,
+            event_type: current.eventType,
+            status: current.status,
+          },
+        });
+        return { ...current, ...again };
+      }),
+
+    /** Sends `webhook.test` to this one alone. @throws DomainError webhook.not_found, webhook.inactive */
+    test: (scope: WebhookScope, webhookId: string): Promise<WebhookDelivery> =>
+      db.transaction(scope, async (tx) => {
+        const webhook = await activeWebhook(tx, scope, webhookId);
+        const eventId = await recordEvent(tx, 'webhook.tested', { ...placeOf(scope), resourceId: webhookId });
+        const delivery = testOf(webhook, eventId, now());
+        await tx.insert(WebhookDelivery, delivery);
+        await startLater(tx, 'webhookDelivery', processInput(delivery));
+        return delivery;
+      }),
+  };
+}
+
+/** Nobody switches it off, which ends what is pending, before this transaction has ended. */
+async function activeWebhook(tx: EntityManager, scope: WebhookScope, id: string): Promise<Webhook> {
+  const webhook = await findWebhook(tx, scope, id, { lock: true });
+  if (!webhook.isActive) throw new DomainError('webhook.inactive');
+  return webhook;
+}
+
+async function findDelivery(
+  tx: EntityManager,
+  scope: WebhookScope,
+  webhookId: string,
+  id: string,
+  { lock = false } = {},
+): Promise<WebhookDelivery> {
+  const where = { ...ownOf(scope), webhookId, id };
+  const delivery = await tx.findOne(WebhookDelivery, lock ? { where, lock: { mode: 'pessimistic_write' } } : { where });
+  if (!delivery) throw new DomainError('webhook.delivery_not_found');
+  return delivery;
+}
+
+const placeOf = ({ accountId, applicationId, environmentId }: WebhookScope) => ({
+  accountId,
+  applicationId: applicationId ?? null,
+  environmentId: environmentId ?? null,
+});
+
+function testOf({ id: webhookId, accountId, environmentId }: Webhook, eventId: string, at: Date): WebhookDelivery {
+  const body = {
+    type: testEventType,
+    timestamp: at,
+    data: { resource_type: 'webhook', resource_id: webhookId },
+    environment_id: environmentId,
+    account_id: accountId,
+  };
+  return {
+    ...{ id: uuidv7(), accountId, environmentId, webhookId, eventId, eventType: testEventType },
+    ...{ body: JSON.stringify(body), status: 'pending', endedReason: null, attemptCount: 0 },
+    ...{ nextAttemptAt: at, createdAt: at, settledAt: null },
+  };
+}
+
+/** Of what a test sends; nothing else has it, and nobody subscribes to it. */
+export const testEventType = 'webhook.test';

@@ -1,0 +1,31 @@
+import { type EntityManager, type FindOperator, IsNull } from 'typeorm';
+import { Webhook } from '../../../entities/webhook.js';
+import type { AccountScope } from '../../platform/db.js';
+import { DomainError } from '../errors.js';
+
+/** Whose subscriptions: an Environment's, or the Account's own where there is no Environment in it. */
+export interface WebhookScope extends AccountScope {
+  applicationId?: string;
+}
+
+/** The scope's own: those of an Environment are not among the Account's. */
+export const ownOf = ({
+  accountId,
+  environmentId,
+}: WebhookScope): { accountId: string; environmentId: string | FindOperator<string> } => ({
+  accountId,
+  environmentId: environmentId ?? IsNull(),
+});
+
+/** @throws DomainError webhook.not_found */
+export async function findWebhook(
+  tx: EntityManager,
+  scope: WebhookScope,
+  id: string,
+  { lock = false } = {},
+): Promise<Webhook> {
+  const where = { ...ownOf(scope), id };
+  const webhook = await tx.findOne(Webhook, lock ? { where, lock: { mode: 'pessimistic_write' } } : { where });
+  if (!webhook) throw new DomainError('webhook.not_found');
+  return webhook;
+}

@@ -1,0 +1,38 @@
+import { OutboundError } from '../../platform/outbound/errors.js';
+import type { Guard } from '../../platform/outbound/guard.js';
+import { invalidField } from '../errors.js';
+import type { EventAction } from '../event-catalogue.js';
+import type { WebhookScope } from './find.js';
+import { accountEventTypes, environmentEventTypes } from './types.js';
+
+/** The types that a subscription of this scope can name. */
+export const eventTypesOf = ({ environmentId }: WebhookScope): readonly EventAction[] =>
+  environmentId === undefined ? accountEventTypes : environmentEventTypes;
+
+/** `*` alone, or types that the scope has. @throws DomainError validation.failed naming the first that is not */
+export function assertEventTypes(scope: WebhookScope, types: readonly string[]): void {
+  if (types.length > 1 && types.includes('*'))
+    throw invalidField(`event_types[${types.indexOf('*')}]`, 'exclusive', '`*` is all types and stands alone');
+  const known = new Set<string>(['*', ...eventTypesOf(scope)]);
+  const wrong = types.findIndex((type) => !known.has(type));
+  if (wrong >= 0)
+    throw invalidField(`event_types[${wrong}]`, 'unsupported', 'is no event type that can be subscribed to here');
+}
+
+/**
+ * What can be said of a receiver's URL before it is called; which address its name has is looked at when it is.
+ * @throws DomainError validation.failed
+ */
+export function assertReceiver(url: string, guard: Pick<Guard, 'enter'>): void {
+  const refuse = (code: string, message: string) => invalidField('url', code, message);
+  if (!URL.canParse(url)) throw refuse('url', 'must be an absolute URL');
+  const { username, password } = new URL(url);
+  if (username || password) throw refuse('credentials', 'must not hold credentials; verify the signature instead');
+  if (url.includes('#')) throw refuse('fragment', 'must not have a fragment');
+  try {
+    guard.enter(url);
+  } catch (error) {
+    if (!(error instanceof OutboundError)) throw error;
+    throw error.reason === 'scheme' ? refuse('scheme', 'must use https') : refuse('address', error.message);
+  }
+}

@@ -1,0 +1,84 @@
+import { Type } from 'typebox';
+import { webhookDeliveryStatuses } from '../../../entities/webhook-delivery.js';
+import { listQuery, paginated } from '../lists.js';
+import { Answer, errors, operation } from '../operation.js';
+import { listOf, OneOf, single } from '../schemas.js';
+import { ByDelivery, ById, exists, type WebhooksOf } from './webhook-scopes.js';
+import { DeliveryDetailView, DeliveryView, presentDelivery, presentDetail } from './webhook-views.js';
+
+export const testWebhook = ({ level, tag, prefix, owner, changing }: WebhooksOf) =>
+  operation({
+    ...{ level, tag, ...changing },
+    id: `test${prefix}Webhook`,
+    method: 'POST',
+    path: '/webhooks/:id/test',
+    summary: `Send a test to a webhook of the ${owner}`,
+    description:
+      'A delivery of the type `webhook.test`, to this one alone; it is tried again as any other is. Read it to see what came of it.',
+    params: ById,
+    events: ['webhook.tested'],
+    answers: { 202: single(DeliveryView), ...errors('webhook.not_found', 'webhook.inactive') },
+    handle: async ({ services, scope, params }) =>
+      new Answer(202, { data: presentDelivery(await services.webhookDeliveryLog.test(scope, params.id)) }),
+  });
+
+export const listWebhookDeliveries = ({ level, tag, prefix, owner, viewing }: WebhooksOf) =>
+  operation({
+    ...{ level, tag, ...viewing },
+    id: `list${prefix}WebhookDeliveries`,
+    method: 'GET',
+    path: '/webhooks/:id/deliveries',
+    summary: `List the deliveries to a webhook of the ${owner}`,
+    description: '`q` searches the event type. A delivery is kept for 30 days after its end.',
+    params: ById,
+    exists,
+    query: listQuery(['created_at'], {
+      status: Type.Optional(OneOf(webhookDeliveryStatuses)),
+      event_type: Type.Optional(Type.String({ maxLength: 100 })),
+    }),
+    answers: { 200: listOf(DeliveryView), ...errors('webhook.not_found') },
+    async handle({ services, scope, params, query: { sort_by: sortBy, status, event_type: eventType, ...page } }) {
+      const filters = { status, eventType };
+      return paginated(
+        await services.webhookDeliveryLog.list(scope, params.id, { ...page, sortBy }, filters),
+        presentDelivery,
+      );
+    },
+  });
+
+export const getWebhookDelivery = ({ level, tag, prefix, owner, viewing }: WebhooksOf) =>
+  operation({
+    ...{ level, tag, ...viewing },
+    id: `get${prefix}WebhookDelivery`,
+    method: 'GET',
+    path: '/webhooks/:id/deliveries/:delivery_id',
+    summary: `Read a delivery to a webhook of the ${owner}`,
+    description: 'What is sent, and each attempt with what the receiver answered.',
+    params: ByDelivery,
+    answers: { 200: single(DeliveryDetailView), ...errors('webhook.not_found', 'webhook.delivery_not_found') },
+    handle: async ({ services, scope, params }) => ({
+      data: presentDetail(await services.webhookDeliveryLog.get(scope, params.id, params.delivery_id)),
+    }),
+  });
+
+export const retryWebhookDelivery = ({ level, tag, prefix, owner, changing }: WebhooksOf) =>
+  operation({
+    ...{ level, tag, ...changing },
+    id: `retry${prefix}WebhookDelivery`,
+    method: 'POST',
+    path: '/webhooks/:id/deliveries/:delivery_id/retry',
+    summary: `Have a delivery to a webhook of the ${owner} attempted now`,
+    description:
+      'One that waits for its next attempt does not wait any longer. One that has ended, well or not, is sent again: the same ' +
+      '`webhook-id`, the same bytes.',
+    params: ByDelivery,
+    events: ['webhook.delivery_retried'],
+    answers: {
+      202: single(DeliveryView),
+      ...errors('webhook.not_found', 'webhook.delivery_not_found', 'webhook.inactive'),
+    },
+    handle: async ({ services, scope, params }) =>
+      new Answer(202, {
+        data: presentDelivery(await services.webhookDeliveryLog.retry(scope, params.id, params.delivery_id)),
+      }),
+  });

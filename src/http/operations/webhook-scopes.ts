@@ -1,0 +1,49 @@
+import { Type } from 'typebox';
+import type { AccountScope, EnvironmentScope } from '../../domain/scope.js';
+import type { WebhookScope } from '../../domain/webhooks/find.js';
+import type { Services } from '../../services.js';
+import type { Authorization } from '../operation.js';
+import { Id } from '../schemas.js';
+
+/** Whose webhooks an operation is about: the two scopes have the same operations, each declared once. */
+export interface WebhooksOf {
+  level: 'environment' | 'account';
+  tag: string;
+  /** Goes before `Webhook` in the operations' names. */
+  prefix: '' | 'Account';
+  /** In sentences: "of the environment". */
+  owner: string;
+  viewing: Authorization;
+  changing: Authorization;
+}
+
+export const ofEnvironment: WebhooksOf = {
+  level: 'environment',
+  tag: 'Webhooks',
+  prefix: '',
+  owner: 'environment',
+  viewing: { permission: 'webhook.view', capability: 'env_webhooks.view' },
+  changing: { permission: 'webhook.manage', capability: 'env_webhooks.manage' },
+};
+export const ofAccount: WebhooksOf = {
+  level: 'account',
+  tag: 'Webhooks',
+  prefix: 'Account',
+  owner: 'account',
+  viewing: { capability: 'account_webhooks.view' },
+  changing: { capability: 'account_webhooks.manage' },
+};
+
+export const ById = Type.Object({ id: Id });
+export const ByDelivery = Type.Object({ id: Id, delivery_id: Id });
+
+/** The 404 of a webhook comes before the 400 of what is wrong with the rest. */
+export const exists = ({
+  services,
+  scope,
+  params,
+}: {
+  services: Services;
+  scope: AccountScope | EnvironmentScope;
+  params: { id: string };
+}) => services.webhooks.get(scope as WebhookScope, params.id);

@@ -1,0 +1,129 @@
+import { Type } from 'typebox';
+import type { Webhook } from '../../../entities/webhook.js';
+import { type WebhookDelivery, webhookDeliveryStatuses } from '../../../entities/webhook-delivery.js';
+import type { ShownDelivery } from '../../domain/webhooks/delivery-log.js';
+import { Id, Nullable, OneOf, Timestamp, Url } from '../schemas.js';
+
+export const WebhookUrl = Type.String({
+  ...Url,
+  description:
+    'Is called by POST, at a public address only and by https, unless the operator allows other networks. Without credentials.',
+});
+export const EventTypes = Type.Array(Type.String({ minLength: 1, maxLength: 100 }), {
+  minItems: 1,
+  maxItems: 200,
+  uniqueItems: true,
+  description: 'Supported types, or `*` alone: all types, also those of later releases.',
+});
+export const Description = Nullable(Type.String({ maxLength: 1000 }));
+
+const WebhookFields = {
+  id: Id,
+  scope: OneOf(['environment', 'account']),
+  url: Type.String(),
+  event_types: Type.Array(Type.String()),
+  description: Nullable(Type.String()),
+  is_active: Type.Boolean(),
+  disabled_reason: Nullable(
+    OneOf(['gone', 'failing'], {
+      description:
+        'Why the service switched it off: its receiver answered 410, or nothing but failures for five days. Null where ' +
+        'an administrator did.',
+    }),
+  ),
+  failing_since: Nullable(
+    Type.String({ format: 'date-time', description: 'First of the failures since the last success.' }),
+  ),
+  previous_secret_expires_at: Nullable(
+    Type.String({ format: 'date-time', description: 'Until then the secret of before the last rotation signs, too.' }),
+  ),
+  created_at: Timestamp,
+  updated_at: Timestamp,
+};
+export const WebhookView = Type.Object(WebhookFields);
+export const WebhookWithSecret = Type.Object({
+  ...WebhookFields,
+  secret: Type.String({
+    description: 'Signs what is sent, by the Standard Webhooks convention: `whsec_` and base64. Shown this once.',
+  }),
+});
+export const WebhooksSummaryView = Type.Object({ active_count: Type.Integer(), inactive_count: Type.Integer() });
+export const EventTypesView = Type.Object({
+  event_types: Type.Array(Type.Object({ type: Type.String(), resource_type: Type.String(), category: Type.String() })),
+});
+
+const DeliveryFields = {
+  id: Type.String({ format: 'uuid', description: 'The `webhook-id` of every attempt.' }),
+  webhook_id: Id,
+  event_id: Id,
+  event_type: Type.String(),
+  status: OneOf(webhookDeliveryStatuses),
+  ended_reason: Nullable(
+    Type.String({
+      description:
+        'Why it did not arrive: `attempts_exhausted`, `webhook_disabled`, `webhook_gone`, `webhook_deleted`, ' +
+        '`cancelled_by_operator`.',
+    }),
+  ),
+  attempt_count: Type.Integer(),
+  next_attempt_at: Nullable(Timestamp),
+  created_at: Timestamp,
+  settled_at: Nullable(Timestamp),
+};
+export const DeliveryView = Type.Object(DeliveryFields);
+export const DeliveryDetailView = Type.Object({
+  ...DeliveryFields,
+  body: Type.String({ description: 'What is sent, to the byte.' }),
+  attempts: Type.Array(
+    Type.Object({
+      number: Type.Integer(),
+      started_at: Timestamp,
+      duration_ms: Nullable(Type.Integer()),
+      status_code: Nullable(Type.Integer()),
+      error: Nullable(Type.String({ description: 'Where there was no answer: why.' })),
+      response_excerpt: Nullable(
+        Type.String({ description: 'The first KiB of the answer, where it came from a public address.' }),
+      ),
+    }),
+  ),
+});
+
+export const presentWebhook = (webhook: Webhook) => ({
+  id: webhook.id,
+  scope: webhook.environmentId === null ? ('account' as const) : ('environment' as const),
+  url: webhook.url,
+  event_types: webhook.eventTypes,
+  description: webhook.description,
+  is_active: webhook.isActive,
+  disabled_reason: webhook.disabledReason,
+  failing_since: webhook.failingSince,
+  previous_secret_expires_at: webhook.previousSecretUntil,
+  created_at: webhook.createdAt,
+  updated_at: webhook.updatedAt,
+});
+
+export const presentDelivery = (delivery: WebhookDelivery) => ({
+  id: delivery.id,
+  webhook_id: delivery.webhookId,
+  event_id: delivery.eventId,
+  event_type: delivery.eventType,
+  status: delivery.status,
+  ended_reason: delivery.endedReason,
+  attempt_count: delivery.attemptCount,
+  next_attempt_at: delivery.nextAttemptAt,
+  created_at: delivery.createdAt,
+  settled_at: delivery.settledAt,
+});
+
+export const presentDetail = ({ delivery, attempts }: ShownDelivery) => ({
+  ...presentDelivery(delivery),
+  body: delivery.body,
+  attempts: attempts.map((attempt) => ({
+    number: attempt.number,
+    started_at: attempt.startedAt,
+    duration_ms: attempt.durationMs,
+    status_code: attempt.statusCode,
+    error: attempt.error,
+    response_excerpt: attempt.responseExcerpt,
+  })),
+});
