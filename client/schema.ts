@@ -2197,7 +2197,7 @@ export interface paths {
         put?: never;
         /**
          * Cancel a process
-         * @description As a cancel in the Temporal UI: an invite is revoked; a mail is not sent, unless it was just being sent; of a grace period the reminders stop and the deadline stays; an erasure stops between two steps and lists what is left. It works while Temporal is away. The `reason` is kept in the audit log as it is written, for as long as that; leave names out.
+         * @description As a cancel in the Temporal UI: an invite is revoked; the claim of a domain has failed, also a verified one; a mail is not sent, unless it was just being sent; of a grace period the reminders stop and the deadline stays; an erasure stops between two steps and lists what is left. It works while Temporal is away. The `reason` is kept in the audit log as it is written, for as long as that; leave names out.
          *
          *     Requires the capability `processes.manage`.
          */

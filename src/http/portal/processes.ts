@@ -155,7 +155,7 @@ export const cancelProcess = operation({
   path: '/processes/:id/cancel',
   summary: 'Cancel a process',
   description:
-    'As a cancel in the Temporal UI: an invite is revoked; a mail is not sent, unless it was just being sent; of a grace ' +
+    'As a cancel in the Temporal UI: an invite is revoked; the claim of a domain has failed, also a verified one; a mail is not sent, unless it was just being sent; of a grace ' +
     'period the reminders stop and the deadline stays; an erasure stops between two steps and lists what is left. It works ' +
     'while Temporal is away. The `reason` is kept in the audit log as it is written, for as long as that; leave names out.',
   capability: 'processes.manage',
@@ -168,6 +168,7 @@ export const cancelProcess = operation({
     'identity.erasure_cancelled',
     'role_assignment.window_cancelled',
     'auth.mfa_grace_cancelled',
+    'sso.domain.failed',
   ],
   answers: {
     200: single(Cancelled),
