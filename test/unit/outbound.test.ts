@@ -60,6 +60,7 @@ describe('what is not called', () => {
     ...['https://[::ffff:127.0.0.1]/', 'https://[::ffff:a9fe:a9fe]/', 'https://[0:0:0:0:0:ffff:10.1.2.3]/'],
     ...['https://[64:ff9b::7f00:1]/', 'https://[64:ff9b::a9fe:a9fe]/', 'https://[64:ff9b:1::a00:1]/'],
     ...['https://[2002:7f00:1::]/', 'https://[2002:a9fe:a9fe::1]/', 'https://[2001:0:a00:1::1]/', 'https://[ff02::1]/'],
+    ...['https://[::7f00:1]/', 'https://[fec0::1]/', 'https://[100:0:0:1::1]/', 'https://[4000::1]/'],
     ...['https://localhost/', 'https://LOCALHOST./', 'https://db.localhost/'],
   ])('%s', async (url) => {
     await expect(shut.post(url, message)).rejects.toMatchObject({ reason: 'address' });
@@ -180,6 +181,21 @@ describe('a POST', () => {
     const limits = { answerWithinMs: 200, excerptWithinMs: 200 };
     await expect(post(guard, 'https://a.example.com/', message, limits)).rejects.toMatchObject({ reason: 'timeout' });
   });
+
+  test.each(['101 Switching Protocols', '200 OK'])(
+    'comes to an end where the receiver changes protocols: %s',
+    async (status) => {
+      const changing = createTcpServer((socket) => {
+        socket.on('error', () => {});
+        socket.once('data', () => socket.end(`HTTP/1.1 ${status}\r\nConnection: upgrade\r\nUpgrade: other\r\n\r\n`));
+      });
+      await new Promise<void>((resolve) => changing.listen(0, '127.0.0.1', resolve));
+      closing.push(() => changing.close());
+      const { port } = changing.address() as AddressInfo;
+      const end = await impatient(`http://127.0.0.1:${port}/`, {}).catch((error) => error);
+      expect(end).toMatchObject(status.startsWith('101') ? { reason: 'closed' } : { status: 200 });
+    },
+  );
 
   test('says in a word why there was no answer', async () => {
     await expect(open.post('http://127.0.0.1:1/', message)).rejects.toMatchObject({ reason: 'refused' });

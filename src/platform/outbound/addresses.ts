@@ -8,6 +8,9 @@ const reservedByClouds = ['168.63.129.16/32', '192.0.0.192/32'];
 /** Translations to IPv4 that the library counts as plain unicast. */
 const translated = ['64:ff9b:1::/48', '2002::/16', '2001::/32'];
 
+/** All that is given to anybody in IPv6 (RFC 4291 §2.4); the library counts what is not given as plain unicast, too. */
+const givenInIpv6 = '2000::/3';
+
 /**
  * Whether an address may be called on behalf of a tenant: only public unicast ones (contract §7), whatever notation they
  * hide in. Private, loopback, link-local, carrier-grade NAT, NAT64, 6to4, reserved, multicast and metadata ones may not.
@@ -17,6 +20,7 @@ export function isCallable(address: string, allowed: readonly string[] = []): bo
   const parsed = ipaddr.process(address); // an IPv4 address mapped into IPv6 is judged as what it reaches
   if (allowed.some((network) => contains(network, parsed))) return true;
   if ([...reservedByClouds, ...translated].some((network) => contains(network, parsed))) return false;
+  if (parsed.kind() === 'ipv6' && !contains(givenInIpv6, parsed)) return false;
   return parsed.range() === 'unicast';
 }
 

@@ -47,6 +47,8 @@ export async function post(guard: Guard, url: string, { headers, body }: Outboun
     const response = await new Promise<IncomingMessage>((resolve, reject) => {
       calling.once('response', resolve);
       calling.on('error', reject); // also after the answer: cutting the connection is no fault of anybody's
+      // Node cuts whoever switches protocols unasked, and says neither that there was an answer nor that there was an error.
+      calling.once('close', () => reject(new OutboundError('closed')));
       calling.end(body);
     });
     clearTimeout(late);
