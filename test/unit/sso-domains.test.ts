@@ -13,7 +13,7 @@ test.each([
   ['acme.com/path', 'acme.com'],
   ['mail.acme.co.uk', 'mail.acme.co.uk'],
   ['www.com', 'www.com'],
-  ['www.www.acme.com', 'www.acme.com'],
+  ['www.www.acme.com', 'acme.com'],
   ['bücher.example', 'xn--bcher-kva.example'],
   ['BÜCHER.example', 'xn--bcher-kva.example'],
   ['faß.de', 'xn--fa-hia.de'],

@@ -33,7 +33,7 @@ export function domainIn(text: string): string | null {
   if (pasted === '' || /[\s\p{Cc}]/u.test(pasted) || !URL.canParse(address)) return null;
   const { hostname, username, password } = new URL(address);
   if (username || password) return null; // a mail address, or something that is to look like another host
-  const domain = hostname.replace(/\.$/, '').replace(/^www\.(?=.+\.)/, '');
+  const domain = hostname.replace(/\.$/, '').replace(/^(www\.)+(?=.+\.)/, '');
   if (isIP(domain) || domain.startsWith('[') || domain.length > longest) return null;
   const labels = domain.split('.');
   return labels.length > 1 && labels.every((one) => label.test(one)) ? domain : null;
