@@ -1623,7 +1623,7 @@ export interface paths {
         head?: never;
         /**
          * Change a webhook of the environment
-         * @description Switching it off cancels the deliveries that are on their way to it. Switching it on again forgets its failures; what happened meanwhile is not told.
+         * @description Switching it off cancels the deliveries that are on their way to it. Switching it on again, or another URL, forgets its failures; what happened while it was off is not told.
          *
          *     Requires `webhook.manage` at the environment's root.
          */
@@ -1683,7 +1683,7 @@ export interface paths {
         };
         /**
          * List the deliveries to a webhook of the environment
-         * @description `q` searches the event type. A delivery is kept for 30 days after its end.
+         * @description Each with its attempts and what the receiver answered. `q` searches the event type. A delivery is kept for 30 days after its end.
          *
          *     Requires `webhook.view` at the environment's root.
          */
@@ -2841,7 +2841,7 @@ export interface paths {
         head?: never;
         /**
          * Change a webhook of the account
-         * @description Switching it off cancels the deliveries that are on their way to it. Switching it on again forgets its failures; what happened meanwhile is not told.
+         * @description Switching it off cancels the deliveries that are on their way to it. Switching it on again, or another URL, forgets its failures; what happened while it was off is not told.
          *
          *     Requires the capability `account_webhooks.manage`.
          */
@@ -2901,7 +2901,7 @@ export interface paths {
         };
         /**
          * List the deliveries to a webhook of the account
-         * @description `q` searches the event type. A delivery is kept for 30 days after its end.
+         * @description Each with its attempts and what the receiver answered. `q` searches the event type. A delivery is kept for 30 days after its end.
          *
          *     Requires the capability `account_webhooks.view`.
          */
@@ -4692,13 +4692,11 @@ export interface components {
             };
         };
         ListWebhookEventTypesResponse: {
-            data: {
-                event_types: {
-                    type: string;
-                    resource_type: string;
-                    category: string;
-                }[];
-            };
+            items: {
+                type: string;
+                resource_type: string;
+                category: string;
+            }[];
         };
         GetWebhookResponse: {
             data: {
@@ -4742,7 +4740,7 @@ export interface components {
             description?: string | null;
             is_active?: boolean;
         };
-        TestWebhookResponse202: {
+        TestWebhookResponse: {
             data: {
                 /**
                  * Format: uuid
@@ -4761,6 +4759,17 @@ export interface components {
                 attempt_count: number;
                 /** Format: date-time */
                 next_attempt_at: string | null;
+                attempts: {
+                    number: number;
+                    /** Format: date-time */
+                    started_at: string;
+                    duration_ms: number | null;
+                    status_code: number | null;
+                    /** @description Where there was no answer: why. */
+                    error: string | null;
+                    /** @description The first KiB of the answer, where it came from a public address. */
+                    response_excerpt: string | null;
+                }[];
                 /** Format: date-time */
                 created_at: string;
                 /** Format: date-time */
@@ -4786,6 +4795,17 @@ export interface components {
                 attempt_count: number;
                 /** Format: date-time */
                 next_attempt_at: string | null;
+                attempts: {
+                    number: number;
+                    /** Format: date-time */
+                    started_at: string;
+                    duration_ms: number | null;
+                    status_code: number | null;
+                    /** @description Where there was no answer: why. */
+                    error: string | null;
+                    /** @description The first KiB of the answer, where it came from a public address. */
+                    response_excerpt: string | null;
+                }[];
                 /** Format: date-time */
                 created_at: string;
                 /** Format: date-time */
@@ -4819,12 +4839,6 @@ export interface components {
                 attempt_count: number;
                 /** Format: date-time */
                 next_attempt_at: string | null;
-                /** Format: date-time */
-                created_at: string;
-                /** Format: date-time */
-                settled_at: string | null;
-                /** @description What is sent, to the byte. */
-                body: string;
                 attempts: {
                     number: number;
                     /** Format: date-time */
@@ -4836,6 +4850,12 @@ export interface components {
                     /** @description The first KiB of the answer, where it came from a public address. */
                     response_excerpt: string | null;
                 }[];
+                /** Format: date-time */
+                created_at: string;
+                /** Format: date-time */
+                settled_at: string | null;
+                /** @description What is sent, to the byte. */
+                body: string;
             };
         };
         AuthzenAccessEvaluationRequest: {
@@ -6092,7 +6112,7 @@ export type GetWebhooksSummaryResponse = components['schemas']['GetWebhooksSumma
 export type ListWebhookEventTypesResponse = components['schemas']['ListWebhookEventTypesResponse'];
 export type GetWebhookResponse = components['schemas']['GetWebhookResponse'];
 export type UpdateWebhookRequest = components['schemas']['UpdateWebhookRequest'];
-export type TestWebhookResponse202 = components['schemas']['TestWebhookResponse202'];
+export type TestWebhookResponse = components['schemas']['TestWebhookResponse'];
 export type ListWebhookDeliveriesResponse = components['schemas']['ListWebhookDeliveriesResponse'];
 export type GetWebhookDeliveryResponse = components['schemas']['GetWebhookDeliveryResponse'];
 export type AuthzenAccessEvaluationRequest = components['schemas']['AuthzenAccessEvaluationRequest'];
@@ -8860,13 +8880,13 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Accepted */
-            202: {
+            /** @description OK */
+            200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["TestWebhookResponse202"];
+                    "application/json": components["schemas"]["TestWebhookResponse"];
                 };
             };
             default: components["responses"]["Refusal"];
@@ -8942,13 +8962,13 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Accepted */
-            202: {
+            /** @description OK */
+            200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["TestWebhookResponse202"];
+                    "application/json": components["schemas"]["TestWebhookResponse"];
                 };
             };
             default: components["responses"]["Refusal"];
@@ -10935,13 +10955,13 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Accepted */
-            202: {
+            /** @description OK */
+            200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["TestWebhookResponse202"];
+                    "application/json": components["schemas"]["TestWebhookResponse"];
                 };
             };
             default: components["responses"]["Refusal"];
@@ -11020,13 +11040,13 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Accepted */
-            202: {
+            /** @description OK */
+            200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["TestWebhookResponse202"];
+                    "application/json": components["schemas"]["TestWebhookResponse"];
                 };
             };
             default: components["responses"]["Refusal"];

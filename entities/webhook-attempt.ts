@@ -15,7 +15,7 @@ export class WebhookAttempt {
   /** Null while it is under way, or where its worker died. */
   @Column('integer', { nullable: true }) durationMs!: number | null;
   @Column('integer', { nullable: true }) statusCode!: number | null;
-  /** Why there is no status, as a code: `timeout`, `address_refused`, … */
+  /** Why there is no status, as a code: `timeout`, `refused`, `address`, … */
   @Column('text', { nullable: true }) error!: string | null;
   /** The first 1 KiB of the answer; only from public addresses (contract §10). */
   @Column('text', { nullable: true }) responseExcerpt!: string | null;

@@ -1,4 +1,4 @@
-import type { EntityManager } from 'typeorm';
+import { type EntityManager, In } from 'typeorm';
 import { v7 as uuidv7 } from 'uuid';
 import type { Webhook } from '../../../entities/webhook.js';
 import { WebhookAttempt } from '../../../entities/webhook-attempt.js';
@@ -29,36 +29,35 @@ const columns = ['delivery.createdAt', 'delivery.id'];
 /** What became of each event on its way to a subscription; and to have it sent again, or a first time to try. */
 export function createWebhookDeliveryLog({ db, now }: { db: Db; now: Clock }) {
   return {
-    /** Without their bodies, which only a detail shows. @throws DomainError webhook.not_found */
+    /** @throws DomainError webhook.not_found */
     list: (
       scope: WebhookScope,
       webhookId: string,
       page: PageRequest<'created_at'>,
       { status, eventType }: DeliveryFilters,
-    ): Promise<Page<WebhookDelivery>> =>
+    ): Promise<Page<ShownDelivery>> =>
       db.transaction(scope, async (tx) => {
         await findWebhook(tx, scope, webhookId);
         const query = tx
           .createQueryBuilder(WebhookDelivery, 'delivery')
           .where({ ...ownOf(scope), webhookId, ...(status && { status }), ...(eventType && { eventType }) });
         if (page.q) query.andWhere('delivery.event_type ilike :pattern', { pattern: containing(page.q) });
-        return readPage(query, page, columns);
+        const found = await readPage(query, page, columns);
+        return { ...found, rows: await withAttempts(tx, scope, found.rows) };
       }),
 
     /** @throws DomainError webhook.not_found, webhook.delivery_not_found */
     get: (scope: WebhookScope, webhookId: string, id: string): Promise<ShownDelivery> =>
       db.transaction(scope, async (tx) => {
         await findWebhook(tx, scope, webhookId);
-        const delivery = await findDelivery(tx, scope, webhookId, id);
-        const where = { deliveryId: id, accountId: scope.accountId };
-        return { delivery, attempts: await tx.find(WebhookAttempt, { where, order: { number: 'ASC' } }) };
+        return withAttemptsOf(tx, scope, await findDelivery(tx, scope, webhookId, id));
       }),
 
     /**
      * Has it attempted now: one that waits need not wait any more, and one that has ended is sent again, as the same message.
      * @throws DomainError webhook.not_found, webhook.delivery_not_found, webhook.inactive
      */
-    retry: (scope: WebhookScope, webhookId: string, id: string): Promise<WebhookDelivery> =>
+    retry: (scope: WebhookScope, webhookId: string, id: string): Promise<ShownDelivery> =>
       db.transaction(scope, async (tx) => {
         await activeWebhook(tx, scope, webhookId);
         const current = await findDelivery(tx, scope, webhookId, id, { lock: true });
@@ -75,18 +74,18 @@ export function createWebhookDeliveryLog({ db, now }: { db: Db; now: Clock }) {
             status: current.status,
           },
         });
-        return { ...current, ...again };
+        return withAttemptsOf(tx, scope, { ...current, ...again });
       }),
 
     /** Sends `webhook.test` to this one alone. @throws DomainError webhook.not_found, webhook.inactive */
-    test: (scope: WebhookScope, webhookId: string): Promise<WebhookDelivery> =>
+    test: (scope: WebhookScope, webhookId: string): Promise<ShownDelivery> =>
       db.transaction(scope, async (tx) => {
         const webhook = await activeWebhook(tx, scope, webhookId);
         const eventId = await recordEvent(tx, 'webhook.tested', { ...placeOf(scope), resourceId: webhookId });
         const delivery = testOf(webhook, eventId, now());
         await tx.insert(WebhookDelivery, delivery);
         await startLater(tx, 'webhookDelivery', processInput(delivery));
-        return delivery;
+        return { delivery, attempts: [] };
       }),
   };
 }
@@ -109,6 +108,29 @@ async function findDelivery(
   const delivery = await tx.findOne(WebhookDelivery, lock ? { where, lock: { mode: 'pessimistic_write' } } : { where });
   if (!delivery) throw new DomainError('webhook.delivery_not_found');
   return delivery;
+}
+
+/** Each with its attempts, which one query finds for all of them. */
+async function withAttempts(
+  tx: EntityManager,
+  { accountId }: WebhookScope,
+  deliveries: WebhookDelivery[],
+): Promise<ShownDelivery[]> {
+  const where = { accountId, deliveryId: In(deliveries.map(({ id }) => id)) };
+  const attempts = deliveries.length ? await tx.find(WebhookAttempt, { where, order: { number: 'ASC' } }) : [];
+  return deliveries.map((delivery) => ({
+    delivery,
+    attempts: attempts.filter(({ deliveryId }) => deliveryId === delivery.id),
+  }));
+}
+
+async function withAttemptsOf(
+  tx: EntityManager,
+  scope: WebhookScope,
+  delivery: WebhookDelivery,
+): Promise<ShownDelivery> {
+  const [shown] = await withAttempts(tx, scope, [delivery]);
+  return shown as ShownDelivery;
 }
 
 const placeOf = ({ accountId, applicationId, environmentId }: WebhookScope) => ({

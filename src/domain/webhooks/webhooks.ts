@@ -96,7 +96,7 @@ export function createWebhooks({ db, sealing, guard, now }: WebhooksDeps) {
     },
 
     /**
-     * Switching one off ends what is on its way to it; switching one on forgets that it failed.
+     * Switching one off ends what is on its way to it; switching one on, or another URL, forgets that it failed.
      * @throws DomainError webhook.not_found, validation.failed
      */
     async update(scope: WebhookScope, id: string, changes: Partial<WebhookSettings>): Promise<Webhook> {
@@ -105,8 +105,14 @@ export function createWebhooks({ db, sealing, guard, now }: WebhooksDeps) {
         assertSettings(scope, changes);
         const at = now();
         const isSwitchedOn = changes.isActive === true && !current.isActive;
-        const forgotten = isSwitchedOn ? { disabledReason: null, failingSince: null } : {};
-        const changed = { ...changes, ...forgotten, updatedAt: at };
+        // How long the receiver of before has failed says nothing of another one.
+        const isElsewhere = changes.url !== undefined && changes.url !== current.url;
+        const changed = {
+          ...changes,
+          ...(isSwitchedOn && { disabledReason: null }),
+          ...((isSwitchedOn || isElsewhere) && { failingSince: null }),
+          updatedAt: at,
+        };
         await tx.update(Webhook, { ...ownOf(scope), id }, changed);
         const webhook: Webhook = { ...current, ...changed };
         await writeRoutes(tx, webhook);

@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { webhookDeliveryStatuses } from '../../../entities/webhook-delivery.js';
 import { listQuery, paginated } from '../lists.js';
-import { Answer, errors, operation } from '../operation.js';
+import { errors, operation } from '../operation.js';
 import { listOf, OneOf, single } from '../schemas.js';
 import { ByDelivery, ById, exists, type WebhooksOf } from './webhook-scopes.js';
 import { DeliveryDetailView, DeliveryView, presentDelivery, presentDetail } from './webhook-views.js';
@@ -17,9 +17,10 @@ export const testWebhook = ({ level, tag, prefix, owner, changing }: WebhooksOf)
       'A delivery of the type `webhook.test`, to this one alone; it is tried again as any other is. Read it to see what came of it.',
     params: ById,
     events: ['webhook.tested'],
-    answers: { 202: single(DeliveryView), ...errors('webhook.not_found', 'webhook.inactive') },
-    handle: async ({ services, scope, params }) =>
-      new Answer(202, { data: presentDelivery(await services.webhookDeliveryLog.test(scope, params.id)) }),
+    answers: { 200: single(DeliveryView), ...errors('webhook.not_found', 'webhook.inactive') },
+    handle: async ({ services, scope, params }) => ({
+      data: presentDelivery(await services.webhookDeliveryLog.test(scope, params.id)),
+    }),
   });
 
 export const listWebhookDeliveries = ({ level, tag, prefix, owner, viewing }: WebhooksOf) =>
@@ -29,7 +30,8 @@ export const listWebhookDeliveries = ({ level, tag, prefix, owner, viewing }: We
     method: 'GET',
     path: '/webhooks/:id/deliveries',
     summary: `List the deliveries to a webhook of the ${owner}`,
-    description: '`q` searches the event type. A delivery is kept for 30 days after its end.',
+    description:
+      'Each with its attempts and what the receiver answered. `q` searches the event type. A delivery is kept for 30 days after its end.',
     params: ById,
     exists,
     query: listQuery(['created_at'], {
@@ -74,11 +76,10 @@ export const retryWebhookDelivery = ({ level, tag, prefix, owner, changing }: We
     params: ByDelivery,
     events: ['webhook.delivery_retried'],
     answers: {
-      202: single(DeliveryView),
+      200: single(DeliveryView),
       ...errors('webhook.not_found', 'webhook.delivery_not_found', 'webhook.inactive'),
     },
-    handle: async ({ services, scope, params }) =>
-      new Answer(202, {
-        data: presentDelivery(await services.webhookDeliveryLog.retry(scope, params.id, params.delivery_id)),
-      }),
+    handle: async ({ services, scope, params }) => ({
+      data: presentDelivery(await services.webhookDeliveryLog.retry(scope, params.id, params.delivery_id)),
+    }),
   });

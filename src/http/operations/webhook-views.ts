@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import type { Webhook } from '../../../entities/webhook.js';
-import { type WebhookDelivery, webhookDeliveryStatuses } from '../../../entities/webhook-delivery.js';
+import { webhookDeliveryStatuses } from '../../../entities/webhook-delivery.js';
 import type { ShownDelivery } from '../../domain/webhooks/delivery-log.js';
 import { Id, Nullable, OneOf, Timestamp, Url } from '../schemas.js';
 
@@ -49,7 +49,7 @@ export const WebhookWithSecret = Type.Object({
 });
 export const WebhooksSummaryView = Type.Object({ active_count: Type.Integer(), inactive_count: Type.Integer() });
 export const EventTypesView = Type.Object({
-  event_types: Type.Array(Type.Object({ type: Type.String(), resource_type: Type.String(), category: Type.String() })),
+  items: Type.Array(Type.Object({ type: Type.String(), resource_type: Type.String(), category: Type.String() })),
 });
 
 const DeliveryFields = {
@@ -67,13 +67,6 @@ const DeliveryFields = {
   ),
   attempt_count: Type.Integer(),
   next_attempt_at: Nullable(Timestamp),
-  created_at: Timestamp,
-  settled_at: Nullable(Timestamp),
-};
-export const DeliveryView = Type.Object(DeliveryFields);
-export const DeliveryDetailView = Type.Object({
-  ...DeliveryFields,
-  body: Type.String({ description: 'What is sent, to the byte.' }),
   attempts: Type.Array(
     Type.Object({
       number: Type.Integer(),
@@ -86,6 +79,13 @@ export const DeliveryDetailView = Type.Object({
       ),
     }),
   ),
+  created_at: Timestamp,
+  settled_at: Nullable(Timestamp),
+};
+export const DeliveryView = Type.Object(DeliveryFields);
+export const DeliveryDetailView = Type.Object({
+  ...DeliveryFields,
+  body: Type.String({ description: 'What is sent, to the byte.' }),
 });
 
 export const presentWebhook = (webhook: Webhook) => ({
@@ -102,7 +102,7 @@ export const presentWebhook = (webhook: Webhook) => ({
   updated_at: webhook.updatedAt,
 });
 
-export const presentDelivery = (delivery: WebhookDelivery) => ({
+export const presentDelivery = ({ delivery, attempts }: ShownDelivery) => ({
   id: delivery.id,
   webhook_id: delivery.webhookId,
   event_id: delivery.eventId,
@@ -111,13 +111,6 @@ export const presentDelivery = (delivery: WebhookDelivery) => ({
   ended_reason: delivery.endedReason,
   attempt_count: delivery.attemptCount,
   next_attempt_at: delivery.nextAttemptAt,
-  created_at: delivery.createdAt,
-  settled_at: delivery.settledAt,
-});
-
-export const presentDetail = ({ delivery, attempts }: ShownDelivery) => ({
-  ...presentDelivery(delivery),
-  body: delivery.body,
   attempts: attempts.map((attempt) => ({
     number: attempt.number,
     started_at: attempt.startedAt,
@@ -126,4 +119,8 @@ export const presentDetail = ({ delivery, attempts }: ShownDelivery) => ({
     error: attempt.error,
     response_excerpt: attempt.responseExcerpt,
   })),
+  created_at: delivery.createdAt,
+  settled_at: delivery.settledAt,
 });
+
+export const presentDetail = (shown: ShownDelivery) => ({ ...presentDelivery(shown), body: shown.delivery.body });

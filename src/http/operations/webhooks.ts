@@ -54,14 +54,12 @@ const listWebhookEventTypes = ({ level, tag, prefix, owner, viewing }: WebhooksO
     method: 'GET',
     path: '/webhook-event-types',
     summary: `List what webhooks of the ${owner} can subscribe to`,
-    answers: { 200: single(EventTypesView) },
+    answers: { 200: EventTypesView },
     handle: async ({ scope }) => ({
-      data: {
-        event_types: eventTypesOf(scope).map((type) => {
-          const { resource, category } = eventCatalogue[type];
-          return { type, resource_type: resource, category };
-        }),
-      },
+      items: eventTypesOf(scope).map((type) => {
+        const { resource, category } = eventCatalogue[type];
+        return { type, resource_type: resource, category };
+      }),
     }),
   });
 
@@ -117,8 +115,8 @@ const updateWebhook = ({ level, tag, prefix, owner, changing }: WebhooksOf) =>
     path: '/webhooks/:id',
     summary: `Change a webhook of the ${owner}`,
     description:
-      'Switching it off cancels the deliveries that are on their way to it. Switching it on again forgets its failures; what ' +
-      'happened meanwhile is not told.',
+      'Switching it off cancels the deliveries that are on their way to it. Switching it on again, or another URL, forgets its ' +
+      'failures; what happened while it was off is not told.',
     params: ById,
     exists,
     body: Body({
