@@ -202,7 +202,7 @@ test('switching one off cancels what is on its way, and nothing new comes; switc
   expect(await deliveriesOf(api, account)).toHaveLength(2);
 });
 
-test('another URL is not held to the failures of the one before', async () => {
+test('another URL is not held to the failures of the one before, and the event names what has changed', async () => {
   const call = await onThePublicApi();
   const { id } = (await call('POST', '/webhooks', wanted)).body.data;
   const failingSince = '2026-01-01T00:00:00.000Z';
@@ -210,6 +210,8 @@ test('another URL is not held to the failures of the one before', async () => {
   const change = async (changes: object) => (await call('PATCH', `/webhooks/${id}`, changes)).body.data.failing_since;
   expect(await change({ url, description: 'Still there' })).toBe(failingSince);
   expect(await change({ url: `${url}/elsewhere` })).toBeNull();
+  const changed = (await events('webhook.updated')).map(({ metadata }) => metadata);
+  expect(changed).toMatchObject([{ changed: ['description'] }, { changed: ['url'] }]);
 });
 
 test('deleting one cancels what is on its way', async () => {

@@ -5,6 +5,7 @@ import { after, type Clock, hours } from '../../platform/clock.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
 import type { Db } from '../../platform/db.js';
 import type { Guard } from '../../platform/outbound/guard.js';
+import { changedFields } from '../changed-fields.js';
 import { DomainError } from '../errors.js';
 import { recordEvent } from '../events.js';
 import { containing, type Page, type PageRequest, readPage } from '../paging.js';
@@ -117,7 +118,10 @@ export function createWebhooks({ db, sealing, guard, now }: WebhooksDeps) {
         const webhook: Webhook = { ...current, ...changed };
         await writeRoutes(tx, webhook);
         if (current.isActive && !webhook.isActive) await cancelPending(tx, id, 'webhook_disabled', at);
-        await record(tx, 'webhook.updated', webhook, { changed: namesOf(changes), is_active: webhook.isActive });
+        await record(tx, 'webhook.updated', webhook, {
+          changed: changedFields(current, changes),
+          is_active: webhook.isActive,
+        });
         return webhook;
       });
     },
@@ -157,15 +161,6 @@ const record = (tx: EntityManager, action: Recorded, webhook: Webhook, metadata:
     ...{ accountId: webhook.accountId, applicationId: webhook.applicationId, environmentId: webhook.environmentId },
     ...{ resourceId: webhook.id, metadata },
   });
-
-const names: Record<keyof WebhookSettings, string> = {
-  url: 'url',
-  eventTypes: 'event_types',
-  description: 'description',
-  isActive: 'is_active',
-};
-const namesOf = (changes: Partial<WebhookSettings>) =>
-  Object.keys(changes).map((name) => names[name as keyof WebhookSettings]);
 
 /** One after the other in a scope, so that together they do not make more than there can be. */
 async function assertRoom(tx: EntityManager, scope: WebhookScope): Promise<void> {
