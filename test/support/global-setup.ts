@@ -9,9 +9,13 @@ import { serviceUrl } from './database.js';
 
 const template = `gatehouse_template_${process.pid}`; // two runs may share a server
 
-/** Starts PostgreSQL once for the whole run (or uses `GATEHOUSE_TEST_SERVER`) and migrates the database that tests copy. */
+/**
+ * Starts PostgreSQL once for the whole run (or uses `GATEHOUSE_TEST_SERVER`) and migrates the database that tests copy (or
+ * uses `GATEHOUSE_TEST_TEMPLATE` there).
+ */
 export default async function setUp(): Promise<void> {
   const given = process.env.GATEHOUSE_TEST_SERVER;
+  if (given && process.env.GATEHOUSE_TEST_TEMPLATE) return keepDocuments();
   const server = given ?? (await startServer());
   const client = new pg.Client({ connectionString: server });
   await client.connect();

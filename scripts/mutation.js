@@ -1,0 +1,30 @@
+// `npm run mutation -- access`: mutation tests of one area of stryker.config.js, on one migrated database for all mutants.
+import { spawn } from 'node:child_process';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import 'reflect-metadata';
+import { startPostgres } from '../dist/src/platform/embedded/postgres.js';
+import { migrate } from '../dist/src/platform/migrations.js';
+import { serviceUrl } from '../dist/test/support/database.js';
+
+const [area, ...options] = process.argv.slice(2);
+const dataDir = await mkdtemp(join(tmpdir(), 'gatehouse-mutation-'));
+const postgres = await startPostgres({ dataDir, durable: false });
+const { pathname } = new URL(postgres.url);
+try {
+  await migrate(postgres.url, serviceUrl(postgres.url));
+  const server = new URL(postgres.url);
+  server.pathname = '/postgres'; // nobody is connected to what is copied
+  const env = {
+    ...process.env,
+    ...(area && { AREA: area }),
+    GATEHOUSE_TEST_SERVER: server.href,
+    GATEHOUSE_TEST_TEMPLATE: pathname.slice(1),
+  };
+  const stryker = spawn('npx', ['stryker', 'run', ...options], { stdio: 'inherit', env });
+  process.exitCode = await new Promise((resolve) => stryker.once('exit', resolve));
+} finally {
+  await postgres.stop();
+  await rm(dataDir, { recursive: true, force: true });
+}
