@@ -2,6 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { AdministratorRole } from '../../entities/administrator-role.js';
 import { provisionAccount } from '../../src/domain/accounts/provisioning.js';
 import { createErasures, processInput } from '../../src/domain/erasures/erasures.js';
+import { createIdentityInvites } from '../../src/domain/identity-invites/identity-invites.js';
 import { createAdministratorInvites } from '../../src/domain/invites/administrator-invites.js';
 import { createMfaGraces } from '../../src/domain/mfa/grace.js';
 import { days, hours, seconds } from '../../src/platform/clock.js';
@@ -29,25 +30,48 @@ async function anAccount({ query, database }: CrashWorld) {
   });
 }
 
+/** Asks somebody, for so long. */
+type Invite = (
+  world: CrashWorld,
+  account: Awaited<ReturnType<typeof anAccount>>,
+  asked: { email: string; ttlMs: number },
+) => Promise<{ id: string }>;
+
+const anAdministrator: Invite = ({ database: { db }, sealing }, { accountId, userId, roleId }, { email, ttlMs }) =>
+  createAdministratorInvites({ db, sealing, now, ttlMs }).create({ accountId }, userId, {
+    ...{ email, firstName: 'Ivo', lastName: 'Kernseif', locale: 'en', roleId, limits: null },
+  });
+const anEndUser: Invite = ({ database: { db }, sealing }, { userId, ...scope }, { email, ttlMs }) => {
+  const assignments = { assertMayGive: () => Promise.reject(new Error('no role is offered')) };
+  const caller = { type: 'platform_admin', userId, sessionId: '', capabilities: [], roles: [] } as const;
+  return createIdentityInvites({ db, sealing, assignments, now, ttlMs }).create(scope, caller, {
+    ...{ intent: 'activate', email, firstName: 'Ida', lastName: null, roleId: null, nodeId: null, locale: 'en' },
+  });
+};
+
 const inviteRun =
   (
     deaths: readonly string[],
     {
       afterMs,
       reminded = false,
+      of = { table: 'administrator_invites', invite: anAdministrator },
       act,
-    }: { afterMs: number; reminded?: boolean; act?(world: CrashWorld, id: string): Promise<unknown> },
+    }: {
+      afterMs: number;
+      reminded?: boolean;
+      of?: { table: string; invite: Invite };
+      act?(world: CrashWorld, id: string): Promise<unknown>;
+    },
   ): Begin =>
   async (world) => {
-    const { database, sealing } = world;
-    const { accountId, userId, roleId } = await anAccount(world);
+    const account = await anAccount(world);
+    const { accountId } = account;
     const ttlMs = world.paced(afterMs) + (reminded ? days(2) : 0); // the reminder comes two days before the end
-    const invites = createAdministratorInvites({ db: database.db, sealing, now, ttlMs });
     const email = `ivo.${randomUUID()}@example.com`;
-    const person = { email, firstName: 'Ivo', lastName: 'Kernseif', locale: 'en' as const, roleId, limits: null };
-    const { id } = await invites.create({ accountId }, userId, person);
+    const { id } = await of.invite(world, account, { email, ttlMs });
     const workflowId = inviteId(id);
-    const row = { table: 'administrator_invites', id, columns: 'status, ended_reason' };
+    const row = { table: of.table, id, columns: 'status, ended_reason' };
     return {
       workflowId,
       deaths,
@@ -181,6 +205,10 @@ export const accountRuns = {
     act: cancelReminded,
   }),
   'an invite that expires': inviteRun(['readInvite', 'expireInvite'], { afterMs: soon }),
+  'an invite of an end user that expires': inviteRun(['readInvite', 'expireInvite'], {
+    afterMs: soon,
+    of: { table: 'identity_invites', invite: anEndUser },
+  }),
   'a grace, reminded of and over': graceRun(
     ['advanceGrace', 'advanceGrace', 'advanceGrace'],
     graceReminderMs + seconds(30),

@@ -25,6 +25,7 @@ const leaves: Record<keyof typeof runs, object> = {
   'a parked account that an operator cancels': { status: 'CANCELLED', delivered: 1, row: { status: 'cancelled' } },
   'an invite, reminded of and cancelled': { status: 'CANCELLED', delivered: 2, row: { status: 'revoked' } },
   'an invite that expires': { result: 'expired', delivered: 1, row: { status: 'expired' } },
+  'an invite of an end user that expires': { result: 'expired', delivered: 1, row: { status: 'expired' } },
   'a grace, reminded of and over': { result: 'expired', delivered: 1, row: { status: 'expired' } },
   'a grace that an operator cancels': { status: 'CANCELLED', delivered: 0, row: { status: 'cancelled' } },
   'a role for a time, announced and over': {

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { jest } from '@jest/globals';
 import { ApplicationFailure } from '@temporalio/common';
-import type { InviteRow, WhichInvite } from '../../activities/invites.js';
+import type { InviteKind, InviteRow, WhichInvite } from '../../activities/invites.js';
 import { hours } from '../../src/platform/clock.js';
 import type { InviteTimes, inviteExpiry } from '../../workflows/invite-expiry.js';
 import { recordHistory } from '../support/histories.js';
@@ -42,12 +42,18 @@ function fakeActivities(row: InviteRow) {
 }
 
 interface Start {
+  kind?: InviteKind;
   ttlMs?: number;
   reminderAfterMs?: number;
   row?: Partial<InviteRow>;
 }
 
-async function startInvite({ ttlMs = hours(2), reminderAfterMs = 0, row: known = {} }: Start = {}) {
+async function startInvite({
+  kind = 'administrator',
+  ttlMs = hours(2),
+  reminderAfterMs = 0,
+  row: known = {},
+}: Start = {}) {
   const inviteId = randomUUID();
   const times: InviteTimes = { expiresAt: at(ttlMs), reminderAt: reminderAfterMs ? at(reminderAfterMs) : null };
   const row: InviteRow = { status: 'pending', ...times, ...known };
@@ -56,7 +62,7 @@ async function startInvite({ ttlMs = hours(2), reminderAfterMs = 0, row: known =
   const handle = await temporal.client.workflow.start<typeof inviteExpiry>('inviteExpiry', {
     workflowId: `invite/${inviteId}`,
     taskQueue,
-    args: [{ kind: 'administrator', inviteId, accountId: randomUUID(), ...times }],
+    args: [{ kind, inviteId, accountId: randomUUID(), ...times }],
   });
   const untilCalled = async (name: keyof typeof activities, times_ = 1) => {
     for (let waited = 0; activities[name].mock.calls.length < times_; waited += 20) {
@@ -64,7 +70,7 @@ async function startInvite({ ttlMs = hours(2), reminderAfterMs = 0, row: known =
       await sleep(20);
     }
   };
-  return { which: { kind: 'administrator', inviteId }, row, handle, activities, untilCalled };
+  return { which: { kind, inviteId }, row, handle, activities, untilCalled };
 }
 
 test.each(['accepted', 'revoked'] as const)('%s, it ends at once', async (signal) => {
@@ -92,6 +98,15 @@ test('there is one reminder before the end', async () => {
   expect(await handle.result()).toBe('expired');
   expect(activities.remindOfInvite).toHaveBeenCalledTimes(1);
   await recordHistory('invite-reminded-expired', handle);
+});
+
+test('an invite of an end user is asked for as one, from its first look to its end', async () => {
+  const { which, handle, activities } = await startInvite({ kind: 'identity', ttlMs: 2 * soon, reminderAfterMs: soon });
+  expect(which.kind).toBe('identity');
+  expect(await handle.result()).toBe('expired');
+  for (const name of ['readInvite', 'remindOfInvite', 'expireInvite'] as const)
+    expect(activities[name].mock.calls.at(-1)).toEqual([which]);
+  await recordHistory('invite-of-an-end-user-expired', handle);
 });
 
 test('sent again it lives longer, and reminds once more', async () => {
