@@ -14,7 +14,7 @@ import { aHolder, assignWindow } from './role-windows.js';
 
 const now = () => new Date();
 
-async function anAccount({ query, database }: CrashWorld) {
+export async function anAccount({ query, database }: CrashWorld) {
   const userId = randomUUID();
   await query(
     `insert into users (id, email, first_name, last_name, created_at, updated_at) values ($1, $2, 'O', 'Wner', now(), now())`,
@@ -141,7 +141,7 @@ const graceRun =
     };
   };
 /** One that waits says so in its attribute from its start; before that there is nothing to cancel. */
-const cancelStarted = async ({ temporal, statusOf, awaits }: CrashWorld, workflowId: string) => {
+export const cancelStarted = async ({ temporal, statusOf, awaits }: CrashWorld, workflowId: string) => {
   await awaits('it runs', async () => (await statusOf(workflowId)) === 'RUNNING');
   await temporal.client.workflow.getHandle(workflowId).cancel();
 };

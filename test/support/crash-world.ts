@@ -11,6 +11,7 @@ import { startMailSink } from './crash-mail-sink.js';
 import { crashFolder, type Death, stillPlanned } from './crash-plan.js';
 import { startWorkerProcess, type WorkerProcess } from './crash-process.js';
 import { newDatabase } from './database.js';
+import { startDnsServer } from './dns-server.js';
 import { patience } from './patience.js';
 import { rows } from './registration.js';
 import { namespace, startTestTemporal } from './temporal.js';
@@ -31,15 +32,18 @@ export type CrashWorld = Awaited<ReturnType<typeof startCrashWorld>>;
 
 /** How long before the end of a grace its reminder is sent, and of a role that it is told to be expiring. */
 export const graceReminderMs = seconds(35);
+/** Until a claim of a domain is looked for, the first time and the last. */
+export const domainPauseMs = seconds(25);
 /** From the start of a worker to its first mail, where nothing else runs. The tests' times are for that. */
 const firstMailMs = seconds(2);
 
-/** PostgreSQL, Temporal and a mail server that stay, under workers that come and go as processes of their own. */
+/** PostgreSQL, Temporal, a mail server and a name server that stay, under workers that come and go as processes of their own. */
 export async function startCrashWorld() {
-  const [database, temporal, mails, folder] = await Promise.all([
+  const [database, temporal, mails, dns, folder] = await Promise.all([
     newDatabase(),
     startTestTemporal(),
     startMailSink(),
+    startDnsServer(),
     mkdtemp(join(tmpdir(), 'gatehouse-crash-')),
   ]);
   const key = randomBytes(32);
@@ -48,6 +52,7 @@ export async function startCrashWorld() {
     DATABASE_URL: database.url,
     TEMPORAL_ADDRESS: temporal.address,
     SMTP_URL: mails.url,
+    DNS_SERVERS: dns.address,
     MASTER_KEYS: `k1:${key.toString('base64')}`,
     LOG_LEVEL: 'warn',
   };
@@ -60,6 +65,7 @@ export async function startCrashWorld() {
   function startWorker(script = 'src/worker.js'): WorkerProcess {
     const worker = startWorkerProcess(script, {
       ...settings,
+      DOMAIN_POLL_SCHEDULE: `${paced(domainPauseMs)}ms`,
       MFA_GRACE_REMINDERS: `${paced(graceReminderMs)}ms`,
       ROLE_ASSIGNMENT_NOTICES: `${paced(graceReminderMs)}ms`,
       GATEHOUSE_CRASH_FOLDER: folder,
@@ -148,6 +154,7 @@ export async function startCrashWorld() {
       await temporal.stop();
       await database.close();
       await mails.stop();
+      await dns.stop();
       await rm(folder, { recursive: true, force: true });
     },
   };

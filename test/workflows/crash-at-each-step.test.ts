@@ -1,6 +1,7 @@
 import { createActivities } from '../../activities/index.js';
 import * as workflows from '../../workflows/index.js';
 import { accountRuns } from '../support/crash-accounts.js';
+import { domainRuns } from '../support/crash-domains.js';
 import { dieUnheard, mailRuns } from '../support/crash-mails.js';
 import type { Death } from '../support/crash-plan.js';
 import { registrationRuns } from '../support/crash-registrations.js';
@@ -13,7 +14,7 @@ import { patience } from '../support/patience.js';
  * Workers die after the activities of every workflow, which have had their effect by then, and others take over. Each run
  * has to leave behind what an undisturbed one leaves: the same rows, each event and each mail once.
  */
-const runs = { ...registrationRuns, ...accountRuns, ...mailRuns, ...scheduledRuns, ...webhookRuns };
+const runs = { ...registrationRuns, ...accountRuns, ...mailRuns, ...scheduledRuns, ...webhookRuns, ...domainRuns };
 /** What an undisturbed one leaves behind, in short; the rest is compared. */
 const leaves: Record<keyof typeof runs, object> = {
   'a registration, reminded of and confirmed': { result: 'confirmed', delivered: 2, memberships: 1, accounts: 1 },
@@ -44,6 +45,13 @@ const leaves: Record<keyof typeof runs, object> = {
   'a rotation of the signing keys': { status: 'COMPLETED', keys: 1, events: 1 },
   'a delivery that its receiver takes at the second attempt': {
     ...{ result: 'succeeded', messages: 1, row: { status: 'succeeded' } },
+  },
+  'a claim of a domain whose record never comes': {
+    ...{ result: 'failed', row: { status: 'failed', failure_reason: 'record_not_found', next_check_at: null } },
+    events: { 'sso.domain.claimed': 1, 'sso.domain.failed': 1 },
+  },
+  'a claim of a domain that an operator cancels': {
+    ...{ status: 'CANCELLED', row: { status: 'failed', failure_reason: 'cancelled_by_operator' } },
   },
   'a delivery that an operator cancels': { status: 'CANCELLED', messages: 1, row: { status: 'cancelled' } },
 };
