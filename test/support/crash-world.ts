@@ -30,6 +30,9 @@ export interface CrashRun {
 export type Begin = (world: CrashWorld) => Promise<CrashRun>;
 export type CrashWorld = Awaited<ReturnType<typeof startCrashWorld>>;
 
+/** A run was over before a worker could die for it: the machine was slower than it looked. */
+export class TooLate extends Error {}
+
 /** How long before the end of a grace its reminder is sent, and of a role that it is told to be expiring. */
 export const graceReminderMs = seconds(35);
 /** Until a claim of a domain is looked for, the first time and the last. */
@@ -92,7 +95,7 @@ export async function startCrashWorld() {
 
   /**
    * Has one worker after the other die, until each of these runs has seen all its deaths.
-   * @throws Error as soon as one of them has ended without
+   * @throws TooLate as soon as one of them has ended without
    */
   async function killAtEachStep(runs: readonly CrashRun[], withinMs = 8 * patience): Promise<Death[]> {
     told.write(Object.fromEntries(runs.map(({ workflowId, deaths }) => [workflowId, deaths])));
@@ -105,19 +108,24 @@ export async function startCrashWorld() {
       });
       while (signal === undefined) {
         await sleep(500);
-        await assertOnTheirWay(runs, over);
+        await assertOnTheirWay(runs, over).catch((error) => {
+          worker.kill();
+          throw error;
+        });
       }
       if (signal !== 'SIGKILL') throw new Error(`The worker ended by itself:\n${worker.output()}`);
     }
-    return told.deaths();
+    const ours = new Set(runs.map(({ workflowId }) => workflowId));
+    return told.deaths().filter(({ workflowId }) => ours.has(workflowId));
   }
 
   async function assertOnTheirWay(runs: readonly CrashRun[], over: number): Promise<void> {
     for (const { workflowId, missing } of stillToDie(runs)) {
       const status = await statusOf(workflowId);
       const ended = status !== 'RUNNING' && status !== 'NOT_FOUND';
-      if (ended || Date.now() > over)
-        throw new Error(`${workflowId} is ${status}, and no worker has died after ${missing}`);
+      const message = `${workflowId} is ${status}, and no worker has died after ${missing}`;
+      if (ended) throw new TooLate(message);
+      if (Date.now() > over) throw new Error(message);
     }
   }
 
@@ -144,6 +152,10 @@ export async function startCrashWorld() {
     /** A busy machine gets more time for everything, so that no deadline passes before its turn. */
     sawFirstMailAfter(ms: number): void {
       slowness = Math.min(6, Math.max(1, ms / firstMailMs));
+    },
+    /** From now on everything gets twice the time. */
+    slower(): void {
+      slowness *= 2;
     },
     killAtEachStep,
     query: (text: string, ...values: unknown[]) => rows(database.ownerUrl, text, values),
