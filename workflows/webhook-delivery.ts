@@ -48,7 +48,7 @@ const { cancelWebhookDelivery } = proxyActivities<WebhookActivities>({
  * are used up. The row has schedule and count, so it may start anew at any time.
  */
 export async function webhookDelivery(input: WebhookDeliveryInput): Promise<DeliveryState> {
-  const { deliveryId, webhookId } = input;
+  const { deliveryId, webhookId, accountId } = input;
   let look: DeliveryLook = { status: 'pending', wakeAt: null, attempts: null };
   let isAsked = false;
   const shown = shownState<DeliveryState>('pending', (current) => describe(current, input, look));
@@ -64,7 +64,7 @@ export async function webhookDelivery(input: WebhookDeliveryInput): Promise<Deli
   try {
     for (;;) {
       isAsked = false;
-      show(await attemptWebhook(deliveryId, webhookId));
+      show(await attemptWebhook(deliveryId, webhookId, accountId));
       if (look.wakeAt === null) {
         if (!isAsked) break; // one who asked meanwhile has made it pending again
         continue;

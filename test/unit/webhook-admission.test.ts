@@ -42,6 +42,18 @@ test('one that is slow or does not answer is called once at a time, until it ans
   expect(admitted('slow', 10)).toHaveLength(2);
 });
 
+test('all receivers of an Account together have half of a worker, however many there are and however new', () => {
+  const { admission } = world();
+  const enter = (accountId: string) =>
+    Array.from({ length: 400 }, (_, i) => admission.enter(`${accountId}/${i}`, accountId));
+  const isAdmitted = (entry: Entry) => entry.admitted;
+  const greedy = enter('greedy');
+  expect(greedy.filter(isAdmitted)).toHaveLength(admissionLimits.ofAccount);
+  expect(admission.enter('other/1', 'other').admitted).toBe(true);
+  for (const entry of greedy) if (entry.admitted) entry.leave(true);
+  expect(enter('greedy').filter(isAdmitted)).toHaveLength(admissionLimits.ofAccount);
+});
+
 test('a refused connection is over at once, and makes nobody slow', () => {
   const { admitted, call } = world();
   for (let i = 0; i < 100; i++) call('closed', 2, false);

@@ -4,6 +4,8 @@ export interface AdmissionLimits {
   /** Calls of one receiver at once: to begin with, and of one that has answered quickly again and again. */
   first: number;
   most: number;
+  /** Calls of all receivers of an Account together, half of what a worker makes at once. */
+  ofAccount: number;
   /** Calls of all slow receivers together. */
   slowTogether: number;
   /** An answer that takes longer, in milliseconds, or none, makes a receiver a slow one. */
@@ -16,6 +18,7 @@ export interface AdmissionLimits {
 export const admissionLimits: AdmissionLimits = {
   first: 4,
   most: 16,
+  ofAccount: 200,
   slowTogether: 100,
   slowAfterMs: seconds(2),
   shortestWaitMs: 250,
@@ -50,6 +53,8 @@ export function createAdmission({
   nowMs?: () => number;
 } = {}) {
   const receivers = new Map<string, Receiver>();
+  /** Calls under way, of the Accounts that have any. */
+  const running = new Map<string, number>();
   let slowRunning = 0;
 
   function receiverOf(id: string): Receiver {
@@ -71,6 +76,12 @@ export function createAdmission({
     }
   }
 
+  function endOneOf(accountId: string): void {
+    const left = (running.get(accountId) ?? 0) - 1;
+    if (left > 0) running.set(accountId, left);
+    else running.delete(accountId);
+  }
+
   function turnOf(receiver: Receiver): number {
     const now = nowMs();
     receiver.givenUntil = Math.max(now, receiver.givenUntil) + receiver.usualMs / receiver.atOnce;
@@ -81,19 +92,29 @@ export function createAdmission({
   }
 
   return {
-    /** Asks for a call of a receiver. Whoever was admitted leaves when it is over. @param id of the subscription */
-    enter(id: string): Entry {
+    /**
+     * Asks for a call of a receiver. Whoever was admitted leaves when it is over.
+     * @param id of the subscription
+     * @param accountId whose share of the worker it is: a thousand new receivers that take their time are no slow ones yet
+     */
+    enter(id: string, accountId = id): Entry {
       const receiver = receiverOf(id);
-      const isFull = receiver.running >= receiver.atOnce || (receiver.isSlow && slowRunning >= limits.slowTogether);
+      const ofAccount = running.get(accountId) ?? 0;
+      const isFull =
+        receiver.running >= receiver.atOnce ||
+        ofAccount >= limits.ofAccount ||
+        (receiver.isSlow && slowRunning >= limits.slowTogether);
       if (isFull) return { admitted: false, waitMs: turnOf(receiver) };
       const begun = nowMs();
       const countsAsSlow = receiver.isSlow;
       receiver.running++;
+      running.set(accountId, ofAccount + 1);
       if (countsAsSlow) slowRunning++;
       return {
         admitted: true,
         leave(answered) {
           receiver.running--;
+          endOneOf(accountId);
           if (countsAsSlow) slowRunning--;
           const tookMs = nowMs() - begun;
           receiver.usualMs = 0.7 * receiver.usualMs + 0.3 * tookMs;

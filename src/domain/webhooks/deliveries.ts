@@ -50,9 +50,10 @@ export function createWebhookDeliveries({
      * Calls the receiver where that is due, and says how it stands now. A crash between the receiver's answer and our
      * commit makes it called again: at least once, with the same `webhook-id`.
      * @param webhookId of the subscription, to know without a look whether its receiver may be called now
+     * @param accountId whose it is, for the same; a process of a release before does not say
      */
-    async attempt(id: string, webhookId: string): Promise<DeliveryLook> {
-      const entry = admission.enter(webhookId);
+    async attempt(id: string, webhookId: string, accountId?: string): Promise<DeliveryLook> {
+      const entry = admission.enter(webhookId, accountId);
       if (!entry.admitted) {
         return { status: 'pending', wakeAt: after(now(), entry.waitMs).toISOString(), attempts: null };
       }
