@@ -187,7 +187,7 @@ export const eventFields: Partial<Record<EventAction, Fields>> = {
   'auth.mfa_grace_started': grace,
   'auth.mfa_grace_moved': grace,
   'auth.mfa_grace_enrolled': grace,
-  'auth.mfa_grace_reset': grace,
+  'auth.mfa_grace_reset': { ...grace, reason: 'Why, where nobody asked for it.' },
   'auth.mfa_grace_expired': { ...grace, ...why },
   'auth.mfa_grace_cancelled': { ...grace, ...why },
   'auth.grant_revoked': { ...why, oauth_client_id: 'The client that it was given to.' },

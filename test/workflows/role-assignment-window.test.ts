@@ -147,7 +147,7 @@ test.concurrent('taken away before its end, nothing more is told of it', async (
 });
 
 test.concurrent('taken away behind its back, it finds out at its next moment and tells nothing', async () => {
-  const assignment = await assign({ from: inSeconds(8), to: inSeconds(60) });
+  const assignment = await assign({ from: inSeconds(25), to: inSeconds(60) });
   await runs(assignment);
   await rows(database.ownerUrl, 'update role_assignments set removed_at = now() where id = $1', [assignment.id]);
   await ends(assignment, 'COMPLETED');
