@@ -1,4 +1,5 @@
 import 'reflect-metadata';
+import { logEventFaults } from './common.js';
 import { composeApi } from './compose.js';
 import { loadConfig } from './config.js';
 import { openDb } from './platform/db.js';
@@ -13,6 +14,7 @@ const drainWithinMs = 10_000;
 await runProcess('api', async () => {
   const config = loadConfig('api');
   const log = createLog('api', config.logLevel);
+  logEventFaults(log);
   const db = await openDb({
     url: config.database.url as string,
     poolSize: config.database.poolSize,

@@ -13,7 +13,6 @@ import { createDns } from './platform/dns.js';
 export interface CommonDeps {
   config: Pick<
     Config,
-    | 'production'
     | 'masterKeys'
     | 'baseUrl'
     | 'registration'
@@ -24,14 +23,16 @@ export interface CommonDeps {
     | 'outboundNetworks'
   >;
   db: Db;
-  log: { warn(fields: object, message: string): void };
   now: Clock;
 }
 
+/** A process of the service goes on where a test would fail. */
+export const logEventFaults = (log: { error(fields: object, message: string): void }): void =>
+  reportEventFaults((fault) => log.error({ fault }, 'an event is not as declared'));
+
 /** What api and worker have alike: one writes what the other reads, so both make it from the same settings. */
-export function composeCommon({ config, db, log, now }: CommonDeps) {
+export function composeCommon({ config, db, now }: CommonDeps) {
   const { masterKeys, baseUrl, registration, intentTtlMs, mfaGraceReminders: reminders } = config;
-  if (config.production) reportEventFaults((fault) => log.warn({ fault }, 'an event is not as declared'));
   const sealing = createSealing(masterKeys);
   return {
     sealing,

@@ -89,12 +89,7 @@ export async function composeApi(
 ): Promise<ComposedApi> {
   const { baseUrl, rateLimits } = config;
   const registry = createRegistry('api');
-  const { sealing, keys, registrations, accountIntents, graces, domainChecks } = composeCommon({
-    config,
-    db,
-    log,
-    now,
-  });
+  const { sealing, keys, registrations, accountIntents, graces, domainChecks } = composeCommon({ config, db, now });
   const refreshTokens = createRefreshTokens({ db, sealing, now });
   const passwords = createPasswords({
     breachUrl: config.breachUrl,

@@ -1,4 +1,5 @@
 import 'reflect-metadata';
+import { logEventFaults } from './common.js';
 import { loadConfig } from './config.js';
 import { openDb } from './platform/db.js';
 import { createLog } from './platform/log.js';
@@ -22,6 +23,7 @@ const stopWithinMs = 9_000;
 await runProcess('worker', async () => {
   const config = loadConfig('worker');
   const log = createLog('worker', config.logLevel);
+  logEventFaults(log);
   installRuntime(log);
   const databaseUrl = config.database.url as string;
   const db = await openDb({

@@ -4,12 +4,12 @@ import { eventFields } from './event-fields.js';
 /** What any operation may record, besides what it declares: that it was refused, and a key that was due to sign something. */
 const ofAnyOperation: readonly EventAction[] = ['auth.access_denied', 'signing_key.created'];
 
-// Where the code is being worked on, an event that is not as declared is a failure.
+// To a test, an event that is not as declared is a failure.
 let report = (fault: string): void => {
   throw new Error(fault);
 };
 
-/** Tells what is not as declared elsewhere than to the caller: a process in production goes on. */
+/** Tells what is not as declared elsewhere than to the caller: a process of the service goes on. */
 export function reportEventFaults(to: (fault: string) => void): void {
   report = to;
 }

@@ -33,12 +33,7 @@ export interface WorkerParts {
 export function composeWorker({ config, db, log, mailer, outbound, processes }: WorkerParts) {
   const now = systemClock;
   const { adminAppUrl, baseUrl, registration, roleAssignmentNotices: notices } = config;
-  const { sealing, keys, registrations, accountIntents, graces, domainChecks } = composeCommon({
-    config,
-    db,
-    log,
-    now,
-  });
+  const { sealing, keys, registrations, accountIntents, graces, domainChecks } = composeCommon({ config, db, now });
   const subjects = mailSubjects({ sealing, now, baseUrl, adminAppUrl });
   return createActivities({
     accountIntents,

@@ -56,12 +56,7 @@ export async function newAdminAuth({
     dnsServers: [],
     domainSchedule: { pauses: [], recheckMs: hours(24), lapseAfterMs: hours(72) },
   };
-  const { sealing, keys, registrations, accountIntents } = composeCommon({
-    config,
-    db,
-    log: pino({ level: 'silent' }),
-    now,
-  });
+  const { sealing, keys, registrations, accountIntents } = composeCommon({ config, db, now });
   await keys.rotate(); // makes the first key
   const refreshTokens = createRefreshTokens({ db, sealing, now });
   const passwords = createPasswords({ breachUrl: null });
