@@ -7,6 +7,7 @@ import { searchAttributes } from '../workflows/search-attributes.js';
 import { createEventSource, type EventSource } from './deliveries-events.js';
 import { emptyDeliveriesPerSecond } from './deliveries-limit.js';
 import { install } from './installation.js';
+import { percentile } from './percentile.js';
 import { percent } from './report.js';
 import { startWorker } from './worker.js';
 
@@ -66,7 +67,7 @@ async function measure(subscriptions: number, stops: Stops, say: (line: string) 
   }
 }
 
-/** One event after the other, for one subscription. @returns milliseconds from commit to call, sorted */
+/** One event after the other, for one subscription. @returns milliseconds from commit to call */
 async function loneEventsOf(source: EventSource, count: number): Promise<number[]> {
   const before = source.arrived.length;
   const committed: number[] = [];
@@ -79,7 +80,7 @@ async function loneEventsOf(source: EventSource, count: number): Promise<number[
   await arrive(source, before + count);
   // In the order of their commits, since each had the time that it takes to arrive.
   const calls = source.arrived.slice(before);
-  return committed.map((at, i) => calls[i]! - at).sort((a, b) => a - b);
+  return committed.map((at, i) => calls[i]! - at);
 }
 
 async function burst(source: EventSource, { total, subscriptions }: { total: number; subscriptions: number }) {
@@ -90,9 +91,6 @@ async function burst(source: EventSource, { total, subscriptions }: { total: num
   await arrive(source, before + events * subscriptions);
   return (events * subscriptions * 1000) / (source.arrived.at(-1)! - begun);
 }
-
-/** @param sorted in rising order */
-const percentile = (sorted: readonly number[], share: number) => sorted[Math.ceil(sorted.length * share) - 1]!;
 
 async function arrive(source: EventSource, count: number): Promise<void> {
   for (const end = performance.now() + arrivesWithinMs; source.arrived.length < count; await sleep(20)) {

@@ -4,6 +4,7 @@ import { cpus } from 'node:os';
 import { createStops, type Stops } from '../src/dev/stops.js';
 import { type Cell, type CellPlan, measureCell, type Server } from './cells.js';
 import { deliveriesTable, measureDeliveries } from './deliveries.js';
+import { eventsTable, measureEvents } from './events.js';
 import { growthTable } from './growth.js';
 import { install } from './installation.js';
 import { measureLimits, startHellos } from './limits/index.js';
@@ -34,6 +35,7 @@ async function main(options: Options): Promise<number> {
   try {
     if (options.registrations.length > 0) return await holdOpen(options, stops);
     if (options.deliveries.length > 0) return await deliver(options, stops);
+    if (options.events.length > 0) return await readEvents(options, stops);
     return await (options.serve ? serve(stops) : measure(options, stops));
   } finally {
     await stops.all();
@@ -62,6 +64,14 @@ async function holdOpen({ registrations, json }: Options, stops: Stops): Promise
 async function deliver({ deliveries, json }: Options, stops: Stops): Promise<number> {
   const results = await measureDeliveries(stops, deliveries, say);
   process.stdout.write(`${deliveriesTable(results)}\n`);
+  if (json) await writeFile(json, `${JSON.stringify(results, null, 2)}\n`);
+  return 0;
+}
+
+/** What reading events costs, where there are few and where there are many. */
+async function readEvents({ events, json }: Options, stops: Stops): Promise<number> {
+  const results = await measureEvents(stops, events, say);
+  process.stdout.write(`${eventsTable(results)}\n`);
   if (json) await writeFile(json, `${JSON.stringify(results, null, 2)}\n`);
   return 0;
 }

@@ -1,0 +1,5 @@
+/** The value below which that share of the values is. */
+export function percentile(values: readonly number[], share: number): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  return sorted[Math.ceil(sorted.length * share) - 1] as number;
+}
