@@ -1,6 +1,7 @@
-import { Check, Column, Entity, ForeignKey, PrimaryColumn } from 'typeorm';
+import { Check, Column, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm';
 import { Account } from './account.js';
 import { Environment } from './environment.js';
+import { SsoConnection } from './sso-connection.js';
 
 export interface Branding {
   name: string | null;
@@ -19,6 +20,7 @@ export const factorKinds = ['totp', 'webauthn', 'recovery_code', 'email_otp'] as
 export type FactorKind = (typeof factorKinds)[number];
 
 @Entity('environment_settings')
+@Index('environment_settings_default_sso_connection', ['defaultSsoConnectionId'])
 @Check('environment_settings_mfa_policy', `mfa_policy in ('off', 'optional', 'required')`)
 @Check(
   'environment_settings_mfa_factors',
@@ -60,5 +62,12 @@ export class EnvironmentSettings {
   @Column('integer') sessionTtlSeconds!: number;
   /** Origins whose scripts may call the token and userinfo endpoints. */
   @Column('text', { array: true }) allowedOrigins!: string[];
+  /** The identity provider that end users are sent to at once, if any. */
+  @ForeignKey(() => SsoConnection, {
+    name: 'environment_settings_default_sso_connection_fk',
+    onDelete: 'SET NULL',
+  })
+  @Column('uuid', { nullable: true })
+  defaultSsoConnectionId!: string | null;
   @Column('timestamptz') updatedAt!: Date;
 }

@@ -49,7 +49,10 @@ import { RolePermission } from './role-permission.js';
 import { Session } from './session.js';
 import { SigningKey } from './signing-key.js';
 import { SpentToken } from './spent-token.js';
+import { SsoConnection } from './sso-connection.js';
 import { SsoDomain } from './sso-domain.js';
+import { SsoLink } from './sso-link.js';
+import { SsoRequest } from './sso-request.js';
 import { Subscription } from './subscription.js';
 import { TrustedDevice } from './trusted-device.js';
 import { User } from './user.js';
@@ -116,7 +119,10 @@ export const entities = [
   Session,
   SigningKey,
   SpentToken,
+  SsoConnection,
   SsoDomain,
+  SsoLink,
+  SsoRequest,
   Subscription,
   TrustedDevice,
   User,

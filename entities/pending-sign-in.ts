@@ -3,9 +3,10 @@ import { Account } from './account.js';
 import { Environment } from './environment.js';
 import { Identity } from './identity.js';
 import { OAuthClient } from './oauth-client.js';
+import { SsoConnection } from './sso-connection.js';
 
 /** How the first factor was proved; `session`: by a sign-in of before, which has to become a stronger one. */
-export type FirstFactorMethod = 'password' | 'email_otp' | 'passkey' | 'session';
+export type FirstFactorMethod = 'password' | 'email_otp' | 'passkey' | 'sso' | 'session';
 
 /** A person who has proved a first factor and still has to prove, or to enrol, a second one. */
 @Entity('pending_sign_ins')
@@ -15,9 +16,10 @@ export type FirstFactorMethod = 'password' | 'email_otp' | 'passkey' | 'session'
 @Index('pending_sign_ins_environment', ['environmentId'])
 @Index('pending_sign_ins_client', ['oauthClientId'])
 @Index('pending_sign_ins_expiry', ['expiresAt'])
+@Index('pending_sign_ins_sso_connection', ['ssoConnectionId'], { where: 'sso_connection_id is not null' })
 @Check('pending_sign_ins_channel', `channel in ('hosted', 'api')`)
 @Check('pending_sign_ins_purpose', `purpose in ('challenge', 'enrollment')`)
-@Check('pending_sign_ins_method', `method in ('password', 'email_otp', 'passkey', 'session')`)
+@Check('pending_sign_ins_method', `method in ('password', 'email_otp', 'passkey', 'sso', 'session')`)
 export class PendingSignIn {
   @PrimaryColumn('uuid') id!: string;
   @ForeignKey(() => Account, { name: 'pending_sign_ins_account_fk', onDelete: 'CASCADE' })
@@ -37,6 +39,10 @@ export class PendingSignIn {
   @Column('text') channel!: 'hosted' | 'api';
   @Column('text') purpose!: 'challenge' | 'enrollment';
   @Column('text') method!: FirstFactorMethod;
+  /** The identity provider that the first factor was proved to, if it was one. */
+  @ForeignKey(() => SsoConnection, { name: 'pending_sign_ins_sso_connection_fk', onDelete: 'CASCADE' })
+  @Column('uuid', { nullable: true })
+  ssoConnectionId!: string | null;
   /** Of the first factor (RFC 8176), and when it was proved. */
   @Column('text', { array: true }) amr!: string[];
   @Column('timestamptz') authenticatedAt!: Date;

@@ -2,12 +2,14 @@ import { Column, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm';
 import { Account } from './account.js';
 import { Environment } from './environment.js';
 import { Identity } from './identity.js';
+import { SsoConnection } from './sso-connection.js';
 
 /** An Identity signed in to an Environment with one browser; its id is the `sid` of the tokens. */
 @Entity('sessions')
 @Index('sessions_browser', ['browserHash', 'environmentId'], { unique: true, where: 'revoked_at is null' })
 @Index('sessions_identity', ['identityId', 'environmentId'])
 @Index('sessions_expiry', ['expiresAt', 'id'])
+@Index('sessions_sso_connection', ['ssoConnectionId'], { where: 'sso_connection_id is not null' })
 export class Session {
   @PrimaryColumn('uuid') id!: string;
   @ForeignKey(() => Account, { name: 'sessions_account_fk', onDelete: 'CASCADE' })
@@ -26,6 +28,10 @@ export class Session {
   @Column('text') acr!: string;
   /** When a second factor was last proved in it, or a trusted device stood in for one. */
   @Column('timestamptz', { nullable: true }) secondFactorAt!: Date | null;
+  /** The identity provider by which it began, if it did. */
+  @ForeignKey(() => SsoConnection, { name: 'sessions_sso_connection_fk', onDelete: 'SET NULL' })
+  @Column('uuid', { nullable: true })
+  ssoConnectionId!: string | null;
   @Column('text', { nullable: true }) ipAddress!: string | null;
   @Column('text', { nullable: true }) userAgent!: string | null;
   @Column('timestamptz') createdAt!: Date;

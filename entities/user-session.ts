@@ -1,6 +1,7 @@
 import { Column, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm';
 import { Account } from './account.js';
 import { Application } from './application.js';
+import { SsoConnection } from './sso-connection.js';
 import { User } from './user.js';
 
 /** A signed-in browser of a platform admin. Its id is the `sid` of its tokens and the family of its refresh tokens. */
@@ -9,6 +10,7 @@ import { User } from './user.js';
 @Index('user_sessions_account', ['accountId'])
 @Index('user_sessions_application', ['applicationId'])
 @Index('user_sessions_expiry', ['expiresAt'])
+@Index('user_sessions_sso_connection', ['ssoConnectionId'], { where: 'sso_connection_id is not null' })
 export class UserSession {
   @PrimaryColumn('uuid') id!: string;
   @ForeignKey(() => User, { name: 'user_sessions_user_fk', onDelete: 'CASCADE' })
@@ -23,6 +25,10 @@ export class UserSession {
   applicationId!: string | null;
   @Column('timestamptz') authenticatedAt!: Date;
   @Column('text', { array: true }) amr!: string[];
+  /** The identity provider by which it began, if it did. */
+  @ForeignKey(() => SsoConnection, { name: 'user_sessions_sso_connection_fk', onDelete: 'SET NULL' })
+  @Column('uuid', { nullable: true })
+  ssoConnectionId!: string | null;
   @Column('text', { nullable: true }) ipAddress!: string | null;
   @Column('text', { nullable: true }) userAgent!: string | null;
   @Column('timestamptz') createdAt!: Date;

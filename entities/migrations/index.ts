@@ -26,6 +26,7 @@ import { RecipientsOfEmails1763700000062 } from './1763700000062-recipients-of-e
 import { StripedCounters1763700000063 } from './1763700000063-striped-counters.js';
 import { SsoDomains1763700000066 } from './1763700000066-sso-domains.js';
 import { AccessModels1763700000067 } from './1763700000067-access-models.js';
+import { SsoConnections1763700000070 } from './1763700000070-sso-connections.js';
 
 /** In the order in which they run. */
 export const migrations = [
@@ -57,4 +58,5 @@ export const migrations = [
   StripedCounters1763700000063,
   SsoDomains1763700000066,
   AccessModels1763700000067,
+  SsoConnections1763700000070,
 ];

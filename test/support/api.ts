@@ -205,6 +205,7 @@ const sessionOf = (userId: string, { accountId, applicationId }: EnvironmentScop
   applicationId,
   authenticatedAt: now,
   amr: ['pwd'],
+  ssoConnectionId: null,
   ipAddress: null,
   userAgent: null,
   createdAt: now,

@@ -27,4 +27,5 @@ export const environmentDefaults = (): Omit<EnvironmentSettings, 'environmentId'
   refreshTokenMaxTtlSeconds: 90 * day,
   sessionTtlSeconds: 12 * hour,
   allowedOrigins: [],
+  defaultSsoConnectionId: null,
 });

@@ -2,8 +2,8 @@ import type { FirstFactorMethod } from '../../../entities/pending-sign-in.js';
 import type { Client } from '../oidc/clients.js';
 import type { SignInPolicy } from './sign-in-policy.js';
 
-/** A way of signing in by which somebody proves who they are here. */
-export type LoginMethod = Exclude<FirstFactorMethod, 'session'>;
+/** A way of signing in by which somebody proves who they are here, and to nobody else. */
+export type LoginMethod = Exclude<FirstFactorMethod, 'session' | 'sso'>;
 
 /** Why the organizations of a person do not let them in, though they have proved who they are. */
 export interface Barred {
@@ -46,7 +46,7 @@ export function barOf(
 }
 
 /** By what an `amr` (RFC 8176) began with: only a passkey signs in without `pwd` or `otp`. */
-function methodOf({ method, amr }: { method: FirstFactorMethod; amr: readonly string[] }): LoginMethod {
+function methodOf({ method, amr }: { method: FirstFactorMethod; amr: readonly string[] }): LoginMethod | 'sso' {
   if (method !== 'session') return method;
   if (amr.includes('pwd')) return 'password';
   return amr.includes('otp') ? 'email_otp' : 'passkey';

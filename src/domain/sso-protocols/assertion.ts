@@ -1,0 +1,56 @@
+/** What an identity provider says of a person, after everything that its protocol has us check. */
+export interface Assertion {
+  /** The provider: SAML's `Issuer`, or OpenID Connect's `iss`. */
+  issuer: string;
+  /** Its own lasting name for the person: SAML's NameID with its qualifiers, or OpenID Connect's `sub`. */
+  subject: string;
+  /** As the NameID, an attribute or a claim says it; nobody has looked yet whether the domain is the connection's. */
+  email: string | null;
+  /** OpenID Connect's `email_verified`; null where the provider does not say. */
+  emailVerified: boolean | null;
+  /** Everything that it sent, by name: what an attribute mapping picks from and the report of a test sign-in shows. */
+  attributes: Readonly<Record<string, readonly string[]>>;
+  /** RFC 8176, as the provider said or as its `AuthnContextClassRef` means. */
+  amr: readonly string[];
+  authenticatedAt: Date | null;
+  /** SAML's `SessionIndex`, or OpenID Connect's `sid`: which of its sessions a logout means. */
+  sessionIndex: string | null;
+  /** What must not come a second time, and how long somebody could try; null where the protocol's own exchange sees to it. */
+  once: { id: string; until: Date } | null;
+}
+
+/** Why an answer of an identity provider is not taken. Stable: they stand in events and reports of tests. */
+export const ssoRefusals = [
+  'malformed',
+  'too_large',
+  'unsigned',
+  'signature_invalid',
+  'algorithm_refused',
+  'issuer_mismatch',
+  'audience_mismatch',
+  'recipient_mismatch',
+  'destination_mismatch',
+  'in_response_to_mismatch',
+  'expired',
+  'not_yet_valid',
+  'replayed',
+  'status_not_success',
+  'subject_missing',
+  'nonce_mismatch',
+  'state_mismatch',
+  'provider_error',
+  'provider_unreachable',
+  'configuration_incomplete',
+] as const;
+export type SsoRefusal = (typeof ssoRefusals)[number];
+
+/** An answer that is not taken. The message is for whoever looks after the connection, and holds nothing secret. */
+export class SsoRefused extends Error {
+  constructor(
+    readonly code: SsoRefusal,
+    message: string,
+    options?: ErrorOptions,
+  ) {
+    super(message, options);
+  }
+}
