@@ -1,0 +1,34 @@
+/**
+ * Reads jest's reports of one gate: `files REPORT` prints the test files that failed, one a line; `closing REPORT [AGAIN]` the
+ * line `N passed, N failed`, in which a file that was run again counts as it did then.
+ */
+import { readFileSync } from 'node:fs';
+import { relative } from 'node:path';
+
+const [what, ...reports] = process.argv.slice(2);
+const [first, again] = reports.map((path) => new Map(resultsIn(path).map((file) => [file.name, file])));
+
+if (what === 'files') {
+  for (const { name } of [...first.values()].filter(hasFailed))
+    process.stdout.write(`${relative(process.cwd(), name)}\n`);
+} else {
+  const files = [...new Map([...first, ...(again ?? [])]).values()];
+  const counted = (status) => files.flatMap((file) => file.assertionResults).filter((test) => test.status === status);
+  // A file that could not even be loaded has no tests to count, and has failed all the same.
+  const unloaded = files.filter((file) => hasFailed(file) && !file.assertionResults.some(isFailure)).length;
+  process.stdout.write(`${counted('passed').length} passed, ${counted('failed').length + unloaded} failed\n`);
+}
+
+function hasFailed({ status }) {
+  return status === 'failed';
+}
+function isFailure({ status }) {
+  return status === 'failed';
+}
+function resultsIn(path) {
+  try {
+    return JSON.parse(readFileSync(path, 'utf8')).testResults;
+  } catch {
+    return [];
+  }
+}
