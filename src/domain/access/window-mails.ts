@@ -1,6 +1,5 @@
 import type { EntityManager } from 'typeorm';
 import { EnvironmentMembership } from '../../../entities/environment-membership.js';
-import { EnvironmentSettings } from '../../../entities/environment-settings.js';
 import { Event } from '../../../entities/event.js';
 import { Identity } from '../../../entities/identity.js';
 import { RoleAssignment } from '../../../entities/role-assignment.js';
@@ -11,6 +10,7 @@ import { type Locale, text } from '../../platform/mail/texts.js';
 import { applicationNameOf } from '../emails/brand.js';
 import { greetingOf } from '../emails/greeting.js';
 import { inWords } from '../emails/in-words.js';
+import { localeOf } from '../emails/locale.js';
 import { queueEmail } from '../emails/queue.js';
 import type { EmailSubjects } from '../emails/subjects.js';
 import type { WindowMoment } from './window-moments.js';
@@ -35,9 +35,9 @@ export async function windowEmail(
   { action, at }: WindowMoment,
   { eventId, now }: { eventId: string; now: Date },
 ): Promise<void> {
-  const { defaultLocale } = await tx.findOneByOrFail(EnvironmentSettings, { environmentId, accountId });
+  const locale = await localeOf(tx, { accountId, environmentId });
   const cause = `role-assignment/${id}/${action}/${at.getTime()}`;
-  const mail = { template: templates[action], locale: defaultLocale, subjectId: eventId, cause } as const;
+  const mail = { template: templates[action], locale, subjectId: eventId, cause } as const;
   await queueEmail(tx, { ...mail, accountId, environmentId }, now);
 }
 

@@ -1,19 +1,19 @@
 import type { EntityManager } from 'typeorm';
-import { EnvironmentSettings } from '../../../entities/environment-settings.js';
 import type { MailBrand } from '../../platform/mail/brand.js';
 
 /** As whose the mails of an Environment are shown: its brand, which without a name is called as the Application. */
 export async function brandOf(tx: EntityManager, environmentId: string): Promise<MailBrand> {
-  const { branding } = await tx.findOneByOrFail(EnvironmentSettings, { environmentId });
-  const [row] = await tx.query<{ name: string }[]>(
-    'select name from applications where id = (select application_id from environments where id = $1)',
+  const [brand] = await tx.query<MailBrand[]>(
+    `select coalesce(s.branding ->> 'name', a.name) as name, s.branding ->> 'primary_color' as color,
+       s.branding ->> 'support_email' as "supportEmail"
+     from environment_settings s
+     join environments e on e.id = s.environment_id
+     join applications a on a.id = e.application_id
+     where s.environment_id = $1`,
     [environmentId],
   );
-  return {
-    name: branding.name ?? (row?.name as string),
-    color: branding.primary_color,
-    supportEmail: branding.support_email,
-  };
+  if (!brand) throw new Error('the Environment is gone');
+  return brand;
 }
 
 /** What people know an Environment's application as. */

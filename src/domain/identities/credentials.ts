@@ -1,10 +1,10 @@
 import type { EntityManager } from 'typeorm';
-import { EnvironmentSettings } from '../../../entities/environment-settings.js';
 import { Identity } from '../../../entities/identity.js';
 import { OAuthClient } from '../../../entities/oauth-client.js';
 import { currentContext } from '../../platform/context.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
 import { within } from '../../platform/db.js';
+import { localeOf } from '../emails/locale.js';
 import { queueEmail } from '../emails/queue.js';
 import { DomainError } from '../errors.js';
 import { recordEvent } from '../events.js';
@@ -70,10 +70,6 @@ export async function verifyEmail(tx: EntityManager, scope: EnvironmentScope, id
   await tx.update(Identity, { accountId: scope.accountId, id }, { emailVerifiedAt: at, updatedAt: at });
   const metadata = { method: 'administrator' };
   await recordEvent(tx, 'identity.email_verified', { ...scope, resourceId: id, metadata });
-}
-
-async function localeOf(tx: EntityManager, scope: EnvironmentScope) {
-  return (await tx.findOneByOrFail(EnvironmentSettings, within(scope))).defaultLocale;
 }
 
 /** How somebody can sign in and did, in this Environment. */

@@ -4,11 +4,12 @@ import type { Clock } from '../../platform/clock.js';
 import { type Db, violates } from '../../platform/db.js';
 import type { Assignments } from '../access/assignments.js';
 import type { Caller } from '../caller.js';
+import { localeOf } from '../emails/locale.js';
 import { DomainError, invalidField } from '../errors.js';
 import type { Page } from '../paging.js';
 import type { AccountScope, EnvironmentScope } from '../scope.js';
 import { type IssuingDeps, issue, issueAgain, withdraw } from './issue.js';
-import { assertStillMayGive, defaultLocaleOf, notPending } from './offering.js';
+import { assertStillMayGive, notPending } from './offering.js';
 import {
   findInvite,
   type IdentityInvitesPage,
@@ -104,7 +105,7 @@ export function createIdentityInvites({ db, assignments, now, ...issuing }: Iden
         const place = roleId === null ? null : await assignments.assertMayGive(tx, scope, caller, { roleIds, nodeId });
         await assertNew(tx, scope, person);
         const offer = { ...person, roleIds, nodeId: place, organizationId: null };
-        const spoken = locale ?? (await defaultLocaleOf(tx, scope));
+        const spoken = locale ?? (await localeOf(tx, scope));
         return one(tx, await issue(tx, scope, caller, { ...offer, locale: spoken }, { ...issuing, now: now() }));
       }),
 

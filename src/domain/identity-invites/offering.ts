@@ -7,15 +7,6 @@ import type { EnvironmentScope } from '../scope.js';
 
 export const notPending = () => new DomainError('identity_invite.not_pending');
 
-/** The language in which an Environment writes, where nobody says another. */
-export async function defaultLocaleOf(tx: EntityManager, { environmentId }: EnvironmentScope): Promise<'en' | 'de'> {
-  const [row] = await tx.query<{ locale: 'en' | 'de' }[]>(
-    'select default_locale as locale from environment_settings where environment_id = $1',
-    [environmentId],
-  );
-  return row?.locale ?? 'en';
-}
-
 interface Renewed {
   scope: EnvironmentScope;
   caller: Caller;

@@ -3,6 +3,7 @@ import type { IdentityInvite } from '../../../entities/identity-invite.js';
 import { OrganizationMember } from '../../../entities/organization-member.js';
 import { type Db, violates, within } from '../../platform/db.js';
 import type { Caller } from '../caller.js';
+import { localeOf } from '../emails/locale.js';
 import { DomainError } from '../errors.js';
 import { find as findOrganization } from '../organizations/find.js';
 import { lockOrganization } from '../organizations/members.js';
@@ -10,7 +11,7 @@ import type { Page } from '../paging.js';
 import type { EnvironmentScope } from '../scope.js';
 import type { IdentityInvitesDeps } from './identity-invites.js';
 import { issue, issueAgain, withdraw } from './issue.js';
-import { assertStillMayGive, defaultLocaleOf, notPending } from './offering.js';
+import { assertStillMayGive, notPending } from './offering.js';
 import { findInvite, type IdentityInvitesPage, listInvites, type ShownIdentityInvite, shown } from './rows.js';
 
 export interface NewInvitation {
@@ -105,7 +106,7 @@ export function createOrganizationInvitations({
         if (roleIds.length > 0) await assignments.assertMayGive(tx, scope, caller, { roleIds, nodeId });
         await assertNoMember(tx, scope, organizationId, person.email);
         const offer = { ...person, intent: 'organization' as const, roleIds, nodeId, organizationId };
-        const spoken = locale ?? (await defaultLocaleOf(tx, scope));
+        const spoken = locale ?? (await localeOf(tx, scope));
         return one(tx, await issue(tx, scope, caller, { ...offer, locale: spoken }, { ...issuing, now: now() }));
       }),
 

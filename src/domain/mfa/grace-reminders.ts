@@ -1,7 +1,7 @@
 import type { EntityManager } from 'typeorm';
-import { EnvironmentSettings } from '../../../entities/environment-settings.js';
 import type { MfaGrace } from '../../../entities/mfa-grace.js';
 import { after } from '../../platform/clock.js';
+import { localeOf } from '../emails/locale.js';
 import { queueEmail } from '../emails/queue.js';
 
 type Span = Pick<MfaGrace, 'startedAt' | 'expiresAt'>;
@@ -28,8 +28,8 @@ export async function reminderEmail(
   beforeMs: number,
   now: Date,
 ): Promise<void> {
-  const { defaultLocale } = await tx.findOneByOrFail(EnvironmentSettings, { environmentId });
+  const locale = await localeOf(tx, { accountId, environmentId });
   const cause = `mfa-grace/${id}/${round}/${expiresAt.getTime()}/${beforeMs}`;
-  const mail = { template: 'mfa-grace-reminder', locale: defaultLocale, subjectId: id, cause } as const;
+  const mail = { template: 'mfa-grace-reminder', locale, subjectId: id, cause } as const;
   await queueEmail(tx, { ...mail, accountId, environmentId }, now);
 }

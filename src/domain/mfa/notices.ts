@@ -1,6 +1,6 @@
 import type { EntityManager } from 'typeorm';
-import { EnvironmentSettings } from '../../../entities/environment-settings.js';
 import type { EnvironmentScope } from '../../platform/db.js';
+import { localeOf } from '../emails/locale.js';
 import { queueEmail } from '../emails/queue.js';
 
 /** Tells somebody by mail what has happened to their second factors, after the commit. The mail's words come from the event. */
@@ -10,8 +10,8 @@ export async function noticeEmail(
   eventId: string,
   now: Date,
 ): Promise<void> {
-  const { defaultLocale } = await tx.findOneByOrFail(EnvironmentSettings, { environmentId, accountId });
+  const locale = await localeOf(tx, { accountId, environmentId });
   const cause = `security-notice/${eventId}`;
-  const mail = { template: 'security-notice', locale: defaultLocale, subjectId: eventId, cause } as const;
+  const mail = { template: 'security-notice', locale, subjectId: eventId, cause } as const;
   await queueEmail(tx, { ...mail, accountId, environmentId }, now);
 }

@@ -1,9 +1,8 @@
 import { SsoDomain } from '../../../entities/sso-domain.js';
-import { after } from '../../platform/clock.js';
 import { workflowIdOf } from '../../platform/process-kinds.js';
 import { startLater } from '../outbox.js';
 import { beginAnew, failClaim, processInput } from '../sso/domain-process.js';
-import { type DomainSchedule, lifeOf, nextLook } from '../sso/domain-schedule.js';
+import { type DomainSchedule, timesFrom } from '../sso/domain-schedule.js';
 import type { Kind, ProcessRow } from './kinds.js';
 
 /** Claims of domains: looked for until they are found, and looked at for as long as they are verified. */
@@ -24,9 +23,7 @@ from sso_domains where account_id = $1`,
     await startLater(tx, 'ssoDomainVerification', processInput(claim, 'cancelled')); // it looks at the row, and ends
   },
   async retry(tx, row, now) {
-    const startedAt = now();
-    const nextCheckAt = nextLook({ startedAt }, schedule, { now: startedAt });
-    await beginAnew(tx, row, { startedAt, failsAt: after(startedAt, lifeOf(schedule)), nextCheckAt });
+    await beginAnew(tx, row, timesFrom(now(), schedule));
     await startLater(tx, 'ssoDomainVerification', { ...inputOf(row), news: 'claimed_again' });
   },
 });

@@ -1,11 +1,11 @@
-import { WebhookDelivery } from '../../../entities/webhook-delivery.js';
 import { workflowIdOf } from '../../platform/process-kinds.js';
-import { startLater } from '../outbox.js';
 import { processInput } from '../webhooks/process.js';
+import { attemptNow, cancelPending } from '../webhooks/standing.js';
 import type { Kind, ProcessRow } from './kinds.js';
 
-const inputOf = ({ id, subjectId, accountId, environmentId }: ProcessRow) =>
-  processInput({ id, webhookId: subjectId, accountId, environmentId });
+const deliveryIn = ({ id, subjectId, accountId, environmentId }: ProcessRow) => ({
+  ...{ id, webhookId: subjectId, accountId, environmentId },
+});
 
 /** Events on their way to the Account's webhooks, and to those of its Environments. */
 export const webhookKind: Kind = {
@@ -17,17 +17,8 @@ select id, 'webhook_delivery' as kind, account_id as "accountId", environment_id
 from webhook_deliveries where account_id = $1`,
   open: { pending: 'receiver' },
   verbs: { cancel: ['pending'], retry: ['failed', 'cancelled'] },
-  workflowId: (row) => workflowIdOf('webhookDelivery', inputOf(row)),
+  workflowId: (row) => workflowIdOf('webhookDelivery', processInput(deliveryIn(row))),
   wakesUpAt: () => null, // the row's own list of attempts says it
-  cancel: (tx, { id }, now) =>
-    tx.update(
-      WebhookDelivery,
-      { id, status: 'pending' },
-      { status: 'cancelled', endedReason: 'cancelled_by_operator', nextAttemptAt: null, settledAt: now() },
-    ),
-  async retry(tx, row, now) {
-    const again = { status: 'pending', endedReason: null, settledAt: null, nextAttemptAt: now() } as const;
-    await tx.update(WebhookDelivery, { id: row.id }, again);
-    await startLater(tx, 'webhookDelivery', { ...inputOf(row), news: 'retryNow' });
-  },
+  cancel: (tx, { id, accountId }, now) => cancelPending(tx, { accountId, id }, 'cancelled_by_operator', now()),
+  retry: (tx, row, now) => attemptNow(tx, deliveryIn(row), now()),
 };

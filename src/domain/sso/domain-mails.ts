@@ -1,8 +1,8 @@
 import type { EntityManager } from 'typeorm';
-import { EnvironmentSettings } from '../../../entities/environment-settings.js';
 import { Event } from '../../../entities/event.js';
 import { SsoDomain } from '../../../entities/sso-domain.js';
 import { greetingOf } from '../emails/greeting.js';
+import { localeOf } from '../emails/locale.js';
 import { queueEmail } from '../emails/queue.js';
 import type { EmailSubjects } from '../emails/subjects.js';
 import { recordOf } from './challenge.js';
@@ -18,8 +18,7 @@ export async function lapseEmail(
   { id, accountId, environmentId }: SsoDomain,
   { eventId, now }: { eventId: string; now: Date },
 ): Promise<void> {
-  const settings = environmentId && (await tx.findOneByOrFail(EnvironmentSettings, { environmentId, accountId }));
-  const locale = settings ? settings.defaultLocale : 'en';
+  const locale = await localeOf(tx, { accountId, environmentId });
   const mail = {
     template: 'sso-domain-lapsed',
     locale,

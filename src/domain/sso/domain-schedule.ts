@@ -15,6 +15,16 @@ export interface DomainSchedule {
 /** How long a claim is looked for in all. */
 export const lifeOf = ({ pauses }: Pick<DomainSchedule, 'pauses'>): number => pauses.reduce((sum, one) => sum + one, 0);
 
+/** The times of a claim that is looked for from now on. */
+export const timesFrom = (
+  startedAt: Date,
+  schedule: Pick<DomainSchedule, 'pauses'>,
+): Pick<SsoDomain, 'startedAt' | 'failsAt' | 'nextCheckAt'> => ({
+  startedAt,
+  failsAt: after(startedAt, lifeOf(schedule)),
+  nextCheckAt: nextLook({ startedAt }, schedule, { now: startedAt }),
+});
+
 /** The next look for a claim of which nothing was found: by the schedule, and not before everybody has forgotten that. */
 export function nextLook(
   { startedAt }: Pick<SsoDomain, 'startedAt'>,

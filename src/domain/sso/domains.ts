@@ -1,8 +1,9 @@
 import type { EntityManager, SelectQueryBuilder } from 'typeorm';
 import { v7 as uuidv7 } from 'uuid';
 import { SsoDomain, type SsoDomainStatus } from '../../../entities/sso-domain.js';
-import { after, type Clock } from '../../platform/clock.js';
+import type { Clock } from '../../platform/clock.js';
 import { type Db, within } from '../../platform/db.js';
+import { oneAtATime } from '../../platform/one-at-a-time.js';
 import type { Processes } from '../../platform/processes.js';
 import { actorOf, type Caller } from '../caller.js';
 import { DomainError } from '../errors.js';
@@ -15,7 +16,7 @@ import { newToken } from './challenge.js';
 import type { DomainChecks } from './domain-checks.js';
 import { claimableDomain, domainIn } from './domain-name.js';
 import { beginAnew, processInput, recordDomainEvent } from './domain-process.js';
-import { type DomainSchedule, lifeOf, nextLook } from './domain-schedule.js';
+import { type DomainSchedule, timesFrom } from './domain-schedule.js';
 
 export interface SsoDomainsDeps {
   db: Db;
@@ -44,12 +45,6 @@ export type SsoDomains = ReturnType<typeof createSsoDomains>;
 
 /** Claims of domains: made, read, looked at now, and given up (specification, "SSO domain claim"). */
 export function createSsoDomains({ db, now, schedule, checks, processes }: SsoDomainsDeps) {
-  const times = (at: Date) => ({
-    startedAt: at,
-    failsAt: after(at, lifeOf(schedule)),
-    nextCheckAt: nextLook({ startedAt: at }, schedule, { now: at }),
-  });
-
   return {
     /** @throws DomainError organization.not_found */
     list: (of: Claimant, { status, q, ...page }: SsoDomainsPage): Promise<Page<SsoDomain>> =>
@@ -74,17 +69,15 @@ export function createSsoDomains({ db, now, schedule, checks, processes }: SsoDo
       const domain = claimableDomain(text);
       return db.transaction(of.scope, async (tx) => {
         if (of.organizationId !== null) await lockOrganization(tx, of.scope, of.organizationId);
-        await tx.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [
-          `sso-domain/${of.scope.accountId}/${domain}`,
-        ]);
+        await oneAtATime(tx, `sso-domain/${of.scope.accountId}/${domain}`);
         const at = now();
         const known = await claimsOf(tx, of)
           .andWhere('claim.domain = :domain', { domain })
           .setLock('pessimistic_write')
           .getOne();
         if (known && known.status !== 'failed') return known;
-        if (known) await beginAnew(tx, known, times(at));
-        const claim = known ?? newClaim(of, caller, { domain, createdAt: at, ...times(at) });
+        if (known) await beginAnew(tx, known, timesFrom(at, schedule));
+        const claim = known ?? newClaim(of, caller, { domain, createdAt: at, ...timesFrom(at, schedule) });
         if (!known) await tx.insert(SsoDomain, claim);
         await recordDomainEvent(tx, 'sso.domain.claimed', claim);
         await startLater(tx, 'ssoDomainVerification', processInput(claim, known ? 'claimed_again' : undefined));

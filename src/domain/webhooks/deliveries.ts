@@ -11,6 +11,7 @@ import type { RetrySchedule } from './retries.js';
 import { secretContext } from './secrets.js';
 import { type Ended, settleAttempt } from './settle.js';
 import { signatureHeaders } from './signature.js';
+import { type CancelReason, cancelPending } from './standing.js';
 
 export interface WebhookDeliveriesDeps {
   db: Db;
@@ -115,10 +116,9 @@ export function createWebhookDeliveries({
     return cancel(id, isActive === null ? 'webhook_deleted' : 'webhook_disabled');
   }
 
-  function cancel(id: string, reason: string): Promise<DeliveryLook> {
+  function cancel(id: string, reason: CancelReason): Promise<DeliveryLook> {
     return db.transaction('system', async (tx) => {
-      const cancelled = { status: 'cancelled', endedReason: reason, nextAttemptAt: null, settledAt: now() } as const;
-      await tx.update(WebhookDelivery, { id, status: 'pending' }, cancelled);
+      await cancelPending(tx, { id }, reason, now());
       const delivery = await tx.findOneBy(WebhookDelivery, { id });
       return delivery ? look(delivery) : gone;
     });

@@ -11,6 +11,7 @@ import { startLater } from '../outbox.js';
 import { containing, type Page, type PageRequest, readPage } from '../paging.js';
 import { findWebhook, ownOf, type WebhookScope } from './find.js';
 import { processInput } from './process.js';
+import { attemptNow } from './standing.js';
 
 export interface DeliveryFilters {
   status?: WebhookDeliveryStatus | undefined;
@@ -61,9 +62,7 @@ export function createWebhookDeliveryLog({ db, now }: { db: Db; now: Clock }) {
       db.transaction(scope, async (tx) => {
         await activeWebhook(tx, scope, webhookId);
         const current = await findDelivery(tx, scope, webhookId, id, { lock: true });
-        const again = { status: 'pending', endedReason: null, settledAt: null, nextAttemptAt: now() } as const;
-        await tx.update(WebhookDelivery, { ...ownOf(scope), webhookId, id }, again);
-        await startLater(tx, 'webhookDelivery', { ...processInput(current), news: 'retryNow' });
+        const again = await attemptNow(tx, current, now());
         await recordEvent(tx, 'webhook.delivery_retried', {
           ...placeOf(scope),
           resourceId: id,
@@ -118,10 +117,9 @@ async function withAttempts(
 ): Promise<ShownDelivery[]> {
   const where = { accountId, deliveryId: In(deliveries.map(({ id }) => id)) };
   const attempts = deliveries.length ? await tx.find(WebhookAttempt, { where, order: { number: 'ASC' } }) : [];
-  return deliveries.map((delivery) => ({
-    delivery,
-    attempts: attempts.filter(({ deliveryId }) => deliveryId === delivery.id),
-  }));
+  const shown = new Map(deliveries.map((delivery) => [delivery.id, { delivery, attempts: [] as WebhookAttempt[] }]));
+  for (const attempt of attempts) shown.get(attempt.deliveryId)?.attempts.push(attempt);
+  return [...shown.values()];
 }
 
 async function withAttemptsOf(

@@ -2,6 +2,7 @@ import type { EntityManager } from 'typeorm';
 import { Webhook, type WebhookDisabledReason } from '../../../entities/webhook.js';
 import { recordEvent } from '../events.js';
 import { writeRoutes } from './routes.js';
+import { cancelPending } from './standing.js';
 
 /**
  * Switches a subscription off because its receiver does not want it, or does not answer; `webhook.disabled` says why, and
@@ -19,7 +20,7 @@ export async function disableWebhook(
   if (!affected) return null;
   const webhook = await tx.findOneByOrFail(Webhook, { id });
   await writeRoutes(tx, webhook);
-  await cancelPending(tx, id, reason === 'gone' ? 'webhook_gone' : 'webhook_disabled', now);
+  await cancelPending(tx, { webhookId: id }, reason === 'gone' ? 'webhook_gone' : 'webhook_disabled', now);
   await recordEvent(tx, 'webhook.disabled', {
     ...webhook,
     resourceId: id,
@@ -27,20 +28,4 @@ export async function disableWebhook(
     actor: { type: 'system', id: null },
   });
   return webhook;
-}
-
-export type CancelReason = 'webhook_deleted' | 'webhook_disabled' | 'webhook_gone';
-
-/** Ends what has not arrived. Its processes find the rows ended when they look next. */
-export async function cancelPending(
-  tx: EntityManager,
-  webhookId: string,
-  reason: CancelReason,
-  now: Date,
-): Promise<void> {
-  await tx.query(
-    `update webhook_deliveries set status = 'cancelled', ended_reason = $2, next_attempt_at = null, settled_at = $3
-     where webhook_id = $1 and status = 'pending'`,
-    [webhookId, reason, now],
-  );
 }

@@ -1,18 +1,17 @@
 import type { EntityManager } from 'typeorm';
 import { Account } from '../../../entities/account.js';
-import { EnvironmentSettings } from '../../../entities/environment-settings.js';
 import { User } from '../../../entities/user.js';
 import { Webhook } from '../../../entities/webhook.js';
 import { capabilitiesAt, type HeldRole } from '../capabilities/roles-authority.js';
 import { inWords } from '../emails/in-words.js';
+import { localeOf } from '../emails/locale.js';
 import { queueEmail } from '../emails/queue.js';
 import type { EmailSubjects } from '../emails/subjects.js';
 
 /** Has everybody who may manage a subscription told by mail, after the commit, that nothing reached it for days. */
 export async function tellAdministrators(tx: EntityManager, webhook: Webhook, now: Date): Promise<void> {
   const { id, accountId, environmentId } = webhook;
-  const settings = environmentId && (await tx.findOneByOrFail(EnvironmentSettings, { environmentId, accountId }));
-  const locale = settings ? settings.defaultLocale : 'en';
+  const locale = await localeOf(tx, { accountId, environmentId });
   for (const recipientId of await managersOf(tx, webhook)) {
     const cause = `webhook/${id}/disabled/${now.getTime()}/${recipientId}`;
     // Not as a mail of the Environment: its brand is for end users.

@@ -4,16 +4,17 @@ import { Webhook } from '../../../entities/webhook.js';
 import { after, type Clock, hours } from '../../platform/clock.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
 import type { Db } from '../../platform/db.js';
+import { oneAtATime } from '../../platform/one-at-a-time.js';
 import type { Guard } from '../../platform/outbound/guard.js';
 import { changedFields } from '../changed-fields.js';
 import { DomainError } from '../errors.js';
 import { recordEvent } from '../events.js';
 import { containing, type Page, type PageRequest, readPage } from '../paging.js';
-import { cancelPending } from './disable.js';
 import { findWebhook, ownOf, type WebhookScope } from './find.js';
 import { writeRoutes } from './routes.js';
 import { assertEventTypes, assertReceiver } from './rules.js';
 import { newWebhookSecret, secretContext } from './secrets.js';
+import { cancelPending } from './standing.js';
 
 export type WebhookSettings = Pick<Webhook, 'url' | 'eventTypes' | 'description' | 'isActive'>;
 export interface WebhookWithSecret {
@@ -117,7 +118,7 @@ export function createWebhooks({ db, sealing, guard, now }: WebhooksDeps) {
         await tx.update(Webhook, { ...ownOf(scope), id }, changed);
         const webhook: Webhook = { ...current, ...changed };
         await writeRoutes(tx, webhook);
-        if (current.isActive && !webhook.isActive) await cancelPending(tx, id, 'webhook_disabled', at);
+        if (current.isActive && !webhook.isActive) await cancelPending(tx, { webhookId: id }, 'webhook_disabled', at);
         await record(tx, 'webhook.updated', webhook, {
           changed: changedFields(current, changes),
           is_active: webhook.isActive,
@@ -146,7 +147,7 @@ export function createWebhooks({ db, sealing, guard, now }: WebhooksDeps) {
     async remove(scope: WebhookScope, id: string): Promise<void> {
       await db.transaction(scope, async (tx) => {
         const webhook = await findWebhook(tx, scope, id, { lock: true });
-        await cancelPending(tx, id, 'webhook_deleted', now());
+        await cancelPending(tx, { webhookId: id }, 'webhook_deleted', now());
         await tx.delete(Webhook, { ...ownOf(scope), id });
         await record(tx, 'webhook.deleted', webhook, {});
       });
@@ -164,8 +165,6 @@ const record = (tx: EntityManager, action: Recorded, webhook: Webhook, metadata:
 
 /** One after the other in a scope, so that together they do not make more than there can be. */
 async function assertRoom(tx: EntityManager, scope: WebhookScope): Promise<void> {
-  await tx.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [
-    `webhooks of ${scope.environmentId ?? scope.accountId}`,
-  ]);
+  await oneAtATime(tx, `webhooks of ${scope.environmentId ?? scope.accountId}`);
   if ((await tx.countBy(Webhook, ownOf(scope))) >= mostWebhooks) throw new DomainError('webhook.limit_reached');
 }

@@ -1,0 +1,10 @@
+import type { EntityManager } from 'typeorm';
+
+/**
+ * Until this transaction ends, no other one that names the same goes past this line: for rules over several rows that no
+ * constraint can say.
+ * @param what what they take turns at; whose it is belongs into it
+ */
+export async function oneAtATime(tx: EntityManager, what: string): Promise<void> {
+  await tx.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [what]);
+}
