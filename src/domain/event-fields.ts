@@ -33,6 +33,12 @@ const method = { method: 'By what: `administrator`, `email_otp`, `own`, a link, 
 
 const domain = { domain: 'The domain.', organization_id: 'Whose claim it is; null: that of the account.' };
 const before = { previous_status: 'How the claim stood before.' };
+const connection = {
+  type: '`saml` or `oidc`.',
+  scope: 'Who signs in by it: `admin`, `identity` or `organization`.',
+  organization_id: 'Whose connection it is, or null.',
+};
+const connectionBefore = { ...connection, previous_status: 'How it stood before.' };
 
 /** By type; those without are told by their resource alone. */
 export const eventFields: Partial<Record<EventAction, Fields>> = {
@@ -132,6 +138,20 @@ export const eventFields: Partial<Record<EventAction, Fields>> = {
   'sso.domain.failed': { ...domain, ...before, reason: 'Why.' },
   'sso.domain.lapsed': { ...domain, reason: 'How the latest look ended.' },
   'sso.domain.deleted': { ...domain, ...before },
+  'sso_connection.created': connection,
+  'sso_connection.updated': {
+    ...connection,
+    ...changed,
+    links_forgotten: 'Links that ended with it: another provider names other people.',
+  },
+  'sso_connection.activated': connectionBefore,
+  'sso_connection.disabled': connectionBefore,
+  'sso_connection.auto_disabled': {
+    ...connectionBefore,
+    reason: 'Code of the last refusal.',
+    consecutive_failures: 'How many answers were refused in a row.',
+  },
+  'sso_connection.deleted': connectionBefore,
   'webhook.delivery_retried': {
     webhook_id: 'The subscription.',
     event_id: 'The event that it tells.',

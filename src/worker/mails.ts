@@ -8,6 +8,7 @@ import { mfaMails } from '../domain/mfa/mails.js';
 import { registrationMails } from '../domain/registration/mails.js';
 import { signUpMails } from '../domain/sign-ups/mails.js';
 import { domainMails } from '../domain/sso/domain-mails.js';
+import { connectionMails } from '../domain/sso-connections/mails.js';
 import { passwordMails } from '../domain/users/password-mails.js';
 import { webhookMails } from '../domain/webhooks/mails.js';
 import type { Clock } from '../platform/clock.js';
@@ -31,6 +32,7 @@ export const mailSubjects = ({ sealing, now, baseUrl, adminAppUrl }: MailsDeps):
   ...roleWindowMails({ now }),
   ...signUpMails({ sealing, now, baseUrl }),
   ...domainMails(),
+  ...connectionMails(),
   ...passwordMails({ sealing, now, baseUrl, adminAppUrl }),
   ...webhookMails(),
 });

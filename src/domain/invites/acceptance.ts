@@ -8,10 +8,10 @@ import { type Db, violates } from '../../platform/db.js';
 import { lockAdministration } from '../capabilities/roles-authority.js';
 import { DomainError, invalidField } from '../errors.js';
 import { type Passwords, passwordLength } from '../passwords/passwords.js';
+import { adminConnectionFor } from '../sso-connections/covering.js';
 import { join } from './join.js';
 import { isInviteToken } from './link.js';
 import { statusOf } from './process.js';
-import { hasAdminSso } from './sso.js';
 
 /** What the link of an invite stands for. */
 export interface OfferedInvite {
@@ -58,7 +58,7 @@ export function createInviteAcceptance({ db, passwords, now }: InviteAcceptanceD
       const invite = await pendingOf(tx, token, now());
       const account = await tx.findOneByOrFail(Account, { id: invite.accountId });
       const user = await userOf(tx, invite.email);
-      return { invite, account, ...(await needsOf(user, invite)) };
+      return { invite, account, ...(await needsOf(tx, user, invite)) };
     });
 
   async function accept({ token, password, ...names }: Acceptance): Promise<{ accountName: string }> {
@@ -75,7 +75,7 @@ export function createInviteAcceptance({ db, passwords, now }: InviteAcceptanceD
       await lockAdministration(tx, { accountId: account.id });
       const invite = await pendingOf(tx, token, now());
       const user = await userOf(tx, invite.email);
-      const needs = await needsOf(user, invite);
+      const needs = await needsOf(tx, user, invite);
       if (needs.asksPassword && passwordHash === null && !needs.ssoAvailable) throw passwordRequired();
       await join(tx, { invite, user, names, passwordHash, now: now() });
     });
@@ -112,10 +112,10 @@ async function userOf(tx: EntityManager, email: string): Promise<User | null> {
   return found?.id ? tx.findOneBy(User, { id: found.id }) : null;
 }
 
-async function needsOf(user: User | null, { accountId, email }: AdministratorInvite) {
+async function needsOf(tx: EntityManager, user: User | null, { accountId, email }: AdministratorInvite) {
   const asksNames = !user?.emailVerifiedAt;
   return {
-    ssoAvailable: await hasAdminSso({ accountId, email }),
+    ssoAvailable: (await adminConnectionFor(tx, { accountId }, email)) !== null,
     asksNames,
     asksPassword: asksNames || user.passwordHash === null,
   };

@@ -2,7 +2,7 @@ import type { EntityManager } from 'typeorm';
 import { Account } from '../../../entities/account.js';
 import { User } from '../../../entities/user.js';
 import { Webhook } from '../../../entities/webhook.js';
-import { capabilitiesAt, type HeldRole } from '../capabilities/roles-authority.js';
+import { managersAt } from '../capabilities/managers.js';
 import { inWords } from '../emails/in-words.js';
 import { localeOf } from '../emails/locale.js';
 import { queueEmail } from '../emails/queue.js';
@@ -42,21 +42,5 @@ export const webhookMails = () =>
   }) satisfies Partial<EmailSubjects>;
 
 /** Ids of the users who may manage a subscription, where it is. */
-async function managersOf(tx: EntityManager, { accountId, applicationId, environmentId }: Webhook): Promise<string[]> {
-  const held = await tx.query<(HeldRole & { userId: string })[]>(
-    `select m.user_id as "userId", r.system_key as "systemKey", r.capabilities, mr.limits
-     from memberships m
-     join membership_roles mr on mr.membership_id = m.id
-     join administrator_roles r on r.id = mr.role_id
-     where m.account_id = $1`,
-    [accountId],
-  );
-  const capability = environmentId ? 'env_webhooks.manage' : 'account_webhooks.manage';
-  const users = [...new Set(held.map(({ userId }) => userId))];
-  return users.filter((user) =>
-    capabilitiesAt(
-      held.filter(({ userId }) => userId === user),
-      { applicationId, environmentId },
-    ).includes(capability),
-  );
-}
+const managersOf = (tx: EntityManager, webhook: Webhook): Promise<string[]> =>
+  managersAt(tx, webhook, webhook.environmentId ? 'env_webhooks.manage' : 'account_webhooks.manage');

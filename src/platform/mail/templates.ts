@@ -37,6 +37,8 @@ export interface EmailTemplates {
   'role-activated': RoleWindowMail;
   'role-expiring': RoleWindowMail;
   'role-expired': RoleWindowMail;
+  /** To administrators, when ten answers of an identity provider in a row were refused. */
+  'sso-connection-auto-disabled': { first_name: string; account_name: string; connection: string; since_text: string };
   /** To whoever claimed a domain whose record has gone. */
   'sso-domain-lapsed': { first_name: string; domain: string; record_name: string; record_value: string };
   /** To an end user whose second factors have changed, or whose recovery code was used. */

@@ -1,0 +1,30 @@
+import type { EntityManager } from 'typeorm';
+import type { SsoConnection } from '../../../entities/sso-connection.js';
+import type { EventAction } from '../event-catalogue.js';
+import { type EventDetails, recordEvent } from '../events.js';
+
+type ConnectionEvent = Extract<EventAction, `sso_connection.${string}`>;
+
+/** Writes what happened to a connection. Nothing of its configuration but names of fields: no secret, no certificate. */
+export async function recordConnectionEvent(
+  tx: EntityManager,
+  action: ConnectionEvent,
+  { id, accountId, environmentId, organizationId, type, scope, name }: SsoConnection,
+  { actor, ...metadata }: Record<string, unknown> & Pick<EventDetails, 'actor'> = {},
+): Promise<string> {
+  return recordEvent(tx, action, {
+    ...{ accountId, environmentId, applicationId: await applicationOf(tx, environmentId) },
+    ...{ resourceId: id, resourceLabel: name, metadata: { type, scope, organization_id: organizationId, ...metadata } },
+    ...(actor && { actor }),
+  });
+}
+
+/** Which Application an Environment is of; null where there is no Environment. */
+export async function applicationOf(tx: EntityManager, environmentId: string | null): Promise<string | null> {
+  if (!environmentId) return null;
+  const [place] = await tx.query<{ applicationId: string }[]>(
+    'select application_id as "applicationId" from environments where id = $1',
+    [environmentId],
+  );
+  return place?.applicationId ?? null;
+}

@@ -1,0 +1,48 @@
+import type { EntityManager } from 'typeorm';
+import { SsoConnection } from '../../../entities/sso-connection.js';
+import type { SsoRefusal } from '../sso-protocols/assertion.js';
+import { recordConnectionEvent } from './events.js';
+import { tellAutoDisabled } from './mails.js';
+
+/** After so many refused answers in a row a connection switches itself off (contract §8). */
+export const mostFailures = 10;
+
+const successText = `
+update sso_connections set last_login_at = $2, consecutive_failures = 0
+where id = $1 and (consecutive_failures > 0 or last_login_at is null or last_login_at < $2::timestamptz - interval '1 second')`;
+
+/**
+ * Somebody's answer was taken. In a transaction that sees the connection: of its Account, or of the system. A connection by
+ * which many sign in at once is written to once a second: its row is no queue.
+ */
+export async function noteSuccess(tx: EntityManager, { id }: Pick<SsoConnection, 'id'>, now: Date): Promise<void> {
+  await tx.query(successText, [id, now]);
+}
+
+/**
+ * An answer to a request of ours was refused: the tenth in a row switches an active connection off, records
+ * `sso_connection.auto_disabled` and has whoever may manage it told by mail. Those that are at once are counted one by one.
+ * Sessions that began by it go on. Not for the answers of test sign-ins, nor for those that nobody here asked for.
+ * @returns whether this one has switched it off
+ */
+export async function noteFailure(
+  tx: EntityManager,
+  { id }: Pick<SsoConnection, 'id'>,
+  refusal: SsoRefusal,
+  now: Date,
+): Promise<boolean> {
+  const connection = await tx.findOne(SsoConnection, { where: { id }, lock: { mode: 'for_no_key_update' } });
+  if (!connection) return false;
+  const consecutiveFailures = connection.consecutiveFailures + 1;
+  const isLast = connection.status === 'active' && consecutiveFailures >= mostFailures;
+  const failed = { consecutiveFailures, lastLoginFailureAt: now };
+  const switchedOff = { status: 'auto_disabled', autoDisabledAt: now, updatedAt: now } as const;
+  await tx.update(SsoConnection, { id }, { ...failed, ...(isLast && switchedOff) });
+  if (!isLast) return false;
+  await recordConnectionEvent(tx, 'sso_connection.auto_disabled', connection, {
+    ...{ previous_status: connection.status, reason: refusal, consecutive_failures: consecutiveFailures },
+    actor: { type: 'system', id: null },
+  });
+  await tellAutoDisabled(tx, connection, now);
+  return true;
+}
