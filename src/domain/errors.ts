@@ -124,6 +124,7 @@ const messages = {
   'service.unavailable': 'The service cannot answer for the moment; try again soon',
   'session.not_found': 'No such session',
   'sign_up.daily_cap_reached': 'Nobody else can sign up here today',
+  'sso_domain.limit_reached': 'There are as many claims of domains as there can be; delete one first',
   'sso_domain.malformed': 'This is no domain; send one such as acme.com',
   'sso_domain.not_found': 'No such claim of a domain',
   'sso_domain.public_provider': 'Everybody can have an address at this provider, so nobody can claim its domain',

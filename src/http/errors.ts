@@ -129,6 +129,7 @@ const statuses: Record<ErrorCode, number> = {
   'service.unavailable': 503,
   'session.not_found': 404,
   'sign_up.daily_cap_reached': 403,
+  'sso_domain.limit_reached': 409,
   'sso_domain.malformed': 400,
   'sso_domain.not_found': 404,
   'sso_domain.public_provider': 400,

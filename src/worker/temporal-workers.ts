@@ -21,10 +21,10 @@ export interface TemporalWorkers {
 
 /**
  * How many activities of a queue run at once in this process. The mailer keeps three connections. A call of a webhook's
- * receiver is a socket that waits; which of them may be called is decided in there (`src/domain/webhooks/admission.ts`), so
- * that there is always room for an answer.
+ * receiver, or of a name server, is a socket that waits; which of them may be called is decided in there
+ * (`src/domain/webhooks/admission.ts`, `src/domain/sso/domain-checks.ts`), so that there is always room for an answer.
  */
-const atOnce: Record<TaskQueue, number> = { processes: 20, email: 6, webhooks: 400, dns: 20 };
+const atOnce: Record<TaskQueue, number> = { processes: 20, email: 6, webhooks: 400, dns: 100 };
 /**
  * How many workflows of a queue stay in memory between their steps, at almost half a megabyte each. Those that wait for days
  * need not: their history of some twenty events is replayed in milliseconds when the moment comes.

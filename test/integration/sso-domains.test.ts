@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { createDomainChecks } from '../../src/domain/sso/domain-checks.js';
 import { domainMails } from '../../src/domain/sso/domain-mails.js';
-import { days, hours, minutes } from '../../src/platform/clock.js';
+import { days, hours, minutes, seconds } from '../../src/platform/clock.js';
 import { createDns } from '../../src/platform/dns.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { startDnsServer, type TestDnsServer } from '../support/dns-server.js';
@@ -37,8 +37,9 @@ const move = (ms: number) => {
 
 const asOwner = async (of: TestAccount) => callsOf(api, of.accountSlug, await of.as('owner'));
 /** As its process does; the api itself asks only when somebody has it verified. */
-const checks = () =>
+const checks = (ofAccount?: number) =>
   createDomainChecks({
+    ...(ofAccount !== undefined && { ofAccount }),
     db: api.database.db,
     now,
     dns: createDns({ servers: [dns.server], withinMs: 1_000 }),
@@ -176,6 +177,45 @@ test('one check ten times at once tells of it once', async () => {
   publish(one);
   await Promise.all(Array.from({ length: 10 }, () => checks().check(one.id)));
   expect(await actionsOf(one)).toEqual(['claimed', 'verified']);
+});
+
+test('an account whose zones keep silent waits for its own looks, and another account does not', async () => {
+  const worker = checks(2);
+  const silent = [await claim(), await claim(), await claim()];
+  for (const { txt_record_name } of silent) dns.set(txt_record_name, { silent: true });
+  const theirs = await claim(await asOwner(await newAccount(api)));
+  publish(theirs);
+  const looks = await Promise.all([...silent, theirs].map(({ id }) => worker.check(id)));
+  expect(looks.map(({ status }) => status)).toEqual(['pending', 'pending', 'pending', 'verified']);
+  const seen = await Promise.all(silent.map((one) => read(one)));
+  expect(seen.map(({ failure_reason }) => failure_reason).sort()).toEqual(['dns_unavailable', 'dns_unavailable', null]);
+  const late = seen.find(({ failure_reason }) => failure_reason === null)!;
+  const pauseMs = Date.parse(late.next_check_at!) - now().getTime();
+  expect(pauseMs).toBeGreaterThanOrEqual(seconds(30));
+  expect(pauseMs).toBeLessThanOrEqual(minutes(1));
+  publish(late); // nothing of it is held back for long
+  expect((await worker.check(late.id)).status).toBe('verified');
+});
+
+test('an account has 200 claims that have not failed; those that are there already are still answered', async () => {
+  const crowded = await newAccount(api);
+  const call = await asOwner(crowded);
+  const first = await claim(call);
+  await rowsOf(
+    api,
+    `insert into sso_domains (id, account_id, domain, token, status, claimed_by_type, claimed_by, created_at, started_at, fails_at)
+     select gen_random_uuid(), account_id, 'd' || n || '.example', token, case when n < 200 then 'pending' else 'failed' end,
+       claimed_by_type, claimed_by, created_at, started_at, fails_at
+     from sso_domains, generate_series(1, 220) n where sso_domains.id = $1`,
+    [first.id],
+  );
+  expect(outcomeOf(await call('POST', '/sso/domains', { domain: newDomain() }))).toBe('409 sso_domain.limit_reached');
+  expect(outcomeOf(await call('POST', '/sso/domains', { domain: 'd210.example' }))).toBe(
+    '409 sso_domain.limit_reached',
+  );
+  expect((await claim(call, first.domain)).id).toBe(first.id);
+  expect(outcomeOf(await call('DELETE', '/sso/domains/d1.example'))).toBe('204');
+  await claim(call);
 });
 
 test('given up it is gone; it can be claimed anew with another token', async () => {

@@ -1,8 +1,9 @@
 import type { EntityManager } from 'typeorm';
 import { SsoDomain, type SsoDomainReason, type SsoDomainStatus } from '../../../entities/sso-domain.js';
-import { after, type Clock } from '../../platform/clock.js';
+import { after, type Clock, seconds } from '../../platform/clock.js';
 import { type Db, violates } from '../../platform/db.js';
 import type { Dns } from '../../platform/dns.js';
+import { createShares } from '../../platform/shares.js';
 import { judge, recordOf, type Seen } from './challenge.js';
 import { lapseEmail } from './domain-mails.js';
 import { failClaim, recordDomainEvent } from './domain-process.js';
@@ -13,6 +14,8 @@ export interface DomainChecksDeps {
   dns: Dns;
   now: Clock;
   schedule: DomainSchedule;
+  /** Looks of one Account that this process makes at once. */
+  ofAccount?: number;
 }
 
 /** What the process of a claim does next: looks again at `nextCheckAt`, or ends. */
@@ -27,7 +30,9 @@ export type DomainChecks = ReturnType<typeof createDomainChecks>;
 const released: DomainLook = { status: 'released', nextCheckAt: null };
 
 /** Looks whether the zones of claimed domains have their records, and lets the rows follow (contract §8). */
-export function createDomainChecks({ db, dns, now, schedule }: DomainChecksDeps) {
+export function createDomainChecks({ db, dns, now, schedule, ofAccount = 25 }: DomainChecksDeps) {
+  const shares = createShares(ofAccount);
+
   /** Under the lock on its row, which is what is changed. */
   const change = (id: string, work: (tx: EntityManager, claim: SsoDomain) => Promise<unknown>): Promise<DomainLook> =>
     db.transaction('system', async (tx) => {
@@ -41,12 +46,17 @@ export function createDomainChecks({ db, dns, now, schedule }: DomainChecksDeps)
     /** Where the claim stands, without a look at the zone. */
     read: (id: string): Promise<DomainLook> => change(id, async () => {}),
 
-    /** Asks the zone now, outside of any transaction, and has the row follow. Repeating it is harmless. */
+    /**
+     * Asks the zone now, outside of any transaction, and has the row follow. Repeating it is harmless. Servers that keep silent
+     * take seconds: an Account that has many of them waits for its own, and nobody else does.
+     */
     async check(id: string): Promise<DomainLook> {
       const claim = await db.transaction('system', (tx) => tx.findOneBy(SsoDomain, { id }));
       if (!claim) return released;
+      if (shares.isFull(claim.accountId)) return change(id, (tx, current) => putOff(tx, current, now()));
       const { name, value } = recordOf(claim);
-      const seen = judge(await dns.txt(name), value);
+      const leave = shares.enter(claim.accountId);
+      const seen = judge(await dns.txt(name).finally(leave), value);
       const follow = (heldByAnother: boolean) =>
         change(id, (tx, current) => settle(tx, current, seen, { at: now(), schedule, heldByAnother }));
       // Two that are found at once are told apart by an index, and nobody sees the rows of another Account.
@@ -63,6 +73,11 @@ export function createDomainChecks({ db, dns, now, schedule }: DomainChecksDeps)
       }),
   };
 }
+
+/** Some other time soon, and not all that wait at once. */
+const putOff = async (tx: EntityManager, claim: SsoDomain, at: Date): Promise<void> => {
+  if (claim.nextCheckAt) await update(tx, claim, { nextCheckAt: after(at, seconds(30 + 30 * Math.random())) });
+};
 
 const isHeld = (error: unknown) =>
   violates(error, 'sso_domains_held_by_account') || violates(error, 'sso_domains_held_by_organization');

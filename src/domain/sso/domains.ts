@@ -36,6 +36,9 @@ export interface SsoDomainsPage extends PageRequest<SsoDomainSort> {
   status?: SsoDomainStatus | undefined;
 }
 
+/** Claims that have not failed, of an Account for itself and of each organization. */
+const mostClaims = { account: 200, organization: 50 };
+
 const columns: Record<SsoDomainSort, string[]> = {
   created_at: ['claim.createdAt', 'claim.id'],
   domain: ['claim.domain', 'claim.id'],
@@ -63,19 +66,21 @@ export function createSsoDomains({ db, now, schedule, checks, processes }: SsoDo
      * Says that a domain is theirs. Whoever has said so before gets the same claim with the same token; a failed one is looked
      * for anew.
      * @param text a host, or a URL with one
-     * @throws DomainError sso_domain.malformed, sso_domain.public_suffix, sso_domain.public_provider, organization.not_found
+     * @throws DomainError sso_domain.malformed, sso_domain.public_suffix, sso_domain.public_provider, sso_domain.limit_reached,
+     *   organization.not_found
      */
     async claim(of: Claimant, caller: Caller, text: string): Promise<SsoDomain> {
       const domain = claimableDomain(text);
       return db.transaction(of.scope, async (tx) => {
         if (of.organizationId !== null) await lockOrganization(tx, of.scope, of.organizationId);
-        await oneAtATime(tx, `sso-domain/${of.scope.accountId}/${domain}`);
+        await oneAtATime(tx, `sso-domains/${of.scope.accountId}`); // two of one domain are one, and the limit is exact
         const at = now();
         const known = await claimsOf(tx, of)
           .andWhere('claim.domain = :domain', { domain })
           .setLock('pessimistic_write')
           .getOne();
         if (known && known.status !== 'failed') return known;
+        await assertRoom(tx, of);
         if (known) await beginAnew(tx, known, timesFrom(at, schedule));
         const claim = known ?? newClaim(of, caller, { domain, createdAt: at, ...timesFrom(at, schedule) });
         if (!known) await tx.insert(SsoDomain, claim);
@@ -121,6 +126,14 @@ function newClaim(
     ...{ status: 'pending', failureReason: null, claimedByType: type, claimedBy: id },
     ...{ lastCheckedAt: null, lastFoundAt: null, absentSince: null, verifiedAt: null, endedAt: null },
   };
+}
+
+/** Each is looked for again and again. @throws DomainError sso_domain.limit_reached */
+async function assertRoom(tx: EntityManager, of: Claimant): Promise<void> {
+  const open = await claimsOf(tx, of).andWhere(`claim.status <> 'failed'`).getCount();
+  if (open >= mostClaims[of.organizationId === null ? 'account' : 'organization']) {
+    throw new DomainError('sso_domain.limit_reached');
+  }
 }
 
 async function assertThere(tx: EntityManager, { scope, organizationId }: Claimant): Promise<void> {

@@ -1,4 +1,5 @@
 import { minutes, seconds } from '../../platform/clock.js';
+import { createShares } from '../../platform/shares.js';
 
 export interface AdmissionLimits {
   /** Calls of one receiver at once: to begin with, and of one that has answered quickly again and again. */
@@ -53,8 +54,7 @@ export function createAdmission({
   nowMs?: () => number;
 } = {}) {
   const receivers = new Map<string, Receiver>();
-  /** Calls under way, of the Accounts that have any. */
-  const running = new Map<string, number>();
+  const shares = createShares(limits.ofAccount);
   let slowRunning = 0;
 
   function receiverOf(id: string): Receiver {
@@ -76,12 +76,6 @@ export function createAdmission({
     }
   }
 
-  function endOneOf(accountId: string): void {
-    const left = (running.get(accountId) ?? 0) - 1;
-    if (left > 0) running.set(accountId, left);
-    else running.delete(accountId);
-  }
-
   function turnOf(receiver: Receiver): number {
     const now = nowMs();
     receiver.givenUntil = Math.max(now, receiver.givenUntil) + receiver.usualMs / receiver.atOnce;
@@ -99,22 +93,21 @@ export function createAdmission({
      */
     enter(id: string, accountId = id): Entry {
       const receiver = receiverOf(id);
-      const ofAccount = running.get(accountId) ?? 0;
       const isFull =
         receiver.running >= receiver.atOnce ||
-        ofAccount >= limits.ofAccount ||
+        shares.isFull(accountId) ||
         (receiver.isSlow && slowRunning >= limits.slowTogether);
       if (isFull) return { admitted: false, waitMs: turnOf(receiver) };
       const begun = nowMs();
       const countsAsSlow = receiver.isSlow;
       receiver.running++;
-      running.set(accountId, ofAccount + 1);
+      const leaveShare = shares.enter(accountId);
       if (countsAsSlow) slowRunning++;
       return {
         admitted: true,
         leave(answered) {
           receiver.running--;
-          endOneOf(accountId);
+          leaveShare();
           if (countsAsSlow) slowRunning--;
           const tookMs = nowMs() - begun;
           receiver.usualMs = 0.7 * receiver.usualMs + 0.3 * tookMs;

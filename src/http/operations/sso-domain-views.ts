@@ -50,6 +50,7 @@ export const Domain = Type.String({ minLength: 1, maxLength: 2048 });
 
 /** What a claim is refused for. */
 export const claimRefusals = [
+  'sso_domain.limit_reached',
   'sso_domain.malformed',
   'sso_domain.public_provider',
   'sso_domain.public_suffix',
