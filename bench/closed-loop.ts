@@ -1,4 +1,5 @@
 import { cpuMs, machineCpuMs, treeCpuMs } from './cpu.js';
+import { percentile } from './percentile.js';
 
 /** One measured operation: one or more requests, each answer checked. */
 export type Operation = () => Promise<void>;
@@ -95,9 +96,7 @@ function snapshot({ server, postgres }: Charged): Snapshot {
 }
 
 function summary({ latencies, errors }: Phase, before: Snapshot, after: Snapshot): Measurement {
-  const sorted = Float64Array.from(latencies).sort();
-  const count = sorted.length;
-  const quantile = (q: number) => sorted[Math.max(0, Math.ceil(count * q) - 1)] ?? 0;
+  const count = latencies.length;
   const spent = (part: 'server' | 'postgres' | 'machine') =>
     before[part] === null || after[part] === null ? null : (after[part] as number) - (before[part] as number);
   const each = (ms: number | null) => (ms === null || count === 0 ? null : ms / count);
@@ -107,8 +106,8 @@ function summary({ latencies, errors }: Phase, before: Snapshot, after: Snapshot
   const others = machine === null ? null : machine - client - (spent('server') ?? 0) - (spent('postgres') ?? 0);
   return {
     perSecond: (count / elapsed) * 1000,
-    p50: quantile(0.5),
-    p99: quantile(0.99),
+    p50: count ? percentile(latencies, 0.5) : 0,
+    p99: count ? percentile(latencies, 0.99) : 0,
     errors: errors.length,
     error: errors[0] ?? null,
     serverCpuMs: each(spent('server')),

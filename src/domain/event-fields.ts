@@ -121,7 +121,7 @@ export const eventFields: Partial<Record<EventAction, Fields>> = {
     signed_up: 'True where it signed up itself.',
     invited: 'True where it came by an invite.',
   },
-  'identity.updated': { fields: 'Names of the fields that changed.' },
+  'identity.updated': changed,
   'identity.deleted': { erased: 'True where nothing of it is left in the account.' },
   'identity.email_verified': {
     ...method,

@@ -60,6 +60,11 @@ async function claim(call = owner, domain = newDomain()): Promise<Claim> {
   expect(outcomeOf(answer)).toBe('201');
   return answer.json().data;
 }
+/** How a claim stands after a look at it, so many milliseconds later. */
+const lookAfter = async ({ id }: Pick<Claim, 'id'>, ms: number) => {
+  move(ms);
+  return (await checks().check(id)).status;
+};
 const read = async ({ domain }: Pick<Claim, 'domain'>, call = owner): Promise<Claim> =>
   (await call('GET', `/sso/domains/${domain}`)).json().data;
 /** Beside what others have there. */
@@ -265,10 +270,7 @@ test('a verified one that is missed for three days lapses with a mail, and comes
   publish(one);
   await checks().check(one.id);
   dns.set(one.txt_record_name, { servfail: true });
-  const at = async (ms: number) => {
-    move(ms);
-    return (await checks().check(one.id)).status;
-  };
+  const at = (ms: number) => lookAfter(one, ms);
   expect(await at(days(1))).toBe('verified');
   dns.remove(one.txt_record_name);
   expect(await at(days(1))).toBe('verified');
@@ -319,10 +321,7 @@ test('a zone that is broken for a month lapses, and a lapsed one fails when nobo
   publish(one);
   await checks().check(one.id);
   dns.set(one.txt_record_name, { servfail: true });
-  const at = async (ms: number) => {
-    move(ms);
-    return (await checks().check(one.id)).status;
-  };
+  const at = (ms: number) => lookAfter(one, ms);
   expect(await at(days(29))).toBe('verified');
   expect(await at(days(1))).toBe('lapsed');
   expect(await at(minutes(1))).toBe('lapsed');

@@ -3,6 +3,7 @@ import { Webhook } from '../../entities/webhook.js';
 import { recordEvent } from '../../src/domain/events.js';
 import { writeRoutes } from '../../src/domain/webhooks/routes.js';
 import type { TestAccount, TestApi } from '../support/api.js';
+import { webhookRow } from '../support/webhooks.js';
 import { rowsOf } from './portal-setup.js';
 
 /** A subscription of the Environment, or of the Account, as a row; its secret is nobody's. */
@@ -12,24 +13,8 @@ export async function subscribe(
   eventTypes: string[],
   { level = 'environment', isActive = true }: { level?: 'account' | 'environment'; isActive?: boolean } = {},
 ): Promise<string> {
-  const ofEnvironment = level === 'environment';
-  const webhook: Webhook = {
-    id: uuidv7(),
-    accountId: scope.accountId,
-    applicationId: ofEnvironment ? scope.applicationId : null,
-    environmentId: ofEnvironment ? scope.environmentId : null,
-    url: 'https://receiver.example/hook',
-    description: null,
-    eventTypes,
-    isActive,
-    disabledReason: null,
-    secret: 'test.none',
-    previousSecret: null,
-    previousSecretUntil: null,
-    failingSince: null,
-    createdAt: clock.now,
-    updatedAt: clock.now,
-  };
+  const of = level === 'environment' ? scope : { accountId: scope.accountId };
+  const webhook = webhookRow(of, { eventTypes, isActive, createdAt: clock.now });
   await database.db.transaction('system', async (tx) => {
     await tx.insert(Webhook, webhook);
     await writeRoutes(tx, webhook);

@@ -6,6 +6,7 @@ import { v7 as uuidv7 } from 'uuid';
 import { Webhook } from '../../entities/webhook.js';
 import { WebhookDelivery } from '../../entities/webhook-delivery.js';
 import { startLater } from '../../src/domain/outbox.js';
+import type { WebhookScope } from '../../src/domain/webhooks/find.js';
 import { processInput } from '../../src/domain/webhooks/process.js';
 import { newWebhookSecret, secretContext } from '../../src/domain/webhooks/secrets.js';
 import type { Sealing } from '../../src/platform/crypto/sealing.js';
@@ -50,30 +51,38 @@ export async function startReceiver(answer: (message: Received, before: number, 
 export const verified = (secret: string, { body, headers }: Received): unknown =>
   new Verifier(secret).verify(body, headers as Record<string, string>);
 
-/** A subscription as its operation makes it, and its secret. */
-export async function aSubscription(
-  { db }: Pick<TestDatabase, 'db'>,
-  sealing: Pick<Sealing, 'seal'>,
-  { accountId, applicationId, environmentId }: EnvironmentScope,
-  { url, ...changes }: Pick<Webhook, 'url'> & Partial<Webhook>,
-) {
-  const [id, secret, now] = [uuidv7(), newWebhookSecret(), new Date()];
-  const webhook: Webhook = {
-    id,
-    ...{ accountId, applicationId, environmentId },
-    url,
+/** A row of a subscription to everything, whose secret is nobody's. */
+export function webhookRow(
+  { accountId, applicationId, environmentId }: WebhookScope,
+  { createdAt = new Date(), ...changes }: Partial<Webhook> = {},
+): Webhook {
+  return {
+    id: uuidv7(),
+    ...{ accountId, applicationId: applicationId ?? null, environmentId: environmentId ?? null },
+    url: 'https://receiver.example/hook',
     description: null,
     eventTypes: ['*'],
     isActive: true,
     disabledReason: null,
-    secret: sealing.seal(secret, secretContext(id)),
+    secret: 'test.none',
     previousSecret: null,
     previousSecretUntil: null,
     failingSince: null,
-    createdAt: now,
-    updatedAt: now,
+    createdAt,
+    updatedAt: createdAt,
     ...changes,
   };
+}
+
+/** A subscription as its operation makes it, and its secret. */
+export async function aSubscription(
+  { db }: Pick<TestDatabase, 'db'>,
+  sealing: Pick<Sealing, 'seal'>,
+  scope: EnvironmentScope,
+  changes: Pick<Webhook, 'url'> & Partial<Webhook>,
+) {
+  const [id, secret] = [uuidv7(), newWebhookSecret()];
+  const webhook = webhookRow(scope, { id, secret: sealing.seal(secret, secretContext(id)), ...changes });
   await db.transaction('system', (tx) => tx.insert(Webhook, webhook));
   return { ...webhook, plainSecret: secret };
 }

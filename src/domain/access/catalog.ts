@@ -87,12 +87,11 @@ export function createPermissionCatalog({ db, now }: { db: Db; now: Clock }) {
       db.transaction(scope, async (tx) => {
         const current = await lockCustom(tx, scope, id, version);
         const { category, ...rest } = changes;
+        const changed = changedFields(current, { ...rest, category: category ?? undefined });
+        if (changed.length === 0) return current;
         const updated = { ...current, ...rest, ...(category != null && { category }), version: version + 1 };
         await tx.update(Permission, { ...within(scope), id }, updated);
-        const metadata = {
-          key: current.key,
-          changed: changedFields(current, { ...rest, category: category ?? undefined }),
-        };
+        const metadata = { key: current.key, changed };
         await recordEvent(tx, 'permission.updated', { ...scope, resourceId: id, resourceLabel: current.key, metadata });
         return updated;
       }),

@@ -136,11 +136,13 @@ export function createRoles({ db, evaluation, now }: { db: Db; evaluation: Evalu
           const shown = (role: Role) => one(tx, scope, role);
           const current = await lockCustom(tx, scope, id, version, shown);
           await assertAsSeen(current, seen.role, shown);
+          const changed = changedFields(current, changes);
+          if (changed.length === 0) return shown(current);
           const updated = { ...current, ...changes, version: version + 1, updatedAt: now() };
           await tx.update(Role, { ...within(scope), id }, updated);
-          const metadata = { changed: changedFields(current, changes), is_active: updated.isActive };
+          const metadata = { changed, is_active: updated.isActive };
           await recordEvent(tx, 'role.updated', { ...scope, resourceId: id, resourceLabel: updated.name, metadata });
-          return one(tx, scope, updated);
+          return shown(updated);
         }),
       );
     },

@@ -41,10 +41,13 @@ export function createEnvironmentSettings({
           lock: { mode: 'pessimistic_write' },
         });
         if (current.version !== version) throw new DomainError('version.conflict', { current });
+        const branding = { ...current.branding, ...changes.branding };
+        const changed = changedFields(current, { ...changes, ...(changes.branding && { branding }) });
+        if (changed.length === 0) return current;
         const updated = tx.create(EnvironmentSettings, {
           ...current,
           ...changes,
-          branding: { ...current.branding, ...changes.branding },
+          branding,
           version: version + 1,
           updatedAt: now(),
         });
@@ -59,10 +62,7 @@ export function createEnvironmentSettings({
         await recordEvent(tx, 'environment.settings_updated', {
           ...scope,
           resourceId: scope.environmentId,
-          metadata: {
-            changed: changedFields(current, { ...changes, ...(changes.branding && { branding: updated.branding }) }),
-            version: updated.version,
-          },
+          metadata: { changed, version: updated.version },
         });
         return updated;
       }),

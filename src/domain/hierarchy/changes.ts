@@ -1,6 +1,7 @@
 import type { EntityManager } from 'typeorm';
 import { Node, type NodeStatus } from '../../../entities/node.js';
 import { within } from '../../platform/db.js';
+import { isSame } from '../changed-fields.js';
 import { DomainError } from '../errors.js';
 import type { EnvironmentScope } from '../scope.js';
 import { assertMetadata } from './metadata.js';
@@ -57,6 +58,3 @@ export async function change(
   });
   return updated;
 }
-
-const isSame = (a: unknown, b: unknown): boolean =>
-  a === b || (typeof a === 'object' && JSON.stringify(a) === JSON.stringify(b));

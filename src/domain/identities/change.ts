@@ -45,7 +45,7 @@ export async function changeIdentity(
   await tx.update(Identity, { accountId, id }, { ...changed, updatedAt: at });
   if (moves) await voidMails(tx, id, at);
   const event = { ...scope, resourceId: id };
-  await recordEvent(tx, 'identity.updated', { ...event, metadata: { fields: fields.map(nameOf) } });
+  await recordEvent(tx, 'identity.updated', { ...event, metadata: { changed: fields.map(nameOf) } });
   if (isVerified && (moves || !wasVerified)) {
     await recordEvent(tx, 'identity.email_verified', { ...event, metadata: { method: 'administrator' } });
   }

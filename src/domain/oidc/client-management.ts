@@ -75,6 +75,8 @@ export function createClientManagement({ db, now }: { db: Db; now: Clock }): Cli
     update: (scope, id, changes) =>
       db.transaction(scope, async (tx) => {
         const current = await find(tx, scope, id, true);
+        const changed = changedFields(current, changes);
+        if (changed.length === 0) return current;
         const updated: OAuthClient = { ...current, ...changes, updatedAt: now() };
         assertClient(updated);
         // A client that is told to use a secret must be given one, and one that no longer does must not keep it.
@@ -84,7 +86,7 @@ export function createClientManagement({ db, now }: { db: Db; now: Clock }): Cli
           ...scope,
           resourceId: id,
           resourceLabel: updated.name,
-          metadata: { changed: changedFields(current, changes) },
+          metadata: { changed },
         });
         return updated;
       }),

@@ -105,6 +105,8 @@ export function createWebhooks({ db, sealing, guard, now }: WebhooksDeps) {
       return db.transaction(scope, async (tx) => {
         const current = await findWebhook(tx, scope, id, { lock: true });
         assertSettings(scope, changes);
+        const fields = changedFields(current, changes);
+        if (fields.length === 0) return current;
         const at = now();
         const isSwitchedOn = changes.isActive === true && !current.isActive;
         // How long the receiver of before has failed says nothing of another one.
@@ -119,10 +121,7 @@ export function createWebhooks({ db, sealing, guard, now }: WebhooksDeps) {
         const webhook: Webhook = { ...current, ...changed };
         await writeRoutes(tx, webhook);
         if (current.isActive && !webhook.isActive) await cancelPending(tx, { webhookId: id }, 'webhook_disabled', at);
-        await record(tx, 'webhook.updated', webhook, {
-          changed: changedFields(current, changes),
-          is_active: webhook.isActive,
-        });
+        await record(tx, 'webhook.updated', webhook, { changed: fields, is_active: webhook.isActive });
         return webhook;
       });
     },

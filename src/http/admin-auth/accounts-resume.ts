@@ -4,6 +4,7 @@ import { DomainError } from '../../domain/errors.js';
 import { requestIdOf } from '../idempotency.js';
 import { errors } from '../operation.js';
 import { single } from '../schemas.js';
+import { accountEvents } from './account-events.js';
 import { browserOf, presentSignedIn, SignedInFields } from './answers.js';
 import { createAdminCookies } from './cookies.js';
 import type { AdminAuthOptions } from './options.js';
@@ -63,11 +64,7 @@ export const accountsResume: FastifyPluginAsyncTypebox<AdminAuthOptions> = async
     {
       config: {
         events: [
-          'account.created',
-          'application.created',
-          'environment.created',
-          'member.added',
-          'auth.admin_signed_in',
+          ...accountEvents,
           'auth.account_intent_consumed',
           'auth.account_intent_discarded',
           'auth.account_intent_failed',

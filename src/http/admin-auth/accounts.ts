@@ -4,6 +4,7 @@ import { requestIdOf } from '../idempotency.js';
 import { errors } from '../operation.js';
 import { chooseLocale } from '../pages/locale.js';
 import { Body, Name, Slug, single } from '../schemas.js';
+import { accountEvents } from './account-events.js';
 import { browserOf, presentSignedIn, SignedInFields } from './answers.js';
 import { createAdminCookies } from './cookies.js';
 import type { AdminAuthOptions } from './options.js';
@@ -17,14 +18,7 @@ export const accounts: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app,
     '/accounts',
     {
       config: {
-        events: [
-          'account.created',
-          'application.created',
-          'environment.created',
-          'member.added',
-          'auth.admin_signed_in',
-          'auth.account_intent_parked',
-        ],
+        events: [...accountEvents, 'auth.account_intent_parked'],
       },
       onRequest: limits.exact(perUser, userOf),
       schema: {

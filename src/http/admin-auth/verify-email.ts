@@ -2,6 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
 import { errors } from '../operation.js';
 import { Body, single } from '../schemas.js';
+import { accountEvents } from './account-events.js';
 import { browserOf, presentSignedIn, SignedInFields } from './answers.js';
 import { createAdminCookies } from './cookies.js';
 import type { AdminAuthOptions } from './options.js';
@@ -41,14 +42,7 @@ export const verifyEmail: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (a
     '/verify-email',
     {
       config: {
-        events: [
-          'auth.registration_confirmed',
-          'account.created',
-          'application.created',
-          'environment.created',
-          'member.added',
-          'auth.admin_signed_in',
-        ],
+        events: ['auth.registration_confirmed', ...accountEvents],
       },
       onRequest: sameOrigin(baseUrl),
       schema: {

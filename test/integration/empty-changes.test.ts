@@ -1,0 +1,54 @@
+import { startApi, type TestApi } from '../support/api.js';
+import { type Declared, everyOperation } from '../support/operations/declared.js';
+import { exampleOf, given, type Sent } from '../support/operations/example.js';
+import { examples } from '../support/operations/examples-account.js';
+import { newPlaces, type Place } from '../support/operations/place.js';
+import { outcomeOf } from './portal-setup.js';
+
+/** Every PATCH, with what is there already and with nothing: a change of nothing is no event and no new version. */
+
+let api: TestApi;
+let place: Place;
+beforeAll(async () => {
+  api = await startApi();
+  place = (await newPlaces(api)).development;
+});
+afterAll(() => api?.stop());
+
+async function send(declared: Declared, sent: Sent) {
+  const caller = declared.surface === 'portal' ? 'owner' : 'key';
+  return api.app.inject(await place.request(declared, sent, caller));
+}
+const events = async () =>
+  (await place.rows<{ id: string; action: string }>('select id, action from events order by id')).map(
+    ({ action }) => action,
+  );
+
+async function problemOf(declared: Declared): Promise<string | null> {
+  const sent = await exampleOf(examples, declared)(given(place));
+  const first = await send(declared, sent);
+  if (first.statusCode >= 300) return `the example does not work: ${first.body}`;
+  const before = (await events()).length;
+  for (const body of [sent.body, {}]) {
+    const again = await send(declared, { ...sent, body });
+    if (body !== sent.body && again.statusCode === 400) continue; // it asks for something
+    if (outcomeOf(again) !== outcomeOf(first)) return `${JSON.stringify(body)} is answered ${again.body}`;
+    const recorded = (await events()).slice(before);
+    if (recorded.length > 0) return `${JSON.stringify(body)} is recorded as ${recorded}`;
+    if (again.headers.etag !== first.headers.etag) return `${JSON.stringify(body)} is another version`;
+  }
+  return null;
+}
+
+test('a PATCH that changes nothing is answered as one that does, and is no event and no new version', async () => {
+  const patches = (await everyOperation(api.app)).filter(
+    ({ method, surface }) => method === 'PATCH' && (surface === 'public' || surface === 'portal'),
+  );
+  const problems: string[] = [];
+  for (const declared of patches) {
+    const problem = await problemOf(declared);
+    if (problem) problems.push(`${declared.name}: ${problem}`);
+  }
+  expect(problems).toEqual([]);
+  expect(patches.length).toBeGreaterThan(15);
+});
