@@ -196,6 +196,7 @@ export const eventFields: Partial<Record<EventAction, Fields>> = {
   'auth.identity_sign_in_failed': {
     method: 'What was tried.',
     reason: 'Code of the refusal, where what was tried was right.',
+    connection_id: 'The SSO connection, where it was by one.',
   },
   'auth.emailed_code_requested': { purpose: 'What the code is for.' },
   'auth.sign_up_refused': why,

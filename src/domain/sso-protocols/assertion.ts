@@ -40,7 +40,10 @@ export const ssoRefusals = [
   'state_mismatch',
   'provider_error',
   'provider_unreachable',
+  /** The provider does not take our client id or secret. */
+  'client_refused',
   'configuration_incomplete',
+  'connection_disabled',
 ] as const;
 export type SsoRefusal = (typeof ssoRefusals)[number];
 

@@ -10,7 +10,15 @@ export interface OutboundAnswer {
   body: Buffer;
 }
 
+export interface OutboundRequest {
+  method: 'GET' | 'POST';
+  headers: Record<string, string>;
+  body?: string;
+}
+
 export interface Outbound {
+  /** A question of a protocol, with the same limits as `get`. @throws OutboundError */
+  ask(url: string, request: OutboundRequest): Promise<OutboundAnswer & { headers: Record<string, string> }>;
   /** Little and quickly: 64 KiB within five seconds. @throws OutboundError */
   get(url: string, headers?: Record<string, string>): Promise<OutboundAnswer>;
   /** @throws OutboundError */
@@ -39,20 +47,28 @@ export function createOutbound({
     return opened;
   };
 
+  const ask: Outbound['ask'] = async (url, { method, headers, body: sent }) => {
+    guard.enter(url);
+    try {
+      const { request } = await import('undici');
+      const answer = await request(url, {
+        dispatcher: await open(),
+        method,
+        headers,
+        body: sent ?? null,
+        signal: AbortSignal.timeout(timeLimit),
+      });
+      return { status: answer.statusCode, headers: single(answer.headers), body: await limited(answer.body) };
+    } catch (error) {
+      throw asOutboundError(error);
+    }
+  };
+
   return {
+    ask,
     async get(url, headers = {}) {
-      guard.enter(url);
-      try {
-        const { request } = await import('undici');
-        const { statusCode, body } = await request(url, {
-          dispatcher: await open(),
-          headers,
-          signal: AbortSignal.timeout(timeLimit),
-        });
-        return { status: statusCode, body: await limited(body) };
-      } catch (error) {
-        throw asOutboundError(error);
-      }
+      const { status, body } = await ask(url, { method: 'GET', headers });
+      return { status, body };
     },
     post: (url, message) => post(guard, url, message),
     close: async () => (await opened)?.close(),
@@ -79,3 +95,6 @@ async function limited(body: AsyncIterable<Buffer>): Promise<Buffer> {
   }
   return Buffer.concat(chunks);
 }
+
+const single = (headers: Record<string, string | string[] | undefined>): Record<string, string> =>
+  Object.fromEntries(Object.entries(headers).map(([name, value = '']) => [name, [value].flat().join(', ')]));

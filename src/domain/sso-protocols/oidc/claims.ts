@@ -1,0 +1,67 @@
+import type { SsoConnection } from '../../../../entities/sso-connection.js';
+import { type Assertion, SsoRefused } from '../assertion.js';
+
+/** Of the protocol itself: they say nothing of the person. */
+const ofProtocol = [
+  'nonce',
+  'at_hash',
+  'c_hash',
+  's_hash',
+  'azp',
+  'iat',
+  'exp',
+  'nbf',
+  'jti',
+  'aud',
+  'rat',
+  'uti',
+  'rh',
+];
+const longestSubject = 255;
+const mostAttributes = 200;
+
+type Claims = Readonly<Record<string, unknown>>;
+
+/** What the claims of an ID token, and of the UserInfo endpoint beside them, say of a person. @throws SsoRefused */
+export function assertionOf(claims: Claims, { attributeMapping }: Pick<SsoConnection, 'attributeMapping'>): Assertion {
+  const { iss, sub, amr, auth_time: authTime, sid } = claims;
+  if (typeof sub !== 'string' || sub === '' || sub.length > longestSubject)
+    throw new SsoRefused('subject_missing', 'The answer does not say of whom it is');
+  const attributes = attributesOf(claims);
+  return {
+    issuer: String(iss),
+    subject: sub,
+    email: attributes[attributeMapping.email ?? 'email']?.[0] ?? null,
+    emailVerified: readBoolean(claims.email_verified),
+    attributes,
+    amr: Array.isArray(amr) ? amr.filter((one): one is string => typeof one === 'string') : [],
+    authenticatedAt: typeof authTime === 'number' ? readTime(authTime) : null,
+    sessionIndex: typeof sid === 'string' ? sid : null,
+    once: null, // the state works once, and so does the code
+  };
+}
+
+/** Names of claims that a connection's mapping picks from. */
+export const mappedClaims = ({ attributeMapping }: Pick<SsoConnection, 'attributeMapping'>): string[] => [
+  'email',
+  ...Object.values(attributeMapping),
+];
+
+const attributesOf = (claims: Claims): Record<string, string[]> =>
+  Object.fromEntries(
+    Object.entries(claims)
+      .filter(([name, value]) => !ofProtocol.includes(name) && value !== null && value !== undefined)
+      .slice(0, mostAttributes)
+      .map(([name, value]) => [name, [value].flat().map(textOf)]),
+  );
+
+const textOf = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value));
+
+/** Some providers say it in words. */
+const readBoolean = (value: unknown): boolean | null =>
+  value === true || value === 'true' ? true : value === false || value === 'false' ? false : null;
+
+function readTime(seconds: number): Date | null {
+  const time = new Date(seconds * 1000);
+  return Number.isNaN(time.getTime()) ? null : time;
+}

@@ -1,0 +1,97 @@
+import {
+  allowInsecureRequests,
+  type CustomFetch,
+  customFetch,
+  discovery,
+  None,
+  type ServerMetadata,
+} from 'openid-client';
+import { type Clock, minutes } from '../../../platform/clock.js';
+import { SsoRefused } from '../assertion.js';
+import { asRefusal } from './refusals.js';
+
+/** What a provider says of itself (OpenID Connect Discovery 1.0 §3), and the keys that were fetched with it. */
+export interface ProviderMetadata {
+  server: ServerMetadata;
+  /** Filled and renewed by the library: the JWK Set with its age. */
+  jwks: object;
+}
+
+/** Signatures that anybody can check who has the provider's public key: never `none`, and none by a shared secret. */
+export const idTokenAlgorithms: readonly string[] = [
+  ...['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'],
+  ...['ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519'],
+];
+
+/** How long what a provider says of itself is believed without asking again, and of how many it is kept. */
+const life = minutes(5);
+const most = 500;
+
+const wellKnown = '/.well-known/openid-configuration';
+
+/**
+ * Fetches and keeps what providers say of themselves, by their discovery URL. Nothing is kept of a failure.
+ * @param fetch the guarded one
+ */
+export function createMetadata({ fetch, now }: { fetch: CustomFetch; now: Clock }) {
+  const kept = new Map<string, ProviderMetadata & { until: number }>();
+
+  async function read(url: URL): Promise<ProviderMetadata> {
+    const options = { [customFetch]: fetch, execute: [allowInsecureRequests] }; // the guard decides on http
+    const found = await discovery(url, 'discovery', undefined, None(), options).catch((error) => {
+      throw asRefusal(error);
+    });
+    return { server: usable(found.serverMetadata(), url), jwks: {} };
+  }
+
+  return {
+    /**
+     * @param discoveryUrl with or without `/.well-known/openid-configuration` at its end
+     * @throws SsoRefused configuration_incomplete, issuer_mismatch, provider_unreachable, provider_error, malformed
+     */
+    async of(discoveryUrl: string | null): Promise<ProviderMetadata> {
+      const url = urlOf(discoveryUrl);
+      const at = now().getTime();
+      const known = kept.get(url.href);
+      if (known && at < known.until) return known;
+      const read_ = await read(url);
+      kept.delete(url.href);
+      const [oldest] = kept.keys();
+      if (oldest !== undefined && kept.size >= most) kept.delete(oldest);
+      kept.set(url.href, { ...read_, until: at + life });
+      return kept.get(url.href) as ProviderMetadata;
+    },
+  };
+}
+
+function urlOf(text: string | null): URL {
+  if (text === null || !URL.canParse(text))
+    throw new SsoRefused('configuration_incomplete', 'The connection has no discovery URL');
+  const url = new URL(text);
+  if (!url.pathname.endsWith(wellKnown)) url.pathname = `${url.pathname.replace(/\/$/, '')}${wellKnown}`;
+  return url;
+}
+
+/** What of it counts, checked: the issuer is the one that was asked (OpenID Connect Discovery 1.0 §4.3). */
+function usable(server: ServerMetadata, asked: URL): ServerMetadata {
+  const said = `${server.issuer.replace(/\/$/, '')}${wellKnown}`;
+  if (said !== asked.href)
+    throw new SsoRefused('issuer_mismatch', 'The discovery document names another issuer than its own address says');
+  const { authorization_endpoint, token_endpoint, jwks_uri } = server;
+  if (!authorization_endpoint || !token_endpoint || !jwks_uri)
+    throw new SsoRefused(
+      'configuration_incomplete',
+      'The discovery document names no authorization_endpoint, token_endpoint or jwks_uri',
+    );
+  // The browser is sent there: no other scheme, and no weaker one than that of the document.
+  const { protocol } = new URL(authorization_endpoint);
+  if (protocol !== 'https:' && protocol !== asked.protocol)
+    throw new SsoRefused('configuration_incomplete', 'The authorization_endpoint is no https URL');
+  const offered = server.id_token_signing_alg_values_supported ?? ['RS256'];
+  const algorithms = offered.filter((name) => idTokenAlgorithms.includes(name));
+  if (algorithms.length === 0)
+    throw new SsoRefused('algorithm_refused', 'The provider signs ID tokens by no algorithm with a public key');
+  return { ...server, id_token_signing_alg_values_supported: algorithms };
+}
+
+export type Metadata = ReturnType<typeof createMetadata>;

@@ -1,0 +1,143 @@
+import {
+  allowInsecureRequests,
+  authorizationCodeGrant,
+  buildAuthorizationUrl,
+  type ClientAuth,
+  ClientSecretBasic,
+  ClientSecretPost,
+  Configuration,
+  calculatePKCECodeChallenge,
+  clockSkew,
+  customFetch,
+  enableNonRepudiationChecks,
+  fetchUserInfo,
+  None,
+  randomNonce,
+  randomPKCECodeVerifier,
+  type ServerMetadata,
+  setJwksCache,
+} from 'openid-client';
+import type { SsoConnection } from '../../../../entities/sso-connection.js';
+import type { Clock } from '../../../platform/clock.js';
+import type { Outbound } from '../../../platform/outbound/fetch.js';
+import { type Assertion, SsoRefused } from '../assertion.js';
+import { assertionOf, mappedClaims } from './claims.js';
+import { guardedFetch } from './guarded-fetch.js';
+import { createMetadata, type ProviderMetadata } from './metadata.js';
+import { asRefusal } from './refusals.js';
+
+/** What is kept of a request until its answer comes. */
+export interface OidcSecrets extends Record<string, string> {
+  nonce: string;
+  codeVerifier: string;
+  /** Seconds, or empty: what was asked of the provider, which has to say `auth_time` then. */
+  maxAge: string;
+}
+
+export interface OidcProtocolDeps {
+  baseUrl: string;
+  /** The connection's client secret; null: it is a public client there. */
+  clientSecretOf: (connection: Pick<SsoConnection, 'id' | 'oidcClientSecretSealed'>) => string | null;
+  outbound: Pick<Outbound, 'ask'>;
+  now: Clock;
+}
+
+export interface BeginOidc {
+  state: string;
+  loginHint?: string | null;
+  forceAuthn?: boolean;
+  maxAge?: number | null;
+}
+
+/** Where a provider sends people back to, for each connection its own: answers of two cannot be mixed up (RFC 9700 §4.4.2). */
+export const callbackUrlOf = (baseUrl: string, connectionId: string): string =>
+  `${baseUrl}/sso/oidc/${connectionId}/callback`;
+
+/** OpenID Connect as its relying party: authorization code flow with PKCE, and an ID token whose signature is checked. */
+export function createOidcProtocol({ baseUrl, clientSecretOf, outbound, now }: OidcProtocolDeps) {
+  const fetch = guardedFetch(outbound);
+  const metadata = createMetadata({ fetch, now });
+
+  function configurationOf(connection: SsoConnection, { server, jwks }: ProviderMetadata): Configuration {
+    const { oidcClientId } = connection;
+    if (!oidcClientId) throw new SsoRefused('configuration_incomplete', 'The connection has no client id');
+    const secret = clientSecretOf(connection);
+    const skew = Math.round((now().getTime() - Date.now()) / 1000);
+    const config = new Configuration(server, oidcClientId, { [clockSkew]: skew }, authenticationBy(secret, server));
+    config[customFetch] = fetch;
+    allowInsecureRequests(config); // the guard decides on http
+    enableNonRepudiationChecks(config);
+    setJwksCache(config, jwks as never);
+    return config;
+  }
+
+  /** Everything that goes wrong on the way is a refusal, unless it is a fault of ours. */
+  async function asked<T>(work: () => Promise<T>): Promise<T> {
+    try {
+      return await work();
+    } catch (error) {
+      throw asRefusal(error);
+    }
+  }
+
+  return {
+    /** @throws SsoRefused where the provider cannot be asked, or its discovery document is no good */
+    begin: (connection: SsoConnection, { state, loginHint = null, forceAuthn = false, maxAge = null }: BeginOidc) =>
+      asked(async () => {
+        const config = configurationOf(connection, await metadata.of(connection.oidcDiscoveryUrl));
+        const [nonce, codeVerifier] = [randomNonce(), randomPKCECodeVerifier()];
+        const url = buildAuthorizationUrl(config, {
+          redirect_uri: callbackUrlOf(baseUrl, connection.id),
+          scope: connection.oidcScopes.join(' '),
+          state,
+          nonce,
+          code_challenge: await calculatePKCECodeChallenge(codeVerifier),
+          code_challenge_method: 'S256',
+          ...(loginHint !== null && { login_hint: loginHint }),
+          ...(forceAuthn && { prompt: 'login' }),
+          ...(maxAge !== null && { max_age: String(maxAge) }),
+        });
+        const secrets: OidcSecrets = { nonce, codeVerifier, maxAge: maxAge === null ? '' : String(maxAge) };
+        return { url: url.href, secrets };
+      }),
+
+    /**
+     * Takes the code to the provider, and reads what it says of the person.
+     * @param callbackUrl as the browser came to it, with its query
+     * @throws SsoRefused
+     */
+    verify: (
+      connection: SsoConnection,
+      { callbackUrl, expects }: { callbackUrl: string; expects: OidcSecrets & { state: string } },
+    ): Promise<Assertion> =>
+      asked(async () => {
+        const config = configurationOf(connection, await metadata.of(connection.oidcDiscoveryUrl));
+        const tokens = await authorizationCodeGrant(config, new URL(callbackUrl), {
+          expectedState: expects.state,
+          expectedNonce: expects.nonce,
+          pkceCodeVerifier: expects.codeVerifier,
+          idTokenExpected: true,
+          ...(expects.maxAge && { maxAge: Number(expects.maxAge) }),
+        });
+        const claims = tokens.claims();
+        if (!claims) throw new SsoRefused('malformed', 'The provider gave no ID token');
+        const lacks = mappedClaims(connection).some((name) => claims[name] === undefined);
+        const more =
+          lacks && config.serverMetadata().userinfo_endpoint
+            ? await fetchUserInfo(config, tokens.access_token, claims.sub)
+            : {};
+        return assertionOf({ ...more, ...claims }, connection);
+      }),
+  };
+}
+
+export type OidcProtocol = ReturnType<typeof createOidcProtocol>;
+
+/** RFC 6749 §2.3.1, by what the provider says it takes; `client_secret_basic` where it says nothing (Discovery 1.0 §3). */
+function authenticationBy(secret: string | null, server: ServerMetadata): ClientAuth {
+  if (!secret) return None();
+  const taken = server.token_endpoint_auth_methods_supported ?? ['client_secret_basic'];
+  if (taken.includes('client_secret_basic')) return ClientSecretBasic(secret);
+  if (taken.includes('client_secret_post')) return ClientSecretPost(secret);
+  throw new SsoRefused('configuration_incomplete', 'The provider takes no client secret');
+}

@@ -1,0 +1,116 @@
+import {
+  AuthorizationResponseError,
+  ClientError,
+  ResponseBodyError,
+  WWWAuthenticateChallengeError,
+} from 'openid-client';
+import { OutboundError } from '../../../platform/outbound/errors.js';
+import { type SsoRefusal, SsoRefused } from '../assertion.js';
+
+/** What the library, or the network, has against an answer, as a refusal of ours. Anything else is a fault, and thrown on. */
+export function asRefusal(error: unknown): Error {
+  if (error instanceof SsoRefused) return error;
+  const outbound = causes(error).find((cause) => cause instanceof OutboundError);
+  if (outbound) return ofNetwork(outbound, error);
+  if (error instanceof AuthorizationResponseError)
+    return new SsoRefused('provider_error', `The provider answered with ${named(error.error)}`, { cause: error });
+  if (error instanceof ResponseBodyError) return ofBody(error);
+  if (error instanceof WWWAuthenticateChallengeError)
+    return new SsoRefused('client_refused', 'The provider does not take the client id and secret', { cause: error });
+  if (error instanceof ClientError) return ofLibrary(error);
+  return error instanceof Error ? error : new Error('unknown failure', { cause: error });
+}
+
+const causes = (error: unknown): unknown[] => {
+  const found: unknown[] = [];
+  for (let at = error; at instanceof Error && found.length < 8; at = at.cause) found.push(at);
+  return found;
+};
+
+/** RFC 6749 §4.1.2.1 allows more; what comes by way of the browser is shown only where it looks like a code. */
+const named = (code: string): string => (/^[a-z_]{1,60}$/.test(code) ? code : 'an error');
+
+function ofNetwork(outbound: OutboundError, cause: unknown): SsoRefused {
+  const code: SsoRefusal = outbound.reason === 'size' ? 'too_large' : 'provider_unreachable';
+  return new SsoRefused(code, `The provider could not be asked: ${outbound.message}`, { cause });
+}
+
+/** The token endpoint's own words (RFC 6749 §5.2). */
+function ofBody(error: ResponseBodyError): SsoRefused {
+  const isClient = error.error === 'invalid_client' || error.error === 'unauthorized_client';
+  return isClient
+    ? new SsoRefused('client_refused', 'The provider does not take the client id and secret', { cause: error })
+    : new SsoRefused('provider_error', `The provider answered with ${named(error.error)}`, { cause: error });
+}
+
+const byClaim: Record<string, SsoRefusal> = {
+  iss: 'issuer_mismatch',
+  aud: 'audience_mismatch',
+  azp: 'audience_mismatch',
+  nonce: 'nonce_mismatch',
+  sub: 'subject_missing',
+  exp: 'expired',
+  auth_time: 'expired',
+  iat: 'not_yet_valid',
+  nbf: 'not_yet_valid',
+};
+const texts: Partial<Record<SsoRefusal, string>> = {
+  issuer_mismatch: 'The answer is of another issuer',
+  audience_mismatch: 'The ID token is for another client',
+  nonce_mismatch: 'The ID token is not for this sign-in: its nonce is another one',
+  state_mismatch: 'The answer is not for this sign-in: its state is another one',
+  subject_missing: 'The answer does not say of whom it is',
+  expired: 'The ID token has expired, or the sign-in at the provider is older than was asked for',
+  not_yet_valid: 'The ID token is not valid yet',
+  algorithm_refused: 'The ID token is not signed by an algorithm with a public key',
+  signature_invalid: 'The signature of the ID token is not by a key of the provider',
+  malformed: 'The answer is not as OpenID Connect says',
+  provider_unreachable: 'The provider does not answer as it should',
+};
+const refused = (code: SsoRefusal, cause: unknown): SsoRefused =>
+  new SsoRefused(code, texts[code] ?? 'The answer is not taken', { cause });
+
+function ofLibrary(error: ClientError): SsoRefused {
+  const { code = '' } = error;
+  const details = detailsOf(error);
+  if (code === 'OAUTH_TIMEOUT' || code === 'OAUTH_ABORT') return refused('provider_unreachable', error);
+  if (code === 'OAUTH_RESPONSE_IS_NOT_CONFORM')
+    return refused(statusOf(error) >= 500 ? 'provider_unreachable' : 'provider_error', error);
+  if (code === 'OAUTH_KEY_SELECTION_FAILED') return refused('signature_invalid', error);
+  if (code === 'OAUTH_UNSUPPORTED_OPERATION') return refused('algorithm_refused', error);
+  if (details.claim !== undefined) return refused(byClaim[details.claim] ?? 'malformed', error);
+  const said = causes(error)
+    .map((cause) => (cause as Error).message)
+    .join('\n');
+  const found = sayings.find(([pattern]) => pattern.test(said));
+  return refused(found?.[1] ?? 'malformed', error);
+}
+
+/** What the library says in words alone. */
+const sayings: readonly (readonly [RegExp, SsoRefusal])[] = [
+  [/"alg" header/, 'algorithm_refused'],
+  [/signature verification/, 'signature_invalid'],
+  [/"iss"|issuer/, 'issuer_mismatch'],
+  [/"state"/, 'state_mismatch'],
+  [/"nonce"/, 'nonce_mismatch'],
+  [/"aud"|"azp"/, 'audience_mismatch'],
+  [/"sub"/, 'subject_missing'],
+  [/"exp"|"auth_time"/, 'expired'],
+];
+
+/** Beside the error, or in what caused it: which claim it is about. */
+function detailsOf(error: ClientError): { claim?: string } {
+  for (const { cause } of causes(error) as Error[]) {
+    const claim = (cause as { claim?: unknown } | undefined)?.claim;
+    if (typeof claim === 'string') return { claim };
+  }
+  return {};
+}
+
+function statusOf(error: ClientError): number {
+  for (const { cause } of causes(error) as Error[]) {
+    const status = (cause as { status?: unknown } | undefined)?.status;
+    if (typeof status === 'number') return status;
+  }
+  return 0;
+}

@@ -1,0 +1,24 @@
+import type { Assertion, SsoRefusal } from '../sso-protocols/assertion.js';
+
+/** How the answer of an identity provider was taken: what it says of whom, or why it is not believed. */
+export type SsoOutcome = { assertion: Assertion } | { refusal: { code: SsoRefusal; message: string } };
+
+/** What a sealed answer is bound to: the request that it answers. */
+export const answerContext = (requestId: string): string => `sso-answer:${requestId}`;
+
+/** As text, for sealing. */
+export const writeOutcome = (outcome: SsoOutcome): string => JSON.stringify(outcome);
+
+/** What `writeOutcome` wrote. */
+export function readOutcome(text: string): SsoOutcome {
+  const outcome: SsoOutcome = JSON.parse(text);
+  if ('refusal' in outcome) return outcome;
+  const { authenticatedAt, once, ...rest } = outcome.assertion;
+  return {
+    assertion: {
+      ...rest,
+      authenticatedAt: authenticatedAt && new Date(authenticatedAt),
+      once: once && { ...once, until: new Date(once.until) },
+    },
+  };
+}

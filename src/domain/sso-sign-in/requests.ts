@@ -1,0 +1,172 @@
+import type { EntityManager } from 'typeorm';
+import type { SsoConnection } from '../../../entities/sso-connection.js';
+import { SsoRequest } from '../../../entities/sso-request.js';
+import { after, type Clock, minutes } from '../../platform/clock.js';
+import { equalInConstantTime, hashSecret } from '../../platform/crypto/one-time-secret.js';
+import type { Sealing } from '../../platform/crypto/sealing.js';
+import type { AccountScope, Db } from '../../platform/db.js';
+import { answerContext, readOutcome, type SsoOutcome, writeOutcome } from './outcome.js';
+
+export type SsoPurpose = SsoRequest['purpose'];
+
+/** Long enough to sign in at a provider, with a phone to fetch. */
+export const requestLife = minutes(10);
+
+/** Somebody who is to be sent to an identity provider. */
+export interface NewSsoRequest {
+  id: string;
+  connection: Pick<SsoConnection, 'id' | 'accountId' | 'environmentId'>;
+  purpose: SsoPurpose;
+  /** The `state` or `RelayState`, 256 bits. */
+  state: string;
+  /** The value of the cookie of the browser that is sent. */
+  browser: string;
+  /** What the protocol needs of the request to check its answer; kept sealed. */
+  secrets: Record<string, string> | null;
+  /** What goes on afterwards: of an end user the parameters of the authorization request. */
+  parameters: Record<string, string>;
+}
+
+/** One whose answer has come, just now and for the first time. */
+export interface TakenSsoRequest {
+  id: string;
+  accountId: string;
+  environmentId: string | null;
+  connectionId: string;
+  purpose: SsoPurpose;
+  parameters: Record<string, string>;
+  secrets: Record<string, string> | null;
+  createdAt: Date;
+}
+
+/** One whose browser has come back for the answer. */
+export type AnsweredSsoRequest = Omit<TakenSsoRequest, 'secrets'> & { outcome: SsoOutcome };
+
+/** How a request stands when its browser comes back for it. */
+export type Completion<T> =
+  | { state: 'completed'; result: T }
+  /** It was completed before: the answer to that was lost, or somebody went back. */
+  | { state: 'over'; purpose: SsoPurpose; parameters: Record<string, string> }
+  /** Nothing was answered yet, or the process ended while it looked at the answer. */
+  | { state: 'unanswered'; purpose: SsoPurpose; parameters: Record<string, string> }
+  /** There is no such request, no more, or of this browser. */
+  | { state: 'unknown' };
+
+const columns = `id, account_id as "accountId", environment_id as "environmentId", connection_id as "connectionId", purpose, parameters,
+  created_at as "createdAt"`;
+const takeStatement = {
+  name: 'take_sso_request',
+  text: `
+update sso_requests set answered_at = $3
+where state_hash = $1 and connection_id = $2 and answered_at is null and expires_at > $3
+returning ${columns}, sealed_secrets as "sealedSecrets"`,
+};
+const takenStatement = {
+  name: 'taken_sso_request',
+  text: 'select id from sso_requests where state_hash = $1 and connection_id = $2 and answered_at is not null and expires_at > $3',
+};
+const findStatement = {
+  name: 'find_sso_request',
+  text: `select ${columns}, browser_hash as "browserHash" from sso_requests where id = $1 and expires_at > $2`,
+};
+
+const secretsContext = (id: string) => `sso-secrets:${id}`;
+
+/**
+ * People who were sent to an identity provider. The state names the request when the provider's answer comes, with or without
+ * cookies, and one answer is taken; the cookie shows that it is the same browser that comes for it.
+ */
+export function createSsoRequests({ db, sealing, now }: { db: Db; sealing: Sealing; now: Clock }) {
+  const rowOf = ({ id, connection, purpose, state, browser, secrets, parameters }: NewSsoRequest): SsoRequest => {
+    const at = now();
+    return {
+      id,
+      accountId: connection.accountId,
+      environmentId: connection.environmentId,
+      connectionId: connection.id,
+      purpose,
+      stateHash: hashSecret(state),
+      browserHash: hashSecret(browser),
+      sealedSecrets: secrets && sealing.seal(JSON.stringify(secrets), secretsContext(id)),
+      parameters,
+      sealedAnswer: null,
+      createdAt: at,
+      expiresAt: after(at, requestLife),
+      answeredAt: null,
+      completedAt: null,
+    };
+  };
+
+  return {
+    /** Writes down who is sent away. */
+    begin: (request: NewSsoRequest): Promise<void> =>
+      db.transaction(scopeOf(request.connection), async (tx) => void (await tx.insert(SsoRequest, rowOf(request)))),
+
+    /** The same for whoever comes with an answer that nobody here asked for (SAML 2.0 Profiles §4.1.5). */
+    async admit(tx: EntityManager, request: NewSsoRequest, outcome: SsoOutcome): Promise<void> {
+      const row = rowOf(request);
+      const sealedAnswer = sealing.seal(writeOutcome(outcome), answerContext(row.id));
+      await tx.insert(SsoRequest, { ...row, sealedAnswer, answeredAt: row.createdAt });
+    },
+
+    /**
+     * The request that a state names at this connection, once. `repeated` where its answer was taken before: a browser that
+     * did not get to know that sends it again. Null: unknown, expired, or of another connection.
+     */
+    async take(state: string, connectionId: string): Promise<TakenSsoRequest | { repeated: string } | null> {
+      const asked = [hashSecret(state), connectionId, now()];
+      const [row] = await db.statement<Omit<TakenSsoRequest, 'secrets'> & { sealedSecrets: string | null }>(
+        takeStatement,
+        asked,
+      );
+      if (row) {
+        const { sealedSecrets, ...taken } = row;
+        return { ...taken, secrets: sealedSecrets && JSON.parse(sealing.open(sealedSecrets, secretsContext(row.id))) };
+      }
+      const [taken] = await db.statement<{ id: string }>(takenStatement, asked);
+      return taken ? { repeated: taken.id } : null;
+    },
+
+    /** Keeps what came of an answer, until the browser comes for it. */
+    async keep(tx: EntityManager, id: string, outcome: SsoOutcome): Promise<void> {
+      const sealedAnswer = sealing.seal(writeOutcome(outcome), answerContext(id));
+      await tx.update(SsoRequest, { id }, { sealedAnswer, sealedSecrets: null });
+    },
+
+    /**
+     * Completes a request, once, in the transaction of what comes of it.
+     * @param browser the value of the cookie, if there is one
+     */
+    async complete<T>(
+      id: string,
+      browser: string | null,
+      work: (tx: EntityManager, request: AnsweredSsoRequest) => Promise<T>,
+    ): Promise<Completion<T>> {
+      const [found] = await db.statement<FoundRow>(findStatement, [id, now()]);
+      // One answer for all: whether there is such a request is nobody else's business.
+      if (!found || browser === null || !equalInConstantTime(found.browserHash, hashSecret(browser)))
+        return { state: 'unknown' };
+      const { browserHash: _, ...request } = found;
+      const { purpose, parameters } = request;
+      // Of the whole Account: what it has verified counts for the connections of its Environments, too.
+      return db.transaction({ accountId: request.accountId }, async (tx) => {
+        const row = await tx.findOne(SsoRequest, { where: { id }, lock: { mode: 'pessimistic_write' } });
+        if (!row) return { state: 'unknown' };
+        if (row.completedAt) return { state: 'over', purpose, parameters };
+        if (row.sealedAnswer === null) return { state: 'unanswered', purpose, parameters };
+        // The report of a test is read later; of everybody else nothing is kept.
+        const kept = purpose === 'test' ? row.sealedAnswer : null;
+        await tx.update(SsoRequest, { id }, { completedAt: now(), sealedAnswer: kept });
+        const outcome = readOutcome(sealing.open(row.sealedAnswer, answerContext(id)));
+        return { state: 'completed', result: await work(tx, { ...request, outcome }) };
+      });
+    },
+  };
+}
+
+export type SsoRequests = ReturnType<typeof createSsoRequests>;
+
+type FoundRow = Omit<TakenSsoRequest, 'secrets'> & { browserHash: Buffer };
+
+const scopeOf = ({ accountId, environmentId }: { accountId: string; environmentId: string | null }): AccountScope =>
+  environmentId === null ? { accountId } : { accountId, environmentId };

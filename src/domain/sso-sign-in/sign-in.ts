@@ -1,0 +1,171 @@
+import type { EntityManager } from 'typeorm';
+import { v7 as uuidv7 } from 'uuid';
+import { SsoConnection } from '../../../entities/sso-connection.js';
+import { after, type Clock } from '../../platform/clock.js';
+import { newSecret } from '../../platform/crypto/one-time-secret.js';
+import type { Sealing } from '../../platform/crypto/sealing.js';
+import type { Db } from '../../platform/db.js';
+import { recordEvent } from '../events.js';
+import { spend } from '../spent-tokens.js';
+import { noteFailure, noteSuccess } from '../sso-connections/outcomes.js';
+import { type Assertion, type SsoRefusal, SsoRefused } from '../sso-protocols/assertion.js';
+import type { SsoOutcome } from './outcome.js';
+import { createSsoRequests, requestLife, type SsoPurpose, type SsoRequests, type TakenSsoRequest } from './requests.js';
+
+/** What whoever sends somebody to a provider wants of the sign-in there. */
+export interface Wishes {
+  /** The address that was typed already, for the provider's form. */
+  loginHint?: string | null;
+  /** Whether the provider's own session is not enough. */
+  forceAuthn?: boolean;
+  /** Seconds since the sign-in at the provider that are accepted at most; null: any. */
+  maxAge?: number | null;
+}
+
+/** How a protocol sends somebody away: with its own marks of the request in the URL, and what it must know of it later. */
+export interface BeginsSso {
+  begin(
+    connection: SsoConnection,
+    request: { requestId: string; state: string } & Required<Wishes>,
+  ): Promise<{ url: string; secrets: Record<string, string> | null }>;
+}
+
+export interface StartSso extends Wishes {
+  connection: SsoConnection;
+  purpose: SsoPurpose;
+  parameters: Record<string, string>;
+  /** The browser's cookie, where it has one already: tabs share it. */
+  browser: string | null;
+}
+
+export interface StartedSso {
+  /** Where the browser goes. */
+  url: string;
+  requestId: string;
+  /** The cookie's value, for as long as the request lives. */
+  browser: string;
+  expiresAt: Date;
+}
+
+export interface SsoSignInDeps {
+  db: Db;
+  sealing: Sealing;
+  protocols: Record<SsoConnection['type'], BeginsSso>;
+  now: Clock;
+}
+
+/** Looks at a provider's answer to a request. @throws SsoRefused */
+export type Verify = (connection: SsoConnection, request: TakenSsoRequest) => Promise<Assertion>;
+
+/**
+ * The way to an identity provider and back, whatever protocol it speaks and whoever signs in: sent away by `start`, its answer
+ * taken by `answer`, and the browser let go on by `complete`.
+ */
+export function createSsoSignIn({ db, sealing, protocols, now }: SsoSignInDeps) {
+  const requests = createSsoRequests({ db, sealing, now });
+
+  /** @throws SsoRefused replayed */
+  async function assertOnce(connection: SsoConnection, { once }: Assertion): Promise<void> {
+    if (once && !(await spend(db, `sso:${connection.id}:${once.id}`, once.until)))
+      throw new SsoRefused('replayed', 'This answer was taken before');
+  }
+
+  async function outcomeOf(connection: SsoConnection, request: TakenSsoRequest, verify: Verify): Promise<SsoOutcome> {
+    try {
+      const isOpen = connection.status === 'active' || request.purpose === 'test';
+      if (!isOpen) throw new SsoRefused('connection_disabled', 'The connection is not active');
+      const assertion = await verify(connection, request);
+      await assertOnce(connection, assertion);
+      return { assertion };
+    } catch (error) {
+      if (!(error instanceof SsoRefused)) throw error;
+      return { refusal: { code: error.code, message: error.message } };
+    }
+  }
+
+  async function note(tx: EntityManager, connection: SsoConnection, purpose: SsoPurpose, outcome: SsoOutcome) {
+    if (purpose === 'test') return;
+    if ('assertion' in outcome) return noteSuccess(tx, connection, now());
+    if (purpose === 'identity') await recordRefusal(tx, connection, outcome.refusal.code);
+    if (saysSomethingOf.has(outcome.refusal.code)) await noteFailure(tx, connection, outcome.refusal.code, now());
+  }
+
+  return {
+    requests,
+
+    /**
+     * Sends somebody to the provider of a connection. The caller has seen to it that the connection may be used.
+     * @throws SsoRefused where the provider cannot be asked: provider_unreachable, configuration_incomplete, …
+     */
+    async start({ connection, purpose, parameters, browser, ...wishes }: StartSso): Promise<StartedSso> {
+      const { loginHint = null, forceAuthn = false, maxAge = null } = wishes;
+      const [requestId, state, cookie] = [uuidv7(), newSecret(), browser ?? newSecret()];
+      const asked = { requestId, state, loginHint, forceAuthn: forceAuthn || connection.forceAuthn, maxAge };
+      const { url, secrets } = await protocols[connection.type].begin(connection, asked);
+      await requests.begin({ id: requestId, connection, purpose, state, browser: cookie, secrets, parameters });
+      return { url, requestId, browser: cookie, expiresAt: after(now(), requestLife) };
+    },
+
+    /**
+     * Takes the answer to the request that a state names, once: looks at it by `verify`, keeps what came of it and counts it.
+     * @returns the request that the browser goes on with, also where the answer is refused or comes again; null where the
+     *   state is unknown
+     */
+    async answer(
+      { state, connectionId }: { state: string; connectionId: string },
+      verify: Verify,
+    ): Promise<{ requestId: string } | null> {
+      const taken = await requests.take(state, connectionId);
+      if (!taken) return null;
+      if ('repeated' in taken) return { requestId: taken.repeated };
+      const { accountId } = taken;
+      const connection = await db.transaction({ accountId }, (tx) =>
+        tx.findOneBy(SsoConnection, { id: connectionId, accountId }),
+      );
+      if (!connection) return null; // deleted a moment ago, with its requests
+      const outcome = await outcomeOf(connection, taken, verify);
+      await db.transaction({ accountId }, async (tx) => {
+        await note(tx, connection, taken.purpose, outcome);
+        await requests.keep(tx, taken.id, outcome);
+      });
+      return { requestId: taken.id };
+    },
+
+    /** Lets the browser that was sent away go on, once; see `SsoRequests.complete`. */
+    complete: requests.complete,
+  };
+}
+
+export type SsoSignIn = ReturnType<typeof createSsoSignIn> & { requests: SsoRequests };
+
+/**
+ * What a provider's changed key, name or address looks like. The rest says nothing of the connection: somebody has pressed
+ * "cancel" at the provider, answers of two tabs were mixed up, or the provider is away for a while and will be back.
+ */
+const saysSomethingOf: ReadonlySet<SsoRefusal> = new Set([
+  'unsigned',
+  'signature_invalid',
+  'algorithm_refused',
+  'issuer_mismatch',
+  'audience_mismatch',
+  'recipient_mismatch',
+  'destination_mismatch',
+  'expired',
+  'not_yet_valid',
+  'subject_missing',
+  'client_refused',
+  'configuration_incomplete',
+]);
+
+const recordRefusal = (
+  tx: EntityManager,
+  { id, accountId, environmentId }: SsoConnection,
+  reason: string,
+): Promise<string> =>
+  recordEvent(tx, 'auth.identity_sign_in_failed', {
+    accountId,
+    environmentId,
+    resourceId: null,
+    outcome: 'failure',
+    metadata: { method: 'sso', connection_id: id, reason },
+  });
