@@ -53,6 +53,7 @@ import { SsoConnection } from './sso-connection.js';
 import { SsoDomain } from './sso-domain.js';
 import { SsoLink } from './sso-link.js';
 import { SsoRequest } from './sso-request.js';
+import { SsoSigningKey } from './sso-signing-key.js';
 import { Subscription } from './subscription.js';
 import { TrustedDevice } from './trusted-device.js';
 import { User } from './user.js';
@@ -123,6 +124,7 @@ export const entities = [
   SsoDomain,
   SsoLink,
   SsoRequest,
+  SsoSigningKey,
   Subscription,
   TrustedDevice,
   User,

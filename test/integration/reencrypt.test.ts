@@ -1,11 +1,13 @@
-import { randomBytes, randomUUID } from 'node:crypto';
+import { createPublicKey, randomBytes, randomUUID, X509Certificate } from 'node:crypto';
 import { Account } from '../../entities/account.js';
 import { Identity } from '../../entities/identity.js';
 import { MfaFactor } from '../../entities/mfa-factor.js';
+import { SsoConnection } from '../../entities/sso-connection.js';
 import { Webhook } from '../../entities/webhook.js';
 import { resealFactors } from '../../src/domain/mfa/reseal.js';
 import { createTotp, secretContext } from '../../src/domain/mfa/totp.js';
 import { createSigningKeys } from '../../src/domain/oidc/keys.js';
+import { createSsoSigningKeys } from '../../src/domain/sso-protocols/signing-keys.js';
 import { resealWebhooks } from '../../src/domain/webhooks/reseal.js';
 import { secretContext as webhookContext } from '../../src/domain/webhooks/secrets.js';
 import { createSealing } from '../../src/platform/crypto/sealing.js';
@@ -89,4 +91,36 @@ test('and the signing secrets of webhooks, also those of before a rotation', asy
   const { secret, previousSecret } = await db.transaction('system', (tx) => tx.findOneByOrFail(Webhook, { id }));
   const opened = [secret, previousSecret].map((text) => under(fresh).open(text as string, webhookContext(id)));
   expect(opened).toEqual(['new', 'previous']);
+});
+
+test('and the keys that sign SAML messages, of which a connection keeps one', async () => {
+  const { db } = database;
+  const [old, fresh] = [
+    { id: 'old', key: randomBytes(32) },
+    { id: 'fresh', key: randomBytes(32) },
+  ];
+  const under = (...masterKeys: { id: string; key: Buffer }[]) =>
+    createSsoSigningKeys({ db, sealing: createSealing(masterKeys), now: () => new Date() });
+  const accountId = randomUUID();
+  const times = { createdAt: new Date(), updatedAt: new Date() };
+  const row = {
+    id: randomUUID(),
+    accountId,
+    scope: 'admin',
+    type: 'saml',
+    name: 'Acme',
+    status: 'configuring',
+  } as const;
+  const connection = await db.transaction('system', async (tx) => {
+    await tx.insert(Account, { id: accountId, name: 'Acme', slug: accountId, ...times });
+    await tx.insert(SsoConnection, { ...row, ownedByOrganization: false, oidcScopes: [], ...times });
+    return tx.findOneByOrFail(SsoConnection, { id: row.id });
+  });
+  const made = await Promise.all([under(old).keyOf(connection), under(old).keyOf(connection)]);
+  expect(made[0]).toEqual(made[1]);
+  expect(createPublicKey(made[0].privateKey).equals(new X509Certificate(made[0].certificate).publicKey)).toBe(true);
+  await expect(under(fresh).keyOf(connection)).rejects.toThrow('old is not configured');
+  expect(await under(fresh, old).reseal()).toBe(1);
+  expect(await under(fresh, old).reseal()).toBe(0);
+  expect(await under(fresh).keyOf(connection)).toEqual(made[0]);
 });

@@ -44,6 +44,7 @@ export const ssoRefusals = [
   'client_refused',
   'configuration_incomplete',
   'connection_disabled',
+  'encryption_unsupported',
 ] as const;
 export type SsoRefusal = (typeof ssoRefusals)[number];
 

@@ -1,0 +1,146 @@
+import type { SsoConnection } from '../../../../entities/sso-connection.js';
+import { type Assertion, SsoRefused } from '../assertion.js';
+import { addressOf, attributesOf } from './attributes.js';
+import { amrOf } from './authn-context.js';
+import type { SamlProvider, ServiceProvider } from './settings.js';
+import { lastingNameOf, nameIdOf } from './subjects.js';
+import { assertPast, assertWithin, instantOf, skewMs } from './times.js';
+import { childOf, childrenOf, samlNamespaces, type XmlElement } from './xml.js';
+
+const { assertion: saml } = samlNamespaces;
+const bearer = 'urn:oasis:names:tc:SAML:2.0:cm:bearer';
+/** How old an answer may be that nobody asked for: no request bounds it, so that its own dates must not reach further. */
+const unsolicitedMs = 10 * 60_000;
+
+/** What an assertion is held against. */
+export interface Expected {
+  connection: SsoConnection;
+  provider: SamlProvider;
+  serviceProvider: ServiceProvider;
+  /** The `ID` of our AuthnRequest; null where nobody asked (SAML 2.0 Profiles §4.1.5). */
+  inResponseTo: string | null;
+  now: Date;
+}
+
+/**
+ * Reads an assertion whose signature has been verified already, and checks what it says of itself (SAML 2.0 Profiles
+ * §4.1.4.2 and §4.1.4.3, Core §2.5).
+ * @param assertion read from the signed bytes, and from nothing else
+ * @throws SsoRefused
+ */
+export function readAssertion(assertion: XmlElement, expected: Expected): Assertion {
+  const { connection, provider, now } = expected;
+  const id = assertion.attributes.get('ID');
+  const issuedAt = instantOf(assertion, 'IssueInstant');
+  if (assertion.attributes.get('Version') !== '2.0' || !id || !issuedAt) {
+    throw new SsoRefused('malformed', 'Its assertion lacks a version, an id or the time when it was issued');
+  }
+  const issuer = assertIssuer(childOf(assertion, saml, 'Issuer'), provider);
+  assertConditions(childOf(assertion, saml, 'Conditions'), expected);
+  const subject = childOf(assertion, saml, 'Subject');
+  if (!subject) throw new SsoRefused('subject_missing', 'Its assertion has no Subject');
+  const confirmedUntil = assertConfirmed(subject, expected);
+  assertPast(issuedAt, 'IssueInstant', now);
+  if (!expected.inResponseTo && now.getTime() - issuedAt.getTime() > unsolicitedMs + skewMs) {
+    throw new SsoRefused('expired', 'Nobody asked for it, and it is older than ten minutes');
+  }
+  const authentication = authenticationOf(assertion, now);
+  const nameId = nameIdOf(subject);
+  const attributes = attributesOf(assertion);
+  return {
+    issuer,
+    subject: lastingNameOf(nameId, attributes, expected),
+    email: addressOf(nameId, attributes, connection.attributeMapping),
+    emailVerified: null,
+    attributes,
+    amr: amrOf(authentication.contextClass, attributes),
+    authenticatedAt: authentication.at,
+    sessionIndex: authentication.sessionIndex,
+    once: { id, until: new Date(confirmedUntil.getTime() + skewMs) },
+  };
+}
+
+/** @throws SsoRefused unless it names the connection's provider (Core §2.2.5) */
+export function assertIssuer(issuer: XmlElement | null, provider: SamlProvider): string {
+  const named = issuer?.text.trim() ?? '';
+  const format = issuer?.attributes.get('Format') ?? 'urn:oasis:names:tc:SAML:2.0:nameid-format:entity';
+  if (named !== provider.entityId || format !== 'urn:oasis:names:tc:SAML:2.0:nameid-format:entity') {
+    throw new SsoRefused(
+      'issuer_mismatch',
+      `It is from ${JSON.stringify(named.slice(0, 200))}, not from the connection's provider`,
+    );
+  }
+  return named;
+}
+
+function assertConditions(conditions: XmlElement | null, { serviceProvider, now }: Expected): void {
+  const restrictions = conditions ? childrenOf(conditions, saml, 'AudienceRestriction') : [];
+  // Each restriction must hold, and any of its audiences will do (Core §2.5.1.4).
+  const meant = restrictions.every((restriction) =>
+    childrenOf(restriction, saml, 'Audience').some(({ text }) => text.trim() === serviceProvider.entityId),
+  );
+  if (!conditions || !restrictions.length || !meant) {
+    throw new SsoRefused('audience_mismatch', `Its audience is not ${serviceProvider.entityId}`);
+  }
+  const known = new Set(['AudienceRestriction', 'OneTimeUse', 'ProxyRestriction']);
+  if (conditions.children.some(({ namespace, name }) => namespace !== saml || !known.has(name))) {
+    throw new SsoRefused(
+      'malformed',
+      'It has a condition that is not known here, so that nobody can say whether it holds',
+    );
+  }
+  assertWithin(conditions, now);
+}
+
+/** Until when the confirmation holds that fits. Where none does, the reason is that of the first bearer's. */
+function assertConfirmed(subject: XmlElement, expected: Expected): Date {
+  const refusals: SsoRefused[] = [];
+  for (const confirmation of childrenOf(subject, saml, 'SubjectConfirmation')) {
+    if (confirmation.attributes.get('Method') !== bearer) continue;
+    try {
+      return confirmedBy(childOf(confirmation, saml, 'SubjectConfirmationData'), expected);
+    } catch (refusal) {
+      if (!(refusal instanceof SsoRefused)) throw refusal;
+      refusals.push(refusal);
+    }
+  }
+  throw refusals[0] ?? new SsoRefused('malformed', 'Nothing confirms that its bearer is the Subject');
+}
+
+function confirmedBy(data: XmlElement | null, { serviceProvider, inResponseTo, now }: Expected): Date {
+  const until = data && instantOf(data, 'NotOnOrAfter');
+  if (!data || !until) throw new SsoRefused('malformed', 'Its SubjectConfirmationData has no NotOnOrAfter');
+  if (data.attributes.get('Recipient') !== serviceProvider.acsUrl) {
+    throw new SsoRefused('recipient_mismatch', `Its Recipient is not ${serviceProvider.acsUrl}`);
+  }
+  assertInResponseTo(data, inResponseTo);
+  assertWithin(data, now);
+  return until;
+}
+
+/** @throws SsoRefused unless it answers our request, or none where none was made */
+export function assertInResponseTo({ attributes, name }: XmlElement, inResponseTo: string | null): void {
+  if ((attributes.get('InResponseTo') ?? null) !== inResponseTo) {
+    throw new SsoRefused(
+      'in_response_to_mismatch',
+      `The InResponseTo of its ${name} is not the request that it should answer`,
+    );
+  }
+}
+
+function authenticationOf(assertion: XmlElement, now: Date) {
+  const [statement, ...others] = childrenOf(assertion, saml, 'AuthnStatement');
+  const at = statement && instantOf(statement, 'AuthnInstant');
+  if (!statement || !at || others.length) {
+    throw new SsoRefused('malformed', 'Its assertion does not have one AuthnStatement with its AuthnInstant');
+  }
+  assertPast(at, 'AuthnInstant', now);
+  assertWithin(statement, now, 'SessionNotOnOrAfter');
+  const context = childOf(statement, saml, 'AuthnContext');
+  const contextClass = context && childOf(context, saml, 'AuthnContextClassRef');
+  return {
+    at,
+    sessionIndex: statement.attributes.get('SessionIndex') ?? null,
+    contextClass: contextClass?.text.trim() ?? null,
+  };
+}

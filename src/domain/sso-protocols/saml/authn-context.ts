@@ -1,0 +1,28 @@
+/** What a context class says of how somebody proved who they are, in the words of RFC 8176. */
+const methods: Readonly<Record<string, readonly string[]>> = {
+  'urn:oasis:names:tc:SAML:2.0:ac:classes:Password': ['pwd'],
+  'urn:oasis:names:tc:SAML:2.0:ac:classes:PasswordProtectedTransport': ['pwd'],
+  'urn:oasis:names:tc:SAML:2.0:ac:classes:TimeSyncToken': ['otp'],
+  'urn:oasis:names:tc:SAML:2.0:ac:classes:Smartcard': ['sc'],
+  'urn:oasis:names:tc:SAML:2.0:ac:classes:SmartcardPKI': ['sc', 'pin', 'mfa'],
+  'urn:oasis:names:tc:SAML:2.0:ac:classes:X509': ['pop'],
+  'urn:oasis:names:tc:SAML:2.0:ac:classes:TLSClient': ['pop'],
+  'urn:oasis:names:tc:SAML:2.0:ac:classes:Kerberos': ['wia'],
+  'urn:federation:authentication:windows': ['wia'],
+  'urn:oasis:names:tc:SAML:2.0:ac:classes:MobileTwoFactorUnregistered': ['mfa'],
+  'urn:oasis:names:tc:SAML:2.0:ac:classes:MobileTwoFactorContract': ['mfa'],
+  'https://refeds.org/profile/mfa': ['mfa'],
+  'http://schemas.microsoft.com/claims/multipleauthn': ['mfa'],
+};
+
+/** Entra ID and AD FS say it in an attribute, beside a context class that stays the same. */
+const methodsAttribute = 'http://schemas.microsoft.com/claims/authnmethodsreferences';
+
+/** RFC 8176 of an assertion; nothing where its provider says nothing that is known here. */
+export function amrOf(
+  contextClass: string | null,
+  attributes: Readonly<Record<string, readonly string[]>>,
+): readonly string[] {
+  const said = [contextClass ?? '', ...(attributes[methodsAttribute] ?? [])];
+  return [...new Set(said.flatMap((name) => (Object.hasOwn(methods, name) ? (methods[name] ?? []) : [])))];
+}

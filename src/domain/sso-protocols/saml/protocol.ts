@@ -1,0 +1,46 @@
+import type { SsoConnection } from '../../../../entities/sso-connection.js';
+import { type Assertion, SsoRefused } from '../assertion.js';
+import { authnRequestUrl, type RequestToSend, type ServiceProviderKey } from './requests.js';
+import { type ResponseToVerify, verifyResponse } from './responses.js';
+import { serviceProviderMetadata } from './service-provider-metadata.js';
+import { serviceProviderOf } from './settings.js';
+import { XmlRefused } from './xml.js';
+
+export interface SamlProtocolDeps {
+  baseUrl: string;
+  /** Made where it is first asked for. */
+  keyOf: (connection: SsoConnection) => Promise<ServiceProviderKey>;
+  now: () => Date;
+}
+
+/** SAML 2.0 as a service provider. It knows messages and keys, and neither rows nor HTTP. */
+export function createSamlProtocol({ baseUrl, keyOf, now }: SamlProtocolDeps) {
+  return {
+    /** Where to send a browser that is to sign in. @throws SsoRefused */
+    async begin(connection: SsoConnection, request: RequestToSend): Promise<{ url: string; secrets: null }> {
+      const url = await authnRequestUrl(connection, request, { baseUrl, key: await keyOf(connection) });
+      return { url, secrets: null };
+    },
+
+    /** What the provider's answer says, if every check lets it. @throws SsoRefused */
+    verify: (connection: SsoConnection, response: ResponseToVerify): Promise<Assertion> =>
+      refusing(() => verifyResponse(connection, response, { baseUrl, now: now() })),
+
+    /** What the provider imports about us, in XML. */
+    async metadataOf(connection: SsoConnection): Promise<string> {
+      const { certificate } = await keyOf(connection);
+      return serviceProviderMetadata(connection, serviceProviderOf(baseUrl, connection.id), certificate);
+    },
+  };
+}
+
+export type SamlProtocol = ReturnType<typeof createSamlProtocol>;
+
+async function refusing<T>(read: () => Promise<T>): Promise<T> {
+  try {
+    return await read();
+  } catch (error) {
+    if (error instanceof XmlRefused) throw new SsoRefused(error.reason, error.message, { cause: error });
+    throw error;
+  }
+}

@@ -1,0 +1,122 @@
+import { X509Certificate } from 'node:crypto';
+import { nameIdFormats } from './subjects.js';
+import { childrenOf, readXml, samlNamespaces, type XmlElement, XmlRefused } from './xml.js';
+
+const { metadata: md, protocol, signature: dsig } = samlNamespaces;
+const redirect = 'urn:oasis:names:tc:SAML:2.0:bindings:HTTP-Redirect';
+const maxLength = 1024 * 1024;
+
+/** The fields of a connection that a provider's metadata fills. */
+export interface SamlSettings {
+  samlEntityId: string;
+  /** Of the HTTP-Redirect binding. */
+  samlSsoUrl: string;
+  samlSloUrl: string | null;
+  /** Every signing certificate in PEM, one behind the other. */
+  samlSigningCert: string;
+  samlNameIdFormat: string | null;
+}
+
+/** Metadata that is not taken. The message is for whoever imports it. */
+export class MetadataRefused extends Error {}
+
+/**
+ * Reads the metadata of an identity provider (SAML 2.0 Metadata §2): one EntityDescriptor, or an EntitiesDescriptor in
+ * which only one has an IDPSSODescriptor. A signature on it is not asked for: whoever sends it may change the connection
+ * anyway, and what is fetched comes by https.
+ * @throws MetadataRefused
+ */
+export function parseMetadata(xml: string, now: Date): SamlSettings {
+  const root = read(xml.replace(/^\uFEFF/, '').trim());
+  const { entity, role } = providerIn(root, now);
+  assertCurrent(role, now);
+  const samlEntityId = entity.attributes.get('entityID')?.trim();
+  if (!samlEntityId || samlEntityId.length > 1024) throw new MetadataRefused('It has no entityID, or too long a one');
+  const samlSsoUrl = locationOf(role, 'SingleSignOnService');
+  if (!samlSsoUrl) throw new MetadataRefused('It has no SingleSignOnService with the HTTP-Redirect binding');
+  return {
+    samlEntityId,
+    samlSsoUrl,
+    samlSloUrl: locationOf(role, 'SingleLogoutService'),
+    samlSigningCert: signingCertificatesOf(role),
+    samlNameIdFormat: formatOf(role),
+  };
+}
+
+function read(xml: string): XmlElement {
+  try {
+    return readXml(xml, { maxLength });
+  } catch (refusal) {
+    if (refusal instanceof XmlRefused) throw new MetadataRefused(refusal.message);
+    throw refusal;
+  }
+}
+
+function providerIn(root: XmlElement, now: Date): { entity: XmlElement; role: XmlElement } {
+  const found: { entity: XmlElement; role: XmlElement }[] = [];
+  const look = (element: XmlElement) => {
+    if (element.namespace !== md || !['EntityDescriptor', 'EntitiesDescriptor'].includes(element.name)) return;
+    assertCurrent(element, now);
+    for (const role of childrenOf(element, md, 'IDPSSODescriptor')) {
+      const protocols = (role.attributes.get('protocolSupportEnumeration') ?? '').split(/\s+/);
+      if (element.name === 'EntityDescriptor' && protocols.includes(protocol)) found.push({ entity: element, role });
+    }
+    for (const child of element.children) look(child);
+  };
+  look(root);
+  const [only] = found;
+  if (!only) throw new MetadataRefused('It describes no identity provider that speaks SAML 2.0');
+  if (found.length > 1) throw new MetadataRefused('It describes several identity providers; send the metadata of one');
+  return only;
+}
+
+function assertCurrent({ attributes }: XmlElement, now: Date): void {
+  const validUntil = attributes.get('validUntil');
+  if (validUntil === undefined) return;
+  const until = Date.parse(validUntil);
+  if (Number.isNaN(until)) throw new MetadataRefused('Its validUntil is no instant');
+  if (until <= now.getTime()) throw new MetadataRefused(`It was valid until ${new Date(until).toISOString()}`);
+}
+
+/** Where that service takes messages by redirect; of several the first, as the provider has ordered them. */
+function locationOf(role: XmlElement, service: string): string | null {
+  const endpoint = childrenOf(role, md, service).find(({ attributes }) => attributes.get('Binding') === redirect);
+  const location = endpoint?.attributes.get('Location')?.trim();
+  if (!location) return null;
+  if (location.length > 2048 || !URL.canParse(location))
+    throw new MetadataRefused(`The Location of its ${service} is no URL`);
+  return location;
+}
+
+/** A key without a use is for signing too (Metadata §2.4.1.1). */
+function signingCertificatesOf(role: XmlElement): string {
+  const texts = childrenOf(role, md, 'KeyDescriptor')
+    .filter(({ attributes }) => (attributes.get('use') ?? 'signing') === 'signing')
+    .flatMap((key) => childrenOf(key, dsig, 'KeyInfo'))
+    .flatMap((info) => childrenOf(info, dsig, 'X509Data'))
+    .flatMap((data) => childrenOf(data, dsig, 'X509Certificate'))
+    .map(({ text }) => text);
+  const certificates = [...new Set(texts.map(pemOf))];
+  if (!certificates.length) throw new MetadataRefused('It has no signing certificate');
+  if (certificates.length > 8) throw new MetadataRefused('It has more than eight signing certificates');
+  return certificates.join('\n');
+}
+
+function pemOf(base64: string): string {
+  let certificate: X509Certificate;
+  try {
+    certificate = new X509Certificate(Buffer.from(base64, 'base64'));
+  } catch {
+    throw new MetadataRefused('One of its certificates cannot be read');
+  }
+  if (certificate.publicKey.asymmetricKeyType !== 'rsa') {
+    throw new MetadataRefused('One of its signing keys is not RSA, which is all that SAML signs with here');
+  }
+  return certificate.toString().trim();
+}
+
+/** Of what it offers, what lasts longest and says most. Nothing is asked for where it offers neither. */
+function formatOf(role: XmlElement): string | null {
+  const offered = childrenOf(role, md, 'NameIDFormat').map(({ text }) => text.trim());
+  return [nameIdFormats.persistent, nameIdFormats.email].find((format) => offered.includes(format)) ?? null;
+}

@@ -1,0 +1,45 @@
+import { SAML } from '@node-saml/node-saml';
+import type { SsoConnection } from '../../../../entities/sso-connection.js';
+import { providerOf, serviceProviderOf, signatureAlgorithmOf } from './settings.js';
+
+/** The key that signs a connection's messages, both in PEM. */
+export interface ServiceProviderKey {
+  privateKey: string;
+  certificate: string;
+}
+
+export interface RequestToSend {
+  /** Of the row in `sso_requests`; the message's `ID` is this after an underscore. */
+  requestId: string;
+  /** The RelayState, which comes back with the answer: a secret that works once, at most 80 bytes (SAML 2.0 Bindings §3.4.3). */
+  state: string;
+  /** That the person proves anew who they are, also where the connection does not ask it of everybody. */
+  forceAuthn?: boolean;
+}
+
+/**
+ * The URL that takes a browser to the provider with a signed AuthnRequest (SAML 2.0 Bindings §3.4, Core §3.4.1).
+ * @throws SsoRefused `configuration_incomplete`
+ */
+export async function authnRequestUrl(
+  connection: SsoConnection,
+  { requestId, state, forceAuthn }: RequestToSend,
+  { baseUrl, key }: { baseUrl: string; key: ServiceProviderKey },
+): Promise<string> {
+  const provider = providerOf(connection);
+  const { entityId, acsUrl } = serviceProviderOf(baseUrl, connection.id);
+  const library = new SAML({
+    idpCert: provider.certificates,
+    issuer: entityId,
+    callbackUrl: acsUrl,
+    entryPoint: provider.ssoUrl,
+    identifierFormat: connection.samlNameIdFormat,
+    forceAuthn: forceAuthn || connection.forceAuthn,
+    // How people prove themselves is the provider's business: several refuse every request that asks for passwords.
+    disableRequestedAuthnContext: true,
+    generateUniqueId: () => `_${requestId}`,
+    privateKey: key.privateKey,
+    signatureAlgorithm: signatureAlgorithmOf(connection),
+  });
+  return library.getAuthorizeUrlAsync(state, undefined, {});
+}

@@ -1,0 +1,41 @@
+import type { SsoConnection } from '../../../../entities/sso-connection.js';
+import { SsoRefused } from '../assertion.js';
+
+/** Where a connection's messages go, and who it is to its provider (SAML 2.0 Metadata §2.4.4). */
+export interface ServiceProvider {
+  entityId: string;
+  acsUrl: string;
+  sloUrl: string;
+}
+
+export const serviceProviderOf = (baseUrl: string, connectionId: string): ServiceProvider => ({
+  entityId: `${baseUrl}/sso/saml/${connectionId}/metadata`,
+  acsUrl: `${baseUrl}/sso/saml/${connectionId}/acs`,
+  sloUrl: `${baseUrl}/sso/saml/${connectionId}/slo`,
+});
+
+/** What a connection must have before anybody is sent to its provider. */
+export interface SamlProvider {
+  entityId: string;
+  ssoUrl: string;
+  /** In PEM, each by itself: the provider may be changing its key. */
+  certificates: string[];
+}
+
+/** @throws SsoRefused `configuration_incomplete` */
+export function providerOf(connection: SsoConnection): SamlProvider {
+  const { samlEntityId, samlSsoUrl, samlSigningCert } = connection;
+  const certificates = certificatesIn(samlSigningCert ?? '');
+  if (!samlEntityId || !samlSsoUrl || !certificates.length) {
+    throw new SsoRefused('configuration_incomplete', 'The connection lacks its entity id, sign-in URL or certificate');
+  }
+  return { entityId: samlEntityId, ssoUrl: samlSsoUrl, certificates };
+}
+
+/** The certificates of a text, which may hold several behind each other. */
+export const certificatesIn = (pem: string): string[] =>
+  pem.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
+
+/** How our own messages are signed; SHA-1 is not offered. */
+export const signatureAlgorithmOf = ({ samlSignatureAlgorithm }: SsoConnection): 'sha256' | 'sha512' =>
+  samlSignatureAlgorithm === 'sha512' ? 'sha512' : 'sha256';

@@ -1,0 +1,115 @@
+import { SsoRefused } from '../assertion.js';
+import { childOf, childrenOf, everyElement, samlNamespaces, type XmlElement } from './xml.js';
+
+const { assertion, protocol, signature: dsig } = samlNamespaces;
+
+/** What signs a SAML message here. Nothing with SHA-1, and nothing symmetric. */
+const signatureMethods = new Set([
+  'http://www.w3.org/2001/04/xmldsig-more#rsa-sha256',
+  'http://www.w3.org/2001/04/xmldsig-more#rsa-sha512',
+  'http://www.w3.org/2007/05/xmldsig-more#sha256-rsa-MGF1',
+]);
+const digestMethods = new Set(['http://www.w3.org/2001/04/xmlenc#sha256', 'http://www.w3.org/2001/04/xmlenc#sha512']);
+const exclusive = 'http://www.w3.org/2001/10/xml-exc-c14n#';
+const canonicalizations = new Set([exclusive, 'http://www.w3.org/TR/2001/REC-xml-c14n-20010315']);
+const transforms = new Set([exclusive, 'http://www.w3.org/2000/09/xmldsig#enveloped-signature']);
+
+/** Which parts of a message a signature is on. Whether it is right is asked afterwards. */
+export interface Signed {
+  message: boolean;
+  assertion: boolean;
+}
+
+/**
+ * Refuses every message whose signature could be about anything but the element that it stands in: signatures elsewhere,
+ * several, of another element, of an id that is there twice, with an algorithm or a transformation that SAML 2.0 Core §5.4
+ * does not know. What an XML signature wrapping attack moves around has no place here.
+ * @param root the message
+ * @param signable the message, and its assertion if it has one
+ * @throws SsoRefused
+ */
+export function signaturesOf(root: XmlElement, signable: { assertion: XmlElement | null }): Signed {
+  const all = [...everyElement(root)].filter(({ namespace, name }) => namespace === dsig && name === 'Signature');
+  const ofMessage = signatureIn(root);
+  const ofAssertion = signable.assertion && signatureIn(signable.assertion);
+  const known = [ofMessage, ofAssertion].filter((found) => found !== null);
+  if (all.length !== known.length) {
+    throw new SsoRefused(
+      'signature_invalid',
+      'It has a signature elsewhere than right in the message or its assertion',
+    );
+  }
+  assertIdsUnique(root);
+  if (ofMessage) assertSigns(ofMessage, root);
+  if (ofAssertion && signable.assertion) assertSigns(ofAssertion, signable.assertion);
+  return { message: ofMessage !== null, assertion: ofAssertion !== null };
+}
+
+function signatureIn(element: XmlElement): XmlElement | null {
+  const found = childrenOf(element, dsig, 'Signature');
+  if (found.length > 1) throw new SsoRefused('signature_invalid', `Its ${element.name} has more than one signature`);
+  return found[0] ?? null;
+}
+
+function assertIdsUnique(root: XmlElement): void {
+  const seen = new Set<string>();
+  for (const { attributes } of everyElement(root)) {
+    for (const name of ['ID', 'Id', 'id']) {
+      const id = attributes.get(name);
+      if (id === undefined) continue;
+      if (seen.has(id)) throw new SsoRefused('signature_invalid', 'An id stands on more than one element');
+      seen.add(id);
+    }
+  }
+}
+
+function assertSigns(signature: XmlElement, signed: XmlElement): void {
+  const info = childOf(signature, dsig, 'SignedInfo');
+  const references = info ? childrenOf(info, dsig, 'Reference') : [];
+  const [reference] = references;
+  if (!info || !reference || references.length > 1) {
+    throw new SsoRefused('signature_invalid', 'Its signature does not refer to exactly one element');
+  }
+  const id = signed.attributes.get('ID') ?? '';
+  if (!id || reference.attributes.get('URI') !== `#${id}`) {
+    throw new SsoRefused('signature_invalid', 'Its signature is about another element than the one that it stands in');
+  }
+  if (childrenOf(signature, dsig, 'Object').length)
+    throw new SsoRefused('signature_invalid', 'Its signature has an Object');
+  assertAlgorithms(info, reference);
+}
+
+function assertAlgorithms(info: XmlElement, reference: XmlElement): void {
+  const named = (parent: XmlElement, name: string) => childOf(parent, dsig, name)?.attributes.get('Algorithm') ?? '';
+  const among = (known: ReadonlySet<string>, algorithm: string) => {
+    if (!known.has(algorithm)) {
+      throw new SsoRefused('algorithm_refused', `It is signed with ${algorithm.slice(0, 100) || 'nothing named'}`);
+    }
+  };
+  among(signatureMethods, named(info, 'SignatureMethod'));
+  among(canonicalizations, named(info, 'CanonicalizationMethod'));
+  among(digestMethods, named(reference, 'DigestMethod'));
+  const applied = childOf(reference, dsig, 'Transforms')?.children ?? [];
+  if (applied.length > 2) throw new SsoRefused('signature_invalid', 'Its signature has too many transformations');
+  for (const transform of applied) among(transforms, transform.attributes.get('Algorithm') ?? '');
+}
+
+/** The only assertion of a response, wherever in it somebody may have put others. @throws SsoRefused */
+export function onlyAssertionOf(response: XmlElement): XmlElement | null {
+  const all = [...everyElement(response)];
+  if (all.some(({ name }) => name === 'EncryptedAssertion')) {
+    throw new SsoRefused('encryption_unsupported', 'Its assertion is encrypted, which is not offered: switch it off');
+  }
+  const found = all.filter(({ name }) => name === 'Assertion');
+  if (found.length > 1) throw new SsoRefused('malformed', 'It has more than one assertion');
+  const [only] = childrenOf(response, assertion, 'Assertion');
+  if (found.length && !only) throw new SsoRefused('malformed', 'Its assertion is not where it belongs');
+  return only ?? null;
+}
+
+/** @throws SsoRefused unless the message is that one of SAML 2.0 */
+export function assertMessage(root: XmlElement, name: string): void {
+  if (root.namespace !== protocol || root.name !== name || root.attributes.get('Version') !== '2.0') {
+    throw new SsoRefused('malformed', `It is no ${name} of SAML 2.0`);
+  }
+}

@@ -1,0 +1,66 @@
+import { SsoRefused } from '../assertion.js';
+import type { SamlProvider, ServiceProvider } from './settings.js';
+import { childOf, samlNamespaces, type XmlElement } from './xml.js';
+
+const { assertion: saml } = samlNamespaces;
+
+export const nameIdFormats = {
+  unspecified: 'urn:oasis:names:tc:SAML:1.1:nameid-format:unspecified',
+  email: 'urn:oasis:names:tc:SAML:1.1:nameid-format:emailAddress',
+  persistent: 'urn:oasis:names:tc:SAML:2.0:nameid-format:persistent',
+  transient: 'urn:oasis:names:tc:SAML:2.0:nameid-format:transient',
+} as const;
+
+/** SAML 2.0 Core §2.2.2. */
+export interface NameId {
+  value: string;
+  format: string;
+  nameQualifier: string | null;
+  spNameQualifier: string | null;
+}
+
+/** The NameID of a Subject, or of a LogoutRequest. @throws SsoRefused `subject_missing` */
+export function nameIdOf(parent: XmlElement): NameId {
+  const nameId = childOf(parent, saml, 'NameID');
+  const value = nameId?.text.trim();
+  if (!nameId || !value || nameId.children.length) {
+    throw new SsoRefused('subject_missing', 'It names its Subject by something other than one NameID');
+  }
+  if (value.length > 512) throw new SsoRefused('too_large', 'Its NameID is longer than 512 characters');
+  return {
+    value,
+    format: nameId.attributes.get('Format') ?? nameIdFormats.unspecified,
+    nameQualifier: nameId.attributes.get('NameQualifier') || null,
+    spNameQualifier: nameId.attributes.get('SPNameQualifier') || null,
+  };
+}
+
+/** The general-purpose and pairwise identifiers of the SAML 2.0 Subject Identifier Attributes Profile. */
+const subjectAttributes = [
+  'urn:oasis:names:tc:SAML:attribute:pairwise-id',
+  'urn:oasis:names:tc:SAML:attribute:subject-id',
+];
+
+/**
+ * The provider's lasting name for a person. A qualifier that says what holds anyway (Core §8.3.7) is left out, so that
+ * a provider that begins to send it does not make everybody a stranger. A transient NameID is another one next time, so
+ * it needs an attribute that is not.
+ * @throws SsoRefused `subject_missing`
+ */
+export function lastingNameOf(
+  { value, format, nameQualifier, spNameQualifier }: NameId,
+  attributes: Readonly<Record<string, readonly string[]>>,
+  { provider, serviceProvider }: { provider: SamlProvider; serviceProvider: ServiceProvider },
+): string {
+  if (format === nameIdFormats.transient) {
+    const lasting = subjectAttributes.map((name) => attributes[name]?.[0]?.trim()).find((found) => found);
+    if (lasting) return lasting;
+    throw new SsoRefused(
+      'subject_missing',
+      'Its NameID is transient, a new one each time: have the provider send a persistent one, or the email address',
+    );
+  }
+  const by = nameQualifier === provider.entityId ? null : nameQualifier;
+  const to = spNameQualifier === serviceProvider.entityId ? null : spNameQualifier;
+  return by || to ? `${by ?? provider.entityId}!${to ?? serviceProvider.entityId}!${value}` : value;
+}

@@ -1,0 +1,38 @@
+import { SsoRefused } from '../assertion.js';
+import type { XmlElement } from './xml.js';
+
+/** How far a provider's clock may be off. */
+export const skewMs = 60_000;
+
+/** An instant of an attribute, or null where there is none. @throws SsoRefused where it is none that SAML 2.0 Core §1.3.3 writes */
+export function instantOf(element: XmlElement, name: string): Date | null {
+  const text = element.attributes.get(name);
+  if (text === undefined) return null;
+  const instant = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)$/.test(text)
+    ? new Date(text)
+    : null;
+  if (!instant || Number.isNaN(instant.getTime())) throw new SsoRefused('malformed', `Its ${name} is no instant`);
+  return instant;
+}
+
+/** @throws SsoRefused outside of `NotBefore` and `NotOnOrAfter` (or another name of the end), give or take the skew */
+export function assertWithin(element: XmlElement, now: Date, end = 'NotOnOrAfter'): void {
+  const notBefore = instantOf(element, 'NotBefore');
+  const notOnOrAfter = instantOf(element, end);
+  if (notBefore && now.getTime() + skewMs < notBefore.getTime()) {
+    throw new SsoRefused(
+      'not_yet_valid',
+      `Its ${element.name} is not valid yet: not before ${notBefore.toISOString()}`,
+    );
+  }
+  if (notOnOrAfter && now.getTime() - skewMs >= notOnOrAfter.getTime()) {
+    throw new SsoRefused('expired', `Its ${element.name} has expired at ${notOnOrAfter.toISOString()}`);
+  }
+}
+
+/** @throws SsoRefused where something is said to have happened in the future */
+export function assertPast(instant: Date, name: string, now: Date): void {
+  if (instant.getTime() > now.getTime() + skewMs) {
+    throw new SsoRefused('not_yet_valid', `Its ${name} is in the future: ${instant.toISOString()}`);
+  }
+}

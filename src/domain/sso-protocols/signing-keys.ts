@@ -1,0 +1,83 @@
+import type { SsoConnection } from '../../../entities/sso-connection.js';
+import { SsoSigningKey } from '../../../entities/sso-signing-key.js';
+import { after, type Clock, days } from '../../platform/clock.js';
+import type { Sealing } from '../../platform/crypto/sealing.js';
+import { newSelfSigned } from '../../platform/crypto/self-signed.js';
+import type { Db } from '../../platform/db.js';
+import type { ServiceProviderKey } from './saml/requests.js';
+
+/** Providers keep the certificate for as long as the connection lives, and nobody renews it for them. */
+const certificateLife = days(10 * 365);
+/** Of connections, in a process: a key never changes, so that only the number of them is bounded. */
+const keptKeys = 1_000;
+
+const contextOf = (connectionId: string) => `sso-signing-key:${connectionId}`;
+
+export interface SsoSigningKeysDeps {
+  db: Db;
+  sealing: Sealing;
+  now: Clock;
+}
+
+/** The keys that sign our SAML messages: a connection's is made when it is first needed, and stays. */
+export function createSsoSigningKeys({ db, sealing, now }: SsoSigningKeysDeps) {
+  const kept = new Map<string, ServiceProviderKey>();
+
+  const find = ({ id, accountId }: SsoConnection) =>
+    db.transaction({ accountId }, (tx) => tx.findOneBy(SsoSigningKey, { connectionId: id, accountId }));
+
+  /** Of several processes that make one at once, one's is kept. */
+  async function make(connection: SsoConnection): Promise<SsoSigningKey | null> {
+    const { id: connectionId, accountId } = connection;
+    const from = now();
+    const made = await newSelfSigned(connectionId, { from, until: after(from, certificateLife) });
+    await db.transaction({ accountId }, (tx) =>
+      tx
+        .createQueryBuilder()
+        .insert()
+        .into(SsoSigningKey)
+        .values({
+          connectionId,
+          accountId,
+          certificate: made.certificate,
+          privateKeySealed: sealing.seal(made.privateKey, contextOf(connectionId)),
+          createdAt: from,
+        })
+        .orIgnore()
+        .execute(),
+    );
+    return find(connection);
+  }
+
+  return {
+    /** @throws Error where the connection was deleted meanwhile */
+    async keyOf(connection: SsoConnection): Promise<ServiceProviderKey> {
+      const known = kept.get(connection.id);
+      if (known) return known;
+      const row = (await find(connection)) ?? (await make(connection));
+      if (!row) throw new Error(`connection ${connection.id} has no key`);
+      const key = {
+        certificate: row.certificate,
+        privateKey: sealing.open(row.privateKeySealed, contextOf(connection.id)),
+      };
+      if (kept.size >= keptKeys) kept.clear();
+      kept.set(connection.id, key);
+      return key;
+    },
+
+    /** Encrypts keys anew that an older master key sealed. Answers how many. */
+    reseal: (): Promise<number> =>
+      db.transaction('system', async (tx) => {
+        const rows = await tx.find(SsoSigningKey, { lock: { mode: 'pessimistic_write' } });
+        const stale = rows.filter(({ privateKeySealed }) => sealing.isStale(privateKeySealed));
+        for (const { connectionId, privateKeySealed } of stale) {
+          const context = contextOf(connectionId);
+          const sealed = sealing.seal(sealing.open(privateKeySealed, context), context);
+          await tx.update(SsoSigningKey, { connectionId }, { privateKeySealed: sealed });
+        }
+        return stale.length;
+      }),
+  };
+}
+
+export type SsoSigningKeys = ReturnType<typeof createSsoSigningKeys>;

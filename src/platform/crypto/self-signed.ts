@@ -1,0 +1,27 @@
+import 'reflect-metadata'; // which the library wants to be there before it
+import { webcrypto } from 'node:crypto';
+import { X509CertificateGenerator } from '@peculiar/x509';
+
+const algorithm = {
+  name: 'RSASSA-PKCS1-v1_5',
+  hash: 'SHA-256',
+  publicExponent: new Uint8Array([1, 0, 1]),
+  modulusLength: 2048,
+};
+
+/** A new RSA key of 2048 bits and a certificate that it has signed for itself, both in PEM. */
+export async function newSelfSigned(named: string, { from, until }: { from: Date; until: Date }) {
+  const keys = await webcrypto.subtle.generateKey(algorithm, true, ['sign', 'verify']);
+  const name = [{ CN: [named] }];
+  const validity = { notBefore: from, notAfter: until };
+  const certificate = await X509CertificateGenerator.createSelfSigned(
+    { name, keys, ...validity, signingAlgorithm: algorithm },
+    webcrypto as Crypto,
+  );
+  const pkcs8 = Buffer.from(await webcrypto.subtle.exportKey('pkcs8', keys.privateKey)).toString('base64');
+  const lines = pkcs8.match(/.{1,64}/g) ?? [];
+  return {
+    privateKey: ['-----BEGIN PRIVATE KEY-----', ...lines, '-----END PRIVATE KEY-----'].join('\n'),
+    certificate: certificate.toString('pem'),
+  };
+}

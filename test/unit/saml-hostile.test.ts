@@ -1,0 +1,212 @@
+import { randomUUID } from 'node:crypto';
+import type { SsoConnection } from '../../entities/sso-connection.js';
+import { type SsoRefusal, SsoRefused } from '../../src/domain/sso-protocols/assertion.js';
+import { createSamlProtocol } from '../../src/domain/sso-protocols/saml/protocol.js';
+import { serviceProviderOf } from '../../src/domain/sso-protocols/saml/settings.js';
+import {
+  assertionXml,
+  newProviderKey,
+  type ProviderKey,
+  partsOf,
+  posted,
+  type ResponseParts,
+  responseXml,
+  sign,
+  signedResponse,
+} from '../support/saml-provider.js';
+
+const baseUrl = 'https://id.gatehouse.example';
+const issuer = 'https://idp.acme.example/metadata';
+const requestId = randomUUID();
+const now = new Date('2026-11-22T10:00:00.000Z');
+let key: ProviderKey;
+let connection: SsoConnection;
+beforeAll(async () => {
+  key = await newProviderKey();
+  connection = {
+    id: randomUUID(),
+    samlEntityId: issuer,
+    samlSsoUrl: 'https://idp.acme.example/sso',
+    samlSigningCert: key.certificate,
+    samlWantAssertionsSigned: true,
+    samlAllowIdpInitiated: false,
+    attributeMapping: {},
+  } as SsoConnection;
+});
+
+const protocol = createSamlProtocol({ baseUrl, keyOf: async () => key, now: () => now });
+const post = (samlResponse: string, as: Partial<SsoConnection> = {}) =>
+  protocol.verify({ ...connection, ...as }, { samlResponse, expects: { requestId } });
+const refused = (xml: string, code: SsoRefusal) => expect(post(posted(xml))).rejects.toMatchObject({ code });
+
+function parts(changes: Partial<ResponseParts> = {}): ResponseParts {
+  const { acsUrl, entityId } = serviceProviderOf(baseUrl, connection.id);
+  return partsOf({ issuer, acsUrl, audience: entityId, inResponseTo: `_${requestId}`, now }, changes);
+}
+
+/** The pieces of an honest answer, for somebody who puts them together in another way. */
+function pieces() {
+  const honest = parts();
+  const assertion = sign(assertionXml(honest), 'Assertion', key);
+  const signature = /<Signature .*<\/Signature>/s.exec(assertion)?.[0] ?? '';
+  const bare = assertion.replace(signature, '');
+  const evil = assertionXml(parts({ nameId: 'eve@acme.example', assertionId: '_evil' }));
+  const into = (xml: string, what: string) => xml.replace('</saml:Issuer>', `</saml:Issuer>${what}`);
+  const close = (xml: string, what: string) => xml.replace(/<\/saml:Assertion>$/, `${what}</saml:Assertion>`);
+  const withObject = (what: string) => signature.replace('</Signature>', `<Object>${what}</Object></Signature>`);
+  return { honest, assertion, signature, bare, evil, into, close, withObject };
+}
+
+describe('a signature that is wrapped around something else (XSW) is refused', () => {
+  const wrapped: Record<string, (piece: ReturnType<typeof pieces>) => string> = {
+    'another assertion before the signed one': ({ evil, assertion }) => evil + assertion,
+    'another assertion behind the signed one': ({ evil, assertion }) => assertion + evil,
+    'the signed assertion inside of another': ({ evil, assertion, close }) => close(evil, assertion),
+    'another assertion inside of the signed one': ({ evil, assertion, close }) => close(assertion, evil),
+    'the signature in another assertion, beside the signed one': ({ evil, bare, signature, into }) =>
+      into(evil, signature) + bare,
+    'the signed assertion in the Object of its signature, in another': ({ evil, bare, into, withObject }) =>
+      into(evil, withObject(bare)),
+    'another assertion in Extensions, the signed one in its place': ({ evil, assertion }) =>
+      `<samlp:Extensions>${evil}</samlp:Extensions>${assertion}`,
+    'the signed assertion in Extensions, another in its place': ({ evil, assertion }) =>
+      `<samlp:Extensions>${assertion}</samlp:Extensions>${evil}`,
+    'the signed assertion in the Advice of another': ({ evil, assertion, close }) =>
+      close(evil, `<saml:Advice>${assertion}</saml:Advice>`),
+    'another assertion under the id of the signed one': ({ honest, evil, assertion }) =>
+      evil.replace('_evil', honest.assertionId) + assertion,
+    'another assertion, in a namespace of its own': ({ evil, assertion }) =>
+      evil.replace('urn:oasis:names:tc:SAML:2.0:assertion', 'urn:x') + assertion,
+    'the signature at the response, about the assertion': ({ evil, signature }) => signature + evil,
+  };
+  test.each(Object.entries(wrapped))('%s', async (_, wrap) => {
+    const xml = responseXml(parts(), wrap(pieces()));
+    const refusal = await post(posted(xml)).catch((error: unknown) => error);
+    expect(refusal).toBeInstanceOf(SsoRefused);
+    expect(['malformed', 'signature_invalid', 'unsigned']).toContain((refusal as SsoRefused).code);
+  });
+
+  test('a signed response inside of another one', async () => {
+    const honest = sign(responseXml(parts(), assertionXml(parts())), 'Response', key);
+    const signature = /<Signature .*<\/Signature>/s.exec(honest)?.[0] ?? '';
+    const evil = responseXml(parts({ responseId: '_evil' }), assertionXml(parts({ nameId: 'eve@acme.example' })));
+    const inObject = signature.replace('</Signature>', `<Object>${honest.replace(signature, '')}</Object></Signature>`);
+    const beside = evil.replace('</saml:Issuer><samlp:Status>', `</saml:Issuer>${signature}${honest}<samlp:Status>`);
+    for (const xml of [
+      beside,
+      evil.replace('</saml:Issuer><samlp:Status>', `</saml:Issuer>${inObject}<samlp:Status>`),
+    ]) {
+      await expect(post(posted(xml), { samlWantAssertionsSigned: false })).rejects.toBeInstanceOf(SsoRefused);
+    }
+  });
+
+  test('an assertion with two signatures, or one that refers to two elements, or has two SignedInfo', async () => {
+    const { assertion, signature, honest, into } = pieces();
+    const reference = /<Reference .*<\/Reference>/s.exec(signature)?.[0] ?? '';
+    const info = /<SignedInfo>.*<\/SignedInfo>/s.exec(signature)?.[0] ?? '';
+    await refused(responseXml(honest, into(assertion, signature)), 'signature_invalid');
+    await refused(responseXml(honest, assertion.replace(reference, reference + reference)), 'signature_invalid');
+    await refused(responseXml(honest, assertion.replace(info, info + info)), 'malformed');
+  });
+
+  test('a digest behind a comment', async () => {
+    const { assertion, honest } = pieces();
+    const evil = assertion.replace('ana@acme', 'eve@acme').replace('<DigestValue>', '<DigestValue><!--AAAA-->');
+    await refused(responseXml(honest, evil), 'signature_invalid');
+  });
+
+  test('the signature of the whole document, or of nothing', async () => {
+    const { assertion, honest } = pieces();
+    const about = (uri: string) => assertion.replace(/URI="[^"]*"/, `URI="${uri}"`);
+    for (const uri of ['', `#xpointer(/)`, `${honest.assertionId}`, '#_other']) {
+      await refused(responseXml(honest, about(uri)), 'signature_invalid');
+    }
+  });
+});
+
+describe('XML that is read in two ways', () => {
+  test('a comment inside of the NameID does not shorten it', async () => {
+    const xml = signedResponse(parts({ nameId: 'ana@acme.example<!-- -->.evil.example' }), key);
+    expect((await post(posted(xml))).subject).toBe('ana@acme.example.evil.example');
+    // Put in afterwards, it does not break the signature, and changes nothing.
+    const added = signedResponse(parts(), key).replace('ana@acme.example', 'ana@<!-- x -->acme.example');
+    expect((await post(posted(added))).subject).toBe('ana@acme.example');
+  });
+
+  test('neither does a comment in an attribute, nor CDATA', async () => {
+    const attributes = { mail: ['ceo@acme.example<!-- -->.evil.example'], other: ['<![CDATA[a<b]]>c'] };
+    const answer = await post(posted(signedResponse(parts({ attributes }), key)));
+    expect(answer.attributes).toEqual({ mail: ['ceo@acme.example.evil.example'], other: ['a<bc'] });
+  });
+
+  test('a NameID with an element in it is none', () =>
+    refused(
+      signedResponse(parts({ nameId: 'ana@acme.example<x xmlns="urn:x">.evil.example</x>' }), key),
+      'subject_missing',
+    ));
+
+  test('a DOCTYPE is refused, with entities or without', async () => {
+    const xml = signedResponse(parts(), key);
+    const bomb = `<!DOCTYPE r [${'<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;">'.repeat(3)}]>`;
+    for (const type of [
+      '<!DOCTYPE r>',
+      '<!doctype r>',
+      bomb,
+      '<!DOCTYPE r [<!ENTITY x SYSTEM "file:///etc/passwd">]>',
+    ]) {
+      await refused(type + xml, 'malformed');
+      await refused(`<?xml version="1.0"?>\n${type}${xml}`, 'malformed');
+    }
+  });
+
+  test('an entity that XML does not know is refused, and the five that it does are read', async () => {
+    await refused(signedResponse(parts(), key).replace('ana@acme', '&ana;'), 'malformed');
+    const known = await post(posted(signedResponse(parts({ nameId: '&lt;a&amp;b&gt;@acme.example' }), key)));
+    expect(known.subject).toBe('<a&b>@acme.example');
+  });
+
+  test('a processing instruction is refused', () =>
+    refused(signedResponse(parts(), key).replace('ana@acme', 'ana@<?x y?>acme'), 'malformed'));
+
+  test.each([
+    ['nothing', ''],
+    ['text', 'hello'],
+    ['an element that is not closed', '<samlp:Response xmlns:samlp="urn:oasis:names:tc:SAML:2.0:protocol">'],
+    ['two roots', '<a/><b/>'],
+    ['another message', '<samlp:LogoutRequest xmlns:samlp="urn:oasis:names:tc:SAML:2.0:protocol" Version="2.0"/>'],
+    ['an attribute that stands twice', '<a b="1" b="2"/>'],
+    ['an attribute without quotes', '<a b=1/>'],
+    ['a prefix that nothing declares', '<samlp:Response Version="2.0"/>'],
+    ['HTML', '<html><body>Please sign in<br></body></html>'],
+    ['a null character', '<a>\u0000</a>'],
+  ])('%s is refused', (_, xml) => refused(xml, 'malformed'));
+});
+
+describe('bytes', () => {
+  test('what is no base64, or no UTF-8, is refused', async () => {
+    const refusedBytes = (samlResponse: string) =>
+      expect(post(samlResponse)).rejects.toMatchObject({ code: 'malformed' });
+    await refusedBytes('%%%');
+    await refusedBytes('PHg-');
+    await refusedBytes(Buffer.from([0x3c, 0x61, 0x3e, 0xff, 0x3c, 0x2f, 0x61, 0x3e]).toString('base64'));
+    await refusedBytes(Buffer.from(signedResponse(parts(), key), 'utf16le').toString('base64'));
+  });
+
+  test('an honest answer may come in lines, and with a byte order mark', async () => {
+    const lines = posted(`\uFEFF<?xml version="1.0" encoding="UTF-8"?>\r\n${signedResponse(parts(), key)}`);
+    await expect(post(lines.replace(/.{76}/g, '$&\r\n'))).resolves.toBeDefined();
+  });
+
+  test('what is too long, too deep or has too many elements is not read', async () => {
+    const deep = (n: number) => `${'<a>'.repeat(n)}${'</a>'.repeat(n)}`;
+    await refused(`<a>${'x'.repeat(300_000)}</a>`, 'too_large');
+    await refused(`<a>${'x'.repeat(3_000_000)}</a>`, 'too_large');
+    await refused(deep(1_000), 'too_large');
+    await refused(deep(30_000), 'too_large');
+    await refused(`<a>${'<b/>'.repeat(20_000)}</a>`, 'too_large');
+    await refused(`<a ${Array.from({ length: 100 }, (_, n) => `b${n}=""`).join(' ')}/>`, 'too_large');
+    const attributes = { many: Array.from({ length: 1_001 }, () => 'x') };
+    await refused(signedResponse(parts({ attributes }), key), 'too_large');
+    await refused(signedResponse(parts({ nameId: 'x'.repeat(600) }), key), 'too_large');
+  });
+});
