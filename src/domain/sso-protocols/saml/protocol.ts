@@ -1,5 +1,6 @@
 import type { SsoConnection } from '../../../../entities/sso-connection.js';
 import { type Assertion, SsoRefused } from '../assertion.js';
+import { type LogoutMessage, type LogoutRequest, logoutResponseUrl, verifyLogoutRequest } from './logout.js';
 import { authnRequestUrl, type RequestToSend, type ServiceProviderKey } from './requests.js';
 import { type ResponseToVerify, verifyResponse } from './responses.js';
 import { serviceProviderMetadata } from './service-provider-metadata.js';
@@ -25,6 +26,18 @@ export function createSamlProtocol({ baseUrl, keyOf, now }: SamlProtocolDeps) {
     /** What the provider's answer says, if every check lets it. @throws SsoRefused */
     verify: (connection: SsoConnection, response: ResponseToVerify): Promise<Assertion> =>
       refusing(() => verifyResponse(connection, response, { baseUrl, now: now() })),
+
+    /** Whose session has ended at the provider. @throws SsoRefused */
+    verifyLogout: (connection: SsoConnection, message: LogoutMessage): Promise<LogoutRequest> =>
+      refusing(() => verifyLogoutRequest(connection, message, { baseUrl, now: now() })),
+
+    /** Where the browser takes our answer to it; null where the provider has no place for one. */
+    async answerLogout(
+      connection: SsoConnection,
+      answered: { id: string; relayState: string | null },
+    ): Promise<string | null> {
+      return logoutResponseUrl(connection, answered, { baseUrl, key: await keyOf(connection) });
+    },
 
     /** What the provider imports about us, in XML. */
     async metadataOf(connection: SsoConnection): Promise<string> {
