@@ -1,24 +1,20 @@
 import { randomUUID } from 'node:crypto';
 import { jest } from '@jest/globals';
 import type { WorkflowUpdateFailedError } from '@temporalio/client';
-import { ApplicationFailure } from '@temporalio/common';
+import { ApplicationFailure, WorkflowNotFoundError } from '@temporalio/common';
 import type { PendingRegistrationStatus } from '../../entities/pending-registration.js';
 import { hours } from '../../src/platform/clock.js';
 import type { registrationVerification } from '../../workflows/registration-verification.js';
 import { recordHistory } from '../support/histories.js';
+import { inTime } from '../support/in-time.js';
 import { patience } from '../support/patience.js';
 import { startTestTemporal, type TestTemporal } from '../support/temporal.js';
 
 let temporal: TestTemporal;
-/** Milliseconds in which a workflow is certainly on its way, on this machine, with all that it does now. */
-let soon = 1_500;
+/** Milliseconds in which a workflow is on its way, as a rule. */
+const soon = 1_500;
 beforeAll(async () => {
   temporal = await startTestTemporal();
-  const begun = Date.now();
-  const { handle, untilCalled } = await startRegistration();
-  await untilCalled('queueVerificationEmail');
-  soon = Math.max(soon, 3 * (Date.now() - begun));
-  await handle.terminate();
 });
 afterAll(() => temporal.stop());
 
@@ -52,17 +48,21 @@ function fakeActivities(expiresAt: () => number, row: PendingRegistrationStatus)
   };
 }
 
+type Activities = Omit<ReturnType<typeof fakeActivities>, 'becomes'>;
 interface Start {
   ttlMs?: number;
   reminderAfterMs?: number;
   row?: PendingRegistrationStatus;
+  /** Says what its activities do otherwise, before it runs. */
+  before?(activities: Activities): void;
 }
 
-async function startRegistration({ ttlMs = hours(2), reminderAfterMs = 0, row = 'pending' }: Start = {}) {
+async function startRegistration({ ttlMs = hours(2), reminderAfterMs = 0, row = 'pending', before }: Start = {}) {
   const id = randomUUID();
   let expiresAt = 0;
   const fakes = fakeActivities(() => expiresAt, row);
   const { becomes, ...activities } = fakes;
+  before?.(activities);
   const { taskQueue, stop } = await temporal.runWorker(activities);
   const now = Date.now();
   expiresAt = now + ttlMs;
@@ -87,7 +87,15 @@ async function startRegistration({ ttlMs = hours(2), reminderAfterMs = 0, row = 
   return { id, handle, activities, becomes, confirm, untilCalled, stop };
 }
 
-const codeOf = (error: unknown) => ((error as WorkflowUpdateFailedError).cause as ApplicationFailure).type;
+/** One that is reminded of soon, and waits for that. @param more by when that is */
+const startReminded = (more: (ms: number) => Start = () => ({})) =>
+  inTime((ms) => startRegistration({ reminderAfterMs: ms, ...more(ms) }), soon);
+
+/** One that comes when all is over finds no process to ask, which a caller is told in the same words. */
+const codeOf = (error: unknown) =>
+  error instanceof WorkflowNotFoundError
+    ? 'registration.link_invalid'
+    : ((error as WorkflowUpdateFailedError).cause as ApplicationFailure).type;
 const statusOf = async (handle: { describe(): Promise<{ status: { name: string } }> }) =>
   (await handle.describe()).status.name;
 
@@ -110,14 +118,14 @@ test('nobody confirms: it expires at its time', async () => {
 });
 
 test('there is one reminder before the end', async () => {
-  const { handle, activities } = await startRegistration({ ttlMs: 2 * soon, reminderAfterMs: soon });
+  const { handle, activities } = await startReminded((ms) => ({ ttlMs: 2 * ms }));
   expect(await handle.result()).toBe('expired');
   expect(activities.queueReminderEmail).toHaveBeenCalledTimes(1);
   await recordHistory('registration-reminded-expired', handle);
 });
 
 test('it can still be confirmed after the reminder', async () => {
-  const { handle, untilCalled, confirm } = await startRegistration({ reminderAfterMs: soon });
+  const { handle, untilCalled, confirm } = await startReminded();
   await untilCalled('queueReminderEmail');
   expect(await confirm()).toEqual(ids);
   expect(await handle.result()).toBe('confirmed');
@@ -166,36 +174,37 @@ test('the first confirmed registration of an address ends the waiting of the oth
 
 describe('cancelled by an operator', () => {
   const cases = {
-    'before the reminder': { reminderAfterMs: () => hours(1), after: 'queueVerificationEmail' },
-    'after the reminder': { reminderAfterMs: () => soon, after: 'queueReminderEmail' },
-    'with no reminder to come': { reminderAfterMs: () => 0, after: 'queueVerificationEmail' },
-  } as const;
-  test.each(Object.entries(cases))(
-    '%s, it says so in the row and in Temporal',
-    async (name, { reminderAfterMs, after }) => {
-      const { handle, activities, untilCalled } = await startRegistration({ reminderAfterMs: reminderAfterMs() });
-      await untilCalled(after);
-      await sleep(100);
-      await handle.cancel();
-      await expect(handle.result()).rejects.toThrow(/cancelled/);
-      expect(await statusOf(handle)).toBe('CANCELLED');
-      expect(activities.cancelRegistration).toHaveBeenCalledTimes(1);
-      expect(await handle.query('state')).toBe('cancelled');
-      await recordHistory(`registration-cancelled-${name.replaceAll(' ', '-')}`, handle);
+    'before the reminder': {
+      start: () => startRegistration({ reminderAfterMs: hours(1) }),
+      after: 'queueVerificationEmail',
     },
-  );
+    'after the reminder': { start: () => startReminded(), after: 'queueReminderEmail' },
+    'with no reminder to come': { start: () => startRegistration(), after: 'queueVerificationEmail' },
+  } as const;
+  test.each(Object.entries(cases))('%s, it says so in the row and in Temporal', async (name, { start, after }) => {
+    const { handle, activities, untilCalled } = await start();
+    await untilCalled(after);
+    await sleep(100);
+    await handle.cancel();
+    await expect(handle.result()).rejects.toThrow(/cancelled/);
+    expect(await statusOf(handle)).toBe('CANCELLED');
+    expect(activities.cancelRegistration).toHaveBeenCalledTimes(1);
+    expect(await handle.query('state')).toBe('cancelled');
+    await recordHistory(`registration-cancelled-${name.replaceAll(' ', '-')}`, handle);
+  });
 
   const steps = {
-    queueVerificationEmail: () => ({}),
-    queueReminderEmail: () => ({ reminderAfterMs: soon }),
-    expireRegistration: () => ({ ttlMs: soon }),
+    queueVerificationEmail: (before: Start['before']) => startRegistration({ before }),
+    queueReminderEmail: (before: Start['before']) => startReminded(() => ({ before })),
+    expireRegistration: (before: Start['before']) => startRegistration({ ttlMs: soon, before }),
   };
   test.each(Object.entries(steps))(
     'while %s does not get through, it is cancelled all the same',
-    async (step, times) => {
-      const { handle, activities, untilCalled } = await startRegistration(times());
+    async (step, start) => {
       const name = step as keyof typeof steps;
-      activities[name].mockRejectedValue(ApplicationFailure.retryable('away', 'outage'));
+      const { handle, activities, untilCalled } = await start((fakes) => {
+        fakes[name].mockRejectedValue(ApplicationFailure.retryable('away', 'outage'));
+      });
       await untilCalled(name);
       await handle.cancel();
       await expect(handle.result()).rejects.toThrow(/cancelled/);
