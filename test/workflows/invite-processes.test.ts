@@ -7,6 +7,7 @@ import { createInviteAcceptance } from '../../src/domain/invites/acceptance.js';
 import { createAdministratorInvites } from '../../src/domain/invites/administrator-invites.js';
 import { inviteToken } from '../../src/domain/invites/link.js';
 import { createPasswords } from '../../src/domain/passwords/passwords.js';
+import { hours } from '../../src/platform/clock.js';
 import { createProcesses, type Processes } from '../../src/platform/processes.js';
 import { newDatabase, type TestDatabase } from '../support/database.js';
 import { patience, patient } from '../support/patience.js';
@@ -91,7 +92,7 @@ const delivered = () =>
   until(async () => ((await rows(database.ownerUrl, 'select from outbox')).length === 0 ? true : undefined));
 
 test('an invite is mailed, accepted, and its process ends; no history tells who it was', async () => {
-  const account = await newAccount(60_000);
+  const account = await newAccount(hours(1));
   const made = await account.invite();
   const mail = await until(() => services.sent.find(({ to }) => to === made.email));
   const { token } = inviteToken(services.sealing, { id: made.id, linkNumber: 1 });
@@ -131,7 +132,6 @@ test('it expires at its time with one event; sent again it waits again, under th
   expect(row).toEqual({ status: 'expired', ended_reason: 'not_accepted_in_time' });
 
   await account.invites.resend(account.scope, account.userId, made.id);
-  await until(() => services.sent.filter(({ to }) => to === made.email)[1]);
   await until(async () => ((await endedTwice(made.id)) ? true : undefined));
   await reaches(made.id, 'expired');
   const events = await rows(
@@ -149,7 +149,7 @@ const endedTwice = async (id: string) =>
     .length === 2;
 
 test('cancelled by an operator, the invite is revoked and says so; sent news of an ended process is no error', async () => {
-  const account = await newAccount(60_000);
+  const account = await newAccount(hours(1));
   const made = await account.invite();
   await reaches(made.id, 'waiting');
   await handleOf(made.id).cancel();
@@ -172,20 +172,23 @@ test('cancelled by an operator, the invite is revoked and says so; sent news of 
   expect((await handleOf(second.id).describe()).status.name).toBe('TERMINATED');
 });
 
-test('a terminated process of an invite that is sent again begins anew', async () => {
-  const account = await newAccount(60_000);
+test('a terminated process of an invite that is sent again begins anew, and the link is mailed again', async () => {
+  const account = await newAccount(hours(1));
   const made = await account.invite();
+  const mails = () => services.sent.filter(({ to }) => to === made.email);
+  await until(() => mails()[0]);
   await reaches(made.id, 'waiting');
   await handleOf(made.id).terminate('by mistake');
   const { expiresAt } = await account.invites.resend(account.scope, account.userId, made.id);
   await until(async () => ((await handleOf(made.id).describe()).status.name === 'RUNNING' ? true : undefined));
   expect(await historyText(handleOf(made.id))).toContain(expiresAt.toISOString());
+  await until(() => mails()[1]);
   await account.invites.revoke(account.scope, account.userId, made.id);
   expect(await handleOf(made.id).result()).toBe('revoked');
 });
 
 test('the reminder is mailed once for each link, as long as the invite is open', async () => {
-  const account = await newAccount(60_000);
+  const account = await newAccount(hours(1));
   const made = await account.invite();
   const { administrator } = services.invites;
   for (let i = 0; i < 3; i++) await administrator.remind(made.id);

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { jest } from '@jest/globals';
 import type { GraceLook } from '../../src/domain/mfa/grace.js';
+import { hours } from '../../src/platform/clock.js';
 import type { mfaGrace } from '../../workflows/mfa-grace.js';
 import { recordHistory } from '../support/histories.js';
 import { patience } from '../support/patience.js';
@@ -14,7 +15,7 @@ afterAll(() => temporal.stop());
 
 const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 const inMs = (ms: number) => new Date(Date.now() + ms).toISOString();
-const running = (wakeIn: number, endIn = 60_000): GraceLook => ({
+const running = (wakeIn: number, endIn = hours(2)): GraceLook => ({
   status: 'running',
   expiresAt: inMs(endIn),
   wakeAt: inMs(wakeIn),
@@ -48,8 +49,6 @@ test('it looks at the row at each moment that this one names, until it says that
     () => running(1000),
     () => ended('expired'),
   ]);
-  await looked(activities.advanceGrace, 1);
-  expect(await handle.query('state')).toBe('running');
   expect(await handle.result()).toBe('expired');
   expect(activities.advanceGrace.mock.calls).toEqual([[graceId], [graceId], [graceId]]);
   await recordHistory('mfa-grace-expired', handle);
@@ -59,8 +58,9 @@ test.each([
   ['enrolled', 'enrolled'],
   ['policyChanged', 'reset'],
 ] as const)('signalled `%s`, it looks at once', async (signal, status) => {
-  const { handle, activities } = await startGrace([() => running(50_000), () => ended(status)]);
+  const { handle, activities } = await startGrace([() => running(hours(1)), () => ended(status)]);
   await looked(activities.advanceGrace, 1);
+  expect(await handle.query('state')).toBe('running');
   await sleep(200);
   await handle.signal(signal);
   expect(await handle.result()).toBe(status);
@@ -68,7 +68,11 @@ test.each([
 });
 
 test('reset, it goes on with the new times', async () => {
-  const { handle, activities } = await startGrace([() => running(50_000), () => running(1000), () => ended('expired')]);
+  const { handle, activities } = await startGrace([
+    () => running(hours(1)),
+    () => running(1000),
+    () => ended('expired'),
+  ]);
   await looked(activities.advanceGrace, 1);
   await sleep(200);
   await handle.signal('reset');
@@ -86,7 +90,7 @@ test('a deadline that is a moment ahead of the row is not asked for in a tight l
 });
 
 test('cancelled while it waits, the reminders stop', async () => {
-  const { handle, activities, graceId } = await startGrace([() => running(50_000)]);
+  const { handle, activities, graceId } = await startGrace([() => running(hours(1))]);
   await looked(activities.advanceGrace, 1);
   await handle.cancel();
   await expect(handle.result()).rejects.toThrow();
@@ -110,7 +114,7 @@ test('cancelled while the row cannot be read, the reminders stop all the same', 
 });
 
 test('cancelled too late, it says how it had ended', async () => {
-  const { handle, activities } = await startGrace([() => running(50_000)]);
+  const { handle, activities } = await startGrace([() => running(hours(1))]);
   activities.cancelGrace.mockResolvedValue(ended('enrolled'));
   await looked(activities.advanceGrace, 1);
   await handle.cancel();

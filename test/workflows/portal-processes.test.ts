@@ -75,8 +75,15 @@ afterAll(async () => {
   await temporal.stop();
 });
 
-const read = async (id: string) => (await owner('GET', `/processes/${id}`)).json().data;
+/** As soon as Temporal answers, which on a busy machine takes longer than the api waits. */
+const read = (id: string) =>
+  until(async () => {
+    const { data } = (await owner('GET', `/processes/${id}`)).json();
+    return data.temporal_state !== 'unavailable' && data;
+  });
 const handleOf = (workflowId: string) => temporal.client.workflow.getHandle(workflowId);
+/** The workflow is asked to end, or finds its row ended at its next step where that takes too long. */
+const askedToEnd = expect.stringMatching(/^(cancel_requested|temporal_unavailable)$/);
 async function until<T>(look: () => Promise<T | undefined | false>, ms = patience): Promise<T> {
   for (const deadline = Date.now() + ms; ; ) {
     const seen = await look();
@@ -112,7 +119,7 @@ test('an invite says where it is, with a link to the Temporal UI; a cancel ends 
   });
   const cancelled = await owner('POST', `/processes/${id}/cancel`, { reason: 'not any more' });
   expect(cancelled.json().data.state).toBe('revoked');
-  expect(['cancel_requested', 'not_running']).toContain(cancelled.json().data.workflow_end);
+  expect(['cancel_requested', 'not_running', 'temporal_unavailable']).toContain(cancelled.json().data.workflow_end);
   // The outbox tells it that the invite was revoked, and the cancel that it should stop; either way it ends.
   expect(['CANCELLED', 'COMPLETED']).toContain(await ended(`invite/${id}`));
   expect(await handleOf(`invite/${id}`).query('state')).toBe('revoked');
@@ -125,7 +132,8 @@ test('a mail that does not get out says which attempt it is at and what stops it
   const [mail] = (await owner('GET', `/processes?kind=email&subject_id=${id}`)).json().items;
   const stuck = await until(async () => {
     const process = await read(mail.id);
-    return process.temporal?.pending[0]?.last_failure && process;
+    const [step] = process.temporal?.pending ?? [];
+    return step?.last_failure && step.next_attempt_at && process; // between two attempts
   });
   expect(stuck.temporal.pending).toEqual([
     {
@@ -138,7 +146,7 @@ test('a mail that does not get out says which attempt it is at and what stops it
   expect(JSON.stringify(stuck)).not.toContain('private');
 
   const cancelled = await owner('POST', `/processes/${mail.id}/cancel`, { reason: 'wrong address' });
-  expect(cancelled.json().data).toMatchObject({ state: 'cancelled', workflow_end: 'cancel_requested' });
+  expect(cancelled.json().data).toMatchObject({ state: 'cancelled', workflow_end: askedToEnd });
   expect(['CANCELLED', 'COMPLETED']).toContain(await ended(`email/${mail.id}`));
   expect(outcomeOf(await owner('POST', `/processes/${mail.id}/cancel`, { reason: 'again' }))).toBe(
     '409 process.not_running',
@@ -160,7 +168,7 @@ test('a mail that is cancelled while the mail server takes it says that it was s
   const [mail] = (await owner('GET', `/processes?kind=email&subject_id=${id}`)).json().items;
   await heard;
   const cancelled = await owner('POST', `/processes/${mail.id}/cancel`, { reason: 'wrong address' });
-  expect(cancelled.json().data).toMatchObject({ state: 'cancelled', workflow_end: 'cancel_requested' });
+  expect(cancelled.json().data).toMatchObject({ state: 'cancelled', workflow_end: askedToEnd });
   thinking = undefined;
   answer();
   expect(await ended(`email/${mail.id}`)).toBe('COMPLETED');
@@ -204,7 +212,10 @@ test('a process that Temporal has forgotten is still known by its row, and can b
   );
   expect(await read(other)).toMatchObject({ state: 'pending', temporal_state: 'unknown', temporal: null });
   const cancelled = await owner('POST', `/processes/${other}/cancel`, { reason: 'lost' });
-  expect(cancelled.json().data).toMatchObject({ state: 'cancelled', workflow_end: 'not_running' });
+  expect(cancelled.json().data).toMatchObject({
+    state: 'cancelled',
+    workflow_end: expect.stringMatching(/^(not_running|temporal_unavailable)$/),
+  });
 });
 
 test('an extended invite wakes up later, with the same workflow', async () => {

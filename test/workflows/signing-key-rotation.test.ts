@@ -3,6 +3,7 @@ import { ensureSchedules } from '../../src/platform/schedules.js';
 import { signingKeyRotationId } from '../../workflows/ids.js';
 import { recordHistory } from '../support/histories.js';
 import { startTestTemporal, type TestTemporal } from '../support/temporal.js';
+import { until } from '../support/test-worker.js';
 
 let temporal: TestTemporal;
 beforeAll(async () => {
@@ -15,14 +16,13 @@ test('many workers make one schedule, and it rotates the keys', async () => {
   const schedule = temporal.client.schedule.getHandle(signingKeyRotationId);
   const rotateSigningKeys = jest.fn(async () => ({ created: 'kid-2' }));
   await temporal.runWorker({ rotateSigningKeys }, 'processes');
+  await schedule.pause('only by hand'); // the test may run at the hour of its daily run
   await schedule.trigger();
-  let run: { workflowId: string } | undefined;
-  for (let waited = 0; !run && waited < 10_000; waited += 100) {
-    await new Promise((resolve) => setTimeout(resolve, 100));
+  const { workflowId } = await until('its run', async () => {
     const [action] = (await schedule.describe()).info.recentActions;
-    run = action?.action.type === 'startWorkflow' ? action.action.workflow : undefined;
-  }
-  const handle = temporal.client.workflow.getHandle(run!.workflowId);
+    return action?.action.type === 'startWorkflow' && action.action.workflow;
+  });
+  const handle = temporal.client.workflow.getHandle(workflowId);
   expect(await handle.result()).toBe('kid-2');
   expect(rotateSigningKeys).toHaveBeenCalledTimes(1);
   await recordHistory('signing-key-rotation', handle);
@@ -53,6 +53,5 @@ test('cancelled while no key can be made, this run stops', async () => {
   await handle.cancel();
   await expect(handle.result()).rejects.toThrow();
   expect((await handle.describe()).status.name).toBe('CANCELLED');
-  expect(rotateSigningKeys).toHaveBeenCalledTimes(1);
   await recordHistory('signing-key-rotation-cancelled', handle);
 });

@@ -325,5 +325,11 @@ test.concurrent('a receiver that never answers delays nobody else', async () => 
     [crowd],
   )) as [{ count: number }];
   expect(open).toBeLessThanOrEqual(4);
-  await Promise.all(crowd.map((id) => handleOf(id).terminate()));
+  await Promise.all(
+    crowd.map((id) =>
+      handleOf(id)
+        .terminate()
+        .catch(() => undefined),
+    ),
+  ); // some may not run yet
 });

@@ -10,7 +10,7 @@ import { freePort } from '../../src/platform/embedded/ports.js';
 import { createProcesses, type Processes } from '../../src/platform/processes.js';
 import { projectRoot } from '../../src/platform/root.js';
 import { asOwner, newDatabase, type TestDatabase } from '../support/database.js';
-import { patience } from '../support/patience.js';
+import { patience, patient } from '../support/patience.js';
 import { aRequest, rows } from '../support/registration.js';
 import { namespace, startTestTemporal, type TestTemporal } from '../support/temporal.js';
 
@@ -29,7 +29,7 @@ beforeAll(async () => {
   const temporalPort = await freePort(18_233);
   smtpPort = await freePort(18_025);
   metricsPort = await freePort(18_464);
-  processes = createProcesses({ address: `127.0.0.1:${temporalPort}`, namespace, apiKey: null });
+  processes = createProcesses({ address: `127.0.0.1:${temporalPort}`, namespace, apiKey: null }, patient);
   settings = {
     DATABASE_URL: database.url,
     TEMPORAL_ADDRESS: `127.0.0.1:${temporalPort}`,
@@ -117,7 +117,7 @@ test('a registration survives Temporal away, SMTP away and a killed worker', asy
   expect(mail.replace(/=\r?\n/g, '').replaceAll('=3D', '=')).toContain(token);
 
   const found = await registrations.find(token);
-  const made = await until(() => processes.confirmRegistration(found!.process).catch(() => null));
+  const made = await processes.confirmRegistration(found!.process); // once: an answer that is lost does not come again
   expect(await rows(database.ownerUrl, 'select id from users where email = $1', [request.email])).toEqual([
     { id: made.userId },
   ]);
