@@ -43,6 +43,7 @@ import { createOrganizations } from './domain/organizations/organizations.js';
 import { createPasswords } from './domain/passwords/passwords.js';
 import { createAccountProcesses } from './domain/processes/account-processes.js';
 import { createSsoDomains } from './domain/sso/domains.js';
+import { createSso } from './domain/sso-sign-in/sso.js';
 import { createApplicationStates } from './domain/users/application-state.js';
 import { createUsers } from './domain/users/users.js';
 import { createWebhookDeliveryLog } from './domain/webhooks/delivery-log.js';
@@ -58,6 +59,7 @@ import { createAdminPrincipals } from './http/principals/admin.js';
 import { createPublicPrincipals } from './http/principals/public.js';
 import { mountPublicApi } from './http/public-api.js';
 import { createRateLimits } from './http/rate-limits.js';
+import { sso as ssoPages } from './http/sso/index.js';
 import { wellKnown } from './http/well-known.js';
 import { createBells } from './platform/bells.js';
 import { createCaptcha } from './platform/captcha.js';
@@ -129,6 +131,7 @@ export async function composeApi(
     now,
   });
   const provider = createProvider({ db, keys, refreshTokens, outbound, baseUrl, now });
+  const sso = createSso({ db, sealing, outbound, baseUrl, now });
   const apiLogins = createApiLogins({ db, sealing, passwords, logins, provider, now });
   const captcha = createCaptcha({
     ...config.turnstile,
@@ -220,7 +223,8 @@ export async function composeApi(
     },
     surfaces: [
       async (surface) => surface.register(wellKnown, { baseUrl, keys }),
-      async (surface) => surface.register(oauth, { provider, logins, captcha, limits }),
+      async (surface) => surface.register(oauth, { provider, logins, sso, captcha, limits }),
+      async (surface) => surface.register(ssoPages, { provider, logins, sso, captcha, limits }),
       async (surface) => {
         const { idempotentRequests } = services;
         const options = { users, admins, limits, idempotentRequests, baseUrl, adminAppUrl: config.adminAppUrl };

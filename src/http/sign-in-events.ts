@@ -36,3 +36,14 @@ export const acceptanceEvents = [
   'organization.member_added',
   'role_assignment.created',
 ] as const satisfies readonly EventAction[];
+
+/** Somebody came by an identity provider, which may have brought them. */
+export const ssoEvents = [
+  ...signInEvents,
+  'identity.created',
+  'identity.updated',
+  'identity.email_verified',
+  'identity.password_changed',
+  'organization.member_added',
+  'role_assignment.created',
+] as const satisfies readonly EventAction[];

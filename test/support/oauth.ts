@@ -22,11 +22,13 @@ import { createProvider } from '../../src/domain/oidc/provider.js';
 import { createRefreshTokens } from '../../src/domain/oidc/refresh-tokens.js';
 import { hashPassword, verifyPassword } from '../../src/domain/passwords/hashing.js';
 import { createPasswords } from '../../src/domain/passwords/passwords.js';
+import { createSso } from '../../src/domain/sso-sign-in/sso.js';
 import { buildApp } from '../../src/http/app.js';
 import { identityAuth } from '../../src/http/identity-auth/index.js';
 import { createHttpMetrics } from '../../src/http/metrics.js';
 import { oauth } from '../../src/http/oauth/index.js';
 import { createRateLimits } from '../../src/http/rate-limits.js';
+import { sso as ssoPages } from '../../src/http/sso/index.js';
 import { wellKnown } from '../../src/http/well-known.js';
 import { createCaptcha } from '../../src/platform/captcha.js';
 import { hashSecret, newSecret } from '../../src/platform/crypto/one-time-secret.js';
@@ -80,6 +82,7 @@ export async function newProvider({
   });
   const outbound = createOutbound({ allowedNetworks });
   const provider = createProvider({ db, keys, refreshTokens, outbound, baseUrl, now });
+  const sso = createSso({ db, sealing, outbound, baseUrl, now });
   const captchaKeys = { siteKey: captchaUrl && 'site-key', secretKey: captchaUrl && 'secret-key' };
   const captcha = createCaptcha({ ...captchaKeys, verifyUrl: captchaUrl ?? '' });
   const api = createApiLogins({ db, sealing, passwords: { verify: verifyPassword }, logins, provider, now });
@@ -97,7 +100,8 @@ export async function newProvider({
     health: { checks: {} },
     metrics: createHttpMetrics(new Registry()),
     surfaces: [
-      async (surface) => void (await surface.register(oauth, { provider, logins, limits, captcha })),
+      async (surface) => void (await surface.register(oauth, { provider, logins, sso, limits, captcha })),
+      async (surface) => void (await surface.register(ssoPages, { provider, logins, sso, limits, captcha })),
       async (surface) => void (await surface.register(wellKnown, { baseUrl, keys })),
       async (surface) => {
         const idempotentRequests = createIdempotentRequests({ db, sealing, now });
@@ -120,6 +124,7 @@ export async function newProvider({
     provider,
     logins,
     sealing,
+    sso,
     refreshTokens,
     faults,
     now,

@@ -124,6 +124,7 @@ describe('what a request needs', () => {
     ...{ id: 's', identityId: 'ana', email: 'a@b.c', amr: ['pwd'], acr: 'x' },
     authenticatedAt: new Date(now.getTime() - 60_000),
     secondFactorAt: null,
+    ssoConnectionId: null,
   };
   const request = (changes: object = {}) =>
     ({

@@ -43,7 +43,7 @@ export interface ApiVisit {
 /** A sign-in with all that it needed. */
 export type ApiProof = Pick<
   FirstFactor,
-  'identityId' | 'amr' | 'acr' | 'authenticatedAt' | 'secondFactorAt' | 'passwordChangedAt'
+  'identityId' | 'amr' | 'acr' | 'authenticatedAt' | 'secondFactorAt' | 'ssoConnectionId' | 'passwordChangedAt'
 >;
 
 export interface ApiSignInDeps {

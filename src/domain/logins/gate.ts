@@ -40,7 +40,12 @@ export function createGate({ db, mfaGate, policyOf }: { db: Db; mfaGate: MfaGate
   return {
     async decide(question: GateQuestion): Promise<GateDecision> {
       const { client, first, organizationId = null } = question;
-      const policy = await policyOf(client.environmentId, first.identityId, organizationId);
+      const policy = await policyOf(
+        client.environmentId,
+        first.identityId,
+        organizationId,
+        first.ssoConnectionId ?? null,
+      );
       const bar = barOf(policy, first, client.settings);
       if (bar) {
         await recordRefusal(question, bar.code);

@@ -8,13 +8,16 @@ export interface AskedOrganization {
   id: string;
   name: string;
   policy: Pick<SignInPolicy, 'allows' | 'requireSso'>;
+  /** Its active SSO connection. */
+  connectionId: string | null;
 }
 
 const uuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 const longestSlug = 100;
 
 const found = (by: string) => `
-select n.id, n.name, o.authentication_policy as policy
+select n.id, n.name, o.authentication_policy as policy,
+  (select id from sso_connections where organization_id = n.id and status = 'active') as "connectionId"
 from (select id, name, path from nodes where ${by} and environment_id = $1 and node_type = 'organization' offset 0) n
   cross join lateral (select authentication_policy from organizations where id = n.id offset 0) o
 where not exists (select from nodes a where a.id = any(n.path) and a.status = 'inactive')
@@ -33,15 +36,16 @@ export const createAskedOrganizations =
   async (environmentId, idOrSlug) => {
     if (idOrSlug.length > longestSlug) throw unknown();
     const statement = uuid.test(idOrSlug) ? byId : bySlug;
-    const rows = await db.statement<{ id: string; name: string; policy: AuthenticationPolicy }>(statement, [
-      environmentId,
-      idOrSlug,
-    ]);
+    const rows = await db.statement<FoundRow>(statement, [environmentId, idOrSlug]);
     const [row, another] = rows;
     if (!row) throw unknown();
     if (another) throw new OAuthError('invalid_request', 'organization names several by this slug; send its id');
-    return { id: row.id, name: row.name, policy: asked(row.policy) };
+    return { ...row, policy: asked(row.policy) };
   };
+
+interface FoundRow extends Omit<AskedOrganization, 'policy'> {
+  policy: AuthenticationPolicy;
+}
 
 const unknown = () => new OAuthError('invalid_request', 'organization is unknown');
 

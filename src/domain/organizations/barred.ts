@@ -1,6 +1,7 @@
 import type { FirstFactorMethod } from '../../../entities/pending-sign-in.js';
 import type { Client } from '../oidc/clients.js';
-import type { SignInPolicy } from './sign-in-policy.js';
+import type { FirstFactor } from '../sessions/first-factor.js';
+import type { OfferedConnection, SignInPolicy } from './sign-in-policy.js';
 
 /** A way of signing in by which somebody proves who they are here, and to nobody else. */
 export type LoginMethod = Exclude<FirstFactorMethod, 'session' | 'sso'>;
@@ -10,6 +11,8 @@ export interface Barred {
   code: 'login.method_not_allowed' | 'sso_required';
   /** The ways that are left: allowed by all of the organizations, and switched on in the Environment. */
   methods: LoginMethod[];
+  /** Identity providers that are wanted instead. */
+  connections: OfferedConnection[];
 }
 
 export type MethodSettings = Pick<
@@ -36,18 +39,23 @@ export const wantsSso = ({ allows, requireSso }: Pick<SignInPolicy, 'allows' | '
 
 /** Whether a policy bars the way in which somebody has signed in; a session is what its first factor was. */
 export function barOf(
-  policy: Pick<SignInPolicy, 'allows' | 'requireSso'>,
-  first: { method: FirstFactorMethod; amr: readonly string[] },
+  policy: Omit<SignInPolicy, 'requireMfa' | 'belongs'>,
+  first: Proved,
   settings: MethodSettings,
 ): Barred | null {
-  if (wantsSso(policy)) return { code: 'sso_required', methods: [] };
-  if (policy.allows[methodOf(first)]) return null;
-  return { code: 'login.method_not_allowed', methods: allowedOf(methodsOf(settings), policy) };
+  const method = methodOf(first);
+  if (wantsSso(policy) && !(method === 'sso' && policy.ssoSatisfied))
+    return { code: 'sso_required', methods: [], connections: policy.connections };
+  if (policy.allows[method]) return null;
+  return { code: 'login.method_not_allowed', methods: allowedOf(methodsOf(settings), policy), connections: [] };
 }
 
-/** By what an `amr` (RFC 8176) began with: only a passkey signs in without `pwd` or `otp`. */
-function methodOf({ method, amr }: { method: FirstFactorMethod; amr: readonly string[] }): LoginMethod | 'sso' {
+type Proved = Pick<FirstFactor, 'method' | 'amr' | 'ssoConnectionId'>;
+
+/** By what a session's `amr` (RFC 8176) began with, unless a provider has said it: only a passkey signs in without `pwd` or `otp`. */
+function methodOf({ method, amr, ssoConnectionId = null }: Proved): LoginMethod | 'sso' {
   if (method !== 'session') return method;
+  if (ssoConnectionId !== null || amr.length === 0) return 'sso';
   if (amr.includes('pwd')) return 'password';
   return amr.includes('otp') ? 'email_otp' : 'passkey';
 }

@@ -5,11 +5,21 @@ import { organizationsOf } from './belonging.js';
 /** A way of signing in, as organizations allow it. */
 export type SignInMethod = NonNullable<AuthenticationPolicy['allowed_methods']>[number];
 
+/** An SSO connection that somebody can sign in by, and what its organization is called. */
+export interface OfferedConnection {
+  id: string;
+  name: string;
+}
+
 /** What all organizations of a person ask of a sign-in: the strictest counts, whichever it is for. */
 export interface SignInPolicy {
   allows: Record<SignInMethod, boolean>;
   requireMfa: boolean;
   requireSso: boolean;
+  /** Whether the connection of the sign-in is what each organization that requires SSO wants. */
+  ssoSatisfied: boolean;
+  /** Active connections of the organizations that require SSO. */
+  connections: OfferedConnection[];
   /** Whether the person belongs to the organization that the sign-in is for; true where it is for none. */
   belongs: boolean;
 }
@@ -18,21 +28,37 @@ const methods = ['password', 'email_otp', 'passkey', 'sso'] as const satisfies r
 const requires = (what: 'require_mfa' | 'require_sso') =>
   `coalesce(bool_or((authentication_policy->>'${what}')::boolean), false)`;
 
+const requiresItself = `coalesce((authentication_policy->>'require_sso')::boolean or allowed = '["sso"]', false)`;
+/**
+ * An organization wants its own connection: the provider of another one must not speak for its members. One that has none
+ * takes those of the Environment, which the Account's developers have made.
+ */
+const isIts = `case when own is not null then (own->>'id')::uuid = $4
+  else exists (select from sso_connections where id = $4 and environment_id = $1 and organization_id is null) end`;
+
 const statement = {
   name: 'sign_in_policy_of_identity',
   text: `
 select json_build_object(${methods.map((method) => `'${method}', coalesce(bool_and(coalesce(allowed ? '${method}', true)), true)`).join(', ')}) as allows,
   ${requires('require_mfa')} as "requireMfa", ${requires('require_sso')} as "requireSso",
+  $4::uuid is not null and coalesce(bool_and(not ${requiresItself} or ${isIts}), true) as "ssoSatisfied",
+  coalesce(json_agg(json_build_object('id', own->>'id', 'name', name) order by name, id)
+    filter (where own->>'status' = 'active' and ${requiresItself}), '[]') as connections,
   $3::uuid is null or coalesce(bool_or(id = $3), false) as belongs
-from (select o.id, o.authentication_policy, nullif(o.authentication_policy->'allowed_methods', 'null') as allowed
+from (select o.id, n.name, o.authentication_policy, nullif(o.authentication_policy->'allowed_methods', 'null') as allowed,
+    (select jsonb_build_object('id', id, 'status', status) from sso_connections where organization_id = o.id) as own
   from ${organizationsOf('$1', '$2')}) mine`,
 };
 
-/** @param organizationId the one that the sign-in is for, if any */
+/**
+ * @param organizationId the one that the sign-in is for, if any
+ * @param connectionId the SSO connection that it was by, if by one
+ */
 export type SignInPolicyOf = (
   environmentId: string,
   identityId: string,
   organizationId: string | null,
+  connectionId: string | null,
 ) => Promise<SignInPolicy>;
 
 /** What the active organizations of an Identity ask of it (contract §5, authentication policy). */

@@ -13,6 +13,8 @@ export interface FirstFactor {
   amr: string[];
   acr: Acr;
   authenticatedAt: Date;
+  /** The SSO connection that it was proved by; without one, it was proved here. */
+  ssoConnectionId?: string | null;
   /** Of a session: when a second factor was proved in it. */
   secondFactorAt: Date | null;
   /** Of a password that was just proved: when it was set. With another one since then, no session begins. */
@@ -31,5 +33,19 @@ export const firstFactor = (
   amr,
   acr,
   authenticatedAt: now,
+  ssoConnectionId: null,
   secondFactorAt: acr === aal2 ? now : null,
 });
+
+/** RFC 8176 §2, and nothing else: what an application would make of other words nobody knows. */
+const registered = [
+  ...['face', 'fpt', 'geo', 'hwk', 'iris', 'kba', 'mca', 'mfa', 'otp', 'pin', 'pop', 'pwd'],
+  ...['rba', 'sc', 'sms', 'swk', 'tel', 'user', 'vbm', 'wia'],
+];
+
+/** What an identity provider's word amounts to: the factors that it names, and two of them only where it says so itself. */
+export function factorOfProvider(identityId: string, said: readonly string[], by: { connectionId: string; now: Date }) {
+  const amr = registered.filter((value) => said.includes(value));
+  const first = firstFactor(identityId, 'sso', amr, { now: by.now, acr: amr.includes('mfa') ? aal2 : aal1 });
+  return { ...first, ssoConnectionId: by.connectionId };
+}

@@ -16,6 +16,8 @@ export interface HostedSession {
   acr: string;
   /** When a second factor was last proved in it, or a trusted device stood in for one. */
   secondFactorAt: Date | null;
+  /** The SSO connection that it began by. */
+  ssoConnectionId: string | null;
 }
 
 export interface SignIn {
@@ -26,6 +28,8 @@ export interface SignIn {
   /** When the first factor was proved; now, unless a second one was asked for in between. */
   authenticatedAt?: Date;
   secondFactorAt?: Date | null;
+  /** By which the first factor was proved, if by one. */
+  ssoConnectionId?: string | null;
   /** Of a password that was just proved: when it was set, as it was read together with it. */
   passwordChangedAt?: Date | null;
   lifeSeconds: number;
@@ -46,7 +50,7 @@ const findStatement = {
   name: 'find_hosted_session',
   text: `
 select s.id, s.identity_id as "identityId", i.email, s.authenticated_at as "authenticatedAt", s.amr, s.acr,
-  s.second_factor_at as "secondFactorAt"
+  s.second_factor_at as "secondFactorAt", s.sso_connection_id as "ssoConnectionId"
 from sessions s
   cross join lateral (select is_active from environment_memberships
     where environment_id = s.environment_id and identity_id = s.identity_id offset 0) m
@@ -82,6 +86,7 @@ moved as (
     second_factor_at = case when environment_id = $5 and identity_id = $6 then $16 else second_factor_at end,
     amr = case when environment_id = $5 and identity_id = $6 then $7 else amr end,
     acr = case when environment_id = $5 and identity_id = $6 then $8 else acr end,
+    sso_connection_id = case when environment_id = $5 and identity_id = $6 then $19::uuid else sso_connection_id end,
     expires_at = case when environment_id = $5 and identity_id = $6 then (select expires_at from life) else expires_at end,
     ip_address = case when environment_id = $5 and identity_id = $6 then $10 else ip_address end,
     user_agent = case when environment_id = $5 and identity_id = $6 then $11 else user_agent end,
@@ -95,8 +100,8 @@ kept as (
 ),
 created as (
   insert into sessions (id, account_id, environment_id, identity_id, browser_hash, authenticated_at, second_factor_at, amr, acr,
-    ip_address, user_agent, created_at, expires_at)
-  select $12::uuid, $4::uuid, $5::uuid, $6::uuid, $2::bytea, $15::timestamptz, $16::timestamptz, $7::text[], $8::text, $10::text, $11::text, $3, (select expires_at from life)
+    ip_address, user_agent, created_at, expires_at, sso_connection_id)
+  select $12::uuid, $4::uuid, $5::uuid, $6::uuid, $2::bytea, $15::timestamptz, $16::timestamptz, $7::text[], $8::text, $10::text, $11::text, $3, (select expires_at from life), $19::uuid
   where not exists (select from kept) and (select unchanged from person)
   returning id
 ),
@@ -135,6 +140,7 @@ export function createSessions({ db, now }: { db: Db; now: Clock }) {
       acr,
       authenticatedAt,
       secondFactorAt = null,
+      ssoConnectionId = null,
       passwordChangedAt,
       lifeSeconds,
       browser,
@@ -161,7 +167,7 @@ export function createSessions({ db, now }: { db: Db; now: Clock }) {
       const signedIn = eventRow('identity.signed_in', {
         ...scope,
         resourceId: identityId,
-        metadata: { amr },
+        metadata: ssoConnectionId === null ? { amr } : { amr, connection_id: ssoConnectionId },
         actor: { type: 'identity', id: identityId },
       });
       // Whose session it was is found by the statement.
@@ -177,8 +183,7 @@ export function createSessions({ db, now }: { db: Db; now: Clock }) {
         signedOut,
         authenticatedAt ?? at,
         secondFactorAt,
-        passwordChangedAt !== undefined,
-        passwordChangedAt ?? null,
+        ...[passwordChangedAt !== undefined, passwordChangedAt ?? null, ssoConnectionId],
       ]);
       if (!row) throw new DomainError('auth.invalid_credentials');
       return {

@@ -94,7 +94,7 @@ export async function addMembership(
   tx: EntityManager,
   scope: EnvironmentScope,
   identityId: string,
-  { now, joined, by = 'sign_up' }: { now: Date; joined: boolean; by?: 'sign_up' | 'invite' },
+  { now, joined, by = 'sign_up' }: { now: Date; joined: boolean; by?: keyof typeof broughtBy },
 ): Promise<void> {
   await tx.insert(EnvironmentMembership, {
     ...within(scope),
@@ -108,7 +108,10 @@ export async function addMembership(
   await recordEvent(tx, 'identity.created', {
     ...scope,
     resourceId: identityId,
-    metadata: by === 'sign_up' ? { joined, signed_up: true } : { joined, invited: true },
+    metadata: { joined, [broughtBy[by]]: true },
     actor: { type: 'identity', id: identityId },
   });
 }
+
+/** How the event says it. */
+const broughtBy = { sign_up: 'signed_up', invite: 'invited', sso: 'provisioned' } as const;

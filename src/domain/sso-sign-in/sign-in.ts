@@ -50,7 +50,7 @@ export interface StartedSso {
 export interface SsoSignInDeps {
   db: Db;
   sealing: Sealing;
-  protocols: Record<SsoConnection['type'], BeginsSso>;
+  protocols: Partial<Record<SsoConnection['type'], BeginsSso>>;
   now: Clock;
 }
 
@@ -100,8 +100,12 @@ export function createSsoSignIn({ db, sealing, protocols, now }: SsoSignInDeps) 
     async start({ connection, purpose, parameters, browser, ...wishes }: StartSso): Promise<StartedSso> {
       const { loginHint = null, forceAuthn = false, maxAge = null } = wishes;
       const [requestId, state, cookie] = [uuidv7(), newSecret(), browser ?? newSecret()];
-      const asked = { requestId, state, loginHint, forceAuthn: forceAuthn || connection.forceAuthn, maxAge };
-      const { url, secrets } = await protocols[connection.type].begin(connection, asked);
+      const protocol = protocols[connection.type];
+      if (!protocol) throw new SsoRefused('configuration_incomplete', 'This protocol is not spoken here');
+      // SAML cannot ask for an age: there it is signed in anew or not.
+      const isAnew = forceAuthn || connection.forceAuthn || (connection.type === 'saml' && maxAge !== null);
+      const asked = { requestId, state, loginHint, forceAuthn: isAnew, maxAge };
+      const { url, secrets } = await protocol.begin(connection, asked);
       await requests.begin({ id: requestId, connection, purpose, state, browser: cookie, secrets, parameters });
       return { url, requestId, browser: cookie, expiresAt: after(now(), requestLife) };
     },

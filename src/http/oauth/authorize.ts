@@ -16,7 +16,7 @@ const formFields = ['email', 'password', 'choice', captchaField] as const;
 /** The authorization endpoint (RFC 6749 §3.1, OpenID Connect Core 3.1.2) and its pages. */
 export const authorize: FastifyPluginAsyncTypebox<HostedOptions> = async (
   app,
-  { provider, logins, captcha, hosted, signInPage },
+  { provider, logins, captcha, hosted, signInPage, ssoWay },
 ) => {
   const { baseUrl, sessions, now } = provider;
 
@@ -51,8 +51,15 @@ export const authorize: FastifyPluginAsyncTypebox<HostedOptions> = async (
       case 'login_required':
         return hosted.refuse(visit, 'login_required', 'nobody is signed in as the request asks');
       case 'sign-in':
-        return signInPage.send(visit, { email: asked.loginHint ?? '' });
+        return begin(visit);
     }
+  }
+
+  /** Straight to the identity provider where one is responsible, or to the page that asks who it is. */
+  async function begin(visit: Visit) {
+    const connection = await ssoWay.wanted(visit);
+    if (connection) return ssoWay.go(visit, connection);
+    return signInPage.send(visit, { email: visit.asked.loginHint ?? '' });
   }
 
   const askForAnother = (visit: Visit) =>
@@ -62,6 +69,8 @@ export const authorize: FastifyPluginAsyncTypebox<HostedOptions> = async (
     const { request, client } = visit;
     const email = form.get('email')?.trim() ?? '';
     const password = form.get('password') ?? '';
+    const connection = password === '' ? await ssoWay.ofAddress(visit, email) : null;
+    if (connection) return ssoWay.leave(visit, connection, email);
     if (!visit.methods.includes('password')) return signInPage.send(visit, { email });
     if (email === '') return signInPage.send(visit, { email, error: 'sign_in.error.email_missing' });
     if (password === '') return signInPage.send(visit, { email, error: 'sign_in.error.password_missing' });

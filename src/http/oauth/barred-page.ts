@@ -1,5 +1,6 @@
 import type { FastifyReply } from 'fastify';
 import type { Barred, LoginMethod } from '../../domain/organizations/barred.js';
+import type { OfferedConnection } from '../../domain/organizations/sign-in-policy.js';
 import { pageOptions, sendPage, wantsJson } from './pages.js';
 import type { Visit } from './visit.js';
 
@@ -19,8 +20,9 @@ const descriptions = {
  * An organization does not take the way in which somebody has proved who they are: names those that are left.
  * @param isKnown false where nobody has proved anything yet, and the organization of the sign-in leaves no way at all
  */
-export function sendBarred(visit: Visit, { code, methods }: Barred, isKnown = true): FastifyReply {
+export function sendBarred(visit: Visit, { code, methods, connections }: Barred, isKnown = true): FastifyReply {
   const { request, reply } = visit;
+  const providers = code === 'sso_required' ? providersOf(visit, connections) : [];
   if (wantsJson(request)) {
     return reply
       .code(403)
@@ -29,12 +31,21 @@ export function sendBarred(visit: Visit, { code, methods }: Barred, isKnown = tr
         error: code,
         error_description: descriptions[code],
         methods: methods.map((method) => methodNames[method]),
+        ...(code === 'sso_required' && { sso_connections: providers }),
       });
   }
-  const ways = methods.map((method) => ({
-    text: `method_refused.${methodNames[method]}` as const,
-    url: urlOf(visit, method),
-  }));
+  const ways = [
+    ...methods.map((method) => ({
+      text: `method_refused.${methodNames[method]}` as const,
+      values: {},
+      url: urlOf(visit, method),
+    })),
+    ...providers.map(({ name, url }) => ({
+      text: name === null ? ('method_refused.by_provider' as const) : ('method_refused.by_provider_of' as const),
+      values: { organization: name ?? '' },
+      url,
+    })),
+  ];
   const message = messageOf(code, ways.length > 0, isKnown);
   return sendPage(
     request,
@@ -50,7 +61,7 @@ export function sendBarred(visit: Visit, { code, methods }: Barred, isKnown = tr
 }
 
 function messageOf(code: Barred['code'], areOthers: boolean, isKnown: boolean) {
-  if (code === 'sso_required') return 'sso';
+  if (code === 'sso_required') return areOthers ? 'sso' : 'sso_none';
   if (areOthers) return 'others';
   return isKnown ? 'none' : 'closed';
 }
@@ -60,4 +71,16 @@ function urlOf({ asked }: Visit, method: LoginMethod): string {
   const { method: _, ...parameters } = asked.parameters;
   const by: Record<string, string> = method === 'email_otp' ? { method: 'code' } : {};
   return `/oauth/authorize?${new URLSearchParams({ ...parameters, prompt: 'login', ...by })}`;
+}
+
+/** Where each identity provider that is wanted begins; the Environment's, where an organization has none of its own. */
+function providersOf({ client, asked }: Visit, connections: readonly OfferedConnection[]) {
+  const { method: _, ...parameters } = asked.parameters;
+  const { defaultSsoConnectionId } = client.settings;
+  const ofEnvironment = defaultSsoConnectionId === null ? [] : [{ id: defaultSsoConnectionId, name: null }];
+  return (connections.length > 0 ? connections : ofEnvironment).map(({ id, name }) => ({
+    id,
+    name,
+    url: `/oauth/sso?${new URLSearchParams({ ...parameters, connection_id: id })}`,
+  }));
 }

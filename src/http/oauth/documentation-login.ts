@@ -31,7 +31,10 @@ export const authorizeParameters = {
   ),
   ui_locales: text('`en`, `de`'),
   acr_values: text('`urn:gatehouse:aal2` asks for a second factor'),
-  method: text('`code` opens the view that mails a code, where the Environment allows it'),
+  method: text(
+    '`code` opens the view that mails a code, where the Environment allows it; `password` the page that asks who it is. With ' +
+      'either, nobody is sent to an identity provider unasked',
+  ),
 };
 const notLetIn =
   'Sent from a foreign origin. Or the credentials are right, and an organization of the person does not let its members sign ' +
@@ -57,7 +60,15 @@ export const page = (operationId: string, summary: string, more: object) => ({
 export const loginDocumentation: Documentation = {
   'GET /oauth/authorize': page('authorize', 'Begin a sign-in (OpenID Connect Core §3.1.2)', {
     querystring: Type.Object(authorizeParameters),
-    response: { 200: Page('The sign-in page'), 303: Redirect, 400: Page('The parameters are not valid') },
+    description:
+      'Whoever has to sign in is sent straight to the identity provider (303) where one is responsible: the SSO connection of ' +
+      '`organization`, the one for the domain of `login_hint`, or else the default one of the Environment.',
+    response: {
+      200: Page('The sign-in page'),
+      303: Redirect,
+      400: Page('The parameters are not valid'),
+      503: Page('The identity provider does not answer'),
+    },
   }),
   'POST /oauth/authorize': page('submitSignIn', 'Begin a sign-in by form, or send its credentials', {
     description:

@@ -4,6 +4,7 @@ import { accountDocumentation } from './documentation-account.js';
 import { type Documentation, loginDocumentation, text } from './documentation-login.js';
 import { mfaDocumentation } from './documentation-mfa.js';
 import { signUpDocumentation } from './documentation-sign-up.js';
+import { ssoDocumentation } from './documentation-sso.js';
 import { webauthnDocumentation } from './documentation-webauthn.js';
 
 const OAuthError = Type.Object(
@@ -78,6 +79,7 @@ export const oauthDocumentation: Documentation = {
   ...loginDocumentation,
   ...mfaDocumentation,
   ...signUpDocumentation,
+  ...ssoDocumentation,
   ...webauthnDocumentation,
   'POST /oauth/token': endpoint(
     'issueTokens',

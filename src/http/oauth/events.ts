@@ -1,6 +1,13 @@
 import type { FastifyInstance } from 'fastify';
 import type { EventAction } from '../../domain/event-catalogue.js';
-import { acceptanceEvents, attemptEvents, challengeEvents, enrolmentEvents, signInEvents } from '../sign-in-events.js';
+import {
+  acceptanceEvents,
+  attemptEvents,
+  challengeEvents,
+  enrolmentEvents,
+  signInEvents,
+  ssoEvents,
+} from '../sign-in-events.js';
 
 const enrolmentInSignIn = [...signInEvents, ...enrolmentEvents] as const;
 
@@ -8,6 +15,10 @@ const enrolmentInSignIn = [...signInEvents, ...enrolmentEvents] as const;
 export const oauthEvents: Readonly<Record<string, readonly EventAction[]>> = {
   'GET /oauth/authorize': ['auth.mfa_grace_started'],
   'POST /oauth/authorize': attemptEvents,
+  'GET /oauth/sso': [],
+  'POST /oauth/sso': [],
+  'GET /sso/oidc/:connection_id/callback': ['auth.identity_sign_in_failed', 'sso_connection.auto_disabled'],
+  'GET /sso/complete': ssoEvents,
   'POST /oauth/login/email-otp/start': ['auth.emailed_code_requested'],
   'POST /oauth/login/email-otp/verify': [...attemptEvents, 'identity.created', 'identity.email_verified'],
   'POST /oauth/login/passkey/options': [],

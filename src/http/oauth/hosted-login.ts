@@ -17,7 +17,7 @@ import { createVisits, type Visit } from './visit.js';
 /** A sign-in with all that it needed. */
 export type Proof = Pick<
   FirstFactor,
-  'identityId' | 'amr' | 'acr' | 'authenticatedAt' | 'secondFactorAt' | 'passwordChangedAt'
+  'identityId' | 'amr' | 'acr' | 'authenticatedAt' | 'secondFactorAt' | 'ssoConnectionId' | 'passwordChangedAt'
 >;
 
 /** Whether an enrolled factor was proved already, though not one that is enough. */

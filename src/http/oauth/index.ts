@@ -19,6 +19,8 @@ import { passwordReset } from './password/reset.js';
 import { register } from './register.js';
 import { revoke } from './revoke.js';
 import { createSignInPage } from './sign-in-page.js';
+import { sso } from './sso.js';
+import { createSsoWay } from './sso-way.js';
 import { token } from './token/index.js';
 import { userinfo } from './userinfo.js';
 import { verifyEmail } from './verify-email/index.js';
@@ -35,7 +37,9 @@ export const oauth: FastifyPluginAsyncTypebox<OAuthOptions> = async (app, option
     handlePageErrors(pages);
     pages.addHook('onRequest', (request, reply) => options.limits.general('anonymous', request.ip, reply));
     const hosted = createHostedLogin(options.provider, options.logins);
-    const hostedOptions = { ...options, hosted, signInPage: createSignInPage(options) };
+    const { baseUrl, now } = options.provider;
+    const ssoWay = createSsoWay({ sso: options.sso, baseUrl, now });
+    const hostedOptions = { ...options, hosted, signInPage: createSignInPage(options), ssoWay };
     await pages.register(authorize, hostedOptions);
     await pages.register(emailOtpStart, hostedOptions);
     await pages.register(emailOtpVerify, hostedOptions);
@@ -45,6 +49,7 @@ export const oauth: FastifyPluginAsyncTypebox<OAuthOptions> = async (app, option
     await pages.register(passwordForgot, hostedOptions);
     await pages.register(passwordReset, hostedOptions);
     await pages.register(register, hostedOptions);
+    await pages.register(sso, hostedOptions);
     await pages.register(verifyEmail, hostedOptions);
     await pages.register(verifyEmailResend, hostedOptions);
     await pages.register(logout, options);

@@ -33,11 +33,16 @@ export function createSignInPage({ captcha }: { captcha: Pick<Captcha, 'siteKey'
   /** What both forms have in common. `method` is said by the form itself. */
   function valuesOf(visit: Visit, { email, error = null }: ShownSignIn) {
     const { client, asked } = visit;
-    const { method: _, ...params } = asked.parameters;
+    const { method, ...others } = asked.parameters;
+    // Whoever has asked for this page, and not for their provider, finds it again.
+    const params = method === 'password' ? { ...others, method } : others;
     const shown = { name: client.name, logoUrl: client.logoUrl };
     const passkey = visit.methods.includes('passkey');
     const organization = visit.organization?.name ?? null;
-    return { params, email, error, captcha: siteKeyFor(visit), passkey, organization, client: shown };
+    return {
+      ...{ params, email, error, captcha: siteKeyFor(visit), passkey, organization, client: shown },
+      ssoUrl: offersSso(visit) ? '/oauth/sso' : null,
+    };
   }
 
   function sendPasswordForm(visit: Visit, shown: ShownSignIn): FastifyReply {
@@ -103,17 +108,23 @@ export function createSignInPage({ captcha }: { captcha: Pick<Captcha, 'siteKey'
     send(visit: Visit, shown: ShownSignIn): FastifyReply {
       const { methods, organization } = visit;
       if (organization && wantsSso(organization.policy))
-        return sendBarred(visit, { code: 'sso_required', methods: [] });
+        return sendBarred(visit, { code: 'sso_required', methods: [], connections: connectionsOf(organization) });
       const wantsCode = visit.asked.parameters.method === 'code' || !methods.includes('password');
       if (methods.includes('email_otp') && wantsCode) return sendCodeForm(visit, shown);
       if (methods.includes('password')) return sendPasswordForm(visit, shown);
       if (methods.includes('passkey')) return sendPasskeyButton(visit, shown);
-      if (organization) return sendBarred(visit, { code: 'login.method_not_allowed', methods: [] }, false);
+      if (organization)
+        return sendBarred(visit, { code: 'login.method_not_allowed', methods: [], connections: [] }, false);
       throw new OAuthError('access_denied', 'no way of signing in is switched on');
     },
   };
 }
 
+/** Whether an address that is typed may lead to an identity provider. */
+const offersSso = ({ client, organization }: Visit) =>
+  client.settings.hasSso && (organization === null || organization.policy.allows.sso);
+const connectionsOf = ({ connectionId: id, name }: NonNullable<Visit['organization']>) =>
+  id === null ? [] : [{ id, name }];
 const urlOf = (path: string, params: Record<string, string>) => `${path}?${new URLSearchParams(params)}`;
 /** Where codes are the only way in, the first right code signs up. */
 const canSignUpHere = (visit: Visit) => letsSignUp(visit) && visit.client.settings.passwordLoginEnabled;

@@ -37,6 +37,8 @@ export interface Pages extends AccountPages, SignUpPages {
     captcha: string | null;
     /** What lets the mail to confirm the address be sent again (`/oauth/verify-email/resend`). */
     resendTicket: string | null;
+    /** Where the form goes instead to find the identity provider of the address. */
+    ssoUrl: string | null;
     /** Whether a passkey will do instead; the page then needs the script `webauthn`. */
     passkey: boolean;
     /** The name of the one that the sign-in is for. */
@@ -50,6 +52,7 @@ export interface Pages extends AccountPages, SignUpPages {
     error: TextKey | null;
     passwordUrl: string | null;
     signUpUrl: string | null;
+    ssoUrl: string | null;
     passkey: boolean;
     captcha: string | null;
     organization: string | null;
@@ -128,7 +131,19 @@ export interface Pages extends AccountPages, SignUpPages {
     title: TextKey;
     message: TextKey;
     /** Those that are left, and where each begins. */
-    ways: readonly { text: TextKey; url: string }[];
+    ways: readonly { text: TextKey; values: Record<string, string>; url: string }[];
+  };
+  /** On to an identity provider, after a form. */
+  'sso-leave': { url: string; client: PageClient };
+  'sso-failed': {
+    title: TextKey;
+    message: TextKey;
+    code: string;
+    requestId: string;
+    /** Once more by the same way. */
+    againUrl: string | null;
+    /** To the page that asks who it is. */
+    otherUrl: string | null;
   };
   logout: { action: string; params: Params; client: { name: string } | null };
   'signed-out': { clientUrl: string | null };

@@ -1,0 +1,90 @@
+import type { EntityManager } from 'typeorm';
+import { SsoConnection } from '../../../entities/sso-connection.js';
+import { type Clock, minutes, seconds } from '../../platform/clock.js';
+import type { Db } from '../../platform/db.js';
+import { recordEvent } from '../events.js';
+import type { EnvironmentScope } from '../scope.js';
+import { identityConnectionFor } from '../sso-connections/covering.js';
+import { applicationOf } from '../sso-connections/events.js';
+import type { Assertion, SsoRefusal } from '../sso-protocols/assertion.js';
+import { admit, losesARace } from './people.js';
+import type { PersonRefusal } from './recognition.js';
+import type { AnsweredSsoRequest } from './requests.js';
+
+/** Why somebody who came back from a provider is not let in; stable, as pages and events have it. */
+export type SsoSignInRefusal = SsoRefusal | PersonRefusal;
+
+/** What the authorization request of an end user, as it was when they were sent away, asks of the provider. */
+export interface AskedOfProvider {
+  /** Whether the provider's own session is not enough. */
+  anew: boolean;
+  /** Seconds; null: any age. */
+  maxAge: number | null;
+}
+
+/** Who has come back, or why nobody is let in. */
+export type Arrival =
+  | { identityId: string; connectionId: string; amr: readonly string[] }
+  | { refusal: SsoSignInRefusal };
+
+/** Clocks differ, and providers say the second. */
+const skew = minutes(1);
+
+/** End users who sign in by an identity provider: which connection is theirs, and whom its answers let in. */
+export function createEndUserSso({ db, now }: { db: Db; now: Clock }) {
+  return {
+    /** The active connection of the Environment with this id. */
+    connection: ({ accountId, environmentId }: EnvironmentScope, id: string): Promise<SsoConnection | null> =>
+      db.transaction({ accountId, environmentId }, (tx) =>
+        tx.findOneBy(SsoConnection, { id, accountId, environmentId, status: 'active' }),
+      ),
+
+    /** The active connection that is responsible for an address by its domain. */
+    connectionFor: (scope: EnvironmentScope, email: string): Promise<SsoConnection | null> =>
+      db.transaction({ accountId: scope.accountId }, (tx) => identityConnectionFor(tx, scope, email)),
+
+    /**
+     * Whom an answer lets in, in the transaction that completes its request.
+     * @throws what `losesARace` knows: the same again tells the rest
+     */
+    async arrive(tx: EntityManager, request: AnsweredSsoRequest, asked: AskedOfProvider): Promise<Arrival> {
+      const { accountId, connectionId, outcome } = request;
+      if ('refusal' in outcome) return { refusal: outcome.refusal.code };
+      const connection = await tx.findOneBy(SsoConnection, { id: connectionId, accountId });
+      if (connection?.status !== 'active') return { refusal: 'connection_disabled' };
+      const { assertion } = outcome;
+      const admitted = isOfNow(assertion, asked, request)
+        ? await admit(tx, connection, assertion, now())
+        : { refusal: 'reauthentication_missing' as const };
+      if ('identityId' in admitted) return { ...admitted, connectionId, amr: assertion.amr };
+      await recordRefusal(tx, connection, admitted.refusal);
+      return admitted;
+    },
+
+    losesARace,
+  };
+}
+
+export type EndUserSso = ReturnType<typeof createEndUserSso>;
+
+/** Whether the sign-in at the provider is as recent as the authorization request wants it (OpenID Connect Core §3.1.2.1). */
+function isOfNow({ authenticatedAt }: Assertion, { anew, maxAge }: AskedOfProvider, { createdAt }: AnsweredSsoRequest) {
+  // A provider that was told to ask again, and says nothing of when, is believed; `max_age` has it say so.
+  if (authenticatedAt === null) return maxAge === null;
+  const sentAt = createdAt.getTime();
+  const oldest = Math.max(anew ? sentAt : 0, maxAge === null ? 0 : sentAt - seconds(maxAge));
+  return authenticatedAt.getTime() >= oldest - skew;
+}
+
+async function recordRefusal(
+  tx: EntityManager,
+  { id, accountId, environmentId }: SsoConnection,
+  reason: PersonRefusal,
+) {
+  await recordEvent(tx, 'auth.identity_sign_in_failed', {
+    ...{ accountId, environmentId, applicationId: await applicationOf(tx, environmentId) },
+    resourceId: null,
+    outcome: 'denied',
+    metadata: { method: 'sso', connection_id: id, reason },
+  });
+}

@@ -1,0 +1,72 @@
+import type { SsoConnection } from '../../../entities/sso-connection.js';
+import type { Profile } from '../identities/profile.js';
+import { isStorable } from '../identities/storable.js';
+import type { Assertion } from '../sso-protocols/assertion.js';
+
+/** What a provider can fill of a profile: everything that is text. */
+export type AssertedProfile = Partial<Pick<Profile, 'firstName' | 'lastName' | 'avatarUrl' | 'externalId'>>;
+
+const ofMapping = {
+  first_name: 'firstName',
+  last_name: 'lastName',
+  avatar_url: 'avatarUrl',
+  external_id: 'externalId',
+} as const satisfies Record<string, keyof AssertedProfile>;
+
+/** Where the mapping says nothing: what OpenID Connect (Core §5.1), LDAP, Entra ID and AD FS call it. */
+const usual = {
+  firstName: [
+    'given_name',
+    'givenName',
+    'firstName',
+    'first_name',
+    'urn:oid:2.5.4.42',
+    'http://schemas.xmlsoap.org/ws/2005/05/identity/claims/givenname',
+  ],
+  lastName: [
+    'family_name',
+    'sn',
+    'surname',
+    'lastName',
+    'last_name',
+    'urn:oid:2.5.4.4',
+    'http://schemas.xmlsoap.org/ws/2005/05/identity/claims/surname',
+  ],
+  avatarUrl: ['picture'],
+} as const;
+
+type Named = Pick<Assertion, 'attributes'>;
+
+/** The fields that a connection's mapping names, as the provider fills them. They follow it at every sign-in. */
+export function mappedProfile({ attributes }: Named, { attributeMapping }: Mapping): AssertedProfile {
+  const found = Object.entries(ofMapping).map(([name, field]) => {
+    const attribute = attributeMapping[name];
+    return [field, attribute === undefined ? null : usable(field, attributes[attribute]?.[0])] as const;
+  });
+  return Object.fromEntries(found.filter(([, value]) => value !== null));
+}
+
+/** What somebody new is called: by the mapping, and else by the names that are usual. */
+export function newProfile(assertion: Named, connection: Mapping): AssertedProfile {
+  const found = Object.entries(usual).map(([name, attributes]) => {
+    const field = name as keyof typeof usual;
+    const texts = attributes.map((attribute) => usable(field, assertion.attributes[attribute]?.[0]));
+    return [field, texts.find((text) => text !== null) ?? null] as const;
+  });
+  return {
+    ...Object.fromEntries(found.filter(([, value]) => value !== null)),
+    ...mappedProfile(assertion, connection),
+  };
+}
+
+type Mapping = Pick<SsoConnection, 'attributeMapping'>;
+
+const longest = { firstName: 200, lastName: 200, avatarUrl: 2048, externalId: 255 } as const;
+
+/** As the API would take it; what it would not is left out, and keeps nobody from signing in. */
+function usable(field: keyof AssertedProfile, said: string | undefined): string | null {
+  const text = said?.trim() ?? '';
+  if (text === '' || text.length > longest[field] || /\p{Cc}/u.test(text) || !isStorable(text)) return null;
+  if (field !== 'avatarUrl') return text;
+  return URL.canParse(text) && new URL(text).protocol === 'https:' ? text : null;
+}

@@ -1,0 +1,54 @@
+import { Type } from 'typebox';
+import { authorizeParameters, type Documentation, Page, page, text } from './documentation-login.js';
+
+const toProvider = { description: 'On to the identity provider', type: 'null' };
+const refused = Page('The provider refused, or its answer lets nobody in here; the page has a code `sso.…`');
+const away = Page('The identity provider does not answer');
+const stale = Page('The sign-in began in another browser, was completed, or took too long');
+
+/** What the OpenAPI document says of the way to an identity provider and back. */
+export const ssoDocumentation: Documentation = {
+  'GET /oauth/sso': page('startSso', 'Sign in by an SSO connection', {
+    description:
+      'An authorization request that goes by this connection, which is an active one of the Environment for end users. ' +
+      'Pages that say `sso_required` link to it.',
+    querystring: Type.Object({ ...authorizeParameters, connection_id: Type.String() }),
+    response: { 303: toProvider, 400: Page('The parameters are not valid'), 403: refused, 503: away },
+  }),
+  'POST /oauth/sso': page('findSso', 'Sign in by the identity provider of an address', {
+    description:
+      'The provider is found by the domain of the address, whether or not anybody has it. With `Accept: application/json` ' +
+      'the answer is `{ redirect_to }`.',
+    consumes: ['application/x-www-form-urlencoded', 'application/json'],
+    body: Type.Object({ ...authorizeParameters, email: Type.String() }),
+    response: {
+      200: Page('On to the identity provider; or the sign-in page again, where none is responsible'),
+      400: Page('The parameters are not valid'),
+      401: Type.Object({ error: Type.String() }, { additionalProperties: true }),
+      403: refused,
+      503: away,
+    },
+  }),
+  'GET /sso/oidc/:connection_id/callback': page('ssoOidcCallback', 'Where an OpenID provider sends people back to', {
+    params: Type.Object({ connection_id: Type.String() }),
+    querystring: Type.Object({
+      state: text('Of our request; it works once'),
+      code: text('RFC 6749 §4.1.2'),
+      iss: text('RFC 9207'),
+      error: text('RFC 6749 §4.1.2.1'),
+    }),
+    response: { 303: { description: 'To `/sso/complete`', type: 'null' }, 400: stale },
+  }),
+  'GET /sso/complete': page('completeSso', 'Go on after the identity provider', {
+    description:
+      'Only the browser that was sent to the provider goes on, once: with a code, a second factor, or a refusal.',
+    querystring: Type.Object({ request: Type.String({ format: 'uuid' }) }),
+    response: {
+      200: Page('A second factor is asked for, or can be enrolled'),
+      303: { description: 'Back to the client, as from authorize', type: 'null' },
+      400: stale,
+      403: refused,
+      503: away,
+    },
+  }),
+};

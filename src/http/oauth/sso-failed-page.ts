@@ -1,0 +1,69 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { wantsSso } from '../../domain/organizations/barred.js';
+import type { SsoSignInRefusal } from '../../domain/sso-sign-in/end-users.js';
+import { pageOptions, sendPage, wantsJson } from './pages.js';
+import type { Visit } from './visit.js';
+
+/** Why a sign-in by an identity provider does not go on; `stale`: it is not this browser's, was completed, or took too long. */
+export type SsoFailure = SsoSignInRefusal | 'stale';
+
+const groups = {
+  away: { status: 503, codes: ['provider_unreachable', 'too_large'] },
+  stale: { status: 400, codes: ['stale', 'state_mismatch', 'replayed'] },
+  declined: { status: 403, codes: ['provider_error', 'status_not_success'] },
+  stranger: {
+    status: 403,
+    codes: ['identity_unknown', 'not_a_member', 'domain_not_verified', 'email_missing', 'email_unverified'],
+  },
+  inactive: { status: 403, codes: ['identity_inactive'] },
+  anew: { status: 403, codes: ['reauthentication_missing'] },
+  /** Whoever looks after the connection has something to mend. */
+  refused: { status: 403, codes: [] },
+} as const;
+type Group = keyof typeof groups;
+
+function groupOf(code: SsoFailure): Group {
+  const found = Object.entries(groups).find(([, { codes }]) => (codes as readonly string[]).includes(code));
+  return (found?.[0] ?? 'refused') as Group;
+}
+
+/** Where the person can go from here: once more, or another way. Neither leads anywhere by itself. */
+const waysFrom = ({ asked, methods, organization }: Visit) => {
+  const { method: _, ...parameters } = asked.parameters;
+  const isOnly = organization !== null && wantsSso(organization.policy);
+  const url = (more: Record<string, string>) => `/oauth/authorize?${new URLSearchParams({ ...parameters, ...more })}`;
+  return { againUrl: url({}), otherUrl: methods.length === 0 || isOnly ? null : url({ method: 'password' }) };
+};
+
+/** Somebody could not be sent to their identity provider, or what it answered lets them in nowhere. */
+export function sendSsoFailed(visit: Visit, code: SsoFailure): FastifyReply {
+  const options = { ...pageOptions(visit), formActions: [] };
+  return send(visit.request, visit.reply, { code, ...waysFrom(visit) }, options);
+}
+
+/** The same where nobody knows what the sign-in was for. */
+export const sendSsoLost = (request: FastifyRequest, reply: FastifyReply): FastifyReply =>
+  send(request, reply, { code: 'stale', againUrl: null, otherUrl: null }, {});
+
+function send(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { code, ...urls }: { code: SsoFailure; againUrl: string | null; otherUrl: string | null },
+  options: Parameters<typeof sendPage>[4],
+): FastifyReply {
+  const group = groupOf(code);
+  const { status } = groups[group];
+  if (status === 503) reply.header('retry-after', '30');
+  if (wantsJson(request)) {
+    const answer = { error: `sso.${code}`, error_description: 'the sign-in by the identity provider does not go on' };
+    return reply.code(status).header('cache-control', 'no-store').send(answer);
+  }
+  const texts = { title: `sso_failed.${group}.title`, message: `sso_failed.${group}.message` } as const;
+  return sendPage(
+    request,
+    reply,
+    'sso-failed',
+    { ...texts, ...urls, code: `sso.${code}`, requestId: request.id },
+    { ...options, status },
+  );
+}

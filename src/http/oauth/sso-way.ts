@@ -1,0 +1,85 @@
+import type { FastifyReply } from 'fastify';
+import type { SsoConnection } from '../../../entities/sso-connection.js';
+import { wantsSso } from '../../domain/organizations/barred.js';
+import { SsoRefused } from '../../domain/sso-protocols/assertion.js';
+import type { Sso } from '../../domain/sso-sign-in/sso.js';
+import type { Clock } from '../../platform/clock.js';
+import { pageOptions, redirect, sendPage, wantsJson } from './pages.js';
+import { secretCookie } from './secret-cookie.js';
+import { sendSsoFailed } from './sso-failed-page.js';
+import type { Visit } from './visit.js';
+
+/** How end users get to their identity provider. */
+export function createSsoWay({ sso, baseUrl, now }: { sso: Sso; baseUrl: string; now: Clock }) {
+  const cookie = secretCookie(baseUrl, 'sso');
+  const { endUsers, signIn } = sso;
+
+  /** Begins it, and has the browser remember. @throws SsoRefused */
+  async function begin({ request, reply, asked }: Visit, connection: SsoConnection, email: string | null) {
+    const { method: _, ...parameters } = asked.parameters;
+    const started = await signIn.start({
+      connection,
+      purpose: 'identity',
+      parameters,
+      browser: cookie.read(request),
+      loginHint: email ?? asked.loginHint,
+      forceAuthn: asked.prompt.login,
+      maxAge: asked.maxAge,
+    });
+    cookie.set(reply, started.browser, started.expiresAt, now());
+    return started.url;
+  }
+
+  async function orFailed(visit: Visit, work: () => Promise<FastifyReply>): Promise<FastifyReply> {
+    try {
+      return await work();
+    } catch (error) {
+      if (!(error instanceof SsoRefused)) throw error;
+      visit.request.log.info({ refusal: error.code }, 'nobody can be sent to an identity provider');
+      return sendSsoFailed(visit, error.code);
+    }
+  }
+
+  return {
+    cookie,
+
+    /**
+     * The connection that a sign-in goes by at once: that of the organization which it is for, of the address that the client
+     * knows, or the Environment's. None where the person has asked for the page, or came back to it.
+     */
+    async wanted({ client, asked, organization }: Visit): Promise<SsoConnection | null> {
+      const { defaultSsoConnectionId, hasSso } = client.settings;
+      if (!hasSso || asked.parameters.method !== undefined) return null;
+      if (organization && !(organization.policy.allows.sso || wantsSso(organization.policy))) return null;
+      if (organization?.connectionId) return endUsers.connection(client, organization.connectionId);
+      const known = asked.loginHint === null ? null : await endUsers.connectionFor(client, asked.loginHint);
+      if (known) return known;
+      return defaultSsoConnectionId === null ? null : endUsers.connection(client, defaultSsoConnectionId);
+    },
+
+    /** The one that is responsible for an address that was typed. */
+    ofAddress: async ({ client }: Visit, email: string): Promise<SsoConnection | null> =>
+      client.settings.hasSso && email !== '' ? endUsers.connectionFor(client, email) : null,
+
+    /** Sends the browser there. */
+    go: (visit: Visit, connection: SsoConnection): Promise<FastifyReply> =>
+      orFailed(visit, async () => redirect(visit.request, visit.reply, await begin(visit, connection, null))),
+
+    /** The same after a form: where that may lead is fixed before anybody knows the provider (CSP `form-action`). */
+    leave: (visit: Visit, connection: SsoConnection, email: string): Promise<FastifyReply> =>
+      orFailed(visit, async () => {
+        const { request, reply, client } = visit;
+        const url = await begin(visit, connection, email);
+        if (wantsJson(request)) return redirect(request, reply, url);
+        return sendPage(
+          request,
+          reply,
+          'sso-leave',
+          { url, client: { name: client.name, logoUrl: client.logoUrl } },
+          pageOptions(visit),
+        );
+      }),
+  };
+}
+
+export type SsoWay = ReturnType<typeof createSsoWay>;

@@ -1,0 +1,35 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import { OAuthError } from '../../domain/oidc/oauth-error.js';
+import { onlyOnce, readParameters } from '../../domain/oidc/parameters.js';
+import type { HostedOptions } from './options.js';
+import { assertOwnOrigin } from './origin.js';
+
+const uuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+/** A sign-in by an identity provider that the person has chosen: of one that is named, or that their address leads to. */
+export const sso: FastifyPluginAsyncTypebox<HostedOptions> = async (
+  app,
+  { provider, hosted, signInPage, ssoWay, sso },
+) => {
+  app.get('/oauth/sso', async (request, reply) => {
+    const read = readParameters(request.query);
+    const id = onlyOnce(read, ['connection_id']).get('connection_id') ?? '';
+    const visit = await hosted.enter(request, reply, read);
+    if (!visit) return reply;
+    const connection = uuid.test(id) ? await sso.endUsers.connection(visit.client, id) : null;
+    if (!connection) throw new OAuthError('invalid_request', 'connection_id is unknown');
+    return ssoWay.go(visit, connection);
+  });
+
+  app.post('/oauth/sso', async (request, reply) => {
+    assertOwnOrigin(request, provider.baseUrl);
+    const read = readParameters(request.query, request.body);
+    const email = onlyOnce(read, ['email']).get('email')?.trim() ?? '';
+    const visit = await hosted.enter(request, reply, read);
+    if (!visit) return reply;
+    if (email === '') return signInPage.send(visit, { email, error: 'sign_in.error.email_missing' });
+    const connection = await ssoWay.ofAddress(visit, email);
+    if (!connection) return signInPage.send(visit, { email, error: 'sign_in.error.no_provider' });
+    return ssoWay.leave(visit, connection, email);
+  });
+};

@@ -1,0 +1,51 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Completion, SsoPurpose } from '../../domain/sso-sign-in/requests.js';
+import type { Sso } from '../../domain/sso-sign-in/sso.js';
+import { secretCookie } from '../oauth/secret-cookie.js';
+import { sendSsoLost } from '../oauth/sso-failed-page.js';
+import type { Answer, SsoFinisher, SsoFinishers } from './finishers.js';
+
+const uuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+/** More than as many people can be faster than one at the same address. */
+const mostTries = 4;
+
+/**
+ * Where a browser goes on that was sent to an identity provider. The answer is there already; the cookie shows that it is the
+ * browser that was sent, which a form of the provider's site cannot (SameSite=Lax).
+ */
+export const complete: FastifyPluginAsyncTypebox<{ sso: Sso; baseUrl: string; finishers: SsoFinishers }> = async (
+  app,
+  { sso, baseUrl, finishers },
+) => {
+  const cookie = secretCookie(baseUrl, 'sso');
+  const finisherOf = (purpose: SsoPurpose): SsoFinisher => {
+    const finisher = finishers[purpose];
+    if (!finisher) throw new Error(`nobody finishes sign-ins for ${purpose}`);
+    return finisher;
+  };
+
+  app.get('/sso/complete', async (request, reply) => {
+    const { request: id } = request.query as { request?: unknown };
+    if (request.method === 'HEAD') return reply.send(); // who only looks, spends nothing
+    if (typeof id !== 'string' || !uuid.test(id)) return sendSsoLost(request, reply);
+    return tell(request, reply, await completed(id, cookie.read(request)));
+  });
+
+  async function completed(id: string, browser: string | null, triesLeft = mostTries): Promise<Completion<Answer>> {
+    try {
+      return await sso.signIn.complete(id, browser, (tx, answered) =>
+        finisherOf(answered.purpose).settle(tx, answered),
+      );
+    } catch (error) {
+      if (triesLeft > 1 && sso.endUsers.losesARace(error)) return completed(id, browser, triesLeft - 1);
+      throw error;
+    }
+  }
+
+  function tell(request: FastifyRequest, reply: FastifyReply, done: Completion<Answer>) {
+    if (done.state === 'unknown') return sendSsoLost(request, reply);
+    if (done.state === 'completed') return done.result(request, reply);
+    return finisherOf(done.purpose).again(done.parameters, done.state)(request, reply);
+  }
+};

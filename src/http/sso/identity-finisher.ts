@@ -1,0 +1,41 @@
+import { readParameters } from '../../domain/oidc/parameters.js';
+import { factorOfProvider } from '../../domain/sessions/first-factor.js';
+import type { Arrival, AskedOfProvider } from '../../domain/sso-sign-in/end-users.js';
+import type { AnsweredSsoRequest } from '../../domain/sso-sign-in/requests.js';
+import type { Sso } from '../../domain/sso-sign-in/sso.js';
+import type { Clock } from '../../platform/clock.js';
+import type { HostedLogin } from '../oauth/hosted-login.js';
+import { redirect } from '../oauth/pages.js';
+import { sendSsoFailed, sendSsoLost } from '../oauth/sso-failed-page.js';
+import type { Answer, SsoFinisher } from './finishers.js';
+
+/** End users: through the same gate as whoever has proved another first factor, and back to the client with a code. */
+export function createIdentityFinisher(deps: { sso: Sso; hosted: HostedLogin; now: Clock }): SsoFinisher {
+  const { sso, hosted, now } = deps;
+
+  const tell =
+    ({ environmentId, parameters }: AnsweredSsoRequest, arrival: Arrival): Answer =>
+    async (request, reply) => {
+      const visit = await hosted.enter(request, reply, readParameters(parameters));
+      if (!visit) return reply;
+      // A client does not move; but what was said to one Environment is worth nothing in another.
+      if (visit.client.environmentId !== environmentId) return sendSsoLost(request, reply);
+      if ('refusal' in arrival) return sendSsoFailed(visit, arrival.refusal);
+      const { identityId, amr, connectionId } = arrival;
+      return hosted.proved(visit, factorOfProvider(identityId, amr, { connectionId, now: now() }));
+    };
+
+  return {
+    async settle(tx, completed) {
+      return tell(completed, await sso.endUsers.arrive(tx, completed, askedIn(completed.parameters)));
+    },
+
+    // Whoever has a session by now goes on at once; everybody else is sent to the provider anew, which mostly has one.
+    again: (parameters) => (request, reply) => redirect(request, reply, '/oauth/authorize', parameters),
+  };
+}
+
+/** As `parseAuthorizeRequest` has read it, when the person was sent away. */
+function askedIn({ prompt = '', max_age: maxAge }: Record<string, string>): AskedOfProvider {
+  return { anew: prompt.split(' ').includes('login'), maxAge: maxAge === undefined ? null : Number(maxAge) };
+}

@@ -1,0 +1,126 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { exportJWK, generateKeyPair } from 'jose';
+import type Provider from 'oidc-provider';
+
+/** Somebody at the provider, by the name that they sign in with, which is their `sub` too. */
+export type Claims = Record<string, unknown>;
+
+const clientSecret = 'a secret of at least thirty-two characters';
+const page = (body: string) => `<!doctype html><html lang="en"><title>The provider</title><body>${body}`;
+
+/**
+ * A real OpenID provider from outside, on loopback, as a customer would have one: https://github.com/panva/node-oidc-provider.
+ * Its people sign in by their name alone.
+ * @param callbacks where it sends people back to: of the connections that a test makes
+ */
+export async function startOpenIdProvider({ callbacks }: { callbacks: string[] }) {
+  const people = new Map<string, Claims>();
+  const { privateKey } = await generateKeyPair('RS256', { extractable: true });
+  const { Provider: RealProvider } = await quietly(() => import('oidc-provider'));
+  let provider: Provider | undefined;
+  const server = createServer((request, response) => void handle(request, response));
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+
+  const jwk = { ...(await exportJWK(privateKey)), alg: 'RS256', use: 'sig', kid: 'key' };
+  const configured = () =>
+    new RealProvider(issuer, {
+      jwks: { keys: [jwk as never] },
+      cookies: { keys: ['for tests'] },
+      clients: [{ client_id: 'gatehouse', client_secret: clientSecret, redirect_uris: callbacks }],
+      claims: {
+        openid: ['sub', 'amr'],
+        email: ['email', 'email_verified'],
+        profile: ['given_name', 'family_name', 'groups'],
+      },
+      findAccount: (_, id) => ({ accountId: id, claims: async () => ({ sub: id, ...people.get(id) }) }),
+      features: { devInteractions: { enabled: false } },
+      interactions: { url: (_, { uid }) => `/interaction/${uid}` },
+      // Nobody is asked whether Gatehouse may know them.
+      async loadExistingGrant({ oidc }) {
+        const grant = new oidc.provider.Grant({ clientId: oidc.client?.clientId, accountId: oidc.session?.accountId });
+        grant.addOIDCScope('openid email profile');
+        await grant.save();
+        return grant;
+      },
+      ttl: { Session: 3600, Interaction: 3600, Grant: 3600, AccessToken: 60, IdToken: 60 },
+    });
+  provider = await quietly(async () => configured());
+
+  async function handle(request: IncomingMessage, response: ServerResponse) {
+    const isInteraction = request.url?.startsWith('/interaction/');
+    if (!isInteraction) return void provider?.callback()(request, response);
+    if (request.method === 'GET') {
+      response.setHeader('content-type', 'text/html');
+      const field = '<label for="login">User name</label><input id="login" name="login">';
+      return void response.end(page(`<form method="post">${field}<button>Sign in there</button></form>`));
+    }
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk);
+    const accountId = new URLSearchParams(Buffer.concat(chunks).toString()).get('login') ?? '';
+    const result = people.has(accountId)
+      ? { login: { accountId, remember: true } }
+      : { error: 'access_denied', error_description: 'nobody is called that' };
+    await provider?.interactionFinished(request, response, result, { mergeWithLastSubmission: false });
+  }
+
+  return {
+    issuer,
+    clientId: 'gatehouse',
+    clientSecret,
+    people,
+    /** A browser's cookies at the provider. */
+    newJar: () => new Map<string, string>(),
+    stop: async () => {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+export type OpenIdProvider = Awaited<ReturnType<typeof startOpenIdProvider>>;
+
+/**
+ * Goes where Gatehouse has sent a browser, signs in there where that is asked, and answers with where the provider sends it back
+ * to. With the same `jar` the provider knows the person again.
+ */
+export async function signInThere(url: string, login: string, jar = new Map<string, string>()): Promise<string> {
+  const { origin } = new URL(url);
+  let next = url;
+  let form: string | null = null;
+  for (let steps = 0; steps < 12; steps += 1) {
+    const cookie = [...jar].map(([name, value]) => `${name}=${value}`).join('; ');
+    const response: Response = await fetch(next, {
+      redirect: 'manual',
+      headers: { cookie, ...(form !== null && { 'content-type': 'application/x-www-form-urlencoded' }) },
+      ...(form !== null && { method: 'POST', body: form }),
+    });
+    for (const set of response.headers.getSetCookie()) {
+      const [name = '', value = ''] = set.slice(0, set.indexOf(';')).split('=');
+      if (value === '') jar.delete(name);
+      else jar.set(name, value);
+    }
+    const location = response.headers.get('location');
+    await response.text();
+    if (location !== null) {
+      next = new URL(location, next).href;
+      form = null;
+      if (!next.startsWith(`${origin}/`)) return next;
+    } else if (response.status === 200 && form === null) {
+      form = new URLSearchParams({ login }).toString();
+    } else throw new Error(`the provider answered ${response.status} at ${next}`);
+  }
+  throw new Error('the provider goes in circles');
+}
+
+/** It warns whoever would run it in earnest. */
+async function quietly<T>(work: () => Promise<T>): Promise<T> {
+  const { warn } = console;
+  console.warn = () => {};
+  try {
+    return await work();
+  } finally {
+    console.warn = warn;
+  }
+}

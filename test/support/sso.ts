@@ -1,0 +1,88 @@
+import { v7 as uuidv7 } from 'uuid';
+import { SsoConnection } from '../../entities/sso-connection.js';
+import { SsoDomain } from '../../entities/sso-domain.js';
+import { clientSecretContext } from '../../src/domain/sso-connections/secrets.js';
+import { callbackUrlOf } from '../../src/domain/sso-protocols/oidc/oidc.js';
+import type { TestEnvironment, TestProvider } from './oauth.js';
+import type { OpenIdProvider } from './openid-provider.js';
+
+type Place = Pick<TestEnvironment, 'accountId' | 'environmentId'>;
+type World = Pick<TestProvider, 'db' | 'now' | 'sealing'>;
+
+/** Ids of connections to come, with the callbacks that a provider has to know. */
+export const plannedConnections = (baseUrl: string, count: number) => {
+  const ids = Array.from({ length: count }, () => uuidv7());
+  return { ids, callbacks: ids.map((id) => callbackUrlOf(baseUrl, id)) };
+};
+
+/** An active connection to an OpenID provider, of an Environment or of an organization of it. */
+export async function newOidcConnection(
+  { db, now, sealing }: World,
+  { accountId, environmentId }: Place,
+  idp: Pick<OpenIdProvider, 'issuer' | 'clientId' | 'clientSecret'>,
+  overrides: Partial<SsoConnection> = {},
+): Promise<SsoConnection> {
+  const id = overrides.id ?? uuidv7();
+  const connection: SsoConnection = {
+    id,
+    accountId,
+    environmentId,
+    organizationId: null,
+    scope: overrides.organizationId ? 'organization' : 'identity',
+    type: 'oidc',
+    name: 'The provider',
+    status: 'active',
+    ownedByOrganization: false,
+    samlEntityId: null,
+    samlSsoUrl: null,
+    samlSloUrl: null,
+    samlSigningCert: null,
+    samlSignatureAlgorithm: null,
+    samlWantAssertionsSigned: true,
+    samlNameIdFormat: null,
+    samlAllowIdpInitiated: false,
+    forceAuthn: false,
+    oidcDiscoveryUrl: idp.issuer,
+    oidcClientId: idp.clientId,
+    oidcClientSecretSealed: sealing.seal(idp.clientSecret, clientSecretContext(id)),
+    oidcScopes: ['openid', 'profile', 'email'],
+    jitProvisioningEnabled: true,
+    attributeMapping: {},
+    defaultRoleId: null,
+    lastLoginAt: null,
+    lastLoginFailureAt: null,
+    consecutiveFailures: 0,
+    autoDisabledAt: null,
+    createdAt: now(),
+    updatedAt: now(),
+    ...overrides,
+  };
+  await db.transaction('system', (tx) => tx.insert(SsoConnection, connection as never));
+  return connection;
+}
+
+/** A domain that is verified: of an organization, or of the Account. */
+export async function newVerifiedDomain(
+  { db, now }: World,
+  { accountId, environmentId }: Place,
+  domain: string,
+  organizationId: string | null = null,
+): Promise<void> {
+  const at = now();
+  await db.transaction('system', (tx) =>
+    tx.insert(SsoDomain, {
+      id: uuidv7(),
+      accountId,
+      environmentId: organizationId && environmentId,
+      organizationId,
+      domain,
+      token: 'token',
+      status: 'verified',
+      claimedByType: 'api_key',
+      claimedBy: uuidv7(),
+      createdAt: at,
+      startedAt: at,
+      verifiedAt: at,
+    }),
+  );
+}

@@ -1,0 +1,296 @@
+import { createHmac } from 'node:crypto';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { generateKeyPair } from 'jose';
+import type { SsoConnection } from '../../entities/sso-connection.js';
+import { createOidcProtocol, type OidcSecrets } from '../../src/domain/sso-protocols/oidc/oidc.js';
+import { loopback } from '../../src/platform/outbound/addresses.js';
+import { createOutbound } from '../../src/platform/outbound/fetch.js';
+import { type BentProvider, type SigningKey, startBentProvider } from '../support/bent-provider.js';
+
+const baseUrl = 'https://id.example.com';
+const state = 's'.repeat(43);
+let provider: BentProvider;
+let outbound: ReturnType<typeof createOutbound>;
+let protocol: ReturnType<typeof createOidcProtocol>;
+beforeEach(async () => {
+  provider = await startBentProvider();
+  outbound = createOutbound({ allowedNetworks: loopback });
+  protocol = createOidcProtocol({ baseUrl, clientSecretOf: () => 'a secret', outbound, now: () => new Date() });
+});
+afterEach(async () => {
+  await outbound.close();
+  await provider.stop();
+});
+
+const connectionOf = (more: Partial<SsoConnection> = {}) =>
+  ({
+    id: 'c0ffee00-0000-4000-8000-000000000000',
+    oidcDiscoveryUrl: provider.issuer,
+    oidcClientId: 'client',
+    oidcScopes: ['openid', 'email'],
+    attributeMapping: {},
+    ...more,
+  }) as SsoConnection;
+
+/** The request as the provider sees it, and what is kept of it. */
+async function begun(connection = connectionOf(), wishes: object = {}) {
+  const { url, secrets } = await protocol.begin(connection, { state, ...wishes });
+  return { asked: new URL(url).searchParams, secrets };
+}
+
+/** What comes of an answer whose ID token has these claims beside the right ones. */
+async function answered(
+  claims: Record<string, unknown> = {},
+  { query = {}, connection = connectionOf(), header, key }: Answered = {},
+) {
+  const { secrets } = await begun(connection);
+  provider.answers(() => provider.idToken({ nonce: secrets.nonce, email: 'ana@acme.example', ...claims }, header, key));
+  return verified(secrets, query, connection);
+}
+interface Answered {
+  query?: Record<string, string>;
+  connection?: SsoConnection;
+  header?: object;
+  key?: SigningKey;
+}
+
+function verified(secrets: OidcSecrets, query: Record<string, string> = {}, connection = connectionOf()) {
+  const parameters = new URLSearchParams({ code: 'the code', state, iss: provider.issuer, ...query });
+  const callbackUrl = `${baseUrl}/sso/oidc/${connection.id}/callback?${parameters}`;
+  return protocol.verify(connection, { callbackUrl, expects: { ...secrets, state } });
+}
+const refusalOf = (work: Promise<unknown>) =>
+  work.then(
+    () => 'taken',
+    (error) => error.code,
+  );
+
+describe('the request', () => {
+  test('has PKCE, a nonce, the state and a redirect URI of this connection', async () => {
+    const { asked, secrets } = await begun();
+    expect(Object.fromEntries(asked)).toMatchObject({
+      client_id: 'client',
+      response_type: 'code',
+      scope: 'openid email',
+      state,
+      nonce: secrets.nonce,
+      code_challenge_method: 'S256',
+      redirect_uri: `${baseUrl}/sso/oidc/c0ffee00-0000-4000-8000-000000000000/callback`,
+    });
+    expect(asked.get('code_challenge')).not.toBe(secrets.codeVerifier);
+    for (const absent of ['prompt', 'max_age', 'login_hint']) expect(asked.has(absent)).toBe(false);
+  });
+
+  test('asks for a new sign-in, its age and the address where those are wanted', async () => {
+    const { asked } = await begun(connectionOf(), { forceAuthn: true, maxAge: 60, loginHint: 'ana@acme.example' });
+    expect([asked.get('prompt'), asked.get('max_age'), asked.get('login_hint')]).toEqual([
+      'login',
+      '60',
+      'ana@acme.example',
+    ]);
+  });
+
+  test('the discovery document is read once, by either form of its address', async () => {
+    await begun();
+    await begun(connectionOf({ oidcDiscoveryUrl: `${provider.issuer}/.well-known/openid-configuration` }));
+    expect(provider.asked.map(({ path }) => path)).toEqual(['/.well-known/openid-configuration']);
+  });
+});
+
+describe('a discovery document that is no good', () => {
+  test.each([
+    ['another issuer', { issuer: 'https://evil.example.com' }, 'issuer_mismatch'],
+    ['no endpoints', { token_endpoint: undefined }, 'configuration_incomplete'],
+    ['an endpoint of another scheme', { authorization_endpoint: 'javascript:alert(1)' }, 'configuration_incomplete'],
+    ['nothing but shared secrets', { id_token_signing_alg_values_supported: ['HS256', 'none'] }, 'algorithm_refused'],
+    [
+      'no way to prove the client',
+      { token_endpoint_auth_methods_supported: ['private_key_jwt'] },
+      'configuration_incomplete',
+    ],
+  ])('%s', async (_, said, refusal) => {
+    Object.assign(provider.discovery, said);
+    expect(await refusalOf(begun())).toBe(refusal);
+  });
+
+  test('a provider that is away, redirects, or says too much or no JSON', async () => {
+    const path = '/.well-known/openid-configuration';
+    const answers = [
+      [{ status: 503, body: {} }, 'provider_unreachable'],
+      [{ status: 302, body: {}, headers: { location: `${provider.issuer}/elsewhere` } }, 'provider_error'],
+      [{ body: 'x'.repeat(100_000) }, 'too_large'],
+      [{ body: '{"issuer"' }, 'malformed'],
+      [{ body: '<html>', headers: { 'content-type': 'text/html' } }, 'malformed'],
+    ] as const;
+    for (const [answer, refusal] of answers) {
+      provider.routes.set(path, () => answer);
+      expect(await refusalOf(begun())).toBe(refusal);
+    }
+    expect(provider.asked.map((one) => one.path)).toEqual(answers.map(() => path)); // and nothing of it is kept
+    await provider.stop();
+    expect(await refusalOf(begun())).toBe('provider_unreachable');
+  });
+
+  test('a private address is not asked', async () => {
+    const guarded = createOutbound();
+    const strict = createOidcProtocol({
+      baseUrl,
+      clientSecretOf: () => null,
+      outbound: guarded,
+      now: () => new Date(),
+    });
+    expect(await refusalOf(strict.begin(connectionOf(), { state }))).toBe('provider_unreachable');
+    expect(provider.asked).toEqual([]);
+    await guarded.close();
+  });
+});
+
+describe('an answer', () => {
+  test('says who it is, with everything that the provider sent', async () => {
+    const authTime = Math.floor(Date.now() / 1000) - 5;
+    const claims = {
+      email_verified: true,
+      amr: ['pwd', 'mfa', 7],
+      auth_time: authTime,
+      sid: 'its session',
+      groups: ['a', 'b'],
+    };
+    expect(await answered(claims)).toMatchObject({
+      issuer: provider.issuer,
+      subject: 'ana',
+      email: 'ana@acme.example',
+      emailVerified: true,
+      amr: ['pwd', 'mfa'],
+      authenticatedAt: new Date(authTime * 1000),
+      sessionIndex: 'its session',
+      attributes: { email: ['ana@acme.example'], groups: ['a', 'b'] },
+    });
+  });
+
+  test('the code is exchanged with its verifier, by what the provider takes', async () => {
+    const { secrets, asked } = await begun();
+    provider.answers(() => provider.idToken({ nonce: secrets.nonce, email: 'a@acme.example' }));
+    await verified(secrets);
+    const sent = provider.asked.find(({ path }) => path === '/token')?.sent;
+    expect(Object.fromEntries(sent?.form ?? [])).toMatchObject({
+      grant_type: 'authorization_code',
+      code: 'the code',
+      code_verifier: secrets.codeVerifier,
+      redirect_uri: asked.get('redirect_uri'),
+    });
+    expect(sent?.authorization).toBe(`Basic ${Buffer.from('client:a+secret').toString('base64')}`);
+    expect(sent?.form.has('client_secret')).toBe(false);
+  });
+
+  test('client_secret_post where nothing else is taken', async () => {
+    provider.discovery.token_endpoint_auth_methods_supported = ['client_secret_post'];
+    await answered();
+    const sent = provider.asked.find(({ path }) => path === '/token')?.sent;
+    expect([sent?.authorization, sent?.form.get('client_secret')]).toEqual([null, 'a secret']);
+  });
+
+  test('what the ID token lacks is asked of the UserInfo endpoint, which cannot contradict it', async () => {
+    provider.discovery.userinfo_endpoint = `${provider.issuer}/userinfo`;
+    provider.routes.set('/userinfo', () => ({ body: { sub: 'ana', email: 'ana@acme.example', amr: ['mfa'] } }));
+    expect(await answered({ email: undefined, amr: ['pwd'] })).toMatchObject({
+      email: 'ana@acme.example',
+      amr: ['pwd'],
+    });
+    provider.routes.set('/userinfo', () => ({ body: { sub: 'bob', email: 'bob@acme.example' } }));
+    expect(await refusalOf(answered({ email: undefined }))).not.toBe('taken');
+  });
+
+  test('an address by another claim, where the connection maps it', async () => {
+    const connection = connectionOf({ attributeMapping: { email: 'upn' } });
+    expect(await answered({ upn: 'ana@other.example' }, { connection })).toMatchObject({ email: 'ana@other.example' });
+  });
+});
+
+describe('a hostile answer is refused', () => {
+  const past = Math.floor(Date.now() / 1000) - 3600;
+  test.each([
+    ['a nonce of another sign-in', { nonce: 'another' }, 'nonce_mismatch'],
+    ['no nonce', { nonce: undefined }, 'nonce_mismatch'],
+    ['an ID token for another client', { aud: 'another' }, 'audience_mismatch'],
+    ['an ID token for several, issued to another', { aud: ['client', 'other'], azp: 'other' }, 'audience_mismatch'],
+    ['an ID token of another issuer', { iss: 'https://evil.example.com' }, 'issuer_mismatch'],
+    ['an expired one', { exp: past }, 'expired'],
+    ['one that is of later', { nbf: past + 7200 }, 'not_yet_valid'],
+    ['nobody', { sub: undefined }, 'subject_missing'],
+    ['an empty name', { sub: '' }, 'subject_missing'],
+  ])('%s', async (_, claims, refusal) => {
+    expect(await refusalOf(answered(claims))).toBe(refusal);
+  });
+
+  test('issuer mix-up: an answer that names another issuer, or none though the provider does (RFC 9207)', async () => {
+    expect(await refusalOf(answered({}, { query: { iss: 'https://evil.example.com' } }))).toBe('issuer_mismatch');
+    const { secrets } = await begun();
+    const parameters = new URLSearchParams({ code: 'the code', state });
+    const callbackUrl = `${baseUrl}/sso/oidc/x/callback?${parameters}`;
+    const verifying = protocol.verify(connectionOf(), { callbackUrl, expects: { ...secrets, state } });
+    expect(await refusalOf(verifying)).toBe('issuer_mismatch');
+    expect(provider.asked.some(({ path }) => path === '/token')).toBe(false);
+  });
+
+  test('alg: none', async () => {
+    provider.discovery.id_token_signing_alg_values_supported = ['RS256', 'none'];
+    const { secrets } = await begun();
+    const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
+    const now = Math.floor(Date.now() / 1000);
+    const claims = { iss: provider.issuer, aud: 'client', sub: 'ana', iat: now, exp: now + 60, nonce: secrets.nonce };
+    provider.answers(() => `${part({ alg: 'none' })}.${part(claims)}.`);
+    expect(await refusalOf(verified(secrets))).toBe('algorithm_refused');
+  });
+
+  test('a signature by the client secret', async () => {
+    provider.discovery.id_token_signing_alg_values_supported = ['RS256', 'HS256'];
+    const { secrets } = await begun();
+    const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
+    const now = Math.floor(Date.now() / 1000);
+    const claims = { iss: provider.issuer, aud: 'client', sub: 'ana', iat: now, exp: now + 60, nonce: secrets.nonce };
+    const signed = `${part({ alg: 'HS256' })}.${part(claims)}`;
+    provider.answers(() => `${signed}.${createHmac('sha256', 'a secret').update(signed).digest('base64url')}`);
+    expect(await refusalOf(verified(secrets))).toBe('algorithm_refused');
+  });
+
+  test('a signature by a key that is not the provider’s, under the name of its own', async () => {
+    const { privateKey } = await generateKeyPair('RS256');
+    expect(await refusalOf(answered({}, { key: privateKey }))).toBe('signature_invalid');
+    expect(await refusalOf(answered({}, { key: privateKey, header: { kid: 'another' } }))).toBe('signature_invalid');
+  });
+
+  test('an error, a code that is not taken, a client that is not taken', async () => {
+    const { secrets } = await begun();
+    expect(await refusalOf(verified(secrets, { error: 'access_denied' }))).toBe('provider_error');
+    provider.routes.set('/token', () => ({ status: 400, body: { error: 'invalid_grant' } }));
+    expect(await refusalOf(verified(secrets))).toBe('provider_error');
+    provider.routes.set('/token', () => ({ status: 401, body: { error: 'invalid_client' } }));
+    expect(await refusalOf(verified(secrets))).toBe('client_refused');
+    provider.routes.set('/token', () => ({ status: 503, body: 'down', headers: { 'content-type': 'text/plain' } }));
+    expect(await refusalOf(verified(secrets))).toBe('provider_unreachable');
+    provider.routes.set('/token', () => ({ body: 'x'.repeat(100_000) }));
+    expect(await refusalOf(verified(secrets))).toBe('too_large');
+    provider.routes.set('/token', () => ({ body: { access_token: 'a', token_type: 'Bearer' } }));
+    expect(await refusalOf(verified(secrets))).toBe('malformed');
+  });
+
+  test('parameters that come twice, or that nobody asked for', async () => {
+    const { secrets } = await begun();
+    provider.answers(() => provider.idToken({ nonce: secrets.nonce }));
+    for (const more of ['&state=other', '&code=other', '&id_token=x', '&response=x']) {
+      const query = new URLSearchParams({ code: 'the code', state, iss: provider.issuer });
+      const callbackUrl = `${baseUrl}/sso/oidc/x/callback?${query}${more}`;
+      const verifying = protocol.verify(connectionOf(), { callbackUrl, expects: { ...secrets, state } });
+      expect(await refusalOf(verifying)).not.toBe('taken');
+    }
+  });
+
+  test('a sign-in that is older than was asked for', async () => {
+    const { secrets } = await begun(connectionOf(), { maxAge: 60 });
+    const old = Math.floor(Date.now() / 1000) - 3600;
+    provider.answers(() => provider.idToken({ nonce: secrets.nonce, auth_time: old }));
+    expect(await refusalOf(verified(secrets))).toBe('expired');
+    provider.answers(() => provider.idToken({ nonce: secrets.nonce, auth_time: undefined }));
+    expect(await refusalOf(verified(secrets))).toBe('expired');
+  });
+});
