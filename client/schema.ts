@@ -986,6 +986,156 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/organizations/{id}/sso-connection": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read an SSO connection of the organization
+         * @description Requires `hierarchy.manage` or `svc:organization.manage` at the node that `id` names.
+         */
+        get: operations["getOrganizationSsoConnection"];
+        put?: never;
+        /**
+         * Make the SSO connection of an organization
+         * @description It is not used before it is activated: enter the `service_provider` of the answer at the provider, and what the provider says here. An organization has one. What is made in the Portal is looked after there.
+         *
+         *     Requires `hierarchy.manage` or `svc:organization.manage` at the node that `id` names.
+         */
+        post: operations["createOrganizationSsoConnection"];
+        /**
+         * Delete an SSO connection of the organization
+         * @description Whoever is signed in by it is signed out. Their identities stay; whom the provider names is forgotten.
+         *
+         *     Requires `hierarchy.manage` or `svc:organization.manage` at the node that `id` names.
+         */
+        delete: operations["deleteOrganizationSsoConnection"];
+        options?: never;
+        head?: never;
+        /**
+         * Change an SSO connection of the organization
+         * @description Everything but the type. An active one has to stay complete. Another entity id or discovery URL is another provider, which names other people: whom it names is found anew, by their verified domain, and it has to be given a client secret of its own.
+         *
+         *     Requires `hierarchy.manage` or `svc:organization.manage` at the node that `id` names.
+         */
+        patch: operations["updateOrganizationSsoConnection"];
+        trace?: never;
+    };
+    "/api/v1/organizations/{id}/sso-connection/import-metadata": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Fill a SAML connection of the organization from its provider's metadata
+         * @description Entity id, URLs, signing certificates and, if it names a usable one, the format of the NameID. It is read once: import it again when the provider changes its key. What is fetched has to be at a public address, by https and without a redirect.
+         *
+         *     Requires `hierarchy.manage` or `svc:organization.manage` at the node that `id` names.
+         */
+        post: operations["importOrganizationSsoMetadata"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/organizations/{id}/sso-connection/activate": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Let people sign in by an SSO connection of the organization
+         * @description Needs a complete configuration; the refusal names what is missing. Its failures are forgotten.
+         *
+         *     Requires `hierarchy.manage` or `svc:organization.manage` at the node that `id` names.
+         */
+        post: operations["activateOrganizationSsoConnection"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/organizations/{id}/sso-connection/disable": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Let nobody sign in by an SSO connection of the organization any more
+         * @description Whoever is signed in by it is signed out. It is kept, with who its people are here.
+         *
+         *     Requires `hierarchy.manage` or `svc:organization.manage` at the node that `id` names.
+         */
+        post: operations["disableOrganizationSsoConnection"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/organizations/{id}/sso-connection/service-provider": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read what is to be entered at the identity provider of the organization
+         * @description Requires `hierarchy.manage` or `svc:organization.manage` at the node that `id` names.
+         */
+        get: operations["getOrganizationSsoServiceProvider"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/organizations/{id}/sso-recovery-codes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read how many SSO recovery codes of an organization are left
+         * @description Requires `hierarchy.manage` or `svc:organization.manage` at the node that `id` names.
+         */
+        get: operations["getOrganizationSsoRecoveryCodes"];
+        put?: never;
+        /**
+         * Make new SSO recovery codes of an organization
+         * @description For the day on which the identity provider is down that the organization requires: each lets a member in once who has proved who they are in another way. They are answered here and never again, and void those of before.
+         *
+         *     Requires `hierarchy.manage` or `svc:organization.manage` at the node that `id` names.
+         */
+        post: operations["renewOrganizationSsoRecoveryCodes"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/api-keys": {
         parameters: {
             query?: never;
@@ -2274,6 +2424,298 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/portal/v1/accounts/{accountSlug}/sso/connections": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the SSO connections by which administrators sign in
+         * @description `q` searches the name.
+         *
+         *     Requires the capability `sso.view`.
+         */
+        get: operations["portalListAdminSsoConnections"];
+        put?: never;
+        /**
+         * Make an SSO connection by which administrators sign in
+         * @description It is not used before it is activated: enter the `service_provider` of the answer at the provider, and what the provider says here. Whom it lets in then: addresses at the domains that the account has verified.
+         *
+         *     Requires the capability `sso.manage`.
+         */
+        post: operations["portalCreateAdminSsoConnection"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/portal/v1/accounts/{accountSlug}/sso/connections/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read an SSO connection of the account
+         * @description Requires the capability `sso.view`.
+         */
+        get: operations["portalGetAdminSsoConnection"];
+        put?: never;
+        post?: never;
+        /**
+         * Delete an SSO connection of the account
+         * @description Whoever is signed in by it is signed out. Their identities stay; whom the provider names is forgotten.
+         *
+         *     Requires the capability `sso.manage`.
+         */
+        delete: operations["portalDeleteAdminSsoConnection"];
+        options?: never;
+        head?: never;
+        /**
+         * Change an SSO connection of the account
+         * @description Everything but the type. An active one has to stay complete. Another entity id or discovery URL is another provider, which names other people: whom it names is found anew, by their verified domain, and it has to be given a client secret of its own.
+         *
+         *     Requires the capability `sso.manage`.
+         */
+        patch: operations["portalUpdateAdminSsoConnection"];
+        trace?: never;
+    };
+    "/portal/v1/accounts/{accountSlug}/sso/connections/{id}/import-metadata": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Fill a SAML connection of the account from its provider's metadata
+         * @description Entity id, URLs, signing certificates and, if it names a usable one, the format of the NameID. It is read once: import it again when the provider changes its key. What is fetched has to be at a public address, by https and without a redirect.
+         *
+         *     Requires the capability `sso.manage`.
+         */
+        post: operations["portalImportAdminSsoMetadata"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/portal/v1/accounts/{accountSlug}/sso/connections/{id}/activate": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Let people sign in by an SSO connection of the account
+         * @description Needs a complete configuration; the refusal names what is missing. Its failures are forgotten.
+         *
+         *     Requires the capability `sso.manage`.
+         */
+        post: operations["portalActivateAdminSsoConnection"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/portal/v1/accounts/{accountSlug}/sso/connections/{id}/disable": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Let nobody sign in by an SSO connection of the account any more
+         * @description Whoever is signed in by it is signed out. It is kept, with who its people are here.
+         *
+         *     Requires the capability `sso.manage`.
+         */
+        post: operations["portalDisableAdminSsoConnection"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/portal/v1/accounts/{accountSlug}/sso/connections/{id}/service-provider": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read what is to be entered at the identity provider of the account
+         * @description Requires the capability `sso.view`.
+         */
+        get: operations["portalGetAdminSsoServiceProvider"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/portal/v1/accounts/{accountSlug}/applications/{appSlug}/environments/{envSlug}/sso-connections": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the SSO connections by which end users sign in
+         * @description Those of the environment, and those of its organizations. `q` searches the name.
+         *
+         *     Requires the capability `sso.view`.
+         */
+        get: operations["portalListSsoConnections"];
+        put?: never;
+        /**
+         * Make an SSO connection by which end users sign in
+         * @description It is not used before it is activated: enter the `service_provider` of the answer at the provider, and what the provider says here. What is made for an organization here is looked after here: its own administrators see it only.
+         *
+         *     Requires the capability `sso.manage`.
+         */
+        post: operations["portalCreateSsoConnection"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/portal/v1/accounts/{accountSlug}/applications/{appSlug}/environments/{envSlug}/sso-connections/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read an SSO connection of the environment
+         * @description Requires the capability `sso.view`.
+         */
+        get: operations["portalGetSsoConnection"];
+        put?: never;
+        post?: never;
+        /**
+         * Delete an SSO connection of the environment
+         * @description Whoever is signed in by it is signed out. Their identities stay; whom the provider names is forgotten.
+         *
+         *     Requires the capability `sso.manage`.
+         */
+        delete: operations["portalDeleteSsoConnection"];
+        options?: never;
+        head?: never;
+        /**
+         * Change an SSO connection of the environment
+         * @description Everything but the type. An active one has to stay complete. Another entity id or discovery URL is another provider, which names other people: whom it names is found anew, by their verified domain, and it has to be given a client secret of its own.
+         *
+         *     Requires the capability `sso.manage`.
+         */
+        patch: operations["portalUpdateSsoConnection"];
+        trace?: never;
+    };
+    "/portal/v1/accounts/{accountSlug}/applications/{appSlug}/environments/{envSlug}/sso-connections/{id}/import-metadata": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Fill a SAML connection of the environment from its provider's metadata
+         * @description Entity id, URLs, signing certificates and, if it names a usable one, the format of the NameID. It is read once: import it again when the provider changes its key. What is fetched has to be at a public address, by https and without a redirect.
+         *
+         *     Requires the capability `sso.manage`.
+         */
+        post: operations["portalImportSsoMetadata"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/portal/v1/accounts/{accountSlug}/applications/{appSlug}/environments/{envSlug}/sso-connections/{id}/activate": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Let people sign in by an SSO connection of the environment
+         * @description Needs a complete configuration; the refusal names what is missing. Its failures are forgotten.
+         *
+         *     Requires the capability `sso.manage`.
+         */
+        post: operations["portalActivateSsoConnection"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/portal/v1/accounts/{accountSlug}/applications/{appSlug}/environments/{envSlug}/sso-connections/{id}/disable": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Let nobody sign in by an SSO connection of the environment any more
+         * @description Whoever is signed in by it is signed out. It is kept, with who its people are here.
+         *
+         *     Requires the capability `sso.manage`.
+         */
+        post: operations["portalDisableSsoConnection"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/portal/v1/accounts/{accountSlug}/applications/{appSlug}/environments/{envSlug}/sso-connections/{id}/service-provider": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read what is to be entered at the identity provider of the environment
+         * @description Requires the capability `sso.view`.
+         */
+        get: operations["portalGetSsoServiceProvider"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/portal/v1/accounts/{accountSlug}/sso/domains": {
         parameters: {
             query?: never;
@@ -2973,7 +3415,7 @@ export interface components {
                  * @description Stable; null where only the status counts. New ones may come: go by the status where it is unknown.
                  * @enum {string|null}
                  */
-                code: "account.capability_required" | "account.not_found" | "account.password_required" | "account.slug_taken" | "account_intent.not_failed" | "account_intent.not_found" | "administrator_invite.already_pending" | "administrator_invite.not_found" | "administrator_invite.not_pending" | "administrator_invite.role_deleted" | "administrator_role.built_in" | "administrator_role.cannot_grant" | "administrator_role.in_use" | "administrator_role.name_taken" | "administrator_role.not_found" | "api_key.cannot_grant" | "api_key.not_found" | "api_key.scope_required" | "application.confirmation_required" | "application.not_found" | "application.slug_taken" | "audit.row_not_found" | "auth.multiple_credentials" | "auth.reauthentication_required" | "body.malformed" | "body.too_large" | "body.unsupported_media_type" | "captcha.failed" | "changes.cursor_expired" | "changes.cursor_invalid" | "environment.confirmation_required" | "environment.not_found" | "environment.slug_taken" | "environment.unknown_slug" | "idempotency.in_progress" | "idempotency.key_invalid" | "idempotency.key_reused" | "identity.email_taken" | "identity.email_unverified" | "identity.external_id_taken" | "identity.holds_more" | "identity.link_invalid" | "identity.not_found" | "identity_invite.already_member" | "identity_invite.not_found" | "identity_invite.not_pending" | "identity_invite.pending_exists" | "identity_invite.role_deleted" | "if_match.invalid" | "if_match.required" | "invite.link_invalid" | "login.method_not_allowed" | "member.already_member" | "member.last_owner" | "member.not_found" | "member.owner_required" | "mfa.already_enrolled" | "mfa.challenge_invalid" | "mfa.challenge_locked" | "mfa.code_invalid" | "mfa.email_unavailable" | "mfa.enrollment_expired" | "mfa.enrollment_required" | "mfa.factor_not_allowed" | "mfa.factor_not_found" | "mfa.last_factor" | "mfa.not_enrolled" | "mfa.too_many_factors" | "mfa.trusted_device_not_found" | "node_type_schema.breaks_nodes" | "nodes.has_children" | "nodes.node_not_found" | "nodes.not_in_access_model" | "nodes.root_fixed" | "nodes.slug_taken" | "nodes.too_deep" | "nodes.tree_too_large" | "nodes.type_not_allowed" | "nodes.type_unknown" | "nodes.would_cycle" | null | "oauth_client.has_no_secret" | "oauth_client.not_found" | "organization.already_member" | "organization.confirmation_required" | "organization.member_not_found" | "organization.not_found" | "organization.production_environment" | "organization.slug_taken" | "origin.foreign" | "password.breached" | "password.hash_out_of_bounds" | "password.hash_unreadable" | "password.link_invalid" | "password.too_short" | "password.wrong" | "permission.key_taken" | "permission.not_found" | "permission.required" | "permission.system" | "process.not_failed" | "process.not_found" | "process.not_running" | "process.verb_not_supported" | "rate_limit.exceeded" | "registration.link_invalid" | "role.cannot_grant" | "role.in_use" | "role.name_taken" | "role.not_found" | "role.system" | "role_assignments.not_found" | "role_assignments.overlapping" | "role_assignments.window_empty" | "route.method_not_allowed" | "route.not_found" | "service.unavailable" | "session.not_found" | "sign_up.daily_cap_reached" | "sso_domain.limit_reached" | "sso_domain.malformed" | "sso_domain.not_found" | "sso_domain.public_provider" | "sso_domain.public_suffix" | "sso_required" | "validation.failed" | "version.conflict" | "webhook.delivery_not_found" | "webhook.inactive" | "webhook.limit_reached" | "webhook.not_found";
+                code: "account.capability_required" | "account.not_found" | "account.password_required" | "account.slug_taken" | "account_intent.not_failed" | "account_intent.not_found" | "administrator_invite.already_pending" | "administrator_invite.not_found" | "administrator_invite.not_pending" | "administrator_invite.role_deleted" | "administrator_role.built_in" | "administrator_role.cannot_grant" | "administrator_role.in_use" | "administrator_role.name_taken" | "administrator_role.not_found" | "api_key.cannot_grant" | "api_key.not_found" | "api_key.scope_required" | "application.confirmation_required" | "application.not_found" | "application.slug_taken" | "audit.row_not_found" | "auth.multiple_credentials" | "auth.reauthentication_required" | "body.malformed" | "body.too_large" | "body.unsupported_media_type" | "captcha.failed" | "changes.cursor_expired" | "changes.cursor_invalid" | "environment.confirmation_required" | "environment.not_found" | "environment.slug_taken" | "environment.unknown_slug" | "idempotency.in_progress" | "idempotency.key_invalid" | "idempotency.key_reused" | "identity.email_taken" | "identity.email_unverified" | "identity.external_id_taken" | "identity.holds_more" | "identity.link_invalid" | "identity.not_found" | "identity_invite.already_member" | "identity_invite.not_found" | "identity_invite.not_pending" | "identity_invite.pending_exists" | "identity_invite.role_deleted" | "if_match.invalid" | "if_match.required" | "invite.link_invalid" | "login.method_not_allowed" | "member.already_member" | "member.last_owner" | "member.not_found" | "member.owner_required" | "mfa.already_enrolled" | "mfa.challenge_invalid" | "mfa.challenge_locked" | "mfa.code_invalid" | "mfa.email_unavailable" | "mfa.enrollment_expired" | "mfa.enrollment_required" | "mfa.factor_not_allowed" | "mfa.factor_not_found" | "mfa.last_factor" | "mfa.not_enrolled" | "mfa.too_many_factors" | "mfa.trusted_device_not_found" | "node_type_schema.breaks_nodes" | "nodes.has_children" | "nodes.node_not_found" | "nodes.not_in_access_model" | "nodes.root_fixed" | "nodes.slug_taken" | "nodes.too_deep" | "nodes.tree_too_large" | "nodes.type_not_allowed" | "nodes.type_unknown" | "nodes.would_cycle" | null | "oauth_client.has_no_secret" | "oauth_client.not_found" | "organization.already_member" | "organization.confirmation_required" | "organization.member_not_found" | "organization.not_found" | "organization.production_environment" | "organization.slug_taken" | "organization.sso_connection_exists" | "organization.sso_connection_not_owned" | "origin.foreign" | "password.breached" | "password.hash_out_of_bounds" | "password.hash_unreadable" | "password.link_invalid" | "password.too_short" | "password.wrong" | "permission.key_taken" | "permission.not_found" | "permission.required" | "permission.system" | "process.not_failed" | "process.not_found" | "process.not_running" | "process.verb_not_supported" | "rate_limit.exceeded" | "registration.link_invalid" | "role.cannot_grant" | "role.in_use" | "role.name_taken" | "role.not_found" | "role.system" | "role_assignments.not_found" | "role_assignments.overlapping" | "role_assignments.window_empty" | "route.method_not_allowed" | "route.not_found" | "service.unavailable" | "session.not_found" | "sign_up.daily_cap_reached" | "sso_connection.incomplete" | "sso_connection.limit_reached" | "sso_connection.metadata_unreadable" | "sso_connection.not_active" | "sso_connection.not_found" | "sso_domain.limit_reached" | "sso_domain.malformed" | "sso_domain.not_found" | "sso_domain.public_provider" | "sso_domain.public_suffix" | "sso_required" | "validation.failed" | "version.conflict" | "webhook.delivery_not_found" | "webhook.inactive" | "webhook.limit_reached" | "webhook.not_found";
                 message: string;
                 /** Format: date-time */
                 timestamp: string;
@@ -3891,6 +4333,243 @@ export interface components {
                 failure_reason: "record_not_found" | "record_mismatch" | "dns_unavailable" | "verified_by_another_account" | "verified_by_another_organization" | "cancelled_by_operator" | null;
                 /** Format: date-time */
                 created_at: string;
+            };
+        };
+        GetOrganizationSsoConnectionResponse: {
+            data: {
+                connection: {
+                    /** Format: uuid */
+                    id: string;
+                    /** Format: uuid */
+                    account_id: string;
+                    /** Format: uuid */
+                    environment_id: string | null;
+                    /** Format: uuid */
+                    organization_id: string | null;
+                    /**
+                     * @description Who signs in by it.
+                     * @enum {string}
+                     */
+                    scope: "admin" | "identity" | "organization";
+                    /** @enum {string} */
+                    type: "saml" | "oidc";
+                    name: string;
+                    /**
+                     * @description `auto_disabled`: ten answers of the provider in a row were refused.
+                     * @enum {string}
+                     */
+                    status: "configuring" | "active" | "disabled" | "auto_disabled";
+                    saml_entity_id: string | null;
+                    saml_sso_url: string | null;
+                    saml_slo_url: string | null;
+                    saml_signing_cert: string | null;
+                    saml_signature_algorithm: string | null;
+                    saml_want_assertions_signed: boolean;
+                    saml_name_id_format: string | null;
+                    saml_allow_idp_initiated: boolean;
+                    force_authn: boolean;
+                    oidc_discovery_url: string | null;
+                    oidc_client_id: string | null;
+                    oidc_scopes: string[];
+                    has_oidc_client_secret: boolean;
+                    jit_provisioning_enabled: boolean;
+                    attribute_mapping: {
+                        [key: string]: string;
+                    };
+                    /** Format: date-time */
+                    last_login_at: string | null;
+                    /** Format: date-time */
+                    last_login_failure_at: string | null;
+                    consecutive_failures: number;
+                    /** Format: date-time */
+                    auto_disabled_at: string | null;
+                    /** Format: date-time */
+                    created_at: string;
+                    /** Format: date-time */
+                    updated_at: string;
+                };
+                default_role: {
+                    /** Format: uuid */
+                    id: string;
+                    name: string;
+                } | null;
+                /** @description False: the developers of the application look after it, and the Public API does not change it. */
+                owned_by_organization: boolean;
+                service_provider: {
+                    /** @enum {string} */
+                    protocol: "saml" | "oidc";
+                    /** @description SAML: where answers are posted to. */
+                    acs_url: string | null;
+                    /** @description SAML: our name. */
+                    entity_id: string | null;
+                    /** @description SAML: all of it as a document. */
+                    metadata_url: string | null;
+                    /** @description OpenID Connect: where the browser comes back to. */
+                    redirect_uri: string | null;
+                };
+            };
+        };
+        CreateOrganizationSsoConnectionRequest: {
+            /** @enum {string} */
+            type: "saml" | "oidc";
+            name: string;
+            /** @description The provider's name: the `Issuer` of its answers. */
+            saml_entity_id?: string | null;
+            /**
+             * Format: uri
+             * @description Where the browser is sent to, by the HTTP-Redirect binding.
+             */
+            saml_sso_url?: string | null;
+            /**
+             * Format: uri
+             * @description Where a sign-out is told, if anywhere.
+             */
+            saml_slo_url?: string | null;
+            /** @description X.509 certificate in PEM, or several behind each other while the provider changes its key. RSA keys of 2048 bits at least; one that has expired is refused. */
+            saml_signing_cert?: string | null;
+            /**
+             * @description The hash of signatures; there is no SHA-1.
+             * @enum {string|null}
+             */
+            saml_signature_algorithm?: "sha256" | "sha512" | null;
+            /** @description The assertion itself has to be signed; else the whole answer may be instead. */
+            saml_want_assertions_signed?: boolean;
+            /**
+             * @description What is asked for; null leaves it to the provider.
+             * @enum {string|null}
+             */
+            saml_name_id_format?: "urn:oasis:names:tc:SAML:1.1:nameid-format:unspecified" | "urn:oasis:names:tc:SAML:1.1:nameid-format:emailAddress" | "urn:oasis:names:tc:SAML:1.1:nameid-format:X509SubjectName" | "urn:oasis:names:tc:SAML:1.1:nameid-format:WindowsDomainQualifiedName" | "urn:oasis:names:tc:SAML:2.0:nameid-format:kerberos" | "urn:oasis:names:tc:SAML:2.0:nameid-format:persistent" | null;
+            /** @description Whether answers are taken that nobody here asked for. */
+            saml_allow_idp_initiated?: boolean;
+            /** @description The provider's own session is not enough. */
+            force_authn?: boolean;
+            /**
+             * Format: uri
+             * @description The issuer, or its document below `/.well-known`.
+             */
+            oidc_discovery_url?: string | null;
+            oidc_client_id?: string | null;
+            /** @description Is kept encrypted, and never shown. */
+            oidc_client_secret?: string | null;
+            /** @description With `openid`. */
+            oidc_scopes?: string[];
+            /** @description Field of an identity to the name of the attribute, or claim, that fills it. What is not named is found by the usual names. */
+            attribute_mapping?: {
+                email?: string;
+                first_name?: string;
+                last_name?: string;
+                avatar_url?: string;
+                external_id?: string;
+            };
+            /** @description Whoever the provider lets in, and is not known here yet, becomes an identity. */
+            jit_provisioning_enabled?: boolean;
+            /**
+             * Format: uuid
+             * @description A role that can be given, and that you may give: whoever signs in by the connection holds it at the organization, or at the root.
+             */
+            default_role_id?: string | null;
+        };
+        UpdateOrganizationSsoConnectionRequest: {
+            name?: string;
+            /** @description The provider's name: the `Issuer` of its answers. */
+            saml_entity_id?: string | null;
+            /**
+             * Format: uri
+             * @description Where the browser is sent to, by the HTTP-Redirect binding.
+             */
+            saml_sso_url?: string | null;
+            /**
+             * Format: uri
+             * @description Where a sign-out is told, if anywhere.
+             */
+            saml_slo_url?: string | null;
+            /** @description X.509 certificate in PEM, or several behind each other while the provider changes its key. RSA keys of 2048 bits at least; one that has expired is refused. */
+            saml_signing_cert?: string | null;
+            /**
+             * @description The hash of signatures; there is no SHA-1.
+             * @enum {string|null}
+             */
+            saml_signature_algorithm?: "sha256" | "sha512" | null;
+            /** @description The assertion itself has to be signed; else the whole answer may be instead. */
+            saml_want_assertions_signed?: boolean;
+            /**
+             * @description What is asked for; null leaves it to the provider.
+             * @enum {string|null}
+             */
+            saml_name_id_format?: "urn:oasis:names:tc:SAML:1.1:nameid-format:unspecified" | "urn:oasis:names:tc:SAML:1.1:nameid-format:emailAddress" | "urn:oasis:names:tc:SAML:1.1:nameid-format:X509SubjectName" | "urn:oasis:names:tc:SAML:1.1:nameid-format:WindowsDomainQualifiedName" | "urn:oasis:names:tc:SAML:2.0:nameid-format:kerberos" | "urn:oasis:names:tc:SAML:2.0:nameid-format:persistent" | null;
+            /** @description Whether answers are taken that nobody here asked for. */
+            saml_allow_idp_initiated?: boolean;
+            /** @description The provider's own session is not enough. */
+            force_authn?: boolean;
+            /**
+             * Format: uri
+             * @description The issuer, or its document below `/.well-known`.
+             */
+            oidc_discovery_url?: string | null;
+            oidc_client_id?: string | null;
+            /** @description Is kept encrypted, and never shown. */
+            oidc_client_secret?: string | null;
+            /** @description With `openid`. */
+            oidc_scopes?: string[];
+            /** @description Field of an identity to the name of the attribute, or claim, that fills it. What is not named is found by the usual names. */
+            attribute_mapping?: {
+                email?: string;
+                first_name?: string;
+                last_name?: string;
+                avatar_url?: string;
+                external_id?: string;
+            };
+            /** @description Whoever the provider lets in, and is not known here yet, becomes an identity. */
+            jit_provisioning_enabled?: boolean;
+            /**
+             * Format: uuid
+             * @description A role that can be given, and that you may give: whoever signs in by the connection holds it at the organization, or at the root.
+             */
+            default_role_id?: string | null;
+        };
+        ImportOrganizationSsoMetadataRequest: {
+            /** @description The document, of one provider. */
+            metadata_xml?: string;
+            /** Format: uri */
+            metadata_url?: string;
+        };
+        GetOrganizationSsoServiceProviderResponse: {
+            data: {
+                /** @enum {string} */
+                protocol: "saml" | "oidc";
+                /** @description SAML: where answers are posted to. */
+                acs_url: string | null;
+                /** @description SAML: our name. */
+                entity_id: string | null;
+                /** @description SAML: all of it as a document. */
+                metadata_url: string | null;
+                /** @description OpenID Connect: where the browser comes back to. */
+                redirect_uri: string | null;
+            };
+        };
+        GetOrganizationSsoRecoveryCodesResponse: {
+            data: {
+                /** @description How many the latest set had; 0 where none was made yet. */
+                count: number;
+                /** @description How many of them are unused. */
+                remaining: number;
+                /** @description Counts the sets. */
+                generation: number;
+                /** Format: date-time */
+                created_at: string | null;
+            };
+        };
+        RenewOrganizationSsoRecoveryCodesResponse: {
+            data: {
+                /** @description How many the latest set had; 0 where none was made yet. */
+                count: number;
+                /** @description How many of them are unused. */
+                remaining: number;
+                /** @description Counts the sets. */
+                generation: number;
+                /** Format: date-time */
+                created_at: string | null;
+                codes: string[];
             };
         };
         ListApiKeysResponse: {
@@ -5599,6 +6278,261 @@ export interface components {
             /** Format: date-time */
             until?: string;
         };
+        PortalListAdminSsoConnectionsResponse: {
+            items: {
+                connection: {
+                    /** Format: uuid */
+                    id: string;
+                    /** Format: uuid */
+                    account_id: string;
+                    /** Format: uuid */
+                    environment_id: string | null;
+                    /** Format: uuid */
+                    organization_id: string | null;
+                    /**
+                     * @description Who signs in by it.
+                     * @enum {string}
+                     */
+                    scope: "admin" | "identity" | "organization";
+                    /** @enum {string} */
+                    type: "saml" | "oidc";
+                    name: string;
+                    /**
+                     * @description `auto_disabled`: ten answers of the provider in a row were refused.
+                     * @enum {string}
+                     */
+                    status: "configuring" | "active" | "disabled" | "auto_disabled";
+                    saml_entity_id: string | null;
+                    saml_sso_url: string | null;
+                    saml_slo_url: string | null;
+                    saml_signing_cert: string | null;
+                    saml_signature_algorithm: string | null;
+                    saml_want_assertions_signed: boolean;
+                    saml_name_id_format: string | null;
+                    saml_allow_idp_initiated: boolean;
+                    force_authn: boolean;
+                    oidc_discovery_url: string | null;
+                    oidc_client_id: string | null;
+                    oidc_scopes: string[];
+                    has_oidc_client_secret: boolean;
+                    jit_provisioning_enabled: boolean;
+                    attribute_mapping: {
+                        [key: string]: string;
+                    };
+                    /** Format: date-time */
+                    last_login_at: string | null;
+                    /** Format: date-time */
+                    last_login_failure_at: string | null;
+                    consecutive_failures: number;
+                    /** Format: date-time */
+                    auto_disabled_at: string | null;
+                    /** Format: date-time */
+                    created_at: string;
+                    /** Format: date-time */
+                    updated_at: string;
+                };
+                default_role: {
+                    /** Format: uuid */
+                    id: string;
+                    name: string;
+                } | null;
+                /** @description False: the developers of the application look after it, and the Public API does not change it. */
+                owned_by_organization: boolean;
+                service_provider: {
+                    /** @enum {string} */
+                    protocol: "saml" | "oidc";
+                    /** @description SAML: where answers are posted to. */
+                    acs_url: string | null;
+                    /** @description SAML: our name. */
+                    entity_id: string | null;
+                    /** @description SAML: all of it as a document. */
+                    metadata_url: string | null;
+                    /** @description OpenID Connect: where the browser comes back to. */
+                    redirect_uri: string | null;
+                };
+            }[];
+            pagination: {
+                page: number;
+                take: number;
+                item_count: number;
+                page_count: number;
+                has_previous_page: boolean;
+                has_next_page: boolean;
+            };
+        };
+        PortalCreateAdminSsoConnectionRequest: {
+            /** @enum {string} */
+            type: "saml" | "oidc";
+            name: string;
+            /** @description The provider's name: the `Issuer` of its answers. */
+            saml_entity_id?: string | null;
+            /**
+             * Format: uri
+             * @description Where the browser is sent to, by the HTTP-Redirect binding.
+             */
+            saml_sso_url?: string | null;
+            /**
+             * Format: uri
+             * @description Where a sign-out is told, if anywhere.
+             */
+            saml_slo_url?: string | null;
+            /** @description X.509 certificate in PEM, or several behind each other while the provider changes its key. RSA keys of 2048 bits at least; one that has expired is refused. */
+            saml_signing_cert?: string | null;
+            /**
+             * @description The hash of signatures; there is no SHA-1.
+             * @enum {string|null}
+             */
+            saml_signature_algorithm?: "sha256" | "sha512" | null;
+            /** @description The assertion itself has to be signed; else the whole answer may be instead. */
+            saml_want_assertions_signed?: boolean;
+            /**
+             * @description What is asked for; null leaves it to the provider.
+             * @enum {string|null}
+             */
+            saml_name_id_format?: "urn:oasis:names:tc:SAML:1.1:nameid-format:unspecified" | "urn:oasis:names:tc:SAML:1.1:nameid-format:emailAddress" | "urn:oasis:names:tc:SAML:1.1:nameid-format:X509SubjectName" | "urn:oasis:names:tc:SAML:1.1:nameid-format:WindowsDomainQualifiedName" | "urn:oasis:names:tc:SAML:2.0:nameid-format:kerberos" | "urn:oasis:names:tc:SAML:2.0:nameid-format:persistent" | null;
+            /** @description Whether answers are taken that nobody here asked for. */
+            saml_allow_idp_initiated?: boolean;
+            /** @description The provider's own session is not enough. */
+            force_authn?: boolean;
+            /**
+             * Format: uri
+             * @description The issuer, or its document below `/.well-known`.
+             */
+            oidc_discovery_url?: string | null;
+            oidc_client_id?: string | null;
+            /** @description Is kept encrypted, and never shown. */
+            oidc_client_secret?: string | null;
+            /** @description With `openid`. */
+            oidc_scopes?: string[];
+            /** @description Field of an identity to the name of the attribute, or claim, that fills it. What is not named is found by the usual names. */
+            attribute_mapping?: {
+                email?: string;
+                first_name?: string;
+                last_name?: string;
+                avatar_url?: string;
+                external_id?: string;
+            };
+            /** @description Whoever the provider lets in, and is not known here yet, becomes an identity. */
+            jit_provisioning_enabled?: boolean;
+        };
+        PortalUpdateAdminSsoConnectionRequest: {
+            name?: string;
+            /** @description The provider's name: the `Issuer` of its answers. */
+            saml_entity_id?: string | null;
+            /**
+             * Format: uri
+             * @description Where the browser is sent to, by the HTTP-Redirect binding.
+             */
+            saml_sso_url?: string | null;
+            /**
+             * Format: uri
+             * @description Where a sign-out is told, if anywhere.
+             */
+            saml_slo_url?: string | null;
+            /** @description X.509 certificate in PEM, or several behind each other while the provider changes its key. RSA keys of 2048 bits at least; one that has expired is refused. */
+            saml_signing_cert?: string | null;
+            /**
+             * @description The hash of signatures; there is no SHA-1.
+             * @enum {string|null}
+             */
+            saml_signature_algorithm?: "sha256" | "sha512" | null;
+            /** @description The assertion itself has to be signed; else the whole answer may be instead. */
+            saml_want_assertions_signed?: boolean;
+            /**
+             * @description What is asked for; null leaves it to the provider.
+             * @enum {string|null}
+             */
+            saml_name_id_format?: "urn:oasis:names:tc:SAML:1.1:nameid-format:unspecified" | "urn:oasis:names:tc:SAML:1.1:nameid-format:emailAddress" | "urn:oasis:names:tc:SAML:1.1:nameid-format:X509SubjectName" | "urn:oasis:names:tc:SAML:1.1:nameid-format:WindowsDomainQualifiedName" | "urn:oasis:names:tc:SAML:2.0:nameid-format:kerberos" | "urn:oasis:names:tc:SAML:2.0:nameid-format:persistent" | null;
+            /** @description Whether answers are taken that nobody here asked for. */
+            saml_allow_idp_initiated?: boolean;
+            /** @description The provider's own session is not enough. */
+            force_authn?: boolean;
+            /**
+             * Format: uri
+             * @description The issuer, or its document below `/.well-known`.
+             */
+            oidc_discovery_url?: string | null;
+            oidc_client_id?: string | null;
+            /** @description Is kept encrypted, and never shown. */
+            oidc_client_secret?: string | null;
+            /** @description With `openid`. */
+            oidc_scopes?: string[];
+            /** @description Field of an identity to the name of the attribute, or claim, that fills it. What is not named is found by the usual names. */
+            attribute_mapping?: {
+                email?: string;
+                first_name?: string;
+                last_name?: string;
+                avatar_url?: string;
+                external_id?: string;
+            };
+            /** @description Whoever the provider lets in, and is not known here yet, becomes an identity. */
+            jit_provisioning_enabled?: boolean;
+        };
+        PortalCreateSsoConnectionRequest: {
+            /** @enum {string} */
+            type: "saml" | "oidc";
+            name: string;
+            /** @description The provider's name: the `Issuer` of its answers. */
+            saml_entity_id?: string | null;
+            /**
+             * Format: uri
+             * @description Where the browser is sent to, by the HTTP-Redirect binding.
+             */
+            saml_sso_url?: string | null;
+            /**
+             * Format: uri
+             * @description Where a sign-out is told, if anywhere.
+             */
+            saml_slo_url?: string | null;
+            /** @description X.509 certificate in PEM, or several behind each other while the provider changes its key. RSA keys of 2048 bits at least; one that has expired is refused. */
+            saml_signing_cert?: string | null;
+            /**
+             * @description The hash of signatures; there is no SHA-1.
+             * @enum {string|null}
+             */
+            saml_signature_algorithm?: "sha256" | "sha512" | null;
+            /** @description The assertion itself has to be signed; else the whole answer may be instead. */
+            saml_want_assertions_signed?: boolean;
+            /**
+             * @description What is asked for; null leaves it to the provider.
+             * @enum {string|null}
+             */
+            saml_name_id_format?: "urn:oasis:names:tc:SAML:1.1:nameid-format:unspecified" | "urn:oasis:names:tc:SAML:1.1:nameid-format:emailAddress" | "urn:oasis:names:tc:SAML:1.1:nameid-format:X509SubjectName" | "urn:oasis:names:tc:SAML:1.1:nameid-format:WindowsDomainQualifiedName" | "urn:oasis:names:tc:SAML:2.0:nameid-format:kerberos" | "urn:oasis:names:tc:SAML:2.0:nameid-format:persistent" | null;
+            /** @description Whether answers are taken that nobody here asked for. */
+            saml_allow_idp_initiated?: boolean;
+            /** @description The provider's own session is not enough. */
+            force_authn?: boolean;
+            /**
+             * Format: uri
+             * @description The issuer, or its document below `/.well-known`.
+             */
+            oidc_discovery_url?: string | null;
+            oidc_client_id?: string | null;
+            /** @description Is kept encrypted, and never shown. */
+            oidc_client_secret?: string | null;
+            /** @description With `openid`. */
+            oidc_scopes?: string[];
+            /** @description Field of an identity to the name of the attribute, or claim, that fills it. What is not named is found by the usual names. */
+            attribute_mapping?: {
+                email?: string;
+                first_name?: string;
+                last_name?: string;
+                avatar_url?: string;
+                external_id?: string;
+            };
+            /** @description Whoever the provider lets in, and is not known here yet, becomes an identity. */
+            jit_provisioning_enabled?: boolean;
+            /**
+             * Format: uuid
+             * @description A role that can be given, and that you may give: whoever signs in by the connection holds it at the organization, or at the root.
+             */
+            default_role_id?: string | null;
+            /**
+             * Format: uuid
+             * @description Whose it is to be, if any.
+             */
+            organization_id?: string | null;
+        };
         PortalListApplicationsResponse: {
             items: {
                 /** Format: uuid */
@@ -5785,6 +6719,11 @@ export interface components {
                 refresh_token_max_ttl_seconds: number;
                 /** @description Seconds. */
                 session_ttl_seconds: number;
+                /**
+                 * Format: uuid
+                 * @description The active connection of the environment's own to which everybody is sent who signs in; null: they are asked. Is taken away when the connection is disabled or deleted.
+                 */
+                default_sso_connection_id: string | null;
                 allowed_origins: string[];
                 branding: {
                     name: string | null;
@@ -5833,6 +6772,11 @@ export interface components {
             refresh_token_max_ttl_seconds?: number;
             /** @description Seconds. */
             session_ttl_seconds?: number;
+            /**
+             * Format: uuid
+             * @description The active connection of the environment's own to which everybody is sent who signs in; null: they are asked. Is taken away when the connection is disabled or deleted.
+             */
+            default_sso_connection_id?: string | null;
             allowed_origins?: string[];
             branding?: {
                 name?: string | null;
@@ -6071,6 +7015,13 @@ export type UpdateOrganizationMemberRequest = components['schemas']['UpdateOrgan
 export type ListOrganizationDomainsResponse = components['schemas']['ListOrganizationDomainsResponse'];
 export type ClaimOrganizationDomainRequest = components['schemas']['ClaimOrganizationDomainRequest'];
 export type ClaimOrganizationDomainResponse = components['schemas']['ClaimOrganizationDomainResponse'];
+export type GetOrganizationSsoConnectionResponse = components['schemas']['GetOrganizationSsoConnectionResponse'];
+export type CreateOrganizationSsoConnectionRequest = components['schemas']['CreateOrganizationSsoConnectionRequest'];
+export type UpdateOrganizationSsoConnectionRequest = components['schemas']['UpdateOrganizationSsoConnectionRequest'];
+export type ImportOrganizationSsoMetadataRequest = components['schemas']['ImportOrganizationSsoMetadataRequest'];
+export type GetOrganizationSsoServiceProviderResponse = components['schemas']['GetOrganizationSsoServiceProviderResponse'];
+export type GetOrganizationSsoRecoveryCodesResponse = components['schemas']['GetOrganizationSsoRecoveryCodesResponse'];
+export type RenewOrganizationSsoRecoveryCodesResponse = components['schemas']['RenewOrganizationSsoRecoveryCodesResponse'];
 export type ListApiKeysResponse = components['schemas']['ListApiKeysResponse'];
 export type CreateApiKeyRequest = components['schemas']['CreateApiKeyRequest'];
 export type CreateApiKeyResponse = components['schemas']['CreateApiKeyResponse'];
@@ -6143,6 +7094,10 @@ export type PortalCancelProcessRequest = components['schemas']['PortalCancelProc
 export type PortalCancelProcessResponse = components['schemas']['PortalCancelProcessResponse'];
 export type PortalRetryProcessResponse = components['schemas']['PortalRetryProcessResponse'];
 export type PortalExtendProcessRequest = components['schemas']['PortalExtendProcessRequest'];
+export type PortalListAdminSsoConnectionsResponse = components['schemas']['PortalListAdminSsoConnectionsResponse'];
+export type PortalCreateAdminSsoConnectionRequest = components['schemas']['PortalCreateAdminSsoConnectionRequest'];
+export type PortalUpdateAdminSsoConnectionRequest = components['schemas']['PortalUpdateAdminSsoConnectionRequest'];
+export type PortalCreateSsoConnectionRequest = components['schemas']['PortalCreateSsoConnectionRequest'];
 export type PortalListApplicationsResponse = components['schemas']['PortalListApplicationsResponse'];
 export type PortalCreateApplicationRequest = components['schemas']['PortalCreateApplicationRequest'];
 export type PortalCreateApplicationResponse = components['schemas']['PortalCreateApplicationResponse'];
@@ -7693,6 +8648,260 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            default: components["responses"]["Refusal"];
+        };
+    };
+    getOrganizationSsoConnection: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GetOrganizationSsoConnectionResponse"];
+                };
+            };
+            default: components["responses"]["Refusal"];
+        };
+    };
+    createOrganizationSsoConnection: {
+        parameters: {
+            query?: never;
+            header?: {
+                "Idempotency-Key"?: components["parameters"]["idempotency-key"];
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CreateOrganizationSsoConnectionRequest"];
+            };
+        };
+        responses: {
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GetOrganizationSsoConnectionResponse"];
+                };
+            };
+            default: components["responses"]["Refusal"];
+        };
+    };
+    deleteOrganizationSsoConnection: {
+        parameters: {
+            query?: never;
+            header?: {
+                "Idempotency-Key"?: components["parameters"]["idempotency-key"];
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            default: components["responses"]["Refusal"];
+        };
+    };
+    updateOrganizationSsoConnection: {
+        parameters: {
+            query?: never;
+            header?: {
+                "Idempotency-Key"?: components["parameters"]["idempotency-key"];
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["UpdateOrganizationSsoConnectionRequest"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GetOrganizationSsoConnectionResponse"];
+                };
+            };
+            default: components["responses"]["Refusal"];
+        };
+    };
+    importOrganizationSsoMetadata: {
+        parameters: {
+            query?: never;
+            header?: {
+                "Idempotency-Key"?: components["parameters"]["idempotency-key"];
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ImportOrganizationSsoMetadataRequest"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GetOrganizationSsoConnectionResponse"];
+                };
+            };
+            default: components["responses"]["Refusal"];
+        };
+    };
+    activateOrganizationSsoConnection: {
+        parameters: {
+            query?: never;
+            header?: {
+                "Idempotency-Key"?: components["parameters"]["idempotency-key"];
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GetOrganizationSsoConnectionResponse"];
+                };
+            };
+            default: components["responses"]["Refusal"];
+        };
+    };
+    disableOrganizationSsoConnection: {
+        parameters: {
+            query?: never;
+            header?: {
+                "Idempotency-Key"?: components["parameters"]["idempotency-key"];
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GetOrganizationSsoConnectionResponse"];
+                };
+            };
+            default: components["responses"]["Refusal"];
+        };
+    };
+    getOrganizationSsoServiceProvider: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GetOrganizationSsoServiceProviderResponse"];
+                };
+            };
+            default: components["responses"]["Refusal"];
+        };
+    };
+    getOrganizationSsoRecoveryCodes: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GetOrganizationSsoRecoveryCodesResponse"];
+                };
+            };
+            default: components["responses"]["Refusal"];
+        };
+    };
+    renewOrganizationSsoRecoveryCodes: {
+        parameters: {
+            query?: never;
+            header?: {
+                "Idempotency-Key"?: components["parameters"]["idempotency-key"];
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RenewOrganizationSsoRecoveryCodesResponse"];
+                };
             };
             default: components["responses"]["Refusal"];
         };
@@ -9792,6 +11001,515 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["PortalRetryProcessResponse"];
+                };
+            };
+            default: components["responses"]["Refusal"];
+        };
+    };
+    portalListAdminSsoConnections: {
+        parameters: {
+            query?: {
+                page?: number;
+                take?: number;
+                /** @description Substring filter. */
+                q?: string;
+                sort_by?: "created_at" | "name";
+                order?: "asc" | "desc";
+                status?: "configuring" | "active" | "disabled" | "auto_disabled";
+                type?: "saml" | "oidc";
+            };
+            header?: never;
+            path: {
+                accountSlug: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PortalListAdminSsoConnectionsResponse"];
+                };
+            };
+            default: components["responses"]["Refusal"];
+        };
+    };
+    portalCreateAdminSsoConnection: {
+        parameters: {
+            query?: never;
+            header?: {
+                "Idempotency-Key"?: components["parameters"]["idempotency-key"];
+            };
+            path: {
+                accountSlug: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PortalCreateAdminSsoConnectionRequest"];
+            };
+        };
+        responses: {
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GetOrganizationSsoConnectionResponse"];
+                };
+            };
+            default: components["responses"]["Refusal"];
+        };
+    };
+    portalGetAdminSsoConnection: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                accountSlug: string;
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GetOrganizationSsoConnectionResponse"];
+                };
+            };
+            default: components["responses"]["Refusal"];
+        };
+    };
+    portalDeleteAdminSsoConnection: {
+        parameters: {
+            query?: never;
+            header?: {
+                "Idempotency-Key"?: components["parameters"]["idempotency-key"];
+            };
+            path: {
+                accountSlug: string;
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            default: components["responses"]["Refusal"];
+        };
+    };
+    portalUpdateAdminSsoConnection: {
+        parameters: {
+            query?: never;
+            header?: {
+                "Idempotency-Key"?: components["parameters"]["idempotency-key"];
+            };
+            path: {
+                accountSlug: string;
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PortalUpdateAdminSsoConnectionRequest"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GetOrganizationSsoConnectionResponse"];
+                };
+            };
+            default: components["responses"]["Refusal"];
+        };
+    };
+    portalImportAdminSsoMetadata: {
+        parameters: {
+            query?: never;
+            header?: {
+                "Idempotency-Key"?: components["parameters"]["idempotency-key"];
+            };
+            path: {
+                accountSlug: string;
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ImportOrganizationSsoMetadataRequest"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GetOrganizationSsoConnectionResponse"];
+                };
+            };
+            default: components["responses"]["Refusal"];
+        };
+    };
+    portalActivateAdminSsoConnection: {
+        parameters: {
+            query?: never;
+            header?: {
+                "Idempotency-Key"?: components["parameters"]["idempotency-key"];
+            };
+            path: {
+                accountSlug: string;
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GetOrganizationSsoConnectionResponse"];
+                };
+            };
+            default: components["responses"]["Refusal"];
+        };
+    };
+    portalDisableAdminSsoConnection: {
+        parameters: {
+            query?: never;
+            header?: {
+                "Idempotency-Key"?: components["parameters"]["idempotency-key"];
+            };
+            path: {
+                accountSlug: string;
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GetOrganizationSsoConnectionResponse"];
+                };
+            };
+            default: components["responses"]["Refusal"];
+        };
+    };
+    portalGetAdminSsoServiceProvider: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                accountSlug: string;
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GetOrganizationSsoServiceProviderResponse"];
+                };
+            };
+            default: components["responses"]["Refusal"];
+        };
+    };
+    portalListSsoConnections: {
+        parameters: {
+            query?: {
+                page?: number;
+                take?: number;
+                /** @description Substring filter. */
+                q?: string;
+                sort_by?: "created_at" | "name";
+                order?: "asc" | "desc";
+                status?: "configuring" | "active" | "disabled" | "auto_disabled";
+                type?: "saml" | "oidc";
+                organization_id?: string;
+            };
+            header?: never;
+            path: {
+                accountSlug: string;
+                appSlug: string;
+                envSlug: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PortalListAdminSsoConnectionsResponse"];
+                };
+            };
+            default: components["responses"]["Refusal"];
+        };
+    };
+    portalCreateSsoConnection: {
+        parameters: {
+            query?: never;
+            header?: {
+                "Idempotency-Key"?: components["parameters"]["idempotency-key"];
+            };
+            path: {
+                accountSlug: string;
+                appSlug: string;
+                envSlug: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PortalCreateSsoConnectionRequest"];
+            };
+        };
+        responses: {
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GetOrganizationSsoConnectionResponse"];
+                };
+            };
+            default: components["responses"]["Refusal"];
+        };
+    };
+    portalGetSsoConnection: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                accountSlug: string;
+                appSlug: string;
+                envSlug: string;
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GetOrganizationSsoConnectionResponse"];
+                };
+            };
+            default: components["responses"]["Refusal"];
+        };
+    };
+    portalDeleteSsoConnection: {
+        parameters: {
+            query?: never;
+            header?: {
+                "Idempotency-Key"?: components["parameters"]["idempotency-key"];
+            };
+            path: {
+                accountSlug: string;
+                appSlug: string;
+                envSlug: string;
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            default: components["responses"]["Refusal"];
+        };
+    };
+    portalUpdateSsoConnection: {
+        parameters: {
+            query?: never;
+            header?: {
+                "Idempotency-Key"?: components["parameters"]["idempotency-key"];
+            };
+            path: {
+                accountSlug: string;
+                appSlug: string;
+                envSlug: string;
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["UpdateOrganizationSsoConnectionRequest"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GetOrganizationSsoConnectionResponse"];
+                };
+            };
+            default: components["responses"]["Refusal"];
+        };
+    };
+    portalImportSsoMetadata: {
+        parameters: {
+            query?: never;
+            header?: {
+                "Idempotency-Key"?: components["parameters"]["idempotency-key"];
+            };
+            path: {
+                accountSlug: string;
+                appSlug: string;
+                envSlug: string;
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ImportOrganizationSsoMetadataRequest"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GetOrganizationSsoConnectionResponse"];
+                };
+            };
+            default: components["responses"]["Refusal"];
+        };
+    };
+    portalActivateSsoConnection: {
+        parameters: {
+            query?: never;
+            header?: {
+                "Idempotency-Key"?: components["parameters"]["idempotency-key"];
+            };
+            path: {
+                accountSlug: string;
+                appSlug: string;
+                envSlug: string;
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GetOrganizationSsoConnectionResponse"];
+                };
+            };
+            default: components["responses"]["Refusal"];
+        };
+    };
+    portalDisableSsoConnection: {
+        parameters: {
+            query?: never;
+            header?: {
+                "Idempotency-Key"?: components["parameters"]["idempotency-key"];
+            };
+            path: {
+                accountSlug: string;
+                appSlug: string;
+                envSlug: string;
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GetOrganizationSsoConnectionResponse"];
+                };
+            };
+            default: components["responses"]["Refusal"];
+        };
+    };
+    portalGetSsoServiceProvider: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                accountSlug: string;
+                appSlug: string;
+                envSlug: string;
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GetOrganizationSsoServiceProviderResponse"];
                 };
             };
             default: components["responses"]["Refusal"];

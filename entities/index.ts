@@ -52,6 +52,7 @@ import { SpentToken } from './spent-token.js';
 import { SsoConnection } from './sso-connection.js';
 import { SsoDomain } from './sso-domain.js';
 import { SsoLink } from './sso-link.js';
+import { SsoRecoveryCode } from './sso-recovery-code.js';
 import { SsoRequest } from './sso-request.js';
 import { SsoSigningKey } from './sso-signing-key.js';
 import { Subscription } from './subscription.js';
@@ -123,6 +124,7 @@ export const entities = [
   SsoConnection,
   SsoDomain,
   SsoLink,
+  SsoRecoveryCode,
   SsoRequest,
   SsoSigningKey,
   Subscription,

@@ -43,7 +43,12 @@ import { createOrganizations } from './domain/organizations/organizations.js';
 import { createPasswords } from './domain/passwords/passwords.js';
 import { createAccountProcesses } from './domain/processes/account-processes.js';
 import { createSsoDomains } from './domain/sso/domains.js';
+import { createSsoConnections } from './domain/sso-connections/connections.js';
+
+import { createSsoRecoveryCodes } from './domain/sso-connections/recovery-codes.js';
+
 import { createSso } from './domain/sso-sign-in/sso.js';
+
 import { createApplicationStates } from './domain/users/application-state.js';
 import { createUsers } from './domain/users/users.js';
 import { createWebhookDeliveryLog } from './domain/webhooks/delivery-log.js';
@@ -120,6 +125,7 @@ export async function composeApi(
   const changeBells = createBells({ url: config.database.url as string, channel: changesChannel });
   const allowedNetworks = config.outboundNetworks;
   const outbound = createOutbound({ allowedNetworks });
+  const guard = createGuard({ allowedNetworks, resolveName: createResolveName() });
   const logins = createLogins({
     db,
     sealing,
@@ -194,14 +200,11 @@ export async function composeApi(
     permissionCatalog: createPermissionCatalog({ db, now }),
     rights,
     roles: createRoles({ db, evaluation, now }),
+    ssoConnections: createSsoConnections({ db, sealing, guard, outbound, assignments, baseUrl, now }),
     ssoDomains: createSsoDomains({ db, now, schedule: config.domainSchedule, checks: domainChecks, processes }),
+    ssoRecoveryCodes: createSsoRecoveryCodes({ db, now }),
     webhookDeliveryLog: createWebhookDeliveryLog({ db, now }),
-    webhooks: createWebhooks({
-      db,
-      sealing,
-      now,
-      guard: createGuard({ allowedNetworks, resolveName: createResolveName() }),
-    }),
+    webhooks: createWebhooks({ db, sealing, now, guard }),
   };
 
   const limits = createRateLimits({ enabled: config.rateLimits, db, perMinute: config.requestsPerMinute });

@@ -2,6 +2,7 @@ import 'reflect-metadata';
 import { loadConfig } from './config.js';
 import { resealFactors } from './domain/mfa/reseal.js';
 import { createSigningKeys } from './domain/oidc/keys.js';
+import { resealConnections } from './domain/sso-connections/reseal.js';
 import { createSsoSigningKeys } from './domain/sso-protocols/signing-keys.js';
 import { resealWebhooks } from './domain/webhooks/reseal.js';
 import { systemClock as now } from './platform/clock.js';
@@ -21,9 +22,10 @@ await runProcess('reencrypt', async () => {
   const keys = await createSigningKeys({ db, sealing, issuer: config.baseUrl, now }).reseal();
   const factors = await resealFactors({ db, sealing });
   const ssoKeys = await createSsoSigningKeys({ db, sealing, now }).reseal();
+  const clientSecrets = await resealConnections({ db, sealing });
   const webhooks = await resealWebhooks({ db, sealing });
   await db.close();
   process.stdout.write(
-    `${keys} signing keys, ${ssoKeys} keys of SSO connections, ${factors} authenticator secrets and ${webhooks} webhook secrets encrypted with ${config.masterKeys[0]?.id}\n`,
+    `${keys} signing keys, ${ssoKeys} keys and ${clientSecrets} client secrets of SSO connections, ${factors} authenticator secrets and ${webhooks} webhook secrets encrypted with ${config.masterKeys[0]?.id}\n`,
   );
 });

@@ -31,6 +31,8 @@ import type { Memberships } from './domain/organizations/memberships.js';
 import type { Organizations } from './domain/organizations/organizations.js';
 import type { AccountProcesses } from './domain/processes/account-processes.js';
 import type { SsoDomains } from './domain/sso/domains.js';
+import type { SsoConnections } from './domain/sso-connections/connections.js';
+import type { SsoRecoveryCodes } from './domain/sso-connections/recovery-codes.js';
 import type { ApplicationStates } from './domain/users/application-state.js';
 import type { WebhookDeliveryLog } from './domain/webhooks/delivery-log.js';
 import type { Webhooks } from './domain/webhooks/webhooks.js';
@@ -72,7 +74,9 @@ export interface Services {
   permissionCatalog: PermissionCatalog;
   rights: Rights;
   roles: Roles;
+  ssoConnections: SsoConnections;
   ssoDomains: SsoDomains;
+  ssoRecoveryCodes: SsoRecoveryCodes;
   webhookDeliveryLog: WebhookDeliveryLog;
   webhooks: Webhooks;
 }

@@ -27,6 +27,7 @@ import { StripedCounters1763700000063 } from './1763700000063-striped-counters.j
 import { SsoDomains1763700000066 } from './1763700000066-sso-domains.js';
 import { AccessModels1763700000067 } from './1763700000067-access-models.js';
 import { SsoConnections1763700000070 } from './1763700000070-sso-connections.js';
+import { SsoRecoveryCodes1763700000071 } from './1763700000071-sso-recovery-codes.js';
 import { SsoSigningKeys1763700000073 } from './1763700000073-sso-signing-keys.js';
 
 /** In the order in which they run. */
@@ -60,5 +61,6 @@ export const migrations = [
   SsoDomains1763700000066,
   AccessModels1763700000067,
   SsoConnections1763700000070,
+  SsoRecoveryCodes1763700000071,
   SsoSigningKeys1763700000073,
 ];

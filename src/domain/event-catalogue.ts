@@ -104,6 +104,12 @@ export const eventCatalogue = {
   'organization.member_added': { category: 'access', resource: 'organization' },
   'organization.member_updated': { category: 'access', resource: 'organization' },
   'organization.member_removed': { category: 'access', resource: 'organization', severity: 'notice' },
+  'organization.sso_recovery_codes_renewed': {
+    category: 'security',
+    resource: 'organization',
+    severity: 'notice',
+    domainEvent: false,
+  },
   'sso.domain.claimed': configuration('sso_domain'),
   'sso.domain.verified': { ...configuration('sso_domain'), severity: 'notice' },
   'sso.domain.failed': { ...configuration('sso_domain'), severity: 'notice' },

@@ -176,6 +176,7 @@ export const eventFields: Partial<Record<EventAction, Fields>> = {
   'organization.invitation_resent': invitation,
   'organization.invitation_expired': invitation,
   'organization.invitation_revoked': { ...invitation, ...why },
+  'organization.sso_recovery_codes_renewed': { generation: 'Counts the sets of codes.' },
   'organization.invitation_role_not_given': { ...invitation, ...offered },
   'node_type_schema.updated': {
     version: 'The version of the schema from now on.',

@@ -86,6 +86,10 @@ import {
   updateOrganizationMember,
 } from './operations/organizations-members.js';
 import {
+  getOrganizationSsoRecoveryCodes,
+  renewOrganizationSsoRecoveryCodes,
+} from './operations/organizations-sso-recovery-codes.js';
+import {
   getPermission,
   getPermissionUsage,
   listPermissions,
@@ -102,6 +106,7 @@ import {
 } from './operations/role-assignments.js';
 import { getRolePermissions, setRolePermissions } from './operations/role-permissions.js';
 import { createRole, deleteRole, getRole, listRoles, updateRole } from './operations/roles.js';
+import { organizationConnectionOperations } from './operations/sso-connections.js';
 import { webhookOperations } from './operations/webhooks.js';
 
 /** What servers and end users may do in an Environment by permission, and administrators by capability (contract §6). */
@@ -164,6 +169,9 @@ export const environmentOperations: readonly Operation[] = [
   claimOrganizationDomain,
   verifyOrganizationDomain,
   deleteOrganizationDomain,
+  ...organizationConnectionOperations,
+  getOrganizationSsoRecoveryCodes,
+  renewOrganizationSsoRecoveryCodes,
   listApiKeys,
   createApiKey,
   getApiKey,

@@ -17,6 +17,7 @@ import {
   rotateOAuthClientSecret,
   updateOAuthClient,
 } from './operations/oauth-clients.js';
+import { portalConnectionOperations } from './operations/sso-connections.js';
 import { accountWebhookOperations } from './operations/webhooks.js';
 import { getAccount, updateAccount } from './portal/account.js';
 import {
@@ -105,6 +106,7 @@ export const portalOperations: readonly Operation[] = [
   retryProcess,
   resendProcess,
   extendProcess,
+  ...portalConnectionOperations,
   listSsoDomains,
   claimSsoDomain,
   getSsoDomain,

@@ -7,6 +7,8 @@ import { Webhook } from '../../entities/webhook.js';
 import { resealFactors } from '../../src/domain/mfa/reseal.js';
 import { createTotp, secretContext } from '../../src/domain/mfa/totp.js';
 import { createSigningKeys } from '../../src/domain/oidc/keys.js';
+import { resealConnections } from '../../src/domain/sso-connections/reseal.js';
+import { clientSecretContext, clientSecretOf } from '../../src/domain/sso-connections/secrets.js';
 import { createSsoSigningKeys } from '../../src/domain/sso-protocols/signing-keys.js';
 import { resealWebhooks } from '../../src/domain/webhooks/reseal.js';
 import { secretContext as webhookContext } from '../../src/domain/webhooks/secrets.js';
@@ -91,6 +93,29 @@ test('and the signing secrets of webhooks, also those of before a rotation', asy
   const { secret, previousSecret } = await db.transaction('system', (tx) => tx.findOneByOrFail(Webhook, { id }));
   const opened = [secret, previousSecret].map((text) => under(fresh).open(text as string, webhookContext(id)));
   expect(opened).toEqual(['new', 'previous']);
+});
+
+test('and what we prove ourselves with at OpenID providers', async () => {
+  const { db } = database;
+  const [old, fresh] = [
+    { id: 'old', key: randomBytes(32) },
+    { id: 'fresh', key: randomBytes(32) },
+  ];
+  const under = (...masterKeys: { id: string; key: Buffer }[]) => createSealing(masterKeys);
+  const [accountId, id] = [randomUUID(), randomUUID()];
+  const times = { createdAt: new Date(), updatedAt: new Date() };
+  await db.transaction('system', async (tx) => {
+    await tx.insert(Account, { id: accountId, name: 'Acme', slug: accountId, ...times });
+    await tx.insert(SsoConnection, {
+      ...{ id, accountId, scope: 'admin', type: 'oidc', name: 'Acme', status: 'configuring', ...times },
+      ...{ ownedByOrganization: false, oidcScopes: ['openid'] },
+      oidcClientSecretSealed: under(old).seal('secret', clientSecretContext(id)),
+    });
+  });
+  expect(await resealConnections({ db, sealing: under(fresh, old) })).toBe(1);
+  expect(await resealConnections({ db, sealing: under(fresh, old) })).toBe(0);
+  const connection = await db.transaction('system', (tx) => tx.findOneByOrFail(SsoConnection, { id }));
+  expect(clientSecretOf(under(fresh), connection)).toBe('secret');
 });
 
 test('and the keys that sign SAML messages, of which a connection keeps one', async () => {

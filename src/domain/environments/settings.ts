@@ -1,5 +1,6 @@
 import type { EntityManager } from 'typeorm';
 import { type Branding, EnvironmentSettings } from '../../../entities/environment-settings.js';
+import { SsoConnection } from '../../../entities/sso-connection.js';
 import type { Clock } from '../../platform/clock.js';
 import { type Db, type EnvironmentScope, within } from '../../platform/db.js';
 import { changedFields } from '../changed-fields.js';
@@ -19,7 +20,7 @@ export type ChangeableSettings = Omit<
 
 export interface EnvironmentSettingsService {
   get(scope: EnvironmentScope): Promise<EnvironmentSettings>;
-  /** @throws DomainError version.conflict with the settings as they are now; validation.failed where they do not fit. */
+  /** @throws DomainError sso_connection.not_found, version.conflict with the settings as they are now; validation.failed where they do not fit. */
   update(scope: EnvironmentScope, version: number, changes: Partial<ChangeableSettings>): Promise<EnvironmentSettings>;
 }
 
@@ -52,6 +53,7 @@ export function createEnvironmentSettings({
           updatedAt: now(),
         });
         assertFactorToEnrol(updated);
+        if (changes.defaultSsoConnectionId) await assertUsable(tx, scope, changes.defaultSsoConnectionId);
         if (updated.accessModel !== current.accessModel) await assertFitsAccessModel(tx, scope, updated.accessModel);
         if (changes.mfaAllowedFactors !== undefined) await assertFactorOfOrganizations(tx, scope, updated);
         await tx.update(EnvironmentSettings, within(scope), updated);
@@ -76,6 +78,17 @@ function assertFactorToEnrol({ mfaPolicy, mfaAllowedFactors }: EnvironmentSettin
     'too_few',
     'Requiring MFA needs totp or webauthn among the allowed factors',
   );
+}
+
+/** Everybody is sent to it, so everybody has to be able to come by it. It stays so until the settings are there. */
+async function assertUsable(tx: EntityManager, scope: EnvironmentScope, id: string): Promise<void> {
+  const where = { ...within(scope), id };
+  const connection = await tx.findOne(SsoConnection, { where, lock: { mode: 'pessimistic_read' } });
+  if (!connection) throw new DomainError('sso_connection.not_found');
+  const field = 'default_sso_connection_id';
+  if (connection.scope !== 'identity')
+    throw invalidField(field, 'not_of_environment', "is an organization's connection");
+  if (connection.status !== 'active') throw invalidField(field, 'not_active', 'is not active');
 }
 
 /** Where there is no factor to enrol a sign-in goes on without: an organization would require MFA in vain. */

@@ -1,33 +1,11 @@
-import { randomBytes } from 'node:crypto';
 import type { EntityManager } from 'typeorm';
 import { v7 as uuidv7 } from 'uuid';
 import { RecoveryCode } from '../../../entities/recovery-code.js';
 import type { Clock } from '../../platform/clock.js';
-import { hashSecret } from '../../platform/crypto/one-time-secret.js';
 import type { AccountScope, Db, EnvironmentScope } from '../../platform/db.js';
 import { recordEvent } from '../events.js';
 import { noticeEmail } from './notices.js';
-
-/** Contract §3. */
-const howMany = 10;
-const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'; // RFC 4648 §6
-
-/** 80 bits in base32, in four groups of four. */
-function newCode(): string {
-  const bits = [...randomBytes(10)].map((byte) => byte.toString(2).padStart(8, '0')).join('');
-  const letters = (bits.match(/.{5}/g) as string[]).map((five) => alphabet[Number.parseInt(five, 2)]).join('');
-  return (letters.match(/.{4}/g) as string[]).join('-');
-}
-
-/** A code as it is hashed, whichever way it was typed; 0, 1 and 8 are no letters of ours and misread ones. */
-const letters = (code: string) =>
-  code
-    .toUpperCase()
-    .replace(/[\s-]/g, '')
-    .replace(/[018]/g, (digit) => ({ '0': 'O', '1': 'I', '8': 'B' })[digit] as string);
-
-/** Whether a text can be one at all, as opposed to a code of an app. */
-export const looksLikeRecoveryCode = (code: string): boolean => /^[A-Z2-7]{16}$/.test(letters(code));
+import { looksLikeRecoveryCode, newRecoveryCodes, recoveryCodeHash } from './recovery-code-form.js';
 
 const redeemStatement = {
   name: 'redeem_recovery_code',
@@ -49,7 +27,7 @@ export function createRecoveryCodes({ db, now }: { db: Db; now: Clock }) {
     );
     const { generation } = row as { generation: number };
     await tx.delete(RecoveryCode, { accountId, identityId });
-    const codes = Array.from({ length: howMany }, newCode);
+    const codes = newRecoveryCodes();
     await tx.insert(
       RecoveryCode,
       codes.map((code) => ({
@@ -57,7 +35,7 @@ export function createRecoveryCodes({ db, now }: { db: Db; now: Clock }) {
         accountId,
         identityId,
         generation,
-        codeHash: hashSecret(letters(code)),
+        codeHash: recoveryCodeHash(code),
         createdAt: now(),
         usedAt: null,
       })),
@@ -82,7 +60,7 @@ export function createRecoveryCodes({ db, now }: { db: Db; now: Clock }) {
     async redeem(scope: EnvironmentScope, identityId: string, code: string): Promise<boolean> {
       if (!looksLikeRecoveryCode(code)) return false;
       const { accountId } = scope;
-      const spent = await db.statement(redeemStatement, [accountId, identityId, hashSecret(letters(code)), now()]);
+      const spent = await db.statement(redeemStatement, [accountId, identityId, recoveryCodeHash(code), now()]);
       return spent.length > 0;
     },
 

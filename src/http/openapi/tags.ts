@@ -17,6 +17,8 @@ export const tags: Record<string, string> = {
   'OAuth clients': 'Applications that people sign in to.',
   Account: 'The account itself.',
   Applications: 'The applications of an account.',
+  'SSO connections':
+    'Identity providers by which administrators, and end users, sign in; those of organizations are with them, too.',
   'SSO domains': 'Domains that the account claims for its administrators, and proves by DNS.',
   Environments: 'The environments of an application, and how people sign in to them.',
   Members: 'The administrators of an account.',

@@ -41,6 +41,14 @@ const Fields = {
   refresh_token_ttl_seconds: Seconds(300, 365 * day),
   refresh_token_max_ttl_seconds: Seconds(300, 365 * day),
   session_ttl_seconds: Seconds(300, 90 * day),
+  default_sso_connection_id: Nullable(
+    Type.String({
+      format: 'uuid',
+      description:
+        "The active connection of the environment's own to which everybody is sent who signs in; null: they are asked. Is taken " +
+        'away when the connection is disabled or deleted.',
+    }),
+  ),
   allowed_origins: Type.Array(Type.String({ pattern: '^https?://[^/?#\\s]+$', maxLength: 300 }), {
     maxItems: 50,
     uniqueItems: true,
@@ -78,6 +86,7 @@ const present = (settings: EnvironmentSettings) => ({
   refresh_token_ttl_seconds: settings.refreshTokenTtlSeconds,
   refresh_token_max_ttl_seconds: settings.refreshTokenMaxTtlSeconds,
   session_ttl_seconds: settings.sessionTtlSeconds,
+  default_sso_connection_id: settings.defaultSsoConnectionId,
   allowed_origins: settings.allowedOrigins,
   branding: settings.branding,
   version: settings.version,
@@ -107,7 +116,10 @@ export const updateEnvironmentSettings = operation({
   ifMatch: 'required',
   body: Changes,
   events: ['environment.settings_updated', 'auth.mfa_grace_moved', 'auth.mfa_grace_reset'],
-  answers: { 200: single(SettingsView), ...errors('validation.failed', 'if_match.required', 'if_match.invalid') },
+  answers: {
+    200: single(SettingsView),
+    ...errors('validation.failed', 'sso_connection.not_found', 'if_match.required', 'if_match.invalid'),
+  },
   async handle({ services, scope, version, body }) {
     const changes = definedOnly({
       accessModel: body.access_model,
@@ -128,6 +140,7 @@ export const updateEnvironmentSettings = operation({
       refreshTokenTtlSeconds: body.refresh_token_ttl_seconds,
       refreshTokenMaxTtlSeconds: body.refresh_token_max_ttl_seconds,
       sessionTtlSeconds: body.session_ttl_seconds,
+      defaultSsoConnectionId: body.default_sso_connection_id,
       allowedOrigins: body.allowed_origins,
       branding: body.branding,
     });

@@ -14,10 +14,12 @@ export interface OutboundRequest {
   method: 'GET' | 'POST';
   headers: Record<string, string>;
   body?: string;
+  /** Bytes of the answer that are read, where that is not the usual limit. */
+  atMost?: number;
 }
 
 export interface Outbound {
-  /** A question of a protocol, with the same limits as `get`. @throws OutboundError */
+  /** A question of a protocol, with the same limits as `get` unless it says another. @throws OutboundError */
   ask(url: string, request: OutboundRequest): Promise<OutboundAnswer & { headers: Record<string, string> }>;
   /** Little and quickly: 64 KiB within five seconds. @throws OutboundError */
   get(url: string, headers?: Record<string, string>): Promise<OutboundAnswer>;
@@ -47,7 +49,7 @@ export function createOutbound({
     return opened;
   };
 
-  const ask: Outbound['ask'] = async (url, { method, headers, body: sent }) => {
+  const ask: Outbound['ask'] = async (url, { method, headers, body: sent, atMost = sizeLimit }) => {
     guard.enter(url);
     try {
       const { request } = await import('undici');
@@ -58,7 +60,7 @@ export function createOutbound({
         body: sent ?? null,
         signal: AbortSignal.timeout(timeLimit),
       });
-      return { status: answer.statusCode, headers: single(answer.headers), body: await limited(answer.body) };
+      return { status: answer.statusCode, headers: single(answer.headers), body: await limited(answer.body, atMost) };
     } catch (error) {
       throw asOutboundError(error);
     }
@@ -85,12 +87,12 @@ async function openAgent(guard: Guard): Promise<Agent> {
   });
 }
 
-async function limited(body: AsyncIterable<Buffer>): Promise<Buffer> {
+async function limited(body: AsyncIterable<Buffer>, atMost: number): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let size = 0;
   for await (const chunk of body) {
     size += chunk.length;
-    if (size > sizeLimit) throw new OutboundError('size');
+    if (size > atMost) throw new OutboundError('size');
     chunks.push(chunk);
   }
   return Buffer.concat(chunks);

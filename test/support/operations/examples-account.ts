@@ -2,6 +2,7 @@ import type { Example, Given } from './example.js';
 import { environmentExamples } from './examples-environment.js';
 import { inviteExamples } from './examples-invites.js';
 import { organizationExamples } from './examples-organizations.js';
+import { ssoExamples } from './examples-sso.js';
 import { webhookExamples } from './examples-webhooks.js';
 import type { Kind } from './kinds.js';
 
@@ -86,9 +87,9 @@ const structure: Record<string, Example> = {
     slugs: { appSlug: await id('applicationSlug') },
     body: { environment_slug: 'production' },
   }),
-  updateEnvironmentSettings: ({ place: { scope }, unique }) => ({
+  updateEnvironmentSettings: async ({ id, place: { scope }, unique }) => ({
     version: { table: 'environment_settings', key: 'environment_id', id: scope.environmentId },
-    body: { branding: { name: unique } },
+    body: { branding: { name: unique }, default_sso_connection_id: await id('activeSsoConnection') },
   }),
   createOAuthClient: ({ unique }) => ({
     body: { name: unique, client_type: 'confidential', redirect_uris: ['https://app.example.com/callback'] },
@@ -117,6 +118,7 @@ export const examples: Record<string, Example> = {
   ...environmentExamples,
   ...inviteExamples,
   ...organizationExamples,
+  ...ssoExamples,
   ...webhookExamples,
   ...members,
   ...auditLog,

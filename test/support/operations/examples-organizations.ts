@@ -49,6 +49,8 @@ export const organizationExamples: Record<string, Example> = {
     body: { role_ids: [await given.id('role')] },
   }),
   removeOrganizationMember: async (given) => ofMember(given),
+  getOrganizationSsoRecoveryCodes: ofOrganization,
+  renewOrganizationSsoRecoveryCodes: ofOrganization,
   listOrganizationDomains: ofOrganization,
   claimOrganizationDomain: async ({ id, unique }) => ({
     path: { id: await id('organization') },

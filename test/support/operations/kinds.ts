@@ -4,6 +4,7 @@ import { v7 as uuidv7 } from 'uuid';
 import { Email } from '../../../entities/email.js';
 import { newIdentityCaller } from '../identity-caller.js';
 import { totpCode } from '../mfa.js';
+import { adminConnection, environmentConnection, organizationConnection } from './kinds-sso.js';
 import type { Place } from './place.js';
 
 /** Whose it is: an Environment's, the whole Account's, or somebody's own. */
@@ -105,6 +106,19 @@ export const kinds = {
     }),
     unknown: () => aDomain(),
   },
+  /** Organizations with an SSO connection of their own. */
+  connectedOrganization: ofEnvironment(async (place) =>
+    organizationConnection(place, await newOrganization(place), 'complete'),
+  ),
+  activelyConnectedOrganization: ofEnvironment(async (place) =>
+    organizationConnection(place, await newOrganization(place), 'active'),
+  ),
+  samlConnectedOrganization: ofEnvironment(async (place) =>
+    organizationConnection(place, await newOrganization(place), 'saml'),
+  ),
+  ssoConnection: ofEnvironment(environmentConnection('complete')),
+  activeSsoConnection: ofEnvironment(environmentConnection('active')),
+  samlConnection: ofEnvironment(environmentConnection('saml')),
   role: ofEnvironment(newRole),
   permission: ofEnvironment((place) =>
     idFrom(place.make('/permissions', { key: `thing.p${unique()}`, name: 'A permission' })),
@@ -154,6 +168,9 @@ export const kinds = {
     make: async (place) => claimed(inAccount(place, '/sso/domains', { domain: aDomain() })),
     unknown: () => aDomain(),
   },
+  adminSsoConnection: ofAccount((place) => adminConnection((url, body) => inAccount(place, url, body), 'complete')),
+  activeAdminSsoConnection: ofAccount((place) => adminConnection((url, body) => inAccount(place, url, body), 'active')),
+  adminSamlConnection: ofAccount((place) => adminConnection((url, body) => inAccount(place, url, body), 'saml')),
   administratorInvite: ofAccount(async (place) => {
     const role = await newAdministratorRole(place);
     const person = { email: anEmail(), first_name: 'Ivo', last_name: 'Kern', role_id: role.id };

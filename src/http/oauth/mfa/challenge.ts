@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { type FactorKind, factorKinds } from '../../../../entities/environment-settings.js';
 import { DomainError } from '../../../domain/errors.js';
 import type { SecondFactor } from '../../../domain/mfa/challenges.js';
-import { looksLikeRecoveryCode } from '../../../domain/mfa/recovery-codes.js';
+import { looksLikeRecoveryCode } from '../../../domain/mfa/recovery-code-form.js';
 import type { Parameters } from '../../../domain/oidc/parameters.js';
 import type { TextKey } from '../../../platform/mail/texts.js';
 import type { HostedOptions } from '../options.js';

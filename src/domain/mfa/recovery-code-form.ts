@@ -1,0 +1,29 @@
+import { randomBytes } from 'node:crypto';
+import { hashSecret } from '../../platform/crypto/one-time-secret.js';
+
+/** Contract §3. */
+const howMany = 10;
+const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'; // RFC 4648 §6
+
+/** 80 bits in base32, in four groups of four. */
+function newCode(): string {
+  const bits = [...randomBytes(10)].map((byte) => byte.toString(2).padStart(8, '0')).join('');
+  const letters = (bits.match(/.{5}/g) as string[]).map((five) => alphabet[Number.parseInt(five, 2)]).join('');
+  return (letters.match(/.{4}/g) as string[]).join('-');
+}
+
+/** A new set of codes, to be shown once. */
+export const newRecoveryCodes = (): string[] => Array.from({ length: howMany }, newCode);
+
+/** A code as it is hashed, whichever way it was typed; 0, 1 and 8 are no letters of ours and misread ones. */
+const letters = (code: string) =>
+  code
+    .toUpperCase()
+    .replace(/[\s-]/g, '')
+    .replace(/[018]/g, (digit) => ({ '0': 'O', '1': 'I', '8': 'B' })[digit] as string);
+
+/** Whether a text can be one at all, as opposed to a code of an app. */
+export const looksLikeRecoveryCode = (code: string): boolean => /^[A-Z2-7]{16}$/.test(letters(code));
+
+/** All that is kept of a code. */
+export const recoveryCodeHash = (code: string): Buffer => hashSecret(letters(code));

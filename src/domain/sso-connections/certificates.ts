@@ -1,0 +1,57 @@
+import { X509Certificate } from 'node:crypto';
+
+/** More than a provider needs while it changes its key. */
+const most = 8;
+const block = /-----BEGIN CERTIFICATE-----[A-Za-z0-9+/=\s]+-----END CERTIFICATE-----/g;
+
+export interface CertificateProblem {
+  code: 'malformed' | 'too_many' | 'expired' | 'weak_key';
+  message: string;
+}
+
+/**
+ * The certificates in a text, each in PEM, behind each other: whoever signs with the key of any of them is the provider. Their
+ * issuers do not matter, since they are trusted by being named here; one that has expired is not taken, so that nobody
+ * configures one that was replaced already.
+ * @returns them as they are stored, or what is wrong with the text
+ */
+export function readCertificates(text: string, now: Date): { pem: string } | CertificateProblem {
+  const blocks = text.match(block) ?? [];
+  if (blocks.length === 0 || text.replace(block, '').trim() !== '')
+    return { code: 'malformed', message: 'must be certificates in PEM, and nothing else' };
+  if (blocks.length > most) return { code: 'too_many', message: `must be ${most} certificates at most` };
+  const certificates = blocks.map(parsed);
+  if (certificates.includes(null)) return { code: 'malformed', message: 'holds a certificate that cannot be read' };
+  const read = certificates as X509Certificate[];
+  const problem = read.map((one) => problemOf(one, now)).find((one) => one !== null);
+  return problem ?? { pem: read.map(String).join('') };
+}
+
+/** Those of some certificates that can be used now: what a provider publishes may still name old ones. */
+export const usableOf = (pems: readonly string[], now: Date): string[] =>
+  pems.filter((pem) => 'pem' in readCertificates(pem, now));
+
+/** Whether all certificates of a stored text have expired. */
+export const allExpired = (pem: string, now: Date): boolean =>
+  (pem.match(block) ?? []).every((one) => parsed(one) === null || endOf(new X509Certificate(one)) <= now);
+
+function parsed(pem: string): X509Certificate | null {
+  try {
+    return new X509Certificate(pem);
+  } catch {
+    return null;
+  }
+}
+
+const endOf = ({ validTo }: X509Certificate): Date => new Date(validTo);
+
+function problemOf(certificate: X509Certificate, now: Date): CertificateProblem | null {
+  const { publicKey, subject } = certificate;
+  const { asymmetricKeyType: type, asymmetricKeyDetails: details } = publicKey;
+  const isStrong = type === 'rsa' && (details?.modulusLength ?? 0) >= 2048;
+  const name = subject?.replaceAll('\n', ', ') || 'without a name';
+  if (!isStrong) return { code: 'weak_key', message: `the key of ${name} must be RSA of 2048 bits or more` };
+  const validTo = endOf(certificate);
+  if (validTo > now) return null;
+  return { code: 'expired', message: `the certificate of ${name} has expired on ${validTo.toISOString()}` };
+}

@@ -1,0 +1,216 @@
+import type { EntityManager } from 'typeorm';
+import { v7 as uuidv7 } from 'uuid';
+import { SsoConnection, type SsoConnectionStatus, type SsoType } from '../../../entities/sso-connection.js';
+import { SsoLink } from '../../../entities/sso-link.js';
+import type { Clock } from '../../platform/clock.js';
+import type { Sealing } from '../../platform/crypto/sealing.js';
+import { type Db, violates } from '../../platform/db.js';
+import { oneAtATime } from '../../platform/one-at-a-time.js';
+import type { Outbound } from '../../platform/outbound/fetch.js';
+import type { Guard } from '../../platform/outbound/guard.js';
+import type { Assignments } from '../access/assignments.js';
+import type { Caller } from '../caller.js';
+import { changedFields } from '../changed-fields.js';
+import { DomainError } from '../errors.js';
+import { lockOrganization } from '../organizations/members.js';
+import { containing, type Page, type PageRequest, readPage } from '../paging.js';
+import type { EnvironmentScope } from '../scope.js';
+import { assertDefaultRole } from './default-role.js';
+import { recordConnectionEvent } from './events.js';
+import {
+  type ConnectionAt,
+  type ConnectionDetail,
+  type ConnectionScope,
+  connectionsOf,
+  detailsOf,
+  findConnection,
+  isOfTeam,
+  lockConnection,
+} from './find.js';
+import { type MetadataSource, settingsFromMetadata } from './metadata.js';
+import { clientSecretContext } from './secrets.js';
+import { assertComplete, type ConnectionSettings, emptySettings, inOrder, settledSettings } from './settings.js';
+import { createStatusChanges } from './status.js';
+
+export interface SsoConnectionsDeps {
+  db: Db;
+  sealing: Pick<Sealing, 'seal'>;
+  guard: Pick<Guard, 'enter'>;
+  outbound: Pick<Outbound, 'ask'>;
+  assignments: Pick<Assignments, 'assertMayGive'>;
+  baseUrl: string;
+  now: Clock;
+}
+
+/** Where one is made: `organizationId` is the organization whose it is to be. */
+export type NewConnectionAt =
+  | { scope: ConnectionScope; organizationId: null }
+  | { scope: EnvironmentScope; organizationId: string };
+
+export type NewConnection = Partial<ConnectionSettings> & { type: SsoType; name: string };
+
+export type SsoConnectionSort = 'created_at' | 'name';
+export interface SsoConnectionsPage extends PageRequest<SsoConnectionSort> {
+  status?: SsoConnectionStatus | undefined;
+  type?: SsoType | undefined;
+  organizationId?: string | undefined;
+}
+
+/** How many an Account has for its administrators, and an Environment besides those of its organizations. */
+export const mostConnections = 100;
+
+const columns: Record<SsoConnectionSort, string[]> = {
+  created_at: ['connection.createdAt', 'connection.id'],
+  name: ['connection.name', 'connection.id'],
+};
+
+export type SsoConnections = ReturnType<typeof createSsoConnections>;
+
+/** Identity providers of customers, administered (contract §8): for administrators, end users, and organizations. */
+export function createSsoConnections({ db, sealing, guard, outbound, assignments, baseUrl, now }: SsoConnectionsDeps) {
+  const statuses = createStatusChanges({ db, now });
+  const one = async (tx: EntityManager, connection: SsoConnection): Promise<ConnectionDetail> =>
+    (await detailsOf(tx, baseUrl, [connection]))[0] as ConnectionDetail;
+  const detail = ({ scope }: ConnectionAt, connection: SsoConnection) =>
+    db.transaction(scope, (tx) => one(tx, connection));
+  const judging = () => ({ guard, now: now() });
+
+  /** @throws DomainError validation.failed, role.not_found, permission.required, role.cannot_grant */
+  async function settled(
+    tx: EntityManager,
+    scope: ConnectionScope,
+    { caller, current, wanted }: { caller: Caller; current: SsoConnection; wanted: Partial<ConnectionSettings> },
+  ): Promise<Partial<SsoConnection>> {
+    const { oidcClientSecret: secret, ...changes } = settledSettings(current, wanted, judging());
+    const { defaultRoleId } = changes;
+    // Of administrators there is none: that was refused.
+    if (defaultRoleId && defaultRoleId !== current.defaultRoleId)
+      await assertDefaultRole(tx, { assignments, caller }, scope as EnvironmentScope, current, defaultRoleId);
+    const sealed = secret ? sealing.seal(secret, clientSecretContext(current.id)) : secret;
+    return { ...changes, ...(sealed !== undefined && { oidcClientSecretSealed: sealed }) };
+  }
+
+  /**
+   * What is as it was already is no change. Another provider, by entity id or discovery URL, names other people: the links to
+   * those of before end, and an OpenID provider has to be given its own secret.
+   * @throws DomainError as `lockConnection`; validation.failed, sso_connection.incomplete for what an active one would lack;
+   *   of the default role role.not_found, permission.required, role.cannot_grant
+   */
+  const update = (at: ConnectionAt, caller: Caller, wanted: Partial<ConnectionSettings>): Promise<ConnectionDetail> =>
+    db.transaction(at.scope, async (tx) => {
+      const current = await lockConnection(tx, at, caller);
+      const changes = await settled(tx, at.scope, { caller, current, wanted });
+      const isElsewhere = (['samlEntityId', 'oidcDiscoveryUrl'] as const).some(
+        (field) => changes[field] !== undefined && current[field] !== null && changes[field] !== current[field],
+      );
+      if (isElsewhere && !wanted.oidcClientSecret) changes.oidcClientSecretSealed = null;
+      const before = { ...current, attributeMapping: inOrder(current.attributeMapping) };
+      const changed = changedFields(before, changes).map((field) => field.replace(/_sealed$/, ''));
+      if (changed.length === 0) return one(tx, current);
+      const connection: SsoConnection = { ...current, ...changes, updatedAt: now() };
+      if (connection.status === 'active') assertComplete(connection, now());
+      await tx.update(SsoConnection, { id: current.id }, { ...changes, updatedAt: connection.updatedAt });
+      const forgotten = isElsewhere ? await tx.delete(SsoLink, { connectionId: current.id }) : null;
+      await recordConnectionEvent(tx, 'sso_connection.updated', connection, {
+        changed,
+        ...(forgotten && { links_forgotten: forgotten.affected ?? 0 }),
+      });
+      return one(tx, connection);
+    });
+
+  return {
+    /** `q` searches the name. */
+    list: (
+      scope: ConnectionScope,
+      { q, status, type, organizationId, ...page }: SsoConnectionsPage,
+    ): Promise<Page<ConnectionDetail>> =>
+      db.transaction(scope, async (tx) => {
+        const query = connectionsOf(tx, scope);
+        if (status) query.andWhere({ status });
+        if (type) query.andWhere({ type });
+        if (organizationId) query.andWhere({ organizationId });
+        if (q) query.andWhere('connection.name ilike :pattern', { pattern: containing(q) });
+        const { rows, ...rest } = await readPage(query, page, columns[page.sortBy]);
+        return { ...rest, rows: await detailsOf(tx, baseUrl, rows) };
+      }),
+
+    /** @throws DomainError organization.not_found, sso_connection.not_found */
+    get: (at: ConnectionAt): Promise<ConnectionDetail> =>
+      db.transaction(at.scope, async (tx) => one(tx, await findConnection(tx, at))),
+
+    /**
+     * Makes one that is not used yet. What an administrator of the Account makes for an organization is the developers'.
+     * @throws DomainError organization.not_found, organization.sso_connection_exists, sso_connection.limit_reached,
+     *   validation.failed; of the default role role.not_found, permission.required, role.cannot_grant
+     */
+    create: (
+      place: NewConnectionAt,
+      caller: Caller,
+      { type, name, ...wanted }: NewConnection,
+    ): Promise<ConnectionDetail> =>
+      db
+        .transaction(place.scope, async (tx) => {
+          const { scope, organizationId } = place;
+          if (organizationId === null) await assertRoom(tx, scope);
+          else await lockOrganization(tx, place.scope as EnvironmentScope, organizationId);
+          const blank = blankConnection(place, caller, type, now());
+          const settings = await settled(tx, scope, { caller, current: blank, wanted: { name, ...wanted } });
+          const connection: SsoConnection = { ...blank, ...settings };
+          await tx.insert(SsoConnection, connection);
+          await recordConnectionEvent(tx, 'sso_connection.created', connection);
+          return one(tx, connection);
+        })
+        .catch((error: unknown) => {
+          throw violates(error, 'sso_connections_of_organization')
+            ? new DomainError('organization.sso_connection_exists')
+            : error;
+        }),
+
+    update,
+
+    /**
+     * Fills a SAML connection from its provider's metadata.
+     * @throws DomainError as `update`; sso_connection.metadata_unreadable
+     */
+    async importMetadata(at: ConnectionAt, caller: Caller, source: MetadataSource): Promise<ConnectionDetail> {
+      await db.transaction(at.scope, (tx) => lockConnection(tx, at, caller)); // nothing is fetched for whoever may not
+      return update(at, caller, await settingsFromMetadata({ outbound, guard }, source, now()));
+    },
+
+    /** @throws DomainError as `lockConnection`; sso_connection.incomplete naming what is missing */
+    activate: async (at: ConnectionAt, caller: Caller): Promise<ConnectionDetail> =>
+      detail(at, await statuses.activate(at, caller)),
+
+    /** Who has signed in by it is signed out. @throws DomainError as `lockConnection`; sso_connection.not_active */
+    disable: async (at: ConnectionAt, caller: Caller): Promise<ConnectionDetail> =>
+      detail(at, await statuses.disable(at, caller)),
+
+    /** Who has signed in by it is signed out. @throws DomainError as `lockConnection` */
+    remove: statuses.remove,
+  };
+}
+
+function blankConnection(
+  { scope, organizationId }: NewConnectionAt,
+  caller: Caller,
+  type: SsoType,
+  at: Date,
+): SsoConnection {
+  const { accountId, environmentId = null } = scope;
+  const { oidcClientSecret: _, ...empty } = emptySettings(type);
+  return {
+    ...{ id: uuidv7(), accountId, environmentId, organizationId, type, status: 'configuring' },
+    scope: organizationId ? 'organization' : environmentId ? 'identity' : 'admin',
+    ...{ name: '', ownedByOrganization: organizationId !== null && !isOfTeam(caller) },
+    ...{ ...empty, oidcClientSecretSealed: null },
+    ...{ lastLoginAt: null, lastLoginFailureAt: null, consecutiveFailures: 0, autoDisabledAt: null },
+    ...{ createdAt: at, updatedAt: at },
+  };
+}
+
+/** One after the other in a scope, so that together they do not make more than there can be. */
+async function assertRoom(tx: EntityManager, scope: ConnectionScope): Promise<void> {
+  await oneAtATime(tx, `sso connections of ${scope.environmentId ?? scope.accountId}`);
+  const count = await connectionsOf(tx, scope).andWhere('connection.organizationId is null').getCount();
+  if (count >= mostConnections) throw new DomainError('sso_connection.limit_reached');
+}

@@ -1,0 +1,29 @@
+import type { EntityManager } from 'typeorm';
+import type { SsoConnection } from '../../../entities/sso-connection.js';
+import type { Assignments } from '../access/assignments.js';
+import { findRole } from '../access/roles.js';
+import type { Caller } from '../caller.js';
+import { invalidField } from '../errors.js';
+import type { EnvironmentScope } from '../scope.js';
+
+/**
+ * Whether the caller may have a role given to everybody who comes by a connection: at the organization, or at the root.
+ * @throws DomainError role.not_found, validation.failed for one that is the system's or switched off, permission.required,
+ *   role.cannot_grant
+ */
+export async function assertDefaultRole(
+  tx: EntityManager,
+  { assignments, caller }: { assignments: Pick<Assignments, 'assertMayGive'>; caller: Caller },
+  scope: EnvironmentScope,
+  { organizationId }: Pick<SsoConnection, 'organizationId'>,
+  roleId: string,
+): Promise<void> {
+  const role = await findRole(tx, scope, roleId);
+  if (!role.isActive || role.systemKey !== null)
+    throw invalidField(
+      'default_role_id',
+      'not_assignable',
+      'is no role that can be given: see GET /organizations/{id}/roles',
+    );
+  await assignments.assertMayGive(tx, scope, caller, { roleIds: [roleId], nodeId: organizationId });
+}

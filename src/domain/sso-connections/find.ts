@@ -1,0 +1,73 @@
+import { type EntityManager, type FindOptionsWhere, In, IsNull, type SelectQueryBuilder } from 'typeorm';
+import { Role } from '../../../entities/role.js';
+import { SsoConnection } from '../../../entities/sso-connection.js';
+import { within } from '../../platform/db.js';
+import type { Caller } from '../caller.js';
+import { DomainError } from '../errors.js';
+import { find as findOrganization } from '../organizations/find.js';
+import { lockOrganization } from '../organizations/members.js';
+import type { AccountScope, EnvironmentScope } from '../scope.js';
+import { type ServiceProvider, serviceProviderOf } from './service-provider.js';
+
+/** Whose connections: the Account's own for its administrators, or all of an Environment. */
+export type ConnectionScope = AccountScope | EnvironmentScope;
+/** One of them: by its id, or that of an organization. */
+export type ConnectionAt = { scope: ConnectionScope; id: string } | { scope: EnvironmentScope; organizationId: string };
+
+/** A connection with what its row does not say (specification, "Organization SSO connection detail"). */
+export interface ConnectionDetail {
+  connection: SsoConnection;
+  defaultRole: Pick<Role, 'id' | 'name'> | null;
+  serviceProvider: ServiceProvider;
+}
+
+/** The connections of a scope: those of Environments are not among the Account's own. */
+export const connectionsOf = (tx: EntityManager, { accountId, environmentId }: ConnectionScope) =>
+  tx
+    .createQueryBuilder(SsoConnection, 'connection')
+    .where({ accountId, environmentId: environmentId ?? IsNull() }) as SelectQueryBuilder<SsoConnection>;
+
+const whereOf = (at: ConnectionAt): FindOptionsWhere<SsoConnection> =>
+  'organizationId' in at
+    ? { ...within(at.scope), organizationId: at.organizationId }
+    : { accountId: at.scope.accountId, environmentId: at.scope.environmentId ?? IsNull(), id: at.id };
+
+/** @throws DomainError organization.not_found, sso_connection.not_found */
+export async function findConnection(tx: EntityManager, at: ConnectionAt): Promise<SsoConnection> {
+  if ('organizationId' in at) await findOrganization(tx, at.scope, at.organizationId);
+  const connection = await tx.findOneBy(SsoConnection, whereOf(at));
+  if (!connection) throw new DomainError('sso_connection.not_found');
+  return connection;
+}
+
+/**
+ * The same, to be changed by the caller: nobody else changes it before the end of the transaction.
+ * @throws DomainError organization.not_found, sso_connection.not_found; organization.sso_connection_not_owned where it is the
+ *   developers' and no administrator of the Account calls
+ */
+export async function lockConnection(tx: EntityManager, at: ConnectionAt, caller: Caller): Promise<SsoConnection> {
+  if ('organizationId' in at) await lockOrganization(tx, at.scope, at.organizationId);
+  const connection = await tx.findOne(SsoConnection, { where: whereOf(at), lock: { mode: 'pessimistic_write' } });
+  if (!connection) throw new DomainError('sso_connection.not_found');
+  if (!connection.ownedByOrganization && !isOfTeam(caller))
+    throw new DomainError('organization.sso_connection_not_owned');
+  return connection;
+}
+
+/** Administrators of the Account act in the Portal; what others do by the Public API is done for the organization. */
+export const isOfTeam = ({ type }: Caller): boolean => type === 'platform_admin';
+
+export async function detailsOf(
+  tx: EntityManager,
+  baseUrl: string,
+  connections: readonly SsoConnection[],
+): Promise<ConnectionDetail[]> {
+  const ids = connections.flatMap(({ defaultRoleId }) => defaultRoleId ?? []);
+  const accountId = connections[0]?.accountId;
+  const roles = ids.length === 0 || !accountId ? [] : await tx.findBy(Role, { accountId, id: In(ids) });
+  return connections.map((connection) => ({
+    connection,
+    defaultRole: roles.find(({ id }) => id === connection.defaultRoleId) ?? null,
+    serviceProvider: serviceProviderOf(baseUrl, connection),
+  }));
+}

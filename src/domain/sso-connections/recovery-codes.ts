@@ -1,0 +1,67 @@
+import { v7 as uuidv7 } from 'uuid';
+import { SsoRecoveryCode } from '../../../entities/sso-recovery-code.js';
+import type { Clock } from '../../platform/clock.js';
+import { type Db, within } from '../../platform/db.js';
+import { recordEvent } from '../events.js';
+import { newRecoveryCodes, recoveryCodeHash } from '../mfa/recovery-code-form.js';
+import { find as findOrganization } from '../organizations/find.js';
+import { lockOrganization } from '../organizations/members.js';
+import type { EnvironmentScope } from '../scope.js';
+
+/** A set of codes, as it can be told of afterwards. All zero and null where none was made yet. */
+export interface RecoverySet {
+  count: number;
+  remaining: number;
+  /** Counts the sets. */
+  generation: number;
+  createdAt: Date | null;
+}
+
+export type SsoRecoveryCodes = ReturnType<typeof createSsoRecoveryCodes>;
+
+/**
+ * Codes by which members of an organization that requires its identity provider can sign in while that is down: ten, each good
+ * for one sign-in, for whoever has proved who they are in another way. Stored as hashes.
+ */
+export function createSsoRecoveryCodes({ db, now }: { db: Db; now: Clock }) {
+  return {
+    /** @throws DomainError organization.not_found */
+    read: (scope: EnvironmentScope, organizationId: string): Promise<RecoverySet> =>
+      db.transaction(scope, async (tx) => {
+        await findOrganization(tx, scope, organizationId);
+        const [set] = await tx.query<RecoverySet[]>(
+          `select count(*)::int as count, count(*) filter (where used_at is null)::int as remaining,
+             coalesce(max(generation), 0) as generation, max(created_at) as "createdAt"
+           from sso_recovery_codes where account_id = $1 and environment_id = $2 and organization_id = $3`,
+          [scope.accountId, scope.environmentId, organizationId],
+        );
+        return set as RecoverySet;
+      }),
+
+    /**
+     * Makes a new set, which voids the one before.
+     * @returns the codes, answered here and never again
+     * @throws DomainError organization.not_found
+     */
+    renew: (scope: EnvironmentScope, organizationId: string): Promise<RecoverySet & { codes: string[] }> =>
+      db.transaction(scope, async (tx) => {
+        await lockOrganization(tx, scope, organizationId);
+        const where = { ...within(scope), organizationId };
+        const generation = ((await tx.maximum(SsoRecoveryCode, 'generation', where)) ?? 0) + 1;
+        await tx.delete(SsoRecoveryCode, where);
+        const [codes, createdAt] = [newRecoveryCodes(), now()];
+        const { accountId, environmentId } = scope;
+        await tx.insert(
+          SsoRecoveryCode,
+          codes.map((code) => ({
+            ...{ id: uuidv7(), accountId, environmentId, organizationId, generation, createdAt, usedAt: null },
+            codeHash: recoveryCodeHash(code),
+          })),
+        );
+        const metadata = { generation };
+        const resourceId = organizationId;
+        await recordEvent(tx, 'organization.sso_recovery_codes_renewed', { ...scope, resourceId, metadata });
+        return { codes, count: codes.length, remaining: codes.length, generation, createdAt };
+      }),
+  };
+}

@@ -1,0 +1,158 @@
+import type { SsoConnection, SsoType } from '../../../entities/sso-connection.js';
+import { inSnakeCase } from '../../platform/naming.js';
+import { OutboundError } from '../../platform/outbound/errors.js';
+import type { Guard } from '../../platform/outbound/guard.js';
+import { isSame } from '../changed-fields.js';
+import { DomainError, type ErrorDetail } from '../errors.js';
+import { allExpired, readCertificates } from './certificates.js';
+
+/** Fields of an Identity that an attribute, or a claim, of the provider can fill. */
+export const mappedFields = ['email', 'first_name', 'last_name', 'avatar_url', 'external_id'] as const;
+export const signatureAlgorithms = ['sha256', 'sha512'] as const;
+/** Those that name somebody alike at every sign-in; a transient one would not. */
+export const nameIdFormats = [
+  'urn:oasis:names:tc:SAML:1.1:nameid-format:unspecified',
+  'urn:oasis:names:tc:SAML:1.1:nameid-format:emailAddress',
+  'urn:oasis:names:tc:SAML:1.1:nameid-format:X509SubjectName',
+  'urn:oasis:names:tc:SAML:1.1:nameid-format:WindowsDomainQualifiedName',
+  'urn:oasis:names:tc:SAML:2.0:nameid-format:kerberos',
+  'urn:oasis:names:tc:SAML:2.0:nameid-format:persistent',
+] as const;
+
+type Stored = Pick<
+  SsoConnection,
+  | 'name'
+  | 'samlEntityId'
+  | 'samlSsoUrl'
+  | 'samlSloUrl'
+  | 'samlSigningCert'
+  | 'samlSignatureAlgorithm'
+  | 'samlWantAssertionsSigned'
+  | 'samlNameIdFormat'
+  | 'samlAllowIdpInitiated'
+  | 'forceAuthn'
+  | 'oidcDiscoveryUrl'
+  | 'oidcClientId'
+  | 'oidcScopes'
+  | 'attributeMapping'
+  | 'jitProvisioningEnabled'
+  | 'defaultRoleId'
+>;
+/** What can be set of a connection; the secret in clear, null takes it away. */
+export interface ConnectionSettings extends Stored {
+  oidcClientSecret: string | null;
+}
+
+/** What stands where nothing was said. */
+export const emptySettings = (type: SsoType): Omit<ConnectionSettings, 'name'> => ({
+  samlEntityId: null,
+  samlSsoUrl: null,
+  samlSloUrl: null,
+  samlSigningCert: null,
+  samlSignatureAlgorithm: type === 'saml' ? 'sha256' : null,
+  samlWantAssertionsSigned: true,
+  samlNameIdFormat: null,
+  samlAllowIdpInitiated: false,
+  forceAuthn: false,
+  oidcDiscoveryUrl: null,
+  oidcClientId: null,
+  oidcClientSecret: null,
+  oidcScopes: type === 'oidc' ? ['openid', 'profile', 'email'] : [],
+  attributeMapping: {},
+  jitProvisioningEnabled: false,
+  defaultRoleId: null,
+});
+
+const urls = ['samlSsoUrl', 'samlSloUrl', 'oidcDiscoveryUrl'] as const;
+
+export interface Judging {
+  guard: Pick<Guard, 'enter'>;
+  now: Date;
+}
+
+/**
+ * What is wanted of a connection, as it is stored.
+ * @param current as it stands, or `emptySettings` of one that is made: what says the same as before is no fault
+ * @throws DomainError validation.failed naming all that cannot be
+ */
+export function settledSettings(
+  current: Pick<SsoConnection, 'type' | 'scope' | 'ownedByOrganization'> & Partial<Stored>,
+  wanted: Partial<ConnectionSettings>,
+  { guard, now }: Judging,
+): Partial<ConnectionSettings> {
+  const details: ErrorDetail[] = [];
+  const refuse = (field: string, code: string, message: string) =>
+    details.push({ field: inSnakeCase(field), code, message });
+  const other = current.type === 'saml' ? 'oidc' : 'saml';
+  for (const [field, value] of Object.entries(wanted)) {
+    const isOfOther = field.startsWith(other) && !isSame(value, current[field as keyof Stored] ?? null);
+    if (isOfOther) refuse(field, 'not_of_type', `is no setting of a connection of the type ${current.type}`);
+  }
+  for (const field of urls) {
+    const url = wanted[field];
+    const fault = url ? faultOfUrl(url, guard) : null;
+    if (fault) refuse(field, fault.code, fault.message);
+  }
+  const certificates = wanted.samlSigningCert ? readCertificates(wanted.samlSigningCert, now) : null;
+  if (certificates && 'code' in certificates) refuse('samlSigningCert', certificates.code, certificates.message);
+  if (current.type === 'oidc' && wanted.oidcScopes && !wanted.oidcScopes.includes('openid'))
+    refuse('oidcScopes', 'openid_missing', 'must have openid');
+  if (wanted.defaultRoleId && current.scope === 'admin')
+    refuse('defaultRoleId', 'not_of_scope', 'is of end users: administrators get their roles by invites');
+  if (current.ownedByOrganization && wanted.attributeMapping?.external_id !== undefined)
+    // The name of somebody in the developers' own system: whoever could choose it could choose whom they are taken for.
+    refuse(
+      'attributeMapping.external_id',
+      'not_of_organization',
+      'is set by the account that the organization is of only',
+    );
+  if (details.length > 0) throw new DomainError('validation.failed', { details });
+  return {
+    ...wanted,
+    ...(wanted.attributeMapping && { attributeMapping: inOrder(wanted.attributeMapping) }),
+    ...(certificates && 'pem' in certificates && { samlSigningCert: certificates.pem }),
+  };
+}
+
+/** A mapping says the same in whichever order; PostgreSQL has one of its own. */
+export const inOrder = (mapping: Readonly<Record<string, string>>): Record<string, string> =>
+  Object.fromEntries(Object.entries(mapping).sort(([a], [b]) => (a < b ? -1 : 1)));
+
+/** What is wrong with a tenant's URL, as far as can be said before it is called; null where nothing is. */
+export function faultOfUrl(url: string, guard: Pick<Guard, 'enter'>): { code: string; message: string } | null {
+  if (!URL.canParse(url)) return { code: 'url', message: 'must be an absolute URL' };
+  const { username, password } = new URL(url);
+  if (username || password) return { code: 'credentials', message: 'must not hold credentials' };
+  if (url.includes('#')) return { code: 'fragment', message: 'must not have a fragment' };
+  try {
+    guard.enter(url);
+    return null;
+  } catch (error) {
+    if (!(error instanceof OutboundError)) throw error;
+    return error.reason === 'scheme'
+      ? { code: 'scheme', message: 'must use https' }
+      : { code: 'address', message: error.message };
+  }
+}
+
+const required = {
+  saml: ['samlEntityId', 'samlSsoUrl', 'samlSigningCert'],
+  oidc: ['oidcDiscoveryUrl', 'oidcClientId', 'oidcClientSecretSealed'],
+} as const satisfies Record<SsoType, readonly (keyof SsoConnection)[]>;
+
+/** What keeps a connection from being used, by field. */
+export function missingOf(connection: SsoConnection, now: Date): ErrorDetail[] {
+  const missing = required[connection.type]
+    .filter((field) => connection[field] === null)
+    .map((field) => ({ field: inSnakeCase(field).replace(/_sealed$/, ''), code: 'missing', message: 'is needed' }));
+  const { samlSigningCert } = connection;
+  if (samlSigningCert && allExpired(samlSigningCert, now))
+    missing.push({ field: 'saml_signing_cert', code: 'expired', message: 'has expired' });
+  return missing;
+}
+
+/** @throws DomainError sso_connection.incomplete naming what is missing */
+export function assertComplete(connection: SsoConnection, now: Date): void {
+  const details = missingOf(connection, now);
+  if (details.length > 0) throw new DomainError('sso_connection.incomplete', { details });
+}

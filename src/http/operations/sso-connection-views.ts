@@ -1,0 +1,220 @@
+import { type Static, Type } from 'typebox';
+import { ssoConnectionStatuses, ssoScopes, ssoTypes } from '../../../entities/sso-connection.js';
+import type { ConnectionDetail } from '../../domain/sso-connections/find.js';
+import type { ServiceProvider } from '../../domain/sso-connections/service-provider.js';
+import {
+  type ConnectionSettings,
+  mappedFields,
+  nameIdFormats,
+  signatureAlgorithms,
+} from '../../domain/sso-connections/settings.js';
+import { definedOnly } from '../defined-only.js';
+import { Body, Id, Name, Nullable, OneOf, printable, Timestamp, Url } from '../schemas.js';
+
+const Line = (maxLength: number, description?: string) =>
+  Type.String({ minLength: 1, maxLength, pattern: `^${printable}+$`, ...(description && { description }) });
+const Optional = Type.Optional;
+
+/** What an administrator can set of a connection; what is of the other type is refused. */
+const SettingFields = {
+  saml_entity_id: Optional(Nullable(Line(1024, "The provider's name: the `Issuer` of its answers."))),
+  saml_sso_url: Optional(
+    Nullable(Type.String({ ...Url, description: 'Where the browser is sent to, by the HTTP-Redirect binding.' })),
+  ),
+  saml_slo_url: Optional(Nullable(Type.String({ ...Url, description: 'Where a sign-out is told, if anywhere.' }))),
+  saml_signing_cert: Optional(
+    Nullable(
+      Type.String({
+        maxLength: 65_536,
+        description:
+          'X.509 certificate in PEM, or several behind each other while the provider changes its key. RSA keys of 2048 bits at ' +
+          'least; one that has expired is refused.',
+      }),
+    ),
+  ),
+  saml_signature_algorithm: Optional(
+    Nullable(OneOf(signatureAlgorithms, { description: 'The hash of signatures; there is no SHA-1.' })),
+  ),
+  saml_want_assertions_signed: Optional(
+    Type.Boolean({ description: 'The assertion itself has to be signed; else the whole answer may be instead.' }),
+  ),
+  saml_name_id_format: Optional(
+    Nullable(OneOf(nameIdFormats, { description: 'What is asked for; null leaves it to the provider.' })),
+  ),
+  saml_allow_idp_initiated: Optional(
+    Type.Boolean({ description: 'Whether answers are taken that nobody here asked for.' }),
+  ),
+  force_authn: Optional(Type.Boolean({ description: "The provider's own session is not enough." })),
+  oidc_discovery_url: Optional(
+    Nullable(Type.String({ ...Url, description: 'The issuer, or its document below `/.well-known`.' })),
+  ),
+  oidc_client_id: Optional(Nullable(Line(512))),
+  oidc_client_secret: Optional(Nullable(Line(2048, 'Is kept encrypted, and never shown.'))),
+  oidc_scopes: Optional(
+    Type.Array(Type.String({ pattern: '^[\\x21\\x23-\\x5B\\x5D-\\x7E]{1,100}$' }), {
+      maxItems: 30,
+      uniqueItems: true,
+      description: 'With `openid`.',
+    }),
+  ),
+  attribute_mapping: Optional(
+    Type.Partial(
+      Type.Object(
+        Object.fromEntries(mappedFields.map((field) => [field, Line(256)])) as Record<
+          (typeof mappedFields)[number],
+          ReturnType<typeof Line>
+        >,
+      ),
+      {
+        additionalProperties: false,
+        description:
+          'Field of an identity to the name of the attribute, or claim, that fills it. What is not named is found by the usual names.',
+      },
+    ),
+  ),
+  jit_provisioning_enabled: Optional(
+    Type.Boolean({ description: 'Whoever the provider lets in, and is not known here yet, becomes an identity.' }),
+  ),
+};
+const ForEndUsers = {
+  default_role_id: Optional(
+    Nullable(
+      Type.String({
+        format: 'uuid',
+        description:
+          'A role that can be given, and that you may give: whoever signs in by the connection holds it at the organization, or at ' +
+          'the root.',
+      }),
+    ),
+  ),
+};
+export const AdminConnectionChanges = Body({ name: Optional(Name), ...SettingFields });
+export const ConnectionChanges = Body({ name: Optional(Name), ...SettingFields, ...ForEndUsers });
+const NewFields = { type: OneOf(ssoTypes), name: Name, ...SettingFields };
+export const NewAdminConnection = Body(NewFields);
+export const NewConnectionBody = Body({ ...NewFields, ...ForEndUsers });
+export const NewConnectionAnywhere = Body({
+  ...NewFields,
+  ...ForEndUsers,
+  organization_id: Optional(Nullable(Type.String({ format: 'uuid', description: 'Whose it is to be, if any.' }))),
+});
+
+/** @returns what was said: undefined stands for nothing, null for none */
+export const settingsIn = (body: Static<typeof ConnectionChanges>): Partial<ConnectionSettings> =>
+  definedOnly({
+    name: body.name?.trim(),
+    samlEntityId: body.saml_entity_id,
+    samlSsoUrl: body.saml_sso_url,
+    samlSloUrl: body.saml_slo_url,
+    samlSigningCert: body.saml_signing_cert,
+    samlSignatureAlgorithm: body.saml_signature_algorithm,
+    samlWantAssertionsSigned: body.saml_want_assertions_signed,
+    samlNameIdFormat: body.saml_name_id_format,
+    samlAllowIdpInitiated: body.saml_allow_idp_initiated,
+    forceAuthn: body.force_authn,
+    oidcDiscoveryUrl: body.oidc_discovery_url,
+    oidcClientId: body.oidc_client_id,
+    oidcClientSecret: body.oidc_client_secret,
+    oidcScopes: body.oidc_scopes,
+    attributeMapping: body.attribute_mapping as Record<string, string> | undefined,
+    jitProvisioningEnabled: body.jit_provisioning_enabled,
+    defaultRoleId: body.default_role_id?.toLowerCase() ?? body.default_role_id,
+  } satisfies { [K in keyof ConnectionSettings]: ConnectionSettings[K] | undefined });
+
+export const ServiceProviderView = Type.Object({
+  protocol: OneOf(ssoTypes),
+  acs_url: Nullable(Type.String({ description: 'SAML: where answers are posted to.' })),
+  entity_id: Nullable(Type.String({ description: 'SAML: our name.' })),
+  metadata_url: Nullable(Type.String({ description: 'SAML: all of it as a document.' })),
+  redirect_uri: Nullable(Type.String({ description: 'OpenID Connect: where the browser comes back to.' })),
+});
+
+/** Specification, "Organization SSO connection detail". */
+export const ConnectionView = Type.Object({
+  connection: Type.Object({
+    id: Id,
+    account_id: Id,
+    environment_id: Nullable(Id),
+    organization_id: Nullable(Id),
+    scope: OneOf(ssoScopes, { description: 'Who signs in by it.' }),
+    type: OneOf(ssoTypes),
+    name: Type.String(),
+    status: OneOf(ssoConnectionStatuses, {
+      description: '`auto_disabled`: ten answers of the provider in a row were refused.',
+    }),
+    saml_entity_id: Nullable(Type.String()),
+    saml_sso_url: Nullable(Type.String()),
+    saml_slo_url: Nullable(Type.String()),
+    saml_signing_cert: Nullable(Type.String()),
+    saml_signature_algorithm: Nullable(Type.String()),
+    saml_want_assertions_signed: Type.Boolean(),
+    saml_name_id_format: Nullable(Type.String()),
+    saml_allow_idp_initiated: Type.Boolean(),
+    force_authn: Type.Boolean(),
+    oidc_discovery_url: Nullable(Type.String()),
+    oidc_client_id: Nullable(Type.String()),
+    oidc_scopes: Type.Array(Type.String()),
+    has_oidc_client_secret: Type.Boolean(),
+    jit_provisioning_enabled: Type.Boolean(),
+    attribute_mapping: Type.Unsafe<Record<string, string>>({
+      type: 'object',
+      additionalProperties: { type: 'string' },
+    }),
+    last_login_at: Nullable(Timestamp),
+    last_login_failure_at: Nullable(Timestamp),
+    consecutive_failures: Type.Integer(),
+    auto_disabled_at: Nullable(Timestamp),
+    created_at: Timestamp,
+    updated_at: Timestamp,
+  }),
+  default_role: Nullable(Type.Object({ id: Id, name: Type.String() })),
+  owned_by_organization: Type.Boolean({
+    description: 'False: the developers of the application look after it, and the Public API does not change it.',
+  }),
+  service_provider: ServiceProviderView,
+});
+
+export const presentServiceProvider = (provider: ServiceProvider) => ({
+  protocol: provider.protocol,
+  acs_url: provider.acsUrl,
+  entity_id: provider.entityId,
+  metadata_url: provider.metadataUrl,
+  redirect_uri: provider.redirectUri,
+});
+
+export const presentConnection = ({ connection: one, defaultRole, serviceProvider }: ConnectionDetail) => ({
+  connection: {
+    id: one.id,
+    account_id: one.accountId,
+    environment_id: one.environmentId,
+    organization_id: one.organizationId,
+    scope: one.scope,
+    type: one.type,
+    name: one.name,
+    status: one.status,
+    saml_entity_id: one.samlEntityId,
+    saml_sso_url: one.samlSsoUrl,
+    saml_slo_url: one.samlSloUrl,
+    saml_signing_cert: one.samlSigningCert,
+    saml_signature_algorithm: one.samlSignatureAlgorithm,
+    saml_want_assertions_signed: one.samlWantAssertionsSigned,
+    saml_name_id_format: one.samlNameIdFormat,
+    saml_allow_idp_initiated: one.samlAllowIdpInitiated,
+    force_authn: one.forceAuthn,
+    oidc_discovery_url: one.oidcDiscoveryUrl,
+    oidc_client_id: one.oidcClientId,
+    oidc_scopes: one.oidcScopes,
+    has_oidc_client_secret: one.oidcClientSecretSealed !== null,
+    jit_provisioning_enabled: one.jitProvisioningEnabled,
+    attribute_mapping: one.attributeMapping,
+    last_login_at: one.lastLoginAt,
+    last_login_failure_at: one.lastLoginFailureAt,
+    consecutive_failures: one.consecutiveFailures,
+    auto_disabled_at: one.autoDisabledAt,
+    created_at: one.createdAt,
+    updated_at: one.updatedAt,
+  },
+  default_role: defaultRole && { id: defaultRole.id, name: defaultRole.name },
+  owned_by_organization: one.ownedByOrganization,
+  service_provider: presentServiceProvider(serviceProvider),
+});
