@@ -1,15 +1,19 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { decodeJwt } from 'jose';
 import { v7 as uuidv7 } from 'uuid';
-import type { EnvironmentSettings } from '../../entities/environment-settings.js';
-import type { SsoConnection } from '../../entities/sso-connection.js';
+import { EnvironmentSettings } from '../../entities/environment-settings.js';
+import { OrganizationMember } from '../../entities/organization-member.js';
+import { SsoConnection } from '../../entities/sso-connection.js';
+import { minutes } from '../../src/platform/clock.js';
 import { loopback } from '../../src/platform/outbound/addresses.js';
 import { codeIn } from '../support/mfa.js';
 import {
   authorizeUrl,
   type Browser,
+  locationOf,
   newPkce,
   newProvider,
+  password,
   redeem,
   redirectUri,
   type TestClient,
@@ -17,11 +21,11 @@ import {
   type TestProvider,
 } from '../support/oauth.js';
 import { type OpenIdProvider, signInThere, startOpenIdProvider } from '../support/openid-provider.js';
-import { newOrganization, type TestOrganization } from '../support/organizations.js';
+import { newOrganization, setPolicy, type TestOrganization } from '../support/organizations.js';
 import { newOidcConnection, newVerifiedDomain, plannedConnections } from '../support/sso.js';
 
 const baseUrl = 'http://localhost:3000';
-const planned = plannedConnections(baseUrl, 12);
+const planned = plannedConnections(baseUrl, 40);
 let world: TestProvider;
 let idp: OpenIdProvider;
 beforeAll(async () => {
@@ -73,6 +77,11 @@ async function walk(browser: Browser, url: string, login: string, jar?: Map<stri
   expect(answered.statusCode).toBe(303);
   return browser.get(String(answered.headers.location));
 }
+const failureIn = (page: { body: string; statusCode: number }) => [
+  page.statusCode,
+  /<dd class="code">(sso\.[a-z_]+)</.exec(page.body)?.[1],
+];
+
 describe('the way there and back', () => {
   test('somebody new signs in by their organization, becomes its member, and the client gets a code', async () => {
     const { client, organization, connection } = await place();
@@ -107,4 +116,397 @@ describe('the way there and back', () => {
     // The session of before is enough the next time.
     expect(codeIn(await browser.get(url))).toBeTruthy();
   });
+
+  test('an answer that is asked for again leads to the same sign-in, and a completed one begins anew', async () => {
+    const { client } = await place();
+    const { login } = somebody();
+    const browser = world.browser();
+    const away = await browser.get(authorizeUrl(client, { login_hint: 'ana@acme.example' }));
+    const back = (await signInThere(String(away.headers.location), login)).replace(baseUrl, '');
+    const first = await browser.get(back);
+    const repeated = await browser.get(back); // the answer was lost on the way
+    expect(repeated.headers.location).toBe(first.headers.location);
+    expect(codeIn(await browser.get(String(repeated.headers.location)))).toBeTruthy();
+    const over = await browser.get(String(repeated.headers.location));
+    expect([over.statusCode, locationOf(over).pathname]).toEqual([303, '/oauth/authorize']);
+    expect(codeIn(await browser.get(String(over.headers.location)))).toBeTruthy(); // by the session
+    const kept = await world.query(
+      'select sealed_answer, sealed_secrets from sso_requests where completed_at is not null',
+    );
+    for (const row of kept) expect(row).toEqual({ sealed_answer: null, sealed_secrets: null });
+  });
+
+  test('who only looks spends nothing', async () => {
+    const { client } = await place();
+    const { login } = somebody();
+    const browser = world.browser();
+    const away = await browser.get(authorizeUrl(client, { login_hint: 'x@acme.example' }));
+    const back = (await signInThere(String(away.headers.location), login)).replace(baseUrl, '');
+    expect((await world.app.inject({ method: 'HEAD', url: back })).statusCode).toBe(200);
+    expect(codeIn(await browser.get(String((await browser.get(back)).headers.location)))).toBeTruthy();
+  });
+
+  test('many at once of one new person make one Identity', async () => {
+    const { client, connection } = await place();
+    const { login, email } = somebody();
+    const answers = await Promise.all(
+      Array.from({ length: 4 }, async () =>
+        codeIn(await walk(world.browser(), authorizeUrl(client, { login_hint: email }), login)),
+      ),
+    );
+    expect(answers.every(Boolean)).toBe(true);
+    const links = await world.query('select identity_id from sso_links where connection_id = $1', [connection.id]);
+    expect(links).toHaveLength(1);
+  });
 });
+
+describe('which provider', () => {
+  const whereTo = async (client: TestClient, more: Record<string, string>) => {
+    const answer = await world.browser().get(authorizeUrl(client, more));
+    return answer.statusCode === 303 ? locationOf(answer).origin : answer.statusCode;
+  };
+
+  test('that of the organization, of the hinted address, or the default one; never with prompt=none or for the page', async () => {
+    const { environment, client, organization, connection } = await place();
+    expect(await whereTo(client, {})).toBe(200);
+    expect(await whereTo(client, { organization: organization.id })).toBe(idp.issuer);
+    expect(await whereTo(client, { login_hint: 'Somebody@ACME.example' })).toBe(idp.issuer);
+    expect(await whereTo(client, { login_hint: 'somebody@other.example' })).toBe(200);
+    expect(await whereTo(client, { login_hint: 'somebody@sub.acme.example' })).toBe(200);
+    const own = await newOidcConnection(world, environment, idp, { id: planned.ids[used++] ?? uuidv7() });
+    await setDefault(environment, own.id);
+    const default_ = await world.browser().get(authorizeUrl(client));
+    expect(locationOf(default_).searchParams.get('redirect_uri')).toContain(own.id);
+    const hinted = await world.browser().get(authorizeUrl(client, { login_hint: 'a@acme.example' }));
+    expect(locationOf(hinted).searchParams.get('redirect_uri')).toContain(connection.id);
+    for (const method of ['code', 'password']) expect(await whereTo(client, { method })).toBe(200);
+    const silent = await world.browser().get(authorizeUrl(client, { prompt: 'none' }));
+    expect(locationOf(silent).searchParams.get('error')).toBe('login_required');
+    await setStatus(own, 'disabled');
+    expect(await whereTo(client, {})).toBe(200);
+  });
+
+  test('what is asked of the sign-in is asked of the provider', async () => {
+    const { client } = await place();
+    const more = { login_hint: 'ana@acme.example', prompt: 'login', max_age: '60' };
+    const { searchParams } = locationOf(await world.browser().get(authorizeUrl(client, more)));
+    expect(Object.fromEntries(searchParams)).toMatchObject(more);
+  });
+
+  test('the address that somebody types leads there by a page, since a form may not', async () => {
+    const { client } = await place();
+    const { login, email } = somebody();
+    const browser = world.browser();
+    const page = await browser.get(authorizeUrl(client));
+    expect(page.body).toContain('formaction="/oauth/sso"');
+    const typed = await browser.submit(page, { email, password: '' });
+    expect([typed.statusCode, typed.headers.location]).toEqual([200, undefined]);
+    const url = /http-equiv="refresh" content="0;url=([^"]+)"/.exec(typed.body)?.[1]?.replaceAll('&amp;', '&') ?? '';
+    expect(new URL(url).searchParams.get('login_hint')).toBe(email);
+    const back = await signInThere(url, login);
+    const answered = await browser.get(back.replace(baseUrl, ''));
+    expect(codeIn(await browser.get(String(answered.headers.location)))).toBeTruthy();
+
+    const parameters = Object.fromEntries(new URL(authorizeUrl(client), baseUrl).searchParams);
+    const nobody = await browser.post('/oauth/sso', { ...parameters, email: 'ana@nowhere.example' });
+    expect([nobody.statusCode, nobody.body.includes('No organization')]).toEqual([200, true]);
+    const script = await browser.post('/oauth/sso', { ...parameters, email }, { accept: 'application/json' });
+    expect(script.json().redirect_to).toContain(idp.issuer);
+    const foreign = await browser.post('/oauth/sso', { ...parameters, email }, { origin: 'https://evil.example.com' });
+    expect(foreign.statusCode).toBe(403);
+  });
+
+  test('a connection of another Environment, or none, is a page', async () => {
+    const { client } = await place();
+    const { connection } = await place();
+    const query = authorizeUrl(client).replace('/oauth/authorize?', '');
+    for (const id of [connection.id, uuidv7(), 'x', ''])
+      expect((await world.browser().get(`/oauth/sso?${query}&connection_id=${id}`)).statusCode).toBe(400);
+  });
+});
+
+describe('whom an answer lets in', () => {
+  const enter = async ({ client, connection }: Place, login: string) => {
+    const query = authorizeUrl(client).replace('/oauth/authorize?', '');
+    const page = await walk(world.browser(), `/oauth/sso?${query}&connection_id=${connection.id}`, login);
+    return page.statusCode === 303 && codeIn(page) ? 'in' : failureIn(page);
+  };
+  const identitiesWith = (email: string) =>
+    world.query<{ id: string; email_verified_at: Date | null; password_hash: string | null; first_name: string }>(
+      'select * from identities where email = $1',
+      [email],
+    );
+
+  test('whoever has the address of a verified domain, and stays it under another address', async () => {
+    const there = await place({ jitProvisioningEnabled: false });
+    const { login, email } = somebody();
+    const ana = await there.environment.newIdentity({ email });
+    expect(await enter(there, login)).toEqual([403, 'sso.not_a_member']);
+    const organization = await newOrganization(world, there.environment, { members: [ana] });
+    await world.db.transaction('system', (tx) =>
+      tx.update(SsoConnection, { id: there.connection.id }, { organizationId: organization.id }),
+    );
+    await newVerifiedDomain(world, there.environment, 'moved.example', organization.id);
+    await world.query(
+      `update sso_domains set organization_id = $1 where domain = 'acme.example' and environment_id = $2`,
+      [organization.id, there.environment.environmentId],
+    );
+    expect(await enter(there, login)).toBe('in');
+    idp.people.set(login, { email: 'other@foreign.example', email_verified: false });
+    expect(await enter(there, login)).toBe('in');
+    const [event] = await world.query<{ reason: string }>(
+      `select metadata->>'reason' as reason from events where action = 'auth.identity_sign_in_failed' and environment_id = $1`,
+      [there.environment.environmentId],
+    );
+    expect(event).toEqual({ reason: 'not_a_member' });
+  });
+
+  test('an unconfirmed address and a foreign domain never link, nor make anybody', async () => {
+    const there = await place();
+    const victim = await there.environment.newIdentity({ email: `victim-${uuidv7()}@acme.example` });
+    const stranger = await there.environment.newIdentity({ email: `stranger-${uuidv7()}@other.example` });
+    const login = `mallory-${uuidv7()}`;
+    const tries: [object, string][] = [
+      [{ email: victim.email, email_verified: false }, 'sso.email_unverified'],
+      [{ email: stranger.email, email_verified: true }, 'sso.domain_not_verified'],
+      [{ email: `new-${uuidv7()}@other.example` }, 'sso.domain_not_verified'],
+      [{ email: 'x@sub.acme.example' }, 'sso.domain_not_verified'],
+      [{ email: 'acme.example' }, 'sso.email_missing'],
+      [{ email: `"x@other.example"@evil@acme.example.evil.example` }, 'sso.domain_not_verified'],
+      [{}, 'sso.email_missing'],
+    ];
+    for (const [claims, refusal] of tries) {
+      idp.people.set(login, claims as Record<string, unknown>);
+      expect(await enter(there, login)).toEqual([403, refusal]);
+    }
+    expect(await world.query('select from sso_links where connection_id = $1', [there.connection.id])).toEqual([]);
+  });
+
+  test('the domain of the Account counts for a connection of the Environment, and not for an organization’s', async () => {
+    const environment = await world.newEnvironment({ mfaPolicy: 'off' });
+    const client = await environment.newClient();
+    await newVerifiedDomain(world, environment, `${uuidv7()}.example`);
+    const domain = `${uuidv7()}.example`;
+    await newVerifiedDomain(world, environment, domain);
+    const organization = await newOrganization(world, environment);
+    const connection = await newOidcConnection(world, environment, idp, { id: planned.ids[used++] ?? uuidv7() });
+    const ofOrganization = await newOidcConnection(world, environment, idp, {
+      id: planned.ids[used++] ?? uuidv7(),
+      organizationId: organization.id,
+    });
+    const login = `ana-${uuidv7()}`;
+    idp.people.set(login, { email: `ana@${domain}` });
+    expect(await enter({ environment, client, organization, connection: ofOrganization }, login)).toEqual([
+      403,
+      'sso.domain_not_verified',
+    ]);
+    expect(await enter({ environment, client, organization, connection }, login)).toBe('in');
+  });
+
+  test('nobody who is not known where nobody is made, and nobody who is switched off', async () => {
+    const closed = await place({ jitProvisioningEnabled: false });
+    expect(await enter(closed, somebody().login)).toEqual([403, 'sso.identity_unknown']);
+    const open = await place();
+    const { login, email } = somebody();
+    expect(await enter(open, login)).toBe('in');
+    const [{ id } = { id: '' }] = await identitiesWith(email);
+    await world.query('update environment_memberships set is_active = false where identity_id = $1', [id]);
+    expect(await enter(open, login)).toEqual([403, 'sso.identity_inactive']);
+  });
+
+  test('who made an unconfirmed Identity beforehand knows no password of it any more', async () => {
+    const there = await place();
+    const { login, email } = somebody();
+    await there.environment.newIdentity({ email, emailVerifiedAt: null });
+    expect(await enter(there, login)).toBe('in');
+    expect(await identitiesWith(email)).toEqual([
+      expect.objectContaining({ password_hash: null, email_verified_at: expect.any(Date) }),
+    ]);
+  });
+
+  test('the profile follows the mapping at every sign-in, and what nobody could store is left out', async () => {
+    const there = await place({
+      attributeMapping: { first_name: 'nickname', last_name: 'family_name', email: 'email' },
+    });
+    const { login, email } = somebody();
+    expect(await enter(there, login)).toBe('in');
+    expect((await identitiesWith(email))[0]).toMatchObject({ first_name: 'Ana', last_name: 'Arendt' });
+    idp.people.set(login, { email, family_name: 'Blücher' });
+    expect(await enter(there, login)).toBe('in');
+    idp.people.set(login, { email, family_name: 'x\u0000y' });
+    expect(await enter(there, login)).toBe('in');
+    expect((await identitiesWith(email))[0]).toMatchObject({ first_name: 'Ana', last_name: 'Blücher' });
+  });
+});
+
+describe('the gate', () => {
+  test('an organization that requires SSO takes its own connection, also of a session of before', async () => {
+    const { environment, client, organization, connection } = await place();
+    const { login, email } = somebody();
+    const ana = await environment.newIdentity({ email });
+    const other = await newOrganization(world, environment, { members: [ana] });
+    const browser = world.browser();
+    expect(codeIn(await walk(browser, authorizeUrl(client, { login_hint: email }), login))).toBeTruthy();
+    await setPolicy(world, organization, { require_sso: true });
+    expect(codeIn(await browser.get(authorizeUrl(client)))).toBeTruthy();
+    // Another organization's provider says nothing of this one's members.
+    const its = await newOidcConnection(world, environment, idp, {
+      id: planned.ids[used++] ?? uuidv7(),
+      organizationId: other.id,
+    });
+    await setPolicy(world, other, { require_sso: true });
+    const barred = await browser.get(authorizeUrl(client));
+    expect(barred.statusCode).toBe(403);
+    expect(barred.body).toContain(its.id);
+    expect(barred.body).toContain(connection.id);
+  });
+
+  test('a password is not enough, and the page leads to the provider, which is', async () => {
+    const { environment, client, organization, connection: organizationsOwn } = await place();
+    const { login, email } = somebody();
+    const ana = await environment.newIdentity({ email });
+    await newMember(environment, organization, ana);
+    await setPolicy(world, organization, { require_sso: true });
+    const browser = world.browser();
+    const page = await browser.submit(await browser.get(authorizeUrl(client)), { email, password });
+    expect(page.statusCode).toBe(403);
+    const link = /<a class="button" href="([^"]+)"/.exec(page.body)?.[1]?.replaceAll('&amp;', '&') ?? '';
+    expect(codeIn(await walk(browser, link, login))).toBeTruthy();
+    const script = await world
+      .browser()
+      .post(authorizeUrl(client), { email, password }, { accept: 'application/json' });
+    expect(script.json()).toMatchObject({
+      error: 'sso_required',
+      sso_connections: [{ url: expect.stringContaining(organizationsOwn.id) }],
+    });
+  });
+
+  test('an organization that does not take SSO is not signed in to by it', async () => {
+    const { client, organization } = await place();
+    await setPolicy(world, organization, { allowed_methods: ['password'] });
+    const { login, email } = somebody();
+    const page = await walk(world.browser(), authorizeUrl(client, { login_hint: email }), login);
+    expect(page.statusCode).toBe(403);
+  });
+
+  test('a second factor of ours is asked for unless the provider says that there were two', async () => {
+    const { client } = await place({}, { mfaPolicy: 'required', mfaGracePeriodDays: 0 });
+    const [one, two] = [somebody({ amr: ['pwd'] }), somebody({ amr: ['pwd', 'otp', 'mfa'] })];
+    const page = await walk(world.browser(), authorizeUrl(client, { login_hint: one.email }), one.login);
+    expect([page.statusCode, page.body.includes('action="/oauth/mfa')]).toEqual([200, true]);
+    const done = await walk(world.browser(), authorizeUrl(client, { login_hint: two.email }), two.login);
+    expect(codeIn(done)).toBeTruthy();
+    const [session] = await world.query(
+      `select acr, amr from sessions s join identities i on i.id = s.identity_id where email = $1`,
+      [two.email],
+    );
+    expect(session).toEqual({ acr: 'urn:gatehouse:aal2', amr: ['mfa', 'otp', 'pwd'] });
+  });
+
+  test('max_age is what the provider says, and a session there that is older is no sign-in', async () => {
+    const { client } = await place();
+    const { login, email } = somebody();
+    const more = { login_hint: email, max_age: '600' };
+    expect(codeIn(await walk(world.browser(), authorizeUrl(client, more), login))).toBeTruthy();
+  });
+});
+
+describe('what is refused', () => {
+  test('an answer in another browser, and a state that nobody has given out', async () => {
+    const { client } = await place();
+    const { login } = somebody();
+    const [ana, eve] = [world.browser(), world.browser()];
+    const away = await ana.get(authorizeUrl(client, { login_hint: 'a@acme.example' }));
+    const back = (await signInThere(String(away.headers.location), login)).replace(baseUrl, '');
+    await eve.get(authorizeUrl(client, { login_hint: 'a@acme.example' })); // has a cookie of her own
+    const answered = await eve.get(back);
+    expect(failureIn(await eve.get(String(answered.headers.location)))).toEqual([400, 'sso.stale']);
+    expect(codeIn(await ana.get(String(answered.headers.location)))).toBeTruthy(); // it is still hers
+
+    const [path = ''] = back.split('?');
+    for (const query of ['', '?state=x', `?state=${'x'.repeat(43)}`, `?state=a&state=b`, '?error=x'])
+      expect(failureIn(await ana.get(`${path}${query}`))).toEqual([400, 'sso.stale']);
+    for (const query of ['', '?request=x', `?request=${uuidv7()}`])
+      expect(failureIn(await ana.get(`/sso/complete${query}`))).toEqual([400, 'sso.stale']);
+  });
+
+  test('an answer at the callback of another connection, or too late', async () => {
+    const { client } = await place();
+    const { connection: other } = await place();
+    const { login } = somebody();
+    const browser = world.browser();
+    const away = await browser.get(authorizeUrl(client, { login_hint: 'a@acme.example' }));
+    const back = (await signInThere(String(away.headers.location), login)).replace(baseUrl, '');
+    expect(failureIn(await browser.get(back.replace(/oidc\/[^/]+/, `oidc/${other.id}`)))).toEqual([400, 'sso.stale']);
+    world.wait(minutes(11));
+    expect(failureIn(await browser.get(back))).toEqual([400, 'sso.stale']);
+    world.wait(-minutes(11));
+  });
+
+  test('an answer that comes when the connection was switched off; the page leads back without circles', async () => {
+    const { environment, client, connection } = await place();
+    const { login } = somebody();
+    await setDefault(environment, connection.id);
+    const browser = world.browser();
+    const away = await browser.get(authorizeUrl(client, { login_hint: 'a@acme.example' }));
+    const back = (await signInThere(String(away.headers.location), login)).replace(baseUrl, '');
+    await setStatus(connection, 'disabled');
+    const page = await browser.get(String((await browser.get(back)).headers.location));
+    expect(failureIn(page)).toEqual([403, 'sso.connection_disabled']);
+    const links = [...page.body.matchAll(/<a class="button[^"]*" href="([^"]+)"/g)].map(([, url]) => url ?? '');
+    expect(links).toHaveLength(2);
+    await setStatus(connection, 'active');
+    expect((await browser.get((links[1] ?? '').replaceAll('&amp;', '&'))).statusCode).toBe(200);
+  });
+
+  test('somebody whom the provider refuses is told so, and it counts for nothing', async () => {
+    const { client, connection } = await place();
+    const page = await walk(world.browser(), authorizeUrl(client, { login_hint: 'a@acme.example' }), 'nobody there');
+    expect(failureIn(page)).toEqual([403, 'sso.provider_error']);
+    const [row] = await world.query('select consecutive_failures, status from sso_connections where id = $1', [
+      connection.id,
+    ]);
+    expect(row).toEqual({ consecutive_failures: 0, status: 'active' });
+  });
+
+  test('ten answers to a client that the provider does not take switch the connection off', async () => {
+    const { client, connection } = await place({ oidcClientSecretSealed: null });
+    const { login } = somebody();
+    for (let i = 0; i < 10; i += 1) {
+      const page = await walk(world.browser(), authorizeUrl(client, { login_hint: 'a@acme.example' }), login);
+      expect(failureIn(page)).toEqual([403, 'sso.client_refused']);
+    }
+    const [row] = await world.query('select consecutive_failures, status from sso_connections where id = $1', [
+      connection.id,
+    ]);
+    expect(row).toEqual({ consecutive_failures: 10, status: 'auto_disabled' });
+    expect((await world.browser().get(authorizeUrl(client, { login_hint: 'a@acme.example' }))).statusCode).toBe(200);
+  });
+
+  test('a provider that is away is a page that says so', async () => {
+    const { client, connection } = await place({ oidcDiscoveryUrl: 'http://127.0.0.1:9/' });
+    const page = await world.browser().get(authorizeUrl(client, { login_hint: 'a@acme.example' }));
+    expect([...failureIn(page), page.headers['retry-after']]).toEqual([503, 'sso.provider_unreachable', '30']);
+    const [row] = await world.query('select consecutive_failures from sso_connections where id = $1', [connection.id]);
+    expect(row).toEqual({ consecutive_failures: 0 });
+  });
+});
+
+const setDefault = ({ environmentId }: TestEnvironment, id: string) =>
+  world.db
+    .transaction('system', (tx) => tx.update(EnvironmentSettings, { environmentId }, { defaultSsoConnectionId: id }))
+    .then(forget);
+const setStatus = ({ id }: SsoConnection, status: SsoConnection['status']) =>
+  world.db.transaction('system', (tx) => tx.update(SsoConnection, { id }, { status })).then(forget);
+/** What a process remembers of a client is a second old at most. */
+const forget = () => world.wait(2000);
+const newMember = ({ accountId, environmentId }: TestEnvironment, { id }: TestOrganization, ana: { id: string }) =>
+  world.db.transaction('system', (tx) =>
+    tx.insert(OrganizationMember, {
+      organizationId: id,
+      identityId: ana.id,
+      accountId,
+      environmentId,
+      createdAt: world.now(),
+    }),
+  );

@@ -69,8 +69,8 @@ function messageOf(code: Barred['code'], areOthers: boolean, isKnown: boolean) {
 /** The sign-in from its beginning, by another way and not by a session that was begun by this one. */
 function urlOf({ asked }: Visit, method: LoginMethod): string {
   const { method: _, ...parameters } = asked.parameters;
-  const by: Record<string, string> = method === 'email_otp' ? { method: 'code' } : {};
-  return `/oauth/authorize?${new URLSearchParams({ ...parameters, prompt: 'login', ...by })}`;
+  const by = method === 'email_otp' ? 'code' : 'password';
+  return `/oauth/authorize?${new URLSearchParams({ ...parameters, prompt: 'login', method: by })}`;
 }
 
 /** Where each identity provider that is wanted begins; the Environment's, where an organization has none of its own. */
