@@ -7,6 +7,7 @@ import { createInviteActivities } from './invites.js';
 import { createMfaActivities } from './mfa.js';
 import { createReconcilerActivities } from './reconciler.js';
 import { createRegistrationActivities } from './registration.js';
+import { createRemovalActivities } from './removals.js';
 import { createSigningKeyActivities } from './signing-keys.js';
 import { createSsoDomainActivities } from './sso-domains.js';
 import { createWebhookActivities } from './webhooks.js';
@@ -20,6 +21,7 @@ type Needs = Parameters<typeof createEmailActivities>[0] &
   Parameters<typeof createMfaActivities>[0] &
   Parameters<typeof createReconcilerActivities>[0] &
   Parameters<typeof createRegistrationActivities>[0] &
+  Parameters<typeof createRemovalActivities>[0] &
   Parameters<typeof createSigningKeyActivities>[0] &
   Parameters<typeof createSsoDomainActivities>[0] &
   Parameters<typeof createWebhookActivities>[0];
@@ -35,6 +37,7 @@ export const createActivities = (services: Needs) => ({
     ...createMfaActivities(services),
     ...createReconcilerActivities(services),
     ...createRegistrationActivities(services),
+    ...createRemovalActivities(services),
     ...createSigningKeyActivities(services),
   },
   email: createEmailActivities(services),

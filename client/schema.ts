@@ -2301,7 +2301,7 @@ export interface paths {
         };
         /**
          * List what waits, and what has waited
-         * @description Invites of administrators, mails of the account, grace periods for MFA and deletions of identities. What is about a person alone, such as a registration, a password or a wish for another account, is not in it. Answered from the database, so it works while Temporal is away. `open=true` lists what goes on; `q` searches ids and kind.
+         * @description Invites of administrators, mails of the account, grace periods for MFA deletions of identities, and of environments. What is about a person alone, such as a registration, a password or a wish for another account, is not in it. Answered from the database, so it works while Temporal is away. `open=true` lists what goes on; `q` searches ids and kind.
          *
          *     Requires the capability `processes.view`.
          */
@@ -2347,7 +2347,7 @@ export interface paths {
         put?: never;
         /**
          * Cancel a process
-         * @description As a cancel in the Temporal UI: an invite is revoked; the claim of a domain has failed, also a verified one; a mail is not sent, unless it was just being sent; of a grace period the reminders stop and the deadline stays; an erasure stops between two steps and lists what is left. It works while Temporal is away. The `reason` is kept in the audit log as it is written, for as long as that; leave names out.
+         * @description As a cancel in the Temporal UI: an invite is revoked; the claim of a domain has failed, also a verified one; a mail is not sent, unless it was just being sent; of a grace period the reminders stop and the deadline stays; an erasure, and the removal of an environment, stop between two steps and list what is left. It works while Temporal is away. The `reason` is kept in the audit log as it is written, for as long as that; leave names out.
          *
          *     Requires the capability `processes.manage`.
          */
@@ -2369,7 +2369,7 @@ export interface paths {
         put?: never;
         /**
          * Have a process tried again
-         * @description A mail that has failed is delivered anew, should there still be something to say. A cancelled grace period sends its remaining reminders; a cancelled erasure goes on where it stopped.
+         * @description A mail that has failed is delivered anew, should there still be something to say. A cancelled grace period sends its remaining reminders; a cancelled erasure or removal of an environment goes on where it stopped.
          *
          *     Requires the capability `processes.manage`.
          */
@@ -3006,7 +3006,7 @@ export interface paths {
         post?: never;
         /**
          * Delete an environment with everything in it
-         * @description Repeat the slug in `confirm`: this cannot be undone. API keys, sessions and tokens of it stop at once, its OAuth clients within a second. An identity that is in no other environment of the account goes with it, as when it is deleted by itself; one event, `environment.deleted`, tells how many (`identities_deleted`). Audit rows stay. The last environment of an application may be deleted too; a new one can be created.
+         * @description Repeat the slug in `confirm`: this cannot be undone. It is gone with the answer: nobody finds it or signs in to it, its API keys, sessions and tokens stop at once, its OAuth clients within a second, its webhooks hear nothing more, and its slug is free. What was in it is deleted by a process (`environment_removal` in `/processes`). An identity that is in no other environment of the account goes with it, as when it is deleted by itself; the event `environment.erased` ends the process and tells how many (`identities_deleted`). Audit rows stay. The last environment of an application may be deleted too; a new one can be created.
          *
          *     Requires the capability `applications.manage`.
          */
@@ -6068,9 +6068,9 @@ export interface components {
                 /** Format: uuid */
                 id: string;
                 /** @enum {string} */
-                kind: "invite" | "identity_invite" | "email" | "mfa_grace" | "identity_erasure" | "role_assignment" | "sso_domain" | "webhook_delivery";
+                kind: "invite" | "identity_invite" | "email" | "mfa_grace" | "identity_erasure" | "environment_removal" | "role_assignment" | "sso_domain" | "webhook_delivery";
                 environment_id: string | null;
-                /** @description What it is about: `administrator_invite`, `identity_invite`, `mfa_grace`, `identity`, `webhook`, `other`. */
+                /** @description What it is about: `administrator_invite`, `identity_invite`, `mfa_grace`, `identity`, `environment`, `webhook`, `other`. */
                 subject_type: string;
                 /** Format: uuid */
                 subject_id: string;
@@ -6118,9 +6118,9 @@ export interface components {
                 /** Format: uuid */
                 id: string;
                 /** @enum {string} */
-                kind: "invite" | "identity_invite" | "email" | "mfa_grace" | "identity_erasure" | "role_assignment" | "sso_domain" | "webhook_delivery";
+                kind: "invite" | "identity_invite" | "email" | "mfa_grace" | "identity_erasure" | "environment_removal" | "role_assignment" | "sso_domain" | "webhook_delivery";
                 environment_id: string | null;
-                /** @description What it is about: `administrator_invite`, `identity_invite`, `mfa_grace`, `identity`, `webhook`, `other`. */
+                /** @description What it is about: `administrator_invite`, `identity_invite`, `mfa_grace`, `identity`, `environment`, `webhook`, `other`. */
                 subject_type: string;
                 /** Format: uuid */
                 subject_id: string;
@@ -6188,9 +6188,9 @@ export interface components {
                 /** Format: uuid */
                 id: string;
                 /** @enum {string} */
-                kind: "invite" | "identity_invite" | "email" | "mfa_grace" | "identity_erasure" | "role_assignment" | "sso_domain" | "webhook_delivery";
+                kind: "invite" | "identity_invite" | "email" | "mfa_grace" | "identity_erasure" | "environment_removal" | "role_assignment" | "sso_domain" | "webhook_delivery";
                 environment_id: string | null;
-                /** @description What it is about: `administrator_invite`, `identity_invite`, `mfa_grace`, `identity`, `webhook`, `other`. */
+                /** @description What it is about: `administrator_invite`, `identity_invite`, `mfa_grace`, `identity`, `environment`, `webhook`, `other`. */
                 subject_type: string;
                 /** Format: uuid */
                 subject_id: string;
@@ -6235,9 +6235,9 @@ export interface components {
                 /** Format: uuid */
                 id: string;
                 /** @enum {string} */
-                kind: "invite" | "identity_invite" | "email" | "mfa_grace" | "identity_erasure" | "role_assignment" | "sso_domain" | "webhook_delivery";
+                kind: "invite" | "identity_invite" | "email" | "mfa_grace" | "identity_erasure" | "environment_removal" | "role_assignment" | "sso_domain" | "webhook_delivery";
                 environment_id: string | null;
-                /** @description What it is about: `administrator_invite`, `identity_invite`, `mfa_grace`, `identity`, `webhook`, `other`. */
+                /** @description What it is about: `administrator_invite`, `identity_invite`, `mfa_grace`, `identity`, `environment`, `webhook`, `other`. */
                 subject_type: string;
                 /** Format: uuid */
                 subject_id: string;
@@ -10842,7 +10842,7 @@ export interface operations {
                 q?: string;
                 sort_by?: "created_at";
                 order?: "asc" | "desc";
-                kind?: "invite" | "identity_invite" | "email" | "mfa_grace" | "identity_erasure" | "role_assignment" | "sso_domain" | "webhook_delivery";
+                kind?: "invite" | "identity_invite" | "email" | "mfa_grace" | "identity_erasure" | "environment_removal" | "role_assignment" | "sso_domain" | "webhook_delivery";
                 state?: "pending" | "running" | "accepted" | "sent" | "succeeded" | "completed" | "verified" | "lapsed" | "enrolled" | "reset" | "expired" | "revoked" | "removed" | "cancelled" | "failed";
                 /** @description Whether it goes on. */
                 open?: boolean;

@@ -6,8 +6,9 @@ import { Account } from './account.js';
 @Index('applications_slug', ['accountId', 'slug'], { unique: true })
 export class Application {
   @PrimaryColumn('uuid') id!: string;
+  /** Null while what was in it is being removed: then it is nobody's, and nobody finds it (docs/decisions/0042). */
   @ForeignKey(() => Account, { name: 'applications_account_fk', onDelete: 'CASCADE' })
-  @Column('uuid')
+  @Column('uuid', { nullable: true })
   accountId!: string;
   @Column('text') name!: string;
   @Column('text') slug!: string;

@@ -11,11 +11,12 @@ export type EnvironmentType = 'development' | 'production';
 @Check('environments_type', `type in ('development', 'production')`)
 export class Environment {
   @PrimaryColumn('uuid') id!: string;
+  /** Null, as the next one, while it is being removed: then it is nobody's, and nobody finds it (docs/decisions/0042). */
   @ForeignKey(() => Account, { name: 'environments_account_fk', onDelete: 'CASCADE' })
-  @Column('uuid')
+  @Column('uuid', { nullable: true })
   accountId!: string;
   @ForeignKey(() => Application, { name: 'environments_application_fk', onDelete: 'CASCADE' })
-  @Column('uuid')
+  @Column('uuid', { nullable: true })
   applicationId!: string;
   @Column('text') name!: string;
   @Column('text') slug!: string;

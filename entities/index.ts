@@ -13,6 +13,7 @@ import { Email } from './email.js';
 import { EmailedCode } from './emailed-code.js';
 import { Environment } from './environment.js';
 import { EnvironmentMembership } from './environment-membership.js';
+import { EnvironmentRemoval } from './environment-removal.js';
 import { EnvironmentSettings } from './environment-settings.js';
 import { Erasure } from './erasure.js';
 import { Event } from './event.js';
@@ -83,6 +84,7 @@ export const entities = [
   EmailedCode,
   Environment,
   EnvironmentMembership,
+  EnvironmentRemoval,
   EnvironmentSettings,
   Erasure,
   Event,

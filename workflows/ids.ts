@@ -7,6 +7,8 @@ export const accountIntentId = (id: string) => `account-intent/${id}`;
 /** @param id of the invite, of whatever kind */
 export const inviteId = (id: string) => `invite/${id}`;
 export const emailId = (id: string) => `email/${id}`;
+/** @param id of the removal, not of the environment */
+export const environmentRemovalId = (id: string) => `environment-removal/${id}`;
 export const mfaGraceId = (environmentId: string, identityId: string) => `mfa-grace/${environmentId}/${identityId}`;
 export const roleAssignmentWindowId = (assignmentId: string) => `role-assignment/${assignmentId}`;
 /** @param id of the claim */

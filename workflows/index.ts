@@ -1,6 +1,7 @@
 // Every workflow that the worker runs: what this file exports is what is bundled.
 export { accountIntent } from './account-intent.js';
 export { emailDelivery } from './email-delivery.js';
+export { environmentRemoval } from './environment-removal.js';
 export { housekeeping } from './housekeeping.js';
 export { identityErasure } from './identity-erasure.js';
 export { inviteExpiry } from './invite-expiry.js';

@@ -29,6 +29,7 @@ import { AccessModels1763700000067 } from './1763700000067-access-models.js';
 import { SsoConnections1763700000070 } from './1763700000070-sso-connections.js';
 import { SsoRecoveryCodes1763700000071 } from './1763700000071-sso-recovery-codes.js';
 import { SsoSigningKeys1763700000073 } from './1763700000073-sso-signing-keys.js';
+import { EnvironmentRemovals1763700000077 } from './1763700000077-environment-removals.js';
 
 /** In the order in which they run. */
 export const migrations = [
@@ -63,4 +64,5 @@ export const migrations = [
   SsoConnections1763700000070,
   SsoRecoveryCodes1763700000071,
   SsoSigningKeys1763700000073,
+  EnvironmentRemovals1763700000077,
 ];

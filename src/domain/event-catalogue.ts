@@ -45,6 +45,8 @@ export const eventCatalogue = {
   'environment.created': configuration('environment'),
   'environment.updated': configuration('environment'),
   'environment.deleted': { ...configuration('environment'), severity: 'warning' },
+  'environment.erased': { ...configuration('environment'), severity: 'notice', domainEvent: false },
+  'environment.removal_cancelled': { ...configuration('environment'), severity: 'warning', domainEvent: false },
   'environment.settings_updated': configuration('environment_settings'),
   'member.added': { category: 'access', resource: 'member' },
   'member.updated': { category: 'access', resource: 'member', severity: 'notice' },

@@ -50,8 +50,9 @@ export const eventFields: Partial<Record<EventAction, Fields>> = {
   'environment.deleted': {
     slug: 'The slug that it had.',
     type: '`development` or `production`.',
-    identities_deleted: 'How many identities were in no other environment.',
   },
+  'environment.erased': { identities_deleted: 'How many identities were in no other environment, and went with it.' },
+  'environment.removal_cancelled': { ...why, rest: 'How much of it is left, in numbers.' },
   'environment.settings_updated': { ...changed, version: 'The version of the settings from now on.' },
   'member.added': {
     user_id: 'The person.',

@@ -125,7 +125,7 @@ select l.id, l.purpose, l.account_id as "accountId", e.application_id as "applic
   end as standing
 from identity_links l
   join identities i on i.id = l.identity_id
-  join environments e on e.id = l.environment_id
+  join environments e on e.id = l.environment_id and e.account_id = l.account_id
   join oauth_clients c on c.id = l.oauth_client_id
   left join environment_memberships m on m.environment_id = l.environment_id and m.identity_id = l.identity_id`;
 

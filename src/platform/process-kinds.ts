@@ -2,10 +2,12 @@ import type { WorkflowStartOptions } from '@temporalio/client';
 import type { SearchAttributePair } from '@temporalio/common';
 import type { AccountIntentInput } from '../../workflows/account-intent.js';
 import type { EmailDeliveryInput } from '../../workflows/email-delivery.js';
+import type { EnvironmentRemovalInput } from '../../workflows/environment-removal.js';
 import type { IdentityErasureInput } from '../../workflows/identity-erasure.js';
 import {
   accountIntentId,
   emailId,
+  environmentRemovalId,
   identityErasureId,
   inviteId,
   mfaGraceId,
@@ -28,6 +30,7 @@ export interface ProcessInputs {
   accountIntent: AccountIntentInput;
   inviteExpiry: InviteExpiryInput;
   emailDelivery: EmailDeliveryInput;
+  environmentRemoval: EnvironmentRemovalInput;
   mfaGrace: MfaGraceInput;
   identityErasure: IdentityErasureInput;
   roleAssignmentWindow: RoleAssignmentWindowInput;
@@ -95,6 +98,14 @@ const kinds: { [P in ProcessName]: ProcessKind<ProcessInputs[P]> } = {
     firstState: 'sending',
     mayRunAgain: true, // support may have a failed one tried again; of any other the row says that it has ended
     about: (input) => ({ subjectId: input.subjectId ?? input.emailId, ...input }),
+  },
+  environmentRemoval: {
+    taskQueue: 'processes',
+    id: (input) => environmentRemovalId(input.removalId),
+    summary: 'What was in an environment is being deleted',
+    firstState: 'deleting_contents',
+    mayRunAgain: true, // a cancelled one is taken up where it stopped
+    about: ({ environmentId, accountId }) => ({ subjectId: environmentId, accountId, environmentId }),
   },
   mfaGrace: {
     taskQueue: 'processes',

@@ -10,6 +10,7 @@ import { createIdentityInviteExpiry } from '../domain/identity-invites/expiry.js
 import { createAdministratorInviteExpiry } from '../domain/invites/expiry.js';
 import { openKinds } from '../domain/processes/open.js';
 import { createReconciler } from '../domain/processes/reconciler.js';
+import { createRemovals } from '../domain/removals/removals.js';
 import { createWebhookDeliveries } from '../domain/webhooks/deliveries.js';
 import { systemClock } from '../platform/clock.js';
 import type { Db } from '../platform/db.js';
@@ -48,6 +49,7 @@ export function composeWorker({ config, db, log, mailer, outbound, processes }: 
     housekeeping: createHousekeeping({ db, now, auditRetentionDays: config.auditRetentionDays }),
     mfaGraces: graces,
     reconciler: createReconciler({ db, now, kinds: openKinds({ ...registration, now }), processes }),
+    removals: createRemovals({ db, now }),
     roleWindows: createRoleWindows({ db, now, notices }),
     signingKeys: keys,
     webhookDeliveries: createWebhookDeliveries({

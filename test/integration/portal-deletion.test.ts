@@ -1,6 +1,15 @@
 import { newAccount, send, startApi, type TestAccount, type TestApi, untilRefused } from '../support/api.js';
 import { Browser, password, postToken, redirectUri, type TestClient, tokensFor, userinfo } from '../support/oauth.js';
-import { type Call, callsOf, databaseTime, eventsSince, outcomeOf, outcomesOf, rowsOf } from './portal-setup.js';
+import {
+  type Call,
+  callsOf,
+  databaseTime,
+  eventsSince,
+  finishRemovals,
+  outcomeOf,
+  outcomesOf,
+  rowsOf,
+} from './portal-setup.js';
 
 let api: TestApi;
 let account: TestAccount;
@@ -43,12 +52,18 @@ async function inhabited() {
   return { key, email, client, tokens };
 }
 
-/** Rows of every table that names the Environment, but the audit log, which stays. */
+/** What is left of Environments once the processes are through. */
+async function left(...environmentIds: string[]): Promise<Record<string, number>> {
+  await finishRemovals(api, account.scope.accountId);
+  return Object.assign({}, ...(await Promise.all(environmentIds.map(rowsIn))));
+}
+
+/** Rows of every table that names the Environment, but the audit log, and the proof that it is gone, which stay. */
 async function rowsIn(environmentId: string): Promise<Record<string, number>> {
   const tables = await rowsOf<{ name: string }>(
     api,
     `select table_name as name from information_schema.columns where table_schema = 'public'
-       and column_name = 'environment_id' and table_name not like 'event%' and table_name <> 'emails'`,
+       and column_name = 'environment_id' and table_name not like 'event%' and table_name not in ('emails', 'environment_removals')`,
   );
   const counts: Record<string, number> = {};
   for (const { name } of tables) {
@@ -89,7 +104,7 @@ test('what is in a deleted environment stops at once', async () => {
   api.clock.advance(2000); // a process remembers a client for a second
   expect(await refresh()).toBe('401 invalid_client');
   expect(outcomeOf(await call('GET', environment))).toBe('404 environment.not_found');
-  expect(await rowsIn(environmentId)).toEqual({});
+  expect(await left(environmentId)).toEqual({});
   // Its person was nowhere else, so nothing of them is kept.
   expect(await rowsOf(api, 'select from identities where account_id = $1', [accountId])).toEqual([]);
   expect(await eventsSince(api, accountId, since)).toMatchObject([
@@ -98,7 +113,7 @@ test('what is in a deleted environment stops at once', async () => {
       environment_id: environmentId,
       application_id: account.scope.applicationId,
       actor_id: account.userId,
-      metadata: { slug: 'development', type: 'development', identities_deleted: 1 },
+      metadata: { slug: 'development', type: 'development' },
     },
   ]);
   // The rest of the application is as it was, and the name is free again.
@@ -119,6 +134,7 @@ test('a person who is in another environment too stays there', async () => {
   await addIdentity(theirKey, email);
 
   expect(outcomeOf(await call('DELETE', `${environment}?confirm=development`))).toBe('204');
+  expect(await left(account.scope.environmentId)).toEqual({});
   for (const headers of [there, theirKey]) {
     const { items } = (await send(api.app, 200, { url: '/api/v1/identities', headers })).json();
     expect(items.map((identity: { email: string }) => identity.email)).toEqual([email]);
@@ -170,7 +186,8 @@ test('a deleted application takes its environments with it, and nothing else', a
   await untilRefused(api.app, { url: '/api/v1/identities', headers: key });
   expect((await userinfo(api.app, tokens.access_token)).statusCode).toBe(401);
   expect(outcomeOf(await call('GET', environment))).toBe('404 application.not_found');
-  for (const id of [environmentId, account.productionScope.environmentId]) expect(await rowsIn(id)).toEqual({});
+  expect(await left(environmentId, account.productionScope.environmentId)).toEqual({});
+  expect(await rowsOf(api, 'select from applications where id = $1', [applicationId])).toEqual([]);
   const events = await eventsSince(api, accountId, since);
   expect(events.map(({ action, metadata }) => [action, (metadata as { slug: string }).slug])).toEqual([
     ['environment.deleted', 'development'],
@@ -203,6 +220,7 @@ test('creating in what is being deleted ends in one of two truths', async () => 
     expect(outcomeOf(deleted)).toBe('204');
     for (const answer of created) expect(['201', '404 application.not_found']).toContain(outcomeOf(answer));
   }
+  await finishRemovals(api, account.scope.accountId);
   expect(
     await rowsOf(api, 'select from environments e where account_id = $1 and application_id <> $2', [
       account.scope.accountId,
@@ -241,25 +259,27 @@ test('under traffic the deletion succeeds, and nobody hears of a fault of ours',
   expect(
     seen.filter((outcome) => !/^(201|401|404 environment\.not_found|503 service\.unavailable)$/.test(outcome)),
   ).toEqual([]);
-  expect(await rowsIn(account.scope.environmentId)).toEqual({});
+  expect(await left(account.scope.environmentId)).toEqual({});
 });
 
 test('a deletion that PostgreSQL ended for a deadlock is run again', async () => {
   await inhabited();
   const { environmentId } = account.scope;
-  // As a running sign-in: it has changed its session, then writes what belongs to the Environment.
+  const hook = { url: 'https://receiver.example/hook', event_types: ['*'] };
+  expect(outcomeOf(await call('POST', `${environment}/webhooks`, hook))).toBe('201');
+  // As a running change of it: it has locked the subscription, then writes what belongs to the Environment.
   const { db } = api.database;
   let deletion: ReturnType<Call> | undefined;
   await db.transaction('system', async (tx) => {
-    await tx.query('update sessions set amr = amr where environment_id = $1', [environmentId]);
+    await tx.query('update webhooks set is_active = is_active where environment_id = $1', [environmentId]);
     deletion = call('DELETE', `${environment}?confirm=development`);
     deletion.catch(() => undefined);
-    await new Promise((resolve) => setTimeout(resolve, 500)); // it waits for the session now
+    await new Promise((resolve) => setTimeout(resolve, 500)); // it waits for the subscription now
     await tx.query(`insert into counters (environment_id, name, account_id, value) values ($1, 'tried', $2, 0)`, [
       environmentId,
       account.scope.accountId,
     ]);
   });
   expect(outcomeOf(await deletion!)).toBe('204');
-  expect(await rowsIn(environmentId)).toEqual({});
+  expect(await left(environmentId)).toEqual({});
 });

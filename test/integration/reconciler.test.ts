@@ -24,6 +24,7 @@ function fakeTemporal(running: string[] = []) {
       emailId,
       graceId,
       erasureId,
+      removalId,
       assignmentId,
       claimId,
       deliveryId,
@@ -34,6 +35,7 @@ function fakeTemporal(running: string[] = []) {
       emailId ??
       graceId ??
       erasureId ??
+      removalId ??
       assignmentId ??
       claimId ??
       deliveryId) as string;
@@ -106,6 +108,8 @@ async function oneOfEach(age: string) {
        values ('${idOf('mfaGrace')}', '${account}', '${environment}', '${person}', '${ended ? 'cancelled' : 'running'}', 1, ${at}, now(), ${end})`,
       `insert into erasures (id, account_id, identity_id, status, actor_type, correlation_id, created_at, ended_at)
        values ('${idOf('identityErasure')}', '${account}', '${person}', '${ended ? 'cancelled' : 'running'}', 'system', gen_random_uuid(), ${at}, ${end})`,
+      `insert into environment_removals (id, account_id, application_id, environment_id, name, status, identities_deleted, actor_type, correlation_id, created_at, ended_at)
+       values ('${idOf('environmentRemoval')}', '${account}', '${application}', '${randomUUID()}', 'e', '${ended ? 'completed' : 'running'}', 0, 'system', gen_random_uuid(), ${at}, ${end})`,
       `with assignment as (
          insert into role_assignments (id, account_id, environment_id, identity_id, role_id, node_id, created_at)
          values ('${idOf('roleAssignmentWindow')}', '${account}', '${environment}', '${person}', '${role}', '${node}', ${at}) returning *)

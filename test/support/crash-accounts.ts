@@ -1,12 +1,19 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { AdministratorRole } from '../../entities/administrator-role.js';
 import { provisionAccount } from '../../src/domain/accounts/provisioning.js';
+import { createEnvironments } from '../../src/domain/environments/environments.js';
 import { createErasures, processInput } from '../../src/domain/erasures/erasures.js';
 import { createIdentityInvites } from '../../src/domain/identity-invites/identity-invites.js';
 import { createAdministratorInvites } from '../../src/domain/invites/administrator-invites.js';
 import { createMfaGraces } from '../../src/domain/mfa/grace.js';
 import { days, hours, seconds } from '../../src/platform/clock.js';
-import { identityErasureId, inviteId, mfaGraceId, roleAssignmentWindowId } from '../../workflows/ids.js';
+import {
+  environmentRemovalId,
+  identityErasureId,
+  inviteId,
+  mfaGraceId,
+  roleAssignmentWindowId,
+} from '../../workflows/ids.js';
 import { mailSent, outcomeOf } from './crash-outcome.js';
 import { soon } from './crash-registrations.js';
 import { type Begin, type CrashWorld, graceReminderMs } from './crash-world.js';
@@ -198,6 +205,43 @@ const erasureRun =
     };
   };
 
+const removalRun =
+  (deaths: readonly string[], { cancelled }: { cancelled: boolean }): Begin =>
+  async (world) => {
+    const { database, processes, query } = world;
+    const { scope, id } = await anIdentity(world);
+    const { accountId, environmentId } = scope;
+    const environments = createEnvironments({ db: database.db, now });
+    await environments.remove(scope, (await environments.get(scope)).slug);
+    const [removal] = await query('select id from environment_removals where environment_id = $1', environmentId);
+    const removalId = removal?.id as string;
+    const workflowId = environmentRemovalId(removalId);
+    if (cancelled) {
+      await processes.start('environmentRemoval', { removalId, accountId, environmentId });
+      await processes.client.workflow.getHandle(workflowId).cancel();
+    }
+    const row = {
+      table: 'environment_removals',
+      id: removalId,
+      columns: 'status, ended_reason, rest, identities_deleted',
+    };
+    return {
+      workflowId,
+      deaths,
+      async left() {
+        const outcome = await outcomeOf(world, { workflowId, row, ids: async () => [accountId] });
+        const [rest] = await query(
+          `select (select count(*)::int from environments where id = $1) as environments,
+             (select count(*)::int from identities where id = $2) as identities,
+             (select count(*)::int from sessions where environment_id = $1) as sessions`,
+          environmentId,
+          id,
+        );
+        return { ...outcome, ...rest };
+      },
+    };
+  };
+
 export const accountRuns = {
   'an invite, reminded of and cancelled': inviteRun(['remindOfInvite', 'cancelInvite'], {
     afterMs: seconds(25),
@@ -221,4 +265,10 @@ export const accountRuns = {
   'a role for a time whose events an operator cancels': windowRun(['cancelRoleWindow'], hours(1), cancelStarted),
   'an erasure': erasureRun(['endErasedSessions', 'removeErasedMemberships', 'completeErasure'], { cancelled: false }),
   'an erasure that an operator cancels': erasureRun(['cancelErasure'], { cancelled: true }),
+  'the removal of an environment': removalRun(['removeEnvironmentContents', 'completeEnvironmentRemoval'], {
+    cancelled: false,
+  }),
+  'the removal of an environment that an operator cancels': removalRun(['cancelEnvironmentRemoval'], {
+    cancelled: true,
+  }),
 } satisfies Record<string, Begin>;

@@ -5,6 +5,7 @@ import { createHousekeeping } from '../../src/domain/housekeeping/housekeeping.j
 import { createMfaGraces } from '../../src/domain/mfa/grace.js';
 import { openKinds } from '../../src/domain/processes/open.js';
 import { createReconciler } from '../../src/domain/processes/reconciler.js';
+import { createRemovals } from '../../src/domain/removals/removals.js';
 import { createDomainChecks } from '../../src/domain/sso/domain-checks.js';
 import type { DomainSchedule } from '../../src/domain/sso/domain-schedule.js';
 import { createWebhookDeliveries } from '../../src/domain/webhooks/deliveries.js';
@@ -61,6 +62,7 @@ export function workerActivities(
       processes,
       ...(settledMs !== undefined && { settledMs }),
     }),
+    removals: createRemovals({ db, now }),
     roleWindows: createRoleWindows({ db, now, notices: roleNotices }),
     signingKeys: { rotate: async () => ({ created: null }) },
     webhookDeliveries: createWebhookDeliveries({ db, sealing, outbound, now, schedule, onFault: () => {} }),

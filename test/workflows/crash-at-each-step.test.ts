@@ -37,6 +37,10 @@ const leaves: Record<keyof typeof runs, object> = {
   'a role for a time whose events an operator cancels': { status: 'CANCELLED', row: { status: 'cancelled' } },
   'an erasure': { result: 'completed', identities: 0, memberships: 0, sessions: 0 },
   'an erasure that an operator cancels': { status: 'CANCELLED', identities: 1, memberships: 1, sessions: 1 },
+  'the removal of an environment': { result: 'completed', environments: 0, identities: 0, sessions: 0 },
+  'the removal of an environment that an operator cancels': {
+    ...{ status: 'CANCELLED', environments: 1, identities: 1, sessions: 1 },
+  },
   'a mail that is sent': { result: 'sent', delivered: 1, row: { status: 'sent' } },
   'a mail that is given up': { status: 'FAILED', delivered: 0, events: { 'email.failed': 1 } },
   'a mail that an operator cancels': { status: 'CANCELLED', delivered: 0, row: { status: 'cancelled' } },

@@ -51,19 +51,23 @@ export async function closeWindows(tx: EntityManager, ids: readonly string[], at
 
 /** Before the assignments at these nodes are deleted with them: their processes find nothing any more, and end. */
 export const leaveNodes = (tx: EntityManager, nodeIds: readonly string[]): Promise<void> =>
-  tellWaiting(tx, 'a.node_id = any($1)', nodeIds);
+  tellWaiting(tx, 'a.node_id = any($1)', [nodeIds]);
 
 /** Before the assignments of an Identity are deleted with it. */
 export const leaveIdentity = (tx: EntityManager, identityId: string): Promise<void> =>
-  tellWaiting(tx, 'a.identity_id = $1', identityId);
+  tellWaiting(tx, 'a.identity_id = $1', [identityId]);
 
-const tellWaiting = async (tx: EntityManager, which: string, value: unknown) =>
+/** Before the assignments of some people in an Environment are deleted with it. */
+export const leaveEnvironment = (tx: EntityManager, environmentId: string, identityIds: readonly string[]) =>
+  tellWaiting(tx, 'a.environment_id = $1 and a.identity_id = any($2)', [environmentId, identityIds]);
+
+const tellWaiting = async (tx: EntityManager, which: string, values: unknown[]) =>
   tellAll(
     tx,
     await tx.query<Of[]>(
       `select ${columns} from role_assignment_windows w join role_assignments a on a.id = w.id
        where w.status = 'running' and ${which}`,
-      [value],
+      values,
     ),
   );
 

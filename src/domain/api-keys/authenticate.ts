@@ -1,6 +1,7 @@
 import { type Clock, minutes, seconds } from '../../platform/clock.js';
 import { equalInConstantTime, hashSecret } from '../../platform/crypto/one-time-secret.js';
 import type { Db } from '../../platform/db.js';
+import { environmentStands } from '../standing-environment.js';
 import { parseApiKey } from './format.js';
 
 export interface AuthenticatedApiKey {
@@ -24,7 +25,7 @@ const findStatement = {
   name: 'find_api_key',
   text: `select id, name, account_id, application_id, environment_id, access_mode, scopes, secret_hash, last_used_at, expires_at,
   previous_secret_hash, previous_secret_expires_at
-from api_keys where client_id = $1 and is_active`,
+from api_keys k where client_id = $1 and is_active and ${environmentStands('k')}`,
 };
 const touchStatement = { name: 'touch_api_key', text: 'update api_keys set last_used_at = $2 where id = $1' };
 

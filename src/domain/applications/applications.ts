@@ -4,9 +4,8 @@ import { Environment } from '../../../entities/environment.js';
 import type { Clock } from '../../platform/clock.js';
 import { type AccountScope, type Db, violates } from '../../platform/db.js';
 import { retryingDeadlocks } from '../../platform/retry-deadlocks.js';
-import { forgetInLimits } from '../capabilities/limits.js';
 import type { Reach } from '../capabilities/reach.js';
-import { removeEnvironment } from '../environments/remove.js';
+import { beginApplicationRemoval, beginRemoval } from '../environments/begin-removal.js';
 import { DomainError } from '../errors.js';
 import { recordEvent } from '../events.js';
 import { changedNaming, type Naming } from '../free-slug.js';
@@ -24,7 +23,7 @@ export interface Applications {
   /** @throws DomainError application.not_found, application.slug_taken */
   update(scope: ApplicationScope, changes: Partial<Naming>): Promise<Application>;
   /**
-   * Ends everything in it.
+   * Ends it with its Environments and everything in them, which processes delete; see `removals`.
    * @param confirm its slug, as whoever deletes it typed it
    * @throws DomainError application.not_found, application.confirmation_required
    */
@@ -72,7 +71,7 @@ export function createApplications({ db, now }: { db: Db; now: Clock }): Applica
         }),
     remove: (scope, confirm) =>
       retryingDeadlocks(() =>
-        db.transaction({ accountId: scope.accountId }, async (tx) => {
+        db.transaction('system', async (tx) => {
           const application = await find(tx, scope, locked);
           if (confirm !== application.slug) throw new DomainError('application.confirmation_required');
           const environments = await tx.find(Environment, {
@@ -80,13 +79,8 @@ export function createApplications({ db, now }: { db: Db; now: Clock }): Applica
             order: { id: 'asc' },
             ...locked,
           });
-          for (const environment of environments) await removeEnvironment(tx, environment);
-          await tx.delete(Application, whereOf(scope));
-          await forgetInLimits(tx, scope, 'application_ids', [application.id]);
-          await recordEvent(tx, 'application.deleted', {
-            ...idsOf(application),
-            metadata: { slug: application.slug },
-          });
+          for (const environment of environments) await beginRemoval(tx, environment, now());
+          await beginApplicationRemoval(tx, application);
         }),
       ),
   };

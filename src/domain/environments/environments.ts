@@ -12,7 +12,7 @@ import { changedNaming, type Naming } from '../free-slug.js';
 import { containing, type Page, type PageRequest, readPage } from '../paging.js';
 import type { ApplicationScope } from '../scope.js';
 import { addEnvironment } from './add.js';
-import { removeEnvironment } from './remove.js';
+import { beginRemoval } from './begin-removal.js';
 
 export interface Environments {
   /** Those that are reached, and those with a node that is. */
@@ -28,7 +28,7 @@ export interface Environments {
   /** @throws DomainError environment.not_found, environment.slug_taken */
   update(scope: EnvironmentScope, changes: Partial<Naming>): Promise<Environment>;
   /**
-   * Ends everything in it.
+   * Ends it with everything in it, which a process deletes; see `removals`.
    * @param confirm its slug, as whoever deletes it typed it
    * @throws DomainError environment.not_found, environment.confirmation_required
    */
@@ -87,10 +87,10 @@ export function createEnvironments({ db, now }: { db: Db; now: Clock }): Environ
         }),
     remove: (scope, confirm) =>
       retryingDeadlocks(() =>
-        db.transaction({ accountId: scope.accountId }, async (tx) => {
+        db.transaction('system', async (tx) => {
           const environment = await find(tx, scope, locked);
           if (confirm !== environment.slug) throw new DomainError('environment.confirmation_required');
-          await removeEnvironment(tx, environment);
+          await beginRemoval(tx, environment, now());
         }),
       ),
   };

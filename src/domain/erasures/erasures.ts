@@ -3,11 +3,12 @@ import { v7 as uuidv7 } from 'uuid';
 import { Erasure, type ErasureStatus } from '../../../entities/erasure.js';
 import { Identity } from '../../../entities/identity.js';
 import type { Clock } from '../../platform/clock.js';
-import { type Actor, currentContext, runInContext } from '../../platform/context.js';
+import { currentContext } from '../../platform/context.js';
 import type { AccountScope, Db } from '../../platform/db.js';
 import type { ProcessInput } from '../../platform/process-kinds.js';
 import { DomainError } from '../errors.js';
 import { recordEvent } from '../events.js';
+import { inNameOf } from '../in-name-of.js';
 import { startLater } from '../outbox.js';
 import { endSessions, lockOut, removeIdentity, removeMemberships, restOf } from './steps.js';
 
@@ -106,6 +107,3 @@ export function createErasures({ db, now, batchSize = 1000 }: ErasuresDeps) {
       }),
   };
 }
-
-const inNameOf = <T>({ correlationId, actorType, actorId }: Erasure, work: () => Promise<T>): Promise<T> =>
-  runInContext({ correlationId, actor: { type: actorType as Actor['type'], id: actorId } }, work);

@@ -6,6 +6,7 @@ import { within } from '../../platform/db.js';
 import { statusOf } from '../invites/process.js';
 import { containing, type Page, type PageRequest, readPage } from '../paging.js';
 import type { AccountScope } from '../scope.js';
+import { environmentStands } from '../standing-environment.js';
 
 /** An invite as it is shown: its status as of now. */
 export interface ShownIdentityInvite extends IdentityInvite {
@@ -112,6 +113,7 @@ function invitesOf(
   { organizationId, environmentId }: Whose,
 ): SelectQueryBuilder<IdentityInvite> {
   const query = tx.createQueryBuilder(IdentityInvite, 'invite').where(within(scope));
+  if (scope.environmentId === undefined) query.andWhere(environmentStands('invite'));
   if (organizationId !== undefined)
     return query.andWhere('invite.organizationId = :organizationId', { organizationId });
   if (environmentId === undefined) return query.andWhere(`invite.intent <> 'organization'`);

@@ -1,5 +1,6 @@
 import type { EntityManager } from 'typeorm';
 import { Account } from '../../../entities/account.js';
+import { Environment } from '../../../entities/environment.js';
 import { EnvironmentMembership } from '../../../entities/environment-membership.js';
 import { EnvironmentSettings } from '../../../entities/environment-settings.js';
 import { Identity } from '../../../entities/identity.js';
@@ -24,6 +25,8 @@ export interface Invited {
 export async function pendingOf(tx: EntityManager, token: string, now: Date): Promise<IdentityInvite> {
   const invite = isInviteToken(token) ? await tx.findOneBy(IdentityInvite, { tokenHash: hashSecret(token) }) : null;
   if (!invite || statusOf(invite, now) !== 'pending') throw new DomainError('invite.link_invalid');
+  const place = { id: invite.environmentId, accountId: invite.accountId };
+  if (!(await tx.existsBy(Environment, place))) throw new DomainError('invite.link_invalid'); // it is being removed
   return invite;
 }
 

@@ -5,6 +5,7 @@ import { hashSecret, newSecret } from '../../platform/crypto/one-time-secret.js'
 import type { Db } from '../../platform/db.js';
 import type { Client } from '../oidc/clients.js';
 import type { Acr, FirstFactor } from '../sessions/first-factor.js';
+import { environmentStands } from '../standing-environment.js';
 
 /** Long enough to fetch a phone and a mail, to install an authenticator or to write recovery codes down. */
 export const pendingSignInLife = { challenge: minutes(10), enrollment: minutes(30) } as const;
@@ -93,7 +94,8 @@ from pending_sign_ins p
     where environment_id = p.environment_id and identity_id = p.identity_id offset 0) m
   cross join lateral (select email, email_verified_at from identities where id = p.identity_id offset 0) i
   cross join lateral (select application_id from environments where id = p.environment_id offset 0) e
-where p.token_hash = $1 and p.channel = $2 and p.expires_at > $3 and p.completed_at is null and m.is_active`,
+where p.token_hash = $1 and p.channel = $2 and p.expires_at > $3 and p.completed_at is null and m.is_active
+  and ${environmentStands('p')}`,
 };
 
 /** Sign-ins between their first and their second factor. What their token does not name, no caller can change. */

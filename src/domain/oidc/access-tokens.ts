@@ -2,6 +2,7 @@ import type { JWTPayload } from 'jose';
 import type { Clock } from '../../platform/clock.js';
 import type { Db } from '../../platform/db.js';
 import { DomainError } from '../errors.js';
+import { environmentStands } from '../standing-environment.js';
 import { type Subject, subjectColumns } from './claims.js';
 import { isInvalidToken, type SigningKeys } from './keys.js';
 
@@ -42,7 +43,7 @@ from grants g
   cross join lateral (select is_active from environment_memberships
     where environment_id = g.environment_id and identity_id = g.identity_id offset 0) m
   cross join lateral (select * from identities where id = g.identity_id offset 0) i
-where g.id = $1 and g.identity_id = $2 and g.expires_at > $3 and g.revoked_at is null and s.revoked_at is null and m.is_active
+where g.id = $1 and g.identity_id = $2 and g.expires_at > $3 and g.revoked_at is null and s.revoked_at is null and m.is_active and ${environmentStands('g')}
   and not exists (select from revoked_access_tokens r where r.jti = $4)`,
 };
 

@@ -2,6 +2,7 @@ import type { Branding, EnvironmentSettings } from '../../../entities/environmen
 import type { OAuthClient } from '../../../entities/oauth-client.js';
 import { type Clock, seconds } from '../../platform/clock.js';
 import type { Db } from '../../platform/db.js';
+import { environmentStands } from '../standing-environment.js';
 
 /** A client with what its Environment sets: all that a request of it needs before anybody is signed in. */
 export interface Client extends Omit<OAuthClient, 'createdAt' | 'updatedAt'> {
@@ -58,7 +59,7 @@ select c.id, c.account_id as "accountId", c.application_id as "applicationId", c
     'defaultSsoConnectionId', (select id from sso_connections where id = s.default_sso_connection_id and status = 'active'),
     'hasSso', exists (select from sso_connections where environment_id = s.environment_id and status = 'active')) as settings
 from oauth_clients c join environment_settings s on s.environment_id = c.environment_id
-where c.client_id = $1`,
+where c.client_id = $1 and ${environmentStands('c')}`,
 };
 
 /** How old a client may be that a process remembers: changes and removals count within that time. */

@@ -4,6 +4,7 @@ import type { Db } from '../../platform/db.js';
 import type { EventAction } from '../event-catalogue.js';
 import { recordEvent } from '../events.js';
 import { belongsTo, endedByPolicy } from '../organizations/belonging.js';
+import { environmentStands } from '../standing-environment.js';
 import { type Granted, grantColumns, subjectColumns } from './claims.js';
 import type { Client } from './clients.js';
 import { OAuthError } from './oauth-error.js';
@@ -56,7 +57,7 @@ const alive = (presented: string, oauthClientId: string) => `
     cross join lateral (select * from identities where id = g.identity_id offset 0) i
     cross join lateral (select ${endedByPolicy('g.expires_at', 'g.authenticated_at', 'g.environment_id', 'g.identity_id')} as ends_at offset 0) policy
   where g.oauth_client_id = ${oauthClientId} and p.expires_at > $2::timestamptz and policy.ends_at > $2
-    and g.revoked_at is null and s.revoked_at is null and m.is_active
+    and g.revoked_at is null and s.revoked_at is null and m.is_active and ${environmentStands('g')}
     and (g.organization_id is null or ${belongsTo('g.organization_id', 'g.environment_id', 'g.identity_id')})`;
 const columns = `p.family_id, p.successor_key_id as "keyId", ${grantColumns}, ${subjectColumns}`;
 

@@ -2,6 +2,7 @@ import type { EntityManager } from 'typeorm';
 import type { Clock } from '../../platform/clock.js';
 import type { DomainSchedule } from '../sso/domain-schedule.js';
 import { emailKind } from './kind-email.js';
+import { environmentRemovalKind } from './kind-environment-removal.js';
 import { erasureKind } from './kind-erasure.js';
 import { identityInviteKind } from './kind-identity-invite.js';
 import { inviteKind } from './kind-invite.js';
@@ -81,6 +82,7 @@ export const createKinds = ({ mfaReminders, roleNotices, domainSchedule }: Kinds
     email: emailKind,
     mfa_grace: mfaGraceKind(mfaReminders),
     identity_erasure: erasureKind,
+    environment_removal: environmentRemovalKind,
     role_assignment: roleWindowKind(roleNotices),
     sso_domain: ssoDomainKind(domainSchedule),
     webhook_delivery: webhookKind,
@@ -94,6 +96,7 @@ export const kindNames = [
   'email',
   'mfa_grace',
   'identity_erasure',
+  'environment_removal',
   'role_assignment',
   'sso_domain',
   'webhook_delivery',

@@ -61,8 +61,12 @@ export async function findRow(
   return find(); // as it is under the lock
 }
 
-const union = (kinds: Kinds, only?: KindName) =>
-  (only ? [kinds[only]] : Object.values<Kind>(kinds)).map(({ sql }) => sql).join('\nunion all');
+/** Without what is in an Environment that is being removed: it goes with that. */
+const union = (kinds: Kinds, only?: KindName) => {
+  const all = (only ? [kinds[only]] : Object.values<Kind>(kinds)).map(({ sql }) => sql).join('\nunion all');
+  return `select * from (${all}) listed
+where not exists (select from environments e where e.id = listed."environmentId" and e.account_id is null)`;
+};
 
 type Filters = Pick<ListRequest, 'state' | 'subjectId' | 'olderThanMs' | 'open' | 'q'>;
 

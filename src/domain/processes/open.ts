@@ -2,6 +2,7 @@ import { type EntityManager, type FindOperator, In, Not } from 'typeorm';
 import { AccountIntent } from '../../../entities/account-intent.js';
 import { AdministratorInvite } from '../../../entities/administrator-invite.js';
 import { Email } from '../../../entities/email.js';
+import { EnvironmentRemoval } from '../../../entities/environment-removal.js';
 import { Erasure } from '../../../entities/erasure.js';
 import { IdentityInvite } from '../../../entities/identity-invite.js';
 import { MfaGrace } from '../../../entities/mfa-grace.js';
@@ -14,6 +15,7 @@ import type { Clock } from '../../platform/clock.js';
 import type { ProcessInput, ProcessName } from '../../platform/process-kinds.js';
 import { processInput as windowInput } from '../access/window-rows.js';
 import { processInput as intentInput } from '../account-intents/process.js';
+import { processInput as removalInput } from '../environments/removal-process.js';
 import { processInput as erasureInput } from '../erasures/erasures.js';
 import { processInput as identityInviteInput } from '../identity-invites/process.js';
 import { processInput as inviteInput } from '../invites/process.js';
@@ -72,6 +74,10 @@ export const openKinds = ({
       id: emailId,
       input: { emailId, subjectId, accountId, environmentId },
     }));
+  },
+  environmentRemoval: async (tx, { id, since, take }) => {
+    const rows = await tx.find(EnvironmentRemoval, { where: { status: 'running', id, createdAt: since }, take, order });
+    return rows.map((row) => ({ id: row.id, input: removalInput(row) }));
   },
   mfaGrace: async (tx, { id, since, take }) => {
     const rows = await tx.find(MfaGrace, { where: { status: 'running', id, startedAt: since }, take, order });

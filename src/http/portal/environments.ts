@@ -120,10 +120,11 @@ export const deleteEnvironment = operation({
   path: '',
   summary: 'Delete an environment with everything in it',
   description:
-    'Repeat the slug in `confirm`: this cannot be undone. API keys, sessions and tokens of it stop at once, its OAuth clients within a second. An ' +
-    'identity that is in no other environment of the account goes with it, as when it is deleted by itself; one event, ' +
-    '`environment.deleted`, tells how many (`identities_deleted`). Audit rows stay. The last environment of an application ' +
-    'may be deleted too; a new one can be created.',
+    'Repeat the slug in `confirm`: this cannot be undone. It is gone with the answer: nobody finds it or signs in to it, its API keys, ' +
+    'sessions and tokens stop at once, its OAuth clients within a second, its webhooks hear nothing more, and its slug is free. What was in it is deleted by a ' +
+    'process (`environment_removal` in `/processes`). An identity that is in no other environment of the account goes with it, ' +
+    'as when it is deleted by itself; the event `environment.erased` ends the process and tells how many (`identities_deleted`). Audit rows stay. ' +
+    'The last environment of an application may be deleted too; a new one can be created.',
   level: 'environment',
   capability: 'applications.manage',
   retriedWithoutAccess: true,

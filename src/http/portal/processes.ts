@@ -16,7 +16,7 @@ const fields = {
   environment_id: Nullable(Type.String()),
   subject_type: Type.String({
     description:
-      'What it is about: `administrator_invite`, `identity_invite`, `mfa_grace`, `identity`, `webhook`, `other`.',
+      'What it is about: `administrator_invite`, `identity_invite`, `mfa_grace`, `identity`, `environment`, `webhook`, `other`.',
   }),
   subject_id: Id,
   state: OneOf(states, { description: "The row's own word, as of now." }),
@@ -115,7 +115,7 @@ export const listProcesses = operation({
   path: '/processes',
   summary: 'List what waits, and what has waited',
   description:
-    'Invites of administrators, mails of the account, grace periods for MFA and deletions of identities. What is about a ' +
+    'Invites of administrators, mails of the account, grace periods for MFA deletions of identities, and of environments. What is about a ' +
     'person alone, such as a registration, a password or a wish for another account, is not in it. Answered from the ' +
     'database, so it works while Temporal is away. `open=true` lists what goes on; `q` searches ids and kind.',
   capability: 'processes.view',
@@ -156,7 +156,7 @@ export const cancelProcess = operation({
   summary: 'Cancel a process',
   description:
     'As a cancel in the Temporal UI: an invite is revoked; the claim of a domain has failed, also a verified one; a mail is not sent, unless it was just being sent; of a grace ' +
-    'period the reminders stop and the deadline stays; an erasure stops between two steps and lists what is left. It works ' +
+    'period the reminders stop and the deadline stays; an erasure, and the removal of an environment, stop between two steps and list what is left. It works ' +
     'while Temporal is away. The `reason` is kept in the audit log as it is written, for as long as that; leave names out.',
   capability: 'processes.manage',
   body: Body({ reason: Type.String({ minLength: 1, maxLength: 500, pattern: '\\S' }) }),
@@ -166,6 +166,7 @@ export const cancelProcess = operation({
     'identity_invite.revoked',
     'organization.invitation_revoked',
     'identity.erasure_cancelled',
+    'environment.removal_cancelled',
     'role_assignment.window_cancelled',
     'auth.mfa_grace_cancelled',
     'sso.domain.failed',
@@ -188,7 +189,7 @@ export const retryProcess = operation({
   summary: 'Have a process tried again',
   description:
     'A mail that has failed is delivered anew, should there still be something to say. A cancelled grace period sends its ' +
-    'remaining reminders; a cancelled erasure goes on where it stopped.',
+    'remaining reminders; a cancelled erasure or removal of an environment goes on where it stopped.',
   capability: 'processes.manage',
   events: ['process.retried', 'identity.erasure_requested'],
   answers: {

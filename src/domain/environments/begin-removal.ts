@@ -1,0 +1,108 @@
+import type { EntityManager } from 'typeorm';
+import { v7 as uuidv7 } from 'uuid';
+import { Application } from '../../../entities/application.js';
+import type { Environment } from '../../../entities/environment.js';
+import { EnvironmentRemoval } from '../../../entities/environment-removal.js';
+import { currentContext } from '../../platform/context.js';
+import { announceApiKeys } from '../api-keys/announce.js';
+import { forgetInLimits } from '../capabilities/limits.js';
+import { recordEvent } from '../events.js';
+import { startLater } from '../outbox.js';
+import { processInput } from './removal-process.js';
+
+/**
+ * Ends an Environment that the caller has locked: from the commit on nobody finds it, signs in to it or uses a key or a token
+ * of it, and its slug is free. What was in it goes later, batch by batch. In a transaction of the system, since afterwards the
+ * Environment is no Account's.
+ */
+export async function beginRemoval(tx: EntityManager, environment: Environment, now: Date): Promise<void> {
+  const { id: environmentId, accountId, applicationId, name, slug, type } = environment;
+  const { correlationId, actor } = currentContext();
+  const removal: EnvironmentRemoval = {
+    ...{ id: uuidv7(), accountId, applicationId, environmentId, name },
+    ...{ status: 'running', endedReason: null, rest: null, identitiesDeleted: 0 },
+    ...{ actorType: actor.type, actorId: actor.id, correlationId, createdAt: now, endedAt: null },
+  };
+  await tx.insert(EnvironmentRemoval, removal);
+  await tx.query('update environments set account_id = null, application_id = null where id = $1', [environmentId]);
+  await tx.query('delete from api_keys where environment_id = $1', [environmentId]);
+  await announceApiKeys(tx);
+  await silence(tx, removal, now);
+  await forgetInLimits(tx, { accountId }, 'environment_ids', [environmentId]);
+  await forgetInLimits(tx, { accountId }, 'node_ids', await limitingNodes(tx, removal));
+  await startLater(tx, 'environmentRemoval', processInput(removal));
+  await recordEvent(tx, 'environment.deleted', {
+    ...{ accountId, applicationId, environmentId, resourceId: environmentId, resourceLabel: name },
+    metadata: { slug, type },
+  });
+}
+
+/**
+ * Ends an Application whose Environments have begun to go. It goes itself with the last of them: what is in them refers to it.
+ */
+export async function beginApplicationRemoval(
+  tx: EntityManager,
+  { id, accountId, name, slug }: Application,
+): Promise<void> {
+  await tx.query('update applications set account_id = null where id = $1', [id]);
+  await tx.query('update user_sessions set application_id = null where application_id = $1', [id]);
+  await tx.query('delete from user_application_states where application_id = $1', [id]);
+  await forgetInLimits(tx, { accountId }, 'application_ids', [id]);
+  await removeEmptyApplication(tx, id);
+  await recordEvent(tx, 'application.deleted', {
+    ...{ accountId, applicationId: id, resourceId: id, resourceLabel: name },
+    metadata: { slug },
+  });
+}
+
+/** Deletes an Application that was ended, once nothing of it is left. */
+export async function removeEmptyApplication(tx: EntityManager, id: string): Promise<void> {
+  // Of several that come to their end at once, the last one to take the lock sees the others' end.
+  const [ended] = await tx.query<unknown[]>(
+    'select from applications where id = $1 and account_id is null for update',
+    [id],
+  );
+  if (!ended) return;
+  const [left] = await tx.query<unknown[]>(
+    `select from environment_removals where application_id = $1 and status <> 'completed' limit 1`,
+    [id],
+  );
+  if (!left) await tx.delete(Application, { id });
+}
+
+/** Nothing more is sent to anybody: neither to receivers of its events nor to people. */
+async function silence(
+  tx: EntityManager,
+  { accountId, environmentId }: Pick<EnvironmentRemoval, 'accountId' | 'environmentId'>,
+  now: Date,
+): Promise<void> {
+  await tx.query('delete from webhook_routes where webhook_id in (select id from webhooks where environment_id = $1)', [
+    environmentId,
+  ]);
+  await tx.query('update webhooks set is_active = false where environment_id = $1', [environmentId]);
+  await tx.query(
+    `update webhook_deliveries set status = 'cancelled', ended_reason = 'webhook_deleted', next_attempt_at = null, settled_at = $2
+     where webhook_id in (select id from webhooks where environment_id = $1) and status = 'pending'`,
+    [environmentId, now],
+  );
+  await tx.query(
+    `update emails set status = 'cancelled', failure = 'the environment was deleted', ended_at = $3
+     where account_id = $1 and environment_id = $2 and status = 'pending'`,
+    [accountId, environmentId, now],
+  );
+}
+
+/** Those of its nodes that some administrator's role is limited to; of its thousands, few. */
+async function limitingNodes(
+  tx: EntityManager,
+  { accountId, environmentId }: Pick<EnvironmentRemoval, 'accountId' | 'environmentId'>,
+): Promise<string[]> {
+  const rows = await tx.query<{ id: string }[]>(
+    `select n.id from nodes n join (
+       select jsonb_array_elements_text(limits->'node_ids') as id from membership_roles where account_id = $1
+       union select jsonb_array_elements_text(limits->'node_ids') from administrator_invites where account_id = $1
+     ) named on named.id::uuid = n.id where n.environment_id = $2`,
+    [accountId, environmentId],
+  );
+  return rows.map(({ id }) => id);
+}

@@ -1,0 +1,13 @@
+import type { EnvironmentRemoval } from '../../../entities/environment-removal.js';
+import type { ProcessInput } from '../../platform/process-kinds.js';
+
+/** What the process of a removal is told. */
+export const processInput = ({
+  id,
+  accountId,
+  environmentId,
+}: Pick<EnvironmentRemoval, 'id' | 'accountId' | 'environmentId'>): ProcessInput<'environmentRemoval'> => ({
+  removalId: id,
+  accountId,
+  environmentId,
+});

@@ -1,0 +1,23 @@
+import { joining } from '../../platform/joining.js';
+import { workflowIdOf } from '../../platform/process-kinds.js';
+import { processInput } from '../environments/removal-process.js';
+import { createRemovals } from '../removals/removals.js';
+import type { Kind, ProcessRow } from './kinds.js';
+
+const inputOf = ({ id, accountId, subjectId }: ProcessRow) => processInput({ id, accountId, environmentId: subjectId });
+
+/** Deletions of Environments. Theirs is the subject: the Environment that it would be in is gone. */
+export const environmentRemovalKind: Kind = {
+  table: 'environment_removals',
+  sql: `
+select id, 'environment_removal' as kind, account_id as "accountId", null::uuid as "environmentId",
+  'environment' as "subjectType", environment_id as "subjectId", status as state, created_at as since,
+  null::timestamptz as deadline, created_at as "createdAt", ended_at as "endedAt", ended_reason as "endedReason"
+from environment_removals where account_id = $1`,
+  open: { running: 'its_next_step' },
+  verbs: { cancel: ['running'], retry: ['cancelled'] },
+  workflowId: (row) => workflowIdOf('environmentRemoval', inputOf(row)),
+  wakesUpAt: () => null,
+  cancel: (tx, { id }, now) => createRemovals({ db: joining(tx), now }).cancel(id, 'cancelled_by_operator'),
+  retry: (tx, { accountId, id }, now) => createRemovals({ db: joining(tx), now }).resume({ accountId }, id),
+};

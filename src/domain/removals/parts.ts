@@ -1,0 +1,64 @@
+import type { EntityManager } from 'typeorm';
+import type { EnvironmentRemoval } from '../../../entities/environment-removal.js';
+import type { IdentityInvite } from '../../../entities/identity-invite.js';
+import type { SsoDomain } from '../../../entities/sso-domain.js';
+import type { ProcessInput, ProcessName } from '../../platform/process-kinds.js';
+import { processInput as inviteInput } from '../identity-invites/process.js';
+import { startAllLater } from '../outbox.js';
+import { processInput as domainInput } from '../sso/domain-process.js';
+import { removePeople } from './people.js';
+
+/** Deletes some of what is in an Environment, in the caller's transaction. @returns whether there may be more */
+export type Part = (tx: EntityManager, removal: EnvironmentRemoval, batchSize: number) => Promise<boolean>;
+
+/** SQL: deletes a batch of a table that has an index on the Environment. */
+const deletion = (table: string, order = '') =>
+  `delete from ${table} where ctid = any (array(select ctid from ${table} where environment_id = $1 ${order} limit $2))`;
+
+const rowsOf =
+  (table: string, order?: string): Part =>
+  async (tx, { environmentId }, batchSize) => {
+    const [, deleted] = await tx.query<[unknown[], number]>(deletion(table, order), [environmentId, batchSize]);
+    return deleted === batchSize;
+  };
+
+/** Rows over which processes wait: each of those is told, looks for its row, and ends. */
+const waiting =
+  <P extends ProcessName, Row extends { status: string }>(
+    table: string,
+    columns: string,
+    process: P,
+    tell: (row: Row) => ProcessInput<P> | null,
+  ): Part =>
+  async (tx, { environmentId }, batchSize) => {
+    const [rows] = await tx.query<[Row[], number]>(
+      `${deletion(table)} returning id, account_id as "accountId", environment_id as "environmentId", status, ${columns}`,
+      [environmentId, batchSize],
+    );
+    const inputs = rows.map(tell).filter((input): input is ProcessInput<P> => input !== null);
+    await startAllLater(tx, process, inputs);
+    return rows.length === batchSize;
+  };
+
+/**
+ * What there can be thousands of, in an order in which nothing takes thousands of others with it. What is not named here goes
+ * with the Environment itself: there are few of each.
+ */
+export const parts: readonly Part[] = [
+  waiting('identity_invites', 'expires_at as "expiresAt"', 'inviteExpiry', (row: IdentityInvite) =>
+    row.status === 'pending' ? { ...inviteInput(row, row.expiresAt), news: 'revoked' } : null,
+  ),
+  waiting('sso_domains', 'domain', 'ssoDomainVerification', (row: SsoDomain) =>
+    row.status === 'failed' ? null : domainInput(row, 'released'),
+  ),
+  rowsOf('webhook_deliveries'),
+  (tx, removal, batchSize) => removePeople(tx, removal, Math.ceil(batchSize / 5)),
+  rowsOf('role_assignments'),
+  rowsOf('identity_links'),
+  rowsOf('emailed_codes'),
+  rowsOf('organization_members'),
+  rowsOf('sso_requests'),
+  rowsOf('organizations'),
+  rowsOf('nodes', 'order by cardinality(path) desc'), // leaves first: a node takes what is below it with it
+  rowsOf('role_permissions'),
+];

@@ -1,0 +1,239 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { createRemovals } from '../../src/domain/removals/removals.js';
+import { newAccount, send, startApi, type TestAccount, type TestApi } from '../support/api.js';
+import { patience } from '../support/patience.js';
+import { type Call, callsOf, finishRemovals, outcomeOf, rowsOf } from './portal-setup.js';
+
+/** What a deleted Environment leaves to its process, and what of it is gone before that. */
+
+let api: TestApi;
+let account: TestAccount;
+let owner: Call;
+let application: string;
+let environment: string;
+beforeAll(async () => {
+  api = await startApi();
+});
+beforeEach(async () => {
+  account = await newAccount(api);
+  owner = callsOf(api, account.accountSlug, await account.as('owner'));
+  application = `/applications/${account.applicationSlug}`;
+  environment = `${application}/environments/development`;
+});
+afterAll(() => api.stop());
+
+const query = <Row = Record<string, unknown>>(text: string, values: unknown[] = []) => rowsOf<Row>(api, text, values);
+const outbox = (process: string) =>
+  query<{ input: Record<string, string> }>('select input from outbox where process = $1 order by created_at, id', [
+    process,
+  ]);
+const removalOf = async (environmentId: string) =>
+  (
+    await query<{ id: string; status: string }>('select * from environment_removals where environment_id = $1', [
+      environmentId,
+    ])
+  )[0]!;
+const deleted = async () => expect(outcomeOf(await owner('DELETE', `${environment}?confirm=development`))).toBe('204');
+
+/** People of the Environment, each with two sessions, a grace, a role at a node and a membership of an organization. */
+async function inhabit(count: number): Promise<string[]> {
+  const { accountId, environmentId } = account.scope;
+  const place = [accountId, environmentId];
+  const ids = Array.from({ length: count }, () => randomUUID());
+  const organization = await owner('POST', `${environment}/organizations`, { name: 'Acme' });
+  const nodeId = organization.json().data.id;
+  const role = await owner('POST', `${environment}/roles`, { name: 'Reader', permission_keys: ['identity.view'] });
+  await query(
+    `insert into identities (id, account_id, email, metadata, created_at, updated_at)
+     select id, $1, id || '@people.example', '{}', now(), now() from unnest($2::uuid[]) id`,
+    [accountId, ids],
+  );
+  await query(
+    `insert into environment_memberships (id, account_id, environment_id, identity_id, is_active, created_at)
+     select gen_random_uuid(), $1, $2, id, true, now() from unnest($3::uuid[]) id`,
+    [...place, ids],
+  );
+  await query(
+    `insert into sessions (id, account_id, environment_id, identity_id, browser_hash, authenticated_at, amr, acr, created_at, expires_at)
+     select gen_random_uuid(), $1, $2, id, sha256((id::text || n::text || $4::text)::bytea), now(), '{pwd}', 'x', now(), now() + interval '1 day'
+     from unnest($3::uuid[]) id, generate_series(1, 2) n`,
+    [...place, ids, randomBytes(8).toString('hex')],
+  );
+  await query(
+    `insert into mfa_graces (id, account_id, environment_id, identity_id, status, round, started_at, expires_at)
+     select gen_random_uuid(), $1, $2, id, 'running', 1, now(), now() + interval '7 days' from unnest($3::uuid[]) id`,
+    [...place, ids],
+  );
+  for (const id of ids.slice(0, 3)) {
+    const assigned = { role_id: role.json().data.id, node_id: nodeId, effective_to: '2999-01-01T00:00:00.000Z' };
+    expect(outcomeOf(await owner('POST', `${environment}/identities/${id}/role-assignments`, assigned))).toMatch(/^20/);
+    const member = { identity_id: id, role_ids: [] };
+    expect(outcomeOf(await owner('POST', `${environment}/organizations/${nodeId}/members`, member))).toMatch(/^20/);
+  }
+  return ids;
+}
+
+const countsIn = async (environmentId: string) =>
+  (
+    await query<Record<string, number>>(
+      `select (select count(*)::int from environment_memberships where environment_id = $1) as people,
+         (select count(*)::int from sessions where environment_id = $1) as sessions,
+         (select count(*)::int from nodes where environment_id = $1) as nodes,
+         (select count(*)::int from environments where id = $1) as environments`,
+      [environmentId],
+    )
+  )[0];
+
+test('with the answer it is gone for everybody, whatever its process has still to delete', async () => {
+  const key = await account.apiKey();
+  const { environmentId, accountId } = account.scope;
+  await inhabit(5);
+  const invite = { email: 'ivy@people.example', first_name: 'Ivy' };
+  expect(outcomeOf(await owner('POST', `${environment}/identity-invites`, invite))).toBe('201');
+  await deleted();
+
+  expect(await countsIn(environmentId)).toMatchObject({ people: 5, sessions: 10, environments: 1 });
+  expect(outcomeOf(await owner('GET', `${environment}/identities`))).toBe('404 environment.not_found');
+  expect((await owner('GET', `${application}/environments`)).json().items).toHaveLength(1);
+  expect((await owner('GET', '/identity-invites')).json().items).toEqual([]);
+  const { items } = (await owner('GET', '/processes')).json();
+  expect(items).toMatchObject([
+    { kind: 'environment_removal', subject_type: 'environment', subject_id: environmentId, state: 'running' },
+  ]);
+  // A key that was made while it was being deleted is none, though it is there.
+  const { id: again } = await removalOf(environmentId);
+  expect(again).toBeDefined();
+  await query('update environments set account_id = $2, application_id = $3 where id = $1', [
+    environmentId,
+    accountId,
+    account.scope.applicationId,
+  ]);
+  const late = await account.apiKey();
+  await send(api.app, 200, { url: '/api/v1/identities', headers: late });
+  await query('update environments set account_id = null, application_id = null where id = $1', [environmentId]);
+  api.clock.advance(2000); // a process remembers a key for a second
+  await send(api.app, 401, { url: '/api/v1/identities', headers: late });
+  await send(api.app, 401, { url: '/api/v1/identities', headers: key });
+
+  // Its name is free, and what is made under it is another one.
+  const made = await owner('POST', `${application}/environments`, { name: 'Development', type: 'development' });
+  expect(made.json().data).toMatchObject({ slug: 'development' });
+  await finishRemovals(api, accountId);
+  expect(outcomeOf(await owner('GET', `${environment}/identities`))).toBe('200');
+});
+
+test('it is deleted batch by batch, and the processes that waited in it are told', async () => {
+  const { environmentId, accountId } = account.scope;
+  const people = await inhabit(7);
+  const elsewhere = `${application}/environments/production`;
+  const stays = people[0] as string;
+  const email = `${stays}@people.example`;
+  expect(outcomeOf(await owner('POST', `${elsewhere}/identities`, { email }))).toBe('201');
+  for (let i = 0; i < 6; i++) {
+    const parent = (await owner('GET', `${environment}/nodes?take=100`)).json().items.at(i % 2).id;
+    await owner('POST', `${environment}/nodes`, { name: `N${i}`, node_type: 'unit', parent_node_id: parent });
+  }
+  await deleted();
+  const removal = await removalOf(environmentId);
+  expect((await outbox('environmentRemoval')).at(-1)).toEqual({
+    input: { removalId: removal.id, accountId, environmentId },
+  });
+
+  const removals = createRemovals({ db: api.database.db, now: () => new Date(), batchSize: 3, stepMs: 0 });
+  let steps = 0;
+  while ((await removals.advance(removal.id)) === 'more') steps++;
+  expect(steps).toBeGreaterThan(10);
+  expect(await countsIn(environmentId)).toEqual({ people: 0, sessions: 0, nodes: 0, environments: 1 });
+  expect(await removals.complete(removal.id)).toBe('done');
+  expect(await countsIn(environmentId)).toMatchObject({ environments: 0 });
+  expect(await removals.complete(removal.id)).toBe('ended');
+
+  const left = await query<{ id: string }>('select id from identities where account_id = $1', [accountId]);
+  expect(left).toEqual([{ id: stays }]);
+  const told = (await outbox('mfaGrace')).filter(({ input }) => input.environmentId === environmentId);
+  expect(told.map(({ input }) => [input.identityId, input.news]).sort()).toEqual(
+    people.map((id) => [id, 'policyChanged']).sort(),
+  );
+  const windows = (await outbox('roleAssignmentWindow')).filter(({ input }) => input.news === 'changed');
+  expect(windows.filter(({ input }) => people.includes(input.identityId as string))).toHaveLength(3);
+  const events = `select metadata, actor_id from events where account_id = $1 and action = 'environment.erased'`;
+  expect(await query(events, [accountId])).toEqual([{ metadata: { identities_deleted: 6 }, actor_id: account.userId }]);
+});
+
+test('an operator can halt it, which opens nothing again, and have it go on', async () => {
+  const { environmentId, accountId } = account.scope;
+  await inhabit(4);
+  await deleted();
+  const { id } = await removalOf(environmentId);
+  const cancelled = await owner('POST', `/processes/${id}/cancel`, { reason: 'the database is busy' });
+  expect(cancelled.json().data).toMatchObject({ state: 'cancelled', subject_id: environmentId, verbs: ['retry'] });
+  expect(await query('select rest from environment_removals where id = $1', [id])).toEqual([
+    { rest: { identities: 4, nodes: 2 } },
+  ]);
+  await finishRemovals(api, accountId);
+  expect(await countsIn(environmentId)).toMatchObject({ people: 4, environments: 1 });
+  expect(outcomeOf(await owner('GET', environment))).toBe('404 environment.not_found');
+
+  const retried = await owner('POST', `/processes/${id}/retry`);
+  expect(retried.json().data).toMatchObject({ state: 'running', waits_for: 'its_next_step' });
+  await finishRemovals(api, accountId);
+  expect(await countsIn(environmentId)).toMatchObject({ people: 0, environments: 0 });
+  const shown = await owner('GET', `/processes/${id}`);
+  expect(shown.json().data).toMatchObject({ state: 'completed', verbs: [] });
+  const log = await owner('GET', `/audit-log?resource_id=${environmentId}`);
+  expect(log.json().items.map(({ action }: { action: string }) => action)).toEqual([
+    ...['environment.erased', 'environment.removal_cancelled', 'environment.deleted', 'environment.created'],
+  ]);
+});
+
+test('an application goes with the last of its environments, whichever that is', async () => {
+  const { accountId, applicationId } = account.scope;
+  await owner('DELETE', `${environment}?confirm=development`);
+  const first = await removalOf(account.scope.environmentId);
+  await owner('POST', `/processes/${first.id}/cancel`, { reason: 'later' });
+  expect(outcomeOf(await owner('DELETE', `${application}?confirm=${account.applicationSlug}`))).toBe('204');
+  const there = async () => (await query('select from applications where id = $1', [applicationId])).length;
+  await finishRemovals(api, accountId);
+  expect(await there()).toBe(1); // what is left of the first one refers to it
+  // Its slug is free meanwhile.
+  const other = await owner('POST', '/applications', { name: 'Next', slug: account.applicationSlug });
+  expect(outcomeOf(other)).toBe('201');
+  await owner('POST', `/processes/${first.id}/retry`);
+  await finishRemovals(api, accountId);
+  expect(await there()).toBe(0);
+  expect((await owner('GET', '/applications')).json().items).toMatchObject([{ id: other.json().data.id }]);
+});
+
+test(
+  'two removals that end at once leave no application behind',
+  async () => {
+    const { accountId, applicationId } = account.scope;
+    expect(outcomeOf(await owner('DELETE', `${application}?confirm=${account.applicationSlug}`))).toBe('204');
+    await Promise.all([1, 2, 3].map(() => finishRemovals(api, accountId, 5)));
+    expect(await query('select from applications where id = $1', [applicationId])).toEqual([]);
+  },
+  3 * patience,
+);
+
+/** Of which an Environment has few, or which are gone before: they go with its own row. */
+const few = [
+  ...['api_keys', 'counter_stripes', 'counters', 'daily_sign_ups', 'environment_settings', 'node_type_schemas'],
+  ...['oauth_clients', 'permissions', 'roles', 'sso_connections', 'user_application_states', 'webhooks'],
+];
+/** Which go with people, sessions, or the rows that they belong to. */
+const withOthers = [
+  ...['authorization_codes', 'environment_memberships', 'grants', 'mfa_graces', 'pending_sign_ins', 'sessions'],
+  ...['role_assignment_windows', 'trusted_devices'],
+];
+const inBatches = [
+  ...['emailed_codes', 'identity_invites', 'identity_links', 'nodes', 'organization_members', 'organizations'],
+  ...['role_assignments', 'role_permissions', 'sso_domains', 'sso_requests', 'webhook_deliveries'],
+];
+
+test('of every table that belongs to an environment somebody has thought how it goes', async () => {
+  const tables = await query<{ name: string }>(
+    `select conrelid::regclass::text as name from pg_constraint
+     where contype = 'f' and confrelid = 'environments'::regclass order by 1`,
+  );
+  expect(tables.map(({ name }) => name)).toEqual([...few, ...withOthers, ...inBatches].sort());
+});

@@ -1,0 +1,94 @@
+import { randomUUID } from 'node:crypto';
+import { jest } from '@jest/globals';
+import type { RemovalOutcome } from '../../src/domain/removals/removals.js';
+import type { environmentRemoval } from '../../workflows/environment-removal.js';
+import { recordHistory } from '../support/histories.js';
+import { startTestTemporal, type TestTemporal } from '../support/temporal.js';
+
+let temporal: TestTemporal;
+beforeAll(async () => {
+  temporal = await startTestTemporal();
+});
+afterAll(() => temporal.stop());
+
+/** A promise that the test settles, so that a step lasts as long as it has to. */
+function held<T>() {
+  let settle = (_: T) => {};
+  const promise = new Promise<T>((resolve) => {
+    settle = resolve;
+  });
+  return { promise, settle };
+}
+
+async function startRemoval() {
+  const removalId = randomUUID();
+  const step = () => jest.fn(async (_id: string): Promise<RemovalOutcome> => 'done');
+  const activities = {
+    removeEnvironmentContents: step(),
+    completeEnvironmentRemoval: step(),
+    cancelEnvironmentRemoval: jest.fn(async (_id: string): Promise<'cancelled' | 'completed'> => 'cancelled'),
+  };
+  const { taskQueue } = await temporal.runWorker(activities);
+  const start = () =>
+    temporal.client.workflow.start<typeof environmentRemoval>('environmentRemoval', {
+      workflowId: `environment-removal/${removalId}`,
+      taskQueue,
+      args: [{ removalId, accountId: randomUUID(), environmentId: randomUUID() }],
+    });
+  const until = async (look: () => boolean) => {
+    while (!look()) await new Promise((resolve) => setTimeout(resolve, 20));
+  };
+  return { activities, start, until };
+}
+
+test('it deletes until nothing is left, and then the environment; whoever came meanwhile goes as well', async () => {
+  const { activities, start } = await startRemoval();
+  activities.removeEnvironmentContents.mockResolvedValueOnce('more').mockResolvedValueOnce('more');
+  activities.completeEnvironmentRemoval.mockResolvedValueOnce('more');
+  const handle = await start();
+  expect(await handle.result()).toBe('completed');
+  expect(activities.removeEnvironmentContents).toHaveBeenCalledTimes(4);
+  expect(activities.completeEnvironmentRemoval).toHaveBeenCalledTimes(2);
+  expect(activities.cancelEnvironmentRemoval).not.toHaveBeenCalled();
+  await recordHistory('environment-removal', handle);
+});
+
+test('cancelled, it finishes its step and begins no other', async () => {
+  const { activities, start, until } = await startRemoval();
+  const step = held<RemovalOutcome>();
+  activities.removeEnvironmentContents.mockImplementationOnce(() => step.promise);
+  const handle = await start();
+  await until(() => activities.removeEnvironmentContents.mock.calls.length > 0);
+  await handle.cancel();
+  const noticed = async () => {
+    const { events } = await handle.fetchHistory();
+    return events?.some(({ workflowExecutionCancelRequestedEventAttributes: asked }) => asked);
+  };
+  while (!(await noticed())) await new Promise((resolve) => setTimeout(resolve, 20));
+  step.settle('more');
+  await expect(handle.result()).rejects.toThrow();
+  expect((await handle.describe()).status.name).toBe('CANCELLED');
+  expect(activities.removeEnvironmentContents).toHaveBeenCalledTimes(1);
+  expect(activities.completeEnvironmentRemoval).not.toHaveBeenCalled();
+  expect(await handle.query('state')).toBe('cancelled');
+  await recordHistory('environment-removal-cancelled', handle);
+});
+
+test('cancelled in its last step, it is done', async () => {
+  const { activities, start, until } = await startRemoval();
+  const step = held<RemovalOutcome>();
+  activities.completeEnvironmentRemoval.mockImplementationOnce(() => step.promise);
+  const handle = await start();
+  await until(() => activities.completeEnvironmentRemoval.mock.calls.length > 0);
+  await handle.cancel();
+  step.settle('done');
+  expect(await handle.result()).toBe('completed');
+  expect(activities.cancelEnvironmentRemoval).not.toHaveBeenCalled();
+});
+
+test('a row that has ended otherwise ends it with the same word', async () => {
+  const { activities, start } = await startRemoval();
+  activities.removeEnvironmentContents.mockResolvedValueOnce('ended');
+  expect(await (await start()).result()).toBe('cancelled');
+  expect(activities.completeEnvironmentRemoval).not.toHaveBeenCalled();
+});

@@ -1,0 +1,57 @@
+import { CancellationScope, defineQuery, isCancellation, proxyActivities, setHandler } from '@temporalio/workflow';
+import type { RemovalActivities, RemovalOutcome } from '../activities/removals.js';
+import { wholeStep } from './between-steps.js';
+import { heartbeatTimeout } from './heartbeat.js';
+import { shownState } from './shown-state.js';
+
+export interface EnvironmentRemovalInput {
+  removalId: string;
+  accountId: string;
+  environmentId: string;
+}
+export type RemovalState = 'deleting_contents' | 'deleting_environment' | 'completed' | 'cancelled';
+
+export const state = defineQuery<RemovalState>('state');
+
+const { removeEnvironmentContents, completeEnvironmentRemoval, cancelEnvironmentRemoval } =
+  proxyActivities<RemovalActivities>({
+    startToCloseTimeout: '60s',
+    heartbeatTimeout,
+    retry: { initialInterval: '1s', maximumInterval: '1m' },
+  });
+
+/** Deletes what was in an Environment, step by step. It may start anew at any time: a step finds what is left. */
+export async function environmentRemoval(input: EnvironmentRemovalInput): Promise<RemovalState> {
+  const { removalId } = input;
+  const shown = shownState<RemovalState>('deleting_contents', (current) => describe(current, input));
+  setHandler(state, shown.get);
+  try {
+    let outcome: RemovalOutcome = 'more';
+    while (outcome === 'more') {
+      shown.set('deleting_contents');
+      outcome = await wholeStep(() => removeEnvironmentContents(removalId));
+      if (outcome !== 'done') continue;
+      shown.set('deleting_environment');
+      outcome = await wholeStep(() => completeEnvironmentRemoval(removalId));
+    }
+    // One that has ended otherwise answers how.
+    shown.set(outcome === 'done' ? 'completed' : await cancelEnvironmentRemoval(removalId));
+  } catch (error) {
+    if (!isCancellation(error)) throw error;
+    shown.set(await CancellationScope.nonCancellable(() => cancelEnvironmentRemoval(removalId)));
+    if (shown.get() === 'cancelled') throw error; // else it was done already
+  }
+  return shown.get();
+}
+
+function describe(current: RemovalState, { environmentId }: EnvironmentRemovalInput): string {
+  const running =
+    'Nobody can use it any more. Cancelling stops after the batch on its way and brings nothing back; the row counts what is left.';
+  const sentences: Record<RemovalState, string> = {
+    deleting_contents: `Its identities and what else was in it are being deleted. ${running}`,
+    deleting_environment: `What is left of it is being deleted. ${running}`,
+    completed: 'Nothing of it is left but its id in events.',
+    cancelled: 'An operator stopped it; the row counts what is left. A retry of the process goes on with it.',
+  };
+  return `Removal of environment ${environmentId}: ${sentences[current]}`;
+}
