@@ -2248,6 +2248,72 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/portal/v1/accounts/{accountSlug}/identities": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the identities of an account
+         * @description Everybody once, with the environments that they are a member of. `q` searches first name, last name and email. With `environment_id`, `status` is about that environment; without, `active` is who may sign in to any.
+         *
+         *     Requires the capability `identities.view`.
+         */
+        get: operations["portalListDirectory"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/portal/v1/accounts/{accountSlug}/identities/summary": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Count the identities of an account
+         * @description Everybody once: `active` may sign in to at least one environment, `directory_only` is a member of none.
+         *
+         *     Requires the capability `identities.view`.
+         */
+        get: operations["portalGetDirectorySummary"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/portal/v1/accounts/{accountSlug}/identities/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read an identity of an account
+         * @description With every environment that it is a member of. Roles are read, and anything is changed, in an environment.
+         *
+         *     Requires the capability `identities.view`.
+         */
+        get: operations["portalGetDirectoryIdentity"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/portal/v1/accounts/{accountSlug}/identity-invites": {
         parameters: {
             query?: never;
@@ -2263,7 +2329,13 @@ export interface paths {
          */
         get: operations["portalListAccountIdentityInvites"];
         put?: never;
-        post?: never;
+        /**
+         * Invite somebody into the directory of an account
+         * @description Mails a link, valid for seven days, that leads into the directory only, without a membership. The mail and the page have the brand, and a password has to keep the rules, of the environment in `environment_id`; without one, of the oldest production environment, or else of the oldest. Whoever is to enter an environment is invited there.
+         *
+         *     Requires the capability `identities.manage`.
+         */
+        post: operations["portalCreateAccountIdentityInvite"];
         delete?: never;
         options?: never;
         head?: never;
@@ -2286,6 +2358,72 @@ export interface paths {
         get: operations["portalGetAccountIdentityInvitesSummary"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/portal/v1/accounts/{accountSlug}/identity-invites/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read an invite of an end user of an account
+         * @description Whichever environment it was made in. Invitations into organizations are read there.
+         *
+         *     Requires the capability `identities.view`.
+         */
+        get: operations["portalGetAccountIdentityInvite"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/portal/v1/accounts/{accountSlug}/identity-invites/{id}/resend": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Send an invite of an end user of an account again
+         * @description With a new link, which lives as long as a first one; the old link is void at once. An expired invite is pending again. It renews the offer of a role, so it takes what giving the role takes.
+         *
+         *     Requires the capability `identities.manage`.
+         */
+        post: operations["portalResendAccountIdentityInvite"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/portal/v1/accounts/{accountSlug}/identity-invites/{id}/revoke": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Revoke a pending invite of an end user of an account
+         * @description Its link is void at once.
+         *
+         *     Requires the capability `identities.manage`.
+         */
+        post: operations["portalRevokeAccountIdentityInvite"];
         delete?: never;
         options?: never;
         head?: never;
@@ -2946,7 +3084,7 @@ export interface paths {
         post?: never;
         /**
          * Delete an application with all its environments
-         * @description Repeat the slug in `confirm`: this cannot be undone. Every environment of it goes with everything in it, as if each were deleted by itself, and API keys, sessions and tokens of them stop at once; administrators stay signed in. Records `environment.deleted` for each environment and `application.deleted`. The last application may be deleted too: the account, its administrators and its subscription stay, and a new application can be created.
+         * @description Repeat the slug in `confirm`: this cannot be undone. It is gone with the answer, and its slug is free. Every environment of it goes with everything in it, as if each were deleted by itself: API keys, sessions and tokens of them stop at once, a process for each deletes what was in it, and the last one the application; administrators stay signed in. Records `environment.deleted` for each environment and `application.deleted`. The last application may be deleted too: the account, its administrators and its subscription stay, and a new application can be created.
          *
          *     Requires the capability `applications.manage`.
          */
@@ -6063,6 +6201,100 @@ export interface components {
                 };
             };
         };
+        PortalListDirectoryResponse: {
+            items: {
+                /** Format: uuid */
+                id: string;
+                email: string;
+                first_name: string | null;
+                last_name: string | null;
+                avatar_url: string | null;
+                external_id: string | null;
+                name: string | null;
+                /** @description Whether they may sign in to at least one environment. */
+                is_active: boolean;
+                /** @description Empty for who is in the directory only. */
+                memberships: {
+                    /** Format: uuid */
+                    application_id: string;
+                    application_name: string;
+                    application_slug: string;
+                    /** Format: uuid */
+                    environment_id: string;
+                    environment_name: string;
+                    environment_slug: string;
+                    is_active: boolean;
+                    /** Format: date-time */
+                    created_at: string;
+                }[];
+                /** Format: date-time */
+                created_at: string;
+            }[];
+            pagination: {
+                page: number;
+                take: number;
+                item_count: number;
+                page_count: number;
+                has_previous_page: boolean;
+                has_next_page: boolean;
+            };
+        };
+        PortalGetDirectorySummaryResponse: {
+            data: {
+                total: number;
+                active: number;
+                inactive: number;
+                directory_only: number;
+                unverified: number;
+                mfa_enrolled: number;
+            };
+        };
+        PortalGetDirectoryIdentityResponse: {
+            data: {
+                /** Format: uuid */
+                id: string;
+                email: string;
+                first_name: string | null;
+                last_name: string | null;
+                avatar_url: string | null;
+                external_id: string | null;
+                name: string | null;
+                /** @description Whether they may sign in to at least one environment. */
+                is_active: boolean;
+                /** @description Empty for who is in the directory only. */
+                memberships: {
+                    /** Format: uuid */
+                    application_id: string;
+                    application_name: string;
+                    application_slug: string;
+                    /** Format: uuid */
+                    environment_id: string;
+                    environment_name: string;
+                    environment_slug: string;
+                    is_active: boolean;
+                    /** Format: date-time */
+                    created_at: string;
+                }[];
+                /** Format: date-time */
+                created_at: string;
+                email_verified: boolean;
+                /** Format: date-time */
+                updated_at: string;
+            };
+        };
+        PortalCreateAccountIdentityInviteRequest: {
+            /** Format: email */
+            email: string;
+            first_name?: string | null;
+            last_name?: string | null;
+            /**
+             * @description Of the mails; without one, the environment's.
+             * @enum {string}
+             */
+            locale?: "en" | "de";
+            /** Format: uuid */
+            environment_id?: string;
+        };
         PortalListProcessesResponse: {
             items: {
                 /** Format: uuid */
@@ -7088,6 +7320,10 @@ export type PortalUpdateAdministratorRoleRequest = components['schemas']['Portal
 export type PortalListAdministratorInvitesResponse = components['schemas']['PortalListAdministratorInvitesResponse'];
 export type PortalCreateAdministratorInviteRequest = components['schemas']['PortalCreateAdministratorInviteRequest'];
 export type PortalCreateAdministratorInviteResponse = components['schemas']['PortalCreateAdministratorInviteResponse'];
+export type PortalListDirectoryResponse = components['schemas']['PortalListDirectoryResponse'];
+export type PortalGetDirectorySummaryResponse = components['schemas']['PortalGetDirectorySummaryResponse'];
+export type PortalGetDirectoryIdentityResponse = components['schemas']['PortalGetDirectoryIdentityResponse'];
+export type PortalCreateAccountIdentityInviteRequest = components['schemas']['PortalCreateAccountIdentityInviteRequest'];
 export type PortalListProcessesResponse = components['schemas']['PortalListProcessesResponse'];
 export type PortalGetProcessResponse = components['schemas']['PortalGetProcessResponse'];
 export type PortalCancelProcessRequest = components['schemas']['PortalCancelProcessRequest'];
@@ -10775,6 +11011,86 @@ export interface operations {
             default: components["responses"]["Refusal"];
         };
     };
+    portalListDirectory: {
+        parameters: {
+            query?: {
+                page?: number;
+                take?: number;
+                /** @description Substring filter. */
+                q?: string;
+                sort_by?: "created_at" | "email";
+                order?: "asc" | "desc";
+                status?: "active" | "inactive";
+                /** @description Who is a member of it; `none`: who is in the directory only. */
+                environment_id?: string;
+            };
+            header?: never;
+            path: {
+                accountSlug: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PortalListDirectoryResponse"];
+                };
+            };
+            default: components["responses"]["Refusal"];
+        };
+    };
+    portalGetDirectorySummary: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                accountSlug: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PortalGetDirectorySummaryResponse"];
+                };
+            };
+            default: components["responses"]["Refusal"];
+        };
+    };
+    portalGetDirectoryIdentity: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                accountSlug: string;
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PortalGetDirectoryIdentityResponse"];
+                };
+            };
+            default: components["responses"]["Refusal"];
+        };
+    };
     portalListAccountIdentityInvites: {
         parameters: {
             query?: {
@@ -10808,6 +11124,35 @@ export interface operations {
             default: components["responses"]["Refusal"];
         };
     };
+    portalCreateAccountIdentityInvite: {
+        parameters: {
+            query?: never;
+            header?: {
+                "Idempotency-Key"?: components["parameters"]["idempotency-key"];
+            };
+            path: {
+                accountSlug: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PortalCreateAccountIdentityInviteRequest"];
+            };
+        };
+        responses: {
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CreateIdentityInviteResponse"];
+                };
+            };
+            default: components["responses"]["Refusal"];
+        };
+    };
     portalGetAccountIdentityInvitesSummary: {
         parameters: {
             query?: {
@@ -10828,6 +11173,82 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["GetIdentityInvitesSummaryResponse"];
+                };
+            };
+            default: components["responses"]["Refusal"];
+        };
+    };
+    portalGetAccountIdentityInvite: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                accountSlug: string;
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CreateIdentityInviteResponse"];
+                };
+            };
+            default: components["responses"]["Refusal"];
+        };
+    };
+    portalResendAccountIdentityInvite: {
+        parameters: {
+            query?: never;
+            header?: {
+                "Idempotency-Key"?: components["parameters"]["idempotency-key"];
+            };
+            path: {
+                accountSlug: string;
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CreateIdentityInviteResponse"];
+                };
+            };
+            default: components["responses"]["Refusal"];
+        };
+    };
+    portalRevokeAccountIdentityInvite: {
+        parameters: {
+            query?: never;
+            header?: {
+                "Idempotency-Key"?: components["parameters"]["idempotency-key"];
+            };
+            path: {
+                accountSlug: string;
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CreateIdentityInviteResponse"];
                 };
             };
             default: components["responses"]["Refusal"];

@@ -4,6 +4,7 @@ import { Account } from './account.js';
 /** An end user, one per address and Account; which Environments it may enter says EnvironmentMembership. */
 @Entity('identities')
 @Index('identities_email', ['accountId', 'email'], { unique: true })
+@Index('identities_by_age', ['accountId', 'createdAt', 'id'])
 @Index('identities_text_trigrams', { synchronize: false })
 @Index('identities_external_id', ['accountId', 'externalId'], { unique: true })
 export class Identity {

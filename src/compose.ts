@@ -28,7 +28,9 @@ import { createNodeTypeSchemas } from './domain/hierarchy/schema.js';
 import { createIdempotentRequests } from './domain/idempotency.js';
 import { createIdentityAdministration } from './domain/identities/administration.js';
 import { createBulkIdentities } from './domain/identities/bulk.js';
+import { createDirectory } from './domain/identities/directory.js';
 import { createIdentities } from './domain/identities/identities.js';
+import { createAccountIdentityInvites } from './domain/identity-invites/account-invites.js';
 import { createIdentityInvites } from './domain/identity-invites/identity-invites.js';
 import { createOrganizationInvitations } from './domain/identity-invites/organization-invitations.js';
 import { createAdministratorInvites } from './domain/invites/administrator-invites.js';
@@ -149,6 +151,7 @@ export async function composeApi(
   const rights = createRights({ db, evaluation, now });
   const assignments = createAssignments({ db, evaluation, rights, now });
   const inviting = { db, sealing, assignments, now, ttlMs: config.inviteTtlMs };
+  const identityInvites = createIdentityInvites(inviting);
   const services: Services = {
     accessSearch: createSearch({ db, now }),
     accessSetup: createAccessSetup({ db, now }),
@@ -166,6 +169,7 @@ export async function composeApi(
       temporalUi: { url: config.temporal.uiUrl, namespace: config.temporal.namespace },
     }),
     administratorInvites,
+    accountIdentityInvites: createAccountIdentityInvites({ db, identityInvites }),
     administratorRoles: createAdministratorRoles({ db, now }),
     apiKeyManagement: createApiKeyManagement({ db, evaluation, now, onChanged: apiKeys.forget }),
     assertMayTakeOver: createTakeoverGuard({ db, evaluation, now }),
@@ -177,6 +181,7 @@ export async function composeApi(
     auditLog: createAuditLog({ db }),
     changeFeed: createChangeFeed({ db, bells: changeBells }),
     clientManagement: createClientManagement({ db, now }),
+    directory: createDirectory({ db }),
     environmentSettings: createEnvironmentSettings({ db, graces, now }),
     environments: createEnvironments({ db, now }),
     evaluation,
@@ -193,7 +198,7 @@ export async function composeApi(
       mfaReset: logins.mfaReset,
       now,
     }),
-    identityInvites: createIdentityInvites(inviting),
+    identityInvites,
     memberships: createMemberships({ db, assignments, now }),
     organizationInvitations: createOrganizationInvitations(inviting),
     organizations: createOrganizations({ db, now }),

@@ -30,6 +30,7 @@ import { SsoConnections1763700000070 } from './1763700000070-sso-connections.js'
 import { SsoRecoveryCodes1763700000071 } from './1763700000071-sso-recovery-codes.js';
 import { SsoSigningKeys1763700000073 } from './1763700000073-sso-signing-keys.js';
 import { EnvironmentRemovals1763700000077 } from './1763700000077-environment-removals.js';
+import { Directory1763700000078 } from './1763700000078-directory.js';
 
 /** In the order in which they run. */
 export const migrations = [
@@ -65,4 +66,5 @@ export const migrations = [
   SsoRecoveryCodes1763700000071,
   SsoSigningKeys1763700000073,
   EnvironmentRemovals1763700000077,
+  Directory1763700000078,
 ];

@@ -48,6 +48,7 @@ import {
   listAuditLog,
   listIdentityAuditLog,
 } from './portal/audit-log.js';
+import { getDirectoryIdentity, getDirectorySummary, listDirectory } from './portal/directory.js';
 import {
   createEnvironment,
   deleteEnvironment,
@@ -55,7 +56,14 @@ import {
   listEnvironments,
   updateEnvironment,
 } from './portal/environments.js';
-import { getAccountIdentityInvitesSummary, listAccountIdentityInvites } from './portal/identity-invites.js';
+import {
+  createAccountIdentityInvite,
+  getAccountIdentityInvite,
+  getAccountIdentityInvitesSummary,
+  listAccountIdentityInvites,
+  resendAccountIdentityInvite,
+  revokeAccountIdentityInvite,
+} from './portal/identity-invites.js';
 import { getApplicationState, getMe, putApplicationState } from './portal/me.js';
 import { getMember, listMembers, removeMember, updateMember } from './portal/members.js';
 import {
@@ -98,8 +106,15 @@ export const portalOperations: readonly Operation[] = [
   getAdministratorInvite,
   resendAdministratorInvite,
   revokeAdministratorInvite,
+  listDirectory,
+  getDirectorySummary,
+  getDirectoryIdentity,
   listAccountIdentityInvites,
+  createAccountIdentityInvite,
   getAccountIdentityInvitesSummary,
+  getAccountIdentityInvite,
+  resendAccountIdentityInvite,
+  revokeAccountIdentityInvite,
   listProcesses,
   getProcess,
   cancelProcess,

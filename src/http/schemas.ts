@@ -15,6 +15,10 @@ export const OneOf = <const V extends string>(
 ) => Type.Unsafe<V>({ type: 'string', enum: [...values], ...options });
 
 export const Id = Type.String({ format: 'uuid' });
+const uuid = '[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}';
+/** In a query: an id, or the word `none` for what has none. */
+export const idOrNone = (description: string) => Type.String({ pattern: `^(none|${uuid})$`, description });
+export const noneIsNull = (id: string | undefined): string | null | undefined => (id === 'none' ? null : id);
 export const Timestamp = Type.String({ format: 'date-time' });
 export const Url = Type.String({ format: 'uri', maxLength: 2048 });
 export const Email = Type.String({ format: 'email', maxLength: 254 });

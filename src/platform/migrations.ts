@@ -33,6 +33,7 @@ export async function migrate(ownerUrl: string, serviceUrl: string): Promise<str
 const functions = [
   'gatehouse_drop_events',
   'gatehouse_identity_id',
+  'gatehouse_matching_directory',
   'gatehouse_matching_identities',
   'gatehouse_matching_organizations',
   'gatehouse_prepare_events',

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import type { LightMyRequestResponse } from 'fastify';
 import { identityInviteToken } from '../../src/domain/identity-invites/link.js';
 import type { EnvironmentScope } from '../../src/domain/scope.js';
 import type { TestApi } from '../support/api.js';
@@ -17,8 +18,10 @@ export interface MadeInvite extends Record<string, unknown> {
   token: string;
 }
 
+type Posts = (method: 'POST', path: string, payload?: object) => Promise<LightMyRequestResponse>;
+
 /** Asks somebody, with the token of the link that is mailed; fails where it is refused. */
-export async function inviteTo(call: Calls, path: string, body: object = {}): Promise<MadeInvite> {
+export async function inviteTo(call: Posts, path: string, body: object = {}): Promise<MadeInvite> {
   const answer = await call('POST', path, { email: newAddress(), first_name: 'Ivo', last_name: 'Kern', ...body });
   if (answer.statusCode !== 201) throw new Error(`${outcomeOf(answer)} ${answer.body}`);
   const { data } = answer.json();

@@ -1,4 +1,6 @@
 import { builtInRoles, capabilities, capabilitiesOf } from '../../src/domain/capabilities/administrator-roles.js';
+import { expectGenerated } from '../support/generated.js';
+import { rolesTable } from '../support/roles-table.js';
 
 const of = (key: keyof typeof builtInRoles) => [...builtInRoles[key].capabilities].sort();
 const views = capabilities.filter((capability) => capability.endsWith('.view'));
@@ -69,4 +71,28 @@ test('roles add up, built-in ones by their key and custom ones by their list', (
   expect(held).toEqual(['audit.view', 'sso.manage']);
   expect(capabilitiesOf([{ systemKey: 'viewer', capabilities: ['sso.manage'] }])).toEqual(views);
   expect(capabilitiesOf([])).toEqual([]);
+});
+
+/** Contract §10, "Built-in roles": each role's pattern, where `*` is any action and a word alone any area that begins so. */
+const contract = {
+  Owner: /./,
+  Admin: /^(?!account\.manage$)/,
+  Developer: /^(applications|env_\w+|oauth_clients)\.|^(identities|audit|sso|scim|account_webhooks|processes)\.view$/,
+  Support:
+    /^(identities|processes)\.|^(applications|env_structure|env_organizations|env_webhooks|account_webhooks|audit|sso)\.view$/,
+  Viewer: /\.view$/,
+};
+
+test('the whole matrix is what the contract says', () => {
+  const matrix = Object.values(builtInRoles).flatMap(({ name, capabilities: held }) =>
+    capabilities.map((capability) => `${name} ${capability} ${held.includes(capability)}`),
+  );
+  const wanted = Object.entries(contract).flatMap(([name, pattern]) =>
+    capabilities.map((capability) => `${name} ${capability} ${pattern.test(capability)}`),
+  );
+  expect(matrix).toEqual(wanted);
+});
+
+test('docs/administrator-roles.md shows it: `UPDATE_DOCS=1` and this test write it', async () => {
+  await expectGenerated('docs/administrator-roles.md', 'roles', rolesTable());
 });

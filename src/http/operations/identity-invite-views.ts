@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import { fullNameOf } from '../../domain/full-name.js';
 import type { IdentityInvitesSummary, ShownIdentityInvite } from '../../domain/identity-invites/rows.js';
 import { listQuery } from '../lists.js';
-import { Id, Nullable, OneOf, Timestamp } from '../schemas.js';
+import { Id, idOrNone, Nullable, OneOf, Timestamp } from '../schemas.js';
 
 export const InviteState = OneOf(['pending', 'accepted', 'expired', 'revoked']);
 export const sorts = ['created_at', 'expires_at', 'email'] as const;
@@ -65,21 +65,12 @@ export const presentIdentityInvite = ({ environmentId, environmentName, ...invit
   };
 };
 
-const uuid = '[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}';
-
 export const IdentityInvitesQuery = listQuery(sorts, {
   status: Type.Optional(InviteState),
   environment_id: Type.Optional(
-    Type.String({
-      pattern: `^(none|${uuid})$`,
-      description: 'Into which environment they lead; `none`: into the directory of the account only.',
-    }),
+    idOrNone('Into which environment they lead; `none`: into the directory of the account only.'),
   ),
 });
-
-/** `none` is null. */
-export const leadsTo = (environmentId: string | undefined): string | null | undefined =>
-  environmentId === 'none' ? null : environmentId;
 
 export const IdentityInvitesSummaryView = Type.Object({
   total_invites: Type.Integer(),

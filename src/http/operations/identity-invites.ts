@@ -3,13 +3,12 @@ import type { EnvironmentScope } from '../../domain/scope.js';
 import type { Services } from '../../services.js';
 import { paginated } from '../lists.js';
 import { errors, operation } from '../operation.js';
-import { Body, Id, listOf, Name, Nullable, OneOf, single } from '../schemas.js';
+import { Body, Id, listOf, Name, Nullable, noneIsNull, OneOf, single } from '../schemas.js';
 import { Address, changing, viewing } from './identities-views.js';
 import {
   IdentityInvitesQuery,
   IdentityInvitesSummaryView,
   IdentityInviteView,
-  leadsTo,
   presentIdentityInvite,
   presentSummary,
 } from './identity-invite-views.js';
@@ -37,7 +36,7 @@ export const listIdentityInvites = operation({
   answers: { 200: listOf(IdentityInviteView) },
   handle: async ({ services, scope, query: { sort_by: sortBy, environment_id, ...page } }) =>
     paginated(
-      await services.identityInvites.list(scope, { ...page, sortBy }, leadsTo(environment_id)),
+      await services.identityInvites.list(scope, { ...page, sortBy }, noneIsNull(environment_id)),
       presentIdentityInvite,
     ),
 });

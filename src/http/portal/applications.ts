@@ -118,8 +118,8 @@ export const deleteApplication = operation({
   path: '',
   summary: 'Delete an application with all its environments',
   description:
-    'Repeat the slug in `confirm`: this cannot be undone. Every environment of it goes with everything in it, as if each ' +
-    'were deleted by itself, and API keys, sessions and tokens of them stop at once; administrators stay signed in. Records ' +
+    'Repeat the slug in `confirm`: this cannot be undone. It is gone with the answer, and its slug is free. Every environment of it goes with everything in it, as if each ' +
+    'were deleted by itself: API keys, sessions and tokens of them stop at once, a process for each deletes what was in it, and the last one the application; administrators stay signed in. Records ' +
     '`environment.deleted` for each environment and `application.deleted`. The last application may be deleted too: the ' +
     'account, its administrators and its subscription stay, and a new application can be created.',
   level: 'application',

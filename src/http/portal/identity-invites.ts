@@ -1,15 +1,16 @@
 import { Type } from 'typebox';
+import type { AccountScope } from '../../domain/scope.js';
+import type { Services } from '../../services.js';
 import { paginated } from '../lists.js';
-import { operation } from '../operation.js';
+import { errors, operation } from '../operation.js';
 import {
   IdentityInvitesQuery,
   IdentityInvitesSummaryView,
   IdentityInviteView,
-  leadsTo,
   presentIdentityInvite,
   presentSummary,
 } from '../operations/identity-invite-views.js';
-import { Id, listOf, single } from '../schemas.js';
+import { Body, Email, Id, listOf, Name, Nullable, noneIsNull, OneOf, single } from '../schemas.js';
 
 const common = { tag: 'Identity invites', level: 'account', capability: 'identities.view' } as const;
 
@@ -24,7 +25,7 @@ export const listAccountIdentityInvites = operation({
   answers: { 200: listOf(IdentityInviteView) },
   handle: async ({ services, scope: { accountId }, query: { sort_by: sortBy, environment_id, ...page } }) =>
     paginated(
-      await services.identityInvites.list({ accountId }, { ...page, sortBy }, leadsTo(environment_id)),
+      await services.identityInvites.list({ accountId }, { ...page, sortBy }, noneIsNull(environment_id)),
       presentIdentityInvite,
     ),
 });
@@ -40,5 +41,112 @@ export const getAccountIdentityInvitesSummary = operation({
   answers: { 200: single(IdentityInvitesSummaryView) },
   handle: async ({ services, scope: { accountId }, query: { environment_id } }) => ({
     data: presentSummary(await services.identityInvites.summary({ accountId }, environment_id)),
+  }),
+});
+
+const changing = { ...common, capability: 'identities.manage' } as const;
+const ofOne = {
+  params: Type.Object({ id: Id }),
+  exists: ({ services, scope, params }: { services: Services; scope: AccountScope; params: { id: string } }) =>
+    services.accountIdentityInvites.get(scope, params.id),
+} as const;
+
+export const createAccountIdentityInvite = operation({
+  ...changing,
+  id: 'createAccountIdentityInvite',
+  method: 'POST',
+  path: '/identity-invites',
+  summary: 'Invite somebody into the directory of an account',
+  description:
+    'Mails a link, valid for seven days, that leads into the directory only, without a membership. The mail and the page have the brand, and a ' +
+    'password has to keep the rules, of the environment in `environment_id`; without one, of the oldest production environment, or else of the oldest. Whoever ' +
+    'is to enter an environment is invited there.',
+  body: Body({
+    email: Email,
+    first_name: Type.Optional(Nullable(Name)),
+    last_name: Type.Optional(Nullable(Name)),
+    locale: Type.Optional(OneOf(['en', 'de'], { description: "Of the mails; without one, the environment's." })),
+    environment_id: Type.Optional(Id),
+  }),
+  events: ['identity_invite.created', 'identity_invite.expired'],
+  answers: {
+    201: single(IdentityInviteView),
+    ...errors(
+      'identity_invite.already_member',
+      'identity_invite.pending_exists',
+      'environment.not_found',
+      'validation.failed',
+    ),
+  },
+  handle: async ({ services, scope, caller, body }) => ({
+    data: presentIdentityInvite(
+      await services.accountIdentityInvites.create(scope, caller, {
+        email: body.email,
+        firstName: body.first_name?.trim() ?? null,
+        lastName: body.last_name?.trim() ?? null,
+        locale: body.locale,
+        environmentId: body.environment_id,
+      }),
+    ),
+  }),
+});
+
+export const getAccountIdentityInvite = operation({
+  ...common,
+  ...ofOne,
+  id: 'getAccountIdentityInvite',
+  method: 'GET',
+  path: '/identity-invites/:id',
+  summary: 'Read an invite of an end user of an account',
+  description: 'Whichever environment it was made in. Invitations into organizations are read there.',
+  answers: { 200: single(IdentityInviteView), ...errors('identity_invite.not_found') },
+  handle: async ({ services, scope, params }) => ({
+    data: presentIdentityInvite(await services.accountIdentityInvites.get(scope, params.id)),
+  }),
+});
+
+export const resendAccountIdentityInvite = operation({
+  ...changing,
+  ...ofOne,
+  id: 'resendAccountIdentityInvite',
+  method: 'POST',
+  path: '/identity-invites/:id/resend',
+  summary: 'Send an invite of an end user of an account again',
+  description:
+    'With a new link, which lives as long as a first one; the old link is void at once. An expired invite is pending again. ' +
+    'It renews the offer of a role, so it takes what giving the role takes.',
+  events: ['identity_invite.resent', 'identity_invite.expired'],
+  answers: {
+    200: single(IdentityInviteView),
+    ...errors(
+      'identity_invite.not_found',
+      'identity_invite.not_pending',
+      'identity_invite.already_member',
+      'identity_invite.pending_exists',
+      'identity_invite.role_deleted',
+      'permission.required',
+      'role.cannot_grant',
+    ),
+  },
+  handle: async ({ services, scope, caller, params }) => ({
+    data: presentIdentityInvite(await services.accountIdentityInvites.resend(scope, caller, params.id)),
+  }),
+});
+
+export const revokeAccountIdentityInvite = operation({
+  ...changing,
+  ...ofOne,
+  id: 'revokeAccountIdentityInvite',
+  method: 'POST',
+  path: '/identity-invites/:id/revoke',
+  summary: 'Revoke a pending invite of an end user of an account',
+  description: 'Its link is void at once.',
+  events: ['identity_invite.revoked'],
+  answers: {
+    200: single(IdentityInviteView),
+    ...errors('identity_invite.not_found', 'identity_invite.not_pending'),
+  },
+  handle: async ({ services, scope, params }) => ({
+    data: presentIdentityInvite(await services.accountIdentityInvites.revoke(scope, params.id)),
   }),
 });

@@ -1,6 +1,7 @@
 import type { Example } from './example.js';
 
 const ofInvite: Example = async ({ id }) => ({ path: { id: await id('identityInvite') } });
+const ofAccountInvite: Example = async ({ id }) => ({ path: { id: await id('accountIdentityInvite') } });
 const ofInvitation: Example = async ({ id }) => {
   const organization = await id('organization');
   return { path: { id: organization, invitation_id: await id('organizationInvitation', organization) } };
@@ -18,6 +19,14 @@ export const inviteExamples: Record<string, Example> = {
   listIdentityInvites: intoEnvironment,
   listAccountIdentityInvites: intoEnvironment,
   getAccountIdentityInvitesSummary: intoEnvironment,
+  listDirectory: intoEnvironment,
+  getDirectoryIdentity: async ({ id }) => ({ path: { id: await id('directoryIdentity') } }),
+  createAccountIdentityInvite: async ({ id, unique }) => ({
+    body: { email: `${unique}@example.com`, environment_id: await id('environment') },
+  }),
+  getAccountIdentityInvite: ofAccountInvite,
+  resendAccountIdentityInvite: ofAccountInvite,
+  revokeAccountIdentityInvite: ofAccountInvite,
   listOrganizationInvitations: async ({ id }) => ({ path: { id: await id('organization') } }),
   createOrganizationInvitation: async ({ id, unique }) => ({
     path: { id: await id('organization') },

@@ -87,6 +87,9 @@ export const kinds = {
   }),
   node: ofEnvironment(newNode),
   identityInvite: ofEnvironment((place) => idFrom(place.make('/identity-invites', { email: anEmail() }))),
+  /** Of any Environment of the Account, as its directory shows it. */
+  directoryIdentity: ofAccount(newIdentity),
+  accountIdentityInvite: ofAccount((place) => idFrom(inAccount(place, '/identity-invites', { email: anEmail() }))),
   organizationInvitation: ofEnvironment(async (place, of) => {
     const organization = of ?? (await newOrganization(place));
     return idFrom(place.make(`/organizations/${organization}/invitations`, { email: anEmail() }));

@@ -1,0 +1,126 @@
+import type { EntityManager } from 'typeorm';
+import type { EnvironmentMembership } from '../../../entities/environment-membership.js';
+import { Identity } from '../../../entities/identity.js';
+import type { Db } from '../../platform/db.js';
+import { DomainError } from '../errors.js';
+import { containing, type Page, type PageRequest, readPage } from '../paging.js';
+import type { AccountScope } from '../scope.js';
+
+/** Where somebody of the directory is a member. */
+export interface DirectoryMembership {
+  environmentId: string;
+  environmentName: string;
+  environmentSlug: string;
+  applicationId: string;
+  applicationName: string;
+  applicationSlug: string;
+  isActive: boolean;
+  createdAt: Date;
+}
+export interface DirectoryEntry {
+  identity: Identity;
+  memberships: DirectoryMembership[];
+}
+
+export type DirectorySort = 'created_at' | 'email';
+export type DirectoryPage = PageRequest<DirectorySort> & {
+  /** Whose memberships count, or are looked for; null: who has none, and is in the directory only. */
+  environmentId: string | null | undefined;
+  /** Whether they may sign in to at least one of those Environments. */
+  isActive: boolean | undefined;
+};
+
+export interface DirectorySummary {
+  total: number;
+  active: number;
+  inactive: number;
+  directoryOnly: number;
+  unverified: number;
+  mfaEnrolled: number;
+}
+
+export type Directory = ReturnType<typeof createDirectory>;
+
+const columns: Record<DirectorySort, string[]> = {
+  created_at: ['identity.createdAt', 'identity.id'],
+  email: ['identity.email', 'identity.id'],
+};
+
+/** SQL: memberships of `identity`, for `exists`. One in an Environment that is being removed is none. */
+const memberships = (more = '') => `(select from environment_memberships m
+  join environments e on e.id = m.environment_id and e.account_id = m.account_id
+  where m.account_id = :accountId and m.identity_id = identity.id ${more})`;
+
+/** The end users of an Account, over all of its Environments (contract §6). */
+export function createDirectory({ db }: { db: Db }) {
+  return {
+    list: ({ accountId }: AccountScope, page: DirectoryPage): Promise<Page<DirectoryEntry>> =>
+      db.transaction({ accountId }, async (tx) => {
+        const query = tx.createQueryBuilder(Identity, 'identity').where({ accountId }).setParameters({ accountId });
+        const { q, environmentId, isActive } = page;
+        if (q) {
+          query.andWhere('identity.id in (select gatehouse_matching_directory(:accountId, :pattern))', {
+            pattern: containing(q),
+          });
+        }
+        if (environmentId === null) query.andWhere(`not exists ${memberships()}`);
+        const there = environmentId ? 'and m.environment_id = :environmentId' : '';
+        if (environmentId) query.andWhere(`exists ${memberships(there)}`, { environmentId });
+        if (isActive !== undefined) {
+          query.andWhere(`${isActive ? '' : 'not '}exists ${memberships(`${there} and m.is_active`)}`, {
+            ...(environmentId && { environmentId }),
+          });
+        }
+        const { rows, ...rest } = await readPage(query, page, columns[page.sortBy]);
+        return { ...rest, rows: await withMemberships(tx, accountId, rows) };
+      }),
+
+    /** @throws DomainError identity.not_found */
+    get: ({ accountId }: AccountScope, id: string): Promise<DirectoryEntry> =>
+      db.transaction({ accountId }, async (tx) => {
+        const identity = await tx.findOneBy(Identity, { accountId, id });
+        if (!identity) throw new DomainError('identity.not_found');
+        return (await withMemberships(tx, accountId, [identity]))[0] as DirectoryEntry;
+      }),
+
+    /** Everybody once, whatever they are a member of; active is who may sign in somewhere. In one pass. */
+    summary: ({ accountId }: AccountScope): Promise<DirectorySummary> =>
+      db.transaction({ accountId }, async (tx) => {
+        const [row] = await tx.query<DirectorySummary[]>(
+          `select count(*)::int as total, count(*) filter (where m.active)::int as active,
+             count(*) filter (where not m.active)::int as inactive, count(*) filter (where m.active is null)::int as "directoryOnly",
+             count(*) filter (where i.email_verified_at is null)::int as unverified,
+             count(*) filter (where f.identity_id is not null)::int as "mfaEnrolled"
+           from identities i
+             left join (select m.identity_id, bool_or(m.is_active) as active from environment_memberships m
+               join environments e on e.id = m.environment_id and e.account_id = m.account_id
+               where m.account_id = $1 group by m.identity_id) m on m.identity_id = i.id
+             left join (select distinct identity_id from mfa_factors where account_id = $1) f on f.identity_id = i.id
+           where i.account_id = $1`,
+          [accountId],
+        );
+        return row as DirectorySummary;
+      }),
+  };
+}
+
+async function withMemberships(
+  tx: EntityManager,
+  accountId: string,
+  identities: Identity[],
+): Promise<DirectoryEntry[]> {
+  const rows = await tx.query<(DirectoryMembership & Pick<EnvironmentMembership, 'identityId'>)[]>(
+    `select m.identity_id as "identityId", m.is_active as "isActive", m.created_at as "createdAt",
+       e.id as "environmentId", e.name as "environmentName", e.slug as "environmentSlug",
+       p.id as "applicationId", p.name as "applicationName", p.slug as "applicationSlug"
+     from environment_memberships m
+       join environments e on e.id = m.environment_id and e.account_id = m.account_id
+       join applications p on p.id = e.application_id
+     where m.account_id = $1 and m.identity_id = any($2) order by p.name, p.id, e.name, e.id`,
+    [accountId, identities.map(({ id }) => id)],
+  );
+  return identities.map((identity) => ({
+    identity,
+    memberships: rows.filter(({ identityId }) => identityId === identity.id),
+  }));
+}

@@ -1,0 +1,121 @@
+import { Type } from 'typebox';
+import { fullNameOf } from '../../domain/full-name.js';
+import type { DirectoryEntry } from '../../domain/identities/directory.js';
+import { listQuery, paginated } from '../lists.js';
+import { errors, operation } from '../operation.js';
+import { ListedProfileFields, presentProfile } from '../operations/identity-profile.js';
+import { Id, idOrNone, listOf, Nullable, noneIsNull, OneOf, single, Timestamp } from '../schemas.js';
+
+const common = { tag: 'Identities', level: 'account', capability: 'identities.view' } as const;
+
+const RowFields = {
+  id: Id,
+  email: Type.String(),
+  ...ListedProfileFields,
+  name: Nullable(Type.String()),
+  is_active: Type.Boolean({ description: 'Whether they may sign in to at least one environment.' }),
+  memberships: Type.Array(
+    Type.Object({
+      application_id: Id,
+      application_name: Type.String(),
+      application_slug: Type.String(),
+      environment_id: Id,
+      environment_name: Type.String(),
+      environment_slug: Type.String(),
+      is_active: Type.Boolean(),
+      created_at: Timestamp,
+    }),
+    { description: 'Empty for who is in the directory only.' },
+  ),
+  created_at: Timestamp,
+};
+const Row = Type.Object(RowFields);
+const Detail = Type.Object({ ...RowFields, email_verified: Type.Boolean(), updated_at: Timestamp });
+
+const present = ({ identity, memberships }: DirectoryEntry) => ({
+  id: identity.id,
+  email: identity.email,
+  ...presentProfile(identity),
+  name: fullNameOf(identity),
+  is_active: memberships.some(({ isActive }) => isActive),
+  memberships: memberships.map((one) => ({
+    application_id: one.applicationId,
+    application_name: one.applicationName,
+    application_slug: one.applicationSlug,
+    environment_id: one.environmentId,
+    environment_name: one.environmentName,
+    environment_slug: one.environmentSlug,
+    is_active: one.isActive,
+    created_at: one.createdAt,
+  })),
+  created_at: identity.createdAt,
+});
+
+export const listDirectory = operation({
+  ...common,
+  id: 'listDirectory',
+  method: 'GET',
+  path: '/identities',
+  summary: 'List the identities of an account',
+  description:
+    'Everybody once, with the environments that they are a member of. `q` searches first name, last name and email. With `environment_id`, ' +
+    '`status` is about that environment; without, `active` is who may sign in to any.',
+  query: listQuery(['created_at', 'email'], {
+    status: Type.Optional(OneOf(['active', 'inactive'])),
+    environment_id: Type.Optional(idOrNone('Who is a member of it; `none`: who is in the directory only.')),
+  }),
+  answers: { 200: listOf(Row) },
+  handle: async ({ services, scope, query: { sort_by: sortBy, status, environment_id, ...page } }) =>
+    paginated(
+      await services.directory.list(scope, {
+        ...page,
+        sortBy,
+        isActive: status && status === 'active',
+        environmentId: noneIsNull(environment_id),
+      }),
+      present,
+    ),
+});
+
+export const getDirectorySummary = operation({
+  ...common,
+  id: 'getDirectorySummary',
+  method: 'GET',
+  path: '/identities/summary',
+  summary: 'Count the identities of an account',
+  description:
+    'Everybody once: `active` may sign in to at least one environment, `directory_only` is a member of none.',
+  answers: {
+    200: single(
+      Type.Object({
+        total: Type.Integer(),
+        active: Type.Integer(),
+        inactive: Type.Integer(),
+        directory_only: Type.Integer(),
+        unverified: Type.Integer(),
+        mfa_enrolled: Type.Integer(),
+      }),
+    ),
+  },
+  handle: async ({ services, scope }) => {
+    const { directoryOnly, mfaEnrolled, ...summary } = await services.directory.summary(scope);
+    return { data: { ...summary, directory_only: directoryOnly, mfa_enrolled: mfaEnrolled } };
+  },
+});
+
+export const getDirectoryIdentity = operation({
+  ...common,
+  id: 'getDirectoryIdentity',
+  method: 'GET',
+  path: '/identities/:id',
+  summary: 'Read an identity of an account',
+  description:
+    'With every environment that it is a member of. Roles are read, and anything is changed, in an environment.',
+  params: Type.Object({ id: Id }),
+  answers: { 200: single(Detail), ...errors('identity.not_found') },
+  async handle({ services, scope, params }) {
+    const entry = await services.directory.get(scope, params.id);
+    const { emailVerifiedAt, updatedAt } = entry.identity;
+    return { data: { ...present(entry), email_verified: emailVerifiedAt !== null, updated_at: updatedAt } };
+  },
+});

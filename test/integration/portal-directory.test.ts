@@ -1,0 +1,161 @@
+import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
+import { inviteTo, linkTokenOf } from './identity-invites-setup.js';
+import { type Call, callsOf, finishRemovals, outcomeOf, rowsOf } from './portal-setup.js';
+
+/** The end users of an Account over all of its Environments, and who is asked into its directory. */
+let api: TestApi;
+let account: TestAccount;
+let owner: Call;
+let development: string;
+let production: string;
+beforeAll(async () => {
+  api = await startApi();
+});
+beforeEach(async () => {
+  account = await newAccount(api);
+  owner = callsOf(api, account.accountSlug, await account.as('owner'));
+  development = `/applications/${account.applicationSlug}/environments/development`;
+  production = `/applications/${account.applicationSlug}/environments/production`;
+});
+afterAll(() => api.stop());
+
+const add = async (place: string, body: object) => (await owner('POST', `${place}/identities`, body)).json().data.id;
+const address = (name: string) => `${name}@${account.accountSlug}.example`;
+const listed = async (query = '') =>
+  (await owner('GET', `/identities?sort_by=email&order=asc${query}`))
+    .json()
+    .items.map((one: { email: string }) => one.email.slice(0, one.email.indexOf('@')));
+
+/** Ada in both Environments, Ben in development and deactivated there, Cleo in production, Dora in the directory only. */
+async function people() {
+  const ada = await add(development, {
+    email: address('ada'),
+    first_name: 'Ada',
+    last_name: 'Quick',
+    email_verified: true,
+  });
+  await add(production, { email: address('ada') });
+  const ben = await add(development, { email: address('ben') });
+  expect(outcomeOf(await owner('POST', `${development}/identities/${ben}/deactivate`))).toMatch(/^20/);
+  const cleo = await add(production, { email: address('cleo'), first_name: 'Cleo' });
+  const dora = await inviteTo(owner, '/identity-invites', { email: address('dora'), first_name: 'Dora' });
+  const accepted = await api.app.inject({
+    method: 'POST',
+    url: '/v1/identity/auth/accept-invite',
+    payload: { token: linkTokenOf(dora.id), password: 'correct horse battery staple 7' },
+  });
+  expect(accepted.statusCode).toBe(200);
+  return { ada, ben, cleo };
+}
+
+test('everybody is listed once, with where they are a member; filters and the summary say the same', async () => {
+  const { ada } = await people();
+  expect(await listed()).toEqual(['ada', 'ben', 'cleo', 'dora']);
+  expect(await listed('&q=ada%20qu')).toEqual(['ada']);
+  expect(await listed('&q=%25')).toEqual([]);
+  const [{ id: environmentId }] = (
+    await owner('GET', `/applications/${account.applicationSlug}/environments?q=devel`)
+  ).json().items;
+  expect(await listed(`&environment_id=${environmentId}`)).toEqual(['ada', 'ben']);
+  expect(await listed(`&environment_id=${environmentId}&status=active`)).toEqual(['ada']);
+  expect(await listed(`&environment_id=${environmentId}&status=inactive`)).toEqual(['ben']);
+  expect(await listed('&environment_id=none')).toEqual(['dora']);
+  expect(await listed('&status=active')).toEqual(['ada', 'cleo']);
+  expect(await listed('&status=inactive')).toEqual(['ben', 'dora']);
+  expect((await owner('GET', '/identities?take=3&page=2')).json()).toMatchObject({
+    items: [{ email: address('ada') }],
+    pagination: { item_count: 4, page_count: 2 },
+  });
+  expect((await owner('GET', `/identities/${ada}`)).json().data).toMatchObject({
+    ...{ id: ada, email: address('ada'), name: 'Ada Quick', is_active: true, email_verified: true },
+    memberships: [
+      { environment_slug: 'development', application_slug: account.applicationSlug, is_active: true },
+      { environment_slug: 'production', application_slug: account.applicationSlug, is_active: true },
+    ],
+  });
+  expect((await owner('GET', '/identities/summary')).json().data).toEqual({
+    ...{ total: 4, active: 2, inactive: 1, directory_only: 1, unverified: 2, mfa_enrolled: 0 },
+  });
+});
+
+test('a membership in an environment that was deleted is none', async () => {
+  const { ada } = await people();
+  expect(outcomeOf(await owner('DELETE', `${development}?confirm=development`))).toBe('204');
+  const seen = async () => (await owner('GET', `/identities/${ada}`)).json().data.memberships;
+  expect(await seen()).toMatchObject([{ environment_slug: 'production' }]);
+  expect(await listed('&status=active')).toEqual(['ada', 'cleo']);
+  await finishRemovals(api, account.scope.accountId);
+  expect(await listed()).toEqual(['ada', 'cleo', 'dora']);
+  expect(await seen()).toMatchObject([{ environment_slug: 'production' }]);
+});
+
+test('what is not in the account is not found, and who may see only a part of it asks there', async () => {
+  const other = await newAccount(api);
+  const stranger = callsOf(api, other.accountSlug, await other.as('owner'));
+  const { ada } = await people();
+  expect(outcomeOf(await stranger('GET', `/identities/${ada}`))).toBe('404 identity.not_found');
+  const invite = await inviteTo(owner, '/identity-invites');
+  for (const [method, path] of [
+    ['GET', ''],
+    ['POST', '/resend'],
+    ['POST', '/revoke'],
+  ] as const) {
+    expect(outcomeOf(await stranger(method, `/identity-invites/${invite.id}${path}`))).toBe(
+      '404 identity_invite.not_found',
+    );
+  }
+  const foreign = { email: address('eve'), environment_id: account.scope.environmentId };
+  expect(outcomeOf(await stranger('POST', '/identity-invites', foreign))).toBe('404 environment.not_found');
+});
+
+test('an invite into the directory is made, sent again and revoked without naming an environment', async () => {
+  const made = await inviteTo(owner, '/identity-invites', { email: address('ivo') });
+  expect(made).toMatchObject({ intent: 'directory', environment_id: null, status: 'pending' });
+  expect((await owner('GET', '/identity-invites?environment_id=none')).json().items).toMatchObject([{ id: made.id }]);
+  expect((await owner('GET', `/identity-invites/${made.id}`)).json().data).toMatchObject({ email: address('ivo') });
+  const again = { email: address('ivo') };
+  expect(outcomeOf(await owner('POST', '/identity-invites', again))).toBe('409 identity_invite.pending_exists');
+  // Made by the rules of production, since nobody said otherwise.
+  const [{ slug }] = (await rowsOf<{ slug: string }>(
+    api,
+    'select e.slug from identity_invites i join environments e on e.id = i.environment_id where i.id = $1',
+    [made.id],
+  )) as [{ slug: string }];
+  expect(slug).toBe('production');
+
+  const info = async (linkNumber: number) =>
+    outcomeOf(
+      await api.app.inject({
+        method: 'POST',
+        url: '/v1/identity/auth/invite-info',
+        payload: { token: linkTokenOf(made.id, linkNumber) },
+      }),
+    );
+  expect(outcomeOf(await owner('POST', `/identity-invites/${made.id}/resend`))).toBe('200');
+  expect([await info(1), await info(2)]).toEqual(['400 invite.link_invalid', '200']);
+  expect((await owner('POST', `/identity-invites/${made.id}/revoke`)).json().data).toMatchObject({ status: 'revoked' });
+  expect(await info(2)).toBe('400 invite.link_invalid');
+  expect(outcomeOf(await owner('POST', `/identity-invites/${made.id}/revoke`))).toBe('409 identity_invite.not_pending');
+  const { data } = (await owner('GET', '/identity-invites/summary')).json();
+  expect(data).toMatchObject({ total_invites: 1, revoked_count: 1 });
+});
+
+test('what was made in an environment is resent and revoked here, too; an invitation into an organization is not', async () => {
+  const made = await inviteTo(owner, `${development}/identity-invites`);
+  expect((await owner('POST', `/identity-invites/${made.id}/resend`)).json().data).toMatchObject({ status: 'pending' });
+  expect(outcomeOf(await owner('POST', `/identity-invites/${made.id}/revoke`))).toBe('200');
+  const organization = (await owner('POST', `${development}/organizations`, { name: 'Acme' })).json().data.id;
+  const invited = { email: address('ole') };
+  const invitation = await owner('POST', `${development}/organizations/${organization}/invitations`, invited);
+  expect(outcomeOf(await owner('GET', `/identity-invites/${invitation.json().data.id}`))).toBe(
+    '404 identity_invite.not_found',
+  );
+});
+
+test('an account without an environment has nobody to ask by', async () => {
+  expect(
+    outcomeOf(await owner('DELETE', `/applications/${account.applicationSlug}?confirm=${account.applicationSlug}`)),
+  ).toBe('204');
+  const asked = { email: address('ivo') };
+  expect(outcomeOf(await owner('POST', '/identity-invites', asked))).toBe('404 environment.not_found');
+});
