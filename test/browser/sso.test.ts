@@ -1,0 +1,148 @@
+import type { Browser, Page } from 'playwright-core';
+import { v7 as uuidv7 } from 'uuid';
+import { barriers, launchChromium, newVisitor, type Visitor } from '../support/chromium.js';
+import { asOwner } from '../support/database.js';
+import { type OpenIdProvider, startOpenIdProvider } from '../support/openid-provider.js';
+import { type Seed, seed } from '../support/seed.js';
+import { type Service, startService } from '../support/service.js';
+import { startRelyingParty } from '../support/service-processes.js';
+
+let service: Service;
+let data: Seed;
+let browser: Browser;
+let shop: { url: string; stop(): Promise<void> };
+let provider: OpenIdProvider | undefined;
+let organizationId: string;
+beforeAll(async () => {
+  browser = await launchChromium();
+  service = await startService({ env: { WEBHOOK_ALLOW_PRIVATE_ADDRESSES: 'true' } });
+  data = await seed(service.databaseUrl);
+  shop = await startRelyingParty({ ISSUER: service.baseUrl, CLIENT_ID: data.publicClient });
+  organizationId = await connectedOrganization();
+});
+afterAll(async () => {
+  await browser?.close();
+  await Promise.all([shop?.stop(), provider?.stop()]);
+  await service?.stop();
+});
+
+let visitor: Visitor;
+let page: Page;
+beforeEach(async () => {
+  visitor = await newVisitor(browser);
+  page = visitor.page;
+});
+afterEach(async () => {
+  const { complaints } = visitor;
+  await visitor.close();
+  expect(complaints).toEqual([]); // a form that may not lead to the provider would be one
+});
+
+/** Asks the Public API, as the organization's administrator would. */
+async function api(method: string, path: string, body?: object, headers: Record<string, string> = {}) {
+  const response = await fetch(`${service.baseUrl}/api/v1${path}`, {
+    method,
+    headers: { 'x-api-key': data.apiKey, ...(body && { 'content-type': 'application/json' }), ...headers },
+    ...(body && { body: JSON.stringify(body) }),
+  });
+  const answer = await response.json();
+  if (!response.ok) throw new Error(`${method} ${path}: ${JSON.stringify(answer)}`);
+  return answer;
+}
+
+/** An organization with a domain and a provider: made, told to each other, switched on. */
+async function connectedOrganization(): Promise<string> {
+  const { id } = (await api('POST', '/organizations', { name: 'Acme Ltd' })).data;
+  const { accountId, environmentId } = data.scope;
+  await asOwner(
+    (db) =>
+      db.query(
+        `insert into sso_domains (id, account_id, environment_id, organization_id, domain, token, status, claimed_by_type,
+           claimed_by, created_at, started_at, verified_at)
+         values ($1, $2, $3, $4, 'acme.example', 'token', 'verified', 'api_key', $1, now(), now(), now())`,
+        [uuidv7(), accountId, environmentId, id],
+      ),
+    service.ownerUrl,
+  );
+  const path = `/organizations/${id}/sso-connection`;
+  const made = (await api('POST', path, { type: 'oidc', name: 'Acme', jit_provisioning_enabled: true })).data;
+  provider = await startOpenIdProvider({ callbacks: [made.service_provider.redirect_uri] });
+  const { issuer, clientId, clientSecret } = provider;
+  await api('PATCH', path, {
+    oidc_discovery_url: issuer,
+    oidc_client_id: clientId,
+    oidc_client_secret: clientSecret,
+  });
+  await api('POST', `${path}/activate`);
+  provider.people.set('mia', {
+    email: 'mia@acme.example',
+    email_verified: true,
+    given_name: 'Mia',
+    family_name: 'Muster',
+  });
+  return id;
+}
+
+const button = (name: string) => page.getByRole('button', { name, exact: true });
+const link = (name: string) => page.getByRole('link', { name, exact: true });
+const heading = (name: string | RegExp) => page.getByRole('heading', { level: 1, name });
+const startShop = async () => {
+  await page.goto(shop.url);
+  await link('Sign in').click();
+};
+const signInThere = async (login: string) => {
+  await page.getByLabel('User name').fill(login);
+  await button('Sign in there').click();
+};
+const expectNoBarriers = async () => expect(await barriers(page)).toEqual([]);
+
+test('an address leads to the provider of its organization, and from there into the application', async () => {
+  await startShop();
+  await page.getByLabel('Email').fill('mia@acme.example');
+  await expectNoBarriers();
+  await button("With your organization's sign-in").click();
+  await signInThere('mia');
+  await heading('Hello, Mia Muster').waitFor();
+
+  // Known here by now: the session is enough, whatever the provider would say.
+  await page.goto(shop.url);
+  await heading('Hello, Mia Muster').waitFor();
+});
+
+test('an organization that requires its provider has a password lead there, and back when that goes wrong', async () => {
+  const [ana] = (await api('GET', `/identities?q=${encodeURIComponent(data.ana.email)}`)).items;
+  await api('POST', `/organizations/${organizationId}/members`, { identity_id: ana.id, role_ids: [] });
+  const policy = `/organizations/${organizationId}/authentication-policy`;
+  const { version, ...current } = (await api('GET', policy)).data;
+  await api('PUT', policy, { ...current, require_sso: true }, { 'if-match': String(version) });
+
+  await startShop();
+  await page.getByLabel('Email').fill(data.ana.email);
+  await page.getByLabel('Password').fill(data.ana.password);
+  await button('Sign in').click();
+  await heading('Sign in another way').waitFor();
+  await expectNoBarriers();
+  await link('With the identity provider of Acme Ltd').click();
+  await signInThere('nobody whom it knows');
+
+  await heading('Your organization did not sign you in').waitFor();
+  await page.getByText('sso.provider_error').waitFor();
+  await expectNoBarriers();
+  await link('Sign in another way').click();
+  await page.getByLabel('Password').waitFor(); // and not to the provider again
+});
+
+test('a provider that is away is said to be, and the way in German', async () => {
+  await asOwner(
+    (db) => db.query(`update sso_connections set oidc_discovery_url = 'http://127.0.0.1:9'`),
+    service.ownerUrl,
+  );
+  await visitor.close();
+  visitor = await newVisitor(browser, { locale: 'de-DE', viewport: { width: 390, height: 800 } });
+  page = visitor.page;
+  await startShop();
+  await page.locator('#email').fill('mia@acme.example');
+  await button('Mit der Anmeldung Ihrer Organisation').click();
+  await heading('Ihre Organisation antwortet nicht').waitFor();
+  await expectNoBarriers();
+});
