@@ -139,7 +139,7 @@ export async function composeApi(
     now,
   });
   const provider = createProvider({ db, keys, refreshTokens, outbound, baseUrl, now });
-  const sso = createSso({ db, sealing, outbound, baseUrl, now });
+  const sso = createSso({ db, sealing, outbound, users, baseUrl, now });
   const apiLogins = createApiLogins({ db, sealing, passwords, logins, provider, now });
   const captcha = createCaptcha({
     ...config.turnstile,
@@ -232,10 +232,14 @@ export async function composeApi(
     surfaces: [
       async (surface) => surface.register(wellKnown, { baseUrl, keys }),
       async (surface) => surface.register(oauth, { provider, logins, sso, captcha, limits }),
-      async (surface) => surface.register(ssoPages, { provider, logins, sso, captcha, limits }),
+      async (surface) => {
+        const { adminAppUrl } = config;
+        await surface.register(ssoPages, { provider, logins, sso, captcha, limits, adminAppUrl });
+      },
       async (surface) => {
         const { idempotentRequests } = services;
-        const options = { users, admins, limits, idempotentRequests, baseUrl, adminAppUrl: config.adminAppUrl };
+        const { adminAppUrl } = config;
+        const options = { users, sso, admins, limits, idempotentRequests, baseUrl, adminAppUrl, now };
         await surface.register(adminAuth, { prefix: '/v1/auth', ...options });
       },
       async (surface) => {

@@ -11,6 +11,7 @@ const messages = {
   'account.slug_taken': 'Another account has this slug',
   'account_intent.not_failed': 'Only a creation that has failed can be tried again',
   'account_intent.not_found': 'No account waits to be created',
+  'admin_sso.not_available': 'No identity provider signs in the administrators of this address',
   'administrator_invite.already_pending': 'An invite to this address waits to be accepted already',
   'administrator_invite.not_found': 'No such invite in this account',
   'administrator_invite.not_pending': 'The invite does not wait to be accepted any more',

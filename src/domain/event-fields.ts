@@ -59,6 +59,7 @@ export const eventFields: Partial<Record<EventAction, Fields>> = {
     role_ids: 'Their administrator roles.',
     limits: 'Where those count, or null.',
     invite_id: 'The invite that they came by.',
+    connection_id: 'The SSO connection that brought them.',
   },
   'member.updated': { user_id: 'The person.', roles: 'Their administrator roles with their limits.' },
   'member.removed': { user_id: 'The person.' },
@@ -199,7 +200,16 @@ export const eventFields: Partial<Record<EventAction, Fields>> = {
   'auth.password_set': revoked,
   'auth.password_reset': revoked,
   'auth.password_changed': revoked,
-  'auth.admin_signed_in': { amr: 'How (RFC 8176).', session_id: 'The session.' },
+  'auth.admin_signed_in': {
+    amr: 'How (RFC 8176).',
+    session_id: 'The session.',
+    connection_id: 'The SSO connection, where it was by one.',
+  },
+  'auth.admin_sign_in_failed': {
+    method: 'What was tried.',
+    reason: 'Code of the refusal, where an identity provider was asked.',
+    connection_id: 'The SSO connection, where it was by one.',
+  },
   'auth.identity_sign_in_failed': {
     method: 'What was tried.',
     reason: 'Code of the refusal, where what was tried was right.',

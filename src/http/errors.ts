@@ -18,6 +18,7 @@ const statuses: Record<ErrorCode, number> = {
   'account.slug_taken': 409,
   'account_intent.not_failed': 409,
   'account_intent.not_found': 404,
+  'admin_sso.not_available': 404,
   'administrator_invite.already_pending': 409,
   'administrator_invite.not_found': 404,
   'administrator_invite.not_pending': 409,

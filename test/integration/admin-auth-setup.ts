@@ -14,6 +14,7 @@ import { createRefreshTokens } from '../../src/domain/oidc/refresh-tokens.js';
 import { passwordLinkToken } from '../../src/domain/passwords/links.js';
 import { createPasswords } from '../../src/domain/passwords/passwords.js';
 import { registrationToken } from '../../src/domain/registration/link.js';
+import { createSso } from '../../src/domain/sso-sign-in/sso.js';
 import { createUsers, type UsersDeps } from '../../src/domain/users/users.js';
 import { adminAuth } from '../../src/http/admin-auth/index.js';
 import { buildApp } from '../../src/http/app.js';
@@ -21,6 +22,7 @@ import { createHttpMetrics } from '../../src/http/metrics.js';
 import { createAdminPrincipals } from '../../src/http/principals/admin.js';
 import { createRateLimits } from '../../src/http/rate-limits.js';
 import { hours } from '../../src/platform/clock.js';
+import { createOutbound } from '../../src/platform/outbound/fetch.js';
 import { holdToDocument } from '../support/conformance.js';
 import { newDatabase } from '../support/database.js';
 
@@ -94,6 +96,7 @@ export async function newAdminAuth({
     now,
   };
   const users = createUsers(deps);
+  const sso = createSso({ ...deps, users, outbound: createOutbound({ allowedNetworks: [] }) });
   const perMinute = { apiKey: 12_000, jwt: 1_200, anonymous: anonymousPerMinute };
   const limits = createRateLimits({ enabled: rateLimits, db, perMinute });
   const idempotentRequests = createIdempotentRequests({ db, sealing, now });
@@ -106,7 +109,7 @@ export async function newAdminAuth({
     metrics: createHttpMetrics(new Registry()),
     surfaces: [
       async (scope) => {
-        const adminOptions = { users, admins, limits, idempotentRequests, baseUrl };
+        const adminOptions = { users, sso, admins, limits, idempotentRequests, baseUrl, now };
         await scope.register(adminAuth, { prefix: '/v1/auth', ...adminOptions });
       },
     ],

@@ -147,6 +147,12 @@ const everyPage = (value: string): Pages => ({
     otherUrl: `/oauth/authorize?state=${value}`,
   },
   logout: { action: '/oauth/logout', params: { state: value }, client: { name: value } },
+  'admin-signed-in': { accountName: value },
+  'choose-application': {
+    action: '/v1/auth/sso/select-application',
+    token: value,
+    applications: [{ id: value, name: value, accountName: value }],
+  },
   'signed-out': { clientUrl: `https://app.example.com/${value}` },
   error: {
     title: 'error.request.title',

@@ -20,14 +20,17 @@ export interface Joining {
   now: Date;
 }
 
-/** Makes somebody an administrator with the invite's role, and ends the invite, in the caller's transaction. */
-export async function join(tx: EntityManager, joining: Joining): Promise<void> {
+/**
+ * Makes somebody an administrator with the invite's role, and ends the invite, in the caller's transaction.
+ * @returns the User's id
+ */
+export async function join(tx: EntityManager, joining: Joining): Promise<string> {
   const { invite, now } = joining;
   const { accountId, roleId, limits } = invite;
   const userId = joining.user?.id ?? uuidv7();
   // The person behind the link acts here.
   await actAs({ type: 'platform_admin', id: userId }, async () => {
-    await saveUser(tx, userId, joining);
+    await saveUser(tx, userId, { ...joining, email: invite.email });
     const member = await tx.findOneBy(Membership, { accountId, userId });
     const membershipId = member?.id ?? uuidv7();
     if (!member) {
@@ -48,13 +51,19 @@ export async function join(tx: EntityManager, joining: Joining): Promise<void> {
     });
     await startLater(tx, 'inviteExpiry', { ...processInput(invite, now), news: 'accepted' });
   });
+  return userId;
 }
 
-async function saveUser(tx: EntityManager, id: string, { invite, user, names, passwordHash, now }: Joining) {
+/** Makes the User of an address that has just been shown to be theirs, or has the one whom there is be verified. */
+export async function saveUser(
+  tx: EntityManager,
+  id: string,
+  { email, user, names, passwordHash, now }: Omit<Joining, 'invite'> & { email: string },
+): Promise<void> {
   if (!user) {
     await tx.insert(User, {
       id,
-      email: invite.email,
+      email,
       ...names,
       passwordHash,
       passwordChangedAt: passwordHash && now,

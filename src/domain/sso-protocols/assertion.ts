@@ -50,6 +50,9 @@ export type SsoRefusal = (typeof ssoRefusals)[number];
 
 /** An answer that is not taken. The message is for whoever looks after the connection, and holds nothing secret. */
 export class SsoRefused extends Error {
+  /** Whether the message was the provider's, by its signature: nobody else can have made it. */
+  isSigned = false;
+
   constructor(
     readonly code: SsoRefusal,
     message: string,

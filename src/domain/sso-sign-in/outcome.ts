@@ -1,7 +1,9 @@
 import type { Assertion, SsoRefusal } from '../sso-protocols/assertion.js';
 
 /** How the answer of an identity provider was taken: what it says of whom, or why it is not believed. */
-export type SsoOutcome = { assertion: Assertion } | { refusal: { code: SsoRefusal; message: string } };
+export type SsoOutcome =
+  | { assertion: Assertion }
+  | { refusal: { code: SsoRefusal; message: string; isSigned?: boolean } };
 
 /** What a sealed answer is bound to: the request that it answers. */
 export const answerContext = (requestId: string): string => `sso-answer:${requestId}`;

@@ -1,7 +1,7 @@
 import type { EntityManager } from 'typeorm';
 import { v7 as uuidv7 } from 'uuid';
 import { SsoConnection } from '../../../entities/sso-connection.js';
-import { after, type Clock } from '../../platform/clock.js';
+import { after, type Clock, days } from '../../platform/clock.js';
 import { newSecret } from '../../platform/crypto/one-time-secret.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
 import type { Db } from '../../platform/db.js';
@@ -66,7 +66,7 @@ export function createSsoSignIn({ db, sealing, protocols, now }: SsoSignInDeps) 
 
   /** @throws SsoRefused replayed */
   async function assertOnce(connection: SsoConnection, { once }: Assertion): Promise<void> {
-    if (once && !(await spend(db, `sso:${connection.id}:${once.id}`, once.until)))
+    if (once && !(await spend(db, onceOf(connection, once.id), once.until)))
       throw new SsoRefused('replayed', 'This answer was taken before');
   }
 
@@ -79,7 +79,8 @@ export function createSsoSignIn({ db, sealing, protocols, now }: SsoSignInDeps) 
       return { assertion };
     } catch (error) {
       if (!(error instanceof SsoRefused)) throw error;
-      return { refusal: { code: error.code, message: error.message } };
+      const { code, message, isSigned } = error;
+      return { refusal: { code, message, isSigned } };
     }
   }
 
@@ -87,7 +88,9 @@ export function createSsoSignIn({ db, sealing, protocols, now }: SsoSignInDeps) 
     if (purpose === 'test') return;
     if ('assertion' in outcome) return noteSuccess(tx, connection, now());
     if (purpose === 'identity') await recordRefusal(tx, connection, outcome.refusal.code);
-    if (saysSomethingOf.has(outcome.refusal.code)) await noteFailure(tx, connection, outcome.refusal.code, now());
+    const { code, isSigned = false } = outcome.refusal;
+    const counts = saysSomethingOf.has(code) && (!isAnybodys(connection, code, isSigned) || isIdle(connection, now()));
+    if (counts) await noteFailure(tx, connection, code, now());
   }
 
   return {
@@ -141,6 +144,23 @@ export function createSsoSignIn({ db, sealing, protocols, now }: SsoSignInDeps) 
 }
 
 export type SsoSignIn = ReturnType<typeof createSsoSignIn> & { requests: SsoRequests };
+
+/**
+ * Whether somebody other than the provider can have answered so: anybody can begin a sign-in, and post or call back something
+ * that is not signed, or name another issuer.
+ */
+const isAnybodys = ({ type }: SsoConnection, code: SsoRefusal, isSigned: boolean): boolean =>
+  type === 'saml' ? !isSigned && code !== 'configuration_incomplete' : code === 'issuer_mismatch';
+
+/**
+ * Whether nobody signs in by a connection anyway, so that switching it off takes nothing from anybody: a provider's changed key is
+ * found out, and nobody from outside keeps a customer's people from signing in.
+ */
+const isIdle = ({ lastLoginAt }: SsoConnection, now: Date): boolean =>
+  lastLoginAt === null || after(lastLoginAt, days(7)) <= now;
+
+/** What `spend` is told of a message that works once. */
+export const onceOf = ({ id }: Pick<SsoConnection, 'id'>, messageId: string): string => `sso:${id}:${messageId}`;
 
 /**
  * What a provider's changed key, name or address looks like. The rest says nothing of the connection: somebody has pressed

@@ -4,13 +4,20 @@ import type { Db } from '../../platform/db.js';
 import type { Outbound } from '../../platform/outbound/fetch.js';
 import { clientSecretOf } from '../sso-connections/secrets.js';
 import { createOidcProtocol, type OidcProtocol } from '../sso-protocols/oidc/oidc.js';
+import { createSamlProtocol } from '../sso-protocols/saml/protocol.js';
+import { createSsoSigningKeys } from '../sso-protocols/signing-keys.js';
+import type { SignIn } from '../users/sign-in.js';
+import { type AdministratorSso, createAdministratorSso } from './administrators.js';
 import { createEndUserSso, type EndUserSso } from './end-users.js';
+import { createSamlSso, type SamlSso } from './saml.js';
 import { createSsoSignIn, type SsoSignIn } from './sign-in.js';
 
 /** Sign-in by an identity provider, put together. */
 export interface Sso {
   signIn: SsoSignIn;
   oidc: OidcProtocol;
+  saml: SamlSso;
+  administrators: AdministratorSso;
   endUsers: EndUserSso;
 }
 
@@ -18,17 +25,23 @@ export interface SsoDeps {
   db: Db;
   sealing: Sealing;
   outbound: Outbound;
+  users: { signIn: Pick<SignIn, 'signInByProvider'> };
   baseUrl: string;
   now: Clock;
 }
 
-export function createSso({ db, sealing, outbound, baseUrl, now }: SsoDeps): Sso {
+export function createSso({ db, sealing, outbound, users, baseUrl, now }: SsoDeps): Sso {
   const secretOf: Parameters<typeof createOidcProtocol>[0]['clientSecretOf'] = (connection) =>
     clientSecretOf(sealing, connection);
   const oidc = createOidcProtocol({ baseUrl, clientSecretOf: secretOf, outbound, now });
+  const { keyOf } = createSsoSigningKeys({ db, sealing, now });
+  const protocol = createSamlProtocol({ baseUrl, keyOf, now });
+  const signIn = createSsoSignIn({ db, sealing, protocols: { oidc, saml: protocol }, now });
   return {
-    signIn: createSsoSignIn({ db, sealing, protocols: { oidc }, now }),
+    signIn,
     oidc,
+    saml: createSamlSso({ db, protocol, signIn, now }),
+    administrators: createAdministratorSso({ db, signIn: users.signIn, now }),
     endUsers: createEndUserSso({ db, now }),
   };
 }

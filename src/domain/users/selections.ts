@@ -12,6 +12,8 @@ export interface Selection {
   amr: string[];
   /** Of the password that proved the user: a later change makes the token worthless. */
   passwordChangedAt: Date | null;
+  /** By which identity provider, and for which Account alone; null where the User themselves has proved who they are. */
+  provider: { connectionId: string; accountId: string } | null;
 }
 
 const life = minutes(5);
@@ -22,12 +24,17 @@ const context = 'admin-application-selection';
  */
 export function createSelections({ sealing, now }: { sealing: Pick<Sealing, 'seal' | 'open'>; now: Clock }) {
   return {
-    begin: (user: Pick<User, 'id' | 'passwordChangedAt'>, amr: string[]): Selection => ({
+    begin: (
+      user: Pick<User, 'id' | 'passwordChangedAt'>,
+      amr: string[],
+      provider: Selection['provider'] = null,
+    ): Selection => ({
       sessionId: uuidv7(),
       userId: user.id,
       passwordChangedAt: user.passwordChangedAt,
       amr,
       authenticatedAt: now(),
+      provider,
     }),
     write: (selection: Selection): string =>
       sealing.seal(JSON.stringify({ ...selection, expiresAt: after(now(), life) }), context),

@@ -5,7 +5,7 @@ import { DomainError } from '../errors.js';
 import { recordEvent } from '../events.js';
 import type { Passwords } from '../passwords/passwords.js';
 import type { AdminSubject } from './admin-tokens.js';
-import { type Binding, type Named, reachableOf, unbound } from './reachable.js';
+import { type Binding, type Named, type Reachable, reachableOf, unbound } from './reachable.js';
 import { createSelections, type Selection } from './selections.js';
 import type { SessionProof, SessionTokens, UserSessions } from './user-sessions.js';
 
@@ -43,8 +43,23 @@ export interface SignIn {
   selectApplication(choice: { selectionToken: string; applicationId: string } & Browser): Promise<SignedIn>;
   /** Starts the session of a user who has just proved the address by its link; its id is given, so that it starts once. */
   signInConfirmed(place: { userId: string; applicationId: string; sessionId: string } & Browser): Promise<SignedIn>;
+  /**
+   * Starts the session of a user whom an identity provider has proved: in the Account whose it is.
+   * @throws DomainError auth.invalid_credentials when they are no member of it any more
+   */
+  signInByProvider(proved: ProvedByProvider & Browser): Promise<SignInOutcome>;
   /** Starts another session of who is signed in, for the Account that they have just created. The old one stays. */
   signInCreated(place: { subject: AdminSubject; applicationId: string } & Browser): Promise<SignedIn>;
+}
+
+export interface ProvedByProvider {
+  userId: string;
+  accountId: string;
+  connectionId: string;
+  amr: string[];
+  authenticatedAt: Date;
+  /** The one that was asked for. */
+  applicationId: string | null;
 }
 
 export interface SignInDeps {
@@ -90,11 +105,34 @@ export function createSignIn({ db, passwords, sessions, sealing, now }: SignInDe
       applicationId: application?.id ?? null,
       amr: session.amr,
       authenticatedAt: session.authenticatedAt,
+      ssoConnectionId: session.provider?.connectionId ?? null,
       ipAddress: session.ipAddress,
       userAgent: session.userAgent,
       proof: session.proof ?? { passwordChangedAt: session.passwordChangedAt },
     });
     return { account, application, user: signedIn, ...tokens };
+  }
+
+  /** Starts the session where there is one place for it, and puts several to the person. */
+  async function place(
+    user: UserRow,
+    proof: Selection,
+    { reachable, applicationId, browser }: Choosing,
+  ): Promise<SignInOutcome> {
+    const [first] = reachable;
+    if (!first) return { outcome: 'account_required', ...(await start(user, unbound, { ...proof, ...browser })) };
+
+    const choices = reachable.flatMap(({ account, application }) => (application ? [{ account, application }] : []));
+    const [only = first, ...others] = choices;
+    // Never another Application than the one that was asked for: an unknown one is put back to the person.
+    const asked = choices.length > 0 ? applicationId : undefined;
+    const chosen = asked ? choices.find(({ application }) => application.id === asked) : others.length === 0 && only;
+    if (chosen) return { outcome: 'authenticated', ...(await start(user, chosen, { ...proof, ...browser })) };
+    return {
+      outcome: 'application_selection_required',
+      selectionToken: selections.write(proof),
+      applications: choices.map(({ account, application }) => ({ ...application, account })),
+    };
   }
 
   async function refuse(userId: string | null): Promise<never> {
@@ -115,29 +153,19 @@ export function createSignIn({ db, passwords, sessions, sealing, now }: SignInDe
         await db.statement(rehash, [user.id, user.passwordHash, await passwords.hash(password)]);
       }
 
-      const reachable = await reachableOf(db, user.id);
-      const proof = selections.begin(user, ['pwd']);
-      const [first] = reachable;
-      if (!first) return { outcome: 'account_required', ...(await start(user, unbound, { ...proof, ...browser })) };
-
-      const choices = reachable.flatMap(({ account, application }) => (application ? [{ account, application }] : []));
-      const [only = first, ...others] = choices;
-      // Never another Application than the one that was asked for: an unknown one is put back to the person.
-      const asked = choices.length > 0 ? applicationId : undefined;
-      const chosen = asked ? choices.find(({ application }) => application.id === asked) : others.length === 0 && only;
-      if (chosen) return { outcome: 'authenticated', ...(await start(user, chosen, { ...proof, ...browser })) };
-      return {
-        outcome: 'application_selection_required',
-        selectionToken: selections.write(proof),
-        applications: choices.map(({ account, application }) => ({ ...application, account })),
-      };
+      return place(user, selections.begin(user, ['pwd']), {
+        reachable: await reachableOf(db, user.id),
+        applicationId,
+        browser,
+      });
     },
 
     async selectApplication({ selectionToken, applicationId, ...browser }) {
       const selection = selections.read(selectionToken);
       const [user] = selection ? await db.statement<UserRow>(byId, [selection.userId]) : [];
       if (!selection || !user) throw new DomainError('auth.invalid_credentials');
-      const chosen = (await reachableOf(db, user.id)).find(({ application }) => application?.id === applicationId);
+      const reachable = within(selection.provider, await reachableOf(db, user.id));
+      const chosen = reachable.find(({ application }) => application?.id === applicationId);
       if (!chosen) throw new DomainError('application.not_found');
       return start(user, chosen, { ...selection, ...browser }).catch((error: unknown) => {
         throw violates(error, 'user_sessions_pkey') ? new DomainError('auth.invalid_credentials') : error;
@@ -150,6 +178,15 @@ export function createSignIn({ db, passwords, sessions, sealing, now }: SignInDe
       const binding = reachable.find(({ application }) => application?.id === applicationId) ?? unbound;
       // RFC 8176 has no name for a link in a mail; it is a secret that works once.
       return start(user, binding, { ...selections.begin(user, ['otp']), sessionId, ...browser });
+    },
+
+    async signInByProvider({ userId, accountId, connectionId, amr, authenticatedAt, applicationId, ...browser }) {
+      const [[user], all] = await Promise.all([db.statement<UserRow>(byId, [userId]), reachableOf(db, userId)]);
+      const provider = { connectionId, accountId };
+      const reachable = within(provider, all);
+      if (!user || reachable.length === 0) throw new DomainError('auth.invalid_credentials');
+      const proof = { ...selections.begin(user, amr, provider), authenticatedAt };
+      return place(user, proof, { reachable, applicationId: applicationId ?? undefined, browser });
     },
 
     async signInCreated({ subject, applicationId, ...browser }) {
@@ -166,3 +203,13 @@ export function createSignIn({ db, passwords, sessions, sealing, now }: SignInDe
     },
   };
 }
+
+interface Choosing {
+  reachable: Reachable[];
+  applicationId: string | undefined;
+  browser: Browser;
+}
+
+/** An Account's identity provider opens the Account, and no other one that the user is a member of. */
+const within = (provider: Selection['provider'], reachable: Reachable[]): Reachable[] =>
+  reachable.filter(({ account }) => !provider || account.id === provider.accountId);

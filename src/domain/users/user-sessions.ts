@@ -23,6 +23,8 @@ export interface NewSession {
   applicationId: string | null;
   amr: string[];
   authenticatedAt: Date;
+  /** The identity provider by which it begins, if it does. */
+  ssoConnectionId?: string | null;
   ipAddress: string | null;
   userAgent: string | null;
   /** What proved the user; looked at again under a lock, so that no session outlives a change of the password. */
@@ -115,7 +117,7 @@ export function createUserSessions({ db, refreshTokens, tokens, now }: UserSessi
         await recordEvent(tx, 'auth.admin_signed_in', {
           accountId,
           resourceId: userId,
-          metadata: { session_id: id, amr: session.amr },
+          metadata: { session_id: id, amr: session.amr, ...byConnection(session) },
           actor: { type: 'platform_admin', id: userId },
         });
         return refreshTokens.issue(tx, { kind: 'user_session', familyId: id, expiresAt: after(at, idleLife) });
@@ -165,6 +167,9 @@ export function createUserSessions({ db, refreshTokens, tokens, now }: UserSessi
     },
   };
 }
+
+const byConnection = ({ ssoConnectionId }: Pick<NewSession, 'ssoConnectionId'>) =>
+  ssoConnectionId ? { connection_id: ssoConnectionId } : {};
 
 /**
  * Holds the user's row until the session is there. A change of the password locks it too (`password-write`): either it waits

@@ -19,14 +19,15 @@ import { register } from './register.js';
 import { selectApplication } from './select-application.js';
 import { sessions } from './sessions.js';
 import { requireSignIn, userOf } from './signed-in.js';
+import { sso as ssoStart } from './sso.js';
 import { verifyEmail } from './verify-email.js';
 
 /** Admin authentication, `/v1/auth`: a file's name is its path. */
 export const adminAuth: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (
   app,
-  { users, admins, limits, idempotentRequests, baseUrl, adminAppUrl },
+  { users, sso, admins, limits, idempotentRequests, baseUrl, adminAppUrl, now },
 ) => {
-  const options = { users, admins, limits, idempotentRequests, baseUrl, adminAppUrl }; // and not the prefix, which would be prepended again
+  const options = { users, sso, admins, limits, idempotentRequests, baseUrl, adminAppUrl, now }; // and not the prefix, which would be prepended again
   app.addHook('onRequest', async (request) => void credentialsOf(request)); // never two credentials
   // Without a credential there is only the address to count by. Two routes have limits of their own (specification,
   // "Limits"), and an access token brings its own.
@@ -37,6 +38,7 @@ export const adminAuth: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (
       await pages.register(verifyEmail, options);
       await pages.register(passwordReset, options);
       await pages.register(acceptInvite, options);
+      await pages.register(ssoStart, options);
     });
     for (const route of [selectApplication, refresh, logout]) await anonymous.register(route, options);
   });

@@ -57,12 +57,12 @@ export const login: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app, { 
       const { email, password, application_id: applicationId } = request.body;
       const result = await users.signIn.signIn({ email, password, applicationId, ...browserOf(request) });
       if (result.outcome !== 'application_selection_required') cookies.set(reply, result);
-      return reply.send({ data: present(result) });
+      return reply.send({ data: presentOutcome(result) });
     },
   );
 };
 
-function present(result: SignInOutcome) {
+export function presentOutcome(result: SignInOutcome) {
   if (result.outcome !== 'application_selection_required') {
     return { outcome: result.outcome, ...presentSignedIn(result) };
   }

@@ -1,15 +1,19 @@
 import type { IdempotentRequests } from '../../domain/idempotency.js';
+import type { Sso } from '../../domain/sso-sign-in/sso.js';
 import type { Users } from '../../domain/users/users.js';
+import type { Clock } from '../../platform/clock.js';
 import type { AdminPrincipals } from '../principals/admin.js';
 import type { RateLimits } from '../rate-limits.js';
 
 /** What the routes of admin authentication need; each says which of it. */
 export interface AdminAuthOptions {
   users: Users;
+  sso: Pick<Sso, 'administrators' | 'signIn'>;
   admins: AdminPrincipals;
   limits: RateLimits;
   idempotentRequests: IdempotentRequests;
   baseUrl: string;
   /** Where administrators sign in. */
   adminAppUrl?: string;
+  now: Clock;
 }

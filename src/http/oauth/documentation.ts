@@ -3,6 +3,7 @@ import { claimedAtMost, claimedBytesAtMost } from '../../domain/organizations/cl
 import { accountDocumentation } from './documentation-account.js';
 import { type Documentation, loginDocumentation, text } from './documentation-login.js';
 import { mfaDocumentation } from './documentation-mfa.js';
+import { samlDocumentation } from './documentation-saml.js';
 import { signUpDocumentation } from './documentation-sign-up.js';
 import { ssoDocumentation } from './documentation-sso.js';
 import { webauthnDocumentation } from './documentation-webauthn.js';
@@ -79,6 +80,7 @@ export const oauthDocumentation: Documentation = {
   ...loginDocumentation,
   ...mfaDocumentation,
   ...signUpDocumentation,
+  ...samlDocumentation,
   ...ssoDocumentation,
   ...webauthnDocumentation,
   'POST /oauth/token': endpoint(

@@ -9,6 +9,17 @@ import {
   ssoEvents,
 } from '../sign-in-events.js';
 
+const providerLogoutEvents = [
+  'auth.identity_signed_out',
+  'identity.sessions_revoked',
+  'auth.admin_session_revoked',
+] as const satisfies readonly EventAction[];
+const adminSsoEvents = [
+  'auth.admin_signed_in',
+  'auth.admin_sign_in_failed',
+  'member.added',
+  'administrator_invite.accepted',
+] as const satisfies readonly EventAction[];
 const enrolmentInSignIn = [...signInEvents, ...enrolmentEvents] as const;
 
 /** What each route under `/oauth` may have recorded when it answers (`operation.ts`). */
@@ -18,7 +29,11 @@ export const oauthEvents: Readonly<Record<string, readonly EventAction[]>> = {
   'GET /oauth/sso': [],
   'POST /oauth/sso': [],
   'GET /sso/oidc/:connection_id/callback': ['auth.identity_sign_in_failed', 'sso_connection.auto_disabled'],
-  'GET /sso/complete': ssoEvents,
+  'GET /sso/saml/:connection_id/metadata': [],
+  'POST /sso/saml/:connection_id/acs': ['auth.identity_sign_in_failed', 'sso_connection.auto_disabled'],
+  'GET /sso/saml/:connection_id/slo': providerLogoutEvents,
+  'POST /sso/saml/:connection_id/slo': providerLogoutEvents,
+  'GET /sso/complete': [...ssoEvents, ...adminSsoEvents],
   'POST /oauth/login/email-otp/start': ['auth.emailed_code_requested'],
   'POST /oauth/login/email-otp/verify': [...attemptEvents, 'identity.created', 'identity.email_verified'],
   'POST /oauth/login/passkey/options': [],

@@ -5,11 +5,13 @@ import { pageOptions, sendPage, wantsJson } from './pages.js';
 import type { Visit } from './visit.js';
 
 /** Why a sign-in by an identity provider does not go on; `stale`: it is not this browser's, was completed, or took too long. */
-export type SsoFailure = SsoSignInRefusal | 'stale';
+export type SsoFailure = SsoSignInRefusal | 'stale' | 'no_provider';
 
 const groups = {
   away: { status: 503, codes: ['provider_unreachable', 'too_large'] },
   stale: { status: 400, codes: ['stale', 'state_mismatch', 'replayed'] },
+  /** Of an administrator: nobody is responsible for the address that was typed. */
+  no_provider: { status: 404, codes: ['no_provider'] },
   declined: { status: 403, codes: ['provider_error', 'status_not_success'] },
   stranger: {
     status: 403,
@@ -44,6 +46,10 @@ export function sendSsoFailed(visit: Visit, code: SsoFailure): FastifyReply {
 /** The same where nobody knows what the sign-in was for. */
 export const sendSsoLost = (request: FastifyRequest, reply: FastifyReply): FastifyReply =>
   send(request, reply, { code: 'stale', againUrl: null, otherUrl: null }, {});
+
+/** The same for whoever has no authorization request to go back to: administrators, and a provider's own messages. */
+export const sendSsoRefused = (request: FastifyRequest, reply: FastifyReply, code: SsoFailure): FastifyReply =>
+  send(request, reply, { code, againUrl: null, otherUrl: null }, {});
 
 function send(
   request: FastifyRequest,

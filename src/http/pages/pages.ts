@@ -147,6 +147,13 @@ export interface Pages extends AccountPages, SignUpPages {
   };
   logout: { action: string; params: Params; client: { name: string } | null };
   'signed-out': { clientUrl: string | null };
+  /** Of an administrator who has come by an identity provider. */
+  'admin-signed-in': { accountName: string };
+  'choose-application': {
+    action: string;
+    token: string;
+    applications: readonly { id: string; name: string; accountName: string }[];
+  };
   error: {
     title: TextKey;
     message: TextKey;

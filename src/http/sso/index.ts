@@ -1,20 +1,34 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import { createAdminLanding } from '../admin-auth/sso-landing.js';
 import { declareEvents } from '../oauth/events.js';
 import { createHostedLogin } from '../oauth/hosted-login.js';
 import type { OAuthOptions } from '../oauth/options.js';
 import { handlePageErrors } from '../oauth/pages.js';
+import { createAdminFinisher } from './admin-finisher.js';
 import { complete } from './complete.js';
 import { createIdentityFinisher } from './identity-finisher.js';
 import { oidcCallback } from './oidc-callback.js';
+import { saml } from './saml.js';
+
+export interface SsoPagesOptions extends OAuthOptions {
+  /** Where administrators work. */
+  adminAppUrl?: string;
+}
 
 /** What identity providers send browsers back to, and where those go on from: `/sso`. */
-export const sso: FastifyPluginAsyncTypebox<OAuthOptions> = async (app, { provider, logins, limits, sso }) => {
+export const sso: FastifyPluginAsyncTypebox<SsoPagesOptions> = async (app, options) => {
+  const { provider, logins, limits, sso, adminAppUrl } = options;
   const { baseUrl, now } = provider;
   declareEvents(app);
   handlePageErrors(app);
   app.addHook('onRequest', (request, reply) => limits.general('anonymous', request.ip, reply));
   const hosted = createHostedLogin(provider, logins);
-  const finishers = { identity: createIdentityFinisher({ sso, hosted, now }) };
+  const landing = createAdminLanding({ baseUrl, adminAppUrl });
+  const finishers = {
+    identity: createIdentityFinisher({ sso, hosted, now }),
+    admin: createAdminFinisher({ administrators: sso.administrators, landing }),
+  };
+  await app.register(saml, { saml: sso.saml, baseUrl, now });
   await app.register(oidcCallback, { sso, baseUrl });
   await app.register(complete, { sso, baseUrl, finishers });
 };

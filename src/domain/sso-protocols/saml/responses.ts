@@ -45,8 +45,20 @@ export async function verifyResponse(
   if (!assertion) throw new SsoRefused('malformed', 'It has no assertion');
   assertSigned(signed, connection.samlWantAssertionsSigned);
   const verified = readXml(await signedAssertion(text, signed, expected), { maxLength: 2 * maxLength });
-  assertEnvelope(response, signed, expected);
-  return readAssertion(verified, expected);
+  return saidByProvider(() => {
+    assertEnvelope(response, signed, expected);
+    return readAssertion(verified, expected);
+  });
+}
+
+/** From here on the provider itself has said what is refused; before, whoever has posted something. */
+function saidByProvider<T>(read: () => T): T {
+  try {
+    return read();
+  } catch (refusal) {
+    if (refusal instanceof SsoRefused) refusal.isSigned = true;
+    throw refusal;
+  }
 }
 
 function assertSuccess(response: XmlElement): void {

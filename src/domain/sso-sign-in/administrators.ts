@@ -1,0 +1,85 @@
+import { SsoConnection } from '../../../entities/sso-connection.js';
+import type { Clock } from '../../platform/clock.js';
+import { type Db, violates } from '../../platform/db.js';
+import { recordEvent } from '../events.js';
+import { addressTyped } from '../logins/address.js';
+import { adminConnectionByAddress } from '../sso-connections/covering.js';
+import type { Assertion, SsoRefusal } from '../sso-protocols/assertion.js';
+import type { Browser, SignIn, SignInOutcome } from '../users/sign-in.js';
+import { admitAdministrator } from './administrator-admission.js';
+import type { PersonRefusal } from './recognition.js';
+import type { AnsweredSsoRequest } from './requests.js';
+
+export type AdministratorRefusal = SsoRefusal | PersonRefusal;
+
+/** Who has come back, signed in or with several Applications to choose from; or why nobody is. */
+export type AdministratorArrival = { refusal: AdministratorRefusal } | { signedIn: SignInOutcome };
+
+export interface AdministratorSsoDeps {
+  db: Db;
+  signIn: Pick<SignIn, 'signInByProvider'>;
+  now: Clock;
+}
+
+type Admitted = { refusal: AdministratorRefusal } | { userId: string; assertion: Assertion };
+
+/** Administrators who sign in by an Account's identity provider (docs/decisions/0039). */
+export function createAdministratorSso({ db, signIn, now }: AdministratorSsoDeps) {
+  async function admitted({ connectionId, outcome }: AnsweredSsoRequest): Promise<Admitted> {
+    if ('refusal' in outcome) return { refusal: outcome.refusal.code };
+    const { assertion } = outcome;
+    const admit = () =>
+      db.transaction('system', async (tx) => {
+        const connection = await tx.findOneBy(SsoConnection, { id: connectionId, scope: 'admin', status: 'active' });
+        return connection
+          ? admitAdministrator(tx, connection, assertion, now())
+          : { refusal: 'connection_disabled' as const };
+      });
+    // Somebody else can be made, linked or let in at the same moment; looking again tells the rest.
+    const found = await admit().catch((error: unknown) => {
+      if (!races.some((constraint) => violates(error, constraint))) throw error;
+      return admit();
+    });
+    return 'refusal' in found ? found : { ...found, assertion };
+  }
+
+  async function refuse({ accountId, connectionId }: AnsweredSsoRequest, refusal: AdministratorRefusal) {
+    await db.transaction('system', (tx) =>
+      recordEvent(tx, 'auth.admin_sign_in_failed', {
+        accountId,
+        resourceId: null,
+        outcome: 'denied',
+        metadata: { method: 'sso', connection_id: connectionId, reason: refusal },
+      }),
+    );
+    return { refusal };
+  }
+
+  return {
+    /** The connection that is responsible for an address by its domain, whether or not anybody has the address. */
+    connectionFor: (email: string): Promise<SsoConnection | null> =>
+      db.transaction('system', (tx) => adminConnectionByAddress(tx, addressTyped(email))),
+
+    /** Lets in whom a completed request's answer speaks of, and starts their session in the connection's Account. */
+    async arrive(request: AnsweredSsoRequest, browser: Browser): Promise<AdministratorArrival> {
+      const found = await admitted(request);
+      if ('refusal' in found) return refuse(request, found.refusal);
+      const { accountId, connectionId, parameters } = request;
+      const { amr, authenticatedAt } = found.assertion;
+      const signedIn = await signIn.signInByProvider({
+        ...{ userId: found.userId, accountId, connectionId, amr: [...amr] },
+        authenticatedAt: earlier(authenticatedAt, now()),
+        applicationId: parameters.application_id ?? null,
+        ...browser,
+      });
+      return { signedIn };
+    },
+  };
+}
+
+export type AdministratorSso = ReturnType<typeof createAdministratorSso>;
+
+const races = ['users_email', 'sso_links_subject', 'memberships_one_per_user'];
+
+/** A provider's clock may be ahead of ours; nobody has signed in in the future. */
+const earlier = (at: Date | null, now: Date): Date => (at && at < now ? at : now);

@@ -1,0 +1,125 @@
+import { v7 as uuidv7 } from 'uuid';
+import { SsoConnection } from '../../../entities/sso-connection.js';
+import { after, type Clock } from '../../platform/clock.js';
+import { newSecret } from '../../platform/crypto/one-time-secret.js';
+import type { Db } from '../../platform/db.js';
+import { spend } from '../spent-tokens.js';
+import { type Assertion, SsoRefused } from '../sso-protocols/assertion.js';
+import type { LogoutMessage } from '../sso-protocols/saml/logout.js';
+import type { SamlProtocol } from '../sso-protocols/saml/protocol.js';
+import { endProviderSessions } from './provider-logout.js';
+import { requestLife } from './requests.js';
+import { onceOf, type SsoSignIn } from './sign-in.js';
+
+export interface SamlSsoDeps {
+  db: Db;
+  protocol: SamlProtocol;
+  signIn: Pick<SsoSignIn, 'answer' | 'requests'>;
+  now: Clock;
+}
+
+/** A response as a browser posted it to the assertion consumer service. */
+export interface PostedResponse {
+  connectionId: string;
+  samlResponse: string;
+  relayState: string | null;
+}
+
+/** The request that the browser goes on with. */
+export interface AnsweredResponse {
+  requestId: string;
+  /** For a browser that nobody here had sent away: the cookie that shows that it is the same. */
+  browser: { value: string; expiresAt: Date } | null;
+}
+
+/** What a provider's messages do here, beside what they say (SAML 2.0 Profiles §4.1 and §4.4). */
+export function createSamlSso({ db, protocol, signIn, now }: SamlSsoDeps) {
+  // Whose connection it is, nobody knows before; its id is in URLs that providers are given.
+  const find = (id: string) => db.transaction('system', (tx) => tx.findOneBy(SsoConnection, { id, type: 'saml' }));
+
+  /** The RelayState names a request that was never made, or none: taken only where the connection takes such answers. */
+  async function admitUnasked({
+    connectionId,
+    samlResponse,
+    relayState,
+  }: PostedResponse): Promise<AnsweredResponse | null> {
+    const connection = await find(connectionId);
+    if (connection?.status !== 'active' || !connection.samlAllowIdpInitiated) return null;
+    const assertion = await protocol.verify(connection, { samlResponse, expects: { requestId: null } });
+    await assertOnce(connection, assertion);
+    const [id, browser] = [uuidv7(), newSecret()];
+    const isAdmin = connection.scope === 'admin';
+    await db.transaction('system', (tx) =>
+      signIn.requests.admit(
+        tx,
+        {
+          ...{ id, connection, browser, state: newSecret(), secrets: null },
+          purpose: isAdmin ? 'admin' : 'identity',
+          parameters: isAdmin ? {} : ownAccountAt(relayState),
+        },
+        { assertion },
+      ),
+    );
+    return { requestId: id, browser: { value: browser, expiresAt: after(now(), requestLife) } };
+  }
+
+  async function assertOnce(connection: SsoConnection, { once }: Assertion): Promise<void> {
+    if (once && !(await spend(db, onceOf(connection, once.id), once.until))) {
+      throw new SsoRefused('replayed', 'This answer was taken before');
+    }
+  }
+
+  return {
+    /** What the provider imports about us, in XML; null where there is no such connection. */
+    async metadata(connectionId: string): Promise<string | null> {
+      const connection = await find(connectionId);
+      return connection && protocol.metadataOf(connection);
+    },
+
+    /**
+     * Takes a provider's response, once.
+     * @returns null where nobody was sent away with this RelayState, or they have been too long
+     * @throws SsoRefused for one that nobody asked for and that is not taken; one that was asked for keeps its refusal
+     */
+    async answer(response: PostedResponse): Promise<AnsweredResponse | null> {
+      const { connectionId, samlResponse, relayState } = response;
+      const answered =
+        relayState !== null &&
+        (await signIn.answer({ state: relayState, connectionId }, async (connection, { id }) => {
+          if (connection.type !== 'saml') throw new SsoRefused('state_mismatch', 'The connection does not speak SAML');
+          return protocol.verify(connection, { samlResponse, expects: { requestId: id } });
+        }));
+      return answered ? { ...answered, browser: null } : admitUnasked(response);
+    },
+
+    /**
+     * Ends what began with the provider's session that it says is over.
+     * @returns where the browser takes our answer, or null where the provider wants none; undefined without such a connection
+     * @throws SsoRefused
+     */
+    async logOut(
+      connectionId: string,
+      { message, relayState }: { message: LogoutMessage; relayState: string | null },
+    ): Promise<string | null | undefined> {
+      const connection = await find(connectionId);
+      if (!connection) return undefined;
+      const request = await protocol.verifyLogout(connection, message);
+      if (!(await spend(db, onceOf(connection, request.once.id), request.once.until))) {
+        throw new SsoRefused('replayed', 'This message was taken before');
+      }
+      await db.transaction('system', (tx) => endProviderSessions(tx, connection, request.subject, now()));
+      return protocol.answerLogout(connection, { id: request.id, relayState });
+    },
+  };
+}
+
+export type SamlSso = ReturnType<typeof createSamlSso>;
+
+/**
+ * Where somebody goes whom no client has sent: their own account, in the Environment of the client that the provider's
+ * RelayState names. Whether there is such a client is asked when they come.
+ */
+const ownAccountAt = (relayState: string | null): Record<string, string> => ({
+  client_id: relayState ?? '',
+  destination: 'account',
+});

@@ -1,0 +1,44 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { SignedIn, SignInOutcome } from '../../domain/users/sign-in.js';
+import { redirect, wantsJson } from '../oauth/pages.js';
+import { presentSignedIn } from './answers.js';
+import { createAdminCookies } from './cookies.js';
+import { presentOutcome } from './login.js';
+import { localeOf, sendPage } from './verify-email-page.js';
+
+export interface AdminLandingOptions {
+  baseUrl: string;
+  /** Where administrators work; without one of its own there is a page that says that they are signed in. */
+  adminAppUrl?: string;
+}
+
+/** Where a browser is left that has signed an administrator in by an identity provider. */
+export function createAdminLanding({ baseUrl, adminAppUrl = baseUrl }: AdminLandingOptions) {
+  const cookies = createAdminCookies(baseUrl);
+
+  /** With the cookies of the session: in the administrators' application. */
+  function signedIn(request: FastifyRequest, reply: FastifyReply, session: SignedIn): FastifyReply {
+    cookies.set(reply, session);
+    if (wantsJson(request)) return reply.send({ data: { outcome: 'authenticated', ...presentSignedIn(session) } });
+    if (adminAppUrl !== baseUrl) return redirect(request, reply, adminAppUrl);
+    return sendPage(reply, 'admin-signed-in', { accountName: session.account?.name ?? '' }, localeOf(request));
+  }
+
+  return {
+    signedIn,
+    /** The same, or first the choice of an Application. */
+    arrived(request: FastifyRequest, reply: FastifyReply, result: SignInOutcome): FastifyReply {
+      if (result.outcome !== 'application_selection_required') return signedIn(request, reply, result);
+      if (wantsJson(request)) return reply.send({ data: presentOutcome(result) });
+      const applications = result.applications.map(({ id, name, account }) => ({
+        id,
+        name,
+        accountName: account.name,
+      }));
+      const values = { action: '/v1/auth/sso/select-application', token: result.selectionToken, applications };
+      return sendPage(reply, 'choose-application', values, localeOf(request));
+    },
+  };
+}
+
+export type AdminLanding = ReturnType<typeof createAdminLanding>;

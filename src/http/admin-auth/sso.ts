@@ -1,0 +1,135 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import type { FastifyRequest } from 'fastify';
+import { Type } from 'typebox';
+import { DomainError } from '../../domain/errors.js';
+import { SsoRefused } from '../../domain/sso-protocols/assertion.js';
+import { sendError } from '../errors.js';
+import { redirect } from '../oauth/pages.js';
+import { secretCookie } from '../oauth/secret-cookie.js';
+import { sendSsoRefused } from '../oauth/sso-failed-page.js';
+import { errors } from '../operation.js';
+import { Email, Id } from '../schemas.js';
+import { browserOf } from './answers.js';
+import type { AdminAuthOptions } from './options.js';
+import { sameOrigin } from './origin.js';
+import { createAdminLanding } from './sso-landing.js';
+import { sendVerifyEmailError } from './verify-email-error.js';
+
+const perAddress = { name: 'admin-sso-start', points: 30, windowSeconds: 15 * 60 };
+const Html = { content: { 'text/html': { schema: Type.String() } } };
+const tags = ['Admin authentication'];
+const Onward = Type.Object({ redirect_to: Type.String() });
+const onward = { description: 'On, to the identity provider or from it', type: 'null' } as const;
+
+const startSchema = {
+  operationId: 'startAdminSso',
+  summary: 'Sign in by the identity provider of an address',
+  description:
+    'Sends the browser to the identity provider of the account that has the address’s domain verified and an active connection for its administrators, whether or not anybody has the address. Without one: 404 `admin_sso.not_available`. Whoever comes back is signed in as by `login`, with both cookies, and led to the administrators’ application; with several applications and no `application_id`, a page asks which. With `Accept: application/json` the answers are JSON. 30 per 15 minutes per IP.',
+  tags,
+  querystring: Type.Object({ email: Email, application_id: Type.Optional(Id) }),
+  response: {
+    200: {
+      description: 'On, for a program',
+      content: { 'application/json': { schema: Onward }, ...Html.content },
+    },
+    303: onward,
+    ...errors('validation.failed', 'admin_sso.not_available', 'rate_limit.exceeded', 'service.unavailable'),
+  },
+};
+
+const callbackSchema = {
+  operationId: 'adminSsoCallback',
+  summary: 'Where an OpenID provider may send administrators back to',
+  description: 'The same as `/sso/oidc/{connection_id}/callback`, where it leads.',
+  tags,
+  params: Type.Object({ connection_id: Id }),
+  response: {
+    200: {
+      description: 'On, for a program',
+      content: { 'application/json': { schema: Onward }, ...Html.content },
+    },
+    303: onward,
+    ...errors('validation.failed'),
+  },
+};
+
+const selectSchema = {
+  operationId: 'selectApplicationAfterSso',
+  summary: 'Finish signing in on the page that asks for an application',
+  description: 'The form of that page. Programs use `select-application`.',
+  tags,
+  consumes: ['application/x-www-form-urlencoded'],
+  body: Type.Object({ selection_token: Type.String({ maxLength: 4096 }), application_id: Id }),
+  response: {
+    200: { description: 'The page that says so', ...Html },
+    303: onward,
+    ...errors('validation.failed', 'auth.invalid_credentials', 'origin.foreign', 'application.not_found'),
+  },
+};
+
+/** A person, who is shown pages; what asks for nothing in particular is a program, as with every API. */
+const isBrowser = ({ headers: { accept = '' } }: FastifyRequest): boolean => /\btext\/html\b/i.test(accept);
+
+/** Signing in by the Account's identity provider. What comes back goes by `/sso/complete`, as for end users. */
+export const sso: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app, options) => {
+  const { users, limits, baseUrl, now, sso: providers } = options;
+  const cookie = secretCookie(baseUrl, 'sso');
+  const landing = createAdminLanding(options);
+  app.setErrorHandler((error, request, reply) =>
+    (isBrowser(request) ? sendVerifyEmailError : sendError)(error, request, reply),
+  );
+
+  app.get(
+    '/sso/start',
+    {
+      onRequest: limits.exact(perAddress),
+      schema: startSchema,
+    },
+    async (request, reply) => {
+      const { email, application_id: applicationId } = request.query;
+      const connection = await providers.administrators.connectionFor(email);
+      if (!connection && isBrowser(request)) return sendSsoRefused(request, reply, 'no_provider');
+      if (!connection) throw new DomainError('admin_sso.not_available');
+      const parameters = { email, ...(applicationId && { application_id: applicationId }) };
+      try {
+        const started = await providers.signIn.start({
+          ...{ connection, parameters, purpose: 'admin', loginHint: email },
+          browser: cookie.read(request),
+        });
+        cookie.set(reply, started.browser, started.expiresAt, now());
+        return redirect(request, reply, started.url);
+      } catch (error) {
+        if (!(error instanceof SsoRefused)) throw error;
+        if (!isBrowser(request)) throw new DomainError('service.unavailable', { retryAfter: 30, cause: error });
+        return sendSsoRefused(request, reply, error.code);
+      }
+    },
+  );
+
+  app.get(
+    '/sso/callback/:connection_id',
+    {
+      schema: callbackSchema,
+    },
+    async (request, reply) => {
+      const at = request.url.indexOf('?');
+      const query = at === -1 ? '' : request.url.slice(at);
+      return redirect(request, reply, `/sso/oidc/${request.params.connection_id}/callback${query}`);
+    },
+  );
+
+  app.post(
+    '/sso/select-application',
+    {
+      config: { events: ['auth.admin_signed_in'] },
+      onRequest: sameOrigin(baseUrl),
+      schema: selectSchema,
+    },
+    async (request, reply) => {
+      const { selection_token: selectionToken, application_id: applicationId } = request.body;
+      const signedIn = await users.signIn.selectApplication({ selectionToken, applicationId, ...browserOf(request) });
+      return landing.signedIn(request, reply, signedIn);
+    },
+  );
+};

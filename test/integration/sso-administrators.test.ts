@@ -1,0 +1,351 @@
+import { createSign, randomUUID } from 'node:crypto';
+import { deflateRawSync } from 'node:zlib';
+import type { LightMyRequestResponse } from 'fastify';
+import { v7 as uuidv7 } from 'uuid';
+import { AdministratorInvite } from '../../entities/administrator-invite.js';
+import { AdministratorRole } from '../../entities/administrator-role.js';
+import { Application } from '../../entities/application.js';
+import { Membership } from '../../entities/membership.js';
+import { MembershipRole } from '../../entities/membership-role.js';
+import type { SsoConnection } from '../../entities/sso-connection.js';
+import { SsoDomain } from '../../entities/sso-domain.js';
+import { User } from '../../entities/user.js';
+import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
+import { Browser } from '../support/oauth.js';
+import type { ResponseParts } from '../support/saml-provider.js';
+import { answerTo, askedIn, newSamlProvider, type SamlProvider } from '../support/saml-sign-in.js';
+import { newOidcConnection, newVerifiedDomain } from '../support/sso.js';
+
+const baseUrl = 'http://localhost:3000';
+let api: TestApi;
+let idp: SamlProvider;
+beforeAll(async () => {
+  [api, idp] = await Promise.all([startApi(), newSamlProvider()]);
+});
+afterAll(() => api.stop());
+
+interface Place {
+  account: TestAccount;
+  connection: SsoConnection;
+  domain: string;
+}
+const system = <T>(work: Parameters<typeof api.database.db.transaction<T>>[1]) =>
+  api.database.db.transaction('system', work);
+
+/** An Account that has its domain verified, with a provider for its administrators. */
+async function place(overrides: Partial<SsoConnection> = {}): Promise<Place> {
+  const account = await newAccount(api);
+  const domain = `${randomUUID()}.example`;
+  const { db } = api.database;
+  const world = { db, now: () => api.clock.now, sealing: { seal: () => 'unused' } } as never;
+  const where = { accountId: account.scope.accountId, environmentId: null as never };
+  await newVerifiedDomain(world, where, domain);
+  const connection = await newOidcConnection(
+    world,
+    where,
+    { issuer: '', clientId: '', clientSecret: '' },
+    { ...idp.fields, scope: 'admin', jitProvisioningEnabled: false, ...overrides },
+  );
+  return { account, connection, domain };
+}
+
+/** Somebody whom the Account's team has let in, without a password. */
+async function newMember({ account }: Place, email: string, fields: Partial<User> = {}): Promise<string> {
+  const { accountId } = account.scope;
+  const [id, membershipId, createdAt] = [uuidv7(), uuidv7(), api.clock.now];
+  const times = { createdAt, updatedAt: createdAt };
+  await system(async (tx) => {
+    const { id: roleId } = await tx.findOneByOrFail(AdministratorRole, { accountId, systemKey: 'developer' });
+    await tx.insert(User, {
+      id,
+      email,
+      firstName: 'Ana',
+      lastName: 'Arendt',
+      emailVerifiedAt: createdAt,
+      ...times,
+      ...fields,
+    });
+    await tx.insert(Membership, { id: membershipId, accountId, userId: id, createdAt });
+    await tx.insert(MembershipRole, { membershipId, roleId, accountId, limits: null });
+  });
+  return id;
+}
+
+const start = (browser: Browser, email: string, more = '') =>
+  browser.get(`/v1/auth/sso/start?email=${encodeURIComponent(email)}${more}`);
+const here = ({ headers }: LightMyRequestResponse) => String(headers.location).replace(baseUrl, '');
+
+/** The whole way; the answer of `/sso/complete`. */
+async function walk(browser: Browser, email: string, changes: Partial<ResponseParts> = {}, more = '') {
+  const away = await start(browser, email, more);
+  expect(away.statusCode).toBe(303);
+  const { path, form } = answerTo(String(away.headers.location), idp, api.clock.now, { nameId: email, ...changes });
+  const answered = await new Browser(api.app).post(path, form, { origin: 'https://idp.acme.example' });
+  return browser.get(here(answered), { accept: 'application/json' });
+}
+const failureOf = async (answer: Promise<LightMyRequestResponse>) => (await answer).json().error;
+const newBrowser = () => new Browser(api.app);
+const names = ({ cookies }: LightMyRequestResponse) => cookies.map(({ name }) => name).sort();
+
+describe('an administrator signs in by the provider of their account', () => {
+  test('with both cookies, in that account, as the event says', async () => {
+    const at = await place();
+    const email = `ana@${at.domain}`;
+    const userId = await newMember(at, email);
+    const answer = await walk(newBrowser(), email);
+    expect(answer.json().data).toMatchObject({
+      outcome: 'authenticated',
+      user: { id: userId, email },
+      account: { id: at.account.scope.accountId },
+    });
+    expect(names(answer)).toEqual(['admin_refresh', 'admin_session']);
+    const me = await api.app.inject({
+      url: '/v1/auth/me',
+      headers: { authorization: `Bearer ${answer.json().data.access_token}` },
+    });
+    expect(me.statusCode).toBe(200);
+    const rows = await system((tx) =>
+      tx.query(`select metadata from events where action = 'auth.admin_signed_in' and resource_id = $1`, [userId]),
+    );
+    expect(rows).toEqual([
+      { metadata: { amr: ['pwd'], session_id: expect.any(String), connection_id: at.connection.id } },
+    ]);
+  });
+
+  test('a browser is shown that it is signed in, or asked which application', async () => {
+    const at = await place();
+    const email = `ana@${at.domain}`;
+    await newMember(at, email);
+    const page = await browse(at, email);
+    expect(page.body).toContain('You are signed in');
+    const second = uuidv7();
+    await system((tx) =>
+      tx.insert(Application, {
+        ...{ id: second, accountId: at.account.scope.accountId, name: 'Second', slug: 'second' },
+        ...{ createdAt: api.clock.now, updatedAt: api.clock.now },
+      }),
+    );
+    const browser = newBrowser();
+    const choice = await browse(at, email, browser);
+    expect(names(choice)).toEqual([]);
+    expect(choice.body).toContain('Second');
+    const chosen = await browser.submit(choice, { application_id: second }, { origin: baseUrl });
+    expect(chosen.statusCode).toBe(200);
+    expect(names(chosen)).toEqual(['admin_refresh', 'admin_session']);
+    expect((await browser.submit(choice, { application_id: second }, { origin: baseUrl })).statusCode).toBe(401);
+    const asked = await walk(newBrowser(), email, {}, `&application_id=${second}`);
+    expect(asked.json().data).toMatchObject({ outcome: 'authenticated', application: { id: second } });
+  });
+
+  async function browse(at: Place, email: string, browser = newBrowser()) {
+    const away = await start(browser, email);
+    const { path, form } = answerTo(String(away.headers.location), idp, api.clock.now, { nameId: email });
+    expect(askedIn(String(away.headers.location)).acsUrl).toContain(at.connection.id);
+    return browser.get(here(await newBrowser().post(path, form)));
+  }
+
+  test('once linked, also when the provider says another address', async () => {
+    const at = await place();
+    const email = `ana@${at.domain}`;
+    await newMember(at, email);
+    const nameIdAttributes = ' Format="urn:oasis:names:tc:SAML:2.0:nameid-format:persistent"';
+    const subject = { nameId: randomUUID(), nameIdAttributes };
+    await walk(newBrowser(), email, { ...subject, attributes: { mail: [email] } });
+    const later = await walk(newBrowser(), email, { ...subject, attributes: { mail: [`married@${at.domain}`] } });
+    expect(later.json().data.user.email).toBe(email);
+  });
+
+  test('only the account of the provider is opened, whatever else the user is a member of', async () => {
+    const [at, other] = [await place(), await place()];
+    const email = `ana@${at.domain}`;
+    const userId = await newMember(at, email);
+    await system((tx) =>
+      tx.insert(Membership, {
+        ...{ id: uuidv7(), accountId: other.account.scope.accountId, userId, createdAt: api.clock.now },
+      }),
+    );
+    expect((await walk(newBrowser(), email)).json().data).toMatchObject({
+      outcome: 'authenticated',
+      account: { id: at.account.scope.accountId },
+    });
+  });
+});
+
+describe('who is not known yet', () => {
+  test('is nobody, unless they were invited, and then are what the invite says', async () => {
+    const at = await place();
+    const email = `bea@${at.domain}`;
+    expect(await failureOf(walk(newBrowser(), email))).toBe('sso.identity_unknown');
+    const { accountId } = at.account.scope;
+    const role = await system((tx) => tx.findOneByOrFail(AdministratorRole, { accountId, systemKey: 'support' }));
+    const made = await api.app.inject({
+      method: 'POST',
+      url: `/portal/v1/accounts/${at.account.accountSlug}/administrator-invites`,
+      headers: await at.account.as('owner'),
+      payload: { email, first_name: 'Bea', last_name: 'Brandt', role_id: role.id, limits: null },
+    });
+    expect(made.statusCode).toBe(201);
+    const { user } = (await walk(newBrowser(), email)).json().data;
+    expect(user).toMatchObject({ first_name: 'Bea', last_name: 'Brandt' });
+    expect(await rolesOf(accountId, user.id)).toEqual(['support']);
+    const [ended] = await system((tx) => tx.findBy(AdministratorInvite, { accountId, email }));
+    expect(ended?.status).toBe('accepted');
+  });
+
+  test('becomes a Viewer where the connection provisions, without a password', async () => {
+    const at = await place({ jitProvisioningEnabled: true });
+    const email = `cem@${at.domain}`;
+    const { user } = (await walk(newBrowser(), email, { attributes: { givenName: ['Cem'], sn: ['Can'] } })).json().data;
+    expect(user).toMatchObject({ email, first_name: 'Cem', last_name: 'Can' });
+    expect(await rolesOf(at.account.scope.accountId, user.id)).toEqual(['viewer']);
+    expect(await system((tx) => tx.findOneByOrFail(User, { id: user.id }))).toMatchObject({
+      passwordHash: null,
+      emailVerifiedAt: api.clock.now,
+    });
+  });
+
+  test('two sign-ins at once make one user', async () => {
+    const at = await place({ jitProvisioningEnabled: true });
+    const email = `duo@${at.domain}`;
+    const both = await Promise.all([walk(newBrowser(), email), walk(newBrowser(), email)]);
+    const ids = both.map((answer) => answer.json().data?.user.id);
+    expect(ids[0]).toBeTruthy();
+    expect(ids[0]).toBe(ids[1]);
+  });
+
+  test('a user whom nobody has verified loses the password that somebody set', async () => {
+    const at = await place({ jitProvisioningEnabled: true });
+    const email = `eva@${at.domain}`;
+    const id = await newMember(at, email, { emailVerifiedAt: null, passwordHash: 'somebody else’s' });
+    expect((await walk(newBrowser(), email)).json().data.user.id).toBe(id);
+    expect(await system((tx) => tx.findOneByOrFail(User, { id }))).toMatchObject({ passwordHash: null });
+  });
+
+  const rolesOf = async (accountId: string, userId: string) => {
+    const rows = await system((tx) =>
+      tx.query<{ key: string }[]>(
+        `select r.system_key as key from memberships m join membership_roles mr on mr.membership_id = m.id
+         join administrator_roles r on r.id = mr.role_id where m.account_id = $1 and m.user_id = $2`,
+        [accountId, userId],
+      ),
+    );
+    return rows.map(({ key }) => key);
+  };
+});
+
+describe('nobody is let in', () => {
+  test('of a domain that the account has not verified, or not any more', async () => {
+    const at = await place({ jitProvisioningEnabled: true });
+    const email = `ana@${at.domain}`;
+    const owner = await system((tx) => tx.findOneByOrFail(User, { id: at.account.userId }));
+    const stolen = walk(newBrowser(), email, { nameId: owner.email });
+    expect(await failureOf(stolen)).toBe('sso.domain_not_verified');
+    await walk(newBrowser(), email);
+    const browser = newBrowser();
+    const away = await start(browser, email);
+    await system((tx) => tx.update(SsoDomain, { domain: at.domain }, { status: 'lapsed' }));
+    const { path, form } = answerTo(String(away.headers.location), idp, api.clock.now, { nameId: email });
+    const lapsed = browser.get(here(await newBrowser().post(path, form)), { accept: 'application/json' });
+    expect(await failureOf(lapsed)).toBe('sso.domain_not_verified');
+  });
+
+  test('who is linked, and has another address by now', async () => {
+    const at = await place();
+    const email = `ana@${at.domain}`;
+    const id = await newMember(at, email);
+    await walk(newBrowser(), email);
+    await system((tx) => tx.update(User, { id }, { email: `ana-${id}@other.example` }));
+    expect(await failureOf(walk(newBrowser(), email))).toBe('sso.domain_not_verified');
+  });
+
+  test('who is no member any more', async () => {
+    const at = await place();
+    const email = `ana@${at.domain}`;
+    const userId = await newMember(at, email);
+    await walk(newBrowser(), email);
+    await system(async (tx) => {
+      const { id: membershipId } = await tx.findOneByOrFail(Membership, { userId });
+      await tx.delete(MembershipRole, { membershipId });
+      await tx.delete(Membership, { userId });
+    });
+    expect(await failureOf(walk(newBrowser(), email))).toBe('sso.not_a_member');
+  });
+
+  test('and the refusal is in the audit log', async () => {
+    const at = await place();
+    await walk(newBrowser(), `zoe@${at.domain}`);
+    const rows = await system((tx) =>
+      tx.query(`select outcome, metadata from events where action = 'auth.admin_sign_in_failed' and account_id = $1`, [
+        at.account.scope.accountId,
+      ]),
+    );
+    expect(rows).toEqual([
+      { outcome: 'denied', metadata: { method: 'sso', reason: 'identity_unknown', connection_id: at.connection.id } },
+    ]);
+  });
+});
+
+describe('the start', () => {
+  test('is the same for known and unknown addresses, and goes by the domain alone', async () => {
+    const at = await place();
+    await newMember(at, `ana@${at.domain}`);
+    for (const name of ['ana', 'nobody']) {
+      const away = await start(newBrowser(), `${name}@${at.domain}`);
+      expect(new URL(String(away.headers.location)).origin).toBe('https://idp.acme.example');
+    }
+    const none = await newBrowser().get('/v1/auth/sso/start?email=ana%40nowhere.example', {
+      accept: 'application/json',
+    });
+    expect([none.statusCode, none.json().error.code]).toEqual([404, 'admin_sso.not_available']);
+    const page = await start(newBrowser(), 'ana@nowhere.example');
+    expect([page.statusCode, page.body.includes('sso.no_provider')]).toEqual([404, true]);
+    expect((await start(newBrowser(), 'nonsense')).statusCode).toBe(400);
+  });
+
+  test('a connection that is off sends nobody away', async () => {
+    const at = await place({ status: 'disabled' });
+    expect((await start(newBrowser(), `ana@${at.domain}`)).statusCode).toBe(404);
+  });
+
+  test('the older callback leads to the one of all', async () => {
+    const id = randomUUID();
+    const answer = await newBrowser().get(`/v1/auth/sso/callback/${id}?state=a&code=b`);
+    expect([answer.statusCode, answer.headers.location]).toEqual([303, `/sso/oidc/${id}/callback?state=a&code=b`]);
+  });
+});
+
+describe('single logout', () => {
+  const logoutOf = ({ connection }: Place, nameId: string, by = idp.key) => {
+    const xml = `<samlp:LogoutRequest xmlns:samlp="urn:oasis:names:tc:SAML:2.0:protocol" xmlns:saml="urn:oasis:names:tc:SAML:2.0:assertion" ID="_${randomUUID()}" Version="2.0" IssueInstant="${api.clock.now.toISOString()}" Destination="${baseUrl}/sso/saml/${connection.id}/slo"><saml:Issuer>${idp.issuer}</saml:Issuer><saml:NameID>${nameId}</saml:NameID></samlp:LogoutRequest>`;
+    const algorithm = encodeURIComponent('http://www.w3.org/2001/04/xmldsig-more#rsa-sha256');
+    const written = `SAMLRequest=${encodeURIComponent(deflateRawSync(xml).toString('base64'))}&RelayState=back&SigAlg=${algorithm}`;
+    const signature = createSign('RSA-SHA256').update(written).sign(by.privateKey, 'base64');
+    return `/sso/saml/${connection.id}/slo?${written}&Signature=${encodeURIComponent(signature)}`;
+  };
+  test('of the provider ends what began by it, once, and answers', async () => {
+    const at = await place();
+    const email = `ana@${at.domain}`;
+    await newMember(at, email);
+    const browser = newBrowser();
+    const { access_token: token } = (await walk(browser, email)).json().data;
+    const me = () => api.app.inject({ url: '/v1/auth/me', headers: { authorization: `Bearer ${token}` } });
+    expect((await me()).statusCode).toBe(200);
+    const forged = await newBrowser().get(logoutOf(at, email, (await newSamlProvider()).key));
+    expect([forged.statusCode, forged.body.includes('sso.signature_invalid')]).toEqual([403, true]);
+    expect((await me()).statusCode).toBe(200);
+    const url = logoutOf(at, email);
+    const answer = await newBrowser().get(url);
+    expect(answer.statusCode).toBe(303);
+    expect(String(answer.headers.location)).toMatch(/^https:\/\/idp\.acme\.example\/slo\?SAMLResponse=/);
+    expect(new URL(String(answer.headers.location)).searchParams.get('RelayState')).toBe('back');
+    expect((await me()).statusCode).toBe(401);
+    const cookie = `admin_refresh=${browser.cookies.get('admin_refresh')}`;
+    const refreshed = await api.app.inject({
+      method: 'POST',
+      url: '/v1/auth/refresh',
+      headers: { cookie, origin: baseUrl },
+    });
+    expect(refreshed.statusCode).toBe(401);
+    expect((await newBrowser().get(url)).body).toContain('sso.replayed');
+  });
+});

@@ -1,0 +1,255 @@
+import { randomUUID } from 'node:crypto';
+import type { LightMyRequestResponse } from 'fastify';
+import { decodeJwt } from 'jose';
+import { v7 as uuidv7 } from 'uuid';
+import type { SsoConnection } from '../../entities/sso-connection.js';
+import { codeIn } from '../support/mfa.js';
+import {
+  authorizeUrl,
+  type Browser,
+  newPkce,
+  newProvider,
+  redeem,
+  redirectUri,
+  type TestClient,
+  type TestEnvironment,
+  type TestProvider,
+} from '../support/oauth.js';
+import { newOrganization, type TestOrganization } from '../support/organizations.js';
+import { partsOf, posted, type ResponseParts, signedResponse } from '../support/saml-provider.js';
+import { answerTo, askedIn, newSamlProvider, type SamlProvider } from '../support/saml-sign-in.js';
+import { newOidcConnection, newVerifiedDomain } from '../support/sso.js';
+
+const baseUrl = 'http://localhost:3000';
+let world: TestProvider;
+let idp: SamlProvider;
+beforeAll(async () => {
+  [world, idp] = await Promise.all([newProvider({ baseUrl }), newSamlProvider()]);
+});
+afterAll(() => world.close());
+
+interface Place {
+  environment: TestEnvironment;
+  client: TestClient;
+  organization: TestOrganization;
+  connection: SsoConnection;
+}
+
+/** An Environment with an organization whose provider signs in people of acme.example. */
+async function place(overrides: Partial<SsoConnection> = {}): Promise<Place> {
+  const environment = await world.newEnvironment({ mfaPolicy: 'off' });
+  const client = await environment.newClient();
+  const organization = await newOrganization(world, environment);
+  await newVerifiedDomain(world, environment, 'acme.example', organization.id);
+  const connection = await newOidcConnection(
+    world,
+    environment,
+    { issuer: '', clientId: '', clientSecret: '' },
+    { ...idp.fields, organizationId: organization.id, ...overrides },
+  );
+  return { environment, client, organization, connection };
+}
+
+const pkce = newPkce();
+async function sendAway(browser: Browser, { client, organization }: Place): Promise<string> {
+  const url = authorizeUrl(client, { organization: organization.slug, code_challenge: pkce.challenge });
+  const away = await browser.get(url);
+  expect(away.statusCode).toBe(303);
+  return String(away.headers.location);
+}
+/** As the provider's page has a browser post it: without any cookie, from the provider's site. */
+const post = (path: string, form: Record<string, string>) =>
+  world.browser().post(path, form, { origin: 'https://idp.acme.example' });
+const here = ({ headers }: LightMyRequestResponse) => String(headers.location).replace(baseUrl, '');
+/** The whole way; the answer of `/sso/complete`. */
+async function walk(at: Place, changes: Partial<ResponseParts> = {}, browser = world.browser()) {
+  const { path, form } = answerTo(await sendAway(browser, at), idp, world.now(), changes);
+  const answered = await post(path, form);
+  expect(answered.statusCode).toBe(303);
+  return browser.get(here(answered));
+}
+const failureIn = (page: { body: string; statusCode: number }) => [
+  page.statusCode,
+  /<dd class="code">(sso\.[a-z_]+)</.exec(page.body)?.[1],
+];
+const somebody = () => `ana-${uuidv7()}@acme.example`;
+
+describe('sign-in by SAML', () => {
+  test('somebody new signs in by their organization, and the client gets a code', async () => {
+    const at = await place();
+    const email = somebody();
+    const code = codeIn(await walk(at, { nameId: email, contextClass: 'https://refeds.org/profile/mfa' }));
+    const tokens = (
+      await redeem(world.app, at.client, { code, verifier: pkce.verifier, redirect: redirectUri })
+    ).json();
+    expect(decodeJwt(tokens.id_token)).toMatchObject({ email, email_verified: true, amr: ['mfa'] });
+  });
+
+  test('the same person is the same Identity the next time, also under another address', async () => {
+    const at = await place();
+    const persistent = {
+      nameId: randomUUID(),
+      nameIdAttributes: ' Format="urn:oasis:names:tc:SAML:2.0:nameid-format:persistent"',
+    };
+    const subjectOf = async (mail: string) => {
+      const code = codeIn(await walk(at, { ...persistent, attributes: { mail: [mail] } }));
+      const tokens = (
+        await redeem(world.app, at.client, { code, verifier: pkce.verifier, redirect: redirectUri })
+      ).json();
+      return decodeJwt(tokens.id_token).sub;
+    };
+    expect(await subjectOf(somebody())).toBe(await subjectOf(somebody()));
+  });
+
+  test('the request is signed, and names the provider and where to answer', async () => {
+    const at = await place({ forceAuthn: true });
+    const url = await sendAway(world.browser(), at);
+    expect(new URL(url).searchParams.get('Signature')).toBeTruthy();
+    expect(askedIn(url)).toMatchObject({
+      entityId: `${baseUrl}/sso/saml/${at.connection.id}/metadata`,
+      acsUrl: `${baseUrl}/sso/saml/${at.connection.id}/acs`,
+      xml: expect.stringContaining('ForceAuthn="true"'),
+    });
+  });
+});
+
+describe('an answer', () => {
+  test('works in the browser that was sent, and in no other', async () => {
+    const at = await place();
+    const { path, form } = answerTo(await sendAway(world.browser(), at), idp, world.now(), { nameId: somebody() });
+    const other = await world.browser().get(here(await post(path, form)));
+    expect(failureIn(other)).toEqual([400, 'sso.stale']);
+  });
+
+  test('comes once; posted again it leads to what the first one began', async () => {
+    const at = await place();
+    const browser = world.browser();
+    const { path, form } = answerTo(await sendAway(browser, at), idp, world.now(), { nameId: somebody() });
+    const [first, second] = [await post(path, form), await post(path, form)];
+    expect(second.headers.location).toBe(first.headers.location);
+    expect(codeIn(await browser.get(here(first)))).toBeTruthy();
+    const again = await browser.get(here(second));
+    expect(String(again.headers.location)).toContain('/oauth/authorize?');
+  });
+
+  test('whose assertion was used before is refused, though another request is answered by it', async () => {
+    const at = await place();
+    const assertionId = `_${randomUUID()}`;
+    codeIn(await walk(at, { nameId: somebody(), assertionId }));
+    expect(failureIn(await walk(at, { nameId: somebody(), assertionId }))).toEqual([400, 'sso.replayed']);
+  });
+
+  test('that is refused says why, on the page and in the events', async () => {
+    const at = await place();
+    expect(failureIn(await walk(at, { audience: 'https://other.example' }))).toEqual([403, 'sso.audience_mismatch']);
+    const [event] = await world.query(
+      `select metadata from events where action = 'auth.identity_sign_in_failed' and environment_id = $1`,
+      [at.environment.environmentId],
+    );
+    expect(event).toMatchObject({ metadata: { reason: 'audience_mismatch', connection_id: at.connection.id } });
+  });
+
+  test('of an address that nobody has verified lets nobody in', async () => {
+    expect(failureIn(await walk(await place(), { nameId: 'eve@other.example' }))).toEqual([
+      403,
+      'sso.domain_not_verified',
+    ]);
+  });
+
+  test('after ten minutes, of another connection, of nobody, or of an OpenID connection is lost', async () => {
+    const [at, other] = [await place(), await place()];
+    const url = await sendAway(world.browser(), at);
+    const { path, form } = answerTo(url, idp, world.now());
+    const lost = async (to: string, sent: Record<string, string>) =>
+      expect(failureIn(await post(to, sent))).toEqual([400, 'sso.stale']);
+    await lost(path.replace(at.connection.id, other.connection.id), form);
+    await lost(path.replace(at.connection.id, randomUUID()), form);
+    await lost(path.replace(at.connection.id, 'x'), form);
+    await lost(path, { SAMLResponse: form.SAMLResponse, RelayState: '' });
+    await lost(path, { ...form, RelayState: 'x'.repeat(43) });
+    await lost(path, { RelayState: form.RelayState });
+    world.wait(11 * 60_000);
+    await lost(path, form);
+  });
+});
+
+describe('a response that nobody asked for', () => {
+  const unasked = (at: Place, changes: Partial<ResponseParts> = {}, relayState = at.client.clientId) => {
+    const path = `/sso/saml/${at.connection.id}`;
+    const parts = partsOf(
+      {
+        issuer: idp.issuer,
+        acsUrl: `${baseUrl}${path}/acs`,
+        audience: `${baseUrl}${path}/metadata`,
+        inResponseTo: null,
+        now: world.now(),
+      },
+      { nameId: somebody(), ...changes },
+    );
+    return post(`${path}/acs`, { SAMLResponse: posted(signedResponse(parts, idp.key)), RelayState: relayState });
+  };
+  /** With the cookies that the answer to the post has set. */
+  const follow = (answered: LightMyRequestResponse) => {
+    const browser = world.browser();
+    for (const { name, value } of answered.cookies) browser.cookies.set(name, value);
+    return { browser, done: browser.get(here(answered)) };
+  };
+
+  test('is not taken, unless the connection says so; then it leads to the own account', async () => {
+    expect(failureIn(await unasked(await place()))).toEqual([400, 'sso.stale']);
+    const at = await place({ samlAllowIdpInitiated: true });
+    const { browser, done } = follow(await unasked(at));
+    expect(String((await done).headers.location)).toContain('/oauth/account');
+    expect((await browser.get(here(await done))).statusCode).toBe(200);
+  });
+
+  test('works once, and not under a client of elsewhere', async () => {
+    const at = await place({ samlAllowIdpInitiated: true });
+    const assertionId = `_${randomUUID()}`;
+    expect((await unasked(at, { assertionId })).statusCode).toBe(303);
+    expect(failureIn(await unasked(at, { assertionId }))).toEqual([400, 'sso.replayed']);
+    expect(failureIn(await unasked(at, { audience: 'https://x.example' }))).toEqual([403, 'sso.audience_mismatch']);
+    const elsewhere = follow(await unasked(at, {}, (await place()).client.clientId));
+    expect(failureIn(await elsewhere.done)).toEqual([400, 'sso.stale']);
+    const nowhere = follow(await unasked(at, {}, 'x'));
+    expect((await nowhere.done).statusCode).toBe(400);
+  });
+});
+
+test('metadata is for everybody who has the URL', async () => {
+  const { connection } = await place();
+  const answer = await world.app.inject(`/sso/saml/${connection.id}/metadata`);
+  expect(answer.headers['content-type']).toBe('application/samlmetadata+xml');
+  expect(answer.body).toContain(`entityID="${baseUrl}/sso/saml/${connection.id}/metadata"`);
+  expect((await world.app.inject(`/sso/saml/${connection.id}/metadata`)).body).toBe(answer.body);
+  expect((await world.app.inject(`/sso/saml/${randomUUID()}/metadata`)).statusCode).toBe(400);
+});
+
+describe('answers that are refused, ten in a row,', () => {
+  const statusAfter = async (at: Place, changes: Partial<ResponseParts>, by = idp) => {
+    for (let count = 0; count < 10; count += 1) {
+      const { path, form } = answerTo(
+        await sendAway(world.browser(), at),
+        { ...idp, key: by.key },
+        world.now(),
+        changes,
+      );
+      await post(path, form);
+    }
+    const [row] = await world.query<{ status: string }>('select status from sso_connections where id = $1', [
+      at.connection.id,
+    ]);
+    return row?.status;
+  };
+
+  test('switch the connection off where the provider has signed them', async () => {
+    const at = await place({ lastLoginAt: world.now() });
+    expect(await statusAfter(at, { audience: 'https://other.example' })).toBe('auto_disabled');
+  });
+
+  test('but not where anybody can have made them, unless nobody signs in by it anyway', async () => {
+    const stranger = await newSamlProvider();
+    expect(await statusAfter(await place({ lastLoginAt: world.now() }), {}, stranger)).toBe('active');
+    expect(await statusAfter(await place(), {}, stranger)).toBe('auto_disabled');
+  });
+});
