@@ -23,6 +23,7 @@ import {
 import { type OpenIdProvider, signInThere, startOpenIdProvider } from '../support/openid-provider.js';
 import { newOrganization, setPolicy, type TestOrganization } from '../support/organizations.js';
 import { newOidcConnection, newVerifiedDomain, plannedConnections } from '../support/sso.js';
+import { apiOf } from './identity-auth-setup.js';
 
 const baseUrl = 'http://localhost:3000';
 const planned = plannedConnections(baseUrl, 40);
@@ -378,6 +379,18 @@ describe('the gate', () => {
     expect(script.json()).toMatchObject({
       error: 'sso_required',
       sso_connections: [{ url: expect.stringContaining(organizationsOwn.id) }],
+    });
+  });
+
+  test('a client with pages of its own is told the provider after the right password', async () => {
+    const { environment, client, organization, connection } = await place();
+    const ana = await environment.newIdentity();
+    await newMember(environment, organization, ana);
+    await setPolicy(world, organization, { require_sso: true });
+    const { error } = (await apiOf(world).login(client, ana)).json();
+    expect(error).toMatchObject({
+      code: 'sso_required',
+      details: [{ field: 'connection_id', code: connection.id }],
     });
   });
 

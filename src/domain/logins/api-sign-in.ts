@@ -190,7 +190,14 @@ export type ApiSignIn = ReturnType<typeof createApiSignIn>;
 const scopeOf = ({ accountId, applicationId, environmentId }: Client) => ({ accountId, applicationId, environmentId });
 
 /** This API has passwords alone; the ways that are left are those of the hosted pages. */
-const barred = ({ code, methods }: Barred) =>
+const barred = ({ code, methods, connections }: Barred) =>
   new DomainError(code, {
-    details: methods.map((method) => ({ field: 'method', code: method, message: 'is open, on the hosted pages' })),
+    details: [
+      ...methods.map((method) => ({ field: 'method', code: method, message: 'is open, on the hosted pages' })),
+      ...connections.map(({ id, name }) => ({
+        field: 'connection_id',
+        code: id,
+        message: `is the identity provider of ${name}, at /oauth/sso`,
+      })),
+    ],
   });
