@@ -16,6 +16,9 @@ import { checksumsOf } from '../support/operations/rows.js';
 const byToken: Record<string, string> = {
   login: 'admin-auth-login.test.ts',
   selectApplication: 'admin-auth-login.test.ts',
+  startAdminSso: 'sso-administrators.test.ts',
+  adminSsoCallback: 'sso-administrators.test.ts',
+  selectApplicationAfterSso: 'sso-administrators.test.ts',
   identitySelectApplication: 'identity-auth-select-application.test.ts',
 };
 

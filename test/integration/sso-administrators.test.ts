@@ -129,10 +129,14 @@ describe('an administrator signs in by the provider of their account', () => {
     const choice = await browse(at, email, browser);
     expect(names(choice)).toEqual([]);
     expect(choice.body).toContain('Second');
+    const foreign = (await place()).account.scope.applicationId;
+    expect((await browser.submit(choice, { application_id: foreign }, { origin: baseUrl })).statusCode).toBe(404);
     const chosen = await browser.submit(choice, { application_id: second }, { origin: baseUrl });
     expect(chosen.statusCode).toBe(200);
     expect(names(chosen)).toEqual(['admin_refresh', 'admin_session']);
     expect((await browser.submit(choice, { application_id: second }, { origin: baseUrl })).statusCode).toBe(401);
+    const askedForeign = await walk(newBrowser(), email, {}, `&application_id=${foreign}`);
+    expect(askedForeign.json().data.outcome).toBe('application_selection_required');
     const asked = await walk(newBrowser(), email, {}, `&application_id=${second}`);
     expect(asked.json().data).toMatchObject({ outcome: 'authenticated', application: { id: second } });
   });
