@@ -7,6 +7,7 @@ import type { Sealing } from '../../platform/crypto/sealing.js';
 import type { Db } from '../../platform/db.js';
 import { recordEvent } from '../events.js';
 import { spend } from '../spent-tokens.js';
+import { applicationOf } from '../sso-connections/events.js';
 import { noteFailure, noteSuccess } from '../sso-connections/outcomes.js';
 import { type Assertion, type SsoRefusal, SsoRefused } from '../sso-protocols/assertion.js';
 import type { SsoOutcome } from './outcome.js';
@@ -181,14 +182,13 @@ const saysSomethingOf: ReadonlySet<SsoRefusal> = new Set([
   'configuration_incomplete',
 ]);
 
-const recordRefusal = (
+const recordRefusal = async (
   tx: EntityManager,
   { id, accountId, environmentId }: SsoConnection,
   reason: string,
 ): Promise<string> =>
   recordEvent(tx, 'auth.identity_sign_in_failed', {
-    accountId,
-    environmentId,
+    ...{ accountId, environmentId, applicationId: await applicationOf(tx, environmentId) },
     resourceId: null,
     outcome: 'failure',
     metadata: { method: 'sso', connection_id: id, reason },
