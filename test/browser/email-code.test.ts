@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
-import { barriers, launchChromium, newVisitor, type Visitor } from '../support/chromium.js';
+import { barriers, headingOf, launchChromium, newVisitor, type Visitor } from '../support/chromium.js';
 import { asOwner } from '../support/database.js';
 import { waitForMail } from '../support/inbox.js';
 import { type Seed, seed } from '../support/seed.js';
@@ -45,7 +45,7 @@ afterEach(async () => {
 });
 
 const button = (name: string) => page.getByRole('button', { name, exact: true });
-const heading = (name: string | RegExp) => page.getByRole('heading', { level: 1, name });
+const heading = (name: string | RegExp) => headingOf(page, name);
 const expectNoBarriers = async () => expect(await barriers(page)).toEqual([]);
 
 async function switchOn(...settings: string[]) {
@@ -83,11 +83,12 @@ test('a person has a code mailed, mistypes it, and signs in with it', async () =
   await page.getByText(`If ${data.ana.email} can sign in here, a code is on its way.`).waitFor();
   await expectNoBarriers();
   const code = await codeFor(data.ana.email);
-  await page.keyboard.type(code === '123 456' ? '654321' : '123456'); // the field has the focus
+  await page.locator('#code:focus').waitFor();
+  await page.keyboard.type(code === '123 456' ? '654321' : '123456');
   await page.keyboard.press('Enter');
   await page.getByRole('alert').waitFor();
   expect(await page.getByRole('alert').textContent()).toMatch(/not right, or it has expired/);
-  expect(await page.locator('#code:focus').count()).toBe(1);
+  await page.locator('#code:focus').waitFor();
   await expectNoBarriers();
 
   await page.getByLabel('Code').fill(code);

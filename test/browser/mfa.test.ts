@@ -1,6 +1,6 @@
 import { Client, Connection } from '@temporalio/client';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
-import { barriers, launchChromium, newVisitor, type Visitor } from '../support/chromium.js';
+import { barriers, headingOf, launchChromium, newVisitor, type Visitor } from '../support/chromium.js';
 import { asOwner } from '../support/database.js';
 import { waitForMail } from '../support/inbox.js';
 import { totpCode } from '../support/mfa.js';
@@ -45,7 +45,7 @@ afterEach(async () => {
 });
 
 const button = (name: string) => page.getByRole('button', { name, exact: true });
-const heading = (name: string | RegExp) => page.getByRole('heading', { level: 1, name });
+const heading = (name: string | RegExp) => headingOf(page, name);
 const amr = () =>
   page
     .getByRole('table', { name: 'Claims of the ID token' })
@@ -144,7 +144,7 @@ test('next time the app asks for a code, and the browser can be remembered', asy
   await page.getByLabel('Code', { exact: true }).fill('000000');
   await button('Continue').click();
   await page.getByRole('alert').waitFor();
-  expect(await page.locator('#code:focus').count()).toBe(1);
+  await page.locator('#code:focus').waitFor();
   await expectNoBarriers();
   // The one after that which enrolled the app: one step ahead is within the drift.
   await page.getByLabel('Code', { exact: true }).fill(totpCode(secret, new Date(Date.now() + 30_000)));

@@ -1,5 +1,5 @@
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
-import { barriers, launchChromium, newVisitor, type Visitor } from '../support/chromium.js';
+import { barriers, headingOf, launchChromium, newVisitor, type Visitor } from '../support/chromium.js';
 import { type Seed, seed } from '../support/seed.js';
 import { type Service, startService } from '../support/service.js';
 import { startRelyingParty } from '../support/service-processes.js';
@@ -36,7 +36,7 @@ afterEach(async () => {
 });
 
 const button = (name: string) => page.getByRole('button', { name, exact: true });
-const heading = (name: string | RegExp) => page.getByRole('heading', { level: 1, name });
+const heading = (name: string | RegExp) => headingOf(page, name);
 const claim = (table: string, name: string) =>
   page
     .getByRole('table', { name: table })
@@ -127,7 +127,7 @@ test('a wrong password says so, and keeps the address that was typed', async () 
   expect(await page.title()).toMatch(/^Error: /);
   expect(await page.getByLabel('Email').inputValue()).toBe(data.ana.email);
   expect(await page.getByLabel('Password').inputValue()).toBe('');
-  expect(await page.locator('#password:focus').count()).toBe(1);
+  await page.locator('#password:focus').waitFor();
   await expectNoBarriers();
 
   await page.keyboard.type(data.ana.password);

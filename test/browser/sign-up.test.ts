@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
-import { barriers, launchChromium, newVisitor, type Visitor } from '../support/chromium.js';
+import { barriers, headingOf, launchChromium, newVisitor, type Visitor } from '../support/chromium.js';
 import { asOwner } from '../support/database.js';
 import { linkIn, waitForMail } from '../support/inbox.js';
 import { type Seed, seed } from '../support/seed.js';
@@ -45,7 +45,7 @@ afterEach(async () => {
 
 const button = (name: string) => page.getByRole('button', { name, exact: true });
 const link = (name: string | RegExp) => page.getByRole('link', { name });
-const heading = (name: string | RegExp) => page.getByRole('heading', { level: 1, name });
+const heading = (name: string | RegExp) => headingOf(page, name);
 const expectNoBarriers = async () => expect(await barriers(page)).toEqual([]);
 const fits = async (width: number) =>
   expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(width);
@@ -86,7 +86,8 @@ test('a person signs up, confirms by one click in the same browser, and arrives 
   expect(await page.getByLabel('Email').inputValue()).toBe(email);
   expect(await page.getByLabel('First name').inputValue()).toBe('Ida');
   await expectNoBarriers();
-  await page.keyboard.type(chosen); // the password has the focus
+  await page.locator('#password:focus').waitFor();
+  await page.keyboard.type(chosen);
   await page.keyboard.press('Enter');
 
   await page.getByText('Check your mail: we have sent you a link.').waitFor();
@@ -130,6 +131,7 @@ test("in another browser the link asks for the password, which somebody who sign
   await button('Bestätigen').click();
   await page.getByText('Das ist nicht das Passwort').waitFor();
   await expectNoBarriers();
+  await page.locator('#password:focus').waitFor();
   await page.keyboard.type(chosen);
   await page.keyboard.press('Enter');
   await heading('Ihre E-Mail-Adresse ist bestätigt').waitFor();
@@ -174,6 +176,7 @@ test('a person who forgot the password chooses another one and arrives at the ap
   await button('Save password').click();
   await page.getByText('This password is known from a data breach').waitFor();
   await expectNoBarriers();
+  await page.locator('#password:focus').waitFor();
   await page.keyboard.type(chosen);
   await page.keyboard.press('Enter');
   await heading('Your password is saved').waitFor();

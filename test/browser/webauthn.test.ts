@@ -1,6 +1,6 @@
 import { generateKeyPairSync } from 'node:crypto';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
-import { barriers, launchChromium, newVisitor, type Visitor } from '../support/chromium.js';
+import { barriers, headingOf, launchChromium, newVisitor, type Visitor } from '../support/chromium.js';
 import { asOwner } from '../support/database.js';
 import { type Person, type Seed, seed } from '../support/seed.js';
 import { type Service, startService } from '../support/service.js';
@@ -47,7 +47,7 @@ afterEach(async () => {
 });
 
 const button = (name: string | RegExp) => page.getByRole('button', { name });
-const heading = (name: string | RegExp) => page.getByRole('heading', { level: 1, name });
+const heading = (name: string | RegExp) => headingOf(page, name);
 const claim = (name: string) =>
   page
     .getByRole('table', { name: 'Claims of the ID token' })
@@ -173,7 +173,7 @@ test('what is cancelled or not recognised says so, and leaves every other way op
   const alert = page.getByRole('alert');
   await alert.filter({ hasText: 'cancelled or took too long' }).waitFor();
   await expectNoBarriers();
-  expect(await passkeyButton().isEnabled()).toBe(true);
+  await passkeyButton().and(page.locator(':enabled')).waitFor();
 
   await signInByPassword(data.ben);
   await heading('Confirm that it is you').waitFor();

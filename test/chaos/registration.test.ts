@@ -47,7 +47,9 @@ test('a worker that is killed right after the registration: another one sends th
   const mail = await verificationMail(service, person);
   await confirmed(mail);
   expect(await madeFor(service, person)).toEqual(one);
-  await expectOneMail(person);
+  // Killed between the mail server's word and the row's, it comes again, as the same message: no other one is made.
+  const texts = (await mailsTo(service.inboxUrl, person.email)).map(({ text }) => text);
+  expect(new Set(texts).size).toBe(1);
 });
 
 test('a worker that is killed while the person reads the mail: another one confirms, once', async () => {

@@ -250,7 +250,7 @@ test('under traffic the deletion succeeds, and nobody hears of a fault of ours',
     }
   });
   const signIns = Promise.allSettled(Array.from({ length: 4 }, () => tokensFor(new Browser(api.app), client, email)));
-  await new Promise((resolve) => setTimeout(resolve, 300));
+  while (!seen.includes('201')) await new Promise((resolve) => setTimeout(resolve, 20)); // all are at work
   const deleted = await call('DELETE', `${environment}?confirm=development`);
   stopped = true;
   await Promise.all([...traffic, signIns]);
@@ -274,7 +274,8 @@ test('a deletion that PostgreSQL ended for a deadlock is run again', async () =>
     await tx.query('update webhooks set is_active = is_active where environment_id = $1', [environmentId]);
     deletion = call('DELETE', `${environment}?confirm=development`);
     deletion.catch(() => undefined);
-    await new Promise((resolve) => setTimeout(resolve, 500)); // it waits for the subscription now
+    const waiting = `select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`;
+    while ((await rowsOf(api, waiting)).length === 0) await new Promise((resolve) => setTimeout(resolve, 20));
     await tx.query(`insert into counters (environment_id, name, account_id, value) values ($1, 'tried', $2, 0)`, [
       environmentId,
       account.scope.accountId,

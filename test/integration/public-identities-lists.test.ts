@@ -27,7 +27,7 @@ beforeAll(async () => {
   key = await account.apiKey();
   const pages = [await pageOf('take=100&order=asc'), await pageOf('take=100&order=asc&page=2')];
   members = pages.flatMap(({ items }) => items);
-}, 60_000);
+});
 afterAll(() => api.stop());
 
 /** Every other one joined in the same millisecond as the one before, and every tenth is inactive. */

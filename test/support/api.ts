@@ -16,6 +16,7 @@ import { createSealing } from '../../src/platform/crypto/sealing.js';
 import type { EnvironmentScope } from '../../src/platform/db.js';
 import { holdToDocument } from './conformance.js';
 import { newDatabase, type TestDatabase } from './database.js';
+import { patience } from './patience.js';
 
 export const baseUrl = 'http://localhost:3000';
 
@@ -177,11 +178,11 @@ export async function send(
  * what a machine that is ten times slower makes of it.
  */
 export async function untilRefused(app: FastifyInstance, options: InjectOptions): Promise<void> {
-  const deadline = Date.now() + 10_000;
+  const deadline = Date.now() + patience;
   for (;;) {
     const { statusCode } = await app.inject(options);
     if (statusCode === 401) return;
-    if (Date.now() > deadline) throw new Error(`${String(options.url)} still answers ${statusCode} after ten seconds`);
+    if (Date.now() > deadline) throw new Error(`${String(options.url)} still answers ${statusCode}`);
     await new Promise((resolve) => setTimeout(resolve, 5));
   }
 }

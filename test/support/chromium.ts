@@ -54,6 +54,14 @@ export async function newVisitor(browser: Browser, options: BrowserContextOption
   return { page, complaints, close: () => context.close() };
 }
 
+/** A page's heading: there once it is shown and all of the page has come, so that what else is on it can be counted. */
+export const headingOf = (page: Page, name: string | RegExp) => ({
+  async waitFor(): Promise<void> {
+    await page.getByRole('heading', { level: 1, name }).waitFor();
+    await page.waitForLoadState();
+  },
+});
+
 const axeFile = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
 
 /** What axe-core finds wrong with a page for people who use it in another way than most: rule and element, one a line. */
