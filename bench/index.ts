@@ -4,6 +4,7 @@ import { cpus } from 'node:os';
 import { createStops, type Stops } from '../src/dev/stops.js';
 import { type Cell, type CellPlan, measureCell, type Server } from './cells.js';
 import { deliveriesTable, measureDeliveries } from './deliveries.js';
+import { domainsTable, measureDomains } from './domains.js';
 import { eventsTable, measureEvents } from './events.js';
 import { growthTable } from './growth.js';
 import { install } from './installation.js';
@@ -36,6 +37,7 @@ async function main(options: Options): Promise<number> {
     if (options.registrations.length > 0) return await holdOpen(options, stops);
     if (options.deliveries.length > 0) return await deliver(options, stops);
     if (options.events.length > 0) return await readEvents(options, stops);
+    if (options.domains.length > 0) return await pollDomains(options, stops);
     return await (options.serve ? serve(stops) : measure(options, stops));
   } finally {
     await stops.all();
@@ -72,6 +74,14 @@ async function deliver({ deliveries, json }: Options, stops: Stops): Promise<num
 async function readEvents({ events, json }: Options, stops: Stops): Promise<number> {
   const results = await measureEvents(stops, events, say);
   process.stdout.write(`${eventsTable(results)}\n`);
+  if (json) await writeFile(json, `${JSON.stringify(results, null, 2)}\n`);
+  return 0;
+}
+
+/** What pending claims of domains cost, beside few and beside many. */
+async function pollDomains({ domains, json }: Options, stops: Stops): Promise<number> {
+  const results = await measureDomains(stops, domains, say);
+  process.stdout.write(`${domainsTable(results)}\n`);
   if (json) await writeFile(json, `${JSON.stringify(results, null, 2)}\n`);
   return 0;
 }

@@ -15,11 +15,13 @@ export interface Options {
   deliveries: number[];
   /** How many events to read, instead of the workloads; empty: none. */
   events: number[];
+  /** How many claims of domains to poll, instead of the workloads; empty: none. */
+  domains: number[];
   /** Parts of workload names; empty means all of them. */
   only: string[];
 }
 
-export const usage = `npm run bench -- [--quick] [--json FILE] [--peers] [--serve] [registrations [N…]] [deliveries [N…]] [events [N…]] [NAME…]
+export const usage = `npm run bench -- [--quick] [--json FILE] [--peers] [--serve] [registrations [N…]] [deliveries [N…]] [events [N…]] [domains [N…]] [NAME…]
 
   --quick      few loads, short cells, less data: a few minutes for all workloads
   --json FILE  writes the results there too
@@ -29,6 +31,8 @@ export const usage = `npm run bench -- [--quick] [--json FILE] [--peers] [--serv
                costs the worker; ten thousand take some ten minutes
   deliveries [N…]  delivers webhooks to a receiver on this machine, with 1, 100 and 1 000 subscriptions (or as many as named)
   events [N…]  reads the change feed and the audit log of 100 000 and of a million events (or as many as named)
+  domains [N…]  polls a hundred and then ten thousand pending claims of domains (or as many as named), and shows what that costs
+               the worker; ten thousand take some fifteen minutes
   NAME         only workloads whose name has this in it, such as "refresh"
 
   workloads: ${workloadNames.join(', ')}`;
@@ -37,7 +41,7 @@ export const usage = `npm run bench -- [--quick] [--json FILE] [--peers] [--serv
 export function parseOptions(args: readonly string[]): Options {
   const options: Options = {
     ...{ quick: false, json: null, peers: false, serve: false },
-    ...{ registrations: [], deliveries: [], events: [], only: [] },
+    ...{ registrations: [], deliveries: [], events: [], domains: [], only: [] },
   };
   const rest = [...args];
   for (let arg = rest.shift(); arg !== undefined; arg = rest.shift()) {
@@ -46,6 +50,7 @@ export function parseOptions(args: readonly string[]): Options {
     else if (arg === 'registrations') options.registrations = countsIn(rest, [100, 10_000]);
     else if (arg === 'deliveries') options.deliveries = countsIn(rest, [1, 100, 1_000]);
     else if (arg === 'events') options.events = countsIn(rest, [100_000, 1_000_000]);
+    else if (arg === 'domains') options.domains = countsIn(rest, [100, 10_000]);
     else if (arg.startsWith('-')) fail(`unknown option ${arg}`);
     else if (workloadNames.some((name) => name.includes(arg))) options.only.push(arg);
     else fail(`no workload is called ${arg}`);

@@ -21,6 +21,7 @@ export async function startWorker(
   { databaseUrl, masterKeys }: Installation,
   servers: { temporal: string; smtpUrl: string },
   stops: Stops,
+  settings: Record<string, string> = {},
 ): Promise<BenchWorker> {
   const metricsPort = await freePort();
   const startedAt = performance.now();
@@ -37,6 +38,7 @@ export async function startWorker(
       SMTP_URL: servers.smtpUrl,
       METRICS_PORT: String(metricsPort),
       LOG_LEVEL: process.env.LOG_LEVEL ?? 'warn',
+      ...settings,
     },
     onLine: (line) => process.stderr.write(`worker | ${line}\n`),
   });

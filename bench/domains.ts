@@ -1,0 +1,164 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import pg from 'pg';
+import type { Stops } from '../src/dev/stops.js';
+import { hours, minutes, seconds } from '../src/platform/clock.js';
+import { startTemporal } from '../src/platform/embedded/temporal.js';
+import { findTemporalCli } from '../src/platform/embedded/temporal-cli.js';
+import { searchAttributes } from '../workflows/search-attributes.js';
+import { install } from './installation.js';
+import { startNameServer } from './name-server.js';
+import { percentile } from './percentile.js';
+import { type BenchWorker, startWorker } from './worker.js';
+
+/** What that many claims of domains cost whose record is not there. */
+export interface PendingDomains {
+  pending: number;
+  /** From the start of the worker until no message is left in the outbox. */
+  openedMs: number;
+  /** The worker's memory while it opened them, at most, and while it polled; null off Linux. */
+  openingRssMb: number | null;
+  rssMb: number | null;
+  /** Looks that fell due while it polled, and how many of them came. */
+  due: number;
+  looked: number;
+  /** Milliseconds from the moment of a look to the question at the name server; null where none fell due. */
+  lateMs: { p50: number; p99: number } | null;
+}
+
+const giveUpAfterMs = hours(1);
+/** How long its polling is looked at, and how long a look may be late before it counts as missing. */
+const polledForMs = minutes(5);
+const missingAfterMs = seconds(30);
+const claimsOfAccount = 20;
+
+/**
+ * Claims domains, a few and then many, all some hours old: each is looked for once an hour by the usual schedule, at a moment
+ * of its own. The embedded Temporal opens some twenty of them a second on two cores, so ten thousand take their time.
+ */
+export async function measureDomains(stops: Stops, counts: readonly number[], say: (line: string) => void) {
+  const results: PendingDomains[] = [];
+  for (const pending of counts) results.push(await measure(pending, stops, say));
+  return results;
+}
+
+async function measure(pending: number, stops: Stops, say: (line: string) => void): Promise<PendingDomains> {
+  say(`${pending} claims: starting PostgreSQL, Temporal in memory and a name server`);
+  const installation = await install(stops);
+  const cliPath = await findTemporalCli({ onProgress: say });
+  const temporal = await startTemporal({ cliPath, namespace: 'default', searchAttributes });
+  stops.add({ name: 'Temporal', ...temporal });
+  const names = await startNameServer(stops);
+  const owner = new pg.Client({ connectionString: installation.ownerUrl });
+  await owner.connect();
+  try {
+    const dueAt = await seed(owner, pending);
+    const servers = { temporal: temporal.address, smtpUrl: 'smtp://127.0.0.1:9' };
+    const start = performance.now();
+    const worker = await startWorker(installation, servers, stops, { DNS_SERVERS: names.address });
+    const opened = await untilOpen(owner, { worker, start, say });
+    const from = Date.now() + missingAfterMs; // what fell due before may be late
+    await sleep(missingAfterMs);
+    say(`polling for ${polledForMs / 60_000} minutes`);
+    const rssMb = await mostWhile(worker, polledForMs + missingAfterMs);
+    await worker.stop();
+    return { pending, ...opened, rssMb, ...looksAt(names.asked, dueAt, { from, to: from + polledForMs }) };
+  } finally {
+    await owner.end();
+  }
+}
+
+/** Rows and messages as a claim writes them, in Accounts of their own. @returns by name, one of the moments of its looks */
+async function seed(owner: pg.Client, pending: number): Promise<Map<string, number>> {
+  await owner.query(
+    `insert into accounts (id, name, slug, created_at, updated_at)
+     select gen_random_uuid(), 'Bench ' || n, 'bench-' || n, now(), now() from generate_series(0, ($1::int - 1) / $2::int) n`,
+    [pending, claimsOfAccount],
+  );
+  // The usual schedule begins with an hour of more frequent looks; from then on they come at whole hours of the claim's age.
+  const { rows } = await owner.query<{ domain: string; started_at: Date }>(
+    `insert into sso_domains (id, account_id, domain, token, status, claimed_by_type, claimed_by, created_at, started_at, fails_at, next_check_at)
+     select gen_random_uuid(), a.id, 'd-' || n || '.bench.example', 'bench-' || n, 'pending', 'platform_admin', gen_random_uuid(),
+       s.at, s.at, s.at + interval '30 days', s.at + interval '4 hours'
+     from generate_series(0, $1::int - 1) n join accounts a on a.slug = 'bench-' || n / $2::int,
+       lateral (select now() - interval '3 hours' - n * interval '1 hour' / $1::int as at) s
+     returning domain, started_at`,
+    [pending, claimsOfAccount],
+  );
+  await owner.query(
+    `update sso_domains set next_check_at = started_at + interval '1 hour' * ceil(extract(epoch from now() - started_at) / 3600)`,
+  );
+  await owner.query(
+    `insert into outbox (id, process, input, created_at, due_at, attempts)
+     select gen_random_uuid(), 'ssoDomainVerification', jsonb_build_object('claimId', id, 'accountId', account_id, 'environmentId', null),
+       now(), now(), 0 from sso_domains`,
+  );
+  return new Map(rows.map(({ domain, started_at }) => [`_svc-verification.${domain}`, started_at.getTime()]));
+}
+
+/** Until the relay has started all of them. */
+async function untilOpen(
+  owner: pg.Client,
+  { worker, start, say }: { worker: BenchWorker; start: number; say: (line: string) => void },
+): Promise<Pick<PendingDomains, 'openedMs' | 'openingRssMb'>> {
+  let most = worker.rssMb();
+  for (let said = 0, left = 1; left > 0; await sleep(200)) {
+    const ms = performance.now() - start;
+    left = (await owner.query<{ left: number }>('select count(*)::int as left from outbox')).rows[0]!.left;
+    if (ms > giveUpAfterMs) throw new Error(`${left} are not open after ${giveUpAfterMs / 60_000} minutes`);
+    most = most === null ? null : Math.max(most, worker.rssMb() ?? 0);
+    if (ms - said > 30_000) {
+      said = ms;
+      say(`${left} are still to be opened after ${Math.round(ms / 1000)} s; the worker has ${most} MB at most`);
+    }
+  }
+  return { openedMs: performance.now() - start, openingRssMb: most };
+}
+
+async function mostWhile(worker: BenchWorker, ms: number): Promise<number | null> {
+  let most = worker.rssMb();
+  for (const end = performance.now() + ms; performance.now() < end; await sleep(500)) {
+    most = most === null ? null : Math.max(most, worker.rssMb() ?? 0);
+  }
+  return most;
+}
+
+/** Of the looks that fell due in a span of time, those that came, and how late. */
+function looksAt(
+  asked: readonly { name: string; at: number }[],
+  dueAt: ReadonlyMap<string, number>,
+  { from, to }: { from: number; to: number },
+): Pick<PendingDomains, 'due' | 'looked' | 'lateMs'> {
+  const due = new Map<string, number>();
+  for (const [name, one] of dueAt) {
+    const first = one + Math.ceil((from - one) / hours(1)) * hours(1);
+    if (first < to) due.set(name, first);
+  }
+  const late = new Map<string, number>();
+  for (const { name, at } of asked) {
+    const ms = at - (due.get(name) ?? Number.POSITIVE_INFINITY);
+    if (ms >= 0 && !late.has(name)) late.set(name, ms);
+  }
+  const times = [...late.values()];
+  const lateMs = times.length ? { p50: percentile(times, 0.5), p99: percentile(times, 0.99) } : null;
+  return { due: due.size, looked: late.size, lateMs };
+}
+
+/** Markdown, a line for each number of claims. */
+export function domainsTable(results: readonly PendingDomains[]): string {
+  const lines = results.map(({ pending, openedMs, openingRssMb, rssMb, due, looked, lateMs }) =>
+    [
+      pending,
+      `${(openedMs / 1000).toFixed(1)} s`,
+      mb(openingRssMb),
+      mb(rssMb),
+      `${looked} of ${due}`,
+      lateMs ? `${Math.round(lateMs.p50)} ms` : '–',
+      lateMs ? `${Math.round(lateMs.p99)} ms` : '–',
+    ].join(' | '),
+  );
+  const head =
+    'pending claims | to open them | worker meanwhile | worker while it polls | looks in five minutes | late: p50 | p99';
+  return [head, head.replace(/[^|]+/g, ' --- ').trim(), ...lines].map((line) => `| ${line} |`).join('\n');
+}
+
+const mb = (value: number | null) => (value === null ? '–' : `${value} MB`);
