@@ -1,0 +1,29 @@
+import { randomBytes } from 'node:crypto';
+import type { LightMyRequestResponse } from 'fastify';
+import { outcomeOf } from '../integration/portal-setup.js';
+
+/** Tokens that nobody was given. @param good one that is good, to be spoiled */
+export const foreignTokens = (good: string): Record<string, string> => ({
+  unknown: randomBytes(32).toString('base64url'),
+  malformed: `${good}x`,
+  empty: '',
+  long: 'A'.repeat(5000),
+  'with a NUL': '\u0000',
+});
+
+/** That links of invites which lead nowhere are refused alike, whatever is the matter with them and whatever is asked. */
+export async function expectDeadLinks(
+  tokens: Record<string, string>,
+  calls: readonly ((token: string) => Promise<LightMyRequestResponse>)[],
+): Promise<void> {
+  const seen = new Set<string>();
+  for (const [name, token] of Object.entries(tokens)) {
+    for (const call of calls) {
+      const answer = await call(token);
+      expect([name, outcomeOf(answer)]).toEqual([name, '400 invite.link_invalid']);
+      const { timestamp: _, path: __, ...same } = answer.json().error;
+      seen.add(JSON.stringify(same));
+    }
+  }
+  expect(seen.size).toBe(1);
+}
