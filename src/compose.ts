@@ -139,7 +139,7 @@ export async function composeApi(
     now,
   });
   const provider = createProvider({ db, keys, refreshTokens, outbound, baseUrl, now });
-  const sso = createSso({ db, sealing, outbound, users, baseUrl, now });
+  const sso = createSso({ db, sealing, outbound, users, baseUrl, rateLimits, now });
   const apiLogins = createApiLogins({ db, sealing, passwords, logins, provider, now });
   const captcha = createCaptcha({
     ...config.turnstile,

@@ -183,6 +183,7 @@ export const eventCatalogue = {
   'auth.mfa_challenge_failed': auth('identity', { severity: 'notice', identityVisible: true }),
   'auth.recovery_code_used': auth('identity', { severity: 'notice', identityVisible: true }),
   'auth.trusted_devices_revoked': auth('identity', { identityVisible: true }),
+  'auth.sso_recovery_code_used': auth('identity', { severity: 'warning', identityVisible: true }),
   'auth.recovery_codes_renewed': auth('identity', { severity: 'notice', identityVisible: true }),
   'auth.mfa_grace_started': auth('identity', { identityVisible: true }),
   'auth.mfa_grace_moved': auth('identity', { identityVisible: true }),

@@ -221,6 +221,10 @@ export const eventFields: Partial<Record<EventAction, Fields>> = {
   'auth.mfa_challenge_passed': challenge,
   'auth.mfa_challenge_failed': challenge,
   'auth.recovery_code_used': challenge,
+  'auth.sso_recovery_code_used': {
+    organization_id: 'Whose code it was.',
+    connection_id: 'The connection that it stood in for.',
+  },
   'auth.trusted_devices_revoked': { device_ids: 'Which.' },
   'auth.mfa_grace_started': grace,
   'auth.mfa_grace_moved': grace,

@@ -82,7 +82,7 @@ export async function newProvider({
   });
   const outbound = createOutbound({ allowedNetworks });
   const provider = createProvider({ db, keys, refreshTokens, outbound, baseUrl, now });
-  const sso = createSso({ db, sealing, outbound, users: { signIn: nobody }, baseUrl, now });
+  const sso = createSso({ db, sealing, outbound, users: { signIn: nobody }, baseUrl, rateLimits, now });
   const captchaKeys = { siteKey: captchaUrl && 'site-key', secretKey: captchaUrl && 'secret-key' };
   const captcha = createCaptcha({ ...captchaKeys, verifyUrl: captchaUrl ?? '' });
   const api = createApiLogins({ db, sealing, passwords: { verify: verifyPassword }, logins, provider, now });

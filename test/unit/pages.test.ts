@@ -136,6 +136,8 @@ const everyPage = (value: string): Pages => ({
         url: `/oauth/sso?state=${value}`,
       },
     ],
+    recovery: { token: value, isWrong: true },
+    params: { state: value },
   },
   'sso-leave': { url: `https://idp.example.com/${value}`, client: { name: value, logoUrl: null } },
   'sso-failed': {

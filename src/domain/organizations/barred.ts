@@ -52,10 +52,14 @@ export function barOf(
 
 type Proved = Pick<FirstFactor, 'method' | 'amr' | 'ssoConnectionId'>;
 
-/** By what a session's `amr` (RFC 8176) began with, unless a provider has said it: only a passkey signs in without `pwd` or `otp`. */
+/**
+ * By what a session's `amr` (RFC 8176) began with, unless a provider has said it, or a recovery code stands in for it: only a
+ * passkey signs in without `pwd` or `otp`.
+ */
 function methodOf({ method, amr, ssoConnectionId = null }: Proved): LoginMethod | 'sso' {
+  if (ssoConnectionId !== null) return 'sso';
   if (method !== 'session') return method;
-  if (ssoConnectionId !== null || amr.length === 0) return 'sso';
+  if (amr.length === 0) return 'sso';
   if (amr.includes('pwd')) return 'password';
   return amr.includes('otp') ? 'email_otp' : 'passkey';
 }

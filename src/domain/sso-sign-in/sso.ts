@@ -9,6 +9,7 @@ import { createSsoSigningKeys } from '../sso-protocols/signing-keys.js';
 import type { SignIn } from '../users/sign-in.js';
 import { type AdministratorSso, createAdministratorSso } from './administrators.js';
 import { createEndUserSso, type EndUserSso } from './end-users.js';
+import { createSsoRecovery, type SsoRecovery } from './recovery.js';
 import { createSamlSso, type SamlSso } from './saml.js';
 import { createSsoSignIn, type SsoSignIn } from './sign-in.js';
 
@@ -19,6 +20,7 @@ export interface Sso {
   saml: SamlSso;
   administrators: AdministratorSso;
   endUsers: EndUserSso;
+  recovery: SsoRecovery;
 }
 
 export interface SsoDeps {
@@ -27,10 +29,11 @@ export interface SsoDeps {
   outbound: Outbound;
   users: { signIn: Pick<SignIn, 'signInByProvider'> };
   baseUrl: string;
+  rateLimits: boolean;
   now: Clock;
 }
 
-export function createSso({ db, sealing, outbound, users, baseUrl, now }: SsoDeps): Sso {
+export function createSso({ db, sealing, outbound, users, baseUrl, rateLimits, now }: SsoDeps): Sso {
   const secretOf: Parameters<typeof createOidcProtocol>[0]['clientSecretOf'] = (connection) =>
     clientSecretOf(sealing, connection);
   const oidc = createOidcProtocol({ baseUrl, clientSecretOf: secretOf, outbound, now });
@@ -43,5 +46,6 @@ export function createSso({ db, sealing, outbound, users, baseUrl, now }: SsoDep
     saml: createSamlSso({ db, protocol, signIn, now }),
     administrators: createAdministratorSso({ db, signIn: users.signIn, now }),
     endUsers: createEndUserSso({ db, now }),
+    recovery: createSsoRecovery({ db, sealing, rateLimits, now }),
   };
 }

@@ -16,11 +16,21 @@ const descriptions = {
   sso_required: 'the organization lets its members sign in through its identity provider only',
 } as const satisfies Record<Barred['code'], string>;
 
+export interface Shown {
+  /** False where nobody has proved anything yet, and the organization of the sign-in leaves no way at all. */
+  isKnown?: boolean;
+  /** What stands for the person who can go on by a recovery code; whether one was typed that is wrong. */
+  recovery?: { token: string; isWrong: boolean } | null;
+}
+
 /**
  * An organization does not take the way in which somebody has proved who they are: names those that are left.
- * @param isKnown false where nobody has proved anything yet, and the organization of the sign-in leaves no way at all
  */
-export function sendBarred(visit: Visit, { code, methods, connections }: Barred, isKnown = true): FastifyReply {
+export function sendBarred(
+  visit: Visit,
+  { code, methods, connections }: Barred,
+  { isKnown = true, recovery = null }: Shown = {},
+): FastifyReply {
   const { request, reply } = visit;
   const providers = code === 'sso_required' ? providersOf(visit, connections) : [];
   if (wantsJson(request)) {
@@ -29,9 +39,10 @@ export function sendBarred(visit: Visit, { code, methods, connections }: Barred,
       .header('cache-control', 'no-store')
       .send({
         error: code,
-        error_description: descriptions[code],
+        error_description: recovery?.isWrong ? 'the recovery code is wrong, or was used' : descriptions[code],
         methods: methods.map((method) => methodNames[method]),
         ...(code === 'sso_required' && { sso_connections: providers }),
+        ...(recovery && { sso_recovery_token: recovery.token }),
       });
   }
   const ways = [
@@ -55,6 +66,8 @@ export function sendBarred(visit: Visit, { code, methods, connections }: Barred,
       title: ways.length > 0 ? 'method_refused.title' : 'method_refused.title_none',
       message: `method_refused.${message}`,
       ways,
+      recovery,
+      params: visit.asked.parameters,
     },
     { ...pageOptions(visit), status: 403 },
   );

@@ -29,6 +29,21 @@ export const ssoDocumentation: Documentation = {
       503: away,
     },
   }),
+  'POST /oauth/sso/recovery': page('recoverSso', 'Sign in by a recovery code while an identity provider is down', {
+    description:
+      'For somebody who has proved who they are in another way and was answered `sso_required`: with `Accept: application/json` that ' +
+      'answer has the `sso_recovery_token`, for ten minutes. A code of an organization of theirs that requires SSO works once.',
+    consumes: ['application/x-www-form-urlencoded', 'application/json'],
+    body: Type.Object({ ...authorizeParameters, sso_recovery_token: Type.String(), recovery_code: Type.String() }),
+    response: {
+      200: Page('A second factor is asked for, or can be enrolled'),
+      303: { description: 'Back to the client, as from authorize', type: 'null' },
+      400: Page('The parameters are not valid, or the sign-in took too long'),
+      401: Type.Object({ error: Type.String() }, { additionalProperties: true }),
+      403: Page('The code is wrong or was used; or the person is refused for another reason'),
+      429: Page('Too many tries'),
+    },
+  }),
   'GET /sso/oidc/:connection_id/callback': page('ssoOidcCallback', 'Where an OpenID provider sends people back to', {
     params: Type.Object({ connection_id: Type.String() }),
     querystring: Type.Object({

@@ -4,15 +4,18 @@ import { type OpenSignIn, provedIn } from '../../domain/logins/pending-sign-ins.
 import type { CodeSession } from '../../domain/oidc/codes.js';
 import type { OAuthErrorCode } from '../../domain/oidc/oauth-error.js';
 import type { Provider } from '../../domain/oidc/provider.js';
+import type { Barred } from '../../domain/organizations/barred.js';
 import { aal2, type FirstFactor } from '../../domain/sessions/first-factor.js';
 import type { HostedSession } from '../../domain/sessions/sessions.js';
+import type { RecoveredSignIn } from '../../domain/sso-sign-in/recovery.js';
+import type { Sso } from '../../domain/sso-sign-in/sso.js';
 import { sendBarred } from './barred-page.js';
 import { sendChallenge } from './mfa/challenge-page.js';
 import { sendEnrollment } from './mfa/enrollment-page.js';
 import { sendMfaRefused } from './mfa/refused-page.js';
 import { redirect } from './pages.js';
 import { secretCookie } from './secret-cookie.js';
-import { createVisits, type Visit } from './visit.js';
+import { boundParametersOf, createVisits, type Visit } from './visit.js';
 
 /** A sign-in with all that it needed. */
 export type Proof = Pick<
@@ -25,8 +28,18 @@ interface Proved {
   hasProvedFactor?: boolean;
 }
 
+/** The sign-in that a recovery code is offered for. */
+export function recoveredBy(visit: Pick<Visit, 'client' | 'asked'>): RecoveredSignIn {
+  const { accountId, applicationId, environmentId } = visit.client;
+  return { scope: { accountId, applicationId, environmentId }, bound: boundParametersOf(visit) };
+}
+
 /** How every way of signing in goes on after its proof: through the MFA gate, and back to the client with a code. */
-export function createHostedLogin(provider: Provider, logins: Pick<Logins, 'gate' | 'pendingSignIns'>) {
+export function createHostedLogin(
+  provider: Provider,
+  logins: Pick<Logins, 'gate' | 'pendingSignIns'>,
+  { recovery }: Pick<Sso, 'recovery'>,
+) {
   const { baseUrl, codes, sessions, now } = provider;
   const { gate, pendingSignIns } = logins;
   const browser = secretCookie(baseUrl, 'hosted_session');
@@ -79,6 +92,14 @@ export function createHostedLogin(provider: Provider, logins: Pick<Logins, 'gate
       organizationId: visit.organization?.id ?? null,
     });
 
+  /** Who has just proved who they are may have a recovery code, for the day on which the provider is down. */
+  function bar(visit: Visit, first: FirstFactor, { step: _, ...barred }: { step: 'barred' } & Barred) {
+    const isOffered = barred.code === 'sso_required' && first.method !== 'session';
+    if (!isOffered) return sendBarred(visit, barred);
+    const token = recovery.offer(recoveredBy(visit), { first, connections: barred.connections });
+    return sendBarred(visit, barred, { recovery: { token, isWrong: false } });
+  }
+
   /** What the person sees between the two factors. */
   async function askForMore(
     visit: Visit,
@@ -87,7 +108,7 @@ export function createHostedLogin(provider: Provider, logins: Pick<Logins, 'gate
     { hasProvedFactor = false }: Proved = {},
   ) {
     if (decision.step === 'refused') return sendMfaRefused(visit);
-    if (decision.step === 'barred') return sendBarred(visit, decision);
+    if (decision.step === 'barred') return bar(visit, first, decision);
     if (decision.step === 'stranger') {
       return refuse(visit, 'access_denied', 'the person does not belong to the organization');
     }

@@ -20,6 +20,7 @@ import { register } from './register.js';
 import { revoke } from './revoke.js';
 import { createSignInPage } from './sign-in-page.js';
 import { sso } from './sso.js';
+import { ssoRecovery } from './sso-recovery.js';
 import { createSsoWay } from './sso-way.js';
 import { token } from './token/index.js';
 import { userinfo } from './userinfo.js';
@@ -36,7 +37,7 @@ export const oauth: FastifyPluginAsyncTypebox<OAuthOptions> = async (app, option
   await app.register(async (pages) => {
     handlePageErrors(pages);
     pages.addHook('onRequest', (request, reply) => options.limits.general('anonymous', request.ip, reply));
-    const hosted = createHostedLogin(options.provider, options.logins);
+    const hosted = createHostedLogin(options.provider, options.logins, options.sso);
     const { baseUrl, now } = options.provider;
     const ssoWay = createSsoWay({ sso: options.sso, baseUrl, now });
     const hostedOptions = { ...options, hosted, signInPage: createSignInPage(options), ssoWay };
@@ -50,6 +51,7 @@ export const oauth: FastifyPluginAsyncTypebox<OAuthOptions> = async (app, option
     await pages.register(passwordReset, hostedOptions);
     await pages.register(register, hostedOptions);
     await pages.register(sso, hostedOptions);
+    await pages.register(ssoRecovery, hostedOptions);
     await pages.register(verifyEmail, hostedOptions);
     await pages.register(verifyEmailResend, hostedOptions);
     await pages.register(logout, options);

@@ -114,7 +114,11 @@ export function createSignInPage({ captcha }: { captcha: Pick<Captcha, 'siteKey'
       if (methods.includes('password')) return sendPasswordForm(visit, shown);
       if (methods.includes('passkey')) return sendPasskeyButton(visit, shown);
       if (organization)
-        return sendBarred(visit, { code: 'login.method_not_allowed', methods: [], connections: [] }, false);
+        return sendBarred(
+          visit,
+          { code: 'login.method_not_allowed', methods: [], connections: [] },
+          { isKnown: false },
+        );
       throw new OAuthError('access_denied', 'no way of signing in is switched on');
     },
   };

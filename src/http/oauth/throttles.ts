@@ -24,6 +24,7 @@ export const throttles = {
   // Not in the specification, nor are those below: mails are bounded by their address as well, and tries by their link.
   'POST /oauth/verify-email': per(20, minutes(15), 'verify-email'),
   'POST /oauth/verify-email/resend': per(5, minutes(15), 'verify-email-resend'),
+  'POST /oauth/sso/recovery': per(20, minutes(1), 'sso-recovery-ip'),
   'POST /oauth/invite': per(20, hours(1), 'identity-invite'),
   'POST /oauth/password/forgot': per(10, minutes(15), 'password-forgot'),
   'POST /oauth/password/reset': per(20, hours(1), 'password-reset'),

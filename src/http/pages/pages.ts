@@ -132,6 +132,9 @@ export interface Pages extends AccountPages, SignUpPages {
     message: TextKey;
     /** Those that are left, and where each begins. */
     ways: readonly { text: TextKey; values: Record<string, string>; url: string }[];
+    /** For who has a code of an organization whose identity provider is down. */
+    recovery: { token: string; isWrong: boolean } | null;
+    params: Params;
   };
   /** On to an identity provider, after a form. */
   'sso-leave': { url: string; client: PageClient };

@@ -22,7 +22,7 @@ export const sso: FastifyPluginAsyncTypebox<SsoPagesOptions> = async (app, optio
   declareEvents(app);
   handlePageErrors(app);
   app.addHook('onRequest', (request, reply) => limits.general('anonymous', request.ip, reply));
-  const hosted = createHostedLogin(provider, logins);
+  const hosted = createHostedLogin(provider, logins, sso);
   const landing = createAdminLanding({ baseUrl, adminAppUrl });
   const finishers = {
     identity: createIdentityFinisher({ sso, hosted, now }),

@@ -1,0 +1,128 @@
+import { after, type Clock, minutes } from '../../platform/clock.js';
+import type { Sealing } from '../../platform/crypto/sealing.js';
+import type { Db, EnvironmentScope } from '../../platform/db.js';
+import { createLimiter } from '../../platform/limiter.js';
+import { DomainError } from '../errors.js';
+import { recordEvent } from '../events.js';
+import { looksLikeRecoveryCode, recoveryCodeHash } from '../mfa/recovery-code-form.js';
+import { organizationsOf } from '../organizations/belonging.js';
+import type { OfferedConnection } from '../organizations/sign-in-policy.js';
+import type { FirstFactor } from '../sessions/first-factor.js';
+
+const context = 'sso-recovery';
+const life = minutes(10);
+const tries = { name: 'sso-recovery', points: 10, windowSeconds: minutes(15) / 1000 };
+
+/** The sign-in that an offer is for, and nothing else: `bound` is what of its request no later step may change. */
+export interface RecoveredSignIn {
+  scope: EnvironmentScope;
+  bound: string;
+}
+
+/** What somebody has proved, and the providers that are wanted besides. */
+export interface Offer {
+  first: FirstFactor;
+  connections: OfferedConnection[];
+}
+export type Redeemed = { isRight: true; first: FirstFactor } | { isRight: false; offer: Offer };
+
+export interface SsoRecoveryDeps {
+  db: Db;
+  sealing: Pick<Sealing, 'seal' | 'open'>;
+  rateLimits: boolean;
+  now: Clock;
+}
+
+export type SsoRecovery = ReturnType<typeof createSsoRecovery>;
+
+/** What an organization that requires SSO would have its members sign in by: its own connection, or the Environment's. */
+const wanted = `coalesce((select id from sso_connections where organization_id = o.id),
+  (select default_sso_connection_id from environment_settings where environment_id = $2))`;
+
+const redeemText = `
+update sso_recovery_codes c set used_at = $5
+from (select o.id, ${wanted} as connection_id from ${organizationsOf('$2', '$3')}
+    and ((o.authentication_policy->>'require_sso')::boolean or o.authentication_policy->'allowed_methods' = '["sso"]')) mine
+where c.account_id = $1 and c.environment_id = $2 and c.organization_id = mine.id and c.code_hash = $4 and c.used_at is null
+  and mine.connection_id is not null
+returning c.organization_id as "organizationId", mine.connection_id as "connectionId"`;
+
+/**
+ * Codes of an organization whose provider is down: whoever has proved who they are in another way, and is a member, passes with
+ * one as if its connection had let them in. That holds for the one session that begins by it.
+ */
+export function createSsoRecovery({ db, sealing, rateLimits, now }: SsoRecoveryDeps) {
+  const limiter = rateLimits ? createLimiter(db, tries) : null;
+
+  /** Counted before it is looked at, so that parallel guesses cannot slip through. @throws DomainError rate_limit.exceeded */
+  async function count(identityId: string): Promise<void> {
+    const counted = await limiter?.consume(identityId);
+    if (counted && !counted.allowed)
+      throw new DomainError('rate_limit.exceeded', { retryAfter: counted.resetSeconds, limit: tries });
+  }
+
+  function opened(token: string, { scope, bound }: RecoveredSignIn): Offer | null {
+    try {
+      const offer = JSON.parse(sealing.open(token, context));
+      const isOfIt = offer.environmentId === scope.environmentId && offer.bound === bound;
+      if (!isOfIt || offer.expiresAt <= now().getTime()) return null;
+      return { first: withDates(offer.first), connections: offer.connections };
+    } catch {
+      return null;
+    }
+  }
+
+  return {
+    /** Stands for what somebody has proved, for ten minutes: the page sends it back with a code. */
+    offer({ scope: { environmentId }, bound }: RecoveredSignIn, offer: Offer): string {
+      const expiresAt = after(now(), life).getTime();
+      return sealing.seal(JSON.stringify({ ...offer, environmentId, bound, expiresAt }), context);
+    },
+
+    /**
+     * Spends a code of an organization of the person that requires SSO.
+     * @returns what was proved, as if by the connection; for a wrong or spent code what was offered, and for an offer that is
+     *   over, or of another sign-in, null
+     * @throws DomainError rate_limit.exceeded
+     */
+    async redeem(signIn: RecoveredSignIn, token: string, code: string): Promise<Redeemed | null> {
+      const offer = opened(token, signIn);
+      if (!offer) return null;
+      const { first } = offer;
+      const { identityId, method } = first;
+      const { scope } = signIn;
+      await count(identityId);
+      const actor = { type: 'identity', id: identityId } as const;
+      const spent = await db.transaction(scope, async (tx) => {
+        const values = [scope.accountId, scope.environmentId, identityId, recoveryCodeHash(code), now()];
+        const [rows] = looksLikeRecoveryCode(code)
+          ? await tx.query<[{ organizationId: string; connectionId: string }[], number]>(redeemText, values)
+          : [[]];
+        const [row] = rows;
+        const event = { ...scope, resourceId: identityId, actor };
+        if (row) {
+          const metadata = { organization_id: row.organizationId, connection_id: row.connectionId };
+          await recordEvent(tx, 'auth.sso_recovery_code_used', { ...event, metadata });
+        } else {
+          const metadata = { method, reason: 'sso_recovery_code_wrong' };
+          await recordEvent(tx, 'auth.identity_sign_in_failed', { ...event, outcome: 'failure', metadata });
+        }
+        return row;
+      });
+      if (!spent) return { isRight: false, offer };
+      await limiter?.giveBack(identityId);
+      return { isRight: true, first: { ...first, ssoConnectionId: spent.connectionId } };
+    },
+  };
+}
+
+function withDates(first: FirstFactor): FirstFactor {
+  const date = (text: unknown) => (typeof text === 'string' ? new Date(text) : null);
+  const { passwordChangedAt } = first;
+  return {
+    ...first,
+    authenticatedAt: new Date(first.authenticatedAt),
+    secondFactorAt: date(first.secondFactorAt),
+    ...(passwordChangedAt !== undefined && { passwordChangedAt: date(passwordChangedAt) }),
+  };
+}

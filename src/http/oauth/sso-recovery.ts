@@ -1,0 +1,26 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import { onlyOnce, readParameters } from '../../domain/oidc/parameters.js';
+import { sendBarred } from './barred-page.js';
+import { recoveredBy } from './hosted-login.js';
+import type { HostedOptions } from './options.js';
+import { assertOwnOrigin } from './origin.js';
+import { sendSsoLost } from './sso-failed-page.js';
+import { throttled } from './throttles.js';
+
+/** A recovery code of an organization whose identity provider is down, after somebody has proved who they are another way. */
+export const ssoRecovery: FastifyPluginAsyncTypebox<HostedOptions> = async (app, { provider, hosted, limits, sso }) => {
+  app.post('/oauth/sso/recovery', throttled(limits, 'POST /oauth/sso/recovery'), async (request, reply) => {
+    assertOwnOrigin(request, provider.baseUrl);
+    const read = readParameters(request.query, request.body);
+    const form = onlyOnce(read, ['sso_recovery_token', 'recovery_code']);
+    const visit = await hosted.enter(request, reply, read);
+    if (!visit) return reply;
+    const token = form.get('sso_recovery_token') ?? '';
+    const redeemed = await sso.recovery.redeem(recoveredBy(visit), token, form.get('recovery_code') ?? '');
+    if (!redeemed) return sendSsoLost(request, reply);
+    if (redeemed.isRight) return hosted.proved(visit, redeemed.first);
+    const { connections } = redeemed.offer;
+    const recovery = { token, isWrong: true };
+    return sendBarred(visit, { code: 'sso_required', methods: [], connections }, { recovery });
+  });
+};

@@ -1,0 +1,132 @@
+import { createSsoRecoveryCodes } from '../../src/domain/sso-connections/recovery-codes.js';
+import { minutes } from '../../src/platform/clock.js';
+import { alertOf, codeIn, enrollTotp, hidden, passwordStep } from '../support/mfa.js';
+import {
+  authorizeUrl,
+  newProvider,
+  type TestClient,
+  type TestEnvironment,
+  type TestProvider,
+} from '../support/oauth.js';
+import { newOrganization } from '../support/organizations.js';
+import { newOidcConnection } from '../support/sso.js';
+
+let world: TestProvider;
+let environment: TestEnvironment;
+let client: TestClient;
+beforeAll(async () => {
+  world = await newProvider();
+  environment = await world.newEnvironment({ mfaPolicy: 'optional' });
+  client = await environment.newClient();
+});
+afterAll(() => world.close());
+
+const provider = { issuer: 'https://idp.example', clientId: 'gatehouse', clientSecret: 'secret' };
+
+/** A member of an organization that requires its provider, which is down; with codes for that day. */
+async function newMember() {
+  const person = await environment.newIdentity();
+  const policy = { require_sso: true };
+  const organization = await newOrganization(world, environment, { policy, members: [person] });
+  const overrides = { organizationId: organization.id, status: 'auto_disabled' } as const;
+  const connection = await newOidcConnection(world, environment, provider, overrides);
+  const { accountId, applicationId, environmentId } = environment;
+  const codes = createSsoRecoveryCodes({ db: world.db, now: world.now });
+  const set = await codes.renew({ accountId, applicationId, environmentId }, organization.id);
+  return { person, organization, connection, codes: set.codes as [string, ...string[]] };
+}
+const recover = (browser: ReturnType<TestProvider['browser']>, page: Parameters<typeof alertOf>[0], code: string) =>
+  browser.submit(page, { recovery_code: code });
+
+test('a code lets a member in who has proved who they are, once; the session goes on', async () => {
+  const { person, organization, connection, codes } = await newMember();
+  const browser = world.browser();
+  const { page } = await passwordStep(browser, client, person);
+  expect(page.statusCode).toBe(403);
+  expect(page.body).toContain('action="/oauth/sso/recovery"');
+  const wrong = await recover(browser, page, 'AAAA-AAAA-AAAA-AAAA');
+  expect([wrong.statusCode, alertOf(wrong)]).toEqual([403, 'This code is wrong, or was used already.']);
+  expect(codeIn(await recover(browser, wrong, codes[0].toLowerCase().replaceAll('-', ' ')))).toBeTruthy();
+  expect(codeIn(await browser.get(authorizeUrl(client)))).toBeTruthy();
+  const events = await world.query(
+    `select action, metadata from events where resource_id = $1 and action = 'auth.sso_recovery_code_used'`,
+    [person.id],
+  );
+  expect(events).toEqual([
+    expect.objectContaining({ metadata: { organization_id: organization.id, connection_id: connection.id } }),
+  ]);
+  // Another browser needs another code.
+  const other = world.browser();
+  const again = (await passwordStep(other, client, person)).page;
+  expect((await recover(other, again, codes[0])).statusCode).toBe(403);
+  expect(codeIn(await recover(other, again, codes[1] as string))).toBeTruthy();
+});
+
+test('twenty at once spend one code once', async () => {
+  const { person, codes } = await newMember();
+  const browser = world.browser();
+  const { page } = await passwordStep(browser, client, person);
+  const all = await Promise.all(Array.from({ length: 8 }, () => recover(world.browser(), page, codes[0])));
+  expect(all.filter(({ statusCode }) => statusCode === 303 || statusCode === 302)).toHaveLength(1);
+});
+
+test('a second factor is asked for all the same', async () => {
+  const { person, codes } = await newMember();
+  const totp = await enrollTotp(world, environment, person);
+  const browser = world.browser();
+  const { page } = await passwordStep(browser, client, person);
+  const challenge = await recover(browser, page, codes[0]);
+  expect(challenge.body).toContain('action="/oauth/mfa-challenge"');
+  expect(codeIn(await browser.submit(challenge, { code: totp.code() }))).toBeTruthy();
+});
+
+test('a code of another organization is none, and what was proved stands for one sign-in and ten minutes', async () => {
+  const [mine, other] = [await newMember(), await newMember()];
+  const browser = world.browser();
+  const { page } = await passwordStep(browser, client, mine.person);
+  expect((await recover(browser, page, other.codes[0])).statusCode).toBe(403);
+  const stranger = await environment.newClient();
+  const elsewhere = await browser.get(authorizeUrl(stranger));
+  const token = hidden(page, 'sso_recovery_token').replaceAll('&#39;', "'");
+  const query = new URL(authorizeUrl(stranger), 'http://x').searchParams;
+  const moved = await browser.post('/oauth/sso/recovery', {
+    ...Object.fromEntries(query),
+    sso_recovery_token: token,
+    recovery_code: mine.codes[0],
+  });
+  expect([elsewhere.statusCode, moved.statusCode]).toEqual([200, 400]);
+  world.wait(minutes(11));
+  expect((await recover(browser, page, mine.codes[0])).statusCode).toBe(400);
+});
+
+test('guessing is locked by whose sign-in it is', async () => {
+  const { person, codes } = await newMember();
+  const limited = await newProvider({ rateLimits: true, beside: world });
+  const browser = limited.browser();
+  const { page } = await passwordStep(browser, client, person);
+  const statuses: number[] = [];
+  for (let i = 0; i < 11; i++) statuses.push((await recover(browser, page, 'AAAA-AAAA-AAAA-AAAA')).statusCode);
+  expect(statuses).toContain(403);
+  expect(statuses.at(-1)).toBe(429);
+  expect((await recover(browser, page, codes[0])).statusCode).toBe(429);
+  await limited.close();
+});
+
+test('a script is told the token, and goes on with it', async () => {
+  const { person, codes } = await newMember();
+  const browser = world.browser();
+  const start = await browser.get(authorizeUrl(client));
+  const json = { accept: 'application/json' };
+  const barred = await browser.submit(start, { email: person.email, password: 'correct horse battery' }, json);
+  expect(barred.json()).toMatchObject({ error: 'sso_required', sso_recovery_token: expect.any(String) });
+  const { sso_recovery_token } = barred.json();
+  const fields = Object.fromEntries(new URL(authorizeUrl(client), 'http://x').searchParams);
+  const context = [...start.body.matchAll(/<input type="hidden" name="([^"]*)" value="([^"]*)">/g)];
+  const params = Object.fromEntries(context.map(([, name, value]) => [name, (value ?? '').replaceAll('&amp;', '&')]));
+  const done = await browser.post(
+    '/oauth/sso/recovery',
+    { ...fields, ...params, sso_recovery_token, recovery_code: codes[0] },
+    json,
+  );
+  expect([done.statusCode, done.json().redirect_to]).toEqual([200, expect.stringContaining('code=')]);
+});
