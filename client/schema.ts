@@ -2930,6 +2930,116 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/portal/v1/accounts/{accountSlug}/scim/tokens": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the SCIM tokens of the account
+         * @description Of all environments, or of the one of `environment_id`. `q` searches the name.
+         *
+         *     Requires the capability `scim.view`.
+         */
+        get: operations["portalListScimTokens"];
+        put?: never;
+        /**
+         * Create a SCIM token
+         * @description With it, a directory provisions people and groups at `/scim/v2`: those of the environment, or only those of the organization that `organization_id` names. The token is in this answer and in no other.
+         *
+         *     Requires the capability `scim.manage`.
+         */
+        post: operations["portalCreateScimToken"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/portal/v1/accounts/{accountSlug}/scim/tokens/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Revoke a SCIM token
+         * @description It is refused from the next request on. What was provisioned with it stays.
+         *
+         *     Requires the capability `scim.manage`.
+         */
+        delete: operations["portalRevokeScimToken"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/portal/v1/accounts/{accountSlug}/scim/group-mappings": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List what SCIM groups are mapped to
+         * @description In all environments, or in the one of `environment_id`.
+         *
+         *     Requires the capability `scim.view`.
+         */
+        get: operations["portalListScimGroupMappings"];
+        put?: never;
+        /**
+         * Map a SCIM group to a role at a node
+         * @description Whoever is in the group holds the role at the node and below it, from now on and for as long as they are in it. `scim_group` is the id of a group or what it is called, whatever the case; a group of that name may come later. With `organization_id`, groups of that organization’s directory are meant, and the node is inside the organization. Without `node_id`, it is the root, or the organization. Callers can only give what they may give by an assignment.
+         *
+         *     Requires the capability `scim.manage`.
+         */
+        post: operations["portalCreateScimGroupMapping"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/portal/v1/accounts/{accountSlug}/scim/group-mappings/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read the mapping of a SCIM group
+         * @description Requires the capability `scim.view`.
+         */
+        get: operations["portalGetScimGroupMapping"];
+        put?: never;
+        post?: never;
+        /**
+         * Delete the mapping of a SCIM group
+         * @description Those in the group lose what only this mapping gave them; what they were given by hand stays.
+         *
+         *     Requires the capability `scim.manage`.
+         */
+        delete: operations["portalDeleteScimGroupMapping"];
+        options?: never;
+        head?: never;
+        /**
+         * Map a SCIM group to another role or node
+         * @description Those in the group hold what it says from now on, and no longer what it said before.
+         *
+         *     Requires the capability `scim.manage`.
+         */
+        patch: operations["portalUpdateScimGroupMapping"];
+        trace?: never;
+    };
     "/portal/v1/accounts/{accountSlug}/audit-log": {
         parameters: {
             query?: never;
@@ -3553,7 +3663,7 @@ export interface components {
                  * @description Stable; null where only the status counts. New ones may come: go by the status where it is unknown.
                  * @enum {string|null}
                  */
-                code: "account.capability_required" | "account.not_found" | "account.password_required" | "account.slug_taken" | "account_intent.not_failed" | "account_intent.not_found" | "admin_sso.not_available" | "administrator_invite.already_pending" | "administrator_invite.not_found" | "administrator_invite.not_pending" | "administrator_invite.role_deleted" | "administrator_role.built_in" | "administrator_role.cannot_grant" | "administrator_role.in_use" | "administrator_role.name_taken" | "administrator_role.not_found" | "api_key.cannot_grant" | "api_key.not_found" | "api_key.scope_required" | "application.confirmation_required" | "application.not_found" | "application.slug_taken" | "audit.row_not_found" | "auth.multiple_credentials" | "auth.reauthentication_required" | "body.malformed" | "body.too_large" | "body.unsupported_media_type" | "captcha.failed" | "changes.cursor_expired" | "changes.cursor_invalid" | "environment.confirmation_required" | "environment.not_found" | "environment.slug_taken" | "environment.unknown_slug" | "idempotency.in_progress" | "idempotency.key_invalid" | "idempotency.key_reused" | "identity.email_taken" | "identity.email_unverified" | "identity.external_id_taken" | "identity.holds_more" | "identity.link_invalid" | "identity.not_found" | "identity_invite.already_member" | "identity_invite.not_found" | "identity_invite.not_pending" | "identity_invite.pending_exists" | "identity_invite.role_deleted" | "if_match.invalid" | "if_match.required" | "invite.link_invalid" | "login.method_not_allowed" | "member.already_member" | "member.last_owner" | "member.not_found" | "member.owner_required" | "mfa.already_enrolled" | "mfa.challenge_invalid" | "mfa.challenge_locked" | "mfa.code_invalid" | "mfa.email_unavailable" | "mfa.enrollment_expired" | "mfa.enrollment_required" | "mfa.factor_not_allowed" | "mfa.factor_not_found" | "mfa.last_factor" | "mfa.not_enrolled" | "mfa.too_many_factors" | "mfa.trusted_device_not_found" | "node_type_schema.breaks_nodes" | "nodes.has_children" | "nodes.node_not_found" | "nodes.not_in_access_model" | "nodes.root_fixed" | "nodes.slug_taken" | "nodes.too_deep" | "nodes.tree_too_large" | "nodes.type_not_allowed" | "nodes.type_unknown" | "nodes.would_cycle" | null | "oauth_client.has_no_secret" | "oauth_client.not_found" | "organization.already_member" | "organization.confirmation_required" | "organization.member_not_found" | "organization.not_found" | "organization.production_environment" | "organization.slug_taken" | "organization.sso_connection_exists" | "organization.sso_connection_not_owned" | "origin.foreign" | "password.breached" | "password.hash_out_of_bounds" | "password.hash_unreadable" | "password.link_invalid" | "password.too_short" | "password.wrong" | "permission.key_taken" | "permission.not_found" | "permission.required" | "permission.system" | "process.not_failed" | "process.not_found" | "process.not_running" | "process.verb_not_supported" | "rate_limit.exceeded" | "registration.link_invalid" | "role.cannot_grant" | "role.in_use" | "role.name_taken" | "role.not_found" | "role.system" | "role_assignments.not_found" | "role_assignments.overlapping" | "role_assignments.window_empty" | "route.method_not_allowed" | "route.not_found" | "service.unavailable" | "session.not_found" | "sign_up.daily_cap_reached" | "sso_connection.incomplete" | "sso_connection.limit_reached" | "sso_connection.metadata_unreadable" | "sso_connection.not_active" | "sso_connection.not_found" | "sso_domain.limit_reached" | "sso_domain.malformed" | "sso_domain.not_found" | "sso_domain.public_provider" | "sso_domain.public_suffix" | "sso_required" | "validation.failed" | "version.conflict" | "webhook.delivery_not_found" | "webhook.inactive" | "webhook.limit_reached" | "webhook.not_found";
+                code: "account.capability_required" | "account.not_found" | "account.password_required" | "account.slug_taken" | "account_intent.not_failed" | "account_intent.not_found" | "admin_sso.not_available" | "administrator_invite.already_pending" | "administrator_invite.not_found" | "administrator_invite.not_pending" | "administrator_invite.role_deleted" | "administrator_role.built_in" | "administrator_role.cannot_grant" | "administrator_role.in_use" | "administrator_role.name_taken" | "administrator_role.not_found" | "api_key.cannot_grant" | "api_key.not_found" | "api_key.scope_required" | "application.confirmation_required" | "application.not_found" | "application.slug_taken" | "audit.row_not_found" | "auth.multiple_credentials" | "auth.reauthentication_required" | "body.malformed" | "body.too_large" | "body.unsupported_media_type" | "captcha.failed" | "changes.cursor_expired" | "changes.cursor_invalid" | "environment.confirmation_required" | "environment.not_found" | "environment.slug_taken" | "environment.unknown_slug" | "idempotency.in_progress" | "idempotency.key_invalid" | "idempotency.key_reused" | "identity.email_taken" | "identity.email_unverified" | "identity.external_id_taken" | "identity.holds_more" | "identity.link_invalid" | "identity.not_found" | "identity_invite.already_member" | "identity_invite.not_found" | "identity_invite.not_pending" | "identity_invite.pending_exists" | "identity_invite.role_deleted" | "if_match.invalid" | "if_match.required" | "invite.link_invalid" | "login.method_not_allowed" | "member.already_member" | "member.last_owner" | "member.not_found" | "member.owner_required" | "mfa.already_enrolled" | "mfa.challenge_invalid" | "mfa.challenge_locked" | "mfa.code_invalid" | "mfa.email_unavailable" | "mfa.enrollment_expired" | "mfa.enrollment_required" | "mfa.factor_not_allowed" | "mfa.factor_not_found" | "mfa.last_factor" | "mfa.not_enrolled" | "mfa.too_many_factors" | "mfa.trusted_device_not_found" | "node_type_schema.breaks_nodes" | "nodes.has_children" | "nodes.node_not_found" | "nodes.not_in_access_model" | "nodes.root_fixed" | "nodes.slug_taken" | "nodes.too_deep" | "nodes.tree_too_large" | "nodes.type_not_allowed" | "nodes.type_unknown" | "nodes.would_cycle" | null | "oauth_client.has_no_secret" | "oauth_client.not_found" | "organization.already_member" | "organization.confirmation_required" | "organization.member_not_found" | "organization.not_found" | "organization.production_environment" | "organization.slug_taken" | "organization.sso_connection_exists" | "organization.sso_connection_not_owned" | "origin.foreign" | "password.breached" | "password.hash_out_of_bounds" | "password.hash_unreadable" | "password.link_invalid" | "password.too_short" | "password.wrong" | "permission.key_taken" | "permission.not_found" | "permission.required" | "permission.system" | "process.not_failed" | "process.not_found" | "process.not_running" | "process.verb_not_supported" | "rate_limit.exceeded" | "registration.link_invalid" | "role.cannot_grant" | "role.in_use" | "role.name_taken" | "role.not_found" | "role.system" | "role_assignments.not_found" | "role_assignments.overlapping" | "role_assignments.window_empty" | "route.method_not_allowed" | "route.not_found" | "scim_group_mapping.exists" | "scim_group_mapping.not_found" | "scim_token.not_found" | "service.unavailable" | "session.not_found" | "sign_up.daily_cap_reached" | "sso_connection.incomplete" | "sso_connection.limit_reached" | "sso_connection.metadata_unreadable" | "sso_connection.not_active" | "sso_connection.not_found" | "sso_domain.limit_reached" | "sso_domain.malformed" | "sso_domain.not_found" | "sso_domain.public_provider" | "sso_domain.public_suffix" | "sso_required" | "validation.failed" | "version.conflict" | "webhook.delivery_not_found" | "webhook.inactive" | "webhook.limit_reached" | "webhook.not_found";
                 message: string;
                 /** Format: date-time */
                 timestamp: string;
@@ -5238,7 +5348,7 @@ export interface components {
                 environment_id: string | null;
                 actor_id: string | null;
                 /** @enum {string} */
-                actor_type: "platform_admin" | "identity" | "api_key" | "system" | "anonymous";
+                actor_type: "platform_admin" | "identity" | "api_key" | "scim_token" | "system" | "anonymous";
                 /** @description A key as it was called then, a person as they are called now: null once they are erased. */
                 actor_label: string | null;
                 /** @description As `node.updated`. */
@@ -5288,7 +5398,7 @@ export interface components {
                 environment_id: string | null;
                 actor_id: string | null;
                 /** @enum {string} */
-                actor_type: "platform_admin" | "identity" | "api_key" | "system" | "anonymous";
+                actor_type: "platform_admin" | "identity" | "api_key" | "scim_token" | "system" | "anonymous";
                 /** @description A key as it was called then, a person as they are called now: null once they are erased. */
                 actor_label: string | null;
                 /** @description As `node.updated`. */
@@ -5328,7 +5438,7 @@ export interface components {
                     environment_id: string | null;
                     actor_id: string | null;
                     /** @enum {string} */
-                    actor_type: "platform_admin" | "identity" | "api_key" | "system" | "anonymous";
+                    actor_type: "platform_admin" | "identity" | "api_key" | "scim_token" | "system" | "anonymous";
                     /** @description A key as it was called then, a person as they are called now: null once they are erased. */
                     actor_label: string | null;
                     /** @description As `node.updated`. */
@@ -5369,7 +5479,7 @@ export interface components {
                     environment_id: string | null;
                     actor_id: string | null;
                     /** @enum {string} */
-                    actor_type: "platform_admin" | "identity" | "api_key" | "system" | "anonymous";
+                    actor_type: "platform_admin" | "identity" | "api_key" | "scim_token" | "system" | "anonymous";
                     /** @description A key as it was called then, a person as they are called now: null once they are erased. */
                     actor_label: string | null;
                     /** @description As `node.updated`. */
@@ -6765,6 +6875,124 @@ export interface components {
              */
             organization_id?: string | null;
         };
+        PortalListScimTokensResponse: {
+            items: {
+                /** Format: uuid */
+                id: string;
+                name: string;
+                /** Format: uuid */
+                environment_id: string;
+                /** Format: uuid */
+                organization_id: string | null;
+                /** @description Prefix and last four characters. */
+                token_preview: string;
+                /** Format: date-time */
+                last_used_at: string | null;
+                /** Format: date-time */
+                expires_at: string | null;
+                /** Format: date-time */
+                created_at: string;
+            }[];
+            pagination: {
+                page: number;
+                take: number;
+                item_count: number;
+                page_count: number;
+                has_previous_page: boolean;
+                has_next_page: boolean;
+            };
+        };
+        PortalCreateScimTokenRequest: {
+            name: string;
+            /** Format: uuid */
+            environment_id: string;
+            /** Format: uuid */
+            organization_id?: string | null;
+            /** Format: date-time */
+            expires_at?: string | null;
+        };
+        PortalCreateScimTokenResponse: {
+            data: {
+                /** Format: uuid */
+                id: string;
+                name: string;
+                /** Format: uuid */
+                environment_id: string;
+                /** Format: uuid */
+                organization_id: string | null;
+                /** @description Prefix and last four characters. */
+                token_preview: string;
+                /** Format: date-time */
+                last_used_at: string | null;
+                /** Format: date-time */
+                expires_at: string | null;
+                /** Format: date-time */
+                created_at: string;
+                /** @description The whole token; shown this once. */
+                token: string;
+            };
+        };
+        PortalListScimGroupMappingsResponse: {
+            items: {
+                /** Format: uuid */
+                id: string;
+                /** Format: uuid */
+                environment_id: string;
+                /** Format: uuid */
+                organization_id: string | null;
+                /** @description Id of the group, or what groups are called that are meant. */
+                scim_group: string;
+                /** Format: uuid */
+                role_id: string;
+                /** Format: uuid */
+                node_id: string;
+                /** Format: date-time */
+                created_at: string;
+            }[];
+            pagination: {
+                page: number;
+                take: number;
+                item_count: number;
+                page_count: number;
+                has_previous_page: boolean;
+                has_next_page: boolean;
+            };
+        };
+        PortalCreateScimGroupMappingRequest: {
+            /** Format: uuid */
+            environment_id: string;
+            /** Format: uuid */
+            organization_id?: string | null;
+            scim_group: string;
+            /** Format: uuid */
+            role_id: string;
+            /** Format: uuid */
+            node_id?: string | null;
+        };
+        PortalCreateScimGroupMappingResponse: {
+            data: {
+                /** Format: uuid */
+                id: string;
+                /** Format: uuid */
+                environment_id: string;
+                /** Format: uuid */
+                organization_id: string | null;
+                /** @description Id of the group, or what groups are called that are meant. */
+                scim_group: string;
+                /** Format: uuid */
+                role_id: string;
+                /** Format: uuid */
+                node_id: string;
+                /** Format: date-time */
+                created_at: string;
+            };
+        };
+        PortalUpdateScimGroupMappingRequest: {
+            /** Format: uuid */
+            role_id?: string;
+            /** Format: uuid */
+            node_id?: string;
+        };
         PortalListApplicationsResponse: {
             items: {
                 /** Format: uuid */
@@ -7334,6 +7562,13 @@ export type PortalListAdminSsoConnectionsResponse = components['schemas']['Porta
 export type PortalCreateAdminSsoConnectionRequest = components['schemas']['PortalCreateAdminSsoConnectionRequest'];
 export type PortalUpdateAdminSsoConnectionRequest = components['schemas']['PortalUpdateAdminSsoConnectionRequest'];
 export type PortalCreateSsoConnectionRequest = components['schemas']['PortalCreateSsoConnectionRequest'];
+export type PortalListScimTokensResponse = components['schemas']['PortalListScimTokensResponse'];
+export type PortalCreateScimTokenRequest = components['schemas']['PortalCreateScimTokenRequest'];
+export type PortalCreateScimTokenResponse = components['schemas']['PortalCreateScimTokenResponse'];
+export type PortalListScimGroupMappingsResponse = components['schemas']['PortalListScimGroupMappingsResponse'];
+export type PortalCreateScimGroupMappingRequest = components['schemas']['PortalCreateScimGroupMappingRequest'];
+export type PortalCreateScimGroupMappingResponse = components['schemas']['PortalCreateScimGroupMappingResponse'];
+export type PortalUpdateScimGroupMappingRequest = components['schemas']['PortalUpdateScimGroupMappingRequest'];
 export type PortalListApplicationsResponse = components['schemas']['PortalListApplicationsResponse'];
 export type PortalCreateApplicationRequest = components['schemas']['PortalCreateApplicationRequest'];
 export type PortalCreateApplicationResponse = components['schemas']['PortalCreateApplicationResponse'];
@@ -12065,6 +12300,228 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ClaimOrganizationDomainResponse"];
+                };
+            };
+            default: components["responses"]["Refusal"];
+        };
+    };
+    portalListScimTokens: {
+        parameters: {
+            query?: {
+                page?: number;
+                take?: number;
+                /** @description Substring filter. */
+                q?: string;
+                sort_by?: "created_at" | "name";
+                order?: "asc" | "desc";
+                environment_id?: string;
+            };
+            header?: never;
+            path: {
+                accountSlug: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PortalListScimTokensResponse"];
+                };
+            };
+            default: components["responses"]["Refusal"];
+        };
+    };
+    portalCreateScimToken: {
+        parameters: {
+            query?: never;
+            header?: {
+                "Idempotency-Key"?: components["parameters"]["idempotency-key"];
+            };
+            path: {
+                accountSlug: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PortalCreateScimTokenRequest"];
+            };
+        };
+        responses: {
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PortalCreateScimTokenResponse"];
+                };
+            };
+            default: components["responses"]["Refusal"];
+        };
+    };
+    portalRevokeScimToken: {
+        parameters: {
+            query?: never;
+            header?: {
+                "Idempotency-Key"?: components["parameters"]["idempotency-key"];
+            };
+            path: {
+                accountSlug: string;
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            default: components["responses"]["Refusal"];
+        };
+    };
+    portalListScimGroupMappings: {
+        parameters: {
+            query?: {
+                page?: number;
+                take?: number;
+                /** @description Substring filter. */
+                q?: string;
+                sort_by?: "created_at";
+                order?: "asc" | "desc";
+                environment_id?: string;
+            };
+            header?: never;
+            path: {
+                accountSlug: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PortalListScimGroupMappingsResponse"];
+                };
+            };
+            default: components["responses"]["Refusal"];
+        };
+    };
+    portalCreateScimGroupMapping: {
+        parameters: {
+            query?: never;
+            header?: {
+                "Idempotency-Key"?: components["parameters"]["idempotency-key"];
+            };
+            path: {
+                accountSlug: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PortalCreateScimGroupMappingRequest"];
+            };
+        };
+        responses: {
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PortalCreateScimGroupMappingResponse"];
+                };
+            };
+            default: components["responses"]["Refusal"];
+        };
+    };
+    portalGetScimGroupMapping: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                accountSlug: string;
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PortalCreateScimGroupMappingResponse"];
+                };
+            };
+            default: components["responses"]["Refusal"];
+        };
+    };
+    portalDeleteScimGroupMapping: {
+        parameters: {
+            query?: never;
+            header?: {
+                "Idempotency-Key"?: components["parameters"]["idempotency-key"];
+            };
+            path: {
+                accountSlug: string;
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            default: components["responses"]["Refusal"];
+        };
+    };
+    portalUpdateScimGroupMapping: {
+        parameters: {
+            query?: never;
+            header?: {
+                "Idempotency-Key"?: components["parameters"]["idempotency-key"];
+            };
+            path: {
+                accountSlug: string;
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PortalUpdateScimGroupMappingRequest"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PortalCreateScimGroupMappingResponse"];
                 };
             };
             default: components["responses"]["Refusal"];

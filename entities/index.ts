@@ -47,6 +47,12 @@ import { Role } from './role.js';
 import { RoleAssignment } from './role-assignment.js';
 import { RoleAssignmentWindow } from './role-assignment-window.js';
 import { RolePermission } from './role-permission.js';
+import { ScimAssignment } from './scim-assignment.js';
+import { ScimGroup } from './scim-group.js';
+import { ScimGroupMapping } from './scim-group-mapping.js';
+import { ScimGroupMember } from './scim-group-member.js';
+import { ScimToken } from './scim-token.js';
+import { ScimUser } from './scim-user.js';
 import { Session } from './session.js';
 import { SigningKey } from './signing-key.js';
 import { SpentToken } from './spent-token.js';
@@ -120,6 +126,12 @@ export const entities = [
   RoleAssignment,
   RoleAssignmentWindow,
   RolePermission,
+  ScimAssignment,
+  ScimGroup,
+  ScimGroupMapping,
+  ScimGroupMember,
+  ScimToken,
+  ScimUser,
   Session,
   SigningKey,
   SpentToken,

@@ -44,6 +44,12 @@ import { createMemberships } from './domain/organizations/memberships.js';
 import { createOrganizations } from './domain/organizations/organizations.js';
 import { createPasswords } from './domain/passwords/passwords.js';
 import { createAccountProcesses } from './domain/processes/account-processes.js';
+import { createScimAuthentication } from './domain/scim/authenticate.js';
+import { createScimDenials } from './domain/scim/denials.js';
+import { createScimGroups } from './domain/scim/groups.js';
+import { createScimGroupMappings } from './domain/scim/mappings.js';
+import { createScimTokens } from './domain/scim/tokens.js';
+import { createScimUsers } from './domain/scim/users.js';
 import { createSsoDomains } from './domain/sso/domains.js';
 import { createSsoConnections } from './domain/sso-connections/connections.js';
 
@@ -66,6 +72,7 @@ import { createAdminPrincipals } from './http/principals/admin.js';
 import { createPublicPrincipals } from './http/principals/public.js';
 import { mountPublicApi } from './http/public-api.js';
 import { createRateLimits } from './http/rate-limits.js';
+import { scim } from './http/scim/index.js';
 import { sso as ssoPages } from './http/sso/index.js';
 import { wellKnown } from './http/well-known.js';
 import { createBells } from './platform/bells.js';
@@ -205,6 +212,8 @@ export async function composeApi(
     permissionCatalog: createPermissionCatalog({ db, now }),
     rights,
     roles: createRoles({ db, evaluation, now }),
+    scimGroupMappings: createScimGroupMappings({ db, assignments, now }),
+    scimTokens: createScimTokens({ db, now }),
     ssoConnections: createSsoConnections({ db, sealing, guard, outbound, assignments, baseUrl, now }),
     ssoDomains: createSsoDomains({ db, now, schedule: config.domainSchedule, checks: domainChecks, processes }),
     ssoRecoveryCodes: createSsoRecoveryCodes({ db, now }),
@@ -253,6 +262,12 @@ export async function composeApi(
       },
       async (surface) => mountAuthzen(surface, { principals: callers, services, baseUrl }),
       async (surface) => mountPortalApi(surface, admins, services),
+      async (surface) => {
+        const authenticate = createScimAuthentication({ db, now });
+        const [users, groups] = [createScimUsers({ db, assignments, now }), createScimGroups({ db, now })];
+        const denied = createScimDenials({ db });
+        await surface.register(scim, { prefix: '/scim/v2', authenticate, denied, users, groups, limits, baseUrl });
+      },
     ],
   });
   return {

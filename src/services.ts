@@ -32,6 +32,8 @@ import type { AuthenticationPolicies } from './domain/organizations/authenticati
 import type { Memberships } from './domain/organizations/memberships.js';
 import type { Organizations } from './domain/organizations/organizations.js';
 import type { AccountProcesses } from './domain/processes/account-processes.js';
+import type { ScimGroupMappings } from './domain/scim/mappings.js';
+import type { ScimTokens } from './domain/scim/tokens.js';
 import type { SsoDomains } from './domain/sso/domains.js';
 import type { SsoConnections } from './domain/sso-connections/connections.js';
 import type { SsoRecoveryCodes } from './domain/sso-connections/recovery-codes.js';
@@ -78,6 +80,8 @@ export interface Services {
   permissionCatalog: PermissionCatalog;
   rights: Rights;
   roles: Roles;
+  scimGroupMappings: ScimGroupMappings;
+  scimTokens: ScimTokens;
   ssoConnections: SsoConnections;
   ssoDomains: SsoDomains;
   ssoRecoveryCodes: SsoRecoveryCodes;

@@ -29,6 +29,7 @@ import { AccessModels1763700000067 } from './1763700000067-access-models.js';
 import { SsoConnections1763700000070 } from './1763700000070-sso-connections.js';
 import { SsoRecoveryCodes1763700000071 } from './1763700000071-sso-recovery-codes.js';
 import { SsoSigningKeys1763700000073 } from './1763700000073-sso-signing-keys.js';
+import { Scim1763700000074 } from './1763700000074-scim.js';
 import { EnvironmentRemovals1763700000077 } from './1763700000077-environment-removals.js';
 import { Directory1763700000078 } from './1763700000078-directory.js';
 
@@ -65,6 +66,7 @@ export const migrations = [
   SsoConnections1763700000070,
   SsoRecoveryCodes1763700000071,
   SsoSigningKeys1763700000073,
+  Scim1763700000074,
   EnvironmentRemovals1763700000077,
   Directory1763700000078,
 ];

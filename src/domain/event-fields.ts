@@ -32,6 +32,13 @@ const revoked = { revoked_session_ids: 'Sessions that ended with it.' };
 const method = { method: 'By what: `administrator`, `email_otp`, `own`, a link, and the like.' };
 
 const domain = { domain: 'The domain.', organization_id: 'Whose claim it is; null: that of the account.' };
+const directory = { organization_id: 'Whose directory it is; null: that of the environment.' };
+const mapping = {
+  ...directory,
+  group_id: 'The group, where it is meant by its id; else null.',
+  role_id: 'The role that its members hold.',
+  node_id: 'Where they hold it.',
+};
 const before = { previous_status: 'How the claim stood before.' };
 const connection = {
   type: '`saml` or `oidc`.',
@@ -140,6 +147,22 @@ export const eventFields: Partial<Record<EventAction, Fields>> = {
   'identity.sessions_revoked': { reason: 'Why.', session_ids: 'Which, where only some.' },
   'identity.mfa_enrolled': factor,
   'identity.mfa_removed': factor,
+  'scim_group.created': { ...directory, members_added: 'How many people are in it.' },
+  'scim_group.updated': {
+    ...directory,
+    changed: 'What else changed: `display_name`, `external_id`.',
+    members_added: 'How many people came in.',
+    members_removed: 'How many went out.',
+  },
+  'scim_group.deleted': directory,
+  'scim_group_mapping.created': mapping,
+  'scim_group_mapping.updated': mapping,
+  'scim_group_mapping.deleted': mapping,
+  'scim_token.created': directory,
+  'scim_token.revoked': directory,
+  'scim_user.linked': { ...directory, joined: 'Whether the identity was there before.' },
+  'scim_user.updated': { ...directory, changed: 'Names of what only the directory tells, such as `external_id`.' },
+  'scim_user.unlinked': directory,
   'sso.domain.claimed': domain,
   'sso.domain.verified': { ...domain, ...before },
   'sso.domain.failed': { ...domain, ...before, reason: 'Why.' },

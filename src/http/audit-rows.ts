@@ -15,7 +15,7 @@ const fields = {
   application_id: Nullable(Id),
   environment_id: Nullable(Id),
   actor_id: Nullable(Type.String()),
-  actor_type: OneOf(['platform_admin', 'identity', 'api_key', 'system', 'anonymous']),
+  actor_type: OneOf(['platform_admin', 'identity', 'api_key', 'scim_token', 'system', 'anonymous']),
   actor_label: Nullable(
     Type.String({
       description: 'A key as it was called then, a person as they are called now: null once they are erased.',

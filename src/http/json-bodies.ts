@@ -6,9 +6,14 @@ const deepest = 100;
 
 /** Reads JSON bodies, and refuses what is nested so deeply that whoever walks through it runs out of stack. */
 export function readJsonBodies(app: FastifyInstance): void {
-  const parse = app.getDefaultJsonParser('error', 'error');
   app.removeContentTypeParser('application/json');
-  app.addContentTypeParser('application/json', { parseAs: 'string' }, (request, body, done) => {
+  readJsonAs(app, 'application/json');
+}
+
+/** The same for a type of which JSON is the syntax, such as `application/scim+json`. */
+export function readJsonAs(app: FastifyInstance, contentType: string): void {
+  const parse = app.getDefaultJsonParser('error', 'error');
+  app.addContentTypeParser(contentType, { parseAs: 'string' }, (request, body, done) => {
     if (isDeeper(body as string, deepest)) return done(tooDeep());
     void parse(request, body as string, done);
   });

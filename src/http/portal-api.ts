@@ -74,6 +74,14 @@ import {
   resendProcess,
   retryProcess,
 } from './portal/processes.js';
+import {
+  createScimGroupMapping,
+  deleteScimGroupMapping,
+  getScimGroupMapping,
+  listScimGroupMappings,
+  updateScimGroupMapping,
+} from './portal/scim-group-mappings.js';
+import { createScimToken, listScimTokens, revokeScimToken } from './portal/scim-tokens.js';
 import { addResourcePermissions } from './portal/setup.js';
 import {
   claimSsoDomain,
@@ -127,6 +135,14 @@ export const portalOperations: readonly Operation[] = [
   getSsoDomain,
   verifySsoDomain,
   deleteSsoDomain,
+  listScimTokens,
+  createScimToken,
+  revokeScimToken,
+  listScimGroupMappings,
+  createScimGroupMapping,
+  getScimGroupMapping,
+  updateScimGroupMapping,
+  deleteScimGroupMapping,
   listAuditLog,
   exportAuditLog,
   listIdentityAuditLog,

@@ -1,7 +1,14 @@
-import type { FastifyInstance, HTTPMethods } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest, HTTPMethods } from 'fastify';
 import findMyWay, { type HTTPMethod } from 'find-my-way';
 import { DomainError } from '../domain/errors.js';
 import { pathOf, sendError } from './errors.js';
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    /** Why there is no route for a request; says in `Allow` which methods its path takes. */
+    refusalOfUnknown(request: FastifyRequest, reply: FastifyReply): DomainError;
+  }
+}
 
 /** 404 for an unknown path, and 405 with `Allow` for a known one that does not take the method (RFC 9110 §15.5.6). */
 export function answerUnknownRoutes(app: FastifyInstance): void {
@@ -17,10 +24,12 @@ export function answerUnknownRoutes(app: FastifyInstance): void {
       if (!url.includes('*')) paths.on('GET' as HTTPMethod, url, () => {}, [...methods].sort());
     }
   });
-  app.setNotFoundHandler((request, reply) => {
+  const refusal = (request: FastifyRequest, reply: FastifyReply): DomainError => {
     const found = paths.find('GET', pathOf(request));
-    if (!found) return sendError(new DomainError('route.not_found'), request, reply);
+    if (!found) return new DomainError('route.not_found');
     reply.header('allow', (found.store as string[]).join(', '));
-    return sendError(new DomainError('route.method_not_allowed'), request, reply);
-  });
+    return new DomainError('route.method_not_allowed');
+  };
+  app.decorate('refusalOfUnknown', refusal);
+  app.setNotFoundHandler((request, reply) => sendError(refusal(request, reply), request, reply));
 }

@@ -3,9 +3,9 @@ import { v7 as uuidv7 } from 'uuid';
 
 /** Who acts. A person by their id only: their name is looked up when an audit row is read. */
 export interface Actor {
-  type: 'platform_admin' | 'identity' | 'api_key' | 'system' | 'anonymous';
+  type: 'platform_admin' | 'identity' | 'api_key' | 'scim_token' | 'system' | 'anonymous';
   id: string | null;
-  /** What an API key is called. */
+  /** What an API key or a SCIM token is called. */
   label?: string | null;
 }
 

@@ -352,11 +352,20 @@ function problemOf(route: Route, sent: Sent, response: LightMyRequestResponse): 
     return `${status} is no page`;
   if (forScripts.test(route.url))
     return typeof parsed(body).error === 'string' ? null : `no error: ${body.slice(0, 300)}`;
+  if (route.url.startsWith('/scim/')) return scimProblem(response);
   return route.url.startsWith('/oauth') ? oauthProblem(response) : envelopeProblem(sent, response);
 }
 
 /** What a script is told besides an error, to go on with. */
 const nextSteps = ['methods', 'login_token'];
+
+/** RFC 7644 §3.12. */
+function scimProblem({ statusCode, headers, body }: LightMyRequestResponse): string | null {
+  const { schemas, status, detail } = parsed(body);
+  const isWhole = Array.isArray(schemas) && status === String(statusCode) && typeof detail === 'string';
+  const isScim = String(headers['content-type']).startsWith('application/scim+json');
+  return isWhole && isScim ? null : `not RFC 7644: ${body.slice(0, 300)}`;
+}
 
 function oauthProblem({ statusCode, headers, body }: LightMyRequestResponse): string | null {
   // RFC 6750 §3.1: who shows no token is told the scheme and no error.

@@ -27,6 +27,8 @@ export async function beginRemoval(tx: EntityManager, environment: Environment, 
   await tx.query('update environments set account_id = null, application_id = null where id = $1', [environmentId]);
   await tx.query('delete from api_keys where environment_id = $1', [environmentId]);
   await announceApiKeys(tx);
+  await tx.query('delete from scim_tokens where environment_id = $1', [environmentId]);
+  await tx.query('delete from scim_group_mappings where environment_id = $1', [environmentId]);
   await silence(tx, removal, now);
   await forgetInLimits(tx, { accountId }, 'environment_ids', [environmentId]);
   await forgetInLimits(tx, { accountId }, 'node_ids', await limitingNodes(tx, removal));

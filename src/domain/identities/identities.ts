@@ -96,7 +96,7 @@ export function createIdentities({ db, now, passwords }: { db: Db; now: Clock; p
  * @throws what `taken` translates; DomainError identity.external_id_taken where it is that which another one has, and
  *   identity.email_taken while the one with the address is being erased
  */
-async function addKnown(
+export async function addKnown(
   tx: EntityManager,
   scope: EnvironmentScope,
   { email, externalId, createdAt: at }: Identity,
@@ -126,7 +126,7 @@ export function taken(error: unknown): unknown {
 }
 
 /** By way of a function, since row-level security keeps PostgreSQL from using the index on addresses. */
-async function findByAddress(
+export async function findByAddress(
   tx: EntityManager,
   { accountId }: EnvironmentScope,
   email: string,

@@ -2,6 +2,7 @@ import fastifySwagger from '@fastify/swagger';
 import fastifySwaggerUi from '@fastify/swagger-ui';
 import fastifyPlugin from 'fastify-plugin';
 import { oauthDocumentation } from '../oauth/documentation.js';
+import { scimDocumentation } from '../scim/documentation.js';
 import { completed } from './complete.js';
 import type { OpenApiDocument } from './document.js';
 
@@ -14,7 +15,8 @@ Errors come in one envelope with a stable \`code\`; lists take \`page\`, \`take\
 export const openApi = fastifyPlugin<{ baseUrl: string }>(async (app, { baseUrl }) => {
   await app.register(fastifySwagger, {
     transform({ schema, url, route }) {
-      const documented = schema ?? oauthDocumentation[`${route.method} ${url}`];
+      const name = `${route.method} ${url}`;
+      const documented = schema ?? oauthDocumentation[name] ?? (scimDocumentation[name] as typeof schema);
       const { events } = route.config ?? {};
       return { url, schema: documented && events ? { ...documented, 'x-events': events } : documented };
     },
@@ -34,6 +36,7 @@ export const openApi = fastifyPlugin<{ baseUrl: string }>(async (app, { baseUrl 
             bearerFormat: 'JWT',
             description: 'An access token: of an end user for the Public API, of an administrator for the Portal API.',
           },
+          scimToken: { type: 'http', scheme: 'bearer', description: 'A SCIM token of the account.' },
           apiKey: { type: 'apiKey', in: 'header', name: 'X-API-Key', description: 'An API key of the environment.' },
         },
       },

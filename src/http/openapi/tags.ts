@@ -20,6 +20,7 @@ export const tags: Record<string, string> = {
   'SSO connections':
     'Identity providers by which administrators, and end users, sign in; those of organizations are with them, too.',
   'SSO domains': 'Domains that the account claims for its administrators, and proves by DNS.',
+  SCIM: 'Provisioning of people and groups by the directories of customers: SCIM 2.0, its tokens, and what groups amount to.',
   Environments: 'The environments of an application, and how people sign in to them.',
   Members: 'The administrators of an account.',
   'Administrator roles': 'Sets of capabilities that administrators hold.',

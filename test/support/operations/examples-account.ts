@@ -57,6 +57,26 @@ const domains: Record<string, Example> = {
   deleteSsoDomain: ofDomain,
 };
 
+const scim: Record<string, Example> = {
+  listScimTokens: async ({ id }) => ({ query: { environment_id: await id('environment') } }),
+  createScimToken: async ({ id, unique }) => ({
+    body: { name: unique, environment_id: await id('environment'), organization_id: await id('organization') },
+  }),
+  revokeScimToken: of('scimToken'),
+  listScimGroupMappings: async ({ id }) => ({ query: { environment_id: await id('environment') } }),
+  createScimGroupMapping: async ({ id, unique }) => {
+    const organization = await id('organization');
+    const mapped = { environment_id: await id('environment'), organization_id: organization, scim_group: unique };
+    return { body: { ...mapped, role_id: await id('role'), node_id: organization } };
+  },
+  getScimGroupMapping: of('scimGroupMapping'),
+  updateScimGroupMapping: async ({ id }) => ({
+    path: { id: await id('scimGroupMapping') },
+    body: { role_id: await id('role'), node_id: await id('node') },
+  }),
+  deleteScimGroupMapping: of('scimGroupMapping'),
+};
+
 const ofARequest: Example = async ({ id }) => ({ query: { correlation_id: await id('accountRequest') } });
 const auditLog: Record<string, Example> = {
   listAuditLog: ofARequest,
@@ -124,6 +144,7 @@ export const examples: Record<string, Example> = {
   ...auditLog,
   ...domains,
   ...processes,
+  ...scim,
   ...structure,
   ...own,
 };

@@ -171,6 +171,17 @@ export const kinds = {
     make: async (place) => claimed(inAccount(place, '/sso/domains', { domain: aDomain() })),
     unknown: () => aDomain(),
   },
+  scimToken: ofAccount((place) =>
+    idFrom(inAccount(place, '/scim/tokens', { name: `Token ${unique()}`, environment_id: place.scope.environmentId })),
+  ),
+  scimGroupMapping: ofAccount(async (place) =>
+    idFrom(
+      inAccount(place, '/scim/group-mappings', {
+        environment_id: place.scope.environmentId,
+        ...{ scim_group: `Group ${unique()}`, role_id: await newRole(place) },
+      }),
+    ),
+  ),
   adminSsoConnection: ofAccount((place) => adminConnection((url, body) => inAccount(place, url, body), 'complete')),
   activeAdminSsoConnection: ofAccount((place) => adminConnection((url, body) => inAccount(place, url, body), 'active')),
   adminSamlConnection: ofAccount((place) => adminConnection((url, body) => inAccount(place, url, body), 'saml')),

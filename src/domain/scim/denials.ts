@@ -1,0 +1,19 @@
+import type { Db } from '../../platform/db.js';
+import { recordEvent } from '../events.js';
+import type { AuthenticatedDirectory } from './authenticate.js';
+
+/** What a directory was refused as not its own to do is an audit row (contract §10). */
+export const createScimDenials =
+  ({ db }: { db: Db }) =>
+  async ({ scope, tokenId, tokenName }: AuthenticatedDirectory, operation: string): Promise<void> => {
+    await db.transaction(scope, (tx) =>
+      recordEvent(tx, 'auth.access_denied', {
+        ...scope,
+        resourceId: operation,
+        outcome: 'denied',
+        actor: { type: 'scim_token', id: tokenId, label: tokenName },
+      }),
+    );
+  };
+
+export type ScimDenials = ReturnType<typeof createScimDenials>;

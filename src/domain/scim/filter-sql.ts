@@ -1,0 +1,97 @@
+import { isStorable } from '../identities/storable.js';
+import type { Comparison, Filter, FilterValue } from './filter-syntax.js';
+import { ScimRefused } from './refusal.js';
+
+/** How an attribute is read in SQL. */
+export type Column =
+  | { type: 'text' | 'exact' | 'boolean' | 'instant'; sql: string }
+  /** Several values: an expression that is a set of rows, `e` in what `of` says of their sub-attributes. */
+  | { type: 'several'; rows: string; of(sub: string): Column | null };
+
+/** The column of an attribute by its path; null where there is none. */
+export type ColumnOf = (path: string) => Column | null;
+
+/** Collects the values that a statement is given, so that none of them becomes part of its text. */
+export interface Values {
+  put(value: unknown): string;
+}
+
+/**
+ * A filter as a condition, true or false and never null.
+ * @throws ScimRefused invalidFilter for what is no attribute, or cannot be compared so
+ */
+export function conditionOf(filter: Filter, columnOf: ColumnOf, values: Values): string {
+  const inner = (one: Filter) => conditionOf(one, columnOf, values);
+  if (filter.op === 'and' || filter.op === 'or') return `(${filter.filters.map(inner).join(` ${filter.op} `)})`;
+  if (filter.op === 'not') return `not ${inner(filter.filter)}`;
+  const column = known(columnOf(filter.path), filter.path);
+  if (filter.op === '[]') {
+    if (column.type !== 'several') throw invalid(`${filter.path} has no values to choose from`);
+    return anyOf(column.rows, conditionOf(filter.filter, column.of, values));
+  }
+  if (filter.op === 'pr') return presence(column);
+  if (column.type !== 'several') return comparison(filter.op, column, filter.value, values);
+  // Without a sub-attribute, the value is meant (RFC 7644 §3.4.2.2).
+  return anyOf(column.rows, conditionOf({ ...filter, path: 'value' }, column.of, values));
+}
+
+const anyOf = (rows: string, condition: string) => `exists (select from ${rows} where ${condition})`;
+const invalid = (problem: string) =>
+  new ScimRefused('invalidFilter', `The filter is not valid: ${problem.slice(0, 300)}`);
+
+function known(column: Column | null, path: string): Column {
+  if (!column) throw invalid(`there is no attribute ${path}`);
+  return column;
+}
+
+function presence(column: Column): string {
+  if (column.type === 'several') return `exists (select from ${column.rows})`;
+  const isText = column.type === 'text' || column.type === 'exact';
+  return isText ? `coalesce(${column.sql}, '') <> ''` : `${column.sql} is not null`;
+}
+
+type Single = Exclude<Column, { type: 'several' }>;
+
+function comparison(op: Comparison, column: Single, value: FilterValue, values: Values): string {
+  if (value === null) {
+    if (op !== 'eq' && op !== 'ne') throw invalid(`null is compared by eq and ne only`);
+    return `${column.sql} is ${op === 'eq' ? '' : 'not '}null`;
+  }
+  if (column.type === 'boolean') {
+    if (typeof value !== 'boolean' || (op !== 'eq' && op !== 'ne'))
+      throw invalid('a boolean is compared by eq and ne only');
+    return `(${column.sql}) is ${op === 'eq' ? 'not ' : ''}distinct from ${value}`;
+  }
+  if (typeof value !== 'string') throw invalid(`${String(value)} is compared with a text`);
+  if (!isStorable(value)) throw invalid('a value has a character that no attribute can have');
+  return column.type === 'instant' ? instant(op, column.sql, value, values) : text(op, column, value, values);
+}
+
+const signs = { gt: '>', ge: '>=', lt: '<', le: '<=' } as const;
+
+function instant(op: Comparison, sql: string, value: string, values: Values): string {
+  const at = new Date(value);
+  if (Number.isNaN(at.getTime())) throw invalid(`${value} is no moment`);
+  if (op === 'co' || op === 'sw' || op === 'ew') throw invalid(`moments are not compared by ${op}`);
+  const sign = op === 'eq' ? '=' : op === 'ne' ? '<>' : signs[op];
+  // As it is written: to the millisecond.
+  return `coalesce(date_trunc('milliseconds', ${sql}) ${sign} ${values.put(at)}::timestamptz, ${op === 'ne'})`;
+}
+
+function text(op: Comparison, { type, sql }: Single, value: string, values: Values): string {
+  const folds = type === 'text';
+  const left = folds ? `lower(${sql})` : sql;
+  const right = `${values.put(folds ? value.toLowerCase() : value)}::text`;
+  if (op === 'ne') return `${left} is distinct from ${right}`;
+  const conditions: Record<Exclude<Comparison, 'ne'>, string> = {
+    eq: `${left} = ${right}`,
+    co: `strpos(${left}, ${right}) > 0`,
+    sw: `starts_with(${left}, ${right})`,
+    ew: `right(${left}, length(${right})) = ${right}`,
+    gt: `${left} collate "C" > ${right}`,
+    ge: `${left} collate "C" >= ${right}`,
+    lt: `${left} collate "C" < ${right}`,
+    le: `${left} collate "C" <= ${right}`,
+  };
+  return `coalesce(${conditions[op]}, false)`;
+}

@@ -1,0 +1,138 @@
+import type { EntityManager } from 'typeorm';
+import { validate as isUuid } from 'uuid';
+import type { Directory } from './directory.js';
+import { matches } from './filter-match.js';
+import { membersOf } from './group-rows.js';
+import { groupKind } from './kinds.js';
+import type { PatchOperation } from './patch.js';
+import { adopt } from './people.js';
+import { ScimRefused } from './refusal.js';
+import { type Attribute, attributeOf, type Resource } from './schema.js';
+import { createValues, readUsers } from './user-rows.js';
+import { readValue } from './values.js';
+
+export interface MemberChanges {
+  added: string[];
+  removed: string[];
+}
+
+const mostMembers = 20_000;
+const attribute = attributeOf(groupKind.schema, 'members', groupKind) as Attribute;
+
+/** The ids in a value of `members`. @throws ScimRefused invalidValue */
+export function memberIdsOf(value: unknown): string[] {
+  const members = (readValue(attribute, value) ?? []) as Resource[];
+  return [
+    ...new Set(
+      members.map(({ value: id, type }) => {
+        if (typeof id !== 'string' || !isUuid(id) || (typeof type === 'string' && type.toLowerCase() !== 'user'))
+          throw new ScimRefused('invalidValue', 'A value of members is no id of a user');
+        return id.toLowerCase();
+      }),
+    ),
+  ];
+}
+
+/** Has a group have exactly these members. */
+export async function setMembers(
+  tx: EntityManager,
+  directory: Directory,
+  groupId: string,
+  ids: readonly string[],
+  at: Date,
+): Promise<MemberChanges> {
+  const before = await idsIn(tx, directory, groupId);
+  const wanted = new Set(ids);
+  const removed = await removeMembers(
+    tx,
+    directory,
+    groupId,
+    before.filter((id) => !wanted.has(id)),
+  );
+  const added = await addMembers(tx, directory, groupId, ids, at);
+  return { added, removed };
+}
+
+/** What one operation of a PATCH does to the members (RFC 7644 §3.5.2). @throws ScimRefused */
+export async function patchMembers(
+  tx: EntityManager,
+  directory: Directory,
+  groupId: string,
+  { op, target: { filter, sub }, value }: PatchOperation,
+  at: Date,
+): Promise<MemberChanges> {
+  if (sub) throw new ScimRefused('mutability', `${sub.name} of a member cannot be changed`);
+  if (filter) {
+    if (op !== 'remove') throw new ScimRefused('mutability', 'Members are added and removed, not changed');
+    const members = await membersOf(tx, directory, [groupId]);
+    const meant = members.filter(({ id }) => matches(filter, attribute, { value: id, type: 'User' }));
+    const ids = meant.map(({ id }) => id);
+    return { added: [], removed: await removeMembers(tx, directory, groupId, ids) };
+  }
+  const ids = memberIdsOf(value);
+  if (op === 'add') return { added: await addMembers(tx, directory, groupId, ids, at), removed: [] };
+  if (op === 'replace') return setMembers(tx, directory, groupId, ids, at);
+  // Without a value, all of them.
+  const gone = value === undefined || value === null ? await idsIn(tx, directory, groupId) : ids;
+  return { added: [], removed: await removeMembers(tx, directory, groupId, gone) };
+}
+
+export async function idsIn(tx: EntityManager, { scope }: Directory, groupId: string): Promise<string[]> {
+  const rows = await tx.query<{ id: string }[]>(
+    'select identity_id as id from scim_group_members where account_id = $1 and group_id = $2 order by 1',
+    [scope.accountId, groupId],
+  );
+  return rows.map(({ id }) => id);
+}
+
+/** @returns who has come in @throws ScimRefused invalidValue, forbidden */
+async function addMembers(
+  tx: EntityManager,
+  directory: Directory,
+  groupId: string,
+  ids: readonly string[],
+  at: Date,
+): Promise<string[]> {
+  if (ids.length === 0) return [];
+  await assertProvisioned(tx, directory, ids, at);
+  const { accountId, environmentId } = directory.scope;
+  const rows = await tx.query<{ id: string }[]>(
+    `insert into scim_group_members (group_id, identity_id, account_id, environment_id)
+     select $1::uuid, id, $2::uuid, $3::uuid from unnest($4::uuid[]) id order by id
+     on conflict do nothing returning identity_id as id`,
+    [groupId, accountId, environmentId, ids],
+  );
+  const [counted] = await tx.query<{ count: string }[]>(
+    'select count(*) as count from scim_group_members where account_id = $1 and group_id = $2',
+    [accountId, groupId],
+  );
+  if (Number(counted?.count) > mostMembers)
+    throw new ScimRefused('invalidValue', `A group has at the most ${mostMembers} members`);
+  return rows.map(({ id }) => id);
+}
+
+/** Whoever is in a group is somebody whom the directory provisions: roles come with it. */
+async function assertProvisioned(tx: EntityManager, directory: Directory, ids: readonly string[], at: Date) {
+  const values = createValues(directory);
+  const condition = `m.identity_id = any(${values.put(ids)}::uuid[])`;
+  const rows = await readUsers(tx, directory, values, { condition, order: 'i.id', offset: 0, limit: ids.length });
+  const found = new Set(rows.map(({ id }) => id));
+  const unknown = ids.find((id) => !found.has(id));
+  if (unknown) throw new ScimRefused('invalidValue', `There is no user ${unknown}`);
+  for (const row of rows) await adopt(tx, directory, row, at);
+}
+
+/** @returns who has gone out */
+async function removeMembers(
+  tx: EntityManager,
+  { scope }: Directory,
+  groupId: string,
+  ids: readonly string[],
+): Promise<string[]> {
+  if (ids.length === 0) return [];
+  const [rows] = await tx.query<[{ id: string }[], number]>(
+    `delete from scim_group_members where account_id = $1 and group_id = $2 and identity_id = any($3) returning identity_id as id`,
+    [scope.accountId, groupId, ids],
+  );
+  return rows.map(({ id }) => id);
+}

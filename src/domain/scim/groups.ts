@@ -1,0 +1,187 @@
+import type { EntityManager } from 'typeorm';
+import { v7 as uuidv7 } from 'uuid';
+import { ScimGroup } from '../../../entities/scim-group.js';
+import type { Clock } from '../../platform/clock.js';
+import { type Db, within } from '../../platform/db.js';
+import { changedFields } from '../changed-fields.js';
+import { recordEvent } from '../events.js';
+import { changing, type Directory } from './directory.js';
+import { settleRoles } from './granting.js';
+import { idsIn, type MemberChanges, memberIdsOf, patchMembers, setMembers } from './group-members.js';
+import { groupVersion, type WantedGroup, wantedGroupOf } from './group-resource.js';
+import { findGroup, type GroupMember, listGroups, membersOf } from './group-rows.js';
+import { groupKind } from './kinds.js';
+import type { Found, ListRequest } from './lists.js';
+import { type PatchOperation, patched } from './patch.js';
+import { ScimRefused } from './refusal.js';
+import type { Resource } from './schema.js';
+import type { IsExpected } from './users.js';
+
+export interface GroupWithMembers {
+  group: ScimGroup;
+  /** Null where they were not asked for. */
+  members: GroupMember[] | null;
+}
+
+/** The groups of a directory (RFC 7643 §4.2); what their members hold by mappings changes with them. */
+export function createScimGroups({ db, now }: { db: Db; now: Clock }) {
+  return {
+    /** @throws ScimRefused invalidFilter, invalidPath */
+    list: (directory: Directory, request: ListRequest, withMembers: boolean): Promise<Found<GroupWithMembers>> =>
+      db.transaction(directory.scope, async (tx) => {
+        const { total, rows } = await listGroups(tx, directory, request);
+        return { total, rows: await withTheirMembers(tx, directory, rows, withMembers) };
+      }),
+
+    /** @throws ScimRefused notFound */
+    get: (directory: Directory, id: string, withMembers: boolean): Promise<GroupWithMembers> =>
+      db.transaction(directory.scope, (tx) => read(tx, directory, id, withMembers)),
+
+    /** @throws ScimRefused invalidValue, forbidden */
+    create: (directory: Directory, resource: Resource): Promise<GroupWithMembers> => {
+      const wanted = wantedGroupOf(resource);
+      const memberIds = memberIdsOf(resource.members);
+      return changing(db, directory, async (tx) => {
+        const at = now();
+        const { scope, organizationId, directoryId } = directory;
+        const group: ScimGroup = {
+          ...within(scope),
+          ...{ id: uuidv7(), organizationId, directoryId, version: 1, createdAt: at, updatedAt: at },
+          ...rowOf(wanted),
+        };
+        await tx.insert(ScimGroup, group);
+        const { added } = await setMembers(tx, directory, group.id, memberIds, at);
+        await settleRoles(tx, directory, added, at);
+        await recordEvent(tx, 'scim_group.created', {
+          ...eventOf(directory, group),
+          metadata: { organization_id: organizationId, members_added: added.length },
+        });
+        return read(tx, directory, group.id, true);
+      });
+    },
+
+    /** @throws ScimRefused notFound, versionMismatch, invalidValue, forbidden */
+    replace: (directory: Directory, id: string, isExpected: IsExpected | null, resource: Resource) => {
+      const wanted = wantedGroupOf(resource);
+      const memberIds = memberIdsOf(resource.members);
+      return change(directory, id, isExpected, async (tx, _group, at) => ({
+        wanted,
+        members: await setMembers(tx, directory, id, memberIds, at),
+      }));
+    },
+
+    /** The operations, one after the other. @throws ScimRefused as `replace`, and as the operations are refused */
+    patch: (directory: Directory, id: string, isExpected: IsExpected | null, operations: readonly PatchOperation[]) =>
+      change(directory, id, isExpected, async (tx, group, at) => {
+        const { displayName, externalId } = group;
+        let resource: Resource = { displayName, ...(externalId !== null && { externalId }) };
+        const members: MemberChanges[] = [];
+        for (const operation of operations) {
+          if (operation.target.attribute?.name === 'members')
+            members.push(await patchMembers(tx, directory, id, operation, at));
+          else resource = patched(groupKind, resource, [operation]);
+        }
+        return { wanted: wantedGroupOf(resource), members: together(members) };
+      }),
+
+    /** @throws ScimRefused notFound, versionMismatch */
+    remove: (directory: Directory, id: string, isExpected: IsExpected | null): Promise<void> =>
+      changing(db, directory, async (tx) => {
+        const group = await findGroup(tx, directory, id);
+        assertExpected(isExpected, group);
+        const memberIds = await idsIn(tx, directory, id);
+        await tx.delete(ScimGroup, { ...within(directory.scope), id });
+        await settleRoles(tx, directory, memberIds, now());
+        const metadata = { organization_id: directory.organizationId };
+        await recordEvent(tx, 'scim_group.deleted', { ...eventOf(directory, group), metadata });
+      }),
+  };
+
+  type Changed = { wanted: WantedGroup; members: MemberChanges };
+  function change(
+    directory: Directory,
+    id: string,
+    isExpected: IsExpected | null,
+    work: (tx: EntityManager, group: ScimGroup, at: Date) => Promise<Changed>,
+  ): Promise<GroupWithMembers> {
+    return changing(db, directory, async (tx) => {
+      const at = now();
+      const group = await findGroup(tx, directory, id);
+      assertExpected(isExpected, group);
+      const { wanted, members } = await work(tx, group, at);
+      await store(tx, directory, group, { wanted, members }, at);
+      return read(tx, directory, id, true);
+    });
+  }
+}
+
+export type ScimGroups = ReturnType<typeof createScimGroups>;
+
+const rowOf = ({ displayName, externalId }: WantedGroup) => ({
+  displayName,
+  displayNameKey: displayName.toLowerCase(),
+  externalId,
+});
+const eventOf = ({ scope }: Directory, { id, displayName }: ScimGroup) => ({
+  ...scope,
+  resourceId: id,
+  resourceLabel: displayName,
+});
+
+/** What all operations together have changed: who came and went again is not told of. */
+function together(changes: readonly MemberChanges[]): MemberChanges {
+  const [added, removed] = [new Set<string>(), new Set<string>()];
+  for (const one of changes) {
+    for (const id of one.removed) added.delete(id) || removed.add(id);
+    for (const id of one.added) removed.delete(id) || added.add(id);
+  }
+  return { added: [...added], removed: [...removed] };
+}
+
+async function store(
+  tx: EntityManager,
+  directory: Directory,
+  group: ScimGroup,
+  { wanted, members }: { wanted: WantedGroup; members: MemberChanges },
+  at: Date,
+): Promise<void> {
+  const { added, removed } = members;
+  const changed = changedFields(group, { displayName: wanted.displayName, externalId: wanted.externalId });
+  if (changed.length + added.length + removed.length === 0) return;
+  const where = { ...within(directory.scope), id: group.id };
+  await tx.update(ScimGroup, where, { ...rowOf(wanted), version: group.version + 1, updatedAt: at });
+  // Another name may be mapped to something else, for everybody in it.
+  const isRenamed = changed.includes('display_name');
+  const concerned = isRenamed ? [...(await idsIn(tx, directory, group.id)), ...removed] : [...added, ...removed];
+  await settleRoles(tx, directory, concerned, at);
+  const counts = { members_added: added.length, members_removed: removed.length };
+  const metadata = { organization_id: directory.organizationId, changed, ...counts };
+  await recordEvent(tx, 'scim_group.updated', { ...eventOf(directory, group), metadata });
+}
+
+function assertExpected(isExpected: IsExpected | null, group: ScimGroup): void {
+  if (isExpected && !isExpected(groupVersion(group)))
+    throw new ScimRefused('versionMismatch', 'The group has changed since; read it again');
+}
+
+async function read(tx: EntityManager, directory: Directory, id: string, withMembers: boolean) {
+  const [one] = await withTheirMembers(tx, directory, [await findGroup(tx, directory, id)], withMembers);
+  return one as GroupWithMembers;
+}
+
+async function withTheirMembers(
+  tx: EntityManager,
+  directory: Directory,
+  groups: readonly ScimGroup[],
+  isWanted: boolean,
+): Promise<GroupWithMembers[]> {
+  if (!isWanted || groups.length === 0) return groups.map((group) => ({ group, members: null }));
+  const found = await membersOf(
+    tx,
+    directory,
+    groups.map(({ id }) => id),
+  );
+  const byGroup = new Map(groups.map(({ id }) => [id, [] as GroupMember[]]));
+  for (const member of found) byGroup.get(member.groupId)?.push(member);
+  return groups.map((group) => ({ group, members: byGroup.get(group.id) ?? [] }));
+}

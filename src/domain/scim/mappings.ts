@@ -1,0 +1,181 @@
+import type { EntityManager } from 'typeorm';
+import { validate as isUuid, v7 as uuidv7 } from 'uuid';
+import { Node } from '../../../entities/node.js';
+import { ScimGroup } from '../../../entities/scim-group.js';
+import { ScimGroupMapping } from '../../../entities/scim-group-mapping.js';
+import type { Clock } from '../../platform/clock.js';
+import { type Db, violates, within } from '../../platform/db.js';
+import type { Assignments } from '../access/assignments.js';
+import type { Caller } from '../caller.js';
+import { DomainError, invalidField } from '../errors.js';
+import { recordEvent } from '../events.js';
+import { find as findOrganization } from '../organizations/find.js';
+import { type Page, type PageRequest, readPage } from '../paging.js';
+import type { AccountScope, EnvironmentScope } from '../scope.js';
+import { type Directory, directoryOf, lockDirectory } from './directory.js';
+import { settleRoles } from './granting.js';
+import { environmentScope } from './tokens.js';
+
+export interface NewScimGroupMapping {
+  environmentId: string;
+  /** Whose groups are meant; null: those of the Environment's directory. */
+  organizationId: string | null;
+  /** The id of a group, or what it is called, whatever the case. */
+  scimGroup: string;
+  roleId: string;
+  /** Null: the root, or the organization. */
+  nodeId: string | null;
+}
+export type ScimGroupMappingChanges = { roleId?: string | undefined; nodeId?: string | undefined };
+export type ScimGroupMappingPage = PageRequest<'created_at'> & { environmentId: string | undefined };
+
+const columns = { created_at: ['mapping.createdAt', 'mapping.id'] };
+
+export interface ScimGroupMappingsDeps {
+  db: Db;
+  assignments: Assignments;
+  now: Clock;
+}
+
+/**
+ * Which role at which node being in a group of a directory amounts to. Who makes a mapping gives to whoever is in the group, now
+ * and later: they need the right to, as for any assignment (contract §5).
+ */
+export function createScimGroupMappings({ db, assignments, now }: ScimGroupMappingsDeps) {
+  const change = <T>(scope: AccountScope, work: (tx: EntityManager) => Promise<T>): Promise<T> =>
+    db.transaction(scope, work).catch((error: unknown) => {
+      const isThere = ['scim_group_mappings_group', 'scim_group_mappings_name'].some((name) => violates(error, name));
+      throw isThere ? new DomainError('scim_group_mapping.exists') : error;
+    });
+
+  /** Has those who are in the mapped group hold what they are to, after or before a change. */
+  const settle = async (tx: EntityManager, mapping: ScimGroupMapping): Promise<void> =>
+    settleRoles(tx, directoryIn(mapping), await peopleIn(tx, mapping), now());
+
+  return {
+    list: (scope: AccountScope, { environmentId, ...page }: ScimGroupMappingPage): Promise<Page<ScimGroupMapping>> =>
+      db.transaction(scope, (tx) => {
+        const query = tx.createQueryBuilder(ScimGroupMapping, 'mapping').where(within(scope));
+        if (environmentId) query.andWhere('mapping.environmentId = :environmentId', { environmentId });
+        return readPage(query, page, columns[page.sortBy]);
+      }),
+
+    /** @throws DomainError scim_group_mapping.not_found */
+    get: (scope: AccountScope, id: string): Promise<ScimGroupMapping> =>
+      db.transaction(scope, (tx) => findMapping(tx, scope, id)),
+
+    /**
+     * @throws DomainError environment.not_found, organization.not_found, role.not_found, nodes.node_not_found,
+     *   permission.required, role.cannot_grant, scim_group_mapping.exists, validation.failed
+     */
+    create: (scope: AccountScope, caller: Caller, input: NewScimGroupMapping): Promise<ScimGroupMapping> =>
+      change(scope, async (tx) => {
+        const place = await environmentScope(tx, scope, input.environmentId);
+        const { organizationId, roleId } = input;
+        if (organizationId !== null) await findOrganization(tx, place, organizationId);
+        const directory = directoryOf(place, organizationId);
+        const wanted = { roleId, nodeId: input.nodeId ?? organizationId };
+        const nodeId = await assertMayMap(tx, directory, caller, wanted);
+        await lockDirectory(tx, directory.directoryId);
+        const mapping: ScimGroupMapping = {
+          ...place,
+          ...(await groupMeant(tx, directory, input.scimGroup)),
+          ...{ id: uuidv7(), organizationId, directoryId: directory.directoryId, roleId, nodeId, createdAt: now() },
+        };
+        await tx.insert(ScimGroupMapping, mapping);
+        await settle(tx, mapping);
+        await recordEvent(tx, 'scim_group_mapping.created', eventOf(mapping));
+        return mapping;
+      }),
+
+    /** Another role, or another node, for the same group. @throws DomainError as `create`, scim_group_mapping.not_found */
+    update: (
+      scope: AccountScope,
+      caller: Caller,
+      id: string,
+      { roleId, nodeId }: ScimGroupMappingChanges,
+    ): Promise<ScimGroupMapping> =>
+      change(scope, async (tx) => {
+        const before = await lockMapping(tx, scope, id);
+        const wanted = { roleId: roleId ?? before.roleId, nodeId: nodeId ?? before.nodeId };
+        const mapping = { ...before, ...wanted, nodeId: await assertMayMap(tx, directoryIn(before), caller, wanted) };
+        if (mapping.roleId === before.roleId && mapping.nodeId === before.nodeId) return before;
+        await tx.update(ScimGroupMapping, { ...within(scope), id }, { roleId: mapping.roleId, nodeId: mapping.nodeId });
+        await settle(tx, mapping);
+        await recordEvent(tx, 'scim_group_mapping.updated', eventOf(mapping));
+        return mapping;
+      }),
+
+    /** Takes what only this mapping was the reason of. @throws DomainError scim_group_mapping.not_found */
+    remove: (scope: AccountScope, id: string): Promise<void> =>
+      change(scope, async (tx) => {
+        const mapping = await lockMapping(tx, scope, id);
+        await tx.delete(ScimGroupMapping, { ...within(scope), id });
+        await settle(tx, mapping);
+        await recordEvent(tx, 'scim_group_mapping.deleted', eventOf(mapping));
+      }),
+  };
+
+  /** @returns the node @throws DomainError as `create` */
+  async function assertMayMap(
+    tx: EntityManager,
+    { scope, organizationId }: Directory,
+    caller: Caller,
+    { roleId, nodeId }: { roleId: string; nodeId: string | null },
+  ): Promise<string> {
+    const placed = await assignments.assertMayGive(tx, scope, caller, { roleIds: [roleId], nodeId });
+    if (organizationId === null) return placed;
+    const node = await tx.findOneByOrFail(Node, { ...within(scope), id: placed });
+    if (!node.path.includes(organizationId))
+      throw invalidField('node_id', 'outside', 'is not inside the organization whose directory it is');
+    return placed;
+  }
+}
+
+export type ScimGroupMappings = ReturnType<typeof createScimGroupMappings>;
+
+const scopeOf = ({ accountId, applicationId, environmentId }: ScimGroupMapping): EnvironmentScope => ({
+  accountId,
+  applicationId,
+  environmentId,
+});
+const directoryIn = (mapping: ScimGroupMapping): Directory => directoryOf(scopeOf(mapping), mapping.organizationId);
+
+async function findMapping(tx: EntityManager, scope: AccountScope, id: string): Promise<ScimGroupMapping> {
+  const mapping = await tx.findOneBy(ScimGroupMapping, { ...within(scope), id });
+  if (!mapping) throw new DomainError('scim_group_mapping.not_found');
+  return mapping;
+}
+
+/** With its directory, before it: in this order everywhere. @throws DomainError scim_group_mapping.not_found */
+async function lockMapping(tx: EntityManager, scope: AccountScope, id: string): Promise<ScimGroupMapping> {
+  await lockDirectory(tx, (await findMapping(tx, scope, id)).directoryId);
+  return findMapping(tx, scope, id);
+}
+
+/** The group by its id, if there is one in the directory; else whatever is called so, now or later. */
+async function groupMeant(tx: EntityManager, { scope, directoryId }: Directory, scimGroup: string) {
+  const where = { ...within(scope), directoryId, id: scimGroup };
+  const isId = isUuid(scimGroup) && (await tx.existsBy(ScimGroup, where));
+  return isId
+    ? { groupId: scimGroup.toLowerCase(), groupName: null, groupNameKey: null }
+    : { groupId: null, groupName: scimGroup, groupNameKey: scimGroup.toLowerCase() };
+}
+
+async function peopleIn(tx: EntityManager, mapping: ScimGroupMapping): Promise<string[]> {
+  const rows = await tx.query<{ id: string }[]>(
+    `select distinct gm.identity_id as id from scim_groups g join scim_group_members gm on gm.group_id = g.id
+     where g.account_id = $1 and g.directory_id = $2 and ${mapping.groupId ? 'g.id = $3::uuid' : 'g.display_name_key = $3'}`,
+    [mapping.accountId, mapping.directoryId, mapping.groupId ?? mapping.groupNameKey],
+  );
+  return rows.map(({ id }) => id);
+}
+
+const eventOf = (mapping: ScimGroupMapping) => ({
+  ...scopeOf(mapping),
+  resourceId: mapping.id,
+  metadata: {
+    ...{ organization_id: mapping.organizationId, group_id: mapping.groupId },
+    ...{ role_id: mapping.roleId, node_id: mapping.nodeId },
+  },
+});

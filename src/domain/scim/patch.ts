@@ -1,0 +1,179 @@
+import { isDeepStrictEqual } from 'node:util';
+import { type PatchTarget, patchTargetOf } from './attribute-path.js';
+import { matches } from './filter-match.js';
+import type { Filter } from './filter-syntax.js';
+import { ScimRefused } from './refusal.js';
+import { type Attribute, attributeOf, type Resource, type ResourceKind, subAttribute } from './schema.js';
+import { isObject, isUnassigned, readValue } from './values.js';
+
+export type PatchOp = 'add' | 'remove' | 'replace';
+/** One change to one place; what came without a path is one of these for each attribute that it names. */
+export interface PatchOperation {
+  op: PatchOp;
+  target: PatchTarget;
+  value: unknown;
+}
+
+const mostOperations = 1000;
+
+/**
+ * The operations of a PATCH body (RFC 7644 §3.5.2).
+ * @throws ScimRefused invalidSyntax, invalidPath, invalidFilter, invalidValue, mutability, noTarget, tooMany
+ */
+export function readPatch(kind: ResourceKind, body: unknown): PatchOperation[] {
+  const operations = isObject(body)
+    ? body[Object.keys(body).find((key) => /^operations$/i.test(key)) ?? '']
+    : undefined;
+  if (!Array.isArray(operations) || operations.length === 0)
+    throw new ScimRefused('invalidSyntax', 'The body has to have a list of Operations');
+  if (operations.length > mostOperations)
+    throw new ScimRefused('tooMany', `There are more than ${mostOperations} operations`);
+  return operations.flatMap((one) => readOperation(kind, one));
+}
+
+function readOperation(kind: ResourceKind, operation: unknown): PatchOperation[] {
+  const { op: name, path, value } = isObject(operation) ? operation : {};
+  const op = typeof name === 'string' ? name.toLowerCase() : '';
+  if (op !== 'add' && op !== 'remove' && op !== 'replace')
+    throw new ScimRefused('invalidSyntax', 'The op of an operation is add, remove or replace');
+  if (path !== undefined && path !== null) {
+    if (typeof path !== 'string' || path.length > 4000)
+      throw new ScimRefused('invalidPath', 'The path of an operation is a text');
+    const target = patchTargetOf(kind, path);
+    assertWritable(op, target);
+    return [{ op, target, value }];
+  }
+  if (op === 'remove') throw new ScimRefused('noTarget', 'What is removed is named by a path');
+  if (!isObject(value)) throw new ScimRefused('invalidValue', 'Without a path, the value is an object');
+  return Object.entries(value).flatMap(([key, one]) => {
+    // Resources that are sent back have an id and more that nobody can change.
+    if (/^(id|schemas|meta)$/i.test(key)) return [];
+    const target = patchTargetOf(kind, key);
+    if (target.attribute?.mutability === 'readOnly') return [];
+    return [{ op, target, value: one }];
+  });
+}
+
+function assertWritable(op: PatchOp, { attribute, sub, filter }: PatchTarget): void {
+  if (attribute?.mutability === 'readOnly' || sub?.mutability === 'readOnly')
+    throw new ScimRefused('mutability', `${(sub ?? attribute)?.name} cannot be changed`);
+  if (op === 'remove' && attribute?.required && !sub && !filter)
+    throw new ScimRefused('mutability', `${attribute.name} has to be there`);
+}
+
+/** A resource as it is after the operations, one after the other; the given one stays as it is. @throws ScimRefused */
+export function patched(kind: ResourceKind, resource: Resource, operations: readonly PatchOperation[]): Resource {
+  const result = structuredClone(resource);
+  for (const operation of operations) apply(kind, result, operation);
+  return result;
+}
+
+function apply(kind: ResourceKind, resource: Resource, { op, target, value }: PatchOperation): void {
+  const { schema, attribute } = target;
+  if (schema === kind.schema) {
+    change(resource, target as Change, op, value);
+    return;
+  }
+  const extension = (resource[schema.id] ?? {}) as Resource;
+  if (attribute) change(extension, target as Change, op, value);
+  else if (op === 'remove') delete resource[schema.id];
+  else {
+    if (!isObject(value)) throw new ScimRefused('invalidValue', `${schema.id} has to be an object`);
+    for (const [name, one] of Object.entries(value)) {
+      const named = attributeOf(schema, name, kind);
+      if (named) change(extension, { schema, attribute: named, sub: null, filter: null }, op, one);
+    }
+  }
+  if (attribute || op !== 'remove') resource[schema.id] = extension;
+  if (isUnassigned(resource[schema.id])) delete resource[schema.id];
+}
+
+type Change = PatchTarget & { attribute: Attribute };
+
+/** Changes an attribute of `holder`: the resource, or one of its extensions. */
+function change(holder: Resource, { attribute, sub, filter }: Change, op: PatchOp, value: unknown): void {
+  if (attribute.multiValued) changeValues(holder, { attribute, sub, filter }, op, value);
+  else put(holder, attribute.name, changedValue(holder[attribute.name], { attribute, sub }, op, value));
+}
+
+function changedValue(
+  current: unknown,
+  { attribute, sub }: Pick<Change, 'attribute' | 'sub'>,
+  op: PatchOp,
+  value: unknown,
+): unknown {
+  if (sub) {
+    const object = { ...(current as Resource) };
+    put(object, sub.name, op === 'remove' ? undefined : readValue(sub, value));
+    return object;
+  }
+  if (op === 'remove') return undefined;
+  const read = readValue(attribute, value);
+  // Sub-attributes that are not sent stay (RFC 7644 §3.5.2.3).
+  return isObject(read) && isObject(current) ? { ...current, ...read } : read;
+}
+
+function put(holder: Resource, name: string, value: unknown): void {
+  if (isUnassigned(value)) delete holder[name];
+  else holder[name] = value;
+}
+
+function changeValues(
+  holder: Resource,
+  { attribute, sub, filter }: Omit<Change, 'schema'>,
+  op: PatchOp,
+  value: unknown,
+): void {
+  const before = (holder[attribute.name] ?? []) as Resource[];
+  const after =
+    filter || sub ? changeSome(before, { attribute, sub, filter }, op, value) : changeAll(before, attribute, op, value);
+  put(holder, attribute.name, readValue(attribute, onePrimary(before, after)));
+}
+
+function changeAll(before: Resource[], attribute: Attribute, op: PatchOp, value: unknown): Resource[] {
+  const given = (readValue(attribute, value) ?? []) as Resource[];
+  if (op === 'replace') return given;
+  if (op === 'add')
+    return [...before, ...given.filter((one) => !before.some((other) => isDeepStrictEqual(one, other)))];
+  // Some directories remove values by naming them, without a filter.
+  return given.length === 0 ? [] : before.filter((one) => !given.some((other) => other.value === one.value));
+}
+
+function changeSome(
+  before: Resource[],
+  { attribute, sub, filter }: Omit<Change, 'schema'>,
+  op: PatchOp,
+  value: unknown,
+): Resource[] {
+  const isMeant = (one: Resource) => filter === null || matches(filter, attribute, one);
+  if (op === 'remove' && !sub) return before.filter((one) => !isMeant(one));
+  const changed = (one: Resource): Resource => {
+    const result = { ...one };
+    if (sub) put(result, sub.name, op === 'remove' ? undefined : readValue(sub, value));
+    else Object.assign(result, (readValue({ ...attribute, multiValued: undefined } as never, value) ?? {}) as Resource);
+    return result;
+  };
+  if (before.some(isMeant)) return before.map((one) => (isMeant(one) ? changed(one) : one));
+  if (op === 'remove') return before;
+  if (op === 'replace' || !filter) throw new ScimRefused('noTarget', `No value of ${attribute.name} is meant`);
+  return [...before, changed(asAskedFor(filter, attribute))];
+}
+
+/** A value that is as a filter wants it: what is added where no value is, has to begin with something. */
+function asAskedFor(filter: Filter, attribute: Attribute): Resource {
+  if (filter.op === 'and')
+    return Object.assign({}, ...filter.filters.map((one) => asAskedFor(one, attribute))) as Resource;
+  const sub = filter.op === 'eq' ? subAttribute(attribute, filter.path) : undefined;
+  if (filter.op !== 'eq' || !sub) throw new ScimRefused('noTarget', `No value of ${attribute.name} is meant`);
+  return { [sub.name]: readValue(sub, filter.value) };
+}
+
+/** Where another value becomes the main one, the one of before is it no longer (RFC 7644 §3.5.2). */
+function onePrimary(before: Resource[], after: Resource[]): Resource[] {
+  const isPrimary = (one: Resource) => one.primary === true;
+  if (after.filter(isPrimary).length < 2) return after;
+  const old = before.filter(isPrimary);
+  return after.map((one) =>
+    isPrimary(one) && old.some((other) => isDeepStrictEqual(one, other)) ? { ...one, primary: false } : one,
+  );
+}

@@ -1,0 +1,107 @@
+import type { EntityManager } from 'typeorm';
+import { EnvironmentMembership } from '../../../entities/environment-membership.js';
+import { OrganizationMember } from '../../../entities/organization-member.js';
+import { ScimUser } from '../../../entities/scim-user.js';
+import { within } from '../../platform/db.js';
+import { recordEvent } from '../events.js';
+import { addKnown, findByAddress } from '../identities/identities.js';
+import { newIdentity, newMembership } from '../identities/new-identity.js';
+import { addNewcomer, type RunsStatement } from '../identities/newcomers.js';
+import { ownerOf } from './addresses.js';
+import { type Directory, vouchesFor } from './directory.js';
+import { ScimRefused } from './refusal.js';
+import type { WantedUser } from './user-resource.js';
+import type { UserRow } from './user-rows.js';
+
+export interface Joined {
+  id: string;
+  /** Whether the Account's directory had the address already. */
+  isKnown: boolean;
+  madeMembership: boolean;
+}
+
+/**
+ * Makes somebody a member of the Environment, or finds who is one. Who is in the Account's directory already is somebody
+ * else's person, unless the domain of their address is the owner's (docs/decisions/0040).
+ * @throws ScimRefused uniqueness
+ */
+export async function join(tx: EntityManager, directory: Directory, wanted: WantedUser, at: Date): Promise<Joined> {
+  const { scope } = directory;
+  const { email, firstName, lastName } = wanted;
+  const isVouchedFor = await vouchesFor(tx, directory, email);
+  const identity = newIdentity(scope, { email, emailVerified: isVouchedFor, firstName, lastName }, null, at);
+  const run: RunsStatement = ({ text }, values) => tx.query(text, values);
+  const isNew = await addNewcomer(run, scope, { identity, membership: newMembership(scope, identity.id, at) });
+  if (isNew) return { id: identity.id, isKnown: false, madeMembership: true };
+  if (!isVouchedFor)
+    throw taken(
+      `There is a user with this address; ${ownerOf(directory)} can have them provisioned once its domain is verified`,
+    );
+  const known = await findByAddress(tx, scope, email);
+  if (!known) throw taken('This address has just been taken');
+  const isMember = await tx.existsBy(EnvironmentMembership, { ...within(scope), identityId: known.id });
+  if (!isMember) await addKnown(tx, scope, identity);
+  else await assertNotThere(tx, directory, known.id);
+  return { id: known.id, isKnown: true, madeMembership: !isMember };
+}
+
+/** @throws ScimRefused uniqueness where they are in the directory's place already, or in that of another directory */
+async function assertNotThere(tx: EntityManager, { scope, organizationId }: Directory, identityId: string) {
+  const where = { ...within(scope), identityId };
+  const isThere = organizationId === null || (await tx.existsBy(OrganizationMember, { ...where, organizationId }));
+  if (isThere) throw taken('There is a user with this address already');
+  if (await tx.existsBy(ScimUser, where)) throw taken('Another directory provisions the user with this address');
+}
+
+const taken = (detail: string) => new ScimRefused('uniqueness', detail);
+
+/** @throws ScimRefused uniqueness */
+export async function assertNameIsFree(
+  tx: EntityManager,
+  { scope, directoryId }: Directory,
+  userName: string,
+): Promise<void> {
+  const key = { ...within(scope), directoryId, userNameKey: userName.toLowerCase() };
+  if (await tx.existsBy(ScimUser, key)) throw taken('There is a user with this userName already');
+}
+
+/** From now on the directory provisions this person. */
+export async function link(
+  tx: EntityManager,
+  directory: Directory,
+  wanted: Pick<WantedUser, 'userName' | 'externalId' | 'attributes'>,
+  { id, isKnown, madeMembership }: Joined,
+  at: Date,
+): Promise<void> {
+  const { scope, organizationId, directoryId } = directory;
+  const { userName, externalId, attributes } = wanted;
+  const row: ScimUser = {
+    ...within(scope),
+    ...{ identityId: id, organizationId, directoryId, userName, userNameKey: userName.toLowerCase() },
+    ...{ externalId, attributes, madeMembership, isSuspended: false, createdAt: at, updatedAt: at },
+  };
+  await tx.insert(ScimUser, row);
+  const metadata = { organization_id: organizationId, joined: isKnown };
+  await recordEvent(tx, 'scim_user.linked', { ...scope, resourceId: id, metadata });
+}
+
+/**
+ * A person of the place whom the directory does not provision yet, and wants to change.
+ * @throws ScimRefused forbidden where the domain of the address is not the owner's, or another directory provisions them
+ */
+export async function adopt(tx: EntityManager, directory: Directory, row: UserRow, at: Date): Promise<void> {
+  if (row.userName !== null) return;
+  if (!(await vouchesFor(tx, directory, row.email)))
+    throw new ScimRefused('forbidden', `The domain of the address is not verified by ${ownerOf(directory)}`);
+  if (await tx.existsBy(ScimUser, { ...within(directory.scope), identityId: row.id }))
+    throw new ScimRefused('forbidden', 'Another directory provisions this user');
+  const wanted = { userName: row.email, externalId: null, attributes: {} };
+  await assertNameIsFree(tx, directory, row.email);
+  await link(
+    tx,
+    directory,
+    wanted,
+    { id: row.id, isKnown: true, madeMembership: directory.organizationId === null },
+    at,
+  );
+}

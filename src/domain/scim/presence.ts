@@ -1,0 +1,102 @@
+import type { EntityManager } from 'typeorm';
+import { ScimUser } from '../../../entities/scim-user.js';
+import type { Clock } from '../../platform/clock.js';
+import { currentContext } from '../../platform/context.js';
+import { within } from '../../platform/db.js';
+import { joining } from '../../platform/joining.js';
+import type { Assignments } from '../access/assignments.js';
+import { setActive } from '../identities/activation.js';
+import { removeMember } from '../identities/remove.js';
+import { addMember, organizationIdsOf } from '../organizations/members.js';
+import { createMemberships } from '../organizations/memberships.js';
+import { endSessions } from '../sessions/own-sessions.js';
+import { type Directory, vouchesFor } from './directory.js';
+import { settleRoles } from './granting.js';
+import { ScimRefused } from './refusal.js';
+import type { UserRow } from './user-rows.js';
+
+export interface PresenceDeps {
+  assignments: Assignments;
+  now: Clock;
+}
+
+/**
+ * Letting people in and keeping them out, in the transaction of the change. An Environment's directory decides over the
+ * membership in the Environment. That of an organization decides over the one in the organization, and over the other one only
+ * as far as the person is its own (docs/decisions/0040).
+ */
+export function createPresence({ assignments, now }: PresenceDeps) {
+  const leave = async (tx: EntityManager, { scope, organizationId }: Directory, identityId: string) => {
+    if (organizationId === null) return;
+    await createMemberships({ db: joining(tx), assignments, now }).remove(scope, { organizationId, identityId });
+  };
+  const signOut = (tx: EntityManager, { scope }: Directory, id: string) =>
+    endSessions(tx, scope, id, { reason: 'deprovisioned', at: now(), by: currentContext().actor });
+  const suspend = (tx: EntityManager, { scope }: Directory, identityId: string, isSuspended: boolean) =>
+    tx.update(ScimUser, { ...within(scope), identityId }, { isSuspended });
+
+  /** Sessions end with it, at once. */
+  async function keepOut(tx: EntityManager, directory: Directory, row: UserRow): Promise<void> {
+    const { scope } = directory;
+    if (await isItsOwn(tx, directory, row)) await setActive(tx, scope, row.id, { isActive: false, at: now() });
+    else {
+      if (row.isMember) await leave(tx, directory, row.id);
+      await signOut(tx, directory, row.id);
+    }
+    await suspend(tx, directory, row.id, true);
+  }
+
+  /** @throws ScimRefused forbidden where it was not the organization's directory that has kept them out */
+  async function letIn(tx: EntityManager, directory: Directory, row: UserRow): Promise<void> {
+    const { scope, organizationId } = directory;
+    if (!row.isLetIn) {
+      if (organizationId !== null && !row.isSuspended)
+        throw new ScimRefused('forbidden', 'The person was deactivated in the environment, and not by this directory');
+      await setActive(tx, scope, row.id, { isActive: true, at: now() });
+    }
+    if (organizationId !== null && !row.isMember)
+      await addMember(tx, scope, { organizationId, identityId: row.id, roleIds: [], at: now() });
+    await suspend(tx, directory, row.id, false);
+  }
+
+  return {
+    async set(tx: EntityManager, directory: Directory, row: UserRow, isActive: boolean): Promise<void> {
+      if (row.isActive === isActive) return;
+      await (isActive ? letIn : keepOut)(tx, directory, row);
+      await settleRoles(tx, directory, [row.id], now());
+    },
+
+    /** Ends what the directory has of a person: the membership in the Environment, too, where that is its making. */
+    async end(tx: EntityManager, directory: Directory, row: UserRow): Promise<void> {
+      const { scope, organizationId } = directory;
+      const goes = organizationId === null || (row.madeMembership && !(await isElsewhere(tx, directory, row.id)));
+      if (goes) return removeMember(tx, scope, row.id, now); // what SCIM has goes with it
+      if (row.isMember) await leave(tx, directory, row.id);
+      await signOut(tx, directory, row.id);
+      await tx.query(
+        `delete from scim_group_members gm using scim_groups g
+         where g.id = gm.group_id and g.directory_id = $3 and gm.account_id = $1 and gm.identity_id = $2`,
+        [scope.accountId, row.id, directory.directoryId],
+      );
+      await settleRoles(tx, directory, [row.id], now());
+      await tx.delete(ScimUser, { ...within(scope), identityId: row.id });
+    },
+  };
+}
+
+export type Presence = ReturnType<typeof createPresence>;
+
+/** Whether the person is the directory's alone, or has an address whose domain is its owner's. */
+async function isItsOwn(tx: EntityManager, directory: Directory, row: UserRow): Promise<boolean> {
+  if (directory.organizationId === null || (await vouchesFor(tx, directory, row.email))) return true;
+  return row.madeMembership && !(await isElsewhere(tx, directory, row.id));
+}
+
+/** Whether the person is a member of another organization of the Environment. */
+export async function isElsewhere(
+  tx: EntityManager,
+  { scope, organizationId }: Directory,
+  id: string,
+): Promise<boolean> {
+  return (await organizationIdsOf(tx, scope, id)).some((one) => one !== organizationId);
+}

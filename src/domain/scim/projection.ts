@@ -1,0 +1,96 @@
+import { type Target, targetOf } from './attribute-path.js';
+import { ScimRefused } from './refusal.js';
+import type { Resource, ResourceKind } from './schema.js';
+import { isObject } from './values.js';
+
+/** Which attributes an answer is to have (RFC 7644 §3.9); at the most one of the two is given. */
+export interface Projection {
+  attributes: readonly string[];
+  excludedAttributes: readonly string[];
+}
+
+const always = ['schemas', 'id'];
+
+/** @throws ScimRefused invalidValue where both are asked for */
+export function assertProjection({ attributes, excludedAttributes }: Projection): void {
+  if (attributes.length > 0 && excludedAttributes.length > 0)
+    throw new ScimRefused('invalidValue', 'Send attributes or excludedAttributes, not both');
+}
+
+/** Whether an answer has this attribute at all: what it does not have need not be read. */
+export function wants(kind: ResourceKind, { attributes, excludedAttributes }: Projection, name: string): boolean {
+  const names = (paths: readonly string[], whole: boolean) =>
+    targetsOf(kind, paths).some(({ attribute, sub }) => attribute?.name === name && (!whole || sub === null));
+  return attributes.length > 0 ? names(attributes, false) : !names(excludedAttributes, true);
+}
+
+const targetsOf = (kind: ResourceKind, paths: readonly string[]): Target[] =>
+  paths.flatMap((path) => targetOf(kind, path.trim()) ?? []);
+
+/** The part of a resource that is asked for. Names that there are not are as if they had not been sent. */
+export function projected(kind: ResourceKind, resource: Resource, projection: Projection): Resource {
+  const { attributes, excludedAttributes } = projection;
+  if (attributes.length > 0) return only(kind, resource, targetsOf(kind, attributes));
+  return excludedAttributes.length > 0 ? without(kind, resource, targetsOf(kind, excludedAttributes)) : resource;
+}
+
+function only(kind: ResourceKind, resource: Resource, targets: Target[]): Resource {
+  const result: Resource = Object.fromEntries(
+    always.flatMap((name) => (resource[name] === undefined ? [] : [[name, resource[name]]])),
+  );
+  for (const { schema, attribute, sub } of targets) {
+    const [holder, into] = [holderOf(kind, resource, schema.id), intoOf(kind, result, schema.id)];
+    if (!holder || !into) continue;
+    if (!attribute) Object.assign(into, holder);
+    else if (holder[attribute.name] !== undefined) {
+      const value = holder[attribute.name];
+      const kept = sub ? mapped(value, (one) => pick(one, sub.name)) : value;
+      into[attribute.name] = sub ? merged(into[attribute.name], kept) : kept;
+    }
+  }
+  return withoutEmptyExtensions(kind, result);
+}
+
+function without(kind: ResourceKind, resource: Resource, targets: Target[]): Resource {
+  const result = structuredClone(resource);
+  for (const { schema, attribute, sub } of targets) {
+    const holder = holderOf(kind, result, schema.id);
+    if (!attribute) delete result[schema.id];
+    else if (!holder || always.includes(attribute.name)) continue;
+    else if (sub) holder[attribute.name] = mapped(holder[attribute.name], (one) => drop(one, sub.name));
+    else delete holder[attribute.name];
+  }
+  return withoutEmptyExtensions(kind, result);
+}
+
+const holderOf = (kind: ResourceKind, resource: Resource, urn: string): Resource | undefined =>
+  urn === kind.schema.id ? resource : (resource[urn] as Resource | undefined);
+
+function intoOf(kind: ResourceKind, result: Resource, urn: string): Resource {
+  if (urn === kind.schema.id) return result;
+  result[urn] ??= {};
+  return result[urn] as Resource;
+}
+
+function withoutEmptyExtensions(kind: ResourceKind, resource: Resource): Resource {
+  for (const { id } of kind.extensions) {
+    const extension = resource[id];
+    if (isObject(extension) && Object.keys(extension).length === 0) delete resource[id];
+  }
+  return resource;
+}
+
+const mapped = (value: unknown, of: (one: Resource) => Resource): unknown =>
+  Array.isArray(value) ? value.map(of) : isObject(value) ? of(value) : value;
+const pick = (one: Resource, name: string): Resource => (one[name] === undefined ? {} : { [name]: one[name] });
+const drop = (one: Resource, name: string): Resource => {
+  const { [name]: _, ...rest } = one;
+  return rest;
+};
+
+/** Two sub-attributes of the same value, asked for one after the other. */
+function merged(first: unknown, second: unknown): unknown {
+  if (Array.isArray(first) && Array.isArray(second))
+    return second.map((one, i) => ({ ...(first[i] as Resource), ...(one as Resource) }));
+  return isObject(first) && isObject(second) ? { ...first, ...second } : second;
+}

@@ -1,0 +1,93 @@
+import type { EntityManager } from 'typeorm';
+import { v7 as uuidv7 } from 'uuid';
+import { Environment } from '../../../entities/environment.js';
+import { ScimToken } from '../../../entities/scim-token.js';
+import type { Clock } from '../../platform/clock.js';
+import { hashSecret, newSecret } from '../../platform/crypto/one-time-secret.js';
+import { type Db, within } from '../../platform/db.js';
+import { DomainError, invalidField } from '../errors.js';
+import { recordEvent } from '../events.js';
+import { find as findOrganization } from '../organizations/find.js';
+import { containing, type Page, type PageRequest, readPage } from '../paging.js';
+import type { AccountScope, EnvironmentScope } from '../scope.js';
+
+export interface NewScimToken {
+  name: string;
+  environmentId: string;
+  /** Null: it provisions the whole Environment. */
+  organizationId: string | null;
+  expiresAt: Date | null;
+}
+
+export type ScimTokenPage = PageRequest<'created_at' | 'name'> & { environmentId: string | undefined };
+
+const prefix = 'ghscim_';
+const columns = { created_at: ['token.createdAt', 'token.id'], name: ['token.name', 'token.id'] };
+
+/** Tokens with which directories provision: made and revoked by the Account's administrators, stored as hashes. */
+export function createScimTokens({ db, now }: { db: Db; now: Clock }) {
+  return {
+    list: (scope: AccountScope, { environmentId, ...page }: ScimTokenPage): Promise<Page<ScimToken>> =>
+      db.transaction(scope, (tx) => {
+        const query = tx.createQueryBuilder(ScimToken, 'token').where(within(scope));
+        if (environmentId) query.andWhere('token.environmentId = :environmentId', { environmentId });
+        if (page.q) query.andWhere('token.name ilike :pattern', { pattern: containing(page.q) });
+        return readPage(query, page, columns[page.sortBy]);
+      }),
+
+    /** The secret is answered here and never again. @throws DomainError environment.not_found, organization.not_found */
+    async create(scope: AccountScope, input: NewScimToken): Promise<{ token: ScimToken; secret: string }> {
+      const at = now();
+      if (input.expiresAt && input.expiresAt <= at) throw invalidField('expires_at', 'past', 'is over already');
+      return db.transaction(scope, async (tx) => {
+        const place = await environmentScope(tx, scope, input.environmentId);
+        if (input.organizationId !== null) await findOrganization(tx, place, input.organizationId);
+        const secret = `${prefix}${newSecret()}`;
+        const token: ScimToken = {
+          ...place,
+          ...input,
+          id: uuidv7(),
+          tokenHash: hashSecret(secret),
+          tokenPreview: `${prefix}…${secret.slice(-4)}`,
+          lastUsedAt: null,
+          createdAt: at,
+        };
+        await tx.insert(ScimToken, token);
+        await recordEvent(tx, 'scim_token.created', eventOf(token));
+        return { token, secret };
+      });
+    },
+
+    /** It is refused from the next request on, by every process. @throws DomainError scim_token.not_found */
+    revoke: (scope: AccountScope, id: string): Promise<void> =>
+      db.transaction(scope, async (tx) => {
+        const where = { ...within(scope), id };
+        const token = await tx.findOne(ScimToken, { where, lock: { mode: 'pessimistic_write' } });
+        if (!token) throw new DomainError('scim_token.not_found');
+        await tx.delete(ScimToken, where);
+        await recordEvent(tx, 'scim_token.revoked', eventOf(token));
+      }),
+  };
+}
+
+export type ScimTokens = ReturnType<typeof createScimTokens>;
+
+/** Whether a text can be a token at all: anything else is not looked up. */
+export const isScimToken = (text: string): boolean =>
+  text.startsWith(prefix) && /^[\w-]{43}$/.test(text.slice(prefix.length));
+
+/** The scope of an Environment of the Account. @throws DomainError environment.not_found */
+export async function environmentScope(
+  tx: EntityManager,
+  { accountId }: AccountScope,
+  id: string,
+): Promise<EnvironmentScope> {
+  const environment = await tx.findOneBy(Environment, { accountId, id });
+  if (!environment) throw new DomainError('environment.not_found');
+  return { accountId, applicationId: environment.applicationId, environmentId: id };
+}
+
+const eventOf = ({ accountId, applicationId, environmentId, organizationId, id, name }: ScimToken) => ({
+  ...{ accountId, applicationId, environmentId, resourceId: id, resourceLabel: name },
+  metadata: { organization_id: organizationId },
+});

@@ -1,0 +1,73 @@
+import { targetOf } from './attribute-path.js';
+import type { Directory } from './directory.js';
+import type { Column, ColumnOf } from './filter-sql.js';
+import { userKind } from './kinds.js';
+import type { Attribute } from './schema.js';
+import { expressions } from './user-rows.js';
+
+const text = (sql: string, isExact = false): Column => ({ type: isExact ? 'exact' : 'text', sql });
+
+/** How the attributes of Users are read in SQL, beside `peopleOf`. */
+export const userColumns = (directory: Directory): ColumnOf => {
+  const { active, userName, created, lastModified } = expressions(directory);
+  const own: Record<string, Column> = {
+    id: text('i.id::text', true),
+    externalid: text('s.external_id', true),
+    username: text(userName),
+    active: { type: 'boolean', sql: active },
+    'name.givenname': text('i.first_name'),
+    'name.familyname': text('i.last_name'),
+    'meta.resourcetype': text(`'User'`, true),
+    'meta.created': { type: 'instant', sql: created },
+    'meta.lastmodified': { type: 'instant', sql: lastModified },
+  };
+  return (path) => {
+    const target = targetOf(userKind, path);
+    const { attribute, sub } = target ?? {};
+    if (!target || !attribute) return null;
+    const isCore = target.schema === userKind.schema;
+    const name = `${attribute.name}${sub ? `.${sub.name}` : ''}`.toLowerCase();
+    const found = isCore ? own[name] : undefined;
+    if (found) return found;
+    if (attribute.name === 'meta') return null;
+    if (attribute.multiValued) {
+      const several = severalOf(attribute);
+      return sub ? lifted(several, sub.name) : several;
+    }
+    if (attribute.type === 'complex' && !sub) return null;
+    // Names from the schemas, so nothing of a request becomes part of the text.
+    const at = [...(isCore ? [] : [target.schema.id]), attribute.name, ...(sub ? [sub.name] : [])];
+    return text(`s.attributes #>> '{${at.map((one) => `"${one}"`).join()}}'`, (sub ?? attribute).caseExact ?? false);
+  };
+};
+
+type Several = Extract<Column, { type: 'several' }>;
+
+/** `emails.value` is any of the values, as is `emails[value …]`. */
+const lifted = (several: Several, sub: string): Column => ({ ...several, of: () => several.of(sub) });
+
+function severalOf(attribute: Attribute): Several {
+  const subColumn = (name: string): Column | null => {
+    const sub = attribute.subAttributes?.find((one) => one.name.toLowerCase() === name.toLowerCase());
+    if (!sub) return null;
+    if (sub.type === 'boolean') return { type: 'boolean', sql: `(e.value->>'${sub.name}')::boolean` };
+    return text(`e.value->>'${sub.name}'`);
+  };
+  if (attribute.name === 'groups') return { type: 'several', rows: groups, of: groupColumn };
+  const stored = `s.attributes->'${attribute.name}'`;
+  if (attribute.name !== 'emails')
+    return { type: 'several', rows: `jsonb_array_elements(coalesce(${stored}, '[]')) e`, of: subColumn };
+  const rows = `jsonb_array_elements(coalesce(${stored}, '[{"primary":true}]')) e`;
+  // The main address is the Identity's.
+  return {
+    type: 'several',
+    rows,
+    of: (name) =>
+      name.toLowerCase() === 'value' ? text(`coalesce(e.value->>'value', i.email::text)`) : subColumn(name),
+  };
+}
+
+const groups = `(select g.id, g.display_name from scim_group_members gm join scim_groups g on g.id = gm.group_id
+  where gm.environment_id = m.environment_id and gm.identity_id = m.identity_id and g.directory_id = $3) e`;
+const groupColumn = (name: string): Column | null =>
+  ({ value: text('e.id::text', true), display: text('e.display_name') })[name.toLowerCase()] ?? null;

@@ -1,0 +1,116 @@
+import { hash } from 'node:crypto';
+import { userKind } from './kinds.js';
+import { ScimRefused } from './refusal.js';
+import type { Resource } from './schema.js';
+import type { UserRow } from './user-rows.js';
+
+/** What a User says, sorted to where it is kept. */
+export interface WantedUser {
+  email: string;
+  firstName: string | null;
+  lastName: string | null;
+  userName: string;
+  externalId: string | null;
+  /** Undefined: nothing was said. */
+  isActive: boolean | undefined;
+  attributes: Resource;
+}
+
+// As JSON Schema's `email` has it in this service's own API.
+const address =
+  /^[a-z0-9!#$%&'*+/=?^_`{|}~-]+(?:\.[a-z0-9!#$%&'*+/=?^_`{|}~-]+)*@(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.)+[a-z0-9](?:[a-z0-9-]*[a-z0-9])?$/i;
+const isAddress = (text: string) => text.length <= 254 && address.test(text);
+const longestName = 200;
+
+/** @throws ScimRefused invalidValue */
+export function wantedOf(resource: Resource): WantedUser {
+  const { userName, externalId, active, name, emails, ...others } = resource;
+  if (typeof userName !== 'string' || userName.trim() === '') throw invalid('userName is required');
+  const { givenName, familyName, ...otherNames } = (name ?? {}) as Record<string, string>;
+  const { email, kept } = addresses(userName, (emails ?? []) as Resource[]);
+  return {
+    email,
+    firstName: nameOf('givenName', givenName),
+    lastName: nameOf('familyName', familyName),
+    userName,
+    externalId: (externalId as string | undefined) ?? null,
+    isActive: active as boolean | undefined,
+    attributes: {
+      ...others,
+      ...(Object.keys(otherNames).length > 0 && { name: otherNames }),
+      ...(kept.length > 0 && { emails: kept }),
+    },
+  };
+}
+
+function nameOf(field: string, value: string | undefined): string | null {
+  if (value && value.length > longestName) throw invalid(`name.${field} is longer than ${longestName} characters`);
+  return value ?? null;
+}
+
+/** The address to sign in with: the main one, else the first one, else the name. It is not kept twice. */
+function addresses(userName: string, emails: Resource[]): { email: string; kept: Resource[] } {
+  const main = emails.find(({ primary }) => primary === true) ?? emails[0];
+  if (!main) {
+    if (isAddress(userName)) return { email: userName, kept: [] };
+    throw invalid('Where userName is no mail address, emails has to have one');
+  }
+  for (const { value } of emails) {
+    if (typeof value !== 'string' || !isAddress(value)) throw invalid('A value of emails is no mail address');
+  }
+  const { value, ...rest } = main;
+  return { email: value as string, kept: emails.map((one) => (one === main ? rest : one)) };
+}
+
+const invalid = (detail: string) => new ScimRefused('invalidValue', detail);
+
+/** The part of a User that clients write, as PATCH changes it and PUT replaces it. */
+export function writableOf(row: UserRow): Resource {
+  const { name, emails, ...others } = row.attributes ?? {};
+  const names = {
+    ...(name as Resource | undefined),
+    ...(row.firstName !== null && { givenName: row.firstName }),
+    ...(row.lastName !== null && { familyName: row.lastName }),
+  };
+  const userName = row.userName ?? row.email;
+  // Where the name is the address and nothing else was said, a new name is a new address.
+  const isName = userName.toLowerCase() === row.email.toLowerCase();
+  const kept = (emails as Resource[] | undefined) ?? (isName ? undefined : itself);
+  return {
+    userName,
+    ...(row.externalId !== null && { externalId: row.externalId }),
+    ...(Object.keys(names).length > 0 && { name: names }),
+    ...others,
+    active: row.isActive,
+    ...(kept && { emails: kept.map((one) => ({ value: row.email, ...one })) }),
+  };
+}
+
+const itself = [{ primary: true }];
+
+/** A User as it is answered. @param baseUrl of `/scim/v2` */
+export function presentUser(row: UserRow, groups: { id: string; name: string }[] | null, baseUrl: string): Resource {
+  const writable = writableOf(row);
+  const extensions = userKind.extensions.map(({ id }) => id).filter((id) => writable[id]);
+  return {
+    schemas: [userKind.schema.id, ...extensions],
+    id: row.id,
+    ...writable,
+    emails: writable.emails ?? [{ value: row.email, primary: true }],
+    ...(groups &&
+      groups.length > 0 && {
+        groups: groups.map(({ id, name }) => ({ value: id, $ref: `${baseUrl}/Groups/${id}`, display: name })),
+      }),
+    meta: {
+      resourceType: 'User',
+      created: row.createdAt.toISOString(),
+      lastModified: row.updatedAt.toISOString(),
+      location: `${baseUrl}/Users/${row.id}`,
+      version: versionOf(row),
+    },
+  };
+}
+
+/** Of what clients write; a weak ETag, since answers differ in what of it they show. */
+export const versionOf = (row: UserRow): string =>
+  `W/"${hash('sha256', JSON.stringify([row.id, writableOf(row)]), 'base64url').slice(0, 22)}"`;

@@ -1,0 +1,119 @@
+import type { EntityManager } from 'typeorm';
+import type { Directory } from './directory.js';
+import type { Values } from './filter-sql.js';
+import type { Resource } from './schema.js';
+
+/** A person of a directory's place as the database has them; what only SCIM knows is null where it does not provision them. */
+export interface UserRow {
+  id: string;
+  email: string;
+  emailVerifiedAt: Date | null;
+  hasPassword: boolean;
+  firstName: string | null;
+  lastName: string | null;
+  /** In the Environment, and in the organization where the directory is one's. */
+  isActive: boolean;
+  isLetIn: boolean;
+  isMember: boolean;
+  createdAt: Date;
+  updatedAt: Date;
+  userName: string | null;
+  externalId: string | null;
+  attributes: Resource | null;
+  isSuspended: boolean;
+  madeMembership: boolean;
+}
+
+/** Collects what a statement is given; the first three are always account, Environment and directory. */
+export function createValues({ scope, directoryId }: Directory): Values & { all: unknown[] } {
+  const all: unknown[] = [scope.accountId, scope.environmentId, directoryId];
+  return { all, put: (value) => `$${all.push(value)}` };
+}
+
+/**
+ * The people of a directory's place, as `from … where …`: the members of the Environment, or those of the organization with
+ * whom it provisions and keeps out.
+ */
+export const peopleOf = ({ organizationId }: Directory): string => `
+from environment_memberships m
+  join identities i on i.id = m.identity_id and i.account_id = m.account_id
+  left join scim_users s on s.environment_id = m.environment_id and s.identity_id = m.identity_id and s.directory_id = $3
+where m.account_id = $1 and m.environment_id = $2 and ${
+  organizationId === null
+    ? '$3::uuid is not null'
+    : `m.identity_id in (select identity_id from organization_members where organization_id = $3 and environment_id = $2
+    union select identity_id from scim_users where directory_id = $3 and environment_id = $2)`
+}`;
+
+/** Whether they are in the place now. */
+export const memberOf = ({ organizationId }: Directory): string =>
+  organizationId === null
+    ? 'true'
+    : 'exists (select from organization_members o where o.organization_id = $3 and o.identity_id = m.identity_id)';
+
+const lastModified = 'greatest(i.updated_at, s.updated_at, m.created_at)';
+
+export const expressions = (directory: Directory) => ({
+  active: `m.is_active and ${memberOf(directory)}`,
+  userName: 'coalesce(s.user_name, i.email::text)',
+  created: 'm.created_at',
+  lastModified,
+});
+
+/** @param order as an SQL list, without the id */
+export async function readUsers(
+  tx: EntityManager,
+  directory: Directory,
+  values: { all: unknown[] },
+  { condition, order, offset, limit }: { condition: string; order: string; offset: number; limit: number },
+): Promise<UserRow[]> {
+  return tx.query<UserRow[]>(
+    `select i.id, i.email::text as email, i.email_verified_at as "emailVerifiedAt", i.password_hash is not null as "hasPassword",
+       i.first_name as "firstName", i.last_name as "lastName", m.is_active as "isLetIn", ${memberOf(directory)} as "isMember",
+       ${expressions(directory).active} as "isActive", m.created_at as "createdAt", ${lastModified} as "updatedAt",
+       s.user_name as "userName", s.external_id as "externalId", s.attributes,
+       coalesce(s.is_suspended, false) as "isSuspended", coalesce(s.made_membership, false) as "madeMembership"
+     ${peopleOf(directory)} and ${condition}
+     order by ${order}, i.id offset ${offset} limit ${limit}`,
+    values.all,
+  );
+}
+
+export async function countUsers(
+  tx: EntityManager,
+  directory: Directory,
+  values: { all: unknown[] },
+  condition: string,
+): Promise<number> {
+  const rows = await tx.query<{ count: string }[]>(
+    `select count(*) as count ${peopleOf(directory)} and ${condition}`,
+    values.all,
+  );
+  return Number(rows[0]?.count);
+}
+
+/** One of them, or null. */
+export async function readUser(tx: EntityManager, directory: Directory, id: string): Promise<UserRow | null> {
+  const values = createValues(directory);
+  const condition = `m.identity_id = ${values.put(id)}::uuid`;
+  const rows = await readUsers(tx, directory, values, { condition, order: 'i.id', offset: 0, limit: 1 });
+  return rows[0] ?? null;
+}
+
+/** Which groups of the directory people are in; by their ids. */
+export async function groupsOf(
+  tx: EntityManager,
+  { scope, directoryId }: Directory,
+  ids: readonly string[],
+): Promise<Map<string, { id: string; name: string }[]>> {
+  const rows = await tx.query<{ identityId: string; id: string; name: string }[]>(
+    `select gm.identity_id as "identityId", g.id, g.display_name as name
+     from scim_group_members gm join scim_groups g on g.id = gm.group_id
+     where gm.account_id = $1 and gm.environment_id = $2 and gm.identity_id = any($4) and g.directory_id = $3
+     order by g.created_at, g.id`,
+    [scope.accountId, scope.environmentId, directoryId, ids],
+  );
+  const found = new Map<string, { id: string; name: string }[]>();
+  for (const { identityId, ...group } of rows) found.set(identityId, [...(found.get(identityId) ?? []), group]);
+  return found;
+}

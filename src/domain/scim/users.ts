@@ -1,0 +1,179 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { EntityManager } from 'typeorm';
+import { validate as isUuid } from 'uuid';
+import { ScimUser } from '../../../entities/scim-user.js';
+import type { Clock } from '../../platform/clock.js';
+import { type Db, violates, within } from '../../platform/db.js';
+import type { Assignments } from '../access/assignments.js';
+import { recordEvent } from '../events.js';
+import { changeIdentity } from '../identities/change.js';
+import { taken } from '../identities/identities.js';
+import { addMember } from '../organizations/members.js';
+import { assertMayMove } from './addresses.js';
+import { changing, type Directory, vouchesFor } from './directory.js';
+import { conditionOf } from './filter-sql.js';
+import { type Found, type ListRequest, meantUsers, orderOf } from './lists.js';
+import { adopt, assertNameIsFree, join, link } from './people.js';
+import { createPresence } from './presence.js';
+import { ScimRefused } from './refusal.js';
+import type { Resource } from './schema.js';
+import { userColumns } from './user-columns.js';
+import { versionOf, type WantedUser, wantedOf, writableOf } from './user-resource.js';
+import { countUsers, createValues, expressions, groupsOf, readUser, readUsers, type UserRow } from './user-rows.js';
+
+export interface UserWithGroups {
+  row: UserRow;
+  /** Null where they were not asked for. */
+  groups: { id: string; name: string }[] | null;
+}
+
+/** Whether a version, or any, is what a client has sent in If-Match; null: it has sent none. */
+export type IsExpected = (version: string) => boolean;
+
+export interface ScimUsersDeps {
+  db: Db;
+  assignments: Assignments;
+  now: Clock;
+}
+
+/** The people of a directory, as SCIM Users: Identities with what the directory says of them (RFC 7643 §4.1). */
+export function createScimUsers({ db, assignments, now }: ScimUsersDeps) {
+  const presence = createPresence({ assignments, now });
+  const change = <T>(directory: Directory, work: (tx: EntityManager) => Promise<T>): Promise<T> =>
+    changing(db, directory, work).catch((error: unknown) => {
+      throw violates(error, 'scim_users_user_name') ? nameTaken() : taken(error);
+    });
+
+  return {
+    /** @throws ScimRefused invalidFilter, invalidPath */
+    list: (directory: Directory, request: ListRequest, withGroups: boolean): Promise<Found<UserWithGroups>> =>
+      db.transaction(directory.scope, async (tx) => {
+        const { condition, order, values } = await asked(tx, directory, request);
+        const total = await countUsers(tx, directory, values, condition);
+        const page = { condition, order, offset: request.startIndex - 1, limit: request.count };
+        const isBeyond = request.count === 0 || request.startIndex > total;
+        const rows = isBeyond ? [] : await readUsers(tx, directory, values, page);
+        return { total, rows: await withTheirGroups(tx, directory, rows, withGroups) };
+      }),
+
+    /** @throws ScimRefused notFound */
+    get: (directory: Directory, id: string, withGroups: boolean): Promise<UserWithGroups> =>
+      db.transaction(directory.scope, (tx) => found(tx, directory, id, withGroups)),
+
+    /** @throws ScimRefused uniqueness, invalidValue */
+    create: (directory: Directory, resource: Resource): Promise<UserWithGroups> => {
+      const wanted = wantedOf(resource);
+      return change(directory, async (tx) => {
+        const at = now();
+        await assertNameIsFree(tx, directory, wanted.userName);
+        const joined = await join(tx, directory, wanted, at);
+        await link(tx, directory, wanted, joined, at);
+        const { scope, organizationId } = directory;
+        if (joined.isKnown) await changeIdentity(tx, scope, joined.id, namesOf(wanted), at);
+        if (organizationId !== null)
+          await addMember(tx, scope, { organizationId, identityId: joined.id, roleIds: [], at });
+        const { row } = await found(tx, directory, joined.id, false);
+        await presence.set(tx, directory, row, wanted.isActive ?? row.isActive);
+        return found(tx, directory, joined.id, true);
+      });
+    },
+
+    /**
+     * Makes of a User what `change` makes of what clients write of it.
+     * @throws ScimRefused notFound, versionMismatch, forbidden, uniqueness, and what `change` refuses
+     */
+    update: (
+      directory: Directory,
+      id: string,
+      isExpected: IsExpected | null,
+      changed: (resource: Resource) => Resource,
+    ): Promise<UserWithGroups> =>
+      change(directory, async (tx) => {
+        const { row } = await found(tx, directory, id, false);
+        assertExpected(isExpected, row);
+        const wanted = wantedOf(changed(writableOf(row)));
+        const at = now();
+        await adopt(tx, directory, row, at);
+        await apply(tx, directory, row, wanted, at);
+        if (wanted.isActive !== undefined) await presence.set(tx, directory, row, wanted.isActive);
+        return found(tx, directory, id, true);
+      }),
+
+    /** @throws ScimRefused notFound, versionMismatch, forbidden */
+    remove: (directory: Directory, id: string, isExpected: IsExpected | null): Promise<void> =>
+      change(directory, async (tx) => {
+        const { row } = await found(tx, directory, id, false);
+        assertExpected(isExpected, row);
+        await adopt(tx, directory, row, now());
+        const { organizationId, scope } = directory;
+        const metadata = { organization_id: organizationId };
+        await recordEvent(tx, 'scim_user.unlinked', { ...scope, resourceId: row.id, metadata });
+        await presence.end(tx, directory, row);
+      }),
+  };
+}
+
+export type ScimUsers = ReturnType<typeof createScimUsers>;
+
+const nameTaken = () => new ScimRefused('uniqueness', 'There is a user with this userName already');
+const namesOf = ({ firstName, lastName }: WantedUser) => ({ firstName, lastName });
+
+function assertExpected(isExpected: IsExpected | null, row: UserRow): void {
+  if (isExpected && !isExpected(versionOf(row)))
+    throw new ScimRefused('versionMismatch', 'The user has changed since; read it again');
+}
+
+async function found(
+  tx: EntityManager,
+  directory: Directory,
+  id: string,
+  withGroups: boolean,
+): Promise<UserWithGroups> {
+  const row = isUuid(id) ? await readUser(tx, directory, id) : null;
+  if (!row) throw new ScimRefused('notFound', 'There is no such user');
+  const [one] = await withTheirGroups(tx, directory, [row], withGroups);
+  return one as UserWithGroups;
+}
+
+async function withTheirGroups(tx: EntityManager, directory: Directory, rows: UserRow[], isWanted: boolean) {
+  const ids = rows.map(({ id }) => id);
+  const groups = isWanted && ids.length > 0 ? await groupsOf(tx, directory, ids) : null;
+  return rows.map((row): UserWithGroups => ({ row, groups: groups && (groups.get(row.id) ?? []) }));
+}
+
+async function asked(tx: EntityManager, directory: Directory, request: ListRequest) {
+  const columnOf = userColumns(directory);
+  const values = createValues(directory);
+  const order = orderOf(request, columnOf, expressions(directory).created);
+  const wanted = request.filter ? conditionOf(request.filter, columnOf, values) : 'true';
+  const meant = await meantUsers(tx, directory, request.filter);
+  const condition = meant ? `m.identity_id = any(${values.put(meant)}::uuid[]) and ${wanted}` : wanted;
+  return { condition, order, values };
+}
+
+/** @throws ScimRefused forbidden, uniqueness */
+async function apply(tx: EntityManager, directory: Directory, row: UserRow, wanted: WantedUser, at: Date) {
+  const { scope } = directory;
+  const moves = wanted.email.toLowerCase() !== row.email.toLowerCase();
+  if (moves) await assertMayMove(tx, directory, row);
+  const isVouchedFor = moves && (await vouchesFor(tx, directory, wanted.email));
+  const email = wanted.email === row.email ? undefined : wanted.email;
+  await changeIdentity(
+    tx,
+    scope,
+    row.id,
+    { ...namesOf(wanted), email, ...(isVouchedFor && { emailVerified: true }) },
+    at,
+  );
+  const { userName, externalId, attributes } = wanted;
+  const changed = [
+    ...(userName === (row.userName ?? row.email) ? [] : ['user_name']),
+    ...(externalId === row.externalId ? [] : ['external_id']),
+    ...(isDeepStrictEqual(attributes, row.attributes ?? {}) ? [] : ['attributes']),
+  ];
+  if (changed.length === 0) return;
+  const stored = { userName, userNameKey: userName.toLowerCase(), externalId, attributes, updatedAt: at };
+  await tx.update(ScimUser, { ...within(scope), identityId: row.id }, stored);
+  const metadata = { organization_id: directory.organizationId, changed };
+  await recordEvent(tx, 'scim_user.updated', { ...scope, resourceId: row.id, metadata });
+}

@@ -1,0 +1,95 @@
+import { isStorable } from '../identities/storable.js';
+import { ScimRefused } from './refusal.js';
+import { type Attribute, attributeOf, type Resource, type ResourceKind, schemaOf, subAttribute } from './schema.js';
+
+const longestText = 1000;
+/** Of one attribute in one request. */
+const mostValues = 1000;
+
+const invalid = (problem: string) => new ScimRefused('invalidValue', problem);
+export const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/**
+ * A resource as a client sends it, with names as in the schemas. What is read-only or unknown is left out: clients may send
+ * back what they have read (RFC 7644 §3.5.1).
+ * @throws ScimRefused invalidSyntax, invalidValue
+ */
+export function readResource(kind: ResourceKind, body: unknown): Resource {
+  if (!isObject(body)) throw new ScimRefused('invalidSyntax', 'The body has to be an object');
+  const resource: Resource = {};
+  for (const [name, value] of Object.entries(body)) {
+    const extension = schemaOf(kind, name);
+    if (extension && extension !== kind.schema) {
+      if (isUnassigned(value)) continue;
+      if (!isObject(value)) throw invalid(`${extension.id} has to be an object`);
+      const read = readSubs(extension.attributes, value, extension.id);
+      if (Object.keys(read).length > 0) resource[extension.id] = read;
+    } else {
+      const attribute = attributeOf(kind.schema, name, kind);
+      if (attribute && attribute.mutability !== 'readOnly') assign(resource, attribute, value);
+    }
+  }
+  return resource;
+}
+
+function assign(into: Resource, attribute: Attribute, value: unknown): void {
+  const read = readValue(attribute, value);
+  if (read !== undefined) into[attribute.name] = read;
+}
+
+/** Null, an empty list and an empty object are as if they were not there (RFC 7643 §2.5). */
+export const isUnassigned = (value: unknown): boolean =>
+  value === undefined ||
+  value === null ||
+  (Array.isArray(value) && value.length === 0) ||
+  (isObject(value) && Object.keys(value).length === 0);
+
+/**
+ * The value of an attribute, or undefined where it is unassigned.
+ * @throws ScimRefused invalidValue
+ */
+export function readValue(attribute: Attribute, value: unknown): unknown {
+  if (isUnassigned(value)) return undefined;
+  if (!attribute.multiValued) return readOne(attribute, value);
+  const many = Array.isArray(value) ? value : [value];
+  if (many.length > mostValues) throw invalid(`${attribute.name} has more than ${mostValues} values`);
+  const read = many.map((one) => readOne(attribute, one)).filter((one) => !isUnassigned(one)) as Resource[];
+  if (read.filter(({ primary }) => primary === true).length > 1)
+    throw invalid(`${attribute.name} has more than one primary value`);
+  return read.length > 0 ? read : undefined;
+}
+
+function readOne(attribute: Attribute, value: unknown): unknown {
+  const { name, type, subAttributes } = attribute;
+  if (type === 'complex') {
+    // A manager or an address that is only a text is its value, as some directories send them.
+    const object = typeof value === 'string' && subAttribute(attribute, 'value') ? { value } : value;
+    if (!isObject(object)) throw invalid(`${name} has to be an object`);
+    return readSubs(subAttributes ?? [], object, name);
+  }
+  if (type === 'boolean') {
+    // Some directories send "True" and "False".
+    const read = typeof value === 'string' ? { true: true, false: false }[value.toLowerCase()] : value;
+    if (typeof read !== 'boolean') throw invalid(`${name} has to be true or false`);
+    return read;
+  }
+  if (typeof value !== 'string') throw invalid(`${name} has to be a text`);
+  if (value.length > longestText) throw invalid(`${name} is longer than ${longestText} characters`);
+  if (!isStorable(value)) throw invalid(`${name} has a character that cannot be stored`);
+  return value;
+}
+
+function readSubs(attributes: readonly Attribute[], object: Record<string, unknown>, at: string): Resource {
+  const read: Resource = {};
+  for (const [name, value] of Object.entries(object)) {
+    const attribute = attributes.find((one) => one.name.toLowerCase() === name.toLowerCase());
+    if (!attribute || attribute.mutability === 'readOnly') continue;
+    try {
+      assign(read, attribute, value);
+    } catch (error) {
+      throw error instanceof ScimRefused ? new ScimRefused(error.kind, `${at}: ${error.detail}`) : error;
+    }
+  }
+  return read;
+}

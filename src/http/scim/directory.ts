@@ -1,0 +1,12 @@
+import type { FastifyRequest } from 'fastify';
+import type { AuthenticatedDirectory } from '../../domain/scim/authenticate.js';
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    directory: AuthenticatedDirectory | null;
+  }
+}
+
+/** Whose directory has sent a request; proved before any handler runs. */
+export const directoryOf = ({ directory }: Pick<FastifyRequest, 'directory'>): AuthenticatedDirectory =>
+  directory as AuthenticatedDirectory;

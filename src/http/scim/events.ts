@@ -1,0 +1,33 @@
+import type { EventAction } from '../../domain/event-catalogue.js';
+
+const roleEvents = ['role_assignment.created', 'role_assignment.deleted'] as const;
+
+/** What a change of a User may have recorded: of the person, of what they are a member of, and of what they hold. */
+export const userEvents: readonly EventAction[] = [
+  'scim_user.linked',
+  'scim_user.updated',
+  'scim_user.unlinked',
+  'identity.created',
+  'identity.updated',
+  'identity.email_verified',
+  'identity.activated',
+  'identity.deactivated',
+  'identity.sessions_revoked',
+  'identity.deleted',
+  'identity.erasure_requested',
+  'auth.identity_signed_out',
+  'identity_invite.revoked',
+  'organization.invitation_revoked',
+  'organization.member_added',
+  'organization.member_removed',
+  ...roleEvents,
+];
+
+/** A member whom the directory did not provision before is one whom it does from then on. */
+export const groupEvents: readonly EventAction[] = [
+  'scim_group.created',
+  'scim_group.updated',
+  'scim_group.deleted',
+  'scim_user.linked',
+  ...roleEvents,
+];

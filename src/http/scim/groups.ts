@@ -1,0 +1,83 @@
+import type { FastifyInstance } from 'fastify';
+import { groupVersion, presentGroup } from '../../domain/scim/group-resource.js';
+import type { GroupWithMembers } from '../../domain/scim/groups.js';
+import { groupKind } from '../../domain/scim/kinds.js';
+import { readPatch } from '../../domain/scim/patch.js';
+import { type Projection, projected } from '../../domain/scim/projection.js';
+import { readResource } from '../../domain/scim/values.js';
+import { directoryOf } from './directory.js';
+import { scimType } from './errors.js';
+import { groupEvents } from './events.js';
+import type { ScimOptions } from './options.js';
+import { isAsked, sendResource } from './resources.js';
+import { expectedBy, listRequestOf, listResponse, projectionOf, searchOf } from './shapes.js';
+
+const kind = groupKind;
+/** Each may have thousands of members: a page with those has fewer groups (RFC 7644 §3.4.2.4 lets it). */
+export const mostWithMembers = 20;
+
+interface Of {
+  Params: { id: string };
+  Querystring: Record<string, unknown>;
+}
+
+/** `/scim/v2/Groups` (RFC 7644 §3). */
+export function groups(app: FastifyInstance, { groups: service, baseUrl }: ScimOptions): void {
+  const resource = ({ group, members }: GroupWithMembers) => presentGroup(group, members, baseUrl);
+  const answerOf = (found: GroupWithMembers, projection: Projection) => ({
+    kind,
+    resource: resource(found),
+    projection,
+  });
+
+  const list = async (request: Parameters<typeof directoryOf>[0], asked: Record<string, unknown>) => {
+    const [wanted, projection] = [listRequestOf(asked), projectionOf(asked)];
+    const isWithMembers = isAsked(kind, projection, 'members');
+    const count = isWithMembers ? Math.min(wanted.count, mostWithMembers) : wanted.count;
+    const { total, rows } = await service.list(directoryOf(request), { ...wanted, count }, isWithMembers);
+    const resources = rows.map((one) => projected(kind, resource(one), projection));
+    return listResponse(resources, { total, startIndex: wanted.startIndex });
+  };
+
+  app.get<Of>('/Groups', async (request, reply) => reply.type(scimType).send(await list(request, request.query)));
+  app.post('/Groups/.search', { config: { events: [] } }, async (request, reply) =>
+    reply.type(scimType).send(await list(request, searchOf(request.body))),
+  );
+
+  app.get<Of>('/Groups/:id', async (request, reply) => {
+    const projection = projectionOf(request.query);
+    const isWithMembers = isAsked(kind, projection, 'members');
+    const found = await service.get(directoryOf(request), request.params.id, isWithMembers);
+    return sendResource(request, reply, answerOf(found, projection));
+  });
+
+  app.post<Of>('/Groups', { config: { events: groupEvents } }, async (request, reply) => {
+    const projection = projectionOf(request.query);
+    const found = await service.create(directoryOf(request), readResource(kind, request.body));
+    return sendResource(request, reply, answerOf(found, projection), 201);
+  });
+
+  app.put<Of>('/Groups/:id', { config: { events: groupEvents } }, async (request, reply) => {
+    const projection = projectionOf(request.query);
+    const wanted = readResource(kind, request.body);
+    const isExpected = expectedBy(request.headers['if-match']);
+    const found = await service.replace(directoryOf(request), request.params.id, isExpected, wanted);
+    return sendResource(request, reply, answerOf(found, projection));
+  });
+
+  app.patch<Of>('/Groups/:id', { config: { events: groupEvents } }, async (request, reply) => {
+    const projection = projectionOf(request.query);
+    const operations = readPatch(kind, request.body);
+    const isExpected = expectedBy(request.headers['if-match']);
+    const found = await service.patch(directoryOf(request), request.params.id, isExpected, operations);
+    // Nobody who adds one member wants thousands back, unless they say so (RFC 7644 §3.5.2 lets both).
+    if (request.query.attributes === undefined && request.query.excludedAttributes === undefined)
+      return reply.code(204).header('etag', groupVersion(found.group)).send();
+    return sendResource(request, reply, answerOf(found, projection));
+  });
+
+  app.delete<Of>('/Groups/:id', { config: { events: groupEvents } }, async (request, reply) => {
+    await service.remove(directoryOf(request), request.params.id, expectedBy(request.headers['if-match']));
+    return reply.code(204).send();
+  });
+}

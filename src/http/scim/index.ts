@@ -1,0 +1,38 @@
+import type { FastifyPluginAsync, FastifyRequest } from 'fastify';
+import type { AuthenticatedDirectory } from '../../domain/scim/authenticate.js';
+import { ScimRefused } from '../../domain/scim/refusal.js';
+import { readJsonAs } from '../json-bodies.js';
+import { proveScimToken } from '../principals/scim-token.js';
+import { discovery } from './discovery.js';
+import { sendScimError } from './errors.js';
+import { groups } from './groups.js';
+import type { ScimOptions } from './options.js';
+import { search } from './search.js';
+import { users } from './users.js';
+
+/** Provisioning of people and groups by the directories of customers, `/scim/v2` (RFC 7643, RFC 7644). */
+export const scim: FastifyPluginAsync<ScimOptions> = async (app, { baseUrl: serviceUrl, ...rest }) => {
+  const options = { ...rest, baseUrl: `${serviceUrl}/scim/v2` };
+  readJsonAs(app, 'application/scim+json');
+  app.setErrorHandler(async (error, request, reply) => {
+    const isDenied = error instanceof ScimRefused && error.kind === 'forbidden' && request.directory;
+    if (isDenied) await options.denied(request.directory as AuthenticatedDirectory, operationOf(request));
+    return sendScimError(error, request, reply);
+  });
+  app.setNotFoundHandler((request, reply) => sendScimError(app.refusalOfUnknown(request, reply), request, reply));
+  app.decorateRequest('directory', null);
+  app.addHook('onRequest', async (request, reply) => {
+    request.directory = await proveScimToken(options, request, reply);
+  });
+  discovery(app, options);
+  users(app, options);
+  groups(app, options);
+  search(app, options);
+  for (const path of ['/Bulk', '/Me']) {
+    app.all(path, { schema: { hide: true } }, async () => {
+      throw new ScimRefused('notImplemented', `${path} is not offered`);
+    });
+  }
+};
+
+const operationOf = ({ method, routeOptions }: FastifyRequest): string => `${method} ${routeOptions.url}`;

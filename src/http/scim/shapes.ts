@@ -1,0 +1,80 @@
+import { parseFilter } from '../../domain/scim/filter-syntax.js';
+import type { ListRequest } from '../../domain/scim/lists.js';
+import { assertProjection, type Projection } from '../../domain/scim/projection.js';
+import { ScimRefused } from '../../domain/scim/refusal.js';
+import type { Resource } from '../../domain/scim/schema.js';
+import type { IsExpected } from '../../domain/scim/users.js';
+import { isObject } from '../../domain/scim/values.js';
+
+export const mostResults = 200;
+const usual = 100;
+
+type Asked = Record<string, unknown>;
+
+/** @throws ScimRefused invalidValue */
+export function projectionOf(asked: Asked): Projection {
+  const projection = {
+    attributes: namesIn(asked.attributes, 'attributes'),
+    excludedAttributes: namesIn(asked.excludedAttributes, 'excludedAttributes'),
+  };
+  assertProjection(projection);
+  return projection;
+}
+
+/** A list in a query string, or as an array in the body of a search. */
+function namesIn(value: unknown, name: string): string[] {
+  if (value === undefined || value === null) return [];
+  const names = typeof value === 'string' ? value.split(',') : value;
+  if (!Array.isArray(names) || names.length > 100 || names.some((one) => typeof one !== 'string'))
+    throw new ScimRefused('invalidValue', `${name} has to be a list of up to 100 attributes`);
+  return names.map((one: string) => one.trim()).filter((one) => one !== '');
+}
+
+/** @throws ScimRefused invalidFilter, invalidValue */
+export function listRequestOf({ filter, sortBy, sortOrder = 'ascending', startIndex, count }: Asked): ListRequest {
+  if (filter !== undefined && typeof filter !== 'string')
+    throw new ScimRefused('invalidFilter', 'The filter has to be a text');
+  if (sortBy !== undefined && typeof sortBy !== 'string')
+    throw new ScimRefused('invalidValue', 'sortBy has to be a text');
+  if (sortOrder !== 'ascending' && sortOrder !== 'descending')
+    throw new ScimRefused('invalidValue', 'sortOrder is ascending or descending');
+  return {
+    filter: filter === undefined ? null : parseFilter(filter),
+    sortBy: sortBy ?? null,
+    sortOrder,
+    // Less than one is one, less than none is none (RFC 7644 §3.4.2.4).
+    startIndex: Math.min(Math.max(whole(startIndex, 'startIndex', 1), 1), 2_000_000_000),
+    count: Math.min(Math.max(whole(count, 'count', usual), 0), mostResults),
+  };
+}
+
+function whole(value: unknown, name: string, otherwise: number): number {
+  if (value === undefined || value === null) return otherwise;
+  const number = typeof value === 'string' ? Number(value) : value;
+  if (typeof number !== 'number' || !Number.isInteger(number))
+    throw new ScimRefused('invalidValue', `${name} has to be a whole number`);
+  return number;
+}
+
+/** The body of a search (RFC 7644 §3.4.3). @throws ScimRefused invalidSyntax */
+export function searchOf(body: unknown): Asked {
+  if (!isObject(body)) throw new ScimRefused('invalidSyntax', 'The body has to be an object');
+  return body;
+}
+
+export const listResponse = (resources: Resource[], { total, startIndex }: { total: number; startIndex: number }) => ({
+  schemas: ['urn:ietf:params:scim:api:messages:2.0:ListResponse'],
+  totalResults: total,
+  startIndex,
+  itemsPerPage: resources.length,
+  Resources: resources,
+});
+
+/** Whether a version is among those of an If-Match or If-None-Match header; null where there is none. Compared weakly. */
+export function expectedBy(header: string | undefined): IsExpected | null {
+  if (header === undefined || header.trim() === '') return null;
+  if (header.trim() === '*') return () => true;
+  const opaque = (tag: string) => tag.trim().replace(/^W\//, '');
+  const tags = header.slice(0, 4000).split(',').map(opaque);
+  return (version) => tags.includes(opaque(version));
+}

@@ -1,0 +1,272 @@
+import { newAccount, send, startApi, type TestAccount, type TestApi } from '../support/api.js';
+import { callsOf, outcomeOf, rowsOf } from './portal-setup.js';
+import {
+  anAddress,
+  heldBy,
+  make,
+  newDirectory,
+  newGroup,
+  newUser,
+  operations,
+  type ScimCall,
+  scimOutcome,
+  verified,
+} from './scim-setup.js';
+
+let api: TestApi;
+let account: TestAccount;
+let call: ScimCall;
+let rootId: string;
+beforeAll(async () => {
+  api = await startApi();
+  account = await newAccount(api);
+  call = await newDirectory(api, account);
+  const [root] = await rowsOf<{ id: string }>(
+    api,
+    'select id from nodes where environment_id = $1 and parent_node_id is null',
+    [account.scope.environmentId],
+  );
+  rootId = root?.id as string;
+});
+afterAll(() => api.stop());
+
+let roles = 0;
+const newRole = async () =>
+  (await make(api, account, '/roles', { name: `Role ${++roles}`, permission_keys: ['hierarchy.view'] })).id;
+const portal = async (
+  method: 'POST' | 'PATCH' | 'DELETE',
+  path: string,
+  payload?: object,
+  role: 'owner' | 'viewer' | 'developer' = 'owner',
+) => callsOf(api, account.accountSlug, await account.as(role))(method, path, payload);
+async function map(scimGroup: string, more: object = {}): Promise<{ id: string; role_id: string; node_id: string }> {
+  const body = {
+    environment_id: account.scope.environmentId,
+    scim_group: scimGroup,
+    role_id: await newRole(),
+    ...more,
+  };
+  const answer = await portal('POST', '/scim/group-mappings', body);
+  expect(outcomeOf(answer)).toBe('201');
+  return answer.json().data;
+}
+const asHeld = ({ role_id, node_id }: { role_id: string; node_id: string }) => `${role_id} ${node_id}`;
+const membersOf = async (id: string): Promise<string[]> =>
+  ((await call('GET', `/Groups/${id}`)).json().members ?? []).map(({ value }: { value: string }) => value).sort();
+
+test('a group is created, read, renamed and deleted; its members see it', async () => {
+  const [ana, ben] = [await newUser(call), await newUser(call)];
+  const made = await call('POST', '/Groups', { displayName: 'Team', externalId: 'g-1', members: [{ value: ana.id }] });
+  expect(made.statusCode).toBe(201);
+  const group = made.json();
+  expect(group).toMatchObject({ displayName: 'Team', externalId: 'g-1', members: [{ value: ana.id, type: 'User' }] });
+  expect((await call('GET', `/Users/${ana.id}`)).json().groups).toMatchObject([{ value: group.id, display: 'Team' }]);
+  const put = await call(
+    'PUT',
+    `/Groups/${group.id}`,
+    { displayName: 'Crew', members: [{ value: ben.id }] },
+    { 'if-match': group.meta.version },
+  );
+  expect(put.json()).toMatchObject({ displayName: 'Crew', members: [{ value: ben.id }] });
+  expect((await call('DELETE', `/Groups/${group.id}`, undefined, { 'if-match': group.meta.version })).statusCode).toBe(
+    412,
+  );
+  const listed = (filter: string) =>
+    call('GET', `/Groups?filter=${encodeURIComponent(filter)}&excludedAttributes=members`);
+  expect((await listed('displayName eq "CREW"')).json().Resources).toMatchObject([{ id: group.id }]);
+  expect((await listed(`members.value eq "${ben.id}"`)).json().totalResults).toBe(1);
+  expect((await call('DELETE', `/Groups/${group.id}`)).statusCode).toBe(204);
+  expect((await call('GET', `/Groups/${group.id}`)).statusCode).toBe(404);
+  const events = await rowsOf<{ action: string; actor_type: string }>(
+    api,
+    'select action, actor_type from events where resource_id = $1 order by created_at, id',
+    [group.id],
+  );
+  expect(events.map(({ action, actor_type }) => `${action} ${actor_type}`)).toEqual([
+    'scim_group.created scim_token',
+    'scim_group.updated scim_token',
+    'scim_group.deleted scim_token',
+  ]);
+});
+
+test('members come and go by every way that directories write', async () => {
+  const ids = [];
+  for (let i = 0; i < 3; i++) ids.push((await newUser(call)).id);
+  const [a, b, c] = ids.sort() as [string, string, string];
+  const id = await newGroup(call, 'Writers');
+  const patch = async (...list: object[]) => scimOutcome(await call('PATCH', `/Groups/${id}`, operations(...list)));
+  expect(await patch({ op: 'add', path: 'members', value: [{ value: a }, { value: b }] })).toBe('204');
+  expect(await patch({ op: 'Add', value: { members: [{ value: b }, { value: c }], id } })).toBe('204');
+  expect(await membersOf(id)).toEqual([a, b, c]);
+  expect(await patch({ op: 'remove', path: `members[value eq "${a}"]` })).toBe('204');
+  expect(await patch({ op: 'Remove', path: 'members', value: [{ value: b }] })).toBe('204');
+  expect(await membersOf(id)).toEqual([c]);
+  expect(
+    await patch(
+      { op: 'replace', path: 'members', value: [{ value: a }] },
+      { op: 'replace', path: 'displayName', value: 'W' },
+    ),
+  ).toBe('204');
+  expect(await membersOf(id)).toEqual([a]);
+  expect(await patch({ op: 'remove', path: 'members' })).toBe('204');
+  expect(await membersOf(id)).toEqual([]);
+  expect(await patch({ op: 'add', path: 'members', value: [{ value: '00000000-0000-7000-8000-000000000001' }] })).toBe(
+    '400 invalidValue',
+  );
+  expect(await patch({ op: 'remove', path: 'displayName' })).toBe('400 mutability');
+});
+
+test('being in a group is holding what it is mapped to, by name or by id', async () => {
+  const user = await newUser(call);
+  const byName = await map('ADMINS');
+  const id = await newGroup(call, 'Admins', user.id);
+  const byId = await map(id);
+  expect(await heldBy(api, user.id)).toEqual([asHeld(byName), asHeld(byId)].sort());
+  await call('PATCH', `/Groups/${id}`, operations({ op: 'replace', path: 'displayName', value: 'Others' }));
+  expect(await heldBy(api, user.id)).toEqual([asHeld(byId)]);
+  const roleId = await newRole();
+  expect(outcomeOf(await portal('PATCH', `/scim/group-mappings/${byId.id}`, { role_id: roleId }))).toBe('200');
+  expect(await heldBy(api, user.id)).toEqual([`${roleId} ${rootId}`]);
+  expect(outcomeOf(await portal('DELETE', `/scim/group-mappings/${byId.id}`))).toBe('204');
+  expect(await heldBy(api, user.id)).toEqual([]);
+});
+
+test('what two groups give stays until both are gone, and what was given by hand stays for good', async () => {
+  const user = await newUser(call);
+  const one = await map('First');
+  const two = await map('Second', { role_id: one.role_id });
+  const [first, second] = [await newGroup(call, 'First', user.id), await newGroup(call, 'Second', user.id)];
+  expect(asHeld(two)).toBe(asHeld(one));
+  await call('DELETE', `/Groups/${first}`);
+  expect(await heldBy(api, user.id)).toEqual([asHeld(one)]);
+  await call('PATCH', `/Groups/${second}`, operations({ op: 'remove', path: 'members' }));
+  expect(await heldBy(api, user.id)).toEqual([]);
+  const body = { role_assignments: [{ identity_id: user.id, role_id: one.role_id, node_id: null }] };
+  await send(api.app, 200, {
+    method: 'POST',
+    url: '/api/v1/role-assignments',
+    headers: await account.apiKey(),
+    payload: body,
+  });
+  await call('PATCH', `/Groups/${second}`, operations({ op: 'add', path: 'members', value: [{ value: user.id }] }));
+  await call('DELETE', `/Groups/${second}`);
+  expect(await heldBy(api, user.id)).toEqual([asHeld(one)]);
+});
+
+test('parallel changes of groups end as if they had come one after the other', async () => {
+  const mapping = await map('Crowd');
+  await map('Crowd too', { role_id: mapping.role_id });
+  const users = await Promise.all(Array.from({ length: 6 }, () => newUser(call)));
+  const [one, two] = [await newGroup(call, 'Crowd'), await newGroup(call, 'Crowd too', ...users.map(({ id }) => id))];
+  const add = users.map(({ id }) =>
+    call('PATCH', `/Groups/${one}`, operations({ op: 'add', path: 'members', value: [{ value: id }] })),
+  );
+  expect((await Promise.all(add)).map(scimOutcome)).toEqual(users.map(() => '204'));
+  expect(await membersOf(one)).toHaveLength(6);
+  const remove = users.flatMap(({ id }) =>
+    [one, two].map((group) =>
+      call('PATCH', `/Groups/${group}`, operations({ op: 'remove', path: `members[value eq "${id}"]` })),
+    ),
+  );
+  expect((await Promise.all(remove)).map(scimOutcome)).toEqual(remove.map(() => '204'));
+  for (const { id } of users) expect(await heldBy(api, id)).toEqual([]);
+});
+
+test('mappings give no more than who makes them may give, and name what is there', async () => {
+  const body = { environment_id: account.scope.environmentId, scim_group: 'X', role_id: await newRole() };
+  const refused = async (more: object, role: 'owner' | 'viewer' | 'developer' = 'owner') =>
+    outcomeOf(await portal('POST', '/scim/group-mappings', { ...body, ...more }, role));
+  expect(await refused({}, 'viewer')).toBe('403 account.capability_required');
+  const unknown = '00000000-0000-7000-8000-000000000001';
+  expect(await refused({ environment_id: unknown })).toBe('404 environment.not_found');
+  expect(await refused({ organization_id: unknown })).toBe('404 organization.not_found');
+  expect(await refused({ role_id: unknown })).toBe('404 role.not_found');
+  expect(await refused({ node_id: unknown })).toBe('404 nodes.node_not_found');
+  const organization = await make(api, account, '/organizations', { name: 'Inside' });
+  expect(await refused({ organization_id: organization.id, node_id: rootId })).toBe('400 validation.failed');
+  expect(await refused({})).toBe('201');
+  expect(await refused({ scim_group: 'x' })).toBe('409 scim_group_mapping.exists');
+});
+
+describe('the directory of an organization', () => {
+  let organization: string;
+  let own: ScimCall;
+  beforeAll(async () => {
+    organization = (await make(api, account, '/organizations', { name: 'Acme' })).id;
+    own = await newDirectory(api, account, organization);
+  });
+  const isMember = async (identityId: string) =>
+    (
+      await rowsOf(api, 'select from organization_members where organization_id = $1 and identity_id = $2', [
+        organization,
+        identityId,
+      ])
+    ).length === 1;
+  const isThere = async (identityId: string) =>
+    (await rowsOf(api, 'select from environment_memberships where identity_id = $1', [identityId])).length === 1;
+
+  test('has its own people: they are members, and nobody else is seen', async () => {
+    const outsider = await newUser(call);
+    const user = await newUser(own);
+    expect(await isMember(user.id)).toBe(true);
+    expect((await own('GET', `/Users/${outsider.id}`)).statusCode).toBe(404);
+    expect((await own('GET', '/Users')).json().totalResults).toBe(1);
+    expect((await own('DELETE', `/Users/${user.id}`)).statusCode).toBe(204);
+    expect(await isThere(user.id)).toBe(false);
+  });
+
+  test('groups of the same name in another directory give nothing', async () => {
+    const mapping = await map('Twins');
+    const inside = await map('Twins', { organization_id: organization });
+    const user = await newUser(own);
+    await newGroup(own, 'Twins', user.id);
+    expect(inside.node_id).toBe(organization);
+    expect(await heldBy(api, user.id)).toEqual([asHeld(inside)]);
+    expect(await heldBy(api, user.id)).not.toContain(asHeld(mapping));
+  });
+
+  test('takes in whom the account knows only where the organization has verified the domain', async () => {
+    const stranger = anAddress();
+    await make(api, account, '/identities', { email: stranger });
+    expect(scimOutcome(await own('POST', '/Users', { userName: stranger }))).toBe('409 uniqueness');
+    const domain = await verified(api, account, organization);
+    const theirs = anAddress(domain);
+    const { id } = await make(api, account, '/identities', { email: theirs });
+    expect((await own('POST', '/Users', { userName: theirs })).json()).toMatchObject({ id });
+    expect(await isMember(id)).toBe(true);
+    // Who was there before stays in the environment.
+    expect((await own('DELETE', `/Users/${id}`)).statusCode).toBe(204);
+    expect([await isMember(id), await isThere(id)]).toEqual([false, true]);
+  });
+
+  test('keeps its own people out of the environment, and others out of the organization only', async () => {
+    const mapping = await map('Sales', { organization_id: organization });
+    const other = (await make(api, account, '/organizations', { name: 'Other' })).id;
+    const user = await newUser(own);
+    await newGroup(own, 'Sales', user.id);
+    const set = async (active: boolean) =>
+      (await own('PATCH', `/Users/${user.id}`, operations({ op: 'replace', path: 'active', value: active }))).json();
+    const isLetIn = async () =>
+      (
+        await rowsOf<{ is: boolean }>(
+          api,
+          'select is_active as is from environment_memberships where identity_id = $1',
+          [user.id],
+        )
+      )[0]?.is;
+    expect(await set(false)).toMatchObject({ active: false });
+    expect(await isLetIn()).toBe(false);
+    expect(await set(true)).toMatchObject({ active: true });
+    await make(api, account, `/organizations/${other}/members`, { identity_id: user.id });
+    expect(await set(false)).toMatchObject({ active: false });
+    expect([await isLetIn(), await isMember(user.id), await heldBy(api, user.id)]).toEqual([true, false, []]);
+    expect(await set(true)).toMatchObject({ active: true });
+    expect([await isMember(user.id), await heldBy(api, user.id)]).toEqual([true, [asHeld(mapping)]]);
+    // Whom the application has deactivated, the organization does not let in.
+    const url = `/api/v1/identities/${user.id}/deactivate`;
+    await send(api.app, 200, { method: 'POST', url, headers: await account.apiKey() });
+    expect(
+      (await own('PATCH', `/Users/${user.id}`, operations({ op: 'replace', path: 'active', value: true }))).statusCode,
+    ).toBe(403);
+  });
+});

@@ -1,0 +1,378 @@
+import { days } from '../../src/platform/clock.js';
+import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
+import { newIdentityCaller } from '../support/identity-caller.js';
+import { rowsOf } from './portal-setup.js';
+import {
+  anAddress,
+  make,
+  newDirectory,
+  newToken,
+  newUser,
+  operations,
+  type ScimCall,
+  scimOf,
+  scimOutcome,
+  verified,
+} from './scim-setup.js';
+
+let api: TestApi;
+let account: TestAccount;
+let call: ScimCall;
+beforeAll(async () => {
+  api = await startApi();
+  account = await newAccount(api);
+  call = await newDirectory(api, account);
+});
+afterAll(() => api.stop());
+
+const enterprise = 'urn:ietf:params:scim:schemas:extension:enterprise:2.0:User';
+const eventsOf = async (id: string) =>
+  (
+    await rowsOf<{ action: string }>(
+      api,
+      `select action from events where resource_id = $1 and actor_type = 'scim_token' order by created_at, id`,
+      [id],
+    )
+  ).map(({ action }) => action);
+
+test('a token is shown once, tells when it was used, and stops at once when it is revoked or over', async () => {
+  const { id, token, token_preview } = await newToken(api, account);
+  expect(token_preview).toBe(`ghscim_…${token.slice(-4)}`);
+  const own = scimOf(api, token);
+  expect((await own('GET', '/Users')).statusCode).toBe(200);
+  const headers = await account.as('owner');
+  const url = `/portal/v1/accounts/${account.accountSlug}/scim/tokens`;
+  const listed = (await api.app.inject({ url, headers })).json().items.find((one: { id: string }) => one.id === id);
+  expect(listed).toMatchObject({ last_used_at: expect.any(String), organization_id: null });
+  expect(JSON.stringify(listed)).not.toContain(token);
+  expect((await api.app.inject({ method: 'DELETE', url: `${url}/${id}`, headers })).statusCode).toBe(204);
+  const refused = await own('GET', '/Users');
+  expect(refused.statusCode).toBe(401);
+  expect(refused.headers['content-type']).toContain('application/scim+json');
+  expect(refused.json()).toMatchObject({ schemas: ['urn:ietf:params:scim:api:messages:2.0:Error'], status: '401' });
+  for (const other of ['', 'nothing', `ghscim_${'x'.repeat(43)}`])
+    expect((await scimOf(api, other)('GET', '/Users')).statusCode).toBe(401);
+  const { id: keyless } = await newUser(call);
+  expect((await api.app.inject({ url: `/scim/v2/Users/${keyless}`, headers: await account.apiKey() })).statusCode).toBe(
+    401,
+  );
+});
+
+test('a token that has expired is refused', async () => {
+  const expiresAt = new Date(api.clock.now.getTime() + days(1)).toISOString();
+  const { secret } = await api.services.scimTokens.create(account.scope, {
+    ...{
+      name: 'Short',
+      environmentId: account.scope.environmentId,
+      organizationId: null,
+      expiresAt: new Date(expiresAt),
+    },
+  });
+  expect((await scimOf(api, secret)('GET', '/Users?count=0')).statusCode).toBe(200);
+  const before = api.clock.now;
+  api.clock.advance(days(1));
+  expect((await scimOf(api, secret)('GET', '/Users?count=0')).statusCode).toBe(401);
+  api.clock.now = before;
+});
+
+test('a user is an identity with what the directory says of it, and events that name the token', async () => {
+  const userName = anAddress();
+  const sent = {
+    schemas: ['urn:ietf:params:scim:schemas:core:2.0:User', enterprise],
+    ...{ userName, externalId: 'e-1', displayName: 'Ana K.', title: 'Engineer', password: 'ignored' },
+    name: { givenName: 'Ana', familyName: 'Kern', formatted: 'Ana Kern' },
+    emails: [
+      { value: userName, type: 'work', primary: true },
+      { value: 'ana@home.example', type: 'home' },
+    ],
+    [enterprise]: { department: 'R&D', manager: { value: '26' } },
+  };
+  const answer = await call('POST', '/Users', sent);
+  expect(answer.statusCode).toBe(201);
+  const user = answer.json();
+  const { password: _, ...kept } = sent;
+  expect(user).toMatchObject({
+    ...kept,
+    active: true,
+    meta: { resourceType: 'User', location: answer.headers.location },
+  });
+  expect(answer.headers.etag).toBe(user.meta.version);
+  const identity = (
+    await api.app.inject({ url: `/api/v1/identities/${user.id}`, headers: await account.apiKey() })
+  ).json();
+  expect(identity.data).toMatchObject({ email: userName, first_name: 'Ana', last_name: 'Kern', external_id: null });
+  expect(await eventsOf(user.id)).toEqual(['identity.created', 'scim_user.linked']);
+  const [stored] = await rowsOf(api, 'select password_hash from identities where id = $1', [user.id]);
+  expect(stored).toEqual({ password_hash: null });
+});
+
+test('a name or an address that is there is refused as not unique, whatever its case', async () => {
+  const { userName } = await newUser(call);
+  for (const one of [
+    { userName },
+    { userName: userName.toUpperCase() },
+    { userName: 'other', emails: [{ value: userName }] },
+  ])
+    expect(scimOutcome(await call('POST', '/Users', one))).toBe('409 uniqueness');
+  const other = await newUser(call);
+  const patch = operations({ op: 'replace', path: 'userName', value: userName });
+  expect(scimOutcome(await call('PATCH', `/Users/${other.id}`, patch))).toBe('409 uniqueness');
+});
+
+test('ten creations of one user at once make one', async () => {
+  const userName = anAddress();
+  const answers = await Promise.all(Array.from({ length: 10 }, () => call('POST', '/Users', { userName })));
+  expect(answers.map(({ statusCode }) => statusCode).sort()).toEqual([201, ...Array(9).fill(409)]);
+});
+
+test('PUT replaces, PATCH changes; with a version that is old neither does', async () => {
+  const user = await newUser(call, { name: { givenName: 'Ana', familyName: 'Kern' }, title: 'Engineer' });
+  const at = `/Users/${user.id}`;
+  const put = await call('PUT', at, { userName: user.userName, nickName: 'A' }, { 'if-match': user.meta.version });
+  expect(put.statusCode).toBe(200);
+  expect(put.json()).toMatchObject({ nickName: 'A', active: true });
+  expect(put.json()).not.toHaveProperty('title');
+  expect(put.json()).not.toHaveProperty('name');
+  const stale = await call('PATCH', at, operations({ op: 'add', path: 'title', value: 'X' }), {
+    'if-match': user.meta.version,
+  });
+  expect(stale.statusCode).toBe(412);
+  const version = String(put.headers.etag);
+  expect((await call('GET', at, undefined, { 'if-none-match': version })).statusCode).toBe(304);
+  const patched = await call('PATCH', `${at}?attributes=title`, operations({ op: 'add', path: 'title', value: 'X' }), {
+    'if-match': version,
+  });
+  expect(patched.json()).toEqual({ schemas: expect.any(Array), id: user.id, title: 'X' });
+});
+
+test('a user that becomes inactive is out of every session at once, and comes in again', async () => {
+  const domain = await verified(api, account);
+  const person = await newIdentityCaller(api, account);
+  await rowsOf(api, 'update identities set email = $2 where id = $1', [person.id, anAddress(domain)]);
+  const me = () => api.app.inject({ url: '/v1/identity/auth/me', headers: person.headers });
+  expect((await me()).statusCode).toBe(200);
+  const off = await call('PATCH', `/Users/${person.id}`, operations({ op: 'replace', path: 'active', value: false }));
+  expect(off.json()).toMatchObject({ active: false });
+  expect((await me()).statusCode).toBe(401);
+  expect(await eventsOf(person.id)).toEqual(
+    expect.arrayContaining(['identity.deactivated', 'identity.sessions_revoked']),
+  );
+  const on = await call('PATCH', `/Users/${person.id}`, operations({ op: 'replace', value: { active: 'True' } }));
+  expect(on.json()).toMatchObject({ active: true });
+  expect((await call('DELETE', `/Users/${person.id}`)).statusCode).toBe(204);
+  expect((await call('GET', `/Users/${person.id}`)).statusCode).toBe(404);
+});
+
+test('who was there before is seen, and taken over only where the domain of the address is verified', async () => {
+  const theirs = await make(api, account, '/identities', { email: anAddress() });
+  expect((await call('GET', `/Users/${theirs.id}`)).statusCode).toBe(200);
+  const patch = operations({ op: 'replace', path: 'active', value: false });
+  for (const answer of [
+    await call('PATCH', `/Users/${theirs.id}`, patch),
+    await call('PUT', `/Users/${theirs.id}`, { userName: anAddress() }),
+    await call('DELETE', `/Users/${theirs.id}`),
+  ])
+    expect(answer.statusCode).toBe(403);
+  const denied = await rowsOf(
+    api,
+    `select from events where environment_id = $1 and action = 'auth.access_denied' and actor_type = 'scim_token' and outcome = 'denied'`,
+    [account.scope.environmentId],
+  );
+  expect(denied).toHaveLength(3);
+  const domain = await verified(api, account);
+  const ours = await make(api, account, '/identities', { email: anAddress(domain) });
+  expect((await call('PATCH', `/Users/${ours.id}`, patch)).statusCode).toBe(200);
+  expect(await eventsOf(ours.id)).toContain('scim_user.linked');
+});
+
+test('the address of somebody who has signed in cannot be moved by who does not own its domain', async () => {
+  const user = await newUser(call);
+  const at = `/Users/${user.id}`;
+  const moved = anAddress();
+  const move = (value: string) => call('PATCH', at, operations({ op: 'replace', path: 'userName', value }));
+  expect((await move(moved)).json()).toMatchObject({ userName: moved, emails: [{ value: moved }] });
+  await rowsOf(api, 'update identities set email_verified_at = now() where id = $1', [user.id]);
+  expect((await move(anAddress())).statusCode).toBe(403);
+  expect((await call('GET', at)).json()).toMatchObject({ userName: moved });
+});
+
+describe('lists', () => {
+  let of: ScimCall;
+  beforeAll(async () => {
+    const own = await newAccount(api);
+    of = await newDirectory(api, own);
+    for (const [i, givenName] of ['Ana', 'Ben', 'Cleo', 'Dora'].entries()) {
+      const userName = `${givenName}@${own.accountSlug}.example`;
+      const emails = [
+        { value: userName, type: i % 2 ? 'home' : 'work', primary: true },
+        { value: `x${i}@other.example`, type: 'other' },
+      ];
+      await newUser(of, {
+        userName,
+        externalId: `ext-${i}`,
+        name: { givenName },
+        emails,
+        active: i !== 3,
+        title: i ? `T${i}` : undefined,
+      });
+    }
+  });
+  const named = async (filter: string, more = ''): Promise<string> => {
+    const answer = await of('GET', `/Users?filter=${encodeURIComponent(filter)}${more}`);
+    if (answer.statusCode !== 200) return scimOutcome(answer);
+    return answer
+      .json()
+      .Resources.map((one: { name: { givenName: string } }) => one.name.givenName)
+      .join(' ');
+  };
+
+  test.each([
+    ['externalId eq "ext-1"', 'Ben'],
+    ['externalId eq "EXT-1"', ''],
+    ['name.givenName eq "ANA"', 'Ana'],
+    ['urn:ietf:params:scim:schemas:core:2.0:User:name.givenName sw "c"', 'Cleo'],
+    ['userName co "@"', 'Ana Ben Cleo Dora'],
+    ['userName ew ".example" and active eq true', 'Ana Ben Cleo'],
+    ['active eq false or externalId eq "ext-0"', 'Ana Dora'],
+    ['not (active eq true)', 'Dora'],
+    ['title pr', 'Ben Cleo Dora'],
+    ['title eq null', 'Ana'],
+    ['title ne "T1"', 'Ana Cleo Dora'],
+    ['title gt "T1" and title le "T3"', 'Cleo Dora'],
+    ['emails.value eq "x2@other.example"', 'Cleo'],
+    ['emails co "x1@"', 'Ben'],
+    ['emails[type eq "home" and value sw "Ben"]', 'Ben'],
+    ['emails[type eq "other" and value sw "Ben"]', ''],
+    ['emails[type eq "work"] and not (name.givenName eq "Ana")', 'Cleo'],
+    ['meta.created gt "2020-01-01T00:00:00Z" and meta.resourceType eq "User"', 'Ana Ben Cleo Dora'],
+    ['meta.created lt "2020-01-01T00:00:00Z"', ''],
+    ['groups pr', ''],
+    ['phoneNumbers[type eq "work"]', ''],
+    [`${enterprise}:department eq "X"`, ''],
+    ['id eq "nothing"', ''],
+    ['nothing eq "x"', '400 invalidFilter'],
+    ['active gt true', '400 invalidFilter'],
+    ['meta.created gt "yesterday"', '400 invalidFilter'],
+    ['userName eq "\\u0000"', '400 invalidFilter'],
+    ['userName eq 1', '400 invalidFilter'],
+    ['name eq "x"', '400 invalidFilter'],
+    ['userName', '400 invalidFilter'],
+  ])('%s finds %s', async (filter, expected) => {
+    expect(await named(filter)).toBe(expected);
+  });
+
+  test('pages and orders are as asked', async () => {
+    expect(await named('userName pr', '&sortBy=name.givenName&sortOrder=descending&count=2')).toBe('Dora Cleo');
+    expect(await named('userName pr', '&sortBy=emails&startIndex=3')).toBe('Cleo Dora');
+    const page = (await of('GET', '/Users?startIndex=2&count=2&attributes=userName')).json();
+    expect(page).toMatchObject({ totalResults: 4, startIndex: 2, itemsPerPage: 2 });
+    expect(Object.keys(page.Resources[0])).toEqual(['schemas', 'id', 'userName']);
+    expect((await of('GET', '/Users?count=0')).json()).toMatchObject({ totalResults: 4, Resources: [] });
+    expect((await of('GET', '/Users?startIndex=-3&count=9999')).json()).toMatchObject({
+      startIndex: 1,
+      itemsPerPage: 4,
+    });
+    for (const wrong of [
+      'sortBy=nothing',
+      'sortOrder=up',
+      'count=many',
+      'attributes=a&excludedAttributes=b',
+      'filter=a&filter=b',
+    ])
+      expect(scimOutcome(await of('GET', `/Users?${wrong}`))).toMatch(/^400 invalid/);
+  });
+
+  test('a search by a body finds the same, of both kinds at the root', async () => {
+    await of('POST', '/Groups', { displayName: 'Everybody' });
+    const filter = 'meta.created pr';
+    expect((await of('POST', '/Users/.search', { filter, count: 3 })).json()).toMatchObject({
+      totalResults: 4,
+      itemsPerPage: 3,
+    });
+    expect((await of('POST', '/.search', { filter })).json()).toMatchObject({ totalResults: 5, itemsPerPage: 5 });
+    expect((await of('POST', '/.search', { filter: 'displayName eq "everybody"' })).json()).toMatchObject({
+      totalResults: 1,
+    });
+  });
+});
+
+test('nothing that a client sends is a fault of ours', async () => {
+  const { id } = await newUser(call);
+  const deep = `${'{"a":'.repeat(500)}1${'}'.repeat(500)}`;
+  const bodies: unknown[] = [
+    '',
+    '{',
+    '[]',
+    'null',
+    '"x"',
+    deep,
+    '{"__proto__":{"a":1}}',
+    {},
+    { userName: 1 },
+    { userName: 'x'.repeat(2000) },
+  ];
+  bodies.push(
+    { userName: 'a\0@example.com' },
+    { userName: anAddress(), emails: 7 },
+    { userName: anAddress(), name: [] },
+  );
+  bodies.push(
+    { userName: anAddress(), active: 'perhaps' },
+    { userName: anAddress(), emails: [{ value: 'no address' }] },
+  );
+  bodies.push({ Operations: 1 }, { Operations: [] }, { Operations: [null] }, operations({ op: 'add', path: 7 }));
+  bodies.push(
+    { displayName: 'G', members: [{ value: 'x' }] },
+    { displayName: 'G', members: [{ value: id, type: 'Group' }] },
+  );
+  bodies.push({ filter: 1 }, { filter: '('.repeat(100) }, { attributes: 7 }, { startIndex: 'x' });
+  const paths = [
+    '/Users',
+    '/Users/x',
+    `/Users/${id}`,
+    '/Groups',
+    '/Groups/x',
+    '/.search',
+    '/Users/.search',
+    '/Bulk',
+    '/Me',
+    '/Schemas',
+    '/x',
+  ];
+  const faults: string[] = [];
+  for (const path of paths) {
+    for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const) {
+      if (method === 'DELETE' && path.includes(id)) continue;
+      for (const body of method === 'GET' || method === 'DELETE' ? [undefined] : bodies) {
+        const { statusCode, headers, body: text } = await call(method, path, body);
+        const isScim =
+          statusCode < 400 ||
+          (String(headers['content-type']).includes('scim+json') && JSON.parse(text).status === String(statusCode));
+        const isExpected = statusCode < 500 || (statusCode === 501 && /Bulk|Me/.test(path));
+        if (!isScim || !isExpected)
+          faults.push(`${method} ${path} ${JSON.stringify(body)?.slice(0, 80)}: ${statusCode} ${text}`);
+      }
+    }
+  }
+  expect(faults).toEqual([]);
+  expect((await call('POST', '/ServiceProviderConfig', {})).statusCode).toBe(405);
+  expect((await call('GET', '/Me')).statusCode).toBe(501);
+});
+
+test('users and groups of another account are not there', async () => {
+  const theirs = await newDirectory(api, await newAccount(api));
+  const user = await newUser(theirs);
+  const group = (await theirs('POST', '/Groups', { displayName: 'Theirs' })).json().id;
+  for (const path of [`/Users/${user.id}`, `/Groups/${group}`]) {
+    const name = { userName: anAddress(), displayName: 'x' };
+    expect((await call('GET', path)).statusCode).toBe(404);
+    expect((await call('PUT', path, name)).statusCode).toBe(404);
+    expect((await call('PATCH', path, operations({ op: 'replace', value: { externalId: 'x' } }))).statusCode).toBe(404);
+    expect((await call('DELETE', path)).statusCode).toBe(404);
+  }
+  expect(scimOutcome(await call('POST', '/Groups', { displayName: 'G', members: [{ value: user.id }] }))).toBe(
+    '400 invalidValue',
+  );
+  const found = await call('GET', `/Users?filter=${encodeURIComponent(`userName eq "${user.userName}"`)}`);
+  expect(found.json().totalResults).toBe(0);
+});

@@ -1,0 +1,156 @@
+import { matches } from '../../src/domain/scim/filter-match.js';
+import { parseFilter } from '../../src/domain/scim/filter-syntax.js';
+import { userKind } from '../../src/domain/scim/kinds.js';
+import { patched, readPatch } from '../../src/domain/scim/patch.js';
+import { projected } from '../../src/domain/scim/projection.js';
+import { type Attribute, attributeOf, type Resource } from '../../src/domain/scim/schema.js';
+import { readResource } from '../../src/domain/scim/values.js';
+
+const kindOf = (work: () => unknown): string => {
+  try {
+    work();
+  } catch (error) {
+    return (error as { kind: string }).kind;
+  }
+  return 'fine';
+};
+
+test('filters are read by their precedence: not, and, or', () => {
+  const eq = (path: string, value: unknown) => ({ op: 'eq', path, value });
+  expect(parseFilter('a eq 1 or b eq true and not (c pr)')).toEqual({
+    op: 'or',
+    filters: [eq('a', 1), { op: 'and', filters: [eq('b', true), { op: 'not', filter: { op: 'pr', path: 'c' } }] }],
+  });
+  expect(parseFilter('(a EQ "x" OR b Eq null) AND emails[type eq "work" and value co "@x"]')).toEqual({
+    op: 'and',
+    filters: [
+      { op: 'or', filters: [eq('a', 'x'), eq('b', null)] },
+      {
+        op: '[]',
+        path: 'emails',
+        filter: { op: 'and', filters: [eq('type', 'work'), { op: 'co', path: 'value', value: '@x' }] },
+      },
+    ],
+  });
+});
+
+test('texts in filters are as in JSON', () => {
+  const value = (text: string) => (parseFilter(`a eq ${text}`) as { value: unknown }).value;
+  expect(value('"a\\"b\\\\"')).toBe('a"b\\');
+  expect(value('"\\u00e9\\n"')).toBe('é\n');
+});
+
+test.each([
+  '',
+  'a',
+  'a eq',
+  'a eq b',
+  'a xx "b"',
+  'a eq "b',
+  '(a pr',
+  'a pr)',
+  'a eq "x" and',
+  'a[b eq "c"',
+  'a eq "\\q"',
+  '"a" eq "b"',
+  `${'('.repeat(30)}a pr${')'.repeat(30)}`,
+  Array.from({ length: 101 }, () => 'a pr').join(' or '),
+  `a eq "${'x'.repeat(5000)}"`,
+  `userName eq "${'\n'.repeat(3000)}`,
+])('%j is no filter', (text) => {
+  expect(kindOf(() => parseFilter(text))).toBe('invalidFilter');
+});
+
+test('a value is matched by each operator', () => {
+  const emails = attributeOf(userKind.schema, 'emails', userKind) as Attribute;
+  const holds = (filter: string) => matches(parseFilter(filter), emails, { value: 'Ana@acme.com', type: 'work' });
+  const right = ['value eq "ana@ACME.com"', 'value co "@acme"', 'value sw "ana"', 'value ew ".com"', 'type gt "a"'];
+  right.push('value pr', 'type ne "home"', 'type ge "work"', 'type le "work"', 'primary eq null', 'not (primary pr)');
+  expect(right.filter((one) => !holds(one))).toEqual([]);
+  expect(['value lt "a"', 'type eq "home"', 'primary pr', 'value co true'].filter(holds)).toEqual([]);
+  expect(kindOf(() => holds('nothing eq "x"'))).toBe('invalidFilter');
+});
+
+const ana: Resource = {
+  userName: 'ana@acme.com',
+  name: { givenName: 'Ana', familyName: 'Kern' },
+  emails: [
+    { value: 'ana@acme.com', type: 'work', primary: true },
+    { value: 'ana@home.example', type: 'home' },
+  ],
+};
+const patch = (...operations: object[]) =>
+  patched(userKind, ana, readPatch(userKind, { schemas: [], Operations: operations }));
+const enterprise = userKind.extensions[0]?.id as string;
+
+test('PATCH adds, replaces and removes at every kind of path', () => {
+  expect(patch({ op: 'Replace', path: 'NAME.givenname', value: 'Eva' }).name).toEqual({
+    givenName: 'Eva',
+    familyName: 'Kern',
+  });
+  expect(patch({ op: 'replace', value: { 'name.givenName': 'Eva', active: 'False' } })).toMatchObject({
+    active: false,
+  });
+  expect(patch({ op: 'remove', path: 'name.givenName' }).name).toEqual({ familyName: 'Kern' });
+  expect(patch({ op: 'add', path: `${enterprise}:manager`, value: 'm1' })[enterprise]).toEqual({
+    manager: { value: 'm1' },
+  });
+  expect(patch({ op: 'add', value: { [enterprise]: { department: 'R&D' } } })[enterprise]).toEqual({
+    department: 'R&D',
+  });
+  expect(patch({ op: 'replace', path: 'emails[type eq "work"].value', value: 'a@b.cd' }).emails).toMatchObject([
+    { value: 'a@b.cd', type: 'work' },
+    { type: 'home' },
+  ]);
+  expect(patch({ op: 'add', path: 'emails[type eq "other"].value', value: 'a@b.cd' }).emails).toHaveLength(3);
+  expect(patch({ op: 'remove', path: 'emails[type eq "home"]' }).emails).toHaveLength(1);
+  const moved = patch({ op: 'add', path: 'emails', value: [{ value: 'new@acme.com', primary: true }] })
+    .emails as Resource[];
+  expect(moved.map(({ primary }) => primary)).toEqual([false, undefined, true]);
+  expect(ana.emails).toHaveLength(2);
+});
+
+test.each([
+  ['noTarget', { op: 'replace', path: 'emails[type eq "other"].value', value: 'a@b.cd' }],
+  ['noTarget', { op: 'remove' }],
+  ['invalidPath', { op: 'add', path: 'nothing', value: 'x' }],
+  ['invalidPath', { op: 'add', path: '__proto__.polluted', value: 'x' }],
+  ['invalidPath', { op: 'add', path: 'userName[value eq "x"]', value: 'x' }],
+  ['invalidFilter', { op: 'remove', path: 'emails[type xx "home"]' }],
+  ['mutability', { op: 'replace', path: 'id', value: 'x' }],
+  ['mutability', { op: 'remove', path: 'userName' }],
+  ['invalidSyntax', { op: 'move', path: 'userName', value: 'x' }],
+  ['invalidValue', { op: 'add', value: 'x' }],
+  ['invalidValue', { op: 'add', path: 'title', value: { a: 1 } }],
+  ['invalidValue', { op: 'add', path: 'title', value: '\0' }],
+  ['invalidValue', { op: 'add', path: 'active', value: 'perhaps' }],
+])('PATCH is refused as %s', (kind, operation) => {
+  expect(kindOf(() => patch(operation))).toBe(kind);
+  expect(({} as { polluted?: string }).polluted).toBeUndefined();
+});
+
+test('names are read whatever their case, and what nobody may write is left out', () => {
+  const read = readResource(userKind, {
+    USERNAME: 'ana',
+    id: 'x',
+    groups: [{ value: 'g' }],
+    unknown: 1,
+    title: null,
+    ACTIVE: 'true',
+  });
+  expect(read).toEqual({ userName: 'ana', active: true });
+});
+
+test('an answer has the attributes that are asked for', () => {
+  const whole = { schemas: ['s'], id: '1', ...ana, [enterprise]: { department: 'R&D', division: 'X' } };
+  const only = (...attributes: string[]) => projected(userKind, whole, { attributes, excludedAttributes: [] });
+  const without = (...excludedAttributes: string[]) =>
+    projected(userKind, whole, { attributes: [], excludedAttributes });
+  expect(only('name.givenName', 'emails.type', `${enterprise}:division`)).toEqual({
+    ...{ schemas: ['s'], id: '1', name: { givenName: 'Ana' }, emails: [{ type: 'work' }, { type: 'home' }] },
+    [enterprise]: { division: 'X' },
+  });
+  expect(without('emails', 'id', enterprise, 'name.familyName')).toEqual({
+    ...{ schemas: ['s'], id: '1', userName: 'ana@acme.com', name: { givenName: 'Ana' } },
+  });
+});
