@@ -12,26 +12,32 @@ export interface MfaAttempts {
    * Counts a try before it is looked at, so that parallel guesses cannot slip through, and takes it back when it was right.
    * @throws DomainError mfa.challenge_locked
    */
-  counted<T>(identityId: string, look: () => Promise<T | null>): Promise<T | null>;
+  counted<T>(personId: string, look: () => Promise<T | null>): Promise<T | null>;
   /** Counts a code that is about to be mailed: nobody's mailbox is flooded. @throws DomainError rate_limit.exceeded */
-  mail(identityId: string): Promise<void>;
+  mail(personId: string): Promise<void>;
+}
+
+export interface MfaAttemptsDeps {
+  db: Db;
+  enabled: boolean;
+  whose?: 'identity' | 'user';
 }
 
 /** Limits on guessing second factors, by whose they are, wherever the guesses come from. */
-export function createMfaAttempts({ db, enabled }: { db: Db; enabled: boolean }): MfaAttempts {
+export function createMfaAttempts({ db, enabled, whose = 'identity' }: MfaAttemptsDeps): MfaAttempts {
   if (!enabled) return { counted: (_, look) => look(), mail: async () => {} };
-  const tries = createLimiter(db, { name: 'mfa-identity', ...mfaTries });
-  const mails = createLimiter(db, { name: 'mfa-mail-identity', ...codesMailed });
+  const tries = createLimiter(db, { name: `mfa-${whose}`, ...mfaTries });
+  const mails = createLimiter(db, { name: `mfa-mail-${whose}`, ...codesMailed });
   return {
-    async counted(identityId, look) {
-      const { allowed, resetSeconds } = await tries.consume(identityId);
+    async counted(personId, look) {
+      const { allowed, resetSeconds } = await tries.consume(personId);
       if (!allowed) throw new DomainError('mfa.challenge_locked', { retryAfter: resetSeconds, limit: tries.policy });
       const found = await look();
-      if (found !== null) await tries.giveBack(identityId);
+      if (found !== null) await tries.giveBack(personId);
       return found;
     },
-    async mail(identityId) {
-      const { allowed, resetSeconds } = await mails.consume(identityId);
+    async mail(personId) {
+      const { allowed, resetSeconds } = await mails.consume(personId);
       if (!allowed) throw new DomainError('rate_limit.exceeded', { retryAfter: resetSeconds, limit: mails.policy });
     },
   };

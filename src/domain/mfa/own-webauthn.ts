@@ -4,7 +4,8 @@ import type { Sealing } from '../../platform/crypto/sealing.js';
 import type { Db } from '../../platform/db.js';
 import { DomainError } from '../errors.js';
 import { spend } from '../spent-tokens.js';
-import type { VerifiedAttestation, Webauthn, WebauthnPerson } from './webauthn.js';
+import type { WebauthnPerson } from './webauthn.js';
+import type { EnrollmentAnswer, VerifiedAttestation } from './webauthn-ceremonies.js';
 
 /** A minute more than the browser waits. */
 const life = minutes(6);
@@ -24,19 +25,22 @@ export interface OwnAttestation {
   label: string | null;
 }
 
-export interface OwnWebauthnDeps {
+export interface OwnWebauthnDeps<Person> {
   db: Pick<Db, 'statement'>;
   sealing: Pick<Sealing, 'seal' | 'open'>;
-  webauthn: Pick<Webauthn, 'enrollmentOptions' | 'verifyEnrollment'>;
+  webauthn: {
+    enrollmentOptions(person: Person): Promise<PublicKeyCredentialCreationOptionsJSON>;
+    verifyEnrollment(answer: EnrollmentAnswer): Promise<VerifiedAttestation>;
+  };
   now: Clock;
 }
 
 /** A passkey or security key that somebody adds while signed in: its challenge waits, sealed, in their page. */
-export function createOwnWebauthn({ db, sealing, webauthn, now }: OwnWebauthnDeps) {
+export function createOwnWebauthn<Person>({ db, sealing, webauthn, now }: OwnWebauthnDeps<Person>) {
   return {
     async begin(
       sessionId: string,
-      person: WebauthnPerson,
+      person: Person,
     ): Promise<{ options: PublicKeyCredentialCreationOptionsJSON; token: string }> {
       const options = await webauthn.enrollmentOptions(person);
       const held: Held = { challenge: options.challenge, expiresAt: after(now(), life).getTime() };
@@ -65,4 +69,4 @@ export function createOwnWebauthn({ db, sealing, webauthn, now }: OwnWebauthnDep
   }
 }
 
-export type OwnWebauthn = ReturnType<typeof createOwnWebauthn>;
+export type OwnWebauthn = ReturnType<typeof createOwnWebauthn<WebauthnPerson>>;

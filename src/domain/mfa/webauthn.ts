@@ -1,56 +1,25 @@
-import {
-  generateAuthenticationOptions,
-  generateRegistrationOptions,
-  type PublicKeyCredentialCreationOptionsJSON,
-  type PublicKeyCredentialRequestOptionsJSON,
-  type RegistrationResponseJSON,
-  verifyRegistrationResponse,
+import type {
+  PublicKeyCredentialCreationOptionsJSON,
+  PublicKeyCredentialRequestOptionsJSON,
 } from '@simplewebauthn/server';
-import { v7 as uuidv7 } from 'uuid';
-import { type Clock, minutes } from '../../platform/clock.js';
+import type { Clock } from '../../platform/clock.js';
 import type { Db, EnvironmentScope } from '../../platform/db.js';
-import { DomainError } from '../errors.js';
 import type { OpenSignIn, PendingSignIns } from '../logins/pending-sign-ins.js';
-import type { NewFactor } from './factors.js';
+import { createAssertions, type StoredCredential, type VerifiedAssertion } from './webauthn-assertions.js';
 import {
-  amrOf,
-  bytesOf,
-  createAssertions,
-  deviceTypes,
-  type StoredCredential,
-  type VerifiedAssertion,
-} from './webauthn-assertions.js';
-import { readAssertion, readAttestation } from './webauthn-responses.js';
+  ceremonyLife,
+  createCeremonies,
+  credentialText,
+  type KeyOwner,
+  type VerifiedAttestation,
+} from './webauthn-ceremonies.js';
+import { readAssertion } from './webauthn-responses.js';
 
-/** How long the browser waits for the person (WebAuthn Level 3 §15.1 recommends five to ten minutes). */
-export const ceremonyLife = minutes(5);
+export { ceremonyLife, type VerifiedAttestation };
 
-/** EdDSA, ES256, RS256: what authenticators speak, and every Node.js verifies. */
-const algorithms = [-8, -7, -257];
-/** RSA of 8192 bits has half of it; checking more takes whoever asks long. */
-const longestKey = 2048;
-
-/** A key that was just made, and what making it proved (RFC 8176). */
-export interface VerifiedAttestation {
-  factor: NewFactor;
-  amr: string[];
-}
-
-export interface EnrollmentAnswer {
-  challenge: string;
-  /** What the browser sent, unread. */
-  sent: unknown;
-  label?: string | null;
-}
-
-export interface WebauthnPerson {
+export interface WebauthnPerson extends Omit<KeyOwner, 'id'> {
   accountId: string;
   identityId: string;
-  email: string;
-  /** What the person is called; the address where nothing is known. */
-  name: string;
-  /** Whose passkey the authenticator says it is, for people. */
-  relyingParty: string;
 }
 
 const credentialColumns = `f.id, f.account_id as "accountId", f.identity_id as "identityId", f.credential_id as "credentialId",
@@ -81,29 +50,19 @@ export interface WebauthnDeps {
 
 /** Passkeys and security keys (WebAuthn Level 3): enrolled as second factors, and used as those or as the first one. */
 export function createWebauthn({ db, baseUrl, pendingSignIns, now }: WebauthnDeps) {
-  const { hostname: rpID, origin } = new URL(baseUrl);
+  const ceremonies = createCeremonies(baseUrl);
   const assertions = createAssertions({ db, baseUrl, now });
 
   const credentialsOf = (accountId: string, identityId: string) =>
     db.statement<StoredCredential & { transports: string[] | null }>(ofIdentityStatement, [accountId, identityId]);
-
-  const described = async (accountId: string, identityId: string) =>
-    (await credentialsOf(accountId, identityId)).map(({ credentialId, transports }) => ({
-      id: textOf(credentialId),
-      transports: transports ?? undefined,
-    }));
 
   return {
     /** Options for `navigator.credentials.get` with one of the person's keys; replaces an earlier challenge of the sign-in. */
     async assertionOptions(
       pending: Pick<OpenSignIn, 'id' | 'accountId' | 'identityId'>,
     ): Promise<PublicKeyCredentialRequestOptionsJSON> {
-      const options = await generateAuthenticationOptions({
-        rpID,
-        allowCredentials: await described(pending.accountId, pending.identityId),
-        userVerification: 'preferred',
-        timeout: ceremonyLife,
-      });
+      const credentials = await credentialsOf(pending.accountId, pending.identityId);
+      const options = await ceremonies.requestOptions(credentials, 'preferred');
       await pendingSignIns.setWebauthnChallenge(pending.id, options.challenge);
       return options;
     },
@@ -122,7 +81,7 @@ export function createWebauthn({ db, baseUrl, pendingSignIns, now }: WebauthnDep
       const response = readAssertion(sent);
       if (challenge === null || response === null) return null;
       const stored = (await credentialsOf(accountId, identityId)).find(
-        ({ credentialId }) => textOf(credentialId) === response.id,
+        ({ credentialId }) => credentialText(credentialId) === response.id,
       );
       if (!stored) return null;
       const scope = { accountId, applicationId, environmentId };
@@ -130,13 +89,7 @@ export function createWebauthn({ db, baseUrl, pendingSignIns, now }: WebauthnDep
     },
 
     /** Options for `navigator.credentials.get` with any passkey of this service: which person it is, is its answer. */
-    passkeyOptions: (): Promise<PublicKeyCredentialRequestOptionsJSON> =>
-      generateAuthenticationOptions({
-        rpID,
-        allowCredentials: [],
-        userVerification: 'required',
-        timeout: ceremonyLife,
-      }),
+    passkeyOptions: (): Promise<PublicKeyCredentialRequestOptionsJSON> => ceremonies.requestOptions([], 'required'),
 
     /**
      * Whose passkey answered a challenge that the caller has spent, with its user verified, where that person is an active
@@ -160,83 +113,15 @@ export function createWebauthn({ db, baseUrl, pendingSignIns, now }: WebauthnDep
     },
 
     /** Options for `navigator.credentials.create`; the caller keeps their challenge. Keys that the person has are excluded. */
-    async enrollmentOptions({
+    enrollmentOptions: async ({
       accountId,
       identityId,
-      email,
-      name,
-      relyingParty,
-    }: WebauthnPerson): Promise<PublicKeyCredentialCreationOptionsJSON> {
-      return generateRegistrationOptions({
-        rpID,
-        rpName: relyingParty,
-        userID: new Uint8Array(bytesOf(identityId)),
-        userName: email,
-        userDisplayName: name,
-        excludeCredentials: await described(accountId, identityId),
-        attestationType: 'none',
-        authenticatorSelection: { residentKey: 'preferred', userVerification: 'preferred' },
-        supportedAlgorithmIDs: algorithms,
-        timeout: ceremonyLife,
-      });
-    },
+      ...person
+    }: WebauthnPerson): Promise<PublicKeyCredentialCreationOptionsJSON> =>
+      ceremonies.creationOptions({ id: identityId, ...person }, await credentialsOf(accountId, identityId)),
 
-    /**
-     * The factor that the answer to a challenge makes, which the caller has spent.
-     * @param label what the person calls it; what it is, where they say nothing
-     * @throws DomainError mfa.code_invalid for every reason to refuse it
-     */
-    async verifyEnrollment({ challenge, sent, label }: EnrollmentAnswer): Promise<VerifiedAttestation> {
-      const read = readAttestation(sent);
-      const made = read && (await attested(read.response, challenge));
-      if (!made) throw new DomainError('mfa.code_invalid');
-      const { credential, credentialDeviceType, credentialBackedUp, userVerified } = made;
-      const { transports, isDiscoverable } = read;
-      const deviceType = deviceTypes[credentialDeviceType];
-      const isPasskey = deviceType === 'multi_device' || transports.includes('internal');
-      return {
-        factor: {
-          id: uuidv7(),
-          type: 'webauthn',
-          label: readLabel(label) ?? (isPasskey ? 'Passkey' : 'Security key'),
-          credentialId: Buffer.from(credential.id, 'base64url'),
-          publicKey: Buffer.from(credential.publicKey),
-          signCount: String(credential.counter),
-          transports,
-          deviceType,
-          isBackedUp: credentialBackedUp,
-          isDiscoverable,
-        },
-        amr: amrOf(deviceType, userVerified),
-      };
-    },
+    verifyEnrollment: ceremonies.verifyEnrollment,
   };
-
-  /** WebAuthn Level 3 §7.1, or null. */
-  async function attested(response: RegistrationResponseJSON, challenge: string) {
-    try {
-      const { verified, registrationInfo } = await verifyRegistrationResponse({
-        response,
-        expectedChallenge: challenge,
-        expectedOrigin: origin,
-        expectedRPID: rpID,
-        requireUserVerification: false,
-        supportedAlgorithmIDs: algorithms,
-      });
-      const isWhole = verified && registrationInfo.credential.id === response.id;
-      return isWhole && registrationInfo.credential.publicKey.length <= longestKey ? registrationInfo : null;
-    } catch {
-      return null; // the library throws for each thing that is wrong, and for what it cannot read
-    }
-  }
 }
 
 export type Webauthn = ReturnType<typeof createWebauthn>;
-
-const textOf = (id: Buffer | null) => (id as Buffer).toString('base64url');
-
-/** As much of what somebody typed as a list can show, or null. */
-function readLabel(typed: string | null | undefined): string | null {
-  const shown = [...(typed ?? '').replace(/\p{C}/gu, ' ').trim()].slice(0, 100).join('').trim();
-  return shown === '' ? null : shown;
-}

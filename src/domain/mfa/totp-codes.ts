@@ -1,0 +1,139 @@
+import { generateSecret, generateURI, verifySync } from 'otplib';
+import QRCode from 'qrcode';
+import { v7 as uuidv7 } from 'uuid';
+import { after, type Clock, minutes } from '../../platform/clock.js';
+import type { Sealing } from '../../platform/crypto/sealing.js';
+import { DomainError } from '../errors.js';
+
+/** RFC 6238, as every authenticator app takes it (contract §3). */
+const parameters = { algorithm: 'sha1', digits: 6, period: 30 } as const;
+const enrollmentLife = minutes(30);
+
+export interface TotpEnrollment {
+  /** 160 bits in base32, for those who type it. */
+  secret: string;
+  /** `otpauth://`, for an app on the same device. */
+  uri: string;
+  /** The same as a picture: SVG markup without a name of its own. */
+  qrSvg: string;
+  /** What has to come back with the first code. */
+  sealed: string;
+}
+
+/** Whose app it is going to be, and what it calls the entry. */
+export interface EnrollingPerson {
+  id: string;
+  email: string;
+  issuer: string;
+}
+
+/** A factor that a first right code made. */
+export interface TotpFactor {
+  id: string;
+  type: 'totp';
+  label: string;
+  /** Sealed. */
+  secret: string;
+  lastUsedStep: string;
+}
+
+interface Sealed {
+  id: string;
+  secret: string;
+  expiresAt: number;
+}
+
+/** The time step that a code belongs to, one before or after now at most; null for a wrong one. */
+export function stepOf(secret: string, code: string, now: Date): number | null {
+  const token = code.replace(/\s/g, '');
+  if (!/^\d{6}$/.test(token)) return null;
+  const epoch = Math.floor(now.getTime() / 1000);
+  const result = verifySync({ ...parameters, secret, token, epoch, epochTolerance: parameters.period });
+  return result.valid ? Math.floor(epoch / parameters.period) + result.delta : null;
+}
+
+export interface TotpEnrollmentsDeps {
+  sealing: Pick<Sealing, 'seal' | 'open'>;
+  /** What a secret is bound to while it waits in a person's page, and from then on in a factor's row. */
+  contexts: { enrollment(personId: string): string; factor(factorId: string): string };
+  now: Clock;
+}
+
+/** How an authenticator app is enrolled, whoever's it is: its secret waits, sealed, in the page that shows it. */
+export function createTotpEnrollments({ sealing, contexts, now }: TotpEnrollmentsDeps) {
+  return {
+    /** Makes a new secret. Nothing is stored. */
+    begin(person: EnrollingPerson): Promise<TotpEnrollment> {
+      const secret = generateSecret({ length: 20 });
+      const held: Sealed = { id: uuidv7(), secret, expiresAt: after(now(), enrollmentLife).getTime() };
+      return shown(person, secret, sealing.seal(JSON.stringify(held), contexts.enrollment(person.id)));
+    },
+
+    /** One that has begun, to show it once more after a wrong code. @throws DomainError mfa.enrollment_expired */
+    async resume(person: EnrollingPerson, sealed: string): Promise<TotpEnrollment> {
+      return shown(person, open(person.id, sealed).secret, sealed);
+    },
+
+    /**
+     * The factor that a first right code makes of it: added twice, its id is refused.
+     * @throws DomainError mfa.enrollment_expired, mfa.code_invalid
+     */
+    confirm(personId: string, { sealed, code }: { sealed: string; code: string }): TotpFactor {
+      const { id, secret } = open(personId, sealed);
+      const step = stepOf(secret, code, now());
+      if (step === null) throw new DomainError('mfa.code_invalid');
+      return {
+        id,
+        type: 'totp',
+        label: 'Authenticator app',
+        secret: sealing.seal(secret, contexts.factor(id)),
+        lastUsedStep: String(step),
+      };
+    },
+  };
+
+  function open(personId: string, sealed: string): Sealed {
+    const held = openOrNull(sealed, contexts.enrollment(personId));
+    if (!held || held.expiresAt <= now().getTime()) throw new DomainError('mfa.enrollment_expired');
+    return held;
+  }
+
+  function openOrNull(sealed: string, context: string): Sealed | null {
+    try {
+      return JSON.parse(sealing.open(sealed, context));
+    } catch {
+      return null; // forged, cut, or of another person
+    }
+  }
+}
+
+async function shown({ email, issuer }: EnrollingPerson, secret: string, sealed: string): Promise<TotpEnrollment> {
+  // A colon would end the issuer in the label (Key URI format).
+  const uri = generateURI({ ...parameters, issuer: issuer.replaceAll(':', ' '), label: email, secret });
+  const qrSvg = (await QRCode.toString(uri, { type: 'svg', errorCorrectionLevel: 'L' })).trim();
+  return { secret, uri, qrSvg, sealed };
+}
+
+/** A stored app: its factor's id and sealed secret. */
+export interface StoredApp {
+  id: string;
+  secret: string;
+}
+
+export interface SpendCode {
+  code: string;
+  at: Date;
+  /** Of a stored app: its secret in clear. */
+  open(app: StoredApp): string;
+  /** Marks a step as used, in one statement with the look whether it or a later one was. False where it was. */
+  use(factorId: string, step: number): Promise<boolean>;
+}
+
+/** Whether a code is right for one of the apps, and spends its time step (RFC 6238 §5.2). */
+export async function spendCode(apps: readonly StoredApp[], { code, at, open, use }: SpendCode): Promise<boolean> {
+  for (const app of apps) {
+    const step = stepOf(open(app), code, at);
+    if (step !== null && (await use(app.id, step))) return true;
+  }
+  return false;
+}
