@@ -7,6 +7,8 @@ export class Account {
   @PrimaryColumn('uuid') id!: string;
   @Column('text') name!: string;
   @Column('text') slug!: string;
+  /** Whether its administrators need a second factor for everything they do in it. */
+  @Column('boolean', { default: false }) requireMfa!: boolean;
   @Column('timestamptz') createdAt!: Date;
   @Column('timestamptz') updatedAt!: Date;
 }

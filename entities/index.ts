@@ -38,6 +38,7 @@ import { OutboxMessage } from './outbox-message.js';
 import { PasswordLink } from './password-link.js';
 import { PendingRegistration } from './pending-registration.js';
 import { PendingSignIn } from './pending-sign-in.js';
+import { PendingUserSignIn } from './pending-user-sign-in.js';
 import { Permission } from './permission.js';
 import { RateLimit } from './rate-limit.js';
 import { RecoveryCode } from './recovery-code.js';
@@ -66,6 +67,8 @@ import { Subscription } from './subscription.js';
 import { TrustedDevice } from './trusted-device.js';
 import { User } from './user.js';
 import { UserApplicationState } from './user-application-state.js';
+import { UserMfaFactor } from './user-mfa-factor.js';
+import { UserRecoveryCode } from './user-recovery-code.js';
 import { UserSession } from './user-session.js';
 import { Webhook } from './webhook.js';
 import { WebhookAttempt } from './webhook-attempt.js';
@@ -117,6 +120,7 @@ export const entities = [
   PasswordLink,
   PendingRegistration,
   PendingSignIn,
+  PendingUserSignIn,
   Permission,
   RateLimit,
   RecoveryCode,
@@ -145,6 +149,8 @@ export const entities = [
   TrustedDevice,
   User,
   UserApplicationState,
+  UserMfaFactor,
+  UserRecoveryCode,
   UserSession,
   Webhook,
   WebhookAttempt,

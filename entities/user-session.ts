@@ -25,6 +25,7 @@ export class UserSession {
   applicationId!: string | null;
   @Column('timestamptz') authenticatedAt!: Date;
   @Column('text', { array: true }) amr!: string[];
+  @Column('text', { default: 'urn:gatehouse:aal1' }) acr!: string;
   /** The identity provider by which it began, if it did. */
   @ForeignKey(() => SsoConnection, { name: 'user_sessions_sso_connection_fk', onDelete: 'SET NULL' })
   @Column('uuid', { nullable: true })

@@ -12,6 +12,7 @@ import { createSearch } from './domain/access/search.js';
 import { createAccessSetup } from './domain/access/setup.js';
 import { createTakeoverGuard } from './domain/access/takeover.js';
 import { createAccounts } from './domain/accounts/account.js';
+import { createMemberMfaReset } from './domain/accounts/member-mfa.js';
 import { createAccountMembers } from './domain/accounts/members.js';
 import { createAdministratorRoles } from './domain/accounts/roles.js';
 import { apiKeysChannel } from './domain/api-keys/announce.js';
@@ -210,6 +211,7 @@ export async function composeApi(
     organizationInvitations: createOrganizationInvitations(inviting),
     organizations: createOrganizations({ db, now }),
     permissionCatalog: createPermissionCatalog({ db, now }),
+    resetMemberMfa: createMemberMfaReset({ db, now }),
     rights,
     roles: createRoles({ db, evaluation, now }),
     scimGroupMappings: createScimGroupMappings({ db, assignments, now }),

@@ -132,13 +132,14 @@ export const Settings = Type.Object({
   }),
 });
 
-export type ProcessName = 'api' | 'worker' | 'migrate' | 'reencrypt' | 'dev';
+export type ProcessName = 'api' | 'worker' | 'migrate' | 'reencrypt' | 'reset-mfa' | 'dev';
 
 const needed: Record<ProcessName, (keyof Static<typeof Settings>)[]> = {
   api: ['DATABASE_URL', 'TEMPORAL_ADDRESS', 'MASTER_KEYS'],
   worker: ['DATABASE_URL', 'TEMPORAL_ADDRESS', 'SMTP_URL', 'MASTER_KEYS'],
   migrate: ['DATABASE_OWNER_URL', 'DATABASE_URL'],
   reencrypt: ['DATABASE_URL', 'MASTER_KEYS'],
+  'reset-mfa': ['DATABASE_URL'],
   dev: [],
 };
 

@@ -1,5 +1,6 @@
 import 'reflect-metadata';
 import { loadConfig } from './config.js';
+import { resealUserFactors } from './domain/admin-mfa/reseal.js';
 import { resealFactors } from './domain/mfa/reseal.js';
 import { createSigningKeys } from './domain/oidc/keys.js';
 import { resealConnections } from './domain/sso-connections/reseal.js';
@@ -20,9 +21,9 @@ await runProcess('reencrypt', async () => {
   const db = await openDb({ url, poolSize: 1, applicationName: 'gatehouse reencrypt', onError: () => {} });
   const sealing = createSealing(config.masterKeys);
   const keys = await createSigningKeys({ db, sealing, issuer: config.baseUrl, now }).reseal();
-  const factors = await resealFactors({ db, sealing });
   const ssoKeys = await createSsoSigningKeys({ db, sealing, now }).reseal();
   const clientSecrets = await resealConnections({ db, sealing });
+  const factors = (await resealFactors({ db, sealing })) + (await resealUserFactors({ db, sealing }));
   const webhooks = await resealWebhooks({ db, sealing });
   await db.close();
   process.stdout.write(

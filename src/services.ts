@@ -8,6 +8,7 @@ import type { AccessSearch } from './domain/access/search.js';
 import type { AccessSetup } from './domain/access/setup.js';
 import type { AssertMayTakeOver } from './domain/access/takeover.js';
 import type { Accounts } from './domain/accounts/account.js';
+import type { MemberMfaReset } from './domain/accounts/member-mfa.js';
 import type { AccountMembers } from './domain/accounts/members.js';
 import type { AdministratorRoles } from './domain/accounts/roles.js';
 import type { ApiKeyManagement } from './domain/api-keys/api-keys.js';
@@ -78,6 +79,7 @@ export interface Services {
   organizationInvitations: OrganizationInvitations;
   organizations: Organizations;
   permissionCatalog: PermissionCatalog;
+  resetMemberMfa: MemberMfaReset;
   rights: Rights;
   roles: Roles;
   scimGroupMappings: ScimGroupMappings;

@@ -32,6 +32,7 @@ import { SsoSigningKeys1763700000073 } from './1763700000073-sso-signing-keys.js
 import { Scim1763700000074 } from './1763700000074-scim.js';
 import { EnvironmentRemovals1763700000077 } from './1763700000077-environment-removals.js';
 import { Directory1763700000078 } from './1763700000078-directory.js';
+import { AdministratorsMfa1763700000079 } from './1763700000079-administrators-mfa.js';
 
 /** In the order in which they run. */
 export const migrations = [
@@ -69,4 +70,5 @@ export const migrations = [
   Scim1763700000074,
   EnvironmentRemovals1763700000077,
   Directory1763700000078,
+  AdministratorsMfa1763700000079,
 ];

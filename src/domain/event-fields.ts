@@ -26,6 +26,11 @@ const factor = { factor_id: 'The factor.', factor: 'Its kind: `totp`, `webauthn`
 const why = { reason: 'Why, as a code.' };
 const grace = { expires_at: 'Until when a first factor has to be enrolled.' };
 const challenge = { factor: 'What was tried.', first_factor: 'What was proved before.' };
+const regressed = {
+  factor_id: 'The factor.',
+  stored: 'The counter as it was known.',
+  received: 'The counter that was sent.',
+};
 const process = { kind: 'The kind of process.', subject_id: 'What it is about.' };
 const mail = { template: 'Which mail.', subject_id: 'What it is about.' };
 const revoked = { revoked_session_ids: 'Sessions that ended with it.' };
@@ -70,6 +75,7 @@ export const eventFields: Partial<Record<EventAction, Fields>> = {
   },
   'member.updated': { user_id: 'The person.', roles: 'Their administrator roles with their limits.' },
   'member.removed': { user_id: 'The person.' },
+  'member.mfa_reset': { user_id: 'The person.', ...revoked },
   'administrator_role.created': { capabilities: 'What it allows.' },
   'administrator_role.updated': { ...changed, capabilities: 'What it allows from now on, where that changed.' },
   'administrator_invite.created': { role_id: 'The role that is offered.', limits: 'Where it will count, or null.' },
@@ -233,6 +239,14 @@ export const eventFields: Partial<Record<EventAction, Fields>> = {
     reason: 'Code of the refusal, where an identity provider was asked.',
     connection_id: 'The SSO connection, where it was by one.',
   },
+  'auth.admin_mfa_enrolled': factor,
+  'auth.admin_mfa_removed': factor,
+  'auth.admin_mfa_reset': revoked,
+  'auth.admin_mfa_renamed': factor,
+  'auth.admin_mfa_challenge_passed': challenge,
+  'auth.admin_mfa_challenge_failed': challenge,
+  'auth.admin_recovery_code_used': challenge,
+  'auth.admin_webauthn_counter_regressed': regressed,
   'auth.identity_sign_in_failed': {
     method: 'What was tried.',
     reason: 'Code of the refusal, where what was tried was right.',
@@ -256,11 +270,7 @@ export const eventFields: Partial<Record<EventAction, Fields>> = {
   'auth.mfa_grace_expired': { ...grace, ...why },
   'auth.mfa_grace_cancelled': { ...grace, ...why },
   'auth.grant_revoked': { ...why, oauth_client_id: 'The client that it was given to.' },
-  'auth.webauthn_counter_regressed': {
-    factor_id: 'The factor.',
-    stored: 'The counter as it was known.',
-    received: 'The counter that was sent.',
-  },
+  'auth.webauthn_counter_regressed': regressed,
   'audit.exported': {
     format: '`ndjson` or `csv`.',
     surface: 'What was exported.',

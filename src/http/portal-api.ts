@@ -65,7 +65,7 @@ import {
   revokeAccountIdentityInvite,
 } from './portal/identity-invites.js';
 import { getApplicationState, getMe, putApplicationState } from './portal/me.js';
-import { getMember, listMembers, removeMember, updateMember } from './portal/members.js';
+import { getMember, listMembers, removeMember, resetMemberMfa, updateMember } from './portal/members.js';
 import {
   cancelProcess,
   extendProcess,
@@ -104,6 +104,7 @@ export const portalOperations: readonly Operation[] = [
   getMember,
   updateMember,
   removeMember,
+  resetMemberMfa,
   listAdministratorRoles,
   createAdministratorRole,
   getAdministratorRole,
@@ -206,6 +207,8 @@ export function mountPortalApi(app: FastifyInstance, admins: AdminPrincipals, se
       'auth.invalid_credentials',
       'principal.wrong_type',
       'account.capability_required',
+      'mfa.enrollment_required',
+      'mfa.challenge_required',
       ...places[operation.level],
       ...(nodeOf(operation).at ? [nodeOf(operation).missing] : []),
     ],

@@ -26,14 +26,14 @@ export const Email = Type.String({ format: 'email', maxLength: 254 });
 export const printable = '[^\\x00-\\x1f\\x7f-\\x9f]';
 const blank = '[ \\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000\\ufeff]';
 /**
- * 1–200 characters without control characters, and not only blanks (contract §1); trimmed by `text`. Each character fits one
+ * Text of one line: no control characters, and not only blanks (contract §1); trimmed by `text`. Each character fits one
  * part of the pattern only, so that a long text takes no longer than it has to.
  */
-export const Name = Type.String({
-  minLength: 1,
-  maxLength: 200,
-  pattern: `^${blank}*[^\\s\\x00-\\x1f\\x7f-\\x9f]${printable}*$`,
-});
+const line = (maxLength: number) =>
+  Type.String({ minLength: 1, maxLength, pattern: `^${blank}*[^\\s\\x00-\\x1f\\x7f-\\x9f]${printable}*$` });
+export const Name = line(200);
+/** What people call something of their own. */
+export const Label = line(100);
 export const Slug = Type.String({ pattern: '^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$' });
 export const Metadata = Type.Unsafe<Record<string, unknown>>({ type: 'object', additionalProperties: true });
 

@@ -1,5 +1,6 @@
 import { roleWindowMails } from '../domain/access/window-mails.js';
 import { accountIntentMails } from '../domain/account-intents/mails.js';
+import { adminMfaMails } from '../domain/admin-mfa/mails.js';
 import type { EmailSubjects } from '../domain/emails/subjects.js';
 import { identityInviteMails } from '../domain/identity-invites/mails.js';
 import { inviteMails } from '../domain/invites/mails.js';
@@ -24,6 +25,7 @@ export interface MailsDeps {
 /** How each mail that can be waiting finds its words. */
 export const mailSubjects = ({ sealing, now, baseUrl, adminAppUrl }: MailsDeps): EmailSubjects => ({
   ...registrationMails({ sealing, now, baseUrl, adminAppUrl }),
+  ...adminMfaMails({ adminAppUrl }),
   ...identityInviteMails({ sealing, now, baseUrl }),
   ...inviteMails({ sealing, now, baseUrl }),
   ...accountIntentMails({ adminAppUrl }),

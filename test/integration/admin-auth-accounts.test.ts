@@ -39,6 +39,7 @@ test('an account is created whole, and a session of it is started', async () => 
       user: { id: user.id, email: user.email, first_name: 'Ana', last_name: 'Brandt' },
       account: { id: expect.any(String), name: 'Northwind Trading', slug: 'northwind-trading' },
       application: { id: expect.any(String), name: 'Shop', slug: 'shop' },
+      mfa_enrollment_required: false,
     },
   });
   const { access_token, account, application } = answer.json().data;

@@ -31,6 +31,7 @@ describe('outcomes', () => {
         user: { id: ana.id, email: ana.email, first_name: 'Ana', last_name: 'Brandt' },
         account: { id: account.id, name: account.name, slug: account.slug },
         application: { id: applications[0]?.id, name: 'App 0', slug: applications[0]?.slug },
+        mfa_enrollment_required: false,
       },
     });
     const token = answer.json().data.access_token;

@@ -287,6 +287,8 @@ describe('a sign-in that races a reset', () => {
       accountId: null,
       applicationId: null,
       amr: ['pwd'],
+      acr: 'urn:gatehouse:aal1',
+      ssoConnectionId: null,
       authenticatedAt: auth.now(),
       ipAddress: null,
       userAgent: null,

@@ -221,6 +221,9 @@ describe('sessions', () => {
         last_used_at: expect.any(String),
         ip_address: '203.0.113.7',
         user_agent: 'Firefox',
+        authenticated_at: expect.any(String),
+        amr: ['pwd'],
+        acr: 'urn:gatehouse:aal1',
       },
       expect.objectContaining({
         id: decodeJwt(second.json().data.access_token).sid,
@@ -293,7 +296,14 @@ test('me answers the user, the accounts with roles, and the binding', async () =
         email_verified: true,
         created_at: user.createdAt.toISOString(),
       },
-      accounts: [{ ...named, roles: [{ role_id: expect.any(String), name: 'Owner', system_key: 'owner' }] }],
+      session: { authenticated_at: expect.any(String), amr: ['pwd'], acr: 'urn:gatehouse:aal1' },
+      accounts: [
+        {
+          ...named,
+          require_mfa: false,
+          roles: [{ role_id: expect.any(String), name: 'Owner', system_key: 'owner' }],
+        },
+      ],
       account: named,
       application: { id: application?.id, name: application?.name, slug: application?.slug },
     },

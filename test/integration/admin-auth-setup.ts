@@ -191,7 +191,13 @@ export async function newAdminAuth({
     async sessionOf(userId: string) {
       const user = await db.transaction('system', (tx) => tx.findOneByOrFail(User, { id: userId }));
       const browser = { ipAddress: null, userAgent: null };
-      const unbound = { accountId: null, applicationId: null, amr: ['pwd'], authenticatedAt: now(), ...browser };
+      const proved = {
+        amr: ['pwd'],
+        acr: 'urn:gatehouse:aal1',
+        ssoConnectionId: null,
+        authenticatedAt: now(),
+      } as const;
+      const unbound = { accountId: null, applicationId: null, ...proved, amr: [...proved.amr], ...browser };
       const proof = { passwordChangedAt: user.passwordChangedAt };
       return users.sessions.start({ ...unbound, userId, proof });
     },

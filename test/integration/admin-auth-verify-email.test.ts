@@ -85,6 +85,7 @@ test('JSON is answered like the creation of an account', async () => {
       user: { id: user.id, email: person.email, first_name: 'Ana', last_name: 'Brandt' },
       account: { id: expect.any(String), name: person.account_name, slug: expect.any(String) },
       application: { id: expect.any(String), name: 'Shop', slug: 'shop' },
+      mfa_enrollment_required: false,
     },
   });
   const { account, application, access_token } = answer.json().data;

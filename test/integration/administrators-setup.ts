@@ -89,6 +89,7 @@ export async function newPerson({ database: { db }, clock: { now } }: TestApi, u
     applicationId: null,
     authenticatedAt: now,
     amr: ['pwd'],
+    acr: 'urn:gatehouse:aal1',
   });
   return { userId, email: user.email ?? email, headers: { authorization: `Bearer ${accessToken}` } };
 }

@@ -152,6 +152,7 @@ describe.each(signedInRoutes)('%s %s', (method, path) => {
       applicationId: client.applicationId,
       authenticatedAt: provider.now(),
       amr: ['pwd'],
+      acr: 'urn:gatehouse:aal1',
     });
     const wrongType = await ask(bearer(admin));
     expect([wrongType.statusCode, wrongType.json().error.code]).toEqual([403, null]);

@@ -3,7 +3,11 @@ import { Account } from '../../entities/account.js';
 import { Identity } from '../../entities/identity.js';
 import { MfaFactor } from '../../entities/mfa-factor.js';
 import { SsoConnection } from '../../entities/sso-connection.js';
+import { User } from '../../entities/user.js';
+import { UserMfaFactor } from '../../entities/user-mfa-factor.js';
 import { Webhook } from '../../entities/webhook.js';
+import { resealUserFactors } from '../../src/domain/admin-mfa/reseal.js';
+import { createUserTotp, userSecretContext } from '../../src/domain/admin-mfa/totp.js';
 import { resealFactors } from '../../src/domain/mfa/reseal.js';
 import { createTotp, secretContext } from '../../src/domain/mfa/totp.js';
 import { createSigningKeys } from '../../src/domain/oidc/keys.js';
@@ -148,4 +152,27 @@ test('and the keys that sign SAML messages, of which a connection keeps one', as
   expect(await under(fresh, old).reseal()).toBe(1);
   expect(await under(fresh, old).reseal()).toBe(0);
   expect(await under(fresh).keyOf(connection)).toEqual(made[0]);
+});
+
+test("the secrets of administrators' apps too", async () => {
+  const { db } = database;
+  const [old, fresh] = [
+    { id: 'old', key: randomBytes(32) },
+    { id: 'fresh', key: randomBytes(32) },
+  ];
+  const at = new Date();
+  const [userId, factorId] = [randomUUID(), randomUUID()];
+  const secret = 'JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP';
+  const names = { email: `${userId}@example.com`, firstName: 'Ana', lastName: 'Brandt' };
+  await db.transaction('system', async (tx) => {
+    await tx.insert(User, { id: userId, ...names, createdAt: at, updatedAt: at });
+    await tx.insert(UserMfaFactor, {
+      ...{ id: factorId, userId, type: 'totp', label: 'App', enrolledAt: at, lastUsedStep: '0' },
+      secret: createSealing([old]).seal(secret, userSecretContext(factorId)),
+    });
+  });
+  expect(await resealUserFactors({ db, sealing: createSealing([fresh, old]) })).toBe(1);
+  expect(await resealUserFactors({ db, sealing: createSealing([fresh, old]) })).toBe(0);
+  const totp = createUserTotp({ db, sealing: createSealing([fresh]), now: () => at });
+  expect(await totp.verify(userId, totpCode(secret, at))).toBe(true);
 });

@@ -138,6 +138,7 @@ export async function newAccount({ database: { db }, clock, services }: TestApi)
         applicationId: application.id,
         authenticatedAt: now,
         amr: ['pwd'],
+        acr: 'urn:gatehouse:aal1',
       });
       return { authorization: `Bearer ${accessToken}` };
     },
@@ -206,6 +207,7 @@ const sessionOf = (userId: string, { accountId, applicationId }: EnvironmentScop
   applicationId,
   authenticatedAt: now,
   amr: ['pwd'],
+  acr: 'urn:gatehouse:aal1',
   ssoConnectionId: null,
   ipAddress: null,
   userAgent: null,

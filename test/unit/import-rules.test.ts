@@ -135,6 +135,7 @@ const uses: Record<string, string[]> = {
   'src/worker.ts': ['src/common.ts', 'src/worker', 'src/config.ts', 'src/platform'],
   'src/migrate.ts': ['src/config.ts', 'src/platform'],
   'src/reencrypt.ts': ['src/config.ts', 'src/domain', 'src/platform'],
+  'src/reset-mfa.ts': ['src/config.ts', 'src/domain', 'src/platform'],
   'src/dev.ts': ['src/dev', 'src/config.ts', 'src/platform'],
 };
 /** Where the platform speaks the domain's words: a refusal of Temporal is a DomainError, and the relay's channel has a name. */

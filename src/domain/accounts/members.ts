@@ -18,6 +18,8 @@ export interface Member {
   id: string;
   user: User;
   roles: MemberRole[];
+  /** Whether they have a second factor. */
+  mfaEnrolled: boolean;
   createdAt: Date;
 }
 
@@ -57,7 +59,7 @@ export function createAccountMembers({ db }: { db: Db }): AccountMembers {
   async function find(tx: EntityManager, scope: AccountScope, id: string): Promise<Member> {
     const found = (await select(tx, scope).andWhere('member.id = :id', { id }).getOne()) as Found | null;
     if (!found) throw new DomainError('member.not_found');
-    return present(found, await rolesOf(tx, scope, [id]));
+    return present(found, await rolesOf(tx, scope, [id]), await enrolledAmong(tx, [found]));
   }
 
   return {
@@ -81,7 +83,8 @@ export function createAccountMembers({ db }: { db: Db }): AccountMembers {
         const { rows, ...rest } = await readPage(query, page, columns[page.sortBy]);
         const ids = rows.map(({ id }) => id);
         const roles = await rolesOf(tx, { accountId }, ids);
-        return { ...rest, rows: rows.map((row) => present(row as Found, roles)) };
+        const enrolled = await enrolledAmong(tx, rows as Found[]);
+        return { ...rest, rows: rows.map((row) => present(row as Found, roles, enrolled)) };
       }),
 
     get: ({ accountId }, id) => db.transaction({ accountId }, (tx) => find(tx, { accountId }, id)),
@@ -127,12 +130,22 @@ export function createAccountMembers({ db }: { db: Db }): AccountMembers {
   };
 }
 
-const present = ({ id, user, createdAt }: Found, roles: RoleOfMember[]): Member => ({
+const present = ({ id, user, createdAt }: Found, roles: RoleOfMember[], enrolled: ReadonlySet<string>): Member => ({
   id,
   user,
+  mfaEnrolled: enrolled.has(user.id),
   createdAt,
   roles: roles.filter(({ membershipId }) => membershipId === id),
 });
+
+/** Who of them has a second factor; an Account sees that of its own administrators. */
+async function enrolledAmong(tx: EntityManager, members: readonly Found[]): Promise<ReadonlySet<string>> {
+  const rows = await tx.query<{ id: string }[]>(
+    'select distinct user_id as id from user_mfa_factors where user_id = any($1::uuid[])',
+    [members.map(({ user }) => user.id)],
+  );
+  return new Set(rows.map(({ id }) => id));
+}
 
 const isOwnerRole = ({ systemKey }: MemberRole): boolean => systemKey === 'owner';
 const isSame = (a: MemberRole, b: MemberRole) => a.roleId === b.roleId && sameLimits(a.limits, b.limits);

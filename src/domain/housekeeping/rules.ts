@@ -42,6 +42,7 @@ export const rules: readonly Rule[] = [
   { table: 'pending_sign_ins', column: 'expires_at', keptMs: underWay },
   // The report of a test sign-in is read until then.
   { table: 'sso_requests', column: 'expires_at', keptMs: underWay },
+  { table: 'pending_user_sign_ins', column: 'expires_at', keptMs: underWay },
   { table: 'emailed_codes', column: 'expires_at', keptMs: underWay },
   { table: 'trusted_devices', column: 'expires_at', keptMs: minutes(1) },
   { table: 'spent_tokens', column: 'expires_at', keptMs: minutes(1) },

@@ -69,4 +69,4 @@ export function createOwnWebauthn<Person>({ db, sealing, webauthn, now }: OwnWeb
   }
 }
 
-export type OwnWebauthn = ReturnType<typeof createOwnWebauthn<WebauthnPerson>>;
+export type OwnWebauthn<Person = WebauthnPerson> = ReturnType<typeof createOwnWebauthn<Person>>;

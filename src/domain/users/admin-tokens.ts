@@ -2,6 +2,7 @@ import { v7 as uuidv7 } from 'uuid';
 import { type Clock, minutes } from '../../platform/clock.js';
 import { DomainError } from '../errors.js';
 import { isInvalidToken, type SigningKeys } from '../oidc/keys.js';
+import type { Acr } from '../sessions/first-factor.js';
 
 /** The client that admin tokens name; there is no OAuth client of it. */
 export const portalClientId = 'gatehouse-portal';
@@ -21,7 +22,7 @@ export interface AccessToken {
 }
 
 export interface AdminTokens {
-  issue(subject: AdminSubject & { authenticatedAt: Date; amr: readonly string[] }): Promise<AccessToken>;
+  issue(subject: AdminSubject & { authenticatedAt: Date; amr: readonly string[]; acr: Acr }): Promise<AccessToken>;
   /**
    * The subject of a token that we issued and that has not expired; whether its session is alive is for the database to say.
    * @throws DomainError principal.wrong_type when it is a valid one of another principal.
@@ -38,7 +39,7 @@ export interface AdminTokensDeps {
 /** Access tokens of platform admins (contract §2). */
 export function createAdminTokens({ keys, baseUrl, now }: AdminTokensDeps): AdminTokens {
   return {
-    async issue({ userId, sessionId, accountId, applicationId, authenticatedAt, amr }) {
+    async issue({ userId, sessionId, accountId, applicationId, authenticatedAt, amr, acr }) {
       const iat = epochSeconds(now());
       const expiresIn = lifetimeMs / 1000;
       const accessToken = await keys.sign(
@@ -52,7 +53,7 @@ export function createAdminTokens({ keys, baseUrl, now }: AdminTokensDeps): Admi
           scope: 'portal',
           sid: sessionId,
           auth_time: epochSeconds(authenticatedAt),
-          acr: 'urn:gatehouse:aal1', // admins have no second factor yet, and a token never claims one that was not used
+          acr,
           amr: [...amr],
           principal_type: 'platform_admin',
           ...(accountId && { account_id: accountId }),

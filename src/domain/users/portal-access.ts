@@ -6,6 +6,7 @@ import { type Capability, capabilitiesOf } from '../capabilities/administrator-r
 import { covers, type Place } from '../capabilities/limits.js';
 import type { RoleInAccount } from '../capabilities/reach.js';
 import { capabilitiesAt } from '../capabilities/roles-authority.js';
+import { aal2 } from '../sessions/first-factor.js';
 import type { AdminSubject } from './admin-tokens.js';
 import { nodesIn } from './reachable.js';
 
@@ -19,6 +20,8 @@ export interface PortalPath {
 export interface PortalAccess {
   accountId: string;
   membershipId: string;
+  /** What the member owes before the Account lets them do anything; null for nothing. */
+  owes: 'enrollment' | 'challenge' | null;
   /** Null where the path names none, one that does not exist, or one that no role of the member reaches. */
   applicationId: string | null;
   environmentId: string | null;
@@ -42,12 +45,16 @@ export interface PortalAccesses {
 const alive = `from user_sessions s where s.id = $1 and s.user_id = $2 and s.revoked_at is null and s.expires_at > $3`;
 const aliveStatement = { name: 'alive_user_session', text: `select s.id ${alive}` };
 
+// Whoever owes a second factor is refused whatever they ask; nobody has to look for factors where none is required.
+const owes = `case when m.id is null or not a.require_mfa or session.acr = '${aal2}' then null
+  when exists (select from user_mfa_factors f where f.user_id = session.user_id) then 'challenge' else 'enrollment' end`;
+
 // Session, membership, path and roles in one round trip: it runs at every call of the Portal. A role within limits leads
 // through an Application in which it reaches an Environment or a node, and through an Environment in which it reaches a node.
 const findStatement = {
-  name: 'portal_access_within_nodes',
-  text: `select m.id as membership_id, m.account_id, p.id as application_id, e.id as environment_id, coalesce(r.roles, '[]') as roles
-from (select s.user_id ${alive}) session
+  name: 'portal_access_with_mfa',
+  text: `select m.id as membership_id, ${owes} as owes, m.account_id, p.id as application_id, e.id as environment_id, coalesce(r.roles, '[]') as roles
+from (select s.user_id, s.acr ${alive}) session
 left join accounts a on a.slug = $4
 left join memberships m on m.account_id = a.id and m.user_id = session.user_id
 left join applications p on p.account_id = m.account_id and p.slug = $5
@@ -67,6 +74,7 @@ left join lateral (
 
 interface Row {
   membership_id: string | null;
+  owes: PortalAccess['owes'];
   account_id: string;
   application_id: string | null;
   environment_id: string | null;
@@ -98,6 +106,7 @@ export function createPortalAccesses({ db, now }: { db: Pick<Db, 'statement'>; n
       return {
         accountId: row.account_id,
         membershipId: row.membership_id,
+        owes: row.owes,
         applicationId: place.applicationId ?? null,
         environmentId: place.environmentId ?? null,
         roles: roles.map((role) => ({

@@ -1,25 +1,29 @@
 import type { AdministratorRoleKey } from '../../../entities/administrator-role.js';
 import type { Db } from '../../platform/db.js';
 import type { AdminSubject } from './admin-tokens.js';
-import { type Binding, type Named, reaches } from './reachable.js';
+import { type Binding, type NamedAccount, reaches } from './reachable.js';
 
 export interface Profile extends Binding {
   user: { id: string; email: string; firstName: string; lastName: string; emailVerified: boolean; createdAt: Date };
-  accounts: (Named & { roles: { role_id: string; name: string; system_key: AdministratorRoleKey | null }[] })[];
+  /** How the session was proved. */
+  session: { amr: string[]; acr: string; authenticatedAt: Date };
+  accounts: (NamedAccount & { roles: { role_id: string; name: string; system_key: AdministratorRoleKey | null }[] })[];
 }
 
-const named = (alias: string) => `json_build_object('id', ${alias}.id, 'name', ${alias}.name, 'slug', ${alias}.slug)`;
+const named = (alias: string, more = '') =>
+  `json_build_object('id', ${alias}.id, 'name', ${alias}.name, 'slug', ${alias}.slug${more})`;
+const namedAccount = (alias: string) => named(alias, `, 'requireMfa', ${alias}.require_mfa`);
 
 const statement = {
-  name: 'admin_profile',
+  name: 'admin_profile_with_mfa',
   text: `
 select json_build_object('id', u.id, 'email', u.email::text, 'firstName', u.first_name, 'lastName', u.last_name,
     'emailVerified', u.email_verified_at is not null) as "user",
-  u.created_at as "createdAt",
-  case when bound.id is not null then ${named('bound')} end as account,
+  u.created_at as "createdAt", s.amr, s.acr, s.authenticated_at as "authenticatedAt",
+  case when bound.id is not null then ${namedAccount('bound')} end as account,
   case when p.id is not null then ${named('p')} end as application,
   coalesce((
-    select json_agg(json_build_object('id', a.id, 'name', a.name, 'slug', a.slug, 'roles', coalesce((
+    select json_agg(json_build_object('id', a.id, 'name', a.name, 'slug', a.slug, 'requireMfa', a.require_mfa, 'roles', coalesce((
       select json_agg(json_build_object('role_id', r.id, 'name', r.name, 'system_key', r.system_key) order by r.name)
       from membership_roles mr join administrator_roles r on r.id = mr.role_id where mr.membership_id = m.id), '[]')
     ) order by a.name, a.id)
@@ -34,9 +38,9 @@ where u.id = $2`,
 
 /** Who is signed in, the Accounts that this is a member of, and what the session is bound to. */
 export async function profileOf(db: Pick<Db, 'statement'>, subject: AdminSubject): Promise<Profile | null> {
-  const rows = await db.statement<Profile & { createdAt: Date }>(statement, [subject.sessionId, subject.userId]);
-  const [row] = rows;
+  type Row = Omit<Profile, 'session'> & Profile['session'] & { createdAt: Date };
+  const [row] = await db.statement<Row>(statement, [subject.sessionId, subject.userId]);
   if (!row) return null;
-  const { createdAt, user, ...rest } = row;
-  return { ...rest, user: { ...user, createdAt } };
+  const { createdAt, user, amr, acr, authenticatedAt, ...rest } = row;
+  return { ...rest, session: { amr, acr, authenticatedAt }, user: { ...user, createdAt } };
 }

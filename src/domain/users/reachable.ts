@@ -6,9 +6,14 @@ export interface Named {
   slug: string;
 }
 
+/** An Account, with whether its administrators need a second factor. */
+export interface NamedAccount extends Named {
+  requireMfa: boolean;
+}
+
 /** An Account that a user is a member of and an Application that their roles reach; without any, one row with null. */
 export interface Reachable {
-  account: Named;
+  account: NamedAccount;
   application: Named | null;
 }
 
@@ -16,6 +21,7 @@ interface Row {
   account_id: string;
   account_name: string;
   account_slug: string;
+  account_require_mfa: boolean;
   application_id: string | null;
   application_name: string;
   application_slug: string;
@@ -33,8 +39,8 @@ export const reaches = (m: string, p: string): string => `exists (
     or exists (select ${nodesIn('mr.limits')} and n.application_id = ${p}.id)))`;
 
 const statement = {
-  name: 'applications_within_nodes',
-  text: `select a.id as account_id, a.name as account_name, a.slug as account_slug,
+  name: 'applications_within_nodes_with_mfa',
+  text: `select a.id as account_id, a.name as account_name, a.slug as account_slug, a.require_mfa as account_require_mfa,
   p.id as application_id, p.name as application_name, p.slug as application_slug
 from memberships m
 join accounts a on a.id = m.account_id
@@ -47,7 +53,12 @@ order by a.name, a.id, p.name, p.id`,
 export async function reachableOf(db: Pick<Db, 'statement'>, userId: string): Promise<Reachable[]> {
   const rows = await db.statement<Row>(statement, [userId]);
   return rows.map((row) => ({
-    account: { id: row.account_id, name: row.account_name, slug: row.account_slug },
+    account: {
+      id: row.account_id,
+      name: row.account_name,
+      slug: row.account_slug,
+      requireMfa: row.account_require_mfa,
+    },
     application: row.application_id && {
       id: row.application_id,
       name: row.application_name,
@@ -58,7 +69,7 @@ export async function reachableOf(db: Pick<Db, 'statement'>, userId: string): Pr
 
 /** What a session is bound to: nothing, for a user without an Account. */
 export interface Binding {
-  account: Named | null;
+  account: NamedAccount | null;
   application: Named | null;
 }
 export const unbound: Binding = { account: null, application: null };

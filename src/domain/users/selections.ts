@@ -2,6 +2,7 @@ import { v7 as uuidv7 } from 'uuid';
 import type { User } from '../../../entities/user.js';
 import { after, type Clock, minutes } from '../../platform/clock.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
+import type { Acr } from '../sessions/first-factor.js';
 
 /** A proved user whose session still waits for its Application. */
 export interface Selection {
@@ -10,6 +11,7 @@ export interface Selection {
   userId: string;
   authenticatedAt: Date;
   amr: string[];
+  acr: Acr;
   /** Of the password that proved the user: a later change makes the token worthless. */
   passwordChangedAt: Date | null;
   /** By which identity provider, and for which Account alone; null where the User themselves has proved who they are. */
@@ -26,13 +28,13 @@ export function createSelections({ sealing, now }: { sealing: Pick<Sealing, 'sea
   return {
     begin: (
       user: Pick<User, 'id' | 'passwordChangedAt'>,
-      amr: string[],
-      provider: Selection['provider'] = null,
+      { amr, acr, provider }: Pick<Selection, 'amr' | 'acr' | 'provider'>,
     ): Selection => ({
       sessionId: uuidv7(),
       userId: user.id,
       passwordChangedAt: user.passwordChangedAt,
       amr,
+      acr,
       authenticatedAt: now(),
       provider,
     }),
@@ -52,6 +54,8 @@ export function createSelections({ sealing, now }: { sealing: Pick<Sealing, 'sea
     },
   };
 }
+
+export type Selections = ReturnType<typeof createSelections>;
 
 function attempt(open: () => string): string | null {
   try {

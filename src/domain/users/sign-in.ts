@@ -1,78 +1,87 @@
 import type { Clock } from '../../platform/clock.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
 import { type Db, violates } from '../../platform/db.js';
+import type { AdminChallenges, AdminSecondFactor } from '../admin-mfa/challenges.js';
 import { DomainError } from '../errors.js';
 import { recordEvent } from '../events.js';
 import type { Passwords } from '../passwords/passwords.js';
+import { aal1, aal2 } from '../sessions/first-factor.js';
 import type { AdminSubject } from './admin-tokens.js';
-import { type Binding, type Named, type Reachable, reachableOf, unbound } from './reachable.js';
+import {
+  type Browser,
+  createOutcomes,
+  type EnteredOutcome,
+  type SignedIn,
+  type SignInOutcome,
+  type SignInPlace,
+  type SigningInUser,
+  within,
+} from './outcomes.js';
+import { reachableOf, unbound } from './reachable.js';
 import { createSelections, type Selection } from './selections.js';
-import type { SessionProof, SessionTokens, UserSessions } from './user-sessions.js';
+import type { UserSessions } from './user-sessions.js';
 
-export interface Browser {
-  ipAddress: string | null;
-  userAgent: string | null;
-}
-
-export interface SignedInUser {
-  id: string;
-  email: string;
-  firstName: string;
-  lastName: string;
-}
-
-/** A session was started, bound as far as there is something to bind it to. */
-export type SignedIn = Binding & SessionTokens & { user: SignedInUser };
-
-export type SignInOutcome =
-  | ({ outcome: 'authenticated' } & SignedIn)
-  | ({ outcome: 'account_required' } & SignedIn)
-  | {
-      outcome: 'application_selection_required';
-      selectionToken: string;
-      applications: (Named & { account: Named })[];
-    };
-
-export interface SignIn {
-  /** @throws DomainError auth.invalid_credentials after the same time, whatever was wrong. */
-  signIn(attempt: { email: string; password: string; applicationId?: string } & Browser): Promise<SignInOutcome>;
-  /**
-   * Starts the session that waited for its Application; once per selection token.
-   * @throws DomainError auth.invalid_credentials by the token, application.not_found when it is not one of the user's.
-   */
-  selectApplication(choice: { selectionToken: string; applicationId: string } & Browser): Promise<SignedIn>;
-  /** Starts the session of a user who has just proved the address by its link; its id is given, so that it starts once. */
-  signInConfirmed(place: { userId: string; applicationId: string; sessionId: string } & Browser): Promise<SignedIn>;
-  /**
-   * Starts the session of a user whom an identity provider has proved: in the Account whose it is.
-   * @throws DomainError auth.invalid_credentials when they are no member of it any more
-   */
-  signInByProvider(proved: ProvedByProvider & Browser): Promise<SignInOutcome>;
-  /** Starts another session of who is signed in, for the Account that they have just created. The old one stays. */
-  signInCreated(place: { subject: AdminSubject; applicationId: string } & Browser): Promise<SignedIn>;
-}
+export type {
+  Browser,
+  EnteredOutcome,
+  SignedIn,
+  SignedInUser,
+  SignInOutcome,
+  SignInPlace,
+} from './outcomes.js';
 
 export interface ProvedByProvider {
   userId: string;
   accountId: string;
   connectionId: string;
+  /** RFC 8176, as the provider said; with `mfa` it has asked for two factors itself. */
   amr: string[];
   authenticatedAt: Date;
   /** The one that was asked for. */
   applicationId: string | null;
 }
 
+export interface SignIn {
+  /** @throws DomainError auth.invalid_credentials after the same time, whatever was wrong. */
+  signIn(attempt: { email: string; password: string } & SignInPlace): Promise<SignInOutcome>;
+  /**
+   * Goes on for a user whom an identity provider has proved: in the Account whose it is.
+   * @throws DomainError auth.invalid_credentials when they are no member of it any more
+   */
+  signInByProvider(proved: ProvedByProvider & Browser): Promise<SignInOutcome>;
+  /**
+   * Goes on with a second factor.
+   * @throws DomainError mfa.challenge_invalid, mfa.code_invalid, mfa.challenge_locked; auth.invalid_credentials where what
+   *   was proved first counts no more
+   */
+  answerChallenge(
+    answer: { challengeToken: string; proof: AdminSecondFactor; locale: 'en' | 'de' } & Browser,
+  ): Promise<EnteredOutcome>;
+  /**
+   * Starts the session that waited for its Application; once per selection token.
+   * @throws DomainError auth.invalid_credentials by the token, application.not_found when it is not one of the user's.
+   */
+  selectApplication(choice: { selectionToken: string; applicationId: string } & Browser): Promise<SignedIn>;
+  /**
+   * Starts the session of a user who has just proved the address by its link; its id is given, so that it starts once.
+   * @throws DomainError registration.link_invalid for a user who has a second factor by now: no link stands for that
+   */
+  signInConfirmed(place: { userId: string; applicationId: string; sessionId: string } & Browser): Promise<SignedIn>;
+  /** Starts another session of who is signed in, for the Account that they have just created. The old one stays. */
+  signInCreated(place: { subject: AdminSubject; applicationId: string } & Browser): Promise<SignedIn>;
+}
+
 export interface SignInDeps {
   db: Db;
   passwords: Pick<Passwords, 'hash' | 'verify' | 'needsRehash'>;
   sessions: Pick<UserSessions, 'start'>;
+  challenges: Pick<AdminChallenges, 'ask' | 'answer' | 'isAsked'>;
   sealing: Pick<Sealing, 'seal' | 'open'>;
   now: Clock;
 }
 
-interface UserRow extends SignedInUser {
+interface UserRow extends SigningInUser {
   passwordHash: string | null;
-  passwordChangedAt: Date | null;
 }
 
 const columns = `id, email, first_name as "firstName", last_name as "lastName", password_hash as "passwordHash",
@@ -80,8 +89,9 @@ const columns = `id, email, first_name as "firstName", last_name as "lastName", 
 const byEmail = { name: 'user_by_email', text: `select ${columns} from users where id = gatehouse_user_id($1)` };
 const byId = { name: 'user_by_id', text: `select ${columns} from users where id = $1` };
 const ownSession = {
-  name: 'own_user_session',
-  text: `select authenticated_at as "authenticatedAt", amr from user_sessions where id = $1 and user_id = $2`,
+  name: 'own_user_session_with_acr',
+  text: `select authenticated_at as "authenticatedAt", amr, acr
+from user_sessions where id = $1 and user_id = $2`,
 };
 const rehash = {
   name: 'rehash_user_password',
@@ -89,51 +99,9 @@ const rehash = {
 };
 
 /** How platform admins sign in (contract §4). */
-export function createSignIn({ db, passwords, sessions, sealing, now }: SignInDeps): SignIn {
+export function createSignIn({ db, passwords, sessions, challenges, sealing, now }: SignInDeps): SignIn {
   const selections = createSelections({ sealing, now });
-
-  async function start(
-    user: UserRow,
-    { account, application }: Binding,
-    session: Omit<Selection, 'userId'> & Browser & { proof?: SessionProof },
-  ) {
-    const { passwordHash: _, passwordChangedAt: __, ...signedIn } = user;
-    const tokens = await sessions.start({
-      id: session.sessionId,
-      userId: user.id,
-      accountId: account?.id ?? null,
-      applicationId: application?.id ?? null,
-      amr: session.amr,
-      authenticatedAt: session.authenticatedAt,
-      ssoConnectionId: session.provider?.connectionId ?? null,
-      ipAddress: session.ipAddress,
-      userAgent: session.userAgent,
-      proof: session.proof ?? { passwordChangedAt: session.passwordChangedAt },
-    });
-    return { account, application, user: signedIn, ...tokens };
-  }
-
-  /** Starts the session where there is one place for it, and puts several to the person. */
-  async function place(
-    user: UserRow,
-    proof: Selection,
-    { reachable, applicationId, browser }: Choosing,
-  ): Promise<SignInOutcome> {
-    const [first] = reachable;
-    if (!first) return { outcome: 'account_required', ...(await start(user, unbound, { ...proof, ...browser })) };
-
-    const choices = reachable.flatMap(({ account, application }) => (application ? [{ account, application }] : []));
-    const [only = first, ...others] = choices;
-    // Never another Application than the one that was asked for: an unknown one is put back to the person.
-    const asked = choices.length > 0 ? applicationId : undefined;
-    const chosen = asked ? choices.find(({ application }) => application.id === asked) : others.length === 0 && only;
-    if (chosen) return { outcome: 'authenticated', ...(await start(user, chosen, { ...proof, ...browser })) };
-    return {
-      outcome: 'application_selection_required',
-      selectionToken: selections.write(proof),
-      applications: choices.map(({ account, application }) => ({ ...application, account })),
-    };
-  }
+  const outcomes = createOutcomes({ db, sessions, selections, challenges });
 
   async function refuse(userId: string | null): Promise<never> {
     await db.transaction('system', (tx) =>
@@ -143,8 +111,14 @@ export function createSignIn({ db, passwords, sessions, sealing, now }: SignInDe
     throw new DomainError('auth.invalid_credentials');
   }
 
+  async function userOf(userId: string): Promise<UserRow> {
+    const [user] = await db.statement<UserRow>(byId, [userId]);
+    if (!user) throw new DomainError('auth.invalid_credentials');
+    return user;
+  }
+
   return {
-    async signIn({ email, password, applicationId, ...browser }) {
+    async signIn({ email, password, ...place }) {
       // The same work for every address: one look-up, one verification, one event.
       const [user] = await db.statement<UserRow>(byEmail, [email]);
       const matches = await passwords.verify(user?.passwordHash ?? null, password);
@@ -152,64 +126,73 @@ export function createSignIn({ db, passwords, sessions, sealing, now }: SignInDe
       if (user.passwordHash && passwords.needsRehash(user.passwordHash)) {
         await db.statement(rehash, [user.id, user.passwordHash, await passwords.hash(password)]);
       }
+      return outcomes.decide(user, { method: 'password', amr: ['pwd'], acr: aal1, provider: null }, place);
+    },
 
-      return place(user, selections.begin(user, ['pwd']), {
-        reachable: await reachableOf(db, user.id),
-        applicationId,
-        browser,
-      });
+    async signInByProvider({ userId, accountId, connectionId, amr, authenticatedAt, applicationId, ...browser }) {
+      const provider = { connectionId, accountId };
+      const [user, all] = await Promise.all([userOf(userId), reachableOf(db, userId)]);
+      if (within(provider, all).length === 0) throw new DomainError('auth.invalid_credentials');
+      const acr = amr.includes('mfa') ? aal2 : aal1;
+      const place = { ...browser, applicationId: applicationId ?? undefined };
+      return outcomes.decide(user, { method: 'sso', amr, acr, provider, authenticatedAt }, place);
+    },
+
+    async answerChallenge({ challengeToken, proof, locale, ...browser }) {
+      const { signIn, proved } = await challenges.answer(challengeToken, proof, locale);
+      const { id: sessionId, userId, authenticatedAt, passwordChangedAt, provider, applicationId } = signIn;
+      const { amr, acr } = proved;
+      const selection = { sessionId, userId, authenticatedAt, passwordChangedAt, provider, amr, acr };
+      return outcomes.enter(await userOf(userId), selection, { ...browser, applicationId: applicationId ?? undefined });
     },
 
     async selectApplication({ selectionToken, applicationId, ...browser }) {
       const selection = selections.read(selectionToken);
-      const [user] = selection ? await db.statement<UserRow>(byId, [selection.userId]) : [];
-      if (!selection || !user) throw new DomainError('auth.invalid_credentials');
-      const reachable = within(selection.provider, await reachableOf(db, user.id));
-      const chosen = reachable.find(({ application }) => application?.id === applicationId);
+      if (!selection) throw new DomainError('auth.invalid_credentials');
+      const user = await userOf(selection.userId);
+      // They have got a second factor since, and it was not asked for.
+      if (selection.acr !== aal2 && (await challenges.isAsked(user.id))) {
+        throw new DomainError('auth.invalid_credentials');
+      }
+      const chosen = within(selection.provider, await reachableOf(db, user.id)).find(
+        ({ application }) => application?.id === applicationId,
+      );
       if (!chosen) throw new DomainError('application.not_found');
-      return start(user, chosen, { ...selection, ...browser }).catch((error: unknown) => {
+      return outcomes.start(user, chosen, { ...selection, ...browser }).catch((error: unknown) => {
         throw violates(error, 'user_sessions_pkey') ? new DomainError('auth.invalid_credentials') : error;
       });
     },
 
     async signInConfirmed({ userId, applicationId, sessionId, ...browser }) {
-      const [[user], reachable] = await Promise.all([db.statement<UserRow>(byId, [userId]), reachableOf(db, userId)]);
-      if (!user) throw new DomainError('auth.invalid_credentials');
+      const [user, reachable, isAsked] = await Promise.all([
+        userOf(userId),
+        reachableOf(db, userId),
+        challenges.isAsked(userId),
+      ]);
+      if (isAsked) throw new DomainError('registration.link_invalid');
       const binding = reachable.find(({ application }) => application?.id === applicationId) ?? unbound;
       // RFC 8176 has no name for a link in a mail; it is a secret that works once.
-      return start(user, binding, { ...selections.begin(user, ['otp']), sessionId, ...browser });
-    },
-
-    async signInByProvider({ userId, accountId, connectionId, amr, authenticatedAt, applicationId, ...browser }) {
-      const [[user], all] = await Promise.all([db.statement<UserRow>(byId, [userId]), reachableOf(db, userId)]);
-      const provider = { connectionId, accountId };
-      const reachable = within(provider, all);
-      if (!user || reachable.length === 0) throw new DomainError('auth.invalid_credentials');
-      const proof = { ...selections.begin(user, amr, provider), authenticatedAt };
-      return place(user, proof, { reachable, applicationId: applicationId ?? undefined, browser });
+      const proved = selections.begin(user, { amr: ['otp'], acr: aal1, provider: null });
+      return outcomes.start(user, binding, { ...proved, sessionId, ...browser });
     },
 
     async signInCreated({ subject, applicationId, ...browser }) {
       const { userId, sessionId } = subject;
-      const [[user], [own], reachable] = await Promise.all([
-        db.statement<UserRow>(byId, [userId]),
-        db.statement<Pick<Selection, 'authenticatedAt' | 'amr'>>(ownSession, [sessionId, userId]),
+      type Proved = Pick<Selection, 'authenticatedAt' | 'amr' | 'acr'>;
+      const [user, [own], reachable] = await Promise.all([
+        userOf(userId),
+        db.statement<Proved>(ownSession, [sessionId, userId]),
         reachableOf(db, userId),
       ]);
-      if (!user || !own) throw new DomainError('auth.invalid_credentials');
+      if (!own) throw new DomainError('auth.invalid_credentials');
       const binding = reachable.find(({ application }) => application?.id === applicationId) ?? unbound;
       // Nothing was proved anew: how and when is what the session that asks says.
-      return start(user, binding, { ...selections.begin(user, own.amr), ...own, proof: { sessionId }, ...browser });
+      return outcomes.start(user, binding, {
+        ...selections.begin(user, { ...own, provider: null }),
+        ...own,
+        proof: { sessionId },
+        ...browser,
+      });
     },
   };
 }
-
-interface Choosing {
-  reachable: Reachable[];
-  applicationId: string | undefined;
-  browser: Browser;
-}
-
-/** An Account's identity provider opens the Account, and no other one that the user is a member of. */
-const within = (provider: Selection['provider'], reachable: Reachable[]): Reachable[] =>
-  reachable.filter(({ account }) => !provider || account.id === provider.accountId);

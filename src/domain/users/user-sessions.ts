@@ -8,6 +8,7 @@ import { DomainError } from '../errors.js';
 import { recordEvent } from '../events.js';
 import type { RefreshTokens } from '../oidc/refresh-tokens.js';
 import { containing, type Page, type PageRequest, readPage } from '../paging.js';
+import type { Acr } from '../sessions/first-factor.js';
 import type { AccessToken, AdminSubject, AdminTokens } from './admin-tokens.js';
 import { reaches } from './reachable.js';
 
@@ -22,6 +23,7 @@ export interface NewSession {
   accountId: string | null;
   applicationId: string | null;
   amr: string[];
+  acr: Acr;
   authenticatedAt: Date;
   /** The identity provider by which it begins, if it does. */
   ssoConnectionId?: string | null;
@@ -66,9 +68,9 @@ export interface UserSessionsDeps {
 
 // What the user has lost since is not named by their next token, though the session goes on.
 const useStatement = {
-  name: 'use_user_session_within_limits',
+  name: 'use_user_session_with_acr',
   text: `update user_sessions s set last_used_at = $2 where id = $1 and revoked_at is null and expires_at > $2
-returning user_id as "userId", authenticated_at as "authenticatedAt", amr,
+returning user_id as "userId", authenticated_at as "authenticatedAt", amr, acr,
   (select m.account_id from memberships m where m.account_id = s.account_id and m.user_id = s.user_id) as "accountId",
   (select p.id from applications p join memberships m on m.account_id = p.account_id and m.user_id = s.user_id
    where p.id = s.application_id and ${reaches('m', 'p')}) as "applicationId"`,
@@ -129,7 +131,9 @@ export function createUserSessions({ db, refreshTokens, tokens, now }: UserSessi
     async refresh(presented) {
       const at = now();
       const rotated = await refreshTokens.rotate(presented, 'user_session');
-      const [session] = rotated ? await db.statement<UserSession>(useStatement, [rotated.familyId, at]) : [];
+      const [session] = rotated
+        ? await db.statement<UserSession & { acr: Acr }>(useStatement, [rotated.familyId, at])
+        : [];
       if (!rotated || !session) throw new DomainError('auth.invalid_credentials');
       const access = await tokens.issue({ ...session, sessionId: rotated.familyId });
       return {

@@ -1,6 +1,7 @@
 import type { Clock } from '../../platform/clock.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
 import type { Db } from '../../platform/db.js';
+import { type AdminMfa, createAdminMfa } from '../admin-mfa/admin-mfa.js';
 import { createInviteAcceptance, type InviteAcceptance } from '../invites/acceptance.js';
 import type { SigningKeys } from '../oidc/keys.js';
 import type { RefreshTokens } from '../oidc/refresh-tokens.js';
@@ -38,6 +39,7 @@ export interface Users {
   register(request: RegistrationRequest): Promise<void>;
   email: ConfirmEmail;
   signIn: SignIn;
+  mfa: AdminMfa;
   accounts: AccountCreation;
   passwords: {
     forgot(request: { email: string; locale: 'en' | 'de' }): Promise<void>;
@@ -54,11 +56,13 @@ export interface Users {
 export function createUsers(deps: UsersDeps): Users {
   const tokens = createAdminTokens(deps);
   const sessions = createUserSessions({ ...deps, tokens });
-  const signIn = createSignIn({ ...deps, sessions });
+  const mfa = createAdminMfa(deps);
+  const signIn = createSignIn({ ...deps, sessions, challenges: mfa.challenges });
   return {
     register: createRegister(deps),
     email: createConfirmEmail({ ...deps, signIn }),
     signIn,
+    mfa,
     accounts: createAccountCreation({ ...deps, signIn }),
     passwords: {
       forgot: createPasswordForgot(deps),

@@ -5,6 +5,8 @@ import type { Named } from '../../domain/users/reachable.js';
 import type { Browser, SignedIn } from '../../domain/users/sign-in.js';
 import { Id, Nullable, OneOf } from '../schemas.js';
 
+export const Acr = OneOf(['urn:gatehouse:aal1', 'urn:gatehouse:aal2'], { description: '`aal2`: two factors.' });
+
 export const NamedView = Type.Object({ id: Id, name: Type.String(), slug: Type.String() });
 
 export const TokenFields = {
@@ -19,6 +21,10 @@ export const SignedInFields = {
   user: Type.Object({ id: Id, email: Type.String(), first_name: Type.String(), last_name: Type.String() }),
   account: Nullable(NamedView),
   application: Nullable(NamedView),
+  mfa_enrollment_required: Type.Boolean({
+    description:
+      'The account requires a second factor, and the user has none: until they enrol one with this token, the Portal API refuses it there.',
+  }),
 };
 
 export const presentToken = ({ accessToken, expiresIn }: AccessToken) => ({
@@ -27,11 +33,12 @@ export const presentToken = ({ accessToken, expiresIn }: AccessToken) => ({
   expires_in: expiresIn,
 });
 
-export const presentSignedIn = ({ user, account, application, ...token }: SignedIn) => ({
+export const presentSignedIn = ({ user, account, application, mfaEnrollmentRequired, ...token }: SignedIn) => ({
   ...presentToken(token),
   user: { id: user.id, email: user.email, first_name: user.firstName, last_name: user.lastName },
   account: account && presentNamed(account),
   application: application && presentNamed(application),
+  mfa_enrollment_required: mfaEnrollmentRequired,
 });
 
 export const presentNamed = ({ id, name, slug }: Named) => ({ id, name, slug });

@@ -10,6 +10,13 @@ import { inviteInfo } from './invite-info.js';
 import { login } from './login.js';
 import { logout } from './logout.js';
 import { me } from './me.js';
+import { recoveryCodeChallenge } from './mfa/challenge/recovery-code.js';
+import { totpChallenge } from './mfa/challenge/totp.js';
+import { webauthnChallenge } from './mfa/challenge/webauthn.js';
+import { factors } from './mfa/factors.js';
+import { recoveryCodes } from './mfa/recovery-codes.js';
+import { totp } from './mfa/totp.js';
+import { webauthn } from './mfa/webauthn.js';
 import type { AdminAuthOptions } from './options.js';
 import { password } from './password.js';
 import { passwordForgot } from './password-forgot.js';
@@ -40,10 +47,15 @@ export const adminAuth: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (
       await pages.register(acceptInvite, options);
       await pages.register(ssoStart, options);
     });
-    for (const route of [selectApplication, refresh, logout]) await anonymous.register(route, options);
+    const challenges = [totpChallenge, recoveryCodeChallenge, webauthnChallenge];
+    for (const route of [selectApplication, refresh, logout, ...challenges]) await anonymous.register(route, options);
   });
   for (const route of [register, login, inviteInfo, me, sessions, password, passwordForgot])
     await app.register(route, options);
+  await app.register(async (own) => {
+    requireSignIn(own, admins);
+    for (const route of [factors, totp, webauthn, recoveryCodes]) await own.register(route, options);
+  });
   await app.register(async (creation) => {
     requireSignIn(creation, admins);
     const cookies = createAdminCookies(baseUrl);

@@ -1,9 +1,9 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
-import { Type } from 'typebox';
+import { type Static, Type } from 'typebox';
 import { DomainError } from '../../domain/errors.js';
 import { errors } from '../operation.js';
 import { Id, Nullable, single, Timestamp } from '../schemas.js';
-import { NamedView } from './answers.js';
+import { Acr, NamedView, presentNamed } from './answers.js';
 import type { AdminAuthOptions } from './options.js';
 
 const Role = Type.Object({ role_id: Id, name: Type.String(), system_key: Nullable(Type.String()) });
@@ -16,7 +16,18 @@ const Me = Type.Object({
     email_verified: Type.Boolean(),
     created_at: Timestamp,
   }),
-  accounts: Type.Array(Type.Object({ ...NamedView.properties, roles: Type.Array(Role) })),
+  session: Type.Object({
+    authenticated_at: Timestamp,
+    amr: Type.Array(Type.String(), { description: 'How it was proved (RFC 8176).' }),
+    acr: Acr,
+  }),
+  accounts: Type.Array(
+    Type.Object({
+      ...NamedView.properties,
+      require_mfa: Type.Boolean({ description: 'Whether it lets only sessions with a second factor in.' }),
+      roles: Type.Array(Role),
+    }),
+  ),
   account: Nullable(NamedView),
   application: Nullable(NamedView),
 });
@@ -28,7 +39,8 @@ export const me: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app, { use
       schema: {
         operationId: 'me',
         summary: 'Read who is signed in',
-        description: 'The user, their accounts with their roles there, and what the session is bound to.',
+        description:
+          'The user, their accounts with their roles there, how the session was proved and what it is bound to.',
         tags: ['Admin authentication'],
         security: [{ bearer: [] }],
         response: {
@@ -40,7 +52,7 @@ export const me: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app, { use
     async (request, reply) => {
       const profile = await users.profile(await admins.authenticate(request, reply));
       if (!profile) throw new DomainError('auth.invalid_credentials'); // gone since it was proved alive
-      const { user, accounts, account, application } = profile;
+      const { user, session, accounts, account, application } = profile;
       return reply.send({
         data: {
           user: {
@@ -51,8 +63,17 @@ export const me: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app, { use
             email_verified: user.emailVerified,
             created_at: user.createdAt.toISOString(),
           },
-          accounts,
-          account,
+          session: {
+            authenticated_at: session.authenticatedAt.toISOString(),
+            amr: session.amr,
+            acr: session.acr as Static<typeof Acr>,
+          },
+          accounts: accounts.map(({ requireMfa, roles, ...named }) => ({
+            ...presentNamed(named),
+            require_mfa: requireMfa,
+            roles,
+          })),
+          account: account && presentNamed(account),
           application,
         },
       });

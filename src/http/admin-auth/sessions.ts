@@ -1,11 +1,12 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { Type } from 'typebox';
+import { type Static, Type } from 'typebox';
 import type { UserSession } from '../../../entities/user-session.js';
 import type { AdminSubject } from '../../domain/users/admin-tokens.js';
 import { listQuery, paginated } from '../lists.js';
 import { errors } from '../operation.js';
 import { Id, listOf, Nullable, Timestamp } from '../schemas.js';
+import { Acr } from './answers.js';
 import { createAdminCookies } from './cookies.js';
 import type { AdminAuthOptions } from './options.js';
 
@@ -16,6 +17,9 @@ const SessionView = Type.Object({
   last_used_at: Timestamp,
   ip_address: Nullable(Type.String()),
   user_agent: Nullable(Type.String()),
+  authenticated_at: Timestamp,
+  amr: Type.Array(Type.String(), { description: 'How it was proved (RFC 8176).' }),
+  acr: Acr,
 });
 
 declare module 'fastify' {
@@ -92,4 +96,7 @@ const present = (session: UserSession, { sessionId }: AdminSubject) => ({
   last_used_at: session.lastUsedAt.toISOString(),
   ip_address: session.ipAddress,
   user_agent: session.userAgent,
+  authenticated_at: session.authenticatedAt.toISOString(),
+  amr: session.amr,
+  acr: session.acr as Static<typeof Acr>,
 });

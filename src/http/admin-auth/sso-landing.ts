@@ -3,7 +3,7 @@ import type { SignedIn, SignInOutcome } from '../../domain/users/sign-in.js';
 import { redirect, wantsJson } from '../oauth/pages.js';
 import { presentSignedIn } from './answers.js';
 import { createAdminCookies } from './cookies.js';
-import { presentOutcome } from './login.js';
+import { presentOutcome } from './outcomes.js';
 import { localeOf, sendPage } from './verify-email-page.js';
 
 export interface AdminLandingOptions {
@@ -26,8 +26,17 @@ export function createAdminLanding({ baseUrl, adminAppUrl = baseUrl }: AdminLand
 
   return {
     signedIn,
-    /** The same, or first the choice of an Application. */
+    /**
+     * The same, or first the choice of an Application. A second factor is for the administrators' application to ask for: the
+     * token is in the fragment of its address, which no server is sent.
+     */
     arrived(request: FastifyRequest, reply: FastifyReply, result: SignInOutcome): FastifyReply {
+      if (result.outcome === 'mfa_required') {
+        if (wantsJson(request) || adminAppUrl === baseUrl) return reply.send({ data: presentOutcome(result) });
+        const { outcome, challengeToken } = result;
+        const fragment = new URLSearchParams({ outcome, challenge_token: challengeToken });
+        return redirect(request, reply, `${adminAppUrl}#${fragment}`);
+      }
       if (result.outcome !== 'application_selection_required') return signedIn(request, reply, result);
       if (wantsJson(request)) return reply.send({ data: presentOutcome(result) });
       const applications = result.applications.map(({ id, name, account }) => ({

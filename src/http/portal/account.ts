@@ -3,19 +3,22 @@ import type { Account } from '../../../entities/account.js';
 import { definedOnly } from '../defined-only.js';
 import { errors, operation } from '../operation.js';
 import { Body, Id, Name, Slug, single, Timestamp } from '../schemas.js';
+import { administrator } from './administrator.js';
 
 const AccountView = Type.Object({
   id: Id,
   name: Type.String(),
   slug: Type.String(),
+  require_mfa: Type.Boolean({ description: 'Whether administrators need a second factor for everything in it.' }),
   created_at: Timestamp,
   updated_at: Timestamp,
 });
 
-const present = ({ id, name, slug, createdAt, updatedAt }: Account) => ({
+const present = ({ id, name, slug, requireMfa, createdAt, updatedAt }: Account) => ({
   id,
   name,
   slug,
+  require_mfa: requireMfa,
   created_at: createdAt,
   updated_at: updatedAt,
 });
@@ -36,17 +39,34 @@ export const updateAccount = operation({
   ...common,
   id: 'updateAccount',
   method: 'PATCH',
-  summary: 'Change the name or the slug of the account',
+  summary: 'Change the account',
   description:
     'A new slug counts at once: every Portal path of the account starts with it from then on, and the old one is free. ' +
-    'Tokens, API keys and OAuth clients name the account by its id and go on.',
+    'Tokens, API keys and OAuth clients name the account by its id and go on. ' +
+    '`require_mfa` is for Owners: with it, everything in the account is refused to sessions without a second factor, from the ' +
+    'next request on. Who has none enrols one first (`mfa.enrollment_required`), who has one signs in again with it ' +
+    '(`mfa.challenge_required`). There is no time of grace: enrolling takes a minute. Begin to require it in a session with one.',
   capability: 'account.manage',
   retriedWithoutAccess: true,
-  body: Body({ name: Type.Optional(Name), slug: Type.Optional(Slug) }),
+  body: Body({
+    name: Type.Optional(Name),
+    slug: Type.Optional(Slug),
+    require_mfa: Type.Optional(Type.Boolean()),
+  }),
   events: ['account.updated'],
-  answers: { 200: single(AccountView), ...errors('account.slug_taken', 'account.not_found', 'validation.failed') },
-  async handle({ services, scope, body }) {
-    const changes = definedOnly({ name: body.name?.trim(), slug: body.slug });
-    return { data: present(await services.accounts.update(scope, changes)) };
+  answers: {
+    200: single(AccountView),
+    ...errors(
+      'account.owner_required',
+      'mfa.not_enrolled',
+      'account.slug_taken',
+      'account.not_found',
+      'validation.failed',
+    ),
+  },
+  async handle({ services, scope, caller, body }) {
+    const { userId, sessionId } = administrator(caller);
+    const changes = definedOnly({ name: body.name?.trim(), slug: body.slug, requireMfa: body.require_mfa });
+    return { data: present(await services.accounts.update(scope, { userId, sessionId }, changes)) };
   },
 });

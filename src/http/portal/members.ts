@@ -13,18 +13,20 @@ const MemberView = Type.Object({
   first_name: Type.String(),
   last_name: Type.String(),
   roles: Type.Array(Type.Object({ role_id: Id, name: Type.String(), limits: Limits })),
+  mfa_enrolled: Type.Boolean({ description: 'Whether they have a second factor.' }),
   status: OneOf(['active'], { description: 'Whoever has not accepted yet is an invite, and no member.' }),
   created_at: Timestamp,
 });
 const ById = Type.Object({ id: Id });
 
-const present = ({ id, user, roles, createdAt }: Member) => ({
+const present = ({ id, user, roles, mfaEnrolled, createdAt }: Member) => ({
   id,
   user_id: user.id,
   email: user.email,
   first_name: user.firstName,
   last_name: user.lastName,
   roles: roles.map(({ roleId, name, limits }) => ({ role_id: roleId, name, limits })),
+  mfa_enrolled: mfaEnrolled,
   status: 'active' as const,
   created_at: createdAt,
 });
@@ -110,4 +112,27 @@ export const removeMember = operation({
   answers: { 204: Type.Null(), ...errors('member.owner_required', 'member.not_found', 'member.last_owner') },
   handle: ({ services, scope, caller, params }) =>
     services.accountMembers.remove(scope, administrator(caller).userId, params.id),
+});
+
+export const resetMemberMfa = operation({
+  ...common,
+  id: 'resetMemberMfa',
+  method: 'POST',
+  path: '/members/:id/mfa/reset',
+  summary: 'Reset the second factors of an administrator',
+  description:
+    'Takes them and the recovery codes away, ends every session of the person, and tells them by mail; they sign in anew and ' +
+    'enrol. Only Owners reset Owners, and nobody themselves. Second factors are the person’s and not the account’s: of whoever ' +
+    'administers other accounts too they stay (`member.in_other_accounts`).',
+  capability: 'members.manage',
+  params: ById,
+  events: ['member.mfa_reset'],
+  answers: {
+    200: single(MemberView),
+    ...errors('member.owner_required', 'mfa.own_factors', 'member.not_found', 'member.in_other_accounts'),
+  },
+  async handle({ services, scope, caller, params }) {
+    await services.resetMemberMfa(scope, administrator(caller).userId, params.id);
+    return { data: present(await services.accountMembers.get(scope, params.id)) };
+  },
 });

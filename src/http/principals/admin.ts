@@ -19,7 +19,8 @@ export interface AdminPrincipals {
   authenticate(request: FastifyRequest, reply: FastifyReply): Promise<AdminSubject>;
   /**
    * Who calls and what they are in the Account of the request's path, in one statement. What they lack is found out before
-   * what is missing: 404 outside their Accounts, then what `lacking` answers, then 404 inside.
+   * what is missing: 404 outside their Accounts, then 403 for a second factor that the Account requires, then what `lacking`
+   * answers, then 404 inside.
    * @throws DomainError auth.invalid_credentials, principal.wrong_type, auth.multiple_credentials, rate_limit.exceeded
    */
   authorize(
@@ -72,6 +73,8 @@ export function createAdminPrincipals({ tokens, portal, limits }: AdminPrincipal
       });
       const credential = credentialOf(subject);
       if (!found.access) return { credential, refusal: async () => new DomainError('account.not_found') };
+      const { owes } = found.access;
+      if (owes) return { credential, refusal: async () => new DomainError(`mfa.${owes}_required`) };
       const admin = present(subject, found.access);
       const refusal = lacking(admin) ?? missingIn(found.access, level);
       return refusal ? { credential, refusal } : admin;

@@ -43,6 +43,8 @@ export interface EmailTemplates {
   'sso-domain-lapsed': { first_name: string; domain: string; record_name: string; record_value: string };
   /** To an end user whose second factors have changed, or whose recovery code was used. */
   'security-notice': { first_name: string; application_name: string; what: string; happened_at_text: string };
+  /** To an administrator whose own second factors have changed, or whose recovery code was used. */
+  'admin-security-notice': { first_name: string; what: string; happened_at_text: string; link: string };
   /** To administrators, when a webhook's receiver has taken nothing for days. */
   'webhook-disabled': { first_name: string; account_name: string; receiver: string; since_text: string };
 }

@@ -25,6 +25,7 @@ const members: Record<string, Example> = {
     body: { roles: [{ role_id: await given.id('administratorRole'), limits: await limits(given) }] },
   }),
   removeMember: of('member'),
+  resetMemberMfa: of('member'),
   createAdministratorRole: ({ unique }) => ({ body: { name: unique, capabilities: ['members.view'] } }),
   getAdministratorRole: of('administratorRole'),
   updateAdministratorRole: of('administratorRole', { description: 'Changed' }),

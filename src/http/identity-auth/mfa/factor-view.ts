@@ -1,26 +1,10 @@
 import { Type } from 'typebox';
 import type { AddedFactor } from '../../../domain/logins/api-factors.js';
-import type { FactorSummary } from '../../../domain/mfa/factors.js';
+import { factorView, presentFactor, RecoveryCodes } from '../../mfa-schemas.js';
 import { errors } from '../../operation.js';
-import { Id, Nullable, OneOf, single, Timestamp } from '../../schemas.js';
+import { Nullable, single } from '../../schemas.js';
 
-export const FactorView = Type.Object({
-  id: Id,
-  type: OneOf(['totp', 'webauthn', 'email_otp']),
-  label: Type.String(),
-  enrolled_at: Timestamp,
-  last_used_at: Nullable(Timestamp),
-});
-
-export const presentFactor = ({ id, type, label, enrolledAt, lastUsedAt }: FactorSummary) => ({
-  id,
-  type,
-  label,
-  enrolled_at: enrolledAt.toISOString(),
-  last_used_at: lastUsedAt?.toISOString() ?? null,
-});
-
-export const RecoveryCodes = Type.Array(Type.String(), { description: 'Shown this once. Each works once.' });
+export const FactorView = factorView(['totp', 'webauthn', 'email_otp']);
 
 /** The answer to the end of an enrolment. */
 export const addedAnswers = {

@@ -1,10 +1,11 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
+import { presentFactor } from '../../mfa-schemas.js';
 import { errors } from '../../operation.js';
 import { Id, Nullable, single, Timestamp } from '../../schemas.js';
 import type { IdentityAuthOptions } from '../options.js';
 import { proofOf, provenOf, subjectOf } from '../signed-in.js';
-import { FactorView, presentFactor } from './factor-view.js';
+import { FactorView } from './factor-view.js';
 
 const Summary = Type.Object({
   factors: Type.Array(FactorView),

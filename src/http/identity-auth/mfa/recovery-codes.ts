@@ -1,10 +1,10 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
+import { RecoveryCodes } from '../../mfa-schemas.js';
 import { errors } from '../../operation.js';
 import { single } from '../../schemas.js';
 import type { IdentityAuthOptions } from '../options.js';
 import { proofOf } from '../signed-in.js';
-import { RecoveryCodes } from './factor-view.js';
 
 export const recoveryCodes: FastifyPluginAsyncTypebox<IdentityAuthOptions> = async (app, { api }) => {
   app.post(

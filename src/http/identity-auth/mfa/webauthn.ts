@@ -1,17 +1,11 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
-import { Type } from 'typebox';
+import { WebauthnConfirmation, WebauthnOptionsView } from '../../mfa-schemas.js';
 import { Body, single } from '../../schemas.js';
 import { enrolmentEvents } from '../../sign-in-events.js';
 import type { IdentityAuthOptions } from '../options.js';
 import { proofOf } from '../signed-in.js';
 import { perMinute } from './challenge/answer.js';
-import { Json } from './challenge/webauthn.js';
 import { addedAnswers, beginErrors, presentAdded } from './factor-view.js';
-
-const Options = Type.Object({
-  enrollment_token: Type.String({ description: 'For `mfa/webauthn/enroll/verify`, with the answer to these options.' }),
-  options: Json('`PublicKeyCredentialCreationOptionsJSON`'),
-});
 
 export const webauthn: FastifyPluginAsyncTypebox<IdentityAuthOptions> = async (app, { api, limits }) => {
   app.post(
@@ -26,7 +20,7 @@ export const webauthn: FastifyPluginAsyncTypebox<IdentityAuthOptions> = async (a
           'Who has a factor already needs a sign-in of the last ten minutes with it. The relying party is the host of this service: pages of other hosts cannot answer, apps that are associated with it can. 5 per minute per IP.',
         tags: ['End-user authentication'],
         security: [{ bearer: [] }],
-        response: { 200: single(Options), ...beginErrors },
+        response: { 200: single(WebauthnOptionsView), ...beginErrors },
       },
     },
     async (request, reply) => {
@@ -47,11 +41,7 @@ export const webauthn: FastifyPluginAsyncTypebox<IdentityAuthOptions> = async (a
           'With the first factor come recovery codes, where the environment takes them. 10 per minute per IP.',
         tags: ['End-user authentication'],
         security: [{ bearer: [] }],
-        body: Body({
-          enrollment_token: Type.String({ maxLength: 2048 }),
-          response: Json('`RegistrationResponseJSON`'),
-          label: Type.Optional(Type.String({ maxLength: 100, description: 'What the person calls it.' })),
-        }),
+        body: Body(WebauthnConfirmation),
         response: addedAnswers,
       },
     },

@@ -1,13 +1,10 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
-import { Type } from 'typebox';
+import { Json } from '../../../mfa-schemas.js';
 import { errors } from '../../../operation.js';
 import { Body, single } from '../../../schemas.js';
 import { challengeEvents } from '../../../sign-in-events.js';
 import type { IdentityAuthOptions } from '../../options.js';
 import { AnswerFields, allowChallenger, answerWith, ChallengeFields, challengeAnswers, perMinute } from './answer.js';
-
-/** Objects of WebAuthn's JSON forms (Level 3 §5.1.8): ours to hand through, not to describe. */
-export const Json = (description: string) => Type.Object({}, { additionalProperties: true, description });
 
 export const webauthnChallenge: FastifyPluginAsyncTypebox<IdentityAuthOptions> = async (app, options) => {
   const answer = answerWith(options);

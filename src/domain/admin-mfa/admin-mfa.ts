@@ -1,0 +1,43 @@
+import type { Clock } from '../../platform/clock.js';
+import type { Sealing } from '../../platform/crypto/sealing.js';
+import type { Db } from '../../platform/db.js';
+import { createMfaAttempts } from '../mfa/attempts.js';
+import { createOwnWebauthn } from '../mfa/own-webauthn.js';
+import { type AdminChallenges, createAdminChallenges } from './challenges.js';
+import { createUserFactors } from './factors.js';
+import { createOwnAdminMfa, type OwnAdminMfa } from './own.js';
+import { createPendingUserSignIns } from './pending.js';
+import { createProof } from './proof.js';
+import { createUserRecoveryCodes } from './recovery-codes.js';
+import { createUserTotp } from './totp.js';
+import { createUserWebauthn } from './webauthn.js';
+
+export interface AdminMfaDeps {
+  db: Db;
+  sealing: Pick<Sealing, 'seal' | 'open'>;
+  /** Whether guesses are counted. */
+  rateLimits: boolean;
+  baseUrl: string;
+  now: Clock;
+}
+
+/** Second factors of platform admins (docs/decisions/0043): asked for at sign-in, and looked after by their owners. */
+export interface AdminMfa {
+  challenges: AdminChallenges;
+  own: OwnAdminMfa;
+}
+
+export function createAdminMfa({ db, sealing, rateLimits, baseUrl, now }: AdminMfaDeps): AdminMfa {
+  const proof = createProof({ db, now });
+  const attempts = createMfaAttempts({ db, enabled: rateLimits, whose: 'user' });
+  const pending = createPendingUserSignIns({ db, now });
+  const totp = createUserTotp({ db, sealing, now });
+  const webauthn = createUserWebauthn({ db, baseUrl, pending, now });
+  const recoveryCodes = createUserRecoveryCodes({ db, proof, now });
+  const factors = createUserFactors({ db, proof, recoveryCodes, now });
+  const ownWebauthn = createOwnWebauthn({ db, sealing, webauthn, now });
+  return {
+    challenges: createAdminChallenges({ db, attempts, factors, recoveryCodes, totp, webauthn, pending, now }),
+    own: createOwnAdminMfa({ proof, attempts, factors, recoveryCodes, totp, ownWebauthn }),
+  };
+}

@@ -1,0 +1,151 @@
+import type { EntityManager } from 'typeorm';
+import { UserMfaFactor } from '../../../entities/user-mfa-factor.js';
+import { UserRecoveryCode } from '../../../entities/user-recovery-code.js';
+import type { Clock } from '../../platform/clock.js';
+import { type Db, violates } from '../../platform/db.js';
+import { DomainError } from '../errors.js';
+import type { EventAction } from '../event-catalogue.js';
+import { recordEvent } from '../events.js';
+import { withSecondFactor } from '../mfa/second-factor.js';
+import type { TotpFactor } from '../mfa/totp-codes.js';
+import type { KeyFactor } from '../mfa/webauthn-ceremonies.js';
+import { aal2 } from '../sessions/first-factor.js';
+import { noticeAdmin } from './mails.js';
+import type { Proof, ProvenSession, SignedInAdmin } from './proof.js';
+import type { UserRecoveryCodes } from './recovery-codes.js';
+
+/** More than anybody has; each app is one more secret that a code is compared with. */
+const mostFactors = 20;
+
+/** A factor that was just proved. */
+export type NewUserFactor = TotpFactor | KeyFactor;
+
+/** What may be shown of a factor. */
+export type UserFactorSummary = Pick<UserMfaFactor, 'id' | 'type' | 'label' | 'enrolledAt' | 'lastUsedAt'>;
+
+export interface AddedUserFactor {
+  factor: UserFactorSummary;
+  /** With the first factor: to be shown once. */
+  recoveryCodes: string[] | null;
+}
+
+export interface UserFactorsDeps {
+  db: Db;
+  proof: Pick<Proof, 'hold'>;
+  recoveryCodes: Pick<UserRecoveryCodes, 'renew'>;
+  now: Clock;
+}
+
+/** The second factors of platform admins: one set for all their Accounts. */
+export function createUserFactors({ db, proof, recoveryCodes, now }: UserFactorsDeps) {
+  type Change = Extract<EventAction, 'auth.admin_mfa_enrolled' | 'auth.admin_mfa_removed' | 'auth.admin_mfa_renamed'>;
+  const record = (
+    tx: EntityManager,
+    action: Change,
+    { userId, accountId }: SignedInAdmin,
+    { id, type }: Pick<UserMfaFactor, 'id' | 'type'>,
+  ) => recordEvent(tx, action, { accountId, resourceId: userId, metadata: { factor_id: id, factor: type } });
+
+  return {
+    /** Of which kinds the user has any. */
+    kinds: async (userId: string): Promise<UserMfaFactor['type'][]> =>
+      (await db.statement<{ type: UserMfaFactor['type'] }>(kindsStatement, [userId])).map(({ type }) => type),
+
+    list: (userId: string): Promise<UserFactorSummary[]> =>
+      db.transaction('system', (tx) => tx.find(UserMfaFactor, { ...summary, where: { userId } })),
+
+    /**
+     * Adds a factor, and counts it as proved in the session that adds it. With the first one come recovery codes.
+     * @param amr the factor's own (RFC 8176)
+     * @throws DomainError auth.reauthentication_required, mfa.already_enrolled, mfa.too_many_factors
+     */
+    enroll: (
+      admin: SignedInAdmin,
+      { factor, amr }: { factor: NewUserFactor; amr: readonly string[] },
+      locale: 'en' | 'de',
+    ): Promise<AddedUserFactor> =>
+      db.transaction('system', async (tx) => {
+        const session = await proof.hold(tx, admin);
+        const { userId } = admin;
+        if ((await tx.countBy(UserMfaFactor, { userId })) >= mostFactors) throw new DomainError('mfa.too_many_factors');
+        const at = now();
+        const row = { ...factor, userId, enrolledAt: at, lastUsedAt: at };
+        await tx.insert(UserMfaFactor, row).catch((error) => {
+          const isThere = constraintsOfSame.some((name) => violates(error, name));
+          throw isThere ? new DomainError('mfa.already_enrolled') : error;
+        });
+        await strengthen(tx, admin, session, { kind: factor.type, amr, at });
+        const eventId = await record(tx, 'auth.admin_mfa_enrolled', admin, factor);
+        await noticeAdmin(tx, { userId, eventId, locale, now: at });
+        return { factor: row, recoveryCodes: session.hasFactor ? null : await recoveryCodes.renew(tx, userId) };
+      }),
+
+    /** Calls a factor otherwise. @throws DomainError mfa.factor_not_found */
+    rename: (admin: SignedInAdmin, id: string, label: string): Promise<UserFactorSummary> =>
+      db.transaction('system', async (tx) => {
+        const factor = await find(tx, admin, id);
+        if (factor.label === label) return factor;
+        await tx.update(UserMfaFactor, { id, userId: admin.userId }, { label });
+        await record(tx, 'auth.admin_mfa_renamed', admin, factor);
+        return { ...factor, label };
+      }),
+
+    /**
+     * Removes a factor; with the last one the recovery codes go.
+     * @throws DomainError auth.reauthentication_required, mfa.factor_not_found; mfa.last_factor where an Account of theirs
+     *   requires one
+     */
+    remove: (admin: SignedInAdmin, id: string, locale: 'en' | 'de'): Promise<void> =>
+      db.transaction('system', async (tx) => {
+        await proof.hold(tx, admin);
+        const { userId } = admin;
+        const factor = await find(tx, admin, id);
+        await tx.delete(UserMfaFactor, { id, userId });
+        if (!(await tx.existsBy(UserMfaFactor, { userId }))) {
+          if ((await tx.query<unknown[]>(requiring, [userId])).length > 0) throw new DomainError('mfa.last_factor');
+          await tx.delete(UserRecoveryCode, { userId });
+        }
+        const eventId = await record(tx, 'auth.admin_mfa_removed', admin, factor);
+        await noticeAdmin(tx, { userId, eventId, locale, now: now() });
+      }),
+  };
+}
+
+export type UserFactors = ReturnType<typeof createUserFactors>;
+
+const kindsStatement = {
+  name: 'kinds_of_user_factors',
+  text: 'select distinct type from user_mfa_factors where user_id = $1 order by type',
+};
+const requiring = `select from memberships m join accounts a on a.id = m.account_id
+where m.user_id = $1 and a.require_mfa limit 1`;
+const summary = {
+  select: { id: true, type: true, label: true, enrolledAt: true, lastUsedAt: true },
+  order: { enrolledAt: 'asc', id: 'asc' },
+} as const;
+/** Of the same app's enrolment confirmed twice, and a key that is registered already. */
+const constraintsOfSame = ['user_mfa_factors_pkey', 'user_mfa_factors_credential'];
+
+/** @throws DomainError mfa.factor_not_found */
+async function find(tx: EntityManager, { userId }: SignedInAdmin, id: string): Promise<UserFactorSummary> {
+  const factor = await tx.findOne(UserMfaFactor, { select: summary.select, where: { userId, id } });
+  if (!factor) throw new DomainError('mfa.factor_not_found');
+  return factor;
+}
+
+/** Whoever enrols a factor has used it: from now on the session is one of two factors, and so are its tokens. */
+async function strengthen(
+  tx: EntityManager,
+  { sessionId, userId }: SignedInAdmin,
+  session: ProvenSession,
+  { kind, amr: own, at }: { kind: UserMfaFactor['type']; amr: readonly string[]; at: Date },
+): Promise<void> {
+  if (session.acr === aal2) return;
+  const { amr, acr } = withSecondFactor(session, { kind, amr: own, counts: true, now: at });
+  await tx.query('update user_sessions set amr = $3, acr = $4 where id = $1 and user_id = $2', [
+    sessionId,
+    userId,
+    amr,
+    acr,
+  ]);
+}

@@ -1,0 +1,49 @@
+import type { EntityManager } from 'typeorm';
+import { Event } from '../../../entities/event.js';
+import { User } from '../../../entities/user.js';
+import type { UserMfaFactor } from '../../../entities/user-mfa-factor.js';
+import { type TextKey, text } from '../../platform/mail/texts.js';
+import { inWords } from '../emails/in-words.js';
+import { queueEmail } from '../emails/queue.js';
+import type { EmailSubjects } from '../emails/subjects.js';
+
+export interface AdminNotice {
+  userId: string;
+  /** What has happened: the mail's words come from it. */
+  eventId: string;
+  locale: 'en' | 'de';
+  now: Date;
+}
+
+/** Tells a platform admin by mail what has happened to their second factors, after the commit. */
+export async function noticeAdmin(tx: EntityManager, { userId, eventId, locale, now }: AdminNotice): Promise<void> {
+  const cause = `admin-security-notice/${eventId}`;
+  await queueEmail(
+    tx,
+    { template: 'admin-security-notice', locale, subjectId: eventId, recipientId: userId, cause },
+    now,
+  );
+}
+
+/** What these mails say. */
+export const adminMfaMails = ({ adminAppUrl }: { adminAppUrl: string }) =>
+  ({
+    'admin-security-notice': async (tx, id, locale, recipientId) => {
+      const event = await tx.findOneBy(Event, { id });
+      const user = recipientId && (await tx.findOneBy(User, { id: recipientId }));
+      if (!event || !user) return null;
+      const what = event.action.replace(/^(auth\.admin_|member\.)/, '');
+      const { factor } = event.metadata as { factor?: UserMfaFactor['type'] };
+      return {
+        to: user.email,
+        values: {
+          first_name: user.firstName,
+          what: text(locale, `email.security_notice.what_${what}` as TextKey, {
+            factor: text(locale, `factor.${factor ?? 'recovery_code'}`),
+          }),
+          happened_at_text: inWords(event.createdAt, locale),
+          link: adminAppUrl,
+        },
+      };
+    },
+  }) satisfies Partial<EmailSubjects>;

@@ -1,0 +1,43 @@
+import type { EntityManager } from 'typeorm';
+import { UserMfaFactor } from '../../../entities/user-mfa-factor.js';
+import { UserRecoveryCode } from '../../../entities/user-recovery-code.js';
+import type { Clock } from '../../platform/clock.js';
+import type { Db } from '../../platform/db.js';
+import { recordEvent } from '../events.js';
+import { noticeAdmin } from './mails.js';
+
+/**
+ * Takes all second factors and recovery codes of a user away, and ends their sessions and the sign-ins that wait for one. Holds
+ * the user's row, so that nothing begins meanwhile, and no Account takes them in.
+ * @returns ids of the sessions that ended
+ */
+export async function resetUserMfa(tx: EntityManager, userId: string, now: Date): Promise<string[]> {
+  await tx.query('select from users where id = $1 for update', [userId]);
+  await tx.delete(UserMfaFactor, { userId });
+  await tx.delete(UserRecoveryCode, { userId });
+  await tx.query('update pending_user_sign_ins set completed_at = $2 where user_id = $1 and completed_at is null', [
+    userId,
+    now,
+  ]);
+  const [ended] = await tx.query<[{ id: string }[], number]>(
+    'update user_sessions set revoked_at = $2 where user_id = $1 and revoked_at is null and expires_at > $2 returning id',
+    [userId, now],
+  );
+  return ended.map(({ id }) => id);
+}
+
+/** The same for whoever operates the service, where nobody else may: an only Owner, a member of several Accounts. */
+export const createMfaResetByOperator =
+  ({ db, now }: { db: Db; now: Clock }) =>
+  /** Tells the person by mail. False where nobody has the address. */
+  (email: string): Promise<boolean> =>
+    db.transaction('system', async (tx) => {
+      const [found] = await tx.query<{ id: string | null }[]>('select gatehouse_user_id($1) as id', [email]);
+      const userId = found?.id;
+      if (!userId) return false;
+      const at = now();
+      const metadata = { revoked_session_ids: await resetUserMfa(tx, userId, at) };
+      const eventId = await recordEvent(tx, 'auth.admin_mfa_reset', { resourceId: userId, metadata });
+      await noticeAdmin(tx, { userId, eventId, locale: 'en', now: at });
+      return true;
+    });

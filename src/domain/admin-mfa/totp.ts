@@ -1,0 +1,41 @@
+import type { Clock } from '../../platform/clock.js';
+import type { Sealing } from '../../platform/crypto/sealing.js';
+import type { Db } from '../../platform/db.js';
+import { createTotpEnrollments, type StoredApp, spendCode } from '../mfa/totp-codes.js';
+
+/** What a factor's sealed secret is bound to. */
+export const userSecretContext = (factorId: string) => `user_mfa_factors.secret/${factorId}`;
+const contexts = { enrollment: (userId: string) => `admin-totp-enrollment/${userId}`, factor: userSecretContext };
+
+// Comparing and setting are one statement: of two that show the same step at once, one waits for the other and finds it used.
+const useStatement = {
+  name: 'use_admin_totp_step',
+  text: `
+update user_mfa_factors set last_used_step = $3, last_used_at = $4
+where user_id = $1 and id = $2 and (last_used_step is null or last_used_step < $3) returning id`,
+};
+const ofUserStatement = {
+  name: 'totp_factors_of_user',
+  text: `select id, secret from user_mfa_factors where user_id = $1 and type = 'totp'`,
+};
+
+/** Authenticator apps of platform admins (RFC 6238). */
+export function createUserTotp({ db, sealing, now }: { db: Db; sealing: Pick<Sealing, 'seal' | 'open'>; now: Clock }) {
+  return {
+    ...createTotpEnrollments({ sealing, contexts, now }),
+
+    /** Whether a code is right, and spends its time step: neither it nor an earlier one is accepted again. */
+    async verify(userId: string, code: string): Promise<boolean> {
+      const apps = await db.statement<StoredApp>(ofUserStatement, [userId]);
+      const at = now();
+      return spendCode(apps, {
+        code,
+        at,
+        open: ({ id, secret }) => sealing.open(secret, userSecretContext(id)),
+        use: async (id, step) => (await db.statement(useStatement, [userId, id, step, at])).length > 0,
+      });
+    },
+  };
+}
+
+export type UserTotp = ReturnType<typeof createUserTotp>;

@@ -1,0 +1,86 @@
+import type {
+  PublicKeyCredentialCreationOptionsJSON,
+  PublicKeyCredentialRequestOptionsJSON,
+} from '@simplewebauthn/server';
+import type { UserMfaFactor } from '../../../entities/user-mfa-factor.js';
+import type { Clock } from '../../platform/clock.js';
+import type { Db } from '../../platform/db.js';
+import { recordEvent } from '../events.js';
+import { amrOf, createCeremonies, credentialText, type KeyOwner } from '../mfa/webauthn-ceremonies.js';
+import { readAssertion } from '../mfa/webauthn-responses.js';
+import type { OpenUserSignIn, PendingUserSignIns } from './pending.js';
+
+type StoredCredential = Pick<
+  UserMfaFactor,
+  'id' | 'credentialId' | 'publicKey' | 'signCount' | 'deviceType' | 'transports'
+>;
+
+const ofUserStatement = {
+  name: 'webauthn_credentials_of_user',
+  text: `
+select id, credential_id as "credentialId", public_key as "publicKey", sign_count as "signCount", device_type as "deviceType", transports
+from user_mfa_factors where user_id = $1 and type = 'webauthn' order by enrolled_at, id`,
+};
+// WebAuthn Level 3 §6.1.1: a counter grows with each use, or is always zero. Parallel uses meet the row's lock.
+const useStatement = {
+  name: 'use_admin_webauthn_credential',
+  text: `
+update user_mfa_factors set sign_count = $3, is_backed_up = $4, last_used_at = $5
+where id = $1 and user_id = $2 and (sign_count < $3 or (sign_count = 0 and $3 = 0)) returning id`,
+};
+
+export interface UserWebauthnDeps {
+  db: Db;
+  baseUrl: string;
+  pending: Pick<PendingUserSignIns, 'setChallenge' | 'takeChallenge'>;
+  now: Clock;
+}
+
+/** Passkeys and security keys of platform admins, as second factors (WebAuthn Level 3). */
+export function createUserWebauthn({ db, baseUrl, pending, now }: UserWebauthnDeps) {
+  const ceremonies = createCeremonies(baseUrl);
+  const credentialsOf = (userId: string) => db.statement<StoredCredential>(ofUserStatement, [userId]);
+
+  return {
+    /** Options for `navigator.credentials.get` with one of the person's keys; replaces an earlier challenge of the sign-in. */
+    async assertionOptions({ id, userId }: OpenUserSignIn): Promise<PublicKeyCredentialRequestOptionsJSON> {
+      const options = await ceremonies.requestOptions(await credentialsOf(userId), 'preferred');
+      await pending.setChallenge(id, options.challenge);
+      return options;
+    },
+
+    /**
+     * Checks the answer to the last challenge of a sign-in, which is spent by that whatever comes of it.
+     * @param sent what the browser sent, unread
+     * @returns RFC 8176 names of what was proved; null for every reason to refuse it
+     */
+    async verifyAssertion({ id, userId }: OpenUserSignIn, sent: unknown): Promise<string[] | null> {
+      const challenge = await pending.takeChallenge(id);
+      const response = readAssertion(sent);
+      if (challenge === null || response === null) return null;
+      const stored = (await credentialsOf(userId)).find((one) => credentialText(one.credentialId) === response.id);
+      const asked = { challenge, asPasskey: false };
+      const info = stored && (await ceremonies.checkAssertion({ ...stored, ownerId: userId }, response, asked));
+      if (!info) return null;
+      const { newCounter, credentialBackedUp, userVerified } = info;
+      const used = await db.statement(useStatement, [stored.id, userId, newCounter, credentialBackedUp, now()]);
+      if (used.length > 0) return amrOf(stored.deviceType, userVerified);
+      await db.transaction('system', (tx) =>
+        recordEvent(tx, 'auth.admin_webauthn_counter_regressed', {
+          resourceId: userId,
+          outcome: 'denied',
+          metadata: { factor_id: stored.id, stored: Number(stored.signCount), received: newCounter },
+        }),
+      );
+      return null;
+    },
+
+    /** Options for `navigator.credentials.create`; the caller keeps their challenge. Keys that the person has are excluded. */
+    enrollmentOptions: async (owner: KeyOwner): Promise<PublicKeyCredentialCreationOptionsJSON> =>
+      ceremonies.creationOptions(owner, await credentialsOf(owner.id)),
+
+    verifyEnrollment: ceremonies.verifyEnrollment,
+  };
+}
+
+export type UserWebauthn = ReturnType<typeof createUserWebauthn>;

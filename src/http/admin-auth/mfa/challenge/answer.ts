@@ -1,0 +1,61 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Type } from 'typebox';
+import type { AdminSecondFactor } from '../../../../domain/admin-mfa/challenges.js';
+import type { EventAction } from '../../../../domain/event-catalogue.js';
+import type { LimitPolicy } from '../../../../platform/limiter.js';
+import { errors } from '../../../operation.js';
+import { chooseLocale } from '../../../pages/locale.js';
+import { single } from '../../../schemas.js';
+import { browserOf } from '../../answers.js';
+import { createAdminCookies } from '../../cookies.js';
+import type { AdminAuthOptions } from '../../options.js';
+import { ChallengeOutcome, presentEntered } from '../../outcomes.js';
+
+export const ChallengeFields = {
+  challenge_token: Type.String({ maxLength: 200, description: 'Of the outcome `mfa_required`.' }),
+};
+
+export const challengeErrors = errors(
+  'validation.failed',
+  'mfa.challenge_invalid',
+  'mfa.code_invalid',
+  'auth.invalid_credentials',
+  'origin.foreign',
+  'mfa.challenge_locked',
+  'rate_limit.exceeded',
+  'service.unavailable',
+);
+export const challengeAnswers = { 200: single(ChallengeOutcome), ...challengeErrors };
+
+/** What an answer to a challenge may record. */
+export const challengeEvents = [
+  'auth.admin_mfa_challenge_passed',
+  'auth.admin_mfa_challenge_failed',
+  'auth.admin_signed_in',
+] as const satisfies readonly EventAction[];
+
+/** As the end users' limit on the same step, counted on its own. */
+export const perMinute = (points: number, name: string): LimitPolicy => ({
+  name: `admin-mfa-${name}`,
+  points,
+  windowSeconds: 60,
+});
+
+export const localeOf = ({ headers }: FastifyRequest) =>
+  chooseLocale({ acceptLanguage: headers['accept-language'] ?? null });
+
+/** Goes on with a second factor, and sets the cookies of the session that it starts. */
+export function answerWith({ users, baseUrl }: Pick<AdminAuthOptions, 'users' | 'baseUrl'>) {
+  const cookies = createAdminCookies(baseUrl);
+  return async (request: FastifyRequest, reply: FastifyReply, proof: AdminSecondFactor) => {
+    const { challenge_token: challengeToken } = request.body as { challenge_token: string };
+    const entered = await users.signIn.answerChallenge({
+      challengeToken,
+      proof,
+      locale: localeOf(request),
+      ...browserOf(request),
+    });
+    if ('refreshToken' in entered) cookies.set(reply, entered);
+    return reply.send({ data: presentEntered(entered) });
+  };
+}

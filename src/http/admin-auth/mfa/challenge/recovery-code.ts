@@ -1,0 +1,27 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import { Type } from 'typebox';
+import { Body } from '../../../schemas.js';
+import type { AdminAuthOptions } from '../../options.js';
+import { sameOrigin } from '../../origin.js';
+import { answerWith, ChallengeFields, challengeAnswers, challengeEvents, perMinute } from './answer.js';
+
+export const recoveryCodeChallenge: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app, options) => {
+  const answer = answerWith(options);
+  app.post(
+    '/mfa/challenge/recovery-code',
+    {
+      config: { events: [...challengeEvents, 'auth.admin_recovery_code_used'] },
+      onRequest: [sameOrigin(options.baseUrl), options.limits.exact(perMinute(10, 'recovery-code'))],
+      schema: {
+        operationId: 'adminChallengeRecoveryCode',
+        summary: 'Go on with a recovery code',
+        description:
+          'Each works once, and a mail tells of its use. Answers as `login` does. 10 per minute per IP, and 10 wrong answers in 15 minutes per user.',
+        tags: ['Admin authentication'],
+        body: Body({ ...ChallengeFields, code: Type.String({ minLength: 1, maxLength: 64 }) }),
+        response: challengeAnswers,
+      },
+    },
+    (request, reply) => answer(request, reply, { kind: 'recovery_code', code: request.body.code }),
+  );
+};

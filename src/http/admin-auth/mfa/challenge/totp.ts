@@ -1,0 +1,27 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import { Type } from 'typebox';
+import { Body } from '../../../schemas.js';
+import type { AdminAuthOptions } from '../../options.js';
+import { sameOrigin } from '../../origin.js';
+import { answerWith, ChallengeFields, challengeAnswers, challengeEvents, perMinute } from './answer.js';
+
+export const totpChallenge: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app, options) => {
+  const answer = answerWith(options);
+  app.post(
+    '/mfa/challenge/totp',
+    {
+      config: { events: challengeEvents },
+      onRequest: [sameOrigin(options.baseUrl), options.limits.exact(perMinute(10, 'totp'))],
+      schema: {
+        operationId: 'adminChallengeTotp',
+        summary: 'Go on with a code of an authenticator app',
+        description:
+          'A code works once. Answers as `login` does. 10 per minute per IP, and 10 wrong answers in 15 minutes per user.',
+        tags: ['Admin authentication'],
+        body: Body({ ...ChallengeFields, code: Type.String({ pattern: '^[0-9]{6}$', description: '6 digits.' }) }),
+        response: challengeAnswers,
+      },
+    },
+    (request, reply) => answer(request, reply, { kind: 'totp', code: request.body.code }),
+  );
+};

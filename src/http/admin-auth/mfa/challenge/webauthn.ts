@@ -1,0 +1,56 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import { Json } from '../../../mfa-schemas.js';
+import { errors } from '../../../operation.js';
+import { Body, single } from '../../../schemas.js';
+import type { AdminAuthOptions } from '../../options.js';
+import { sameOrigin } from '../../origin.js';
+import { answerWith, ChallengeFields, challengeAnswers, challengeEvents, perMinute } from './answer.js';
+
+export const webauthnChallenge: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app, options) => {
+  const { users, limits, baseUrl } = options;
+  const answer = answerWith(options);
+  app.post(
+    '/mfa/challenge/webauthn/options',
+    {
+      config: { events: [] },
+      onRequest: [sameOrigin(baseUrl), limits.exact(perMinute(10, 'webauthn-options'))],
+      schema: {
+        operationId: 'adminChallengeWebauthnOptions',
+        summary: 'Get the options for `navigator.credentials.get`',
+        description:
+          'Each makes the ones before void. The relying party is the host of this service. 10 per minute per IP.',
+        tags: ['Admin authentication'],
+        body: Body(ChallengeFields),
+        response: {
+          200: single(Json('`PublicKeyCredentialRequestOptionsJSON`')),
+          ...errors(
+            'validation.failed',
+            'mfa.challenge_invalid',
+            'origin.foreign',
+            'rate_limit.exceeded',
+            'service.unavailable',
+          ),
+        },
+      },
+    },
+    async (request, reply) =>
+      reply.send({ data: { ...(await users.mfa.challenges.webauthnOptions(request.body.challenge_token)) } }),
+  );
+
+  app.post(
+    '/mfa/challenge/webauthn',
+    {
+      config: { events: [...challengeEvents, 'auth.admin_webauthn_counter_regressed'] },
+      onRequest: [sameOrigin(baseUrl), limits.exact(perMinute(10, 'webauthn'))],
+      schema: {
+        operationId: 'adminChallengeWebauthn',
+        summary: 'Go on with a passkey or security key',
+        description: 'Answers as `login` does. 10 per minute per IP, and 10 wrong answers in 15 minutes per user.',
+        tags: ['Admin authentication'],
+        body: Body({ ...ChallengeFields, response: Json('`AuthenticationResponseJSON`') }),
+        response: challengeAnswers,
+      },
+    },
+    (request, reply) => answer(request, reply, { kind: 'webauthn', response: request.body.response }),
+  );
+};

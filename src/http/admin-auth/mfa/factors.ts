@@ -1,0 +1,97 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import { Type } from 'typebox';
+import { presentFactor } from '../../mfa-schemas.js';
+import { errors } from '../../operation.js';
+import { Body, Id, Label, single } from '../../schemas.js';
+import type { AdminAuthOptions } from '../options.js';
+import { subjectOf, userOf } from '../signed-in.js';
+import { localeOf } from './challenge/answer.js';
+import { common, FactorView } from './shared.js';
+
+const Summary = Type.Object({
+  factors: Type.Array(FactorView),
+  recovery_codes_generation: Type.Integer({ description: '0 without any.' }),
+  recovery_codes_remaining: Type.Integer(),
+});
+const ById = Type.Object({ id: Id });
+const refusals = [
+  'auth.invalid_credentials',
+  'principal.wrong_type',
+  'rate_limit.exceeded',
+  'service.unavailable',
+] as const;
+
+export const factors: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app, { users }) => {
+  const { own } = users.mfa;
+
+  app.get(
+    '/mfa/factors',
+    {
+      schema: {
+        ...common,
+        operationId: 'adminListFactors',
+        summary: 'Read the own second factors',
+        description: 'One set for all accounts of the user. Secrets are never told again.',
+        response: { 200: single(Summary), ...errors(...refusals) },
+      },
+    },
+    async (request, reply) => {
+      const { factors: list, generation, remaining } = await own.summary(userOf(request));
+      return reply.send({
+        data: {
+          factors: list.map(presentFactor),
+          recovery_codes_generation: generation,
+          recovery_codes_remaining: remaining,
+        },
+      });
+    },
+  );
+
+  app.patch(
+    '/mfa/factors/:id',
+    {
+      config: { events: ['auth.admin_mfa_renamed'] },
+      schema: {
+        ...common,
+        operationId: 'adminRenameFactor',
+        summary: 'Call a second factor otherwise',
+        params: ById,
+        body: Body({ label: Label }),
+        response: { 200: single(FactorView), ...errors('validation.failed', 'mfa.factor_not_found', ...refusals) },
+      },
+    },
+    async (request, reply) => {
+      const { params, body } = request;
+      return reply.send({ data: presentFactor(await own.rename(subjectOf(request), params.id, body.label.trim())) });
+    },
+  );
+
+  app.delete(
+    '/mfa/factors/:id',
+    {
+      config: { events: ['auth.admin_mfa_removed'] },
+      schema: {
+        ...common,
+        operationId: 'adminRemoveFactor',
+        summary: 'Remove a second factor',
+        description:
+          'Needs a sign-in of the last ten minutes with a second factor. The last one stays while an account of the user requires one; with it go the recovery codes. A mail tells of it.',
+        params: ById,
+        response: {
+          204: Type.Null(),
+          ...errors(
+            'validation.failed',
+            'auth.reauthentication_required',
+            'mfa.factor_not_found',
+            'mfa.last_factor',
+            ...refusals,
+          ),
+        },
+      },
+    },
+    async (request, reply) => {
+      await own.remove(subjectOf(request), request.params.id, localeOf(request));
+      return reply.code(204).send(null);
+    },
+  );
+};

@@ -1,0 +1,40 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import { Type } from 'typebox';
+import { RecoveryCodes } from '../../mfa-schemas.js';
+import { errors } from '../../operation.js';
+import { single } from '../../schemas.js';
+import type { AdminAuthOptions } from '../options.js';
+import { subjectOf } from '../signed-in.js';
+import { localeOf } from './challenge/answer.js';
+import { common } from './shared.js';
+
+export const recoveryCodes: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app, { users }) => {
+  app.post(
+    '/mfa/recovery-codes',
+    {
+      config: { events: ['auth.admin_recovery_codes_renewed'] },
+      schema: {
+        ...common,
+        operationId: 'adminRenewRecoveryCodes',
+        summary: 'Make new recovery codes',
+        description:
+          'The ones before are void. Needs a sign-in of the last ten minutes with a second factor. A mail tells of it.',
+        response: {
+          201: single(Type.Object({ recovery_codes: RecoveryCodes })),
+          ...errors(
+            'auth.invalid_credentials',
+            'auth.reauthentication_required',
+            'principal.wrong_type',
+            'mfa.not_enrolled',
+            'rate_limit.exceeded',
+            'service.unavailable',
+          ),
+        },
+      },
+    },
+    async (request, reply) => {
+      const codes = await users.mfa.own.renewRecoveryCodes(subjectOf(request), localeOf(request));
+      return reply.code(201).send({ data: { recovery_codes: codes } });
+    },
+  );
+};

@@ -1,0 +1,42 @@
+import { Type } from 'typebox';
+import type { AddedUserFactor } from '../../../domain/admin-mfa/factors.js';
+import { factorView, presentFactor, RecoveryCodes } from '../../mfa-schemas.js';
+import { errors } from '../../operation.js';
+import { Nullable, single } from '../../schemas.js';
+
+export const FactorView = factorView(['totp', 'webauthn']);
+
+export const common = { tags: ['Admin authentication'], security: [{ bearer: [] }] };
+
+/** The refusals of a route that begins an enrolment. */
+export const beginErrors = errors(
+  'validation.failed',
+  'auth.invalid_credentials',
+  'auth.reauthentication_required',
+  'principal.wrong_type',
+  'rate_limit.exceeded',
+  'service.unavailable',
+);
+
+/** The answer to the end of an enrolment. */
+export const addedAnswers = {
+  201: single(Type.Object({ factor: FactorView, recovery_codes: Nullable(RecoveryCodes) })),
+  ...errors(
+    'validation.failed',
+    'mfa.enrollment_expired',
+    'auth.invalid_credentials',
+    'mfa.code_invalid',
+    'auth.reauthentication_required',
+    'principal.wrong_type',
+    'mfa.already_enrolled',
+    'mfa.too_many_factors',
+    'mfa.challenge_locked',
+    'rate_limit.exceeded',
+    'service.unavailable',
+  ),
+};
+
+export const presentAdded = ({ factor, recoveryCodes }: AddedUserFactor) => ({
+  factor: presentFactor(factor),
+  recovery_codes: recoveryCodes,
+});

@@ -1,0 +1,47 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import { presentTotpEnrollment, TotpConfirmation, TotpEnrollmentView } from '../../mfa-schemas.js';
+import { Body, single } from '../../schemas.js';
+import type { AdminAuthOptions } from '../options.js';
+import { subjectOf } from '../signed-in.js';
+import { localeOf } from './challenge/answer.js';
+import { addedAnswers, beginErrors, common, presentAdded } from './shared.js';
+
+export const totp: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app, { users }) => {
+  app.post(
+    '/mfa/totp/enroll',
+    {
+      config: { events: [] },
+      schema: {
+        ...common,
+        operationId: 'adminEnrollTotp',
+        summary: 'Begin to enrol an authenticator app',
+        description:
+          'Nothing is stored before the first code. Needs a sign-in of the last ten minutes, with a second factor where there is one.',
+        response: { 200: single(TotpEnrollmentView), ...beginErrors },
+      },
+    },
+    async (request, reply) =>
+      reply.send({ data: presentTotpEnrollment(await users.mfa.own.beginTotp(subjectOf(request))) }),
+  );
+
+  app.post(
+    '/mfa/totp/confirm',
+    {
+      config: { events: ['auth.admin_mfa_enrolled'] },
+      schema: {
+        ...common,
+        operationId: 'adminConfirmTotp',
+        summary: 'Enrol an authenticator app with its first code',
+        description:
+          'With the first factor come recovery codes. The session counts as one of two factors from now on, and its next access token says so. A mail tells of it. Wrong codes count with those at sign-in: 10 in 15 minutes.',
+        body: Body(TotpConfirmation),
+        response: addedAnswers,
+      },
+    },
+    async (request, reply) => {
+      const { enrollment_token: sealed, code } = request.body;
+      const added = await users.mfa.own.confirmTotp(subjectOf(request), { sealed, code }, localeOf(request));
+      return reply.code(201).send({ data: presentAdded(added) });
+    },
+  );
+};

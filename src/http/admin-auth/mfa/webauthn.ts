@@ -1,0 +1,52 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import { WebauthnConfirmation, WebauthnOptionsView } from '../../mfa-schemas.js';
+import { Body, single } from '../../schemas.js';
+import type { AdminAuthOptions } from '../options.js';
+import { subjectOf } from '../signed-in.js';
+import { localeOf, perMinute } from './challenge/answer.js';
+import { addedAnswers, beginErrors, common, presentAdded } from './shared.js';
+
+export const webauthn: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app, { users, limits }) => {
+  app.post(
+    '/mfa/webauthn/enroll/options',
+    {
+      config: { events: [] },
+      preValidation: limits.exact(perMinute(5, 'webauthn-enroll-options')),
+      schema: {
+        ...common,
+        operationId: 'adminEnrollWebauthnOptions',
+        summary: 'Get the options for `navigator.credentials.create`',
+        description:
+          'Needs a sign-in of the last ten minutes, with a second factor where there is one. The relying party is the host of this service. 5 per minute per IP.',
+        response: { 200: single(WebauthnOptionsView), ...beginErrors },
+      },
+    },
+    async (request, reply) => {
+      const { token, options } = await users.mfa.own.beginWebauthn(subjectOf(request));
+      return reply.send({ data: { enrollment_token: token, options: { ...options } } });
+    },
+  );
+
+  app.post(
+    '/mfa/webauthn/enroll/verify',
+    {
+      config: { events: ['auth.admin_mfa_enrolled'] },
+      preValidation: limits.exact(perMinute(10, 'webauthn-enroll-verify')),
+      schema: {
+        ...common,
+        operationId: 'adminEnrollWebauthnVerify',
+        summary: 'Enrol a passkey or security key',
+        description:
+          'With the first factor come recovery codes. The session counts as one of two factors from now on. A mail tells of it. 10 per minute per IP.',
+        body: Body(WebauthnConfirmation),
+        response: addedAnswers,
+      },
+    },
+    async (request, reply) => {
+      const { enrollment_token: token, response: sent, label = null } = request.body;
+      const answer = { token, sent, label };
+      const added = await users.mfa.own.confirmWebauthn(subjectOf(request), answer, localeOf(request));
+      return reply.code(201).send({ data: presentAdded(added) });
+    },
+  );
+};

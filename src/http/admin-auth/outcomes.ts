@@ -1,0 +1,56 @@
+import { Type } from 'typebox';
+import type { EnteredOutcome, SignInOutcome } from '../../domain/users/sign-in.js';
+import { OneOf, Timestamp } from '../schemas.js';
+import { NamedView, presentNamed, presentSignedIn, SignedInFields } from './answers.js';
+
+const SignedInOutcome = Type.Object(
+  { outcome: OneOf(['authenticated', 'account_required']), ...SignedInFields },
+  { description: '`account_required`: signed in, without an account yet; `account` and `application` are null.' },
+);
+const MfaRequired = Type.Object(
+  {
+    outcome: OneOf(['mfa_required']),
+    challenge_token: Type.String({ description: 'For one of `mfa/challenge/…`; works once, within ten minutes.' }),
+    available_factors: Type.Array(OneOf(['totp', 'webauthn', 'recovery_code'])),
+    expires_at: Timestamp,
+  },
+  { description: 'What was proved was right, and the user has a second factor to show. No session yet.' },
+);
+const SelectionRequired = Type.Object(
+  {
+    outcome: OneOf(['application_selection_required']),
+    selection_token: Type.String({ description: 'For `select-application`; works once, within five minutes.' }),
+    applications: Type.Array(Type.Object({ ...NamedView.properties, account: NamedView })),
+  },
+  { description: 'All was right, and there are several applications to choose from. No session yet.' },
+);
+
+/** What may come of a password. */
+export const LoginOutcome = Type.Union([SignedInOutcome, MfaRequired, SelectionRequired]);
+/** What may come of a second factor. */
+export const ChallengeOutcome = Type.Union([SignedInOutcome, SelectionRequired]);
+
+export function presentEntered(result: EnteredOutcome) {
+  if (result.outcome !== 'application_selection_required') {
+    return { outcome: result.outcome, ...presentSignedIn(result) };
+  }
+  return {
+    outcome: result.outcome,
+    selection_token: result.selectionToken,
+    applications: result.applications.map(({ account, ...application }) => ({
+      ...presentNamed(application),
+      account: presentNamed(account),
+    })),
+  };
+}
+
+export function presentOutcome(result: SignInOutcome) {
+  if (result.outcome !== 'mfa_required') return presentEntered(result);
+  const { outcome, challengeToken, availableFactors, expiresAt } = result;
+  return {
+    outcome,
+    challenge_token: challengeToken,
+    available_factors: availableFactors,
+    expires_at: expiresAt.toISOString(),
+  };
+}

@@ -1,0 +1,65 @@
+import { Type } from 'typebox';
+import { Id, Nullable, OneOf, Timestamp } from './schemas.js';
+
+/** A second factor of one of these kinds, as its owner sees it. */
+export const factorView = <const Kind extends string>(kinds: Kind[]) =>
+  Type.Object({
+    id: Id,
+    type: OneOf(kinds),
+    label: Type.String(),
+    enrolled_at: Timestamp,
+    last_used_at: Nullable(Timestamp),
+  });
+
+export interface ShownFactor<Kind extends string> {
+  id: string;
+  type: Kind;
+  label: string;
+  enrolledAt: Date;
+  lastUsedAt: Date | null;
+}
+
+export const presentFactor = <Kind extends string>({ id, type, label, enrolledAt, lastUsedAt }: ShownFactor<Kind>) => ({
+  id,
+  type,
+  label,
+  enrolled_at: enrolledAt.toISOString(),
+  last_used_at: lastUsedAt?.toISOString() ?? null,
+});
+
+export const RecoveryCodes = Type.Array(Type.String(), { description: 'Shown this once. Each works once.' });
+
+/** Objects of WebAuthn's JSON forms (Level 3 §5.1.8): ours to hand through, not to describe. */
+export const Json = (description: string) => Type.Object({}, { additionalProperties: true, description });
+
+/** An authenticator app whose enrolment has begun. */
+export const TotpEnrollmentView = Type.Object({
+  enrollment_token: Type.String({ description: 'For `mfa/totp/confirm`, within 30 minutes.' }),
+  secret: Type.String({ description: 'Base32, for those who type it.' }),
+  otpauth_uri: Type.String({ description: 'For an app on the same device.' }),
+  qr_svg: Type.String({ description: 'The same as a picture.' }),
+});
+
+export const presentTotpEnrollment = (begun: { sealed: string; secret: string; uri: string; qrSvg: string }) => ({
+  enrollment_token: begun.sealed,
+  secret: begun.secret,
+  otpauth_uri: begun.uri,
+  qr_svg: begun.qrSvg,
+});
+
+export const TotpConfirmation = {
+  enrollment_token: Type.String({ maxLength: 2048 }),
+  code: Type.String({ pattern: '^[0-9]{6}$', description: '6 digits.' }),
+};
+
+/** A passkey or security key whose enrolment has begun. */
+export const WebauthnOptionsView = Type.Object({
+  enrollment_token: Type.String({ description: 'For `mfa/webauthn/enroll/verify`, with the answer to these options.' }),
+  options: Json('`PublicKeyCredentialCreationOptionsJSON`'),
+});
+
+export const WebauthnConfirmation = {
+  enrollment_token: Type.String({ maxLength: 2048 }),
+  response: Json('`RegistrationResponseJSON`'),
+  label: Type.Optional(Type.String({ maxLength: 100, description: 'What the person calls it.' })),
+};

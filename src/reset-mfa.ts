@@ -1,0 +1,21 @@
+import 'reflect-metadata';
+import { loadConfig } from './config.js';
+import { createMfaResetByOperator } from './domain/admin-mfa/reset.js';
+import { systemClock as now } from './platform/clock.js';
+import { openDb } from './platform/db.js';
+import { runProcess, StartError } from './platform/process.js';
+
+/**
+ * `npm run reset-mfa -- ana@example.com`: takes the second factors of an administrator away who has lost them, and whom nobody
+ * in an Account may help (docs/administrators.md). Make sure that it is them.
+ */
+await runProcess('reset-mfa', async () => {
+  const config = loadConfig('reset-mfa');
+  const [email] = process.argv.slice(2);
+  if (!email) throw new StartError('name the address: npm run reset-mfa -- ana@example.com');
+  const url = config.database.url as string;
+  const db = await openDb({ url, poolSize: 1, applicationName: 'gatehouse reset-mfa', onError: () => {} });
+  const isDone = await createMfaResetByOperator({ db, now })(email).finally(() => db.close());
+  if (!isDone) throw new StartError('no administrator has this address');
+  process.stdout.write('the second factors are gone, and all sessions have ended; a mail tells the person\n');
+});

@@ -1,0 +1,79 @@
+import { minutes } from '../../src/platform/clock.js';
+import { ok, refusalOf, withFactors } from './admin-auth-mfa-setup.js';
+import { type AdminAuth, bearer, newAdminAuth } from './admin-auth-setup.js';
+
+let auth: AdminAuth;
+let person: ReturnType<typeof withFactors>;
+beforeAll(async () => {
+  auth = await newAdminAuth({ rateLimits: true });
+  person = withFactors(auth);
+});
+afterAll(() => auth.close());
+
+let address = 0;
+/** From an address of its own, so that what counts by address does not get in the way. */
+const elsewhere = () => ({ 'x-forwarded-for': `198.51.100.${++address}` });
+const loginOf = async ({ email, password }: { email: string; password: string }) =>
+  ok(await auth.post('/login', { email, password }, elsewhere()));
+
+test('ten wrong answers of a user in a quarter of an hour lock the challenge, in every sign-in and from everywhere', async () => {
+  const ana = await auth.addUser();
+  const { access_token: token } = await loginOf(ana);
+  const app = await person.enrollTotp(token);
+  const { challenge_token: first } = await loginOf(ana);
+  const { challenge_token: second } = await loginOf(ana);
+  const wrong = (token: string, i: number) =>
+    i % 2 === 0
+      ? person.answer('totp', token, '000000', elsewhere())
+      : person.answer('recovery-code', token, 'AAAA-AAAA-AAAA-AAAA', elsewhere());
+  const answers = await Promise.all([...Array(13).keys()].map((i) => wrong(i < 7 ? first : second, i)));
+  expect(answers.filter(({ statusCode }) => statusCode === 401)).toHaveLength(10);
+  const locked = answers.filter(({ statusCode }) => statusCode === 429);
+  expect(locked).toHaveLength(3);
+  expect(locked[0]?.json().error.code).toBe('mfa.challenge_locked');
+  expect(Number(locked[0]?.headers['retry-after'])).toBeGreaterThan(0);
+  // The right one is not looked at either, and enrolling is no way around it.
+  const right = await person.answer('totp', second, app.code(), elsewhere());
+  expect(refusalOf(right)).toEqual([429, 'mfa.challenge_locked']);
+  const begun = ok(await auth.post('/mfa/totp/enroll', undefined, bearer(token)));
+  const confirmation = { enrollment_token: begun.enrollment_token, code: '000000' };
+  const confirmed = await auth.post('/mfa/totp/confirm', confirmation, bearer(token));
+  expect(refusalOf(confirmed)).toEqual([429, 'mfa.challenge_locked']);
+});
+
+test('right answers do not count', async () => {
+  const ana = await auth.addUser();
+  const { recovery_codes: codes } = await person.enrollTotp((await loginOf(ana)).access_token);
+  for (const code of codes as string[]) {
+    const { challenge_token: token } = await loginOf(ana);
+    ok(await person.answer('recovery-code', token, code, elsewhere()));
+  }
+  const { challenge_token: token, available_factors } = await loginOf(ana);
+  expect(available_factors).toEqual(['totp']);
+  expect((await person.answer('totp', token, '000000', elsewhere())).statusCode).toBe(401);
+});
+
+test.each([
+  ['/mfa/challenge/totp', 10, { code: '000000' }],
+  ['/mfa/challenge/recovery-code', 10, { code: 'x' }],
+  ['/mfa/challenge/webauthn', 10, { response: {} }],
+  ['/mfa/challenge/webauthn/options', 10, {}],
+])('%s takes %i requests a minute of an address', async (path, most, more) => {
+  const headers = elsewhere();
+  const body = { challenge_token: 'x', ...more };
+  const answers = await Promise.all([...Array(most + 2).keys()].map(() => auth.post(path, body, headers)));
+  expect(answers.filter(({ statusCode }) => statusCode === 400)).toHaveLength(most);
+  const limited = answers.filter(({ statusCode }) => statusCode === 429);
+  expect(limited.map((answer) => answer.json().error.code)).toEqual(['rate_limit.exceeded', 'rate_limit.exceeded']);
+});
+
+test('the options of an enrolment are given out five times a minute', async () => {
+  const ana = await auth.addUser();
+  const { access_token: token } = await loginOf(ana);
+  const headers = { ...bearer(token), ...elsewhere() };
+  const answers = await Promise.all(
+    [...Array(6).keys()].map(() => auth.post('/mfa/webauthn/enroll/options', undefined, headers)),
+  );
+  expect(answers.map(({ statusCode }) => statusCode).sort()).toEqual([200, 200, 200, 200, 200, 429]);
+  auth.pass(minutes(1));
+});

@@ -1,0 +1,88 @@
+import type { LightMyRequestResponse } from 'fastify';
+import { decodeJwt } from 'jose';
+import { type Authenticator, createAuthenticator } from '../support/authenticator.js';
+import { totpCode } from '../support/mfa.js';
+import { type AdminAuth, bearer } from './admin-auth-setup.js';
+
+type Person = Pick<Awaited<ReturnType<AdminAuth['addUser']>>, 'email' | 'password'>;
+
+/** What a person with second factors does, as their browser would. */
+export function withFactors(auth: AdminAuth) {
+  const login = async (person: Person, more: object = {}) =>
+    auth.post('/login', { email: person.email, password: person.password, ...more });
+
+  /** Signs somebody in who has no factor yet. */
+  async function session(person: Person): Promise<string> {
+    return ok(await login(person)).access_token;
+  }
+
+  /** Enrols an authenticator app in a session, and lets half a minute go by, so that the next code can be used at once. */
+  async function enrollTotp(token: string) {
+    const begun = ok(await auth.post('/mfa/totp/enroll', undefined, bearer(token)));
+    const code = () => totpCode(begun.secret, auth.now());
+    const confirmation = { enrollment_token: begun.enrollment_token, code: code() };
+    const added = ok(await auth.post('/mfa/totp/confirm', confirmation, bearer(token)), 201);
+    auth.pass(30_000);
+    return { ...added, secret: begun.secret as string, code } as {
+      factor: { id: string; type: string; label: string };
+      recovery_codes: string[] | null;
+      secret: string;
+      code(): string;
+    };
+  }
+
+  async function enrollKey(token: string, authenticator = newKey(), label?: string) {
+    const begun = ok(await auth.post('/mfa/webauthn/enroll/options', undefined, bearer(token)));
+    const answer = { enrollment_token: begun.enrollment_token, response: authenticator.create(begun.options) };
+    const added = ok(
+      await auth.post('/mfa/webauthn/enroll/verify', { ...answer, ...(label && { label }) }, bearer(token)),
+      201,
+    );
+    return { ...added, authenticator } as {
+      factor: { id: string; type: string; label: string };
+      recovery_codes: string[] | null;
+      authenticator: Authenticator;
+    };
+  }
+
+  /** Signs in with the password as far as the question for the second factor. */
+  async function challenge(person: Person, more: object = {}): Promise<string> {
+    const data = ok(await login(person, more));
+    expect(data.outcome).toBe('mfa_required');
+    return data.challenge_token;
+  }
+
+  return {
+    login,
+    session,
+    enrollTotp,
+    enrollKey,
+    challenge,
+    newKey,
+    answer: (kind: 'totp' | 'recovery-code', challengeToken: string, code: string, headers = {}) =>
+      auth.post(`/mfa/challenge/${kind}`, { challenge_token: challengeToken, code }, headers),
+    async answerKey(challengeToken: string, authenticator: Authenticator) {
+      const options = ok(await auth.post('/mfa/challenge/webauthn/options', { challenge_token: challengeToken }));
+      const response = authenticator.get(options);
+      return auth.post('/mfa/challenge/webauthn', { challenge_token: challengeToken, response });
+    },
+  };
+
+  function newKey(options: Partial<Parameters<typeof createAuthenticator>[0]> = {}) {
+    return createAuthenticator({ origin: auth.baseUrl, ...options });
+  }
+}
+
+/** The data of an answer, where it has the status that is expected. */
+export function ok(answer: LightMyRequestResponse, status = 200) {
+  if (answer.statusCode !== status) throw new Error(`${answer.statusCode} instead of ${status}: ${answer.body}`);
+  return answer.json().data;
+}
+
+/** How a token says that its user was proved. */
+export function provedIn(token: string) {
+  const { amr, acr } = decodeJwt(token);
+  return { amr, acr };
+}
+
+export const refusalOf = (answer: LightMyRequestResponse) => [answer.statusCode, answer.json().error.code];

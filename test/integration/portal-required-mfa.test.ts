@@ -1,0 +1,224 @@
+import { Email } from '../../entities/email.js';
+import { Event } from '../../entities/event.js';
+import { createMfaResetByOperator } from '../../src/domain/admin-mfa/reset.js';
+import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
+import { totpCode } from '../support/mfa.js';
+import { ok, refusalOf } from './admin-auth-mfa-setup.js';
+import { newMember, type TestMember } from './administrators-setup.js';
+
+let api: TestApi;
+beforeAll(async () => {
+  api = await startApi();
+});
+afterAll(() => api.stop());
+
+const ownRoute = (method: 'GET' | 'POST' | 'DELETE', path: string, { headers }: TestMember, payload?: object) =>
+  api.app.inject({ method, url: `/v1/auth${path}`, headers, ...(payload && { payload }) });
+
+/** Adds an authenticator app to somebody, in the session that they have. */
+async function enroll(member: TestMember): Promise<string> {
+  const begun = ok(await ownRoute('POST', '/mfa/totp/enroll', member));
+  const code = totpCode(begun.secret, api.clock.now);
+  const added = await ownRoute('POST', '/mfa/totp/confirm', member, { enrollment_token: begun.enrollment_token, code });
+  return ok(added, 201).factor.id;
+}
+
+/** An Account that requires a second factor, by an Owner who has one. */
+async function requiring(): Promise<{ account: TestAccount; owner: TestMember }> {
+  const account = await newAccount(api);
+  const owner = await newMember(api, account, 'owner');
+  await enroll(owner);
+  expect(ok(await owner.call('PATCH', '', { require_mfa: true })).require_mfa).toBe(true);
+  return { account, owner };
+}
+
+/** As if they had signed in with the password alone. */
+const weaken = ({ userId }: Pick<TestMember, 'userId'>) =>
+  api.database.db.transaction('system', (tx) =>
+    tx.query(`update user_sessions set acr = 'urn:gatehouse:aal1' where user_id = $1`, [userId]),
+  );
+
+describe('an account that requires a second factor', () => {
+  test('is made one by an Owner in a session with a factor, and by nobody else', async () => {
+    const account = await newAccount(api);
+    const [owner, admin] = [await newMember(api, account, 'owner'), await newMember(api, account, 'admin')];
+    expect(ok(await owner.call('GET', '')).require_mfa).toBe(false);
+    const require = (member: TestMember, require_mfa = true) => member.call('PATCH', '', { require_mfa });
+    expect((await require(admin)).statusCode).toBe(403);
+    expect(refusalOf(await require(owner))).toEqual([409, 'mfa.not_enrolled']);
+    await enroll(owner);
+    await weaken(owner);
+    expect(refusalOf(await require(owner))).toEqual([403, 'mfa.challenge_required']);
+    await api.database.db.transaction('system', (tx) =>
+      tx.query(`update user_sessions set acr = 'urn:gatehouse:aal2' where user_id = $1`, [owner.userId]),
+    );
+    expect(ok(await require(owner)).require_mfa).toBe(true);
+    ok(await require(owner)); // once more changes nothing
+    const { accountId } = account.scope;
+    const events = await api.database.db.transaction('system', (tx) =>
+      tx.findBy(Event, { accountId, action: 'account.updated' }),
+    );
+    expect(events.map(({ metadata }) => metadata)).toEqual([{ changed: ['require_mfa'] }]);
+    expect(ok(await require(owner, false)).require_mfa).toBe(false);
+  });
+
+  test('an administrator who manages the account and is no Owner does not switch it', async () => {
+    const { account, owner } = await requiring();
+    const role = ok(
+      await owner.call('POST', '/administrator-roles', {
+        name: 'Keeper',
+        capabilities: ['account.view', 'account.manage'],
+      }),
+      201,
+    );
+    const keeper = await newMember(api, account, { roleId: role.id });
+    await enroll(keeper);
+    expect(refusalOf(await keeper.call('PATCH', '', { require_mfa: false }))).toEqual([403, 'account.owner_required']);
+    ok(await keeper.call('PATCH', '', { name: 'Another name', require_mfa: true }));
+  });
+
+  test('refuses everything in it to whoever has none, until they enrol with the same token', async () => {
+    const { account } = await requiring();
+    const mia = await newMember(api, account, 'admin');
+    const refused = [403, 'mfa.enrollment_required'];
+    expect(refusalOf(await mia.call('GET', '/me'))).toEqual(refused);
+    expect(refusalOf(await mia.call('GET', '/members'))).toEqual(refused);
+    // Neither what is missing nor what is wrong with a request is told before.
+    expect(refusalOf(await mia.call('GET', '/applications/nowhere'))).toEqual(refused);
+    expect(refusalOf(await mia.call('POST', '/applications', { nonsense: true }))).toEqual(refused);
+    const me = ok(await ownRoute('GET', '/me', mia));
+    expect(me.accounts).toEqual([expect.objectContaining({ id: account.scope.accountId, require_mfa: true })]);
+    await enroll(mia);
+    ok(await mia.call('GET', '/me'));
+  });
+
+  test('refuses a session without one to whoever has one', async () => {
+    const { account } = await requiring();
+    const mia = await newMember(api, account, 'viewer');
+    await enroll(mia);
+    await weaken(mia);
+    expect(refusalOf(await mia.call('GET', '/me'))).toEqual([403, 'mfa.challenge_required']);
+  });
+
+  test('is 404 to strangers, and asks nothing for another account of the same person', async () => {
+    const { account } = await requiring();
+    const other = await newAccount(api);
+    const mia = await newMember(api, account, 'admin');
+    const there = await newMember(api, other, 'admin', mia);
+    ok(await there.call('GET', '/me'));
+    const stranger = await newMember(api, other, 'owner');
+    const answer = await api.app.inject({
+      url: `/portal/v1/accounts/${account.accountSlug}/me`,
+      headers: stranger.headers,
+    });
+    expect(refusalOf(answer)).toEqual([404, 'account.not_found']);
+  });
+
+  test('keeps the last factor of its administrators', async () => {
+    const { account, owner } = await requiring();
+    const mia = await newMember(api, account, 'viewer');
+    const [first, second] = [await enroll(mia), await enroll(mia)];
+    expect((await ownRoute('DELETE', `/mfa/factors/${first}`, mia)).statusCode).toBe(204);
+    expect(refusalOf(await ownRoute('DELETE', `/mfa/factors/${second}`, mia))).toEqual([409, 'mfa.last_factor']);
+    expect(ok(await ownRoute('GET', '/mfa/factors', mia)).recovery_codes_remaining).toBe(10);
+    ok(await owner.call('PATCH', '', { require_mfa: false }));
+    expect((await ownRoute('DELETE', `/mfa/factors/${second}`, mia)).statusCode).toBe(204);
+  });
+
+  test('says of each administrator whether they have one', async () => {
+    const { account, owner } = await requiring();
+    const mia = await newMember(api, account, 'viewer');
+    const { items } = (await owner.call('GET', '/members')).json();
+    const byId = Object.fromEntries(
+      items.map(({ id, mfa_enrolled }: { id: string; mfa_enrolled: boolean }) => [id, mfa_enrolled]),
+    );
+    expect(byId).toMatchObject({ [owner.membershipId]: true, [mia.membershipId]: false });
+    expect(ok(await owner.call('GET', `/members/${owner.membershipId}`)).mfa_enrolled).toBe(true);
+  });
+});
+
+describe('a reset of the factors of a member', () => {
+  const reset = (by: TestMember, of: Pick<TestMember, 'membershipId'>) =>
+    by.call('POST', `/members/${of.membershipId}/mfa/reset`);
+
+  test('takes them away, ends the sessions and tells the person', async () => {
+    const { account, owner } = await requiring();
+    const mia = await newMember(api, account, 'admin');
+    await enroll(mia);
+    expect(ok(await reset(owner, mia))).toMatchObject({ id: mia.membershipId, mfa_enrolled: false });
+    expect(refusalOf(await ownRoute('GET', '/mfa/factors', mia))).toEqual([401, null]);
+    const { db } = api.database;
+    const left = await db.transaction('system', (tx) =>
+      tx.query(
+        `select (select count(*)::int from user_mfa_factors where user_id = $1) as factors,
+           (select count(*)::int from user_recovery_codes where user_id = $1) as codes`,
+        [mia.userId],
+      ),
+    );
+    expect(left).toEqual([{ factors: 0, codes: 0 }]);
+    const [event] = await db.transaction('system', (tx) =>
+      tx.findBy(Event, { resourceId: mia.membershipId, action: 'member.mfa_reset' }),
+    );
+    expect(event).toMatchObject({
+      accountId: account.scope.accountId,
+      actorId: owner.userId,
+      customerVisible: true,
+      metadata: { user_id: mia.userId, revoked_session_ids: [expect.any(String)] },
+    });
+    const mails = await db.transaction('system', (tx) => tx.findBy(Email, { recipientId: mia.userId }));
+    expect(mails.map(({ subjectId }) => subjectId)).toContain(event?.id);
+  });
+
+  test('is for who manages members; of an Owner only for another Owner, and never for oneself', async () => {
+    const account = await newAccount(api);
+    const [owner, second, admin, viewer] = [
+      await newMember(api, account, 'owner'),
+      await newMember(api, account, 'owner'),
+      await newMember(api, account, 'admin'),
+      await newMember(api, account, 'viewer'),
+    ];
+    expect(refusalOf(await reset(viewer, admin))).toEqual([403, 'account.capability_required']);
+    await enroll(owner);
+    expect(refusalOf(await reset(owner, owner))).toEqual([403, 'mfa.own_factors']);
+    const role = ok(
+      await owner.call('POST', '/administrator-roles', {
+        name: 'Staff',
+        capabilities: ['members.view', 'members.manage'],
+      }),
+      201,
+    );
+    const staff = await newMember(api, account, { roleId: role.id });
+    expect(refusalOf(await reset(staff, owner))).toEqual([403, 'member.owner_required']);
+    ok(await ownRoute('GET', '/mfa/factors', owner));
+    ok(await reset(staff, viewer));
+    ok(await reset(second, owner));
+  });
+
+  test('leaves those of somebody who administers another account too, and of no other account at all', async () => {
+    const [account, other] = [await newAccount(api), await newAccount(api)];
+    const [owner, mia] = [await newMember(api, account, 'owner'), await newMember(api, account, 'admin')];
+    const elsewhere = await newMember(api, other, 'viewer', mia);
+    await enroll(mia);
+    expect(refusalOf(await reset(owner, mia))).toEqual([409, 'member.in_other_accounts']);
+    expect(ok(await ownRoute('GET', '/mfa/factors', mia)).factors).toHaveLength(1);
+    expect(refusalOf(await reset(owner, elsewhere))).toEqual([404, 'member.not_found']);
+  });
+
+  test('is made by those who operate the service, where nobody else may', async () => {
+    const [account, other] = [await newAccount(api), await newAccount(api)];
+    const mia = await newMember(api, account, 'owner');
+    await newMember(api, other, 'viewer', mia);
+    await enroll(mia);
+    const { db } = api.database;
+    const resetByOperator = createMfaResetByOperator({ db, now: () => api.clock.now });
+    expect(await resetByOperator('nobody@example.com')).toBe(false);
+    expect(await resetByOperator(mia.email.toUpperCase())).toBe(true);
+    expect(refusalOf(await ownRoute('GET', '/mfa/factors', mia))).toEqual([401, null]);
+    const [event] = await db.transaction('system', (tx) =>
+      tx.findBy(Event, { resourceId: mia.userId, action: 'auth.admin_mfa_reset' }),
+    );
+    expect(event).toMatchObject({ actorType: 'system', metadata: { revoked_session_ids: [expect.any(String)] } });
+    const mails = await db.transaction('system', (tx) => tx.findBy(Email, { recipientId: mia.userId }));
+    expect(mails.map(({ subjectId }) => subjectId)).toContain(event?.id);
+  });
+});
