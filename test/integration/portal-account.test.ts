@@ -17,7 +17,13 @@ test('the account and its subscription are read', async () => {
   const read = await call('GET', '');
   expect(read.statusCode).toBe(200);
   expect(read.json()).toEqual({
-    data: { ...shape, id: account.scope.accountId, name: account.accountSlug, slug: account.accountSlug },
+    data: {
+      ...shape,
+      id: account.scope.accountId,
+      name: account.accountSlug,
+      slug: account.accountSlug,
+      require_mfa: false,
+    },
   });
   const { updated_at: _, ...dated } = shape;
   expect((await call('GET', '/subscription')).json()).toEqual({ data: { ...dated, plan: 'free', status: 'active' } });

@@ -32,6 +32,7 @@ test('members are listed with their roles, searched, sorted and read', async () 
     first_name: 'Mia',
     last_name: 'Berg',
     roles: [{ role_id: roles.developer, name: 'Developer', limits: null }],
+    mfa_enrolled: false,
     status: 'active',
     created_at: shape.created_at,
   });

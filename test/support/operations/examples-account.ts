@@ -130,6 +130,8 @@ const structure: Record<string, Example> = {
 /** What people do with their own sign-in; no ids but these are in it. */
 const own: Record<string, Example> = {
   revokeSession: of('userSession'),
+  adminRenameFactor: of('userFactor', { label: 'Phone' }),
+  adminRemoveFactor: of('userFactor'),
   identityRevokeSession: of('ownSession'),
   identityRemoveFactor: of('factor'),
 };

@@ -85,6 +85,16 @@ export const kinds = {
     const [session] = await rows<{ id: string }>('select id from user_sessions where user_id = $1', [account.userId]);
     return session?.id as string;
   }),
+  /** Of the account's owner, whose sessions have shown it. */
+  userFactor: ofAccount(async ({ account, rows }) => {
+    const [factor] = await rows<{ id: string }>(
+      `with strengthened as (update user_sessions set acr = 'urn:gatehouse:aal2' where user_id = $1)
+       insert into user_mfa_factors (id, user_id, type, label, credential_id, public_key, enrolled_at)
+       values (gen_random_uuid(), $1, 'webauthn', 'Key', gen_random_uuid()::text::bytea, '', now()) returning id`,
+      [account.userId],
+    );
+    return factor?.id as string;
+  }),
   node: ofEnvironment(newNode),
   identityInvite: ofEnvironment((place) => idFrom(place.make('/identity-invites', { email: anEmail() }))),
   /** Of any Environment of the Account, as its directory shows it. */
