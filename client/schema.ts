@@ -2012,8 +2012,8 @@ export interface paths {
         options?: never;
         head?: never;
         /**
-         * Change the name or the slug of the account
-         * @description A new slug counts at once: every Portal path of the account starts with it from then on, and the old one is free. Tokens, API keys and OAuth clients name the account by its id and go on.
+         * Change the account
+         * @description A new slug counts at once: every Portal path of the account starts with it from then on, and the old one is free. Tokens, API keys and OAuth clients name the account by its id and go on. `require_mfa` is for Owners: with it, everything in the account is refused to sessions without a second factor, from the next request on. Who has none enrols one first (`mfa.enrollment_required`), who has one signs in again with it (`mfa.challenge_required`). There is no time of grace: enrolling takes a minute. Begin to require it in a session with one.
          *
          *     Requires the capability `account.manage`.
          */
@@ -2094,6 +2094,28 @@ export interface paths {
          *     Requires the capability `members.manage`.
          */
         patch: operations["portalUpdateMember"];
+        trace?: never;
+    };
+    "/portal/v1/accounts/{accountSlug}/members/{id}/mfa/reset": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Reset the second factors of an administrator
+         * @description Takes them and the recovery codes away, ends every session of the person, and tells them by mail; they sign in anew and enrol. Only Owners reset Owners, and nobody themselves. Second factors are the person’s and not the account’s: of whoever administers other accounts too they stay (`member.in_other_accounts`).
+         *
+         *     Requires the capability `members.manage`.
+         */
+        post: operations["portalResetMemberMfa"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
         trace?: never;
     };
     "/portal/v1/accounts/{accountSlug}/administrator-roles": {
@@ -3663,7 +3685,7 @@ export interface components {
                  * @description Stable; null where only the status counts. New ones may come: go by the status where it is unknown.
                  * @enum {string|null}
                  */
-                code: "account.capability_required" | "account.not_found" | "account.password_required" | "account.slug_taken" | "account_intent.not_failed" | "account_intent.not_found" | "admin_sso.not_available" | "administrator_invite.already_pending" | "administrator_invite.not_found" | "administrator_invite.not_pending" | "administrator_invite.role_deleted" | "administrator_role.built_in" | "administrator_role.cannot_grant" | "administrator_role.in_use" | "administrator_role.name_taken" | "administrator_role.not_found" | "api_key.cannot_grant" | "api_key.not_found" | "api_key.scope_required" | "application.confirmation_required" | "application.not_found" | "application.slug_taken" | "audit.row_not_found" | "auth.multiple_credentials" | "auth.reauthentication_required" | "body.malformed" | "body.too_large" | "body.unsupported_media_type" | "captcha.failed" | "changes.cursor_expired" | "changes.cursor_invalid" | "environment.confirmation_required" | "environment.not_found" | "environment.slug_taken" | "environment.unknown_slug" | "idempotency.in_progress" | "idempotency.key_invalid" | "idempotency.key_reused" | "identity.email_taken" | "identity.email_unverified" | "identity.external_id_taken" | "identity.holds_more" | "identity.link_invalid" | "identity.not_found" | "identity_invite.already_member" | "identity_invite.not_found" | "identity_invite.not_pending" | "identity_invite.pending_exists" | "identity_invite.role_deleted" | "if_match.invalid" | "if_match.required" | "invite.link_invalid" | "login.method_not_allowed" | "member.already_member" | "member.last_owner" | "member.not_found" | "member.owner_required" | "mfa.already_enrolled" | "mfa.challenge_invalid" | "mfa.challenge_locked" | "mfa.code_invalid" | "mfa.email_unavailable" | "mfa.enrollment_expired" | "mfa.enrollment_required" | "mfa.factor_not_allowed" | "mfa.factor_not_found" | "mfa.last_factor" | "mfa.not_enrolled" | "mfa.too_many_factors" | "mfa.trusted_device_not_found" | "node_type_schema.breaks_nodes" | "nodes.has_children" | "nodes.node_not_found" | "nodes.not_in_access_model" | "nodes.root_fixed" | "nodes.slug_taken" | "nodes.too_deep" | "nodes.tree_too_large" | "nodes.type_not_allowed" | "nodes.type_unknown" | "nodes.would_cycle" | null | "oauth_client.has_no_secret" | "oauth_client.not_found" | "organization.already_member" | "organization.confirmation_required" | "organization.member_not_found" | "organization.not_found" | "organization.production_environment" | "organization.slug_taken" | "organization.sso_connection_exists" | "organization.sso_connection_not_owned" | "origin.foreign" | "password.breached" | "password.hash_out_of_bounds" | "password.hash_unreadable" | "password.link_invalid" | "password.too_short" | "password.wrong" | "permission.key_taken" | "permission.not_found" | "permission.required" | "permission.system" | "process.not_failed" | "process.not_found" | "process.not_running" | "process.verb_not_supported" | "rate_limit.exceeded" | "registration.link_invalid" | "role.cannot_grant" | "role.in_use" | "role.name_taken" | "role.not_found" | "role.system" | "role_assignments.not_found" | "role_assignments.overlapping" | "role_assignments.window_empty" | "route.method_not_allowed" | "route.not_found" | "scim_group_mapping.exists" | "scim_group_mapping.not_found" | "scim_token.not_found" | "service.unavailable" | "session.not_found" | "sign_up.daily_cap_reached" | "sso_connection.incomplete" | "sso_connection.limit_reached" | "sso_connection.metadata_unreadable" | "sso_connection.not_active" | "sso_connection.not_found" | "sso_domain.limit_reached" | "sso_domain.malformed" | "sso_domain.not_found" | "sso_domain.public_provider" | "sso_domain.public_suffix" | "sso_required" | "validation.failed" | "version.conflict" | "webhook.delivery_not_found" | "webhook.inactive" | "webhook.limit_reached" | "webhook.not_found";
+                code: "account.capability_required" | "account.not_found" | "account.owner_required" | "account.password_required" | "account.slug_taken" | "account_intent.not_failed" | "account_intent.not_found" | "admin_sso.not_available" | "administrator_invite.already_pending" | "administrator_invite.not_found" | "administrator_invite.not_pending" | "administrator_invite.role_deleted" | "administrator_role.built_in" | "administrator_role.cannot_grant" | "administrator_role.in_use" | "administrator_role.name_taken" | "administrator_role.not_found" | "api_key.cannot_grant" | "api_key.not_found" | "api_key.scope_required" | "application.confirmation_required" | "application.not_found" | "application.slug_taken" | "audit.row_not_found" | "auth.multiple_credentials" | "auth.reauthentication_required" | "body.malformed" | "body.too_large" | "body.unsupported_media_type" | "captcha.failed" | "changes.cursor_expired" | "changes.cursor_invalid" | "environment.confirmation_required" | "environment.not_found" | "environment.slug_taken" | "environment.unknown_slug" | "idempotency.in_progress" | "idempotency.key_invalid" | "idempotency.key_reused" | "identity.email_taken" | "identity.email_unverified" | "identity.external_id_taken" | "identity.holds_more" | "identity.link_invalid" | "identity.not_found" | "identity_invite.already_member" | "identity_invite.not_found" | "identity_invite.not_pending" | "identity_invite.pending_exists" | "identity_invite.role_deleted" | "if_match.invalid" | "if_match.required" | "invite.link_invalid" | "login.method_not_allowed" | "member.already_member" | "member.in_other_accounts" | "member.last_owner" | "member.not_found" | "member.owner_required" | "mfa.already_enrolled" | "mfa.challenge_invalid" | "mfa.challenge_locked" | "mfa.challenge_required" | "mfa.code_invalid" | "mfa.email_unavailable" | "mfa.enrollment_expired" | "mfa.enrollment_required" | "mfa.factor_not_allowed" | "mfa.factor_not_found" | "mfa.last_factor" | "mfa.not_enrolled" | "mfa.own_factors" | "mfa.too_many_factors" | "mfa.trusted_device_not_found" | "node_type_schema.breaks_nodes" | "nodes.has_children" | "nodes.node_not_found" | "nodes.not_in_access_model" | "nodes.root_fixed" | "nodes.slug_taken" | "nodes.too_deep" | "nodes.tree_too_large" | "nodes.type_not_allowed" | "nodes.type_unknown" | "nodes.would_cycle" | null | "oauth_client.has_no_secret" | "oauth_client.not_found" | "organization.already_member" | "organization.confirmation_required" | "organization.member_not_found" | "organization.not_found" | "organization.production_environment" | "organization.slug_taken" | "organization.sso_connection_exists" | "organization.sso_connection_not_owned" | "origin.foreign" | "password.breached" | "password.hash_out_of_bounds" | "password.hash_unreadable" | "password.link_invalid" | "password.too_short" | "password.wrong" | "permission.key_taken" | "permission.not_found" | "permission.required" | "permission.system" | "process.not_failed" | "process.not_found" | "process.not_running" | "process.verb_not_supported" | "rate_limit.exceeded" | "registration.link_invalid" | "role.cannot_grant" | "role.in_use" | "role.name_taken" | "role.not_found" | "role.system" | "role_assignments.not_found" | "role_assignments.overlapping" | "role_assignments.window_empty" | "route.method_not_allowed" | "route.not_found" | "scim_group_mapping.exists" | "scim_group_mapping.not_found" | "scim_token.not_found" | "service.unavailable" | "session.not_found" | "sign_up.daily_cap_reached" | "sso_connection.incomplete" | "sso_connection.limit_reached" | "sso_connection.metadata_unreadable" | "sso_connection.not_active" | "sso_connection.not_found" | "sso_domain.limit_reached" | "sso_domain.malformed" | "sso_domain.not_found" | "sso_domain.public_provider" | "sso_domain.public_suffix" | "sso_required" | "validation.failed" | "version.conflict" | "webhook.delivery_not_found" | "webhook.inactive" | "webhook.limit_reached" | "webhook.not_found";
                 message: string;
                 /** Format: date-time */
                 timestamp: string;
@@ -6042,6 +6064,8 @@ export interface components {
                 id: string;
                 name: string;
                 slug: string;
+                /** @description Whether administrators need a second factor for everything in it. */
+                require_mfa: boolean;
                 /** Format: date-time */
                 created_at: string;
                 /** Format: date-time */
@@ -6051,6 +6075,7 @@ export interface components {
         PortalUpdateAccountRequest: {
             name?: string;
             slug?: string;
+            require_mfa?: boolean;
         };
         PortalGetSubscriptionResponse: {
             data: {
@@ -6083,6 +6108,8 @@ export interface components {
                         node_ids: string[];
                     } | null;
                 }[];
+                /** @description Whether they have a second factor. */
+                mfa_enrolled: boolean;
                 /**
                  * @description Whoever has not accepted yet is an invite, and no member.
                  * @enum {string}
@@ -6119,6 +6146,8 @@ export interface components {
                         node_ids: string[];
                     } | null;
                 }[];
+                /** @description Whether they have a second factor. */
+                mfa_enrolled: boolean;
                 /**
                  * @description Whoever has not accepted yet is an invite, and no member.
                  * @enum {string}
@@ -7041,6 +7070,10 @@ export interface components {
                 updated_at: string;
             };
         };
+        PortalUpdateApplicationRequest: {
+            name?: string;
+            slug?: string;
+        };
         PortalListEnvironmentsResponse: {
             items: {
                 /** Format: uuid */
@@ -7572,6 +7605,7 @@ export type PortalUpdateScimGroupMappingRequest = components['schemas']['PortalU
 export type PortalListApplicationsResponse = components['schemas']['PortalListApplicationsResponse'];
 export type PortalCreateApplicationRequest = components['schemas']['PortalCreateApplicationRequest'];
 export type PortalCreateApplicationResponse = components['schemas']['PortalCreateApplicationResponse'];
+export type PortalUpdateApplicationRequest = components['schemas']['PortalUpdateApplicationRequest'];
 export type PortalListEnvironmentsResponse = components['schemas']['PortalListEnvironmentsResponse'];
 export type PortalCreateEnvironmentRequest = components['schemas']['PortalCreateEnvironmentRequest'];
 export type PortalCreateEnvironmentResponse = components['schemas']['PortalCreateEnvironmentResponse'];
@@ -10973,6 +11007,32 @@ export interface operations {
             default: components["responses"]["Refusal"];
         };
     };
+    portalResetMemberMfa: {
+        parameters: {
+            query?: never;
+            header?: {
+                "Idempotency-Key"?: components["parameters"]["idempotency-key"];
+            };
+            path: {
+                accountSlug: string;
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PortalGetMemberResponse"];
+                };
+            };
+            default: components["responses"]["Refusal"];
+        };
+    };
     portalListAdministratorRoles: {
         parameters: {
             query?: {
@@ -12823,7 +12883,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["PortalUpdateAccountRequest"];
+                "application/json": components["schemas"]["PortalUpdateApplicationRequest"];
             };
         };
         responses: {
@@ -12969,7 +13029,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["PortalUpdateAccountRequest"];
+                "application/json": components["schemas"]["PortalUpdateApplicationRequest"];
             };
         };
         responses: {
