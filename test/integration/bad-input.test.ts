@@ -329,7 +329,9 @@ const ours =
 /** These ask Temporal, which is away here; anything else has no reason to be unavailable. */
 const needsTemporal = /^\/v1\/auth\/(verify-email|accounts)/;
 const pages =
-  /^\/oauth\/(?!token$|revoke$|introspect$|userinfo$)|^\/v1\/auth\/(verify-email|password\/reset|accept-invite)$/;
+  /^\/sso\/|^\/oauth\/(?!token$|revoke$|introspect$|userinfo$)|^\/v1\/auth\/(verify-email|password\/reset|accept-invite)$/;
+/** Whoever asks these for a page gets one, and a program the envelope. */
+const pagesForBrowsers = /^\/v1\/auth\/sso\//;
 const wantsJson = ({ headers = {} }: Sent) => /application\/json/i.test(String(headers.accept ?? ''));
 
 /** What only our pages' script calls: it is answered `{ error }` (spec, "Errors"). */
@@ -348,12 +350,14 @@ function problemOf(route: Route, sent: Sent, response: LightMyRequestResponse): 
   // What it leads to is no route, and unknown paths are answered alike everywhere.
   if (status === 404 && /%2e%2e/i.test(String(sent.url))) return envelopeProblem(sent, response);
   if (pages.test(route.url) && type.startsWith('text/html')) return body.includes('</html>') ? null : 'no whole page';
+  if (pagesForBrowsers.test(route.url) && type.startsWith('text/html'))
+    return body.includes('</html>') ? null : 'no whole page';
   if (pages.test(route.url) && !wantsJson(sent) && ['GET', 'HEAD'].includes(route.method))
     return `${status} is no page`;
   if (forScripts.test(route.url))
     return typeof parsed(body).error === 'string' ? null : `no error: ${body.slice(0, 300)}`;
   if (route.url.startsWith('/scim/')) return scimProblem(response);
-  return route.url.startsWith('/oauth') ? oauthProblem(response) : envelopeProblem(sent, response);
+  return /^\/(oauth|sso)\//.test(route.url) ? oauthProblem(response) : envelopeProblem(sent, response);
 }
 
 /** What a script is told besides an error, to go on with. */
