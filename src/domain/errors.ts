@@ -8,6 +8,8 @@ const messages = {
   'account.capability_required': 'Your roles in this account lack the capability that this operation requires',
   'account.not_found': 'No such account',
   'account.owner_required': 'Only an Owner of the account may change this',
+  'account.other_sign_in_required':
+    'This session began at the identity provider of another account; sign in in another way to open this one',
   'account.password_required': 'Set a password first; we have mailed you a link, and kept the names for then',
   'account.slug_taken': 'Another account has this slug',
   'account_intent.not_failed': 'Only a creation that has failed can be tried again',

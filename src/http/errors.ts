@@ -15,6 +15,7 @@ const statuses: Record<ErrorCode, number> = {
   'account.capability_required': 403,
   'account.not_found': 404,
   'account.owner_required': 403,
+  'account.other_sign_in_required': 403,
   'account.password_required': 403,
   'account.slug_taken': 409,
   'account_intent.not_failed': 409,

@@ -207,6 +207,7 @@ export function mountPortalApi(app: FastifyInstance, admins: AdminPrincipals, se
       'auth.invalid_credentials',
       'principal.wrong_type',
       'account.capability_required',
+      'account.other_sign_in_required',
       'mfa.enrollment_required',
       'mfa.challenge_required',
       ...places[operation.level],

@@ -168,10 +168,15 @@ describe('an administrator signs in by the provider of their account', () => {
         ...{ id: uuidv7(), accountId: other.account.scope.accountId, userId, createdAt: api.clock.now },
       }),
     );
-    expect((await walk(newBrowser(), email)).json().data).toMatchObject({
-      outcome: 'authenticated',
-      account: { id: at.account.scope.accountId },
-    });
+    const { data } = (await walk(newBrowser(), email)).json();
+    expect(data).toMatchObject({ outcome: 'authenticated', account: { id: at.account.scope.accountId } });
+    const headers = { authorization: `Bearer ${data.access_token}` };
+    const open = (slug: string) => api.app.inject({ url: `/portal/v1/accounts/${slug}/me`, headers });
+    expect((await open(at.account.accountSlug)).statusCode).toBe(200);
+    const refused = await open(other.account.accountSlug);
+    expect([refused.statusCode, refused.json().error.code]).toEqual([403, 'account.other_sign_in_required']);
+    // Whose member they are not is not told apart from what does not exist.
+    expect((await open((await newAccount(api)).accountSlug)).json().error.code).toBe('account.not_found');
   });
 });
 

@@ -21,7 +21,7 @@ export interface PortalAccess {
   accountId: string;
   membershipId: string;
   /** What the member owes before the Account lets them do anything; null for nothing. */
-  owes: 'enrollment' | 'challenge' | null;
+  owes: 'other_sign_in' | 'enrollment' | 'challenge' | null;
   /** Null where the path names none, one that does not exist, or one that no role of the member reaches. */
   applicationId: string | null;
   environmentId: string | null;
@@ -45,8 +45,12 @@ export interface PortalAccesses {
 const alive = `from user_sessions s where s.id = $1 and s.user_id = $2 and s.revoked_at is null and s.expires_at > $3`;
 const aliveStatement = { name: 'alive_user_session', text: `select s.id ${alive}` };
 
-// Whoever owes a second factor is refused whatever they ask; nobody has to look for factors where none is required.
-const owes = `case when m.id is null or not a.require_mfa or session.acr = '${aal2}' then null
+// Whoever owes something is refused whatever they ask. One Account's identity provider speaks for that Account alone, and for
+// nobody's second factor in another. Nobody has to look for factors where none is required.
+const owes = `case when m.id is null then null
+  when session.sso_connection_id is not null and not exists (
+    select from sso_connections c where c.id = session.sso_connection_id and c.account_id = m.account_id) then 'other_sign_in'
+  when not a.require_mfa or session.acr = '${aal2}' then null
   when exists (select from user_mfa_factors f where f.user_id = session.user_id) then 'challenge' else 'enrollment' end`;
 
 // Session, membership, path and roles in one round trip: it runs at every call of the Portal. A role within limits leads
@@ -54,7 +58,7 @@ const owes = `case when m.id is null or not a.require_mfa or session.acr = '${aa
 const findStatement = {
   name: 'portal_access_with_mfa',
   text: `select m.id as membership_id, ${owes} as owes, m.account_id, p.id as application_id, e.id as environment_id, coalesce(r.roles, '[]') as roles
-from (select s.user_id, s.acr ${alive}) session
+from (select s.user_id, s.acr, s.sso_connection_id ${alive}) session
 left join accounts a on a.slug = $4
 left join memberships m on m.account_id = a.id and m.user_id = session.user_id
 left join applications p on p.account_id = m.account_id and p.slug = $5

@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { AdminCaller } from '../../domain/caller.js';
-import { DomainError } from '../../domain/errors.js';
+import { DomainError, type ErrorCode } from '../../domain/errors.js';
 import type { AdminSubject, AdminTokens } from '../../domain/users/admin-tokens.js';
 import type { PortalAccess, PortalAccesses, PortalPath } from '../../domain/users/portal-access.js';
 import type { Level } from '../operation.js';
@@ -19,7 +19,7 @@ export interface AdminPrincipals {
   authenticate(request: FastifyRequest, reply: FastifyReply): Promise<AdminSubject>;
   /**
    * Who calls and what they are in the Account of the request's path, in one statement. What they lack is found out before
-   * what is missing: 404 outside their Accounts, then 403 for a second factor that the Account requires, then what `lacking`
+   * what is missing: 404 outside their Accounts, then 403 for another sign-in or a second factor that the Account requires, then what `lacking`
    * answers, then 404 inside.
    * @throws DomainError auth.invalid_credentials, principal.wrong_type, auth.multiple_credentials, rate_limit.exceeded
    */
@@ -74,13 +74,19 @@ export function createAdminPrincipals({ tokens, portal, limits }: AdminPrincipal
       const credential = credentialOf(subject);
       if (!found.access) return { credential, refusal: async () => new DomainError('account.not_found') };
       const { owes } = found.access;
-      if (owes) return { credential, refusal: async () => new DomainError(`mfa.${owes}_required`) };
+      if (owes) return { credential, refusal: async () => new DomainError(owed[owes]) };
       const admin = present(subject, found.access);
       const refusal = lacking(admin) ?? missingIn(found.access, level);
       return refusal ? { credential, refusal } : admin;
     },
   };
 }
+
+const owed = {
+  other_sign_in: 'account.other_sign_in_required',
+  enrollment: 'mfa.enrollment_required',
+  challenge: 'mfa.challenge_required',
+} as const satisfies Record<NonNullable<PortalAccess['owes']>, ErrorCode>;
 
 // Of the user and not of the token: a retry with the same Idempotency-Key may come with the next token.
 const credentialOf = ({ userId }: AdminSubject) => `platform_admin/${userId}`;
