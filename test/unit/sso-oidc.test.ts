@@ -103,6 +103,11 @@ describe('a discovery document that is no good', () => {
     ['no endpoints', { token_endpoint: undefined }, 'configuration_incomplete'],
     ['an endpoint of another scheme', { authorization_endpoint: 'javascript:alert(1)' }, 'configuration_incomplete'],
     ['nothing but shared secrets', { id_token_signing_alg_values_supported: ['HS256', 'none'] }, 'algorithm_refused'],
+    ['an endpoint that is no URL', { authorization_endpoint: 'x' }, 'configuration_incomplete'],
+    ['an endpoint that is no text', { authorization_endpoint: [5] }, 'configuration_incomplete'],
+    ['algorithms that are no list', { id_token_signing_alg_values_supported: 'RS256' }, 'malformed'],
+    ['algorithms that are no texts', { id_token_signing_alg_values_supported: [5, null] }, 'algorithm_refused'],
+    ['ways to prove the client that are no list', { token_endpoint_auth_methods_supported: 5 }, 'malformed'],
     [
       'no way to prove the client',
       { token_endpoint_auth_methods_supported: ['private_key_jwt'] },

@@ -47,7 +47,7 @@ export function createMetadata({ fetch, now }: { fetch: CustomFetch; now: Clock 
   return {
     /**
      * @param discoveryUrl with or without `/.well-known/openid-configuration` at its end
-     * @throws SsoRefused configuration_incomplete, issuer_mismatch, provider_unreachable, provider_error, malformed
+     * @throws SsoRefused algorithm_refused, configuration_incomplete, issuer_mismatch, provider_unreachable, provider_error, malformed
      */
     async of(discoveryUrl: string | null): Promise<ProviderMetadata> {
       const url = urlOf(discoveryUrl);
@@ -84,14 +84,30 @@ function usable(server: ServerMetadata, asked: URL): ServerMetadata {
       'The discovery document names no authorization_endpoint, token_endpoint or jwks_uri',
     );
   // The browser is sent there: no other scheme, and no weaker one than that of the document.
-  const { protocol } = new URL(authorization_endpoint);
+  const protocol = URL.canParse(authorization_endpoint) ? new URL(authorization_endpoint).protocol : null;
   if (protocol !== 'https:' && protocol !== asked.protocol)
     throw new SsoRefused('configuration_incomplete', 'The authorization_endpoint is no https URL');
-  const offered = server.id_token_signing_alg_values_supported ?? ['RS256'];
-  const algorithms = offered.filter((name) => idTokenAlgorithms.includes(name));
+  const algorithms = listOf(server, 'id_token_signing_alg_values_supported', ['RS256']).filter((name) =>
+    idTokenAlgorithms.includes(name),
+  );
   if (algorithms.length === 0)
     throw new SsoRefused('algorithm_refused', 'The provider signs ID tokens by no algorithm with a public key');
-  return { ...server, id_token_signing_alg_values_supported: algorithms };
+  return {
+    ...server,
+    id_token_signing_alg_values_supported: algorithms,
+    token_endpoint_auth_methods_supported: listOf(server, 'token_endpoint_auth_methods_supported', [
+      'client_secret_basic',
+    ]),
+  };
+}
+
+type Lists = 'id_token_signing_alg_values_supported' | 'token_endpoint_auth_methods_supported';
+
+/** A list of the document, which the library does not look at. @param otherwise where it says nothing (Discovery 1.0 §3) */
+function listOf(server: ServerMetadata, name: Lists, otherwise: string[]): string[] {
+  const said: unknown = server[name] ?? otherwise;
+  if (!Array.isArray(said)) throw new SsoRefused('malformed', `The discovery document's ${name} is no list`);
+  return said.filter((one): one is string => typeof one === 'string');
 }
 
 export type Metadata = ReturnType<typeof createMetadata>;

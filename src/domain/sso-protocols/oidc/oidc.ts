@@ -133,10 +133,10 @@ export function createOidcProtocol({ baseUrl, clientSecretOf, outbound, now }: O
 
 export type OidcProtocol = ReturnType<typeof createOidcProtocol>;
 
-/** RFC 6749 §2.3.1, by what the provider says it takes; `client_secret_basic` where it says nothing (Discovery 1.0 §3). */
+/** RFC 6749 §2.3.1, by what the provider says it takes. */
 function authenticationBy(secret: string | null, server: ServerMetadata): ClientAuth {
   if (!secret) return None();
-  const taken = server.token_endpoint_auth_methods_supported ?? ['client_secret_basic'];
+  const taken = server.token_endpoint_auth_methods_supported ?? [];
   if (taken.includes('client_secret_basic')) return ClientSecretBasic(secret);
   if (taken.includes('client_secret_post')) return ClientSecretPost(secret);
   throw new SsoRefused('configuration_incomplete', 'The provider takes no client secret');
