@@ -211,8 +211,10 @@ describe('a response that nobody asked for', () => {
     expect(failureIn(await unasked(at, { audience: 'https://x.example' }))).toEqual([403, 'sso.audience_mismatch']);
     const elsewhere = follow(await unasked(at, {}, (await place()).client.clientId));
     expect(failureIn(await elsewhere.done)).toEqual([400, 'sso.stale']);
-    const nowhere = follow(await unasked(at, {}, 'x'));
-    expect((await nowhere.done).statusCode).toBe(400);
+    for (const relayState of ['x', 'x\0y', 'x'.repeat(10_000)]) {
+      const nowhere = follow(await unasked(at, {}, relayState));
+      expect((await nowhere.done).statusCode).toBe(400);
+    }
   });
 });
 

@@ -9,6 +9,7 @@ import { violates } from '../../platform/db.js';
 import { insertNew } from '../../platform/insert-new.js';
 import { place, write } from '../access/assigning.js';
 import { assertStays } from '../erasures/staying.js';
+import { DomainError } from '../errors.js';
 import { recordEvent } from '../events.js';
 import { changeIdentity } from '../identities/change.js';
 import { addMember } from '../organizations/members.js';
@@ -76,7 +77,8 @@ async function settlePerson(tx: EntityManager, id: string, { identity, email, by
   }
   try {
     await assertStays(tx, identity);
-  } catch {
+  } catch (error) {
+    if (!(error instanceof DomainError)) throw error;
     return false;
   }
   if (by !== 'address' || identity.emailVerifiedAt) return true;

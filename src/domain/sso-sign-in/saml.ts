@@ -3,6 +3,7 @@ import { SsoConnection } from '../../../entities/sso-connection.js';
 import { after, type Clock } from '../../platform/clock.js';
 import { newSecret } from '../../platform/crypto/one-time-secret.js';
 import type { Db } from '../../platform/db.js';
+import { isStorable } from '../identities/storable.js';
 import { spend } from '../spent-tokens.js';
 import { type Assertion, SsoRefused } from '../sso-protocols/assertion.js';
 import type { LogoutMessage } from '../sso-protocols/saml/logout.js';
@@ -115,11 +116,13 @@ export function createSamlSso({ db, protocol, signIn, now }: SamlSsoDeps) {
 
 export type SamlSso = ReturnType<typeof createSamlSso>;
 
+const longestClientId = 200;
+
 /**
  * Where somebody goes whom no client has sent: their own account, in the Environment of the client that the provider's
  * RelayState names. Whether there is such a client is asked when they come.
  */
 const ownAccountAt = (relayState: string | null): Record<string, string> => ({
-  client_id: relayState ?? '',
+  client_id: relayState !== null && relayState.length <= longestClientId && isStorable(relayState) ? relayState : '',
   destination: 'account',
 });
