@@ -273,7 +273,7 @@ describe('whom an answer lets in', () => {
       [{ email: `new-${uuidv7()}@other.example` }, 'sso.domain_not_verified'],
       [{ email: 'x@sub.acme.example' }, 'sso.domain_not_verified'],
       [{ email: 'acme.example' }, 'sso.email_missing'],
-      [{ email: `"x@other.example"@evil@acme.example.evil.example` }, 'sso.domain_not_verified'],
+      [{ email: `"x@other.example"@evil@acme.example.evil.example` }, 'sso.email_missing'],
       [{}, 'sso.email_missing'],
     ];
     for (const [claims, refusal] of tries) {
@@ -281,6 +281,43 @@ describe('whom an answer lets in', () => {
       expect(await enter(there, login)).toEqual([403, refusal]);
     }
     expect(await world.query('select from sso_links where connection_id = $1', [there.connection.id])).toEqual([]);
+  });
+
+  test('who has left the organization, and has another address, is not its provider’s to sign in any more', async () => {
+    const there = await place();
+    const { login, email } = somebody();
+    expect(await enter(there, login)).toBe('in');
+    const [{ id } = { id: '' }] = await identitiesWith(email);
+    await world.query('update identities set email = $2 where id = $1', [id, `${uuidv7()}@private.example`]);
+    expect(await enter(there, login)).toBe('in'); // a member, whatever their address
+    await world.query('delete from organization_members where identity_id = $1', [id]);
+    expect(await enter(there, login)).toEqual([403, 'sso.domain_not_verified']);
+    await world.query('update identities set email = $2 where id = $1', [id, email]);
+    expect(await enter(there, login)).toBe('in'); // has come back
+  });
+
+  test('nothing that is no address makes anybody, nor a name that nobody could store', async () => {
+    const there = await place();
+    const login = `mallory-${uuidv7()}`;
+    for (const email of [
+      'victim@other.example, mallory@acme.example',
+      '"victim@other.example" <mallory@acme.example>',
+      'mallory@acme.example/../other.example',
+      'mallory@acme.example:25',
+      'mallory\r\nbcc: victim@other.example@acme.example',
+      'mallory\u0000@acme.example',
+      `${'m'.repeat(300)}@acme.example`,
+      '@acme.example',
+    ]) {
+      idp.people.set(login, { email, email_verified: true });
+      expect([email, await enter(there, login)]).toEqual([email, [403, 'sso.email_missing']]);
+    }
+    const nobody = `nobody\u0000${uuidv7()}`;
+    idp.people.set(nobody, { email: 'nobody@acme.example' });
+    expect(await enter(there, nobody)).toEqual([403, 'sso.subject_missing']);
+    idp.people.set(login, { email: `${login}@ＡＣＭＥ.example` });
+    expect(await enter(there, login)).toBe('in');
+    expect(await identitiesWith(`${login}@acme.example`)).toHaveLength(1);
   });
 
   test('the domain of the Account counts for a connection of the Environment, and not for an organization’s', async () => {

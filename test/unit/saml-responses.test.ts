@@ -111,6 +111,14 @@ describe('who is meant', () => {
     expect((await verify(signedResponse(qualified, key))).subject).toBe(`https://other.example!${entityId}!u-1`);
   });
 
+  test('a name that no database has room for is refused', async () => {
+    const nameIdAttributes = ` NameQualifier="${'x'.repeat(3000)}"`;
+    await refused(signedResponse(parts({ nameId: 'u-1', nameIdAttributes }), key), 'too_large');
+    const transient = ' Format="urn:oasis:names:tc:SAML:2.0:nameid-format:transient"';
+    const attributes = { 'urn:oasis:names:tc:SAML:attribute:pairwise-id': ['x'.repeat(3000)] };
+    await refused(signedResponse(parts({ nameIdAttributes: transient, attributes }), key), 'too_large');
+  });
+
   test('a transient NameID is nobody, unless a lasting attribute says who', async () => {
     const nameIdAttributes = ' Format="urn:oasis:names:tc:SAML:2.0:nameid-format:transient"';
     await refused(signedResponse(parts({ nameId: '_x', nameIdAttributes }), key), 'subject_missing');

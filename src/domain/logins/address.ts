@@ -6,3 +6,9 @@ export const addressTyped = (typed: string): string => (isAddress(typed) ? typed
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
 const isAddress = (email: string) => email.length <= 320 && !/[\x00-\x1f\x7f]/.test(email);
+
+const form =
+  /^[a-z0-9!#$%&'*+/=?^_`{|}~-]+(?:\.[a-z0-9!#$%&'*+/=?^_`{|}~-]+)*@(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.)+[a-z0-9](?:[a-z0-9-]*[a-z0-9])?$/i;
+
+/** Whether it is one mail address, as JSON Schema's `email` has it in this service's own API. */
+export const isMailAddress = (text: string): boolean => text.length <= 254 && form.test(text);

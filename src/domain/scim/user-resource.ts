@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import { isMailAddress } from '../logins/address.js';
 import { userKind } from './kinds.js';
 import { ScimRefused } from './refusal.js';
 import type { Resource } from './schema.js';
@@ -16,10 +17,6 @@ export interface WantedUser {
   attributes: Resource;
 }
 
-// As JSON Schema's `email` has it in this service's own API.
-const address =
-  /^[a-z0-9!#$%&'*+/=?^_`{|}~-]+(?:\.[a-z0-9!#$%&'*+/=?^_`{|}~-]+)*@(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.)+[a-z0-9](?:[a-z0-9-]*[a-z0-9])?$/i;
-const isAddress = (text: string) => text.length <= 254 && address.test(text);
 const longestName = 200;
 
 /** @throws ScimRefused invalidValue */
@@ -52,11 +49,11 @@ function nameOf(field: string, value: string | undefined): string | null {
 function addresses(userName: string, emails: Resource[]): { email: string; kept: Resource[] } {
   const main = emails.find(({ primary }) => primary === true) ?? emails[0];
   if (!main) {
-    if (isAddress(userName)) return { email: userName, kept: [] };
+    if (isMailAddress(userName)) return { email: userName, kept: [] };
     throw invalid('Where userName is no mail address, emails has to have one');
   }
   for (const { value } of emails) {
-    if (typeof value !== 'string' || !isAddress(value)) throw invalid('A value of emails is no mail address');
+    if (typeof value !== 'string' || !isMailAddress(value)) throw invalid('A value of emails is no mail address');
   }
   const { value, ...rest } = main;
   return { email: value as string, kept: emails.map((one) => (one === main ? rest : one)) };

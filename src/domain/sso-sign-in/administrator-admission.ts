@@ -12,9 +12,9 @@ import { lockAdministration } from '../capabilities/roles-authority.js';
 import { recordEvent } from '../events.js';
 import { join, saveUser } from '../invites/join.js';
 import { statusOf } from '../invites/process.js';
-import { addressTyped } from '../logins/address.js';
 import { covers } from '../sso-connections/covering.js';
 import type { Assertion } from '../sso-protocols/assertion.js';
+import { assertedAddress } from './asserted-address.js';
 import { newProfile } from './profile.js';
 import type { PersonRefusal } from './recognition.js';
 
@@ -41,8 +41,8 @@ export async function admitAdministrator(
   const { subject } = assertion;
   const link = await tx.findOneBy(SsoLink, { accountId, connectionId, subject });
   const linked = link?.userId ? await tx.findOneBy(User, { id: link.userId }) : null;
-  const email = linked?.email ?? addressTyped(assertion.email?.trim() ?? '');
-  if (!email.includes('@')) return { refusal: 'email_missing' };
+  const email = linked?.email ?? assertedAddress(assertion.email);
+  if (email === null) return { refusal: 'email_missing' };
   if (!linked && assertion.emailVerified === false) return { refusal: 'email_unverified' };
   if (!(await covers(tx, connection, email))) return { refusal: 'domain_not_verified' };
 

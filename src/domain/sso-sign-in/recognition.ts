@@ -4,9 +4,9 @@ import { Identity } from '../../../entities/identity.js';
 import { OrganizationMember } from '../../../entities/organization-member.js';
 import type { SsoConnection } from '../../../entities/sso-connection.js';
 import { SsoLink } from '../../../entities/sso-link.js';
-import { addressTyped } from '../logins/address.js';
 import { covers } from '../sso-connections/covering.js';
 import type { Assertion } from '../sso-protocols/assertion.js';
+import { assertedAddress } from './asserted-address.js';
 
 /** Why somebody whom the provider vouches for is not let in. */
 export const personRefusals = [
@@ -49,12 +49,13 @@ type OfEndUsers = SsoConnection & { environmentId: string };
  */
 export async function recognize(tx: EntityManager, connection: OfEndUsers, assertion: Assertion): Promise<Recognized> {
   const { id: connectionId, accountId } = connection;
-  const email = assertion.email === null ? null : addressTyped(assertion.email.trim()) || null;
+  const email = assertedAddress(assertion.email);
   const link = await tx.findOneBy(SsoLink, { accountId, connectionId, subject: assertion.subject });
   const linked = link?.identityId ? await locked(tx, accountId, link.identityId) : null;
+  if (linked && !(await isStillIts(tx, connection, linked))) return { refusal: 'domain_not_verified' };
   if (linked) return standing(tx, connection, { by: 'subject', identity: linked, email });
 
-  if (email === null || !email.includes('@')) return { refusal: 'email_missing' };
+  if (email === null) return { refusal: 'email_missing' };
   if (assertion.emailVerified === false) return { refusal: 'email_unverified' };
   if (!(await covers(tx, connection, email))) return { refusal: 'domain_not_verified' };
   // Row-level security keeps PostgreSQL from using the index on addresses; the function may.
@@ -64,6 +65,17 @@ export async function recognize(tx: EntityManager, connection: OfEndUsers, asser
   ]);
   const known = found?.id ? await locked(tx, accountId, found.id) : null;
   return standing(tx, connection, { by: known ? 'address' : 'new', identity: known, email });
+}
+
+/**
+ * Whether a link still counts: an organization's, while the person is a member of it or has an address of its domains. Whoever
+ * has left, and has another address, would else be somebody whom its provider can be for good.
+ */
+async function isStillIts(tx: EntityManager, connection: OfEndUsers, { id, email }: Identity): Promise<boolean> {
+  const { accountId, environmentId, organizationId } = connection;
+  if (organizationId === null) return true;
+  const where = { accountId, environmentId, organizationId, identityId: id };
+  return (await tx.existsBy(OrganizationMember, where)) || covers(tx, connection, email);
 }
 
 const locked = (tx: EntityManager, accountId: string, id: string) =>

@@ -1,4 +1,5 @@
 import type { SsoConnection } from '../../../../entities/sso-connection.js';
+import { isStorable } from '../../identities/storable.js';
 import { type Assertion, SsoRefused } from '../assertion.js';
 
 /** Of the protocol itself: they say nothing of the person. */
@@ -25,7 +26,7 @@ type Claims = Readonly<Record<string, unknown>>;
 /** What the claims of an ID token, and of the UserInfo endpoint beside them, say of a person. @throws SsoRefused */
 export function assertionOf(claims: Claims, { attributeMapping }: Pick<SsoConnection, 'attributeMapping'>): Assertion {
   const { iss, sub, amr, auth_time: authTime, sid } = claims;
-  if (typeof sub !== 'string' || sub === '' || sub.length > longestSubject)
+  if (typeof sub !== 'string' || sub === '' || sub.length > longestSubject || !isStorable(sub))
     throw new SsoRefused('subject_missing', 'The answer does not say of whom it is');
   const attributes = attributesOf(claims);
   return {
@@ -63,5 +64,6 @@ const readBoolean = (value: unknown): boolean | null =>
 
 function readTime(seconds: number): Date | null {
   const time = new Date(seconds * 1000);
-  return Number.isNaN(time.getTime()) ? null : time;
+  // Before 1970, nobody has signed in; and a database has no room for the oldest times that JSON has.
+  return seconds < 0 || Number.isNaN(time.getTime()) ? null : time;
 }

@@ -1,3 +1,4 @@
+import { isStorable } from '../../identities/storable.js';
 import { SsoRefused } from '../assertion.js';
 import type { SamlProvider, ServiceProvider } from './settings.js';
 import { childOf, samlNamespaces, type XmlElement } from './xml.js';
@@ -35,6 +36,9 @@ export function nameIdOf(parent: XmlElement): NameId {
   };
 }
 
+/** In characters, qualifiers and all; an index of PostgreSQL has room for 2704 bytes. */
+const longestName = 600;
+
 /** The general-purpose and pairwise identifiers of the SAML 2.0 Subject Identifier Attributes Profile. */
 const subjectAttributes = [
   'urn:oasis:names:tc:SAML:attribute:pairwise-id',
@@ -45,9 +49,20 @@ const subjectAttributes = [
  * The provider's lasting name for a person. A qualifier that says what holds anyway (Core §8.3.7) is left out, so that
  * a provider that begins to send it does not make everybody a stranger. A transient NameID is another one next time, so
  * it needs an attribute that is not.
- * @throws SsoRefused `subject_missing`
+ * @throws SsoRefused `subject_missing`, `too_large`
  */
 export function lastingNameOf(
+  nameId: NameId,
+  attributes: Readonly<Record<string, readonly string[]>>,
+  parties: { provider: SamlProvider; serviceProvider: ServiceProvider },
+): string {
+  const name = nameOf(nameId, attributes, parties);
+  if (name.length > longestName) throw new SsoRefused('too_large', `Its name is longer than ${longestName} characters`);
+  if (!isStorable(name)) throw new SsoRefused('subject_missing', 'Its name has a character that cannot be stored');
+  return name;
+}
+
+function nameOf(
   { value, format, nameQualifier, spNameQualifier }: NameId,
   attributes: Readonly<Record<string, readonly string[]>>,
   { provider, serviceProvider }: { provider: SamlProvider; serviceProvider: ServiceProvider },
