@@ -1,6 +1,6 @@
 import type { Browser, Page } from 'playwright-core';
 import { v7 as uuidv7 } from 'uuid';
-import { barriers, launchChromium, newVisitor, type Visitor } from '../support/chromium.js';
+import { barriers, headingOf, launchChromium, newVisitor, type Visitor } from '../support/chromium.js';
 import { asOwner } from '../support/database.js';
 import { type OpenIdProvider, startOpenIdProvider } from '../support/openid-provider.js';
 import { type Seed, seed } from '../support/seed.js';
@@ -85,7 +85,7 @@ async function connectedOrganization(): Promise<string> {
 
 const button = (name: string) => page.getByRole('button', { name, exact: true });
 const link = (name: string) => page.getByRole('link', { name, exact: true });
-const heading = (name: string | RegExp) => page.getByRole('heading', { level: 1, name });
+const heading = (name: string | RegExp) => headingOf(page, name);
 const startShop = async () => {
   await page.goto(shop.url);
   await link('Sign in').click();

@@ -1,7 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { createRemovals } from '../../src/domain/removals/removals.js';
 import { newAccount, send, startApi, type TestAccount, type TestApi } from '../support/api.js';
-import { patience } from '../support/patience.js';
 import { type Call, callsOf, finishRemovals, outcomeOf, rowsOf } from './portal-setup.js';
 
 /** What a deleted Environment leaves to its process, and what of it is gone before that. */
@@ -204,16 +203,12 @@ test('an application goes with the last of its environments, whichever that is',
   expect((await owner('GET', '/applications')).json().items).toMatchObject([{ id: other.json().data.id }]);
 });
 
-test(
-  'two removals that end at once leave no application behind',
-  async () => {
-    const { accountId, applicationId } = account.scope;
-    expect(outcomeOf(await owner('DELETE', `${application}?confirm=${account.applicationSlug}`))).toBe('204');
-    await Promise.all([1, 2, 3].map(() => finishRemovals(api, accountId, 5)));
-    expect(await query('select from applications where id = $1', [applicationId])).toEqual([]);
-  },
-  3 * patience,
-);
+test('two removals that end at once leave no application behind', async () => {
+  const { accountId, applicationId } = account.scope;
+  expect(outcomeOf(await owner('DELETE', `${application}?confirm=${account.applicationSlug}`))).toBe('204');
+  await Promise.all([1, 2, 3].map(() => finishRemovals(api, accountId, 5)));
+  expect(await query('select from applications where id = $1', [applicationId])).toEqual([]);
+});
 
 /** Of which an Environment has few, or which are gone before: they go with its own row. */
 const few = [

@@ -43,7 +43,7 @@ const checks = (ofAccount?: number) =>
     ...(ofAccount !== undefined && { ofAccount }),
     db: api.database.db,
     now,
-    dns: createDns({ servers: [dns.server], withinMs: ofAccount === undefined ? patience : seconds(4) }),
+    dns: createDns({ servers: [dns.server], withinMs: patience }),
     schedule: { pauses, recheckMs: hours(24), lapseAfterMs: hours(72) },
   });
 interface Claim {

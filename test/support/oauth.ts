@@ -37,6 +37,7 @@ import { openDb } from '../../src/platform/db.js';
 import { createOutbound } from '../../src/platform/outbound/fetch.js';
 import { holdToDocument } from './conformance.js';
 import { asOwner, newDatabase, type TestDatabase } from './database.js';
+import { patience } from './patience.js';
 
 export const password = 'correct horse battery';
 export const redirectUri = 'https://app.example.com/callback?tenant=1';
@@ -52,6 +53,8 @@ export interface TestProviderOptions {
   captchaUrl?: string | null;
   /** Another process of the same service, whose database and keys it shares. */
   beside?: { database: TestDatabase; sealing: Sealing };
+  /** What its clock shows at first; a provider from outside has the real one. */
+  startsAt?: Date;
 }
 
 /** The provider on a database of its own, behind the real HTTP frame, with a clock that the test moves. */
@@ -61,10 +64,11 @@ export async function newProvider({
   allowedNetworks,
   captchaUrl = null,
   beside,
+  startsAt = new Date('2026-03-01T12:00:00Z'),
 }: TestProviderOptions = {}) {
   const database = beside ? await sameDatabase(beside.database) : await newDatabase({ poolSize: 10 });
   const { db } = database;
-  let time = Date.parse('2026-03-01T12:00:00Z');
+  let time = startsAt.getTime();
   const now = () => new Date(time);
   const sealing = beside?.sealing ?? createSealing([{ id: 'test', key: randomBytes(32) }]);
   const keys = createSigningKeys({ db, sealing, issuer: baseUrl, now });
@@ -80,7 +84,7 @@ export async function newProvider({
     onRehashError: (error) => faults.push(error),
     now,
   });
-  const outbound = createOutbound({ allowedNetworks });
+  const outbound = createOutbound({ allowedNetworks, withinMs: patience });
   const provider = createProvider({ db, keys, refreshTokens, outbound, baseUrl, now });
   const sso = createSso({ db, sealing, outbound, users: { signIn: nobody }, baseUrl, rateLimits, now });
   const captchaKeys = { siteKey: captchaUrl && 'site-key', secretKey: captchaUrl && 'secret-key' };

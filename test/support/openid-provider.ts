@@ -44,7 +44,7 @@ export async function startOpenIdProvider({ callbacks }: { callbacks: string[] }
         await grant.save();
         return grant;
       },
-      ttl: { Session: 3600, Interaction: 3600, Grant: 3600, AccessToken: 60, IdToken: 60 },
+      ttl: { Session: 3600, Interaction: 3600, Grant: 3600, AuthorizationCode: 3600, AccessToken: 3600, IdToken: 3600 },
     });
   provider = await quietly(async () => configured());
 

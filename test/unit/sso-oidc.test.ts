@@ -6,6 +6,7 @@ import { createOidcProtocol, type OidcSecrets } from '../../src/domain/sso-proto
 import { loopback } from '../../src/platform/outbound/addresses.js';
 import { createOutbound } from '../../src/platform/outbound/fetch.js';
 import { type BentProvider, type SigningKey, startBentProvider } from '../support/bent-provider.js';
+import { patience } from '../support/patience.js';
 
 const baseUrl = 'https://id.example.com';
 const state = 's'.repeat(43);
@@ -14,7 +15,7 @@ let outbound: ReturnType<typeof createOutbound>;
 let protocol: ReturnType<typeof createOidcProtocol>;
 beforeEach(async () => {
   provider = await startBentProvider();
-  outbound = createOutbound({ allowedNetworks: loopback });
+  outbound = createOutbound({ allowedNetworks: loopback, withinMs: patience });
   protocol = createOidcProtocol({ baseUrl, clientSecretOf: () => 'a secret', outbound, now: () => new Date() });
 });
 afterEach(async () => {

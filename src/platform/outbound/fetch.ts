@@ -32,20 +32,22 @@ export interface OutboundOptions {
   /** What an operator allows besides public addresses, also over plain http: loopback in development. */
   allowedNetworks?: readonly string[];
   resolveName?: ResolveName;
+  /** For a question and its whole answer, in milliseconds. */
+  withinMs?: number;
 }
 
-const timeLimit = seconds(5);
 const sizeLimit = 64 * 1024;
 
 /** Calls to URLs that tenants give (contract §7), through one guard. No redirect is followed. */
 export function createOutbound({
   allowedNetworks = [],
   resolveName = createResolveName(),
+  withinMs = seconds(5),
 }: OutboundOptions = {}): Outbound {
   const guard = createGuard({ allowedNetworks, resolveName });
   let opened: Promise<Agent> | undefined;
   const open = () => {
-    opened ??= openAgent(guard);
+    opened ??= openAgent(guard, withinMs);
     return opened;
   };
 
@@ -58,7 +60,7 @@ export function createOutbound({
         method,
         headers,
         body: sent ?? null,
-        signal: AbortSignal.timeout(timeLimit),
+        signal: AbortSignal.timeout(withinMs),
       });
       return { status: answer.statusCode, headers: single(answer.headers), body: await limited(answer.body, atMost) };
     } catch (error) {
@@ -78,12 +80,12 @@ export function createOutbound({
 }
 
 /** Not before the first call: the library's 20 MB and 100 ms are for processes that call somebody. */
-async function openAgent(guard: Guard): Promise<Agent> {
+async function openAgent(guard: Guard, withinMs: number): Promise<Agent> {
   const { Agent } = await import('undici');
   return new Agent({
-    connect: { timeout: timeLimit, lookup: guard.lookup() },
-    headersTimeout: timeLimit,
-    bodyTimeout: timeLimit,
+    connect: { timeout: withinMs, lookup: guard.lookup() },
+    headersTimeout: withinMs,
+    bodyTimeout: withinMs,
   });
 }
 
