@@ -129,6 +129,10 @@ test('being in a group is holding what it is mapped to, by name or by id', async
   expect(await heldBy(api, user.id)).toEqual([`${roleId} ${rootId}`]);
   expect(outcomeOf(await portal('DELETE', `/scim/group-mappings/${byId.id}`))).toBe('204');
   expect(await heldBy(api, user.id)).toEqual([]);
+  for (const [method, body] of [['PATCH', { role_id: roleId }], ['DELETE']] as const)
+    expect(outcomeOf(await portal(method, `/scim/group-mappings/${byId.id}`, body))).toBe(
+      '404 scim_group_mapping.not_found',
+    );
 });
 
 test('what two groups give stays until both are gone, and what was given by hand stays for good', async () => {

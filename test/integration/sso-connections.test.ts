@@ -2,6 +2,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { LightMyRequestResponse } from 'fastify';
 import { SsoConnection } from '../../entities/sso-connection.js';
+import { mostConnections } from '../../src/domain/sso-connections/connections.js';
 import { clientSecretOf } from '../../src/domain/sso-connections/secrets.js';
 import { createSealing } from '../../src/platform/crypto/sealing.js';
 import { baseUrl, newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
@@ -404,6 +405,27 @@ describe('metadata', () => {
       'saml_entity_id not_of_type',
     );
   });
+});
+
+test('there are as many as there can be in an Environment, beside those of its organizations', async () => {
+  const other = await newAccount(api);
+  const calls = callsOf(api, other.accountSlug, await other.as('owner'));
+  const { id } = (await calls('POST', `${inEnvironment}/sso-connections`, oidc)).json().data.connection;
+  await rowsOf(
+    api,
+    `insert into sso_connections select (jsonb_populate_record(c, jsonb_build_object('id', gen_random_uuid()))).*
+     from sso_connections c, generate_series(2, $2) n where c.id = $1`,
+    [id, mostConnections],
+  );
+  const make = async (more: object = {}, path = `${inEnvironment}/sso-connections`) =>
+    outcomeOf(await calls('POST', path, { ...oidc, ...more }));
+  expect(await make()).toBe('409 sso_connection.limit_reached');
+  const organization = (await calls('POST', `${inEnvironment}/organizations`, { name: 'Acme' })).json().data.id;
+  expect(await make({ organization_id: organization })).toBe('201');
+  expect(await make({}, '/applications/portal/environments/production/sso-connections')).toBe('201');
+  expect(await make({}, '/sso/connections')).toBe('201');
+  expect(outcomeOf(await calls('DELETE', `${inEnvironment}/sso-connections/${id}`))).toBe('204');
+  expect(await make()).toBe('201');
 });
 
 test('lists: those of an Environment with its organizations, and those of the Account by themselves', async () => {

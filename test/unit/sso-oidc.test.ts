@@ -238,6 +238,12 @@ describe('a hostile answer is refused', () => {
     expect(provider.asked.some(({ path }) => path === '/token')).toBe(false);
   });
 
+  test('an answer with the state of another sign-in', async () => {
+    const { secrets } = await begun();
+    expect(await refusalOf(verified(secrets, { state: 'x'.repeat(43) }))).toBe('state_mismatch');
+    expect(provider.asked.some(({ path }) => path === '/token')).toBe(false);
+  });
+
   test('alg: none', async () => {
     provider.discovery.id_token_signing_alg_values_supported = ['RS256', 'none'];
     const { secrets } = await begun();
