@@ -11,6 +11,7 @@ import type { SsoConnection } from '../../entities/sso-connection.js';
 import { SsoDomain } from '../../entities/sso-domain.js';
 import { User } from '../../entities/user.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
+import { totpCode } from '../support/mfa.js';
 import { Browser } from '../support/oauth.js';
 import type { ResponseParts } from '../support/saml-provider.js';
 import { answerTo, askedIn, newSamlProvider, type SamlProvider } from '../support/saml-sign-in.js';
@@ -177,6 +178,67 @@ describe('an administrator signs in by the provider of their account', () => {
     expect([refused.statusCode, refused.json().error.code]).toEqual([403, 'account.other_sign_in_required']);
     // Whose member they are not is not told apart from what does not exist.
     expect((await open((await newAccount(api)).accountSlug)).json().error.code).toBe('account.not_found');
+  });
+
+  test('nor by a session for an account that they create on the way, which opens that one', async () => {
+    const [at, other] = [await place(), await place()];
+    const email = `ana@${at.domain}`;
+    const userId = await newMember(at, email, { passwordHash: 'some hash' });
+    await system((tx) =>
+      tx.insert(Membership, {
+        ...{ id: uuidv7(), accountId: other.account.scope.accountId, userId, createdAt: api.clock.now },
+      }),
+    );
+    const { data } = (await walk(newBrowser(), email)).json();
+    const created = await api.app.inject({
+      method: 'POST',
+      url: '/v1/auth/accounts',
+      headers: { authorization: `Bearer ${data.access_token}` },
+      payload: { account_name: `New ${randomUUID()}`, application_name: 'App' },
+    });
+    expect(created.statusCode).toBe(201);
+    const { access_token: token, account } = created.json().data;
+    const open = async (slug: string) =>
+      (
+        await api.app.inject({
+          url: `/portal/v1/accounts/${slug}/me`,
+          headers: { authorization: `Bearer ${token}` },
+        })
+      ).statusCode;
+    expect(await open(account.slug)).toBe(200);
+    expect(await open(other.account.accountSlug)).toBe(403);
+  });
+
+  test('a provider that says that it has asked for two factors changes none of the user’s own', async () => {
+    const at = await place();
+    const email = `ana@${at.domain}`;
+    await newMember(at, email);
+    const post = (path: string, token: string | null, payload: object = {}) =>
+      api.app.inject({
+        method: 'POST',
+        url: `/v1/auth/mfa${path}`,
+        headers: token === null ? {} : { authorization: `Bearer ${token}` },
+        payload,
+      });
+    const enroll = (token: string) => post('/totp/enroll', token);
+    const two = { contextClass: 'https://refeds.org/profile/mfa' };
+    const { data: first } = (await walk(newBrowser(), email, two)).json();
+    const begun = (await enroll(first.access_token)).json().data;
+    const confirmed = await post('/totp/confirm', first.access_token, {
+      enrollment_token: begun.enrollment_token,
+      code: totpCode(begun.secret, api.clock.now),
+    });
+    expect(confirmed.statusCode).toBe(201);
+
+    const { data: byProvider } = (await walk(newBrowser(), email, two)).json();
+    expect((await enroll(byProvider.access_token)).json().error.code).toBe('auth.reauthentication_required');
+    const { data: asked } = (await walk(newBrowser(), email)).json();
+    expect(asked.outcome).toBe('mfa_required');
+    const answered = await post('/challenge/recovery-code', null, {
+      challenge_token: asked.challenge_token,
+      code: confirmed.json().data.recovery_codes[0],
+    });
+    expect((await enroll(answered.json().data.access_token)).statusCode).toBe(200);
   });
 });
 

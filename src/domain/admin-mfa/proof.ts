@@ -22,26 +22,32 @@ export interface ProvenSession {
   acr: Acr;
   authenticatedAt: Date;
   hasFactor: boolean;
+  /** Whether it began at an identity provider, and none of the user's own factors was shown. */
+  isProvidersWord: boolean;
 }
 
 const statement = {
-  name: 'proof_of_admin_session',
+  name: 'proof_of_admin_session_by_provider',
   text: `
 select u.email::text, u.first_name as "firstName", u.last_name as "lastName", s.amr, s.acr, s.authenticated_at as "authenticatedAt",
-  exists (select from user_mfa_factors f where f.user_id = u.id) as "hasFactor"
+  exists (select from user_mfa_factors f where f.user_id = u.id) as "hasFactor",
+  s.sso_connection_id is not null and not exists (
+    select from pending_user_sign_ins p where p.id = s.id and p.completed_at is not null) as "isProvidersWord"
 from user_sessions s join users u on u.id = s.user_id
 where s.id = $1 and s.user_id = $2 and s.revoked_at is null and s.expires_at > $3`,
 };
 
 /**
  * Whether a session is a recent and strong enough proof to change second factors: a sign-in of the last ten minutes, with a
- * second factor where there is one. So a stolen password adds none beside the owner's.
+ * second factor where there is one. So a stolen password adds none beside the owner's; and neither does one Account's identity
+ * provider, which may well say that it has asked for two: the factors guard all Accounts of the user.
  */
 export function createProof({ db, now }: { db: Pick<Db, 'statement'>; now: Clock }) {
   const check = (session: ProvenSession | undefined): ProvenSession => {
     if (!session) throw new DomainError('auth.invalid_credentials');
     const isFresh = now().getTime() < session.authenticatedAt.getTime() + proofLife;
-    if (!isFresh || (session.hasFactor && session.acr !== aal2)) {
+    const isOwn = session.acr === aal2 && !session.isProvidersWord;
+    if (!isFresh || (session.hasFactor && !isOwn)) {
       throw new DomainError('auth.reauthentication_required');
     }
     return session;

@@ -46,9 +46,10 @@ const alive = `from user_sessions s where s.id = $1 and s.user_id = $2 and s.rev
 const aliveStatement = { name: 'alive_user_session', text: `select s.id ${alive}` };
 
 // Whoever owes something is refused whatever they ask. One Account's identity provider speaks for that Account alone, and for
-// nobody's second factor in another. Nobody has to look for factors where none is required.
+// nobody's second factor in another; only what somebody has created themselves in such a session is open to it, too. Nobody has
+// to look for factors where none is required.
 const owes = `case when m.id is null then null
-  when session.sso_connection_id is not null and not exists (
+  when session.sso_connection_id is not null and session.account_id is distinct from m.account_id and not exists (
     select from sso_connections c where c.id = session.sso_connection_id and c.account_id = m.account_id) then 'other_sign_in'
   when not a.require_mfa or session.acr = '${aal2}' then null
   when exists (select from user_mfa_factors f where f.user_id = session.user_id) then 'challenge' else 'enrollment' end`;
@@ -58,7 +59,7 @@ const owes = `case when m.id is null then null
 const findStatement = {
   name: 'portal_access_with_mfa',
   text: `select m.id as membership_id, ${owes} as owes, m.account_id, p.id as application_id, e.id as environment_id, coalesce(r.roles, '[]') as roles
-from (select s.user_id, s.acr, s.sso_connection_id ${alive}) session
+from (select s.user_id, s.account_id, s.acr, s.sso_connection_id ${alive}) session
 left join accounts a on a.slug = $4
 left join memberships m on m.account_id = a.id and m.user_id = session.user_id
 left join applications p on p.account_id = m.account_id and p.slug = $5

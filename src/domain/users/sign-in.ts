@@ -89,9 +89,10 @@ const columns = `id, email, first_name as "firstName", last_name as "lastName", 
 const byEmail = { name: 'user_by_email', text: `select ${columns} from users where id = gatehouse_user_id($1)` };
 const byId = { name: 'user_by_id', text: `select ${columns} from users where id = $1` };
 const ownSession = {
-  name: 'own_user_session_with_acr',
-  text: `select authenticated_at as "authenticatedAt", amr, acr
-from user_sessions where id = $1 and user_id = $2`,
+  name: 'own_user_session_with_provider',
+  text: `select s.authenticated_at as "authenticatedAt", s.amr, s.acr,
+  case when c.id is not null then json_build_object('connectionId', c.id, 'accountId', c.account_id) end as provider
+from user_sessions s left join sso_connections c on c.id = s.sso_connection_id where s.id = $1 and s.user_id = $2`,
 };
 const rehash = {
   name: 'rehash_user_password',
@@ -178,7 +179,7 @@ export function createSignIn({ db, passwords, sessions, challenges, sealing, now
 
     async signInCreated({ subject, applicationId, ...browser }) {
       const { userId, sessionId } = subject;
-      type Proved = Pick<Selection, 'authenticatedAt' | 'amr' | 'acr'>;
+      type Proved = Pick<Selection, 'authenticatedAt' | 'amr' | 'acr' | 'provider'>;
       const [user, [own], reachable] = await Promise.all([
         userOf(userId),
         db.statement<Proved>(ownSession, [sessionId, userId]),
@@ -186,9 +187,9 @@ export function createSignIn({ db, passwords, sessions, challenges, sealing, now
       ]);
       if (!own) throw new DomainError('auth.invalid_credentials');
       const binding = reachable.find(({ application }) => application?.id === applicationId) ?? unbound;
-      // Nothing was proved anew: how and when is what the session that asks says.
+      // Nothing was proved anew: how, when and by whom is what the session that asks says.
       return outcomes.start(user, binding, {
-        ...selections.begin(user, { ...own, provider: null }),
+        ...selections.begin(user, own),
         ...own,
         proof: { sessionId },
         ...browser,
