@@ -4,8 +4,10 @@ import { type Db, violates } from '../../platform/db.js';
 import type { AdminChallenges, AdminSecondFactor } from '../admin-mfa/challenges.js';
 import { DomainError } from '../errors.js';
 import { recordEvent } from '../events.js';
+import { addressTyped } from '../logins/address.js';
 import type { Passwords } from '../passwords/passwords.js';
 import { aal1, aal2 } from '../sessions/first-factor.js';
+import { adminConnectionByAddress } from '../sso-connections/covering.js';
 import type { AdminSubject } from './admin-tokens.js';
 import {
   type Browser,
@@ -41,9 +43,16 @@ export interface ProvedByProvider {
   applicationId: string | null;
 }
 
+/** What comes of a password. */
+export type PasswordOutcome = SignInOutcome | { outcome: 'sso_required' };
+
 export interface SignIn {
-  /** @throws DomainError auth.invalid_credentials after the same time, whatever was wrong. */
-  signIn(attempt: { email: string; password: string } & SignInPlace): Promise<SignInOutcome>;
+  /**
+   * What is wrong is answered the same, after the same time, for whoever has the address or nobody: `sso_required` where an
+   * Account's own identity provider is responsible for the address's domain.
+   * @throws DomainError auth.invalid_credentials elsewhere
+   */
+  signIn(attempt: { email: string; password: string } & SignInPlace): Promise<PasswordOutcome>;
   /**
    * Goes on for a user whom an identity provider has proved: in the Account whose it is.
    * @throws DomainError auth.invalid_credentials when they are no member of it any more
@@ -104,12 +113,15 @@ export function createSignIn({ db, passwords, sessions, challenges, sealing, now
   const selections = createSelections({ sealing, now });
   const outcomes = createOutcomes({ db, sessions, selections, challenges });
 
-  async function refuse(userId: string | null): Promise<never> {
-    await db.transaction('system', (tx) =>
+  /** The way by the provider goes by the address alone, so that it says nothing of who has it. */
+  async function refuse(userId: string | null, email: string): Promise<{ outcome: 'sso_required' }> {
+    const connection = await db.transaction('system', async (tx) => {
       // Who was tried is the user's id; an address that nobody has is not kept.
-      recordEvent(tx, 'auth.admin_sign_in_failed', { resourceId: userId, outcome: 'failure' }),
-    );
-    throw new DomainError('auth.invalid_credentials');
+      await recordEvent(tx, 'auth.admin_sign_in_failed', { resourceId: userId, outcome: 'failure' });
+      return adminConnectionByAddress(tx, addressTyped(email));
+    });
+    if (!connection) throw new DomainError('auth.invalid_credentials');
+    return { outcome: 'sso_required' };
   }
 
   async function userOf(userId: string): Promise<UserRow> {
@@ -120,10 +132,10 @@ export function createSignIn({ db, passwords, sessions, challenges, sealing, now
 
   return {
     async signIn({ email, password, ...place }) {
-      // The same work for every address: one look-up, one verification, one event.
+      // The same work for every address: one look-up, one verification, one event, one question for a provider.
       const [user] = await db.statement<UserRow>(byEmail, [email]);
       const matches = await passwords.verify(user?.passwordHash ?? null, password);
-      if (!user || !matches) return refuse(user?.id ?? null);
+      if (!user || !matches) return refuse(user?.id ?? null, email);
       if (user.passwordHash && passwords.needsRehash(user.passwordHash)) {
         await db.statement(rehash, [user.id, user.passwordHash, await passwords.hash(password)]);
       }

@@ -21,7 +21,7 @@ export const login: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app, { 
         operationId: 'login',
         summary: 'Sign in with a password',
         description:
-          'Answers by `outcome`. Who has a second factor is asked for it (`mfa_required`), whatever else is to come. A session comes with the admin refresh cookie and the session-marker cookie. Whatever is wrong, the refusal is the same, after the same time. 5 per 15 minutes per IP.',
+          'Answers by `outcome`. Who has a second factor is asked for it (`mfa_required`), whatever else is to come. A session comes with the admin refresh cookie and the session-marker cookie. Whatever is wrong, the refusal is the same, after the same time, whether or not anybody has the address: 401, or `sso_required` for every address of a domain whose account has it verified and an active connection for its administrators. 5 per 15 minutes per IP.',
         tags: ['Admin authentication'],
         body: Body({
           email: Email,
@@ -43,6 +43,11 @@ export const login: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app, { 
     async (request, reply) => {
       const { email, password, application_id: applicationId } = request.body;
       const result = await users.signIn.signIn({ email, password, applicationId, ...browserOf(request) });
+      if (result.outcome === 'sso_required') {
+        const query = new URLSearchParams({ email, ...(applicationId && { application_id: applicationId }) });
+        const { outcome } = result;
+        return reply.send({ data: { outcome, redirect_to: `${baseUrl}/v1/auth/sso/start?${query}` } });
+      }
       if ('refreshToken' in result) cookies.set(reply, result);
       return reply.send({ data: presentOutcome(result) });
     },

@@ -24,9 +24,19 @@ const SelectionRequired = Type.Object(
   },
   { description: 'All was right, and there are several applications to choose from. No session yet.' },
 );
+const SsoRequired = Type.Object(
+  {
+    outcome: OneOf(['sso_required']),
+    redirect_to: Type.String({ description: 'Where to send the browser: `sso/start`, with what was sent here.' }),
+  },
+  {
+    description:
+      'The password let nobody in, and the address’s domain has an identity provider for administrators. Whether anybody has the address is not said.',
+  },
+);
 
 /** What may come of a password. */
-export const LoginOutcome = Type.Union([SignedInOutcome, MfaRequired, SelectionRequired]);
+export const LoginOutcome = Type.Union([SignedInOutcome, MfaRequired, SelectionRequired, SsoRequired]);
 /** What may come of a second factor. */
 export const ChallengeOutcome = Type.Union([SignedInOutcome, SelectionRequired]);
 
