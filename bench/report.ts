@@ -114,7 +114,7 @@ const notes = (workloads: readonly Workload[]): string[] => [
     .filter(({ size }) => size !== 'large') // what is asked is the same
     .map(({ name, about }) => `${name.replace(/@.*/, '').padEnd(22)} ${about}`),
   '',
-  'The limit is RSA signatures for refresh, argon2id hashes for both logins, single-row reads for what has a size (@small,',
+  'The limit is RSA signatures for refresh and SAML, argon2id hashes for both logins, single-row reads for what has a size (@small,',
   '@large), the bare server under the same load for the rest. Where an operation needs several, "each" counts it once.',
   '"of limit" is speed against speed, with the load on the same cores. "of CPU" is what the limit costs of the CPU time that',
   'api and PostgreSQL spend on an operation; it holds on a busy machine too. "others" is what unrelated processes took of',

@@ -8,6 +8,7 @@ import { type ClientSettings, createClientManagement } from '../src/domain/oidc/
 import { hashPassword } from '../src/domain/passwords/hashing.js';
 import { systemClock as now } from '../src/platform/clock.js';
 import { type EnvironmentScope, openDb } from '../src/platform/db.js';
+import { newSamlSeed, type SamlSeed } from './saml/seed.js';
 
 export interface Client {
   id: string;
@@ -26,6 +27,8 @@ export interface Seed {
   /** Of the same people, in the same order. */
   identityIds: string[];
   password: string;
+  /** An identity provider by which all of them sign in: by their addresses, as its names for them. */
+  saml: SamlSeed;
 }
 
 const identities = 200;
@@ -55,7 +58,8 @@ export async function seed(databaseUrl: string): Promise<Seed> {
     });
     const emails = rows.profiles.map(({ email }) => email);
     const identityIds = rows.profiles.map(({ id }) => id);
-    return { scope, publicClient, confidentialClient, redirectUri, apiKey, emails, identityIds, password };
+    const saml = await newSamlSeed(db, scope, rows.profiles, now());
+    return { scope, publicClient, confidentialClient, redirectUri, apiKey, emails, identityIds, password, saml };
   } finally {
     await db.close();
   }

@@ -1,4 +1,5 @@
 import { apiWorkloads, documentWorkloads } from './documents.js';
+import { samlWorkloads } from './saml.js';
 import { sizedWorkloads } from './sized.js';
 import { tokenWorkloads } from './tokens.js';
 
@@ -6,5 +7,11 @@ export { hello } from './documents.js';
 export { createHolders } from './holders.js';
 export type { WorkerContext, Workload } from './workload.js';
 
-export const workloads = [...documentWorkloads, ...tokenWorkloads, ...apiWorkloads, ...sizedWorkloads];
+export const workloads = [
+  ...documentWorkloads,
+  ...tokenWorkloads,
+  ...samlWorkloads,
+  ...apiWorkloads,
+  ...sizedWorkloads,
+];
 export const workloadNames = workloads.map(({ name }) => name);

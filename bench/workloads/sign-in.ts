@@ -43,12 +43,12 @@ export async function signInByCode(
   return redeem(connection, client, seed, await connection.post(verify, fields), verifier);
 }
 
-/** The sign-in page, and the PKCE verifier of the request that it belongs to. */
-export async function openSignIn(connection: Connection, client: Client, { redirectUri }: Seed) {
+/** The parameters of an authorization request, and its PKCE verifier. */
+export function newRequest({ id }: Client, redirectUri: string) {
   const verifier = randomBytes(32).toString('base64url');
   const query = new URLSearchParams({
     response_type: 'code',
-    client_id: client.id,
+    client_id: id,
     redirect_uri: redirectUri,
     scope: 'openid profile email',
     state: randomBytes(8).toString('base64url'),
@@ -56,12 +56,19 @@ export async function openSignIn(connection: Connection, client: Client, { redir
     code_challenge: createHash('sha256').update(verifier).digest('base64url'),
     code_challenge_method: 'S256',
   });
+  return { query, verifier };
+}
+
+/** The sign-in page, and the PKCE verifier of the request that it belongs to. */
+export async function openSignIn(connection: Connection, client: Client, { redirectUri }: Seed) {
+  const { query, verifier } = newRequest(client, redirectUri);
   const { text: page } = expectStatus(await connection.get(`/oauth/authorize?${query}`), 200);
   expectContent(fieldsOf(page, '/oauth/authorize').state === query.get('state'), 'the sign-in form');
   return { page, verifier };
 }
 
-async function redeem(
+/** The tokens for the code that an answer leads to the client with. */
+export async function redeem(
   connection: Connection,
   client: Client,
   { redirectUri }: Seed,
