@@ -2,7 +2,8 @@ import { Type } from 'typebox';
 import { fullNameOf } from '../../domain/full-name.js';
 import type { IdentityInvitesSummary, ShownIdentityInvite } from '../../domain/identity-invites/rows.js';
 import { listQuery } from '../lists.js';
-import { Id, idOrNone, Nullable, OneOf, Timestamp } from '../schemas.js';
+import { errors } from '../operation.js';
+import { Id, idOrNone, Nullable, OneOf, single, Timestamp } from '../schemas.js';
 
 export const InviteState = OneOf(['pending', 'accepted', 'expired', 'revoked']);
 export const sorts = ['created_at', 'expires_at', 'email'] as const;
@@ -51,6 +52,38 @@ export const IdentityInviteView = Type.Object({
   environment_name: Nullable(Type.String()),
   has_initial_assignment: Type.Boolean(),
 });
+
+/** Why no invite of either kind is sent again. */
+export const resendRefusals = [
+  'identity_invite.not_found',
+  'identity_invite.not_pending',
+  'identity_invite.already_member',
+  'identity_invite.pending_exists',
+  'identity_invite.role_deleted',
+  'permission.required',
+  'role.cannot_grant',
+] as const;
+
+/** What is said of sending an invite again, and of revoking one, in its Environment as in its Account. */
+export const resendingInvite = {
+  method: 'POST',
+  path: '/identity-invites/:id/resend',
+  description:
+    'With a new link, which lives as long as a first one; the old link is void at once. An expired invite is pending again. ' +
+    'It renews the offer of a role, so it takes what giving the role takes.',
+  events: ['identity_invite.resent', 'identity_invite.expired'],
+  answers: { 200: single(IdentityInviteView), ...errors(...resendRefusals) },
+} as const;
+export const revokingInvite = {
+  method: 'POST',
+  path: '/identity-invites/:id/revoke',
+  description: 'Its link is void at once.',
+  events: ['identity_invite.revoked'],
+  answers: {
+    200: single(IdentityInviteView),
+    ...errors('identity_invite.not_found', 'identity_invite.not_pending'),
+  },
+} as const;
 
 export const presentIdentityInvite = ({ environmentId, environmentName, ...invite }: ShownIdentityInvite) => {
   const leadsIn = invite.intent === 'activate';

@@ -11,6 +11,8 @@ import {
   IdentityInviteView,
   presentIdentityInvite,
   presentSummary,
+  resendingInvite,
+  revokingInvite,
 } from './identity-invite-views.js';
 
 const common = { tag: 'Identity invites', level: 'environment' } as const;
@@ -118,26 +120,9 @@ export const getIdentityInvite = operation({
 export const resendIdentityInvite = operation({
   ...ofOne,
   ...changing,
+  ...resendingInvite,
   id: 'resendIdentityInvite',
-  method: 'POST',
-  path: '/identity-invites/:id/resend',
   summary: 'Send an invite again',
-  description:
-    'With a new link, which lives as long as a first one; the old link is void at once. An expired invite is pending again. ' +
-    'It renews the offer of a role, so it takes what giving the role takes.',
-  events: ['identity_invite.resent', 'identity_invite.expired'],
-  answers: {
-    200: single(IdentityInviteView),
-    ...errors(
-      'identity_invite.not_found',
-      'identity_invite.not_pending',
-      'identity_invite.already_member',
-      'identity_invite.pending_exists',
-      'identity_invite.role_deleted',
-      'permission.required',
-      'role.cannot_grant',
-    ),
-  },
   handle: async ({ services, scope, caller, params }) => ({
     data: presentIdentityInvite(await services.identityInvites.resend(scope, caller, params.id)),
   }),
@@ -146,16 +131,9 @@ export const resendIdentityInvite = operation({
 export const revokeIdentityInvite = operation({
   ...ofOne,
   ...changing,
+  ...revokingInvite,
   id: 'revokeIdentityInvite',
-  method: 'POST',
-  path: '/identity-invites/:id/revoke',
   summary: 'Revoke a pending invite',
-  description: 'Its link is void at once.',
-  events: ['identity_invite.revoked'],
-  answers: {
-    200: single(IdentityInviteView),
-    ...errors('identity_invite.not_found', 'identity_invite.not_pending'),
-  },
   handle: async ({ services, scope, params }) => ({
     data: presentIdentityInvite(await services.identityInvites.revoke(scope, params.id)),
   }),

@@ -6,7 +6,7 @@ import { listQuery, paginated } from '../lists.js';
 import { errors, operation } from '../operation.js';
 import { Body, Id, listOf, Name, Nullable, OneOf, single } from '../schemas.js';
 import { Address } from './identities-views.js';
-import { InviteFields, InviteState, presentInvite, sorts } from './identity-invite-views.js';
+import { InviteFields, InviteState, presentInvite, resendRefusals, sorts } from './identity-invite-views.js';
 import { managed, ofOne, viewing } from './organization-views.js';
 
 const InvitationView = Type.Object({
@@ -108,16 +108,7 @@ export const resendOrganizationInvitation = operation({
   events: ['organization.invitation_resent', 'organization.invitation_expired'],
   answers: {
     200: single(InvitationView),
-    ...errors(
-      'organization.not_found',
-      'identity_invite.not_found',
-      'identity_invite.not_pending',
-      'identity_invite.already_member',
-      'identity_invite.pending_exists',
-      'identity_invite.role_deleted',
-      'permission.required',
-      'role.cannot_grant',
-    ),
+    ...errors('organization.not_found', ...resendRefusals),
   },
   handle: async ({ services, scope, caller, params }) => ({
     data: present(await services.organizationInvitations.resend(scope, caller, which(params))),

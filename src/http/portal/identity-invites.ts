@@ -9,6 +9,8 @@ import {
   IdentityInviteView,
   presentIdentityInvite,
   presentSummary,
+  resendingInvite,
+  revokingInvite,
 } from '../operations/identity-invite-views.js';
 import { Body, Email, Id, listOf, Name, Nullable, noneIsNull, OneOf, single } from '../schemas.js';
 
@@ -108,26 +110,9 @@ export const getAccountIdentityInvite = operation({
 export const resendAccountIdentityInvite = operation({
   ...changing,
   ...ofOne,
+  ...resendingInvite,
   id: 'resendAccountIdentityInvite',
-  method: 'POST',
-  path: '/identity-invites/:id/resend',
   summary: 'Send an invite of an end user of an account again',
-  description:
-    'With a new link, which lives as long as a first one; the old link is void at once. An expired invite is pending again. ' +
-    'It renews the offer of a role, so it takes what giving the role takes.',
-  events: ['identity_invite.resent', 'identity_invite.expired'],
-  answers: {
-    200: single(IdentityInviteView),
-    ...errors(
-      'identity_invite.not_found',
-      'identity_invite.not_pending',
-      'identity_invite.already_member',
-      'identity_invite.pending_exists',
-      'identity_invite.role_deleted',
-      'permission.required',
-      'role.cannot_grant',
-    ),
-  },
   handle: async ({ services, scope, caller, params }) => ({
     data: presentIdentityInvite(await services.accountIdentityInvites.resend(scope, caller, params.id)),
   }),
@@ -136,16 +121,9 @@ export const resendAccountIdentityInvite = operation({
 export const revokeAccountIdentityInvite = operation({
   ...changing,
   ...ofOne,
+  ...revokingInvite,
   id: 'revokeAccountIdentityInvite',
-  method: 'POST',
-  path: '/identity-invites/:id/revoke',
   summary: 'Revoke a pending invite of an end user of an account',
-  description: 'Its link is void at once.',
-  events: ['identity_invite.revoked'],
-  answers: {
-    200: single(IdentityInviteView),
-    ...errors('identity_invite.not_found', 'identity_invite.not_pending'),
-  },
   handle: async ({ services, scope, params }) => ({
     data: presentIdentityInvite(await services.accountIdentityInvites.revoke(scope, params.id)),
   }),
