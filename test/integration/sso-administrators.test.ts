@@ -14,8 +14,9 @@ import { newAccount, startApi, type TestAccount, type TestApi } from '../support
 import { totpCode } from '../support/mfa.js';
 import { Browser } from '../support/oauth.js';
 import type { ResponseParts } from '../support/saml-provider.js';
-import { answerTo, askedIn, newSamlProvider, type SamlProvider } from '../support/saml-sign-in.js';
+import { answerTo, askedIn, giveSigningKey, newSamlProvider, type SamlProvider } from '../support/saml-sign-in.js';
 import { newOidcConnection, newVerifiedDomain } from '../support/sso.js';
+import { sealing } from './administrators-setup.js';
 
 const baseUrl = 'http://localhost:3000';
 let api: TestApi;
@@ -38,7 +39,7 @@ async function place(overrides: Partial<SsoConnection> = {}): Promise<Place> {
   const account = await newAccount(api);
   const domain = `${randomUUID()}.example`;
   const { db } = api.database;
-  const world = { db, now: () => api.clock.now, sealing: { seal: () => 'unused' } } as never;
+  const world = { db, now: () => api.clock.now, sealing };
   const where = { accountId: account.scope.accountId, environmentId: null as never };
   await newVerifiedDomain(world, where, domain);
   const connection = await newOidcConnection(
@@ -47,6 +48,7 @@ async function place(overrides: Partial<SsoConnection> = {}): Promise<Place> {
     { issuer: '', clientId: '', clientSecret: '' },
     { ...idp.fields, scope: 'admin', jitProvisioningEnabled: false, ...overrides },
   );
+  await giveSigningKey(world, connection);
   return { account, connection, domain };
 }
 

@@ -17,7 +17,7 @@ import {
 } from '../support/oauth.js';
 import { newOrganization, type TestOrganization } from '../support/organizations.js';
 import { partsOf, posted, type ResponseParts, signedResponse } from '../support/saml-provider.js';
-import { answerTo, askedIn, newSamlProvider, type SamlProvider } from '../support/saml-sign-in.js';
+import { answerTo, askedIn, giveSigningKey, newSamlProvider, type SamlProvider } from '../support/saml-sign-in.js';
 import { newOidcConnection, newVerifiedDomain } from '../support/sso.js';
 
 const baseUrl = 'http://localhost:3000';
@@ -36,7 +36,7 @@ interface Place {
 }
 
 /** An Environment with an organization whose provider signs in people of acme.example. */
-async function place(overrides: Partial<SsoConnection> = {}): Promise<Place> {
+async function place(overrides: Partial<SsoConnection> = {}, { hasKey = true } = {}): Promise<Place> {
   const environment = await world.newEnvironment({ mfaPolicy: 'off' });
   const client = await environment.newClient();
   const organization = await newOrganization(world, environment);
@@ -47,6 +47,7 @@ async function place(overrides: Partial<SsoConnection> = {}): Promise<Place> {
     { issuer: '', clientId: '', clientSecret: '' },
     { ...idp.fields, organizationId: organization.id, ...overrides },
   );
+  if (hasKey) await giveSigningKey(world, connection);
   return { environment, client, organization, connection };
 }
 
@@ -76,7 +77,7 @@ const somebody = () => `ana-${uuidv7()}@acme.example`;
 
 describe('sign-in by SAML', () => {
   test('somebody new signs in by their organization, and the client gets a code', async () => {
-    const at = await place();
+    const at = await place({}, { hasKey: false });
     const email = somebody();
     const code = codeIn(await walk(at, { nameId: email, contextClass: 'https://refeds.org/profile/mfa' }));
     const tokens = (
@@ -219,7 +220,7 @@ describe('a response that nobody asked for', () => {
 });
 
 test('metadata is for everybody who has the URL', async () => {
-  const { connection } = await place();
+  const { connection } = await place({}, { hasKey: false });
   const answer = await world.app.inject(`/sso/saml/${connection.id}/metadata`);
   expect(answer.headers['content-type']).toBe('application/samlmetadata+xml');
   expect(answer.body).toContain(`entityID="${baseUrl}/sso/saml/${connection.id}/metadata"`);

@@ -1,5 +1,10 @@
 import { inflateRawSync } from 'node:zlib';
 import type { SsoConnection } from '../../entities/sso-connection.js';
+import { SsoSigningKey } from '../../entities/sso-signing-key.js';
+import { signingKeyContext } from '../../src/domain/sso-protocols/signing-keys.js';
+import type { Clock } from '../../src/platform/clock.js';
+import type { Sealing } from '../../src/platform/crypto/sealing.js';
+import type { Db } from '../../src/platform/db.js';
 import {
   newProviderKey,
   type ProviderKey,
@@ -27,6 +32,20 @@ export async function newSamlProvider(issuer = 'https://idp.acme.example/metadat
   return { issuer, key, fields };
 }
 export type SamlProvider = Awaited<ReturnType<typeof newSamlProvider>>;
+
+let ours: Promise<ProviderKey> | undefined;
+/** The key that signs our requests for a connection, the same one for all: the service takes a while to make each its own. */
+export async function giveSigningKey(
+  { db, sealing, now }: { db: Db; sealing: Pick<Sealing, 'seal'>; now: Clock },
+  { id: connectionId, accountId }: Pick<SsoConnection, 'id' | 'accountId'>,
+): Promise<void> {
+  ours ??= newProviderKey();
+  const { privateKey, certificate } = await ours;
+  const privateKeySealed = sealing.seal(privateKey, signingKeyContext(connectionId));
+  await db.transaction('system', (tx) =>
+    tx.insert(SsoSigningKey, { connectionId, accountId, certificate, privateKeySealed, createdAt: now() }),
+  );
+}
 
 /** What the provider reads in the URL that brings somebody. */
 export function askedIn(url: string) {

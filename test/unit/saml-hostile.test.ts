@@ -1,48 +1,26 @@
-import { randomUUID } from 'node:crypto';
 import type { SsoConnection } from '../../entities/sso-connection.js';
 import { type SsoRefusal, SsoRefused } from '../../src/domain/sso-protocols/assertion.js';
-import { createSamlProtocol } from '../../src/domain/sso-protocols/saml/protocol.js';
-import { serviceProviderOf } from '../../src/domain/sso-protocols/saml/settings.js';
 import {
   assertionXml,
-  newProviderKey,
   type ProviderKey,
-  partsOf,
   posted,
   type ResponseParts,
   responseXml,
   sign,
   signedResponse,
 } from '../support/saml-provider.js';
+import { newSamlReceiver, type SamlReceiver } from '../support/saml-receiver.js';
 
-const baseUrl = 'https://id.gatehouse.example';
-const issuer = 'https://idp.acme.example/metadata';
-const requestId = randomUUID();
-const now = new Date('2026-11-22T10:00:00.000Z');
+let receiver: SamlReceiver;
 let key: ProviderKey;
-let connection: SsoConnection;
 beforeAll(async () => {
-  key = await newProviderKey();
-  connection = {
-    id: randomUUID(),
-    samlEntityId: issuer,
-    samlSsoUrl: 'https://idp.acme.example/sso',
-    samlSigningCert: key.certificate,
-    samlWantAssertionsSigned: true,
-    samlAllowIdpInitiated: false,
-    attributeMapping: {},
-  } as SsoConnection;
+  receiver = await newSamlReceiver();
+  key = receiver.key;
 });
 
-const protocol = createSamlProtocol({ baseUrl, keyOf: async () => key, now: () => now });
-const post = (samlResponse: string, as: Partial<SsoConnection> = {}) =>
-  protocol.verify({ ...connection, ...as }, { samlResponse, expects: { requestId } });
+const post = (samlResponse: string, as: Partial<SsoConnection> = {}) => receiver.verify(samlResponse, { as });
 const refused = (xml: string, code: SsoRefusal) => expect(post(posted(xml))).rejects.toMatchObject({ code });
-
-function parts(changes: Partial<ResponseParts> = {}): ResponseParts {
-  const { acsUrl, entityId } = serviceProviderOf(baseUrl, connection.id);
-  return partsOf({ issuer, acsUrl, audience: entityId, inResponseTo: `_${requestId}`, now }, changes);
-}
+const parts = (changes: Partial<ResponseParts> = {}) => receiver.parts(changes);
 
 /** The pieces of an honest answer, for somebody who puts them together in another way. */
 function pieces() {

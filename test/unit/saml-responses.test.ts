@@ -1,64 +1,35 @@
 import { randomUUID } from 'node:crypto';
-import type { SsoConnection } from '../../entities/sso-connection.js';
 import type { SsoRefusal } from '../../src/domain/sso-protocols/assertion.js';
-import { createSamlProtocol } from '../../src/domain/sso-protocols/saml/protocol.js';
-import { serviceProviderOf } from '../../src/domain/sso-protocols/saml/settings.js';
 import {
   assertionXml,
-  newProviderKey,
   type ProviderKey,
-  partsOf,
   posted,
   type ResponseParts,
   responseXml,
   sign,
   signedResponse,
 } from '../support/saml-provider.js';
+import { type Answered, newSamlReceiver, type SamlReceiver } from '../support/saml-receiver.js';
 
-const baseUrl = 'https://id.gatehouse.example';
-const issuer = 'https://idp.acme.example/metadata';
-const requestId = randomUUID();
-const now = new Date('2026-11-22T10:00:00.000Z');
-
+let receiver: SamlReceiver;
 let key: ProviderKey;
 let other: ProviderKey;
-let connection: SsoConnection;
 beforeAll(async () => {
-  [key, other] = await Promise.all([newProviderKey(), newProviderKey()]);
-  connection = {
-    id: randomUUID(),
-    type: 'saml',
-    samlEntityId: issuer,
-    samlSsoUrl: 'https://idp.acme.example/sso?tenant=1',
-    samlSigningCert: key.certificate,
-    samlWantAssertionsSigned: true,
-    samlAllowIdpInitiated: false,
-    attributeMapping: {},
-  } as SsoConnection;
+  receiver = await newSamlReceiver();
+  ({ key, other } = receiver);
 });
 
-const protocol = createSamlProtocol({ baseUrl, keyOf: async () => other, now: () => now });
-
-function parts(changes: Partial<ResponseParts> = {}): ResponseParts {
-  const { acsUrl, entityId } = serviceProviderOf(baseUrl, connection.id);
-  return partsOf({ issuer, acsUrl, audience: entityId, inResponseTo: `_${requestId}`, now }, changes);
-}
-
-interface Answered {
-  as?: Partial<SsoConnection>;
-  requestId?: string | null;
-}
-const verify = (xml: string, { as = {}, requestId: asked = requestId }: Answered = {}) =>
-  protocol.verify({ ...connection, ...as }, { samlResponse: posted(xml), expects: { requestId: asked } });
+const parts = (changes: Partial<ResponseParts> = {}) => receiver.parts(changes);
+const verify = (xml: string, answered: Answered = {}) => receiver.verify(posted(xml), answered);
 const refused = (xml: string, code: SsoRefusal, answered: Answered = {}) =>
   expect(verify(xml, answered)).rejects.toMatchObject({ code });
-const later = (ms: number) => new Date(now.getTime() + ms);
+const later = (ms: number) => receiver.later(ms);
 
 describe('an honest answer', () => {
   test('says who somebody is, how they proved it, and everything that the provider sent', async () => {
     const asked = parts();
     expect(await verify(signedResponse(asked, key))).toEqual({
-      issuer,
+      issuer: receiver.issuer,
       subject: 'ana@acme.example',
       email: 'ana@acme.example',
       emailVerified: null,
@@ -74,7 +45,9 @@ describe('an honest answer', () => {
     const whole = sign(responseXml(parts(), assertionXml(parts())), 'Response', key);
     const both = sign(signedResponse(parts(), key), 'Response', key);
     await expect(verify(both)).resolves.toMatchObject({ subject: 'ana@acme.example' });
-    await expect(verify(whole, { as: { samlWantAssertionsSigned: false } })).resolves.toMatchObject({ issuer });
+    await expect(verify(whole, { as: { samlWantAssertionsSigned: false } })).resolves.toMatchObject({
+      issuer: receiver.issuer,
+    });
     await refused(whole, 'unsigned');
   });
 
@@ -102,7 +75,7 @@ describe('an honest answer', () => {
 
 describe('who is meant', () => {
   test('a qualifier that says what holds anyway does not make a stranger of anybody', async () => {
-    const { entityId } = serviceProviderOf(baseUrl, connection.id);
+    const { entityId, issuer } = receiver;
     const plain = parts({ nameId: 'u-1', nameIdAttributes: '' });
     const said = parts({ nameId: 'u-1', nameIdAttributes: ` NameQualifier="${issuer}" SPNameQualifier="${entityId}"` });
     const qualified = parts({ nameId: 'u-1', nameIdAttributes: ' NameQualifier="https://other.example"' });
@@ -191,7 +164,7 @@ describe('an answer is refused that', () => {
 
   test('is from another provider', async () => {
     await refused(signedResponse(parts({ issuer: 'https://evil.example' }), key), 'issuer_mismatch');
-    const outside = signedResponse(parts(), key).replace(issuer, 'https://evil.example'); // the response's own
+    const outside = signedResponse(parts(), key).replace(receiver.issuer, 'https://evil.example'); // the response's own
     await refused(outside, 'issuer_mismatch');
   });
 
@@ -221,7 +194,7 @@ describe('an answer is refused that', () => {
     await refused(signedResponse(parts({ inResponseTo: otherRequest }), key), 'in_response_to_mismatch');
     await refused(signedResponse(parts({ inResponseTo: null }), key), 'in_response_to_mismatch');
     const outside = signedResponse(parts(), key).replace(
-      `InResponseTo="_${requestId}"`,
+      `InResponseTo="_${receiver.requestId}"`,
       `InResponseTo="${otherRequest}"`,
     );
     await refused(outside, 'in_response_to_mismatch');

@@ -11,7 +11,8 @@ const certificateLife = days(10 * 365);
 /** Of connections, in a process: a key never changes, so that only the number of them is bounded. */
 const keptKeys = 1_000;
 
-const contextOf = (connectionId: string) => `sso-signing-key:${connectionId}`;
+/** What a key is sealed for, so that it opens for its connection alone. */
+export const signingKeyContext = (connectionId: string): string => `sso-signing-key:${connectionId}`;
 
 export interface SsoSigningKeysDeps {
   db: Db;
@@ -40,7 +41,7 @@ export function createSsoSigningKeys({ db, sealing, now }: SsoSigningKeysDeps) {
           connectionId,
           accountId,
           certificate: made.certificate,
-          privateKeySealed: sealing.seal(made.privateKey, contextOf(connectionId)),
+          privateKeySealed: sealing.seal(made.privateKey, signingKeyContext(connectionId)),
           createdAt: from,
         })
         .orIgnore()
@@ -58,7 +59,7 @@ export function createSsoSigningKeys({ db, sealing, now }: SsoSigningKeysDeps) {
       if (!row) throw new Error(`connection ${connection.id} has no key`);
       const key = {
         certificate: row.certificate,
-        privateKey: sealing.open(row.privateKeySealed, contextOf(connection.id)),
+        privateKey: sealing.open(row.privateKeySealed, signingKeyContext(connection.id)),
       };
       if (kept.size >= keptKeys) kept.clear();
       kept.set(connection.id, key);
@@ -71,7 +72,7 @@ export function createSsoSigningKeys({ db, sealing, now }: SsoSigningKeysDeps) {
         const rows = await tx.find(SsoSigningKey, { lock: { mode: 'pessimistic_write' } });
         const stale = rows.filter(({ privateKeySealed }) => sealing.isStale(privateKeySealed));
         for (const { connectionId, privateKeySealed } of stale) {
-          const context = contextOf(connectionId);
+          const context = signingKeyContext(connectionId);
           const sealed = sealing.seal(sealing.open(privateKeySealed, context), context);
           await tx.update(SsoSigningKey, { connectionId }, { privateKeySealed: sealed });
         }
