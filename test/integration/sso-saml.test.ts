@@ -3,6 +3,7 @@ import type { LightMyRequestResponse } from 'fastify';
 import { decodeJwt } from 'jose';
 import { v7 as uuidv7 } from 'uuid';
 import type { SsoConnection } from '../../entities/sso-connection.js';
+import { minutes } from '../../src/platform/clock.js';
 import { codeIn } from '../support/mfa.js';
 import {
   authorizeUrl,
@@ -239,15 +240,47 @@ describe('answers that are refused, ten in a row,', () => {
       );
       await post(path, form);
     }
-    const [row] = await world.query<{ status: string }>('select status from sso_connections where id = $1', [
-      at.connection.id,
-    ]);
+    return statusOf(at);
+  };
+  const statusOf = async ({ connection: { id } }: Place) => {
+    const [row] = await world.query<{ status: string }>('select status from sso_connections where id = $1', [id]);
     return row?.status;
   };
 
   test('switch the connection off where the provider has signed them', async () => {
     const at = await place({ lastLoginAt: world.now() });
     expect(await statusAfter(at, { audience: 'https://other.example' })).toBe('auto_disabled');
+  });
+
+  test('but not where one of its people has kept an answer, or wrapped it anew', async () => {
+    const changed: [Partial<ResponseParts>, (xml: string, id: string) => string][] = [
+      // Only the assertion is signed, so that what is around it is the poster's.
+      [{}, (xml) => xml.replace(/Destination="[^"]+"/, 'Destination="https://other.example"')],
+      // An answer of before in a new envelope.
+      [
+        { inResponseTo: '_before', notOnOrAfter: new Date(world.now().getTime() - minutes(2)) },
+        (xml, id) => xml.replace('InResponseTo="_before"', `InResponseTo="${id}"`),
+      ],
+    ];
+    for (const [changes, wrap] of changed) {
+      const at = await place({ lastLoginAt: world.now() });
+      for (let count = 0; count < 10; count += 1) {
+        const away = await sendAway(world.browser(), at);
+        const { path, form } = answerTo(away, idp, world.now(), changes);
+        const xml = wrap(Buffer.from(form.SAMLResponse, 'base64').toString(), askedIn(away).id);
+        await post(path, { ...form, SAMLResponse: posted(xml) });
+      }
+      expect(await statusOf(at)).toBe('active');
+    }
+    const at = await place({ lastLoginAt: world.now() });
+    for (let count = 0; count < 10; count += 1) {
+      const away = await sendAway(world.browser(), at);
+      const { path, form } = answerTo(away, idp, world.now());
+      world.wait(minutes(8));
+      await post(path, form);
+      world.wait(-minutes(8));
+    }
+    expect(await statusOf(at)).toBe('active');
   });
 
   test('but not where anybody can have made them, unless nobody signs in by it anyway', async () => {

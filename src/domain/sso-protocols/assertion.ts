@@ -50,7 +50,7 @@ export type SsoRefusal = (typeof ssoRefusals)[number];
 
 /** An answer that is not taken. The message is for whoever looks after the connection, and holds nothing secret. */
 export class SsoRefused extends Error {
-  /** Whether the message was the provider's, by its signature: nobody else can have made it. */
+  /** Whether it was the provider's answer to this request, by its signature: nobody else can have made it. */
   isSigned = false;
 
   constructor(

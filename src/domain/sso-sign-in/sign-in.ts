@@ -1,7 +1,7 @@
 import type { EntityManager } from 'typeorm';
 import { v7 as uuidv7 } from 'uuid';
 import { SsoConnection } from '../../../entities/sso-connection.js';
-import { after, type Clock, days } from '../../platform/clock.js';
+import { after, type Clock, days, minutes } from '../../platform/clock.js';
 import { newSecret } from '../../platform/crypto/one-time-secret.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
 import type { Db } from '../../platform/db.js';
@@ -85,12 +85,14 @@ export function createSsoSignIn({ db, sealing, protocols, now }: SsoSignInDeps) 
     }
   }
 
-  async function note(tx: EntityManager, connection: SsoConnection, purpose: SsoPurpose, outcome: SsoOutcome) {
+  async function note(tx: EntityManager, connection: SsoConnection, request: TakenSsoRequest, outcome: SsoOutcome) {
+    const { purpose } = request;
     if (purpose === 'test') return;
     if ('assertion' in outcome) return noteSuccess(tx, connection, now());
     if (purpose === 'identity') await recordRefusal(tx, connection, outcome.refusal.code);
     const { code, isSigned = false } = outcome.refusal;
-    const counts = saysSomethingOf.has(code) && (!isAnybodys(connection, code, isSigned) || isIdle(connection, now()));
+    const isOfConnection = saysSomethingOf.has(code) && !(code === 'expired' && mayBeTheirs(request, now()));
+    const counts = isOfConnection && (!isAnybodys(connection, code, isSigned) || isIdle(connection, now()));
     if (counts) await noteFailure(tx, connection, code, now());
   }
 
@@ -133,7 +135,7 @@ export function createSsoSignIn({ db, sealing, protocols, now }: SsoSignInDeps) 
       if (!connection) return null; // deleted a moment ago, with its requests
       const outcome = await outcomeOf(connection, taken, verify);
       await db.transaction({ accountId }, async (tx) => {
-        await note(tx, connection, taken.purpose, outcome);
+        await note(tx, connection, taken, outcome);
         await requests.keep(tx, taken.id, outcome);
       });
       return { requestId: taken.id };
@@ -152,6 +154,13 @@ export type SsoSignIn = ReturnType<typeof createSsoSignIn> & { requests: SsoRequ
  */
 const isAnybodys = ({ type }: SsoConnection, code: SsoRefusal, isSigned: boolean): boolean =>
   type === 'saml' ? !isSigned && code !== 'configuration_incomplete' : code === 'issuer_mismatch';
+
+/**
+ * Whether an answer can have expired by what the person did: they kept it until it was old, or had asked for a sign-in newer than
+ * the provider's. A clock that is wrong shows with everybody who comes back at once.
+ */
+const mayBeTheirs = ({ createdAt, secrets }: TakenSsoRequest, now: Date): boolean =>
+  Boolean(secrets?.maxAge) || after(createdAt, minutes(1)) < now;
 
 /**
  * Whether nobody signs in by a connection anyway, so that switching it off takes nothing from anybody: a provider's changed key is

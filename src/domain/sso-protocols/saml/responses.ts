@@ -6,7 +6,7 @@ import { decodeMessage } from './messages.js';
 import { providerOf, serviceProviderOf } from './settings.js';
 import { assertMessage, onlyAssertionOf, type Signed, signaturesOf } from './signatures.js';
 import { assertPast, instantOf } from './times.js';
-import { childOf, readXml, samlNamespaces, type XmlElement } from './xml.js';
+import { childOf, everyElement, readXml, samlNamespaces, type XmlElement } from './xml.js';
 
 const { assertion: saml, protocol } = samlNamespaces;
 const success = 'urn:oasis:names:tc:SAML:2.0:status:Success';
@@ -45,21 +45,29 @@ export async function verifyResponse(
   if (!assertion) throw new SsoRefused('malformed', 'It has no assertion');
   assertSigned(signed, connection.samlWantAssertionsSigned);
   const verified = readXml(await signedAssertion(text, signed, expected), { maxLength: 2 * maxLength });
-  return saidByProvider(() => {
-    assertEnvelope(response, signed, expected);
-    return readAssertion(verified, expected);
-  });
+  const isAnswer = answers(verified, inResponseTo);
+  saidByProvider(isAnswer && signed.message, () => assertEnvelope(response, signed, expected));
+  return saidByProvider(isAnswer, () => readAssertion(verified, expected));
 }
 
-/** From here on the provider itself has said what is refused; before, whoever has posted something. */
-function saidByProvider<T>(read: () => T): T {
+/**
+ * Whether the provider itself has said what is refused here, to this request: else whoever has posted it did, who may well have
+ * a signed answer of theirs from before, or an envelope of their own around a new one.
+ */
+function saidByProvider<T>(isSigned: boolean, read: () => T): T {
   try {
     return read();
   } catch (refusal) {
-    if (refusal instanceof SsoRefused) refusal.isSigned = true;
+    if (refusal instanceof SsoRefused) refusal.isSigned = isSigned;
     throw refusal;
   }
 }
+
+const answers = (assertion: XmlElement, inResponseTo: string | null): boolean =>
+  [...everyElement(assertion)].some(
+    ({ name, attributes }) =>
+      name === 'SubjectConfirmationData' && (attributes.get('InResponseTo') ?? null) === inResponseTo,
+  );
 
 function assertSuccess(response: XmlElement): void {
   const status = childOf(response, protocol, 'Status');
