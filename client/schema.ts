@@ -1110,6 +1110,50 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/organizations/{id}/sso-connection/test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Try out an SSO connection of the organization
+         * @description Answers a link that works once, for ten minutes: whoever opens it signs in at the provider. What it answers is checked as ever, but nobody is signed in, made or linked here, and it counts for nothing. The configuration has to be complete; the status does not matter. Read the test for what came of it.
+         *
+         *     Requires `hierarchy.manage` or `svc:organization.manage` at the node that `id` names.
+         */
+        post: operations["testOrganizationSsoConnection"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/organizations/{id}/sso-connection/test/{test_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read what came of a test of an SSO connection of the organization
+         * @description What the provider sent and why it was refused. Kept for an hour from the making of the link.
+         *
+         *     Requires `hierarchy.manage` or `svc:organization.manage` at the node that `id` names.
+         */
+        get: operations["getOrganizationSsoTest"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/organizations/{id}/sso-recovery-codes": {
         parameters: {
             query?: never;
@@ -2730,6 +2774,50 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/portal/v1/accounts/{accountSlug}/sso/connections/{id}/test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Try out an SSO connection of the account
+         * @description Answers a link that works once, for ten minutes: whoever opens it signs in at the provider. What it answers is checked as ever, but nobody is signed in, made or linked here, and it counts for nothing. The configuration has to be complete; the status does not matter. Read the test for what came of it.
+         *
+         *     Requires the capability `sso.manage`.
+         */
+        post: operations["portalTestAdminSsoConnection"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/portal/v1/accounts/{accountSlug}/sso/connections/{id}/test/{test_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read what came of a test of an SSO connection of the account
+         * @description What the provider sent and why it was refused. Kept for an hour from the making of the link.
+         *
+         *     Requires the capability `sso.view`.
+         */
+        get: operations["portalGetAdminSsoTest"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/portal/v1/accounts/{accountSlug}/applications/{appSlug}/environments/{envSlug}/sso-connections": {
         parameters: {
             query?: never;
@@ -2868,6 +2956,50 @@ export interface paths {
          * @description Requires the capability `sso.view`.
          */
         get: operations["portalGetSsoServiceProvider"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/portal/v1/accounts/{accountSlug}/applications/{appSlug}/environments/{envSlug}/sso-connections/{id}/test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Try out an SSO connection of the environment
+         * @description Answers a link that works once, for ten minutes: whoever opens it signs in at the provider. What it answers is checked as ever, but nobody is signed in, made or linked here, and it counts for nothing. The configuration has to be complete; the status does not matter. Read the test for what came of it.
+         *
+         *     Requires the capability `sso.manage`.
+         */
+        post: operations["portalTestSsoConnection"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/portal/v1/accounts/{accountSlug}/applications/{appSlug}/environments/{envSlug}/sso-connections/{id}/test/{test_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read what came of a test of an SSO connection of the environment
+         * @description What the provider sent and why it was refused. Kept for an hour from the making of the link.
+         *
+         *     Requires the capability `sso.view`.
+         */
+        get: operations["portalGetSsoTest"];
         put?: never;
         post?: never;
         delete?: never;
@@ -3685,7 +3817,7 @@ export interface components {
                  * @description Stable; null where only the status counts. New ones may come: go by the status where it is unknown.
                  * @enum {string|null}
                  */
-                code: "account.capability_required" | "account.not_found" | "account.other_sign_in_required" | "account.owner_required" | "account.password_required" | "account.slug_taken" | "account_intent.not_failed" | "account_intent.not_found" | "admin_sso.not_available" | "administrator_invite.already_pending" | "administrator_invite.not_found" | "administrator_invite.not_pending" | "administrator_invite.role_deleted" | "administrator_role.built_in" | "administrator_role.cannot_grant" | "administrator_role.in_use" | "administrator_role.name_taken" | "administrator_role.not_found" | "api_key.cannot_grant" | "api_key.not_found" | "api_key.scope_required" | "application.confirmation_required" | "application.not_found" | "application.slug_taken" | "audit.row_not_found" | "auth.multiple_credentials" | "auth.reauthentication_required" | "body.malformed" | "body.too_large" | "body.unsupported_media_type" | "captcha.failed" | "changes.cursor_expired" | "changes.cursor_invalid" | "environment.confirmation_required" | "environment.not_found" | "environment.slug_taken" | "environment.unknown_slug" | "idempotency.in_progress" | "idempotency.key_invalid" | "idempotency.key_reused" | "identity.email_taken" | "identity.email_unverified" | "identity.external_id_taken" | "identity.holds_more" | "identity.link_invalid" | "identity.not_found" | "identity_invite.already_member" | "identity_invite.not_found" | "identity_invite.not_pending" | "identity_invite.pending_exists" | "identity_invite.role_deleted" | "if_match.invalid" | "if_match.required" | "invite.link_invalid" | "login.method_not_allowed" | "member.already_member" | "member.in_other_accounts" | "member.last_owner" | "member.not_found" | "member.owner_required" | "mfa.already_enrolled" | "mfa.challenge_invalid" | "mfa.challenge_locked" | "mfa.challenge_required" | "mfa.code_invalid" | "mfa.email_unavailable" | "mfa.enrollment_expired" | "mfa.enrollment_required" | "mfa.factor_not_allowed" | "mfa.factor_not_found" | "mfa.last_factor" | "mfa.not_enrolled" | "mfa.own_factors" | "mfa.too_many_factors" | "mfa.trusted_device_not_found" | "node_type_schema.breaks_nodes" | "nodes.has_children" | "nodes.node_not_found" | "nodes.not_in_access_model" | "nodes.root_fixed" | "nodes.slug_taken" | "nodes.too_deep" | "nodes.tree_too_large" | "nodes.type_not_allowed" | "nodes.type_unknown" | "nodes.would_cycle" | null | "oauth_client.has_no_secret" | "oauth_client.not_found" | "organization.already_member" | "organization.confirmation_required" | "organization.member_not_found" | "organization.not_found" | "organization.production_environment" | "organization.slug_taken" | "organization.sso_connection_exists" | "organization.sso_connection_not_owned" | "origin.foreign" | "password.breached" | "password.hash_out_of_bounds" | "password.hash_unreadable" | "password.link_invalid" | "password.too_short" | "password.wrong" | "permission.key_taken" | "permission.not_found" | "permission.required" | "permission.system" | "process.not_failed" | "process.not_found" | "process.not_running" | "process.verb_not_supported" | "rate_limit.exceeded" | "registration.link_invalid" | "role.cannot_grant" | "role.in_use" | "role.name_taken" | "role.not_found" | "role.system" | "role_assignments.not_found" | "role_assignments.overlapping" | "role_assignments.window_empty" | "route.method_not_allowed" | "route.not_found" | "scim_group_mapping.exists" | "scim_group_mapping.not_found" | "scim_token.not_found" | "service.unavailable" | "session.not_found" | "sign_up.daily_cap_reached" | "sso_connection.incomplete" | "sso_connection.limit_reached" | "sso_connection.metadata_unreadable" | "sso_connection.not_active" | "sso_connection.not_found" | "sso_domain.limit_reached" | "sso_domain.malformed" | "sso_domain.not_found" | "sso_domain.public_provider" | "sso_domain.public_suffix" | "sso_required" | "validation.failed" | "version.conflict" | "webhook.delivery_not_found" | "webhook.inactive" | "webhook.limit_reached" | "webhook.not_found";
+                code: "account.capability_required" | "account.not_found" | "account.other_sign_in_required" | "account.owner_required" | "account.password_required" | "account.slug_taken" | "account_intent.not_failed" | "account_intent.not_found" | "admin_sso.not_available" | "administrator_invite.already_pending" | "administrator_invite.not_found" | "administrator_invite.not_pending" | "administrator_invite.role_deleted" | "administrator_role.built_in" | "administrator_role.cannot_grant" | "administrator_role.in_use" | "administrator_role.name_taken" | "administrator_role.not_found" | "api_key.cannot_grant" | "api_key.not_found" | "api_key.scope_required" | "application.confirmation_required" | "application.not_found" | "application.slug_taken" | "audit.row_not_found" | "auth.multiple_credentials" | "auth.reauthentication_required" | "body.malformed" | "body.too_large" | "body.unsupported_media_type" | "captcha.failed" | "changes.cursor_expired" | "changes.cursor_invalid" | "environment.confirmation_required" | "environment.not_found" | "environment.slug_taken" | "environment.unknown_slug" | "idempotency.in_progress" | "idempotency.key_invalid" | "idempotency.key_reused" | "identity.email_taken" | "identity.email_unverified" | "identity.external_id_taken" | "identity.holds_more" | "identity.link_invalid" | "identity.not_found" | "identity_invite.already_member" | "identity_invite.not_found" | "identity_invite.not_pending" | "identity_invite.pending_exists" | "identity_invite.role_deleted" | "if_match.invalid" | "if_match.required" | "invite.link_invalid" | "login.method_not_allowed" | "member.already_member" | "member.in_other_accounts" | "member.last_owner" | "member.not_found" | "member.owner_required" | "mfa.already_enrolled" | "mfa.challenge_invalid" | "mfa.challenge_locked" | "mfa.challenge_required" | "mfa.code_invalid" | "mfa.email_unavailable" | "mfa.enrollment_expired" | "mfa.enrollment_required" | "mfa.factor_not_allowed" | "mfa.factor_not_found" | "mfa.last_factor" | "mfa.not_enrolled" | "mfa.own_factors" | "mfa.too_many_factors" | "mfa.trusted_device_not_found" | "node_type_schema.breaks_nodes" | "nodes.has_children" | "nodes.node_not_found" | "nodes.not_in_access_model" | "nodes.root_fixed" | "nodes.slug_taken" | "nodes.too_deep" | "nodes.tree_too_large" | "nodes.type_not_allowed" | "nodes.type_unknown" | "nodes.would_cycle" | null | "oauth_client.has_no_secret" | "oauth_client.not_found" | "organization.already_member" | "organization.confirmation_required" | "organization.member_not_found" | "organization.not_found" | "organization.production_environment" | "organization.slug_taken" | "organization.sso_connection_exists" | "organization.sso_connection_not_owned" | "origin.foreign" | "password.breached" | "password.hash_out_of_bounds" | "password.hash_unreadable" | "password.link_invalid" | "password.too_short" | "password.wrong" | "permission.key_taken" | "permission.not_found" | "permission.required" | "permission.system" | "process.not_failed" | "process.not_found" | "process.not_running" | "process.verb_not_supported" | "rate_limit.exceeded" | "registration.link_invalid" | "role.cannot_grant" | "role.in_use" | "role.name_taken" | "role.not_found" | "role.system" | "role_assignments.not_found" | "role_assignments.overlapping" | "role_assignments.window_empty" | "route.method_not_allowed" | "route.not_found" | "scim_group_mapping.exists" | "scim_group_mapping.not_found" | "scim_token.not_found" | "service.unavailable" | "session.not_found" | "sign_up.daily_cap_reached" | "sso_connection.incomplete" | "sso_connection.limit_reached" | "sso_connection.metadata_unreadable" | "sso_connection.not_active" | "sso_connection.not_found" | "sso_connection.test_not_found" | "sso_domain.limit_reached" | "sso_domain.malformed" | "sso_domain.not_found" | "sso_domain.public_provider" | "sso_domain.public_suffix" | "sso_required" | "validation.failed" | "version.conflict" | "webhook.delivery_not_found" | "webhook.inactive" | "webhook.limit_reached" | "webhook.not_found";
                 message: string;
                 /** Format: date-time */
                 timestamp: string;
@@ -4815,6 +4947,72 @@ export interface components {
                 metadata_url: string | null;
                 /** @description OpenID Connect: where the browser comes back to. */
                 redirect_uri: string | null;
+            };
+        };
+        TestOrganizationSsoConnectionResponse: {
+            data: {
+                /** Format: uuid */
+                test_id: string;
+                /** @description Shown once. For a browser, which need not be the caller’s. */
+                test_url: string;
+                /**
+                 * Format: date-time
+                 * @description Until when the link works.
+                 */
+                expires_at: string;
+            };
+        };
+        GetOrganizationSsoTestResponse: {
+            data: {
+                /** Format: uuid */
+                test_id: string;
+                /**
+                 * @description `succeeded`: the answer was taken; whether it would let the person in is in `would`. `refused`: it was not, or the provider could not be asked. `expired`: the link was not used in time, or nobody came back.
+                 * @enum {string}
+                 */
+                status: "pending" | "succeeded" | "refused" | "expired";
+                /**
+                 * Format: date-time
+                 * @description When the link was used.
+                 */
+                started_at: string | null;
+                /** Format: date-time */
+                finished_at: string | null;
+                refusal: {
+                    /** @enum {string} */
+                    code: "malformed" | "too_large" | "unsigned" | "signature_invalid" | "algorithm_refused" | "issuer_mismatch" | "audience_mismatch" | "recipient_mismatch" | "destination_mismatch" | "in_response_to_mismatch" | "expired" | "not_yet_valid" | "replayed" | "status_not_success" | "subject_missing" | "nonce_mismatch" | "state_mismatch" | "provider_error" | "provider_unreachable" | "client_refused" | "configuration_incomplete" | "connection_disabled" | "encryption_unsupported";
+                    /** @description For whoever looks after the connection, in English. */
+                    message: string;
+                } | null;
+                assertion: {
+                    issuer: string;
+                    /** @description The provider’s own name for the person. */
+                    subject: string;
+                    email: string | null;
+                    email_verified: boolean | null;
+                    /** @description Everything that was sent, by name. */
+                    attributes: {
+                        [key: string]: string[];
+                    };
+                    amr: string[];
+                    /** Format: date-time */
+                    authenticated_at: string | null;
+                } | null;
+                /** @description What somebody new would get of it. Of those who are known already, only what `attribute_mapping` names follows the provider. */
+                mapped: {
+                    email: string | null;
+                    first_name: string | null;
+                    last_name: string | null;
+                    avatar_url: string | null;
+                    external_id: string | null;
+                } | null;
+                /**
+                 * @description What this answer would come to now, by an active connection: a sign-in of whom it is linked to already, one that links somebody known by their address, somebody new, or nothing.
+                 * @enum {string|null}
+                 */
+                would: "sign_in_linked" | "link" | "create" | "refuse" | null;
+                /** @enum {string|null} */
+                would_refuse_code: "malformed" | "too_large" | "unsigned" | "signature_invalid" | "algorithm_refused" | "issuer_mismatch" | "audience_mismatch" | "recipient_mismatch" | "destination_mismatch" | "in_response_to_mismatch" | "expired" | "not_yet_valid" | "replayed" | "status_not_success" | "subject_missing" | "nonce_mismatch" | "state_mismatch" | "provider_error" | "provider_unreachable" | "client_refused" | "configuration_incomplete" | "connection_disabled" | "encryption_unsupported" | "email_missing" | "email_unverified" | "domain_not_verified" | "identity_unknown" | "not_a_member" | "identity_inactive" | "reauthentication_missing" | null;
             };
         };
         GetOrganizationSsoRecoveryCodesResponse: {
@@ -7513,6 +7711,8 @@ export type CreateOrganizationSsoConnectionRequest = components['schemas']['Crea
 export type UpdateOrganizationSsoConnectionRequest = components['schemas']['UpdateOrganizationSsoConnectionRequest'];
 export type ImportOrganizationSsoMetadataRequest = components['schemas']['ImportOrganizationSsoMetadataRequest'];
 export type GetOrganizationSsoServiceProviderResponse = components['schemas']['GetOrganizationSsoServiceProviderResponse'];
+export type TestOrganizationSsoConnectionResponse = components['schemas']['TestOrganizationSsoConnectionResponse'];
+export type GetOrganizationSsoTestResponse = components['schemas']['GetOrganizationSsoTestResponse'];
 export type GetOrganizationSsoRecoveryCodesResponse = components['schemas']['GetOrganizationSsoRecoveryCodesResponse'];
 export type RenewOrganizationSsoRecoveryCodesResponse = components['schemas']['RenewOrganizationSsoRecoveryCodesResponse'];
 export type ListApiKeysResponse = components['schemas']['ListApiKeysResponse'];
@@ -9358,6 +9558,55 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["GetOrganizationSsoServiceProviderResponse"];
+                };
+            };
+            default: components["responses"]["Refusal"];
+        };
+    };
+    testOrganizationSsoConnection: {
+        parameters: {
+            query?: never;
+            header?: {
+                "Idempotency-Key"?: components["parameters"]["idempotency-key"];
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TestOrganizationSsoConnectionResponse"];
+                };
+            };
+            default: components["responses"]["Refusal"];
+        };
+    };
+    getOrganizationSsoTest: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+                test_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GetOrganizationSsoTestResponse"];
                 };
             };
             default: components["responses"]["Refusal"];
@@ -11967,6 +12216,57 @@ export interface operations {
             default: components["responses"]["Refusal"];
         };
     };
+    portalTestAdminSsoConnection: {
+        parameters: {
+            query?: never;
+            header?: {
+                "Idempotency-Key"?: components["parameters"]["idempotency-key"];
+            };
+            path: {
+                accountSlug: string;
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TestOrganizationSsoConnectionResponse"];
+                };
+            };
+            default: components["responses"]["Refusal"];
+        };
+    };
+    portalGetAdminSsoTest: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                accountSlug: string;
+                id: string;
+                test_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GetOrganizationSsoTestResponse"];
+                };
+            };
+            default: components["responses"]["Refusal"];
+        };
+    };
     portalListSsoConnections: {
         parameters: {
             query?: {
@@ -12226,6 +12526,61 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["GetOrganizationSsoServiceProviderResponse"];
+                };
+            };
+            default: components["responses"]["Refusal"];
+        };
+    };
+    portalTestSsoConnection: {
+        parameters: {
+            query?: never;
+            header?: {
+                "Idempotency-Key"?: components["parameters"]["idempotency-key"];
+            };
+            path: {
+                accountSlug: string;
+                appSlug: string;
+                envSlug: string;
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TestOrganizationSsoConnectionResponse"];
+                };
+            };
+            default: components["responses"]["Refusal"];
+        };
+    };
+    portalGetSsoTest: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                accountSlug: string;
+                appSlug: string;
+                envSlug: string;
+                id: string;
+                test_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GetOrganizationSsoTestResponse"];
                 };
             };
             default: components["responses"]["Refusal"];

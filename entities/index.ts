@@ -63,6 +63,7 @@ import { SsoLink } from './sso-link.js';
 import { SsoRecoveryCode } from './sso-recovery-code.js';
 import { SsoRequest } from './sso-request.js';
 import { SsoSigningKey } from './sso-signing-key.js';
+import { SsoTest } from './sso-test.js';
 import { Subscription } from './subscription.js';
 import { TrustedDevice } from './trusted-device.js';
 import { User } from './user.js';
@@ -145,6 +146,7 @@ export const entities = [
   SsoRecoveryCode,
   SsoRequest,
   SsoSigningKey,
+  SsoTest,
   Subscription,
   TrustedDevice,
   User,

@@ -219,6 +219,7 @@ export async function composeApi(
     ssoConnections: createSsoConnections({ db, sealing, guard, outbound, assignments, baseUrl, now }),
     ssoDomains: createSsoDomains({ db, now, schedule: config.domainSchedule, checks: domainChecks, processes }),
     ssoRecoveryCodes: createSsoRecoveryCodes({ db, now }),
+    ssoTests: sso.tests,
     webhookDeliveryLog: createWebhookDeliveryLog({ db, now }),
     webhooks: createWebhooks({ db, sealing, now, guard }),
   };

@@ -38,6 +38,7 @@ import type { ScimTokens } from './domain/scim/tokens.js';
 import type { SsoDomains } from './domain/sso/domains.js';
 import type { SsoConnections } from './domain/sso-connections/connections.js';
 import type { SsoRecoveryCodes } from './domain/sso-connections/recovery-codes.js';
+import type { SsoTests } from './domain/sso-sign-in/tests.js';
 import type { ApplicationStates } from './domain/users/application-state.js';
 import type { WebhookDeliveryLog } from './domain/webhooks/delivery-log.js';
 import type { Webhooks } from './domain/webhooks/webhooks.js';
@@ -87,6 +88,7 @@ export interface Services {
   ssoConnections: SsoConnections;
   ssoDomains: SsoDomains;
   ssoRecoveryCodes: SsoRecoveryCodes;
+  ssoTests: SsoTests;
   webhookDeliveryLog: WebhookDeliveryLog;
   webhooks: Webhooks;
 }

@@ -33,6 +33,7 @@ import { Scim1763700000074 } from './1763700000074-scim.js';
 import { EnvironmentRemovals1763700000077 } from './1763700000077-environment-removals.js';
 import { Directory1763700000078 } from './1763700000078-directory.js';
 import { AdministratorsMfa1763700000079 } from './1763700000079-administrators-mfa.js';
+import { SsoTests1763700000081 } from './1763700000081-sso-tests.js';
 
 /** In the order in which they run. */
 export const migrations = [
@@ -71,4 +72,5 @@ export const migrations = [
   EnvironmentRemovals1763700000077,
   Directory1763700000078,
   AdministratorsMfa1763700000079,
+  SsoTests1763700000081,
 ];

@@ -144,6 +144,7 @@ const messages = {
   'sso_connection.metadata_unreadable': 'The metadata of the identity provider cannot be used',
   'sso_connection.not_active': 'The connection has never been active',
   'sso_connection.not_found': 'No such SSO connection',
+  'sso_connection.test_not_found': 'No such test sign-in; what came of one is kept for an hour',
   'sso_domain.malformed': 'This is no domain; send one such as acme.com',
   'sso_domain.not_found': 'No such claim of a domain',
   'sso_domain.public_provider': 'Everybody can have an address at this provider, so nobody can claim its domain',

@@ -135,6 +135,8 @@ export const eventCatalogue = {
   'sso_connection.disabled': { ...configuration('sso_connection'), severity: 'notice' },
   'sso_connection.auto_disabled': { ...configuration('sso_connection'), severity: 'warning' },
   'sso_connection.deleted': { ...configuration('sso_connection'), severity: 'notice' },
+  'sso_connection.test_started': { ...configuration('sso_connection'), domainEvent: false },
+  'sso_connection.tested': { ...configuration('sso_connection'), domainEvent: false },
   'node_type_schema.updated': { ...structure('node_type_schema'), domainEvent: false },
   'identity_invite.created': { category: 'access', resource: 'identity_invite' },
   'identity_invite.resent': { category: 'access', resource: 'identity_invite', domainEvent: false },

@@ -188,6 +188,12 @@ export const eventFields: Partial<Record<EventAction, Fields>> = {
     consecutive_failures: 'How many answers were refused in a row.',
   },
   'sso_connection.deleted': connectionBefore,
+  'sso_connection.test_started': { ...connection, test_id: 'The test.' },
+  'sso_connection.tested': {
+    ...connection,
+    test_id: 'The test.',
+    reason: 'Code of the refusal, where the answer was refused.',
+  },
   'webhook.delivery_retried': {
     webhook_id: 'The subscription.',
     event_id: 'The event that it tells.',

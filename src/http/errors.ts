@@ -146,6 +146,7 @@ const statuses: Record<ErrorCode, number> = {
   'sso_connection.metadata_unreadable': 400,
   'sso_connection.not_active': 409,
   'sso_connection.not_found': 404,
+  'sso_connection.test_not_found': 404,
   'sso_domain.malformed': 400,
   'sso_domain.not_found': 404,
   'sso_domain.public_provider': 400,

@@ -232,7 +232,7 @@ const withOthers = [
 ];
 const inBatches = [
   ...['emailed_codes', 'identity_invites', 'identity_links', 'nodes', 'organization_members', 'organizations'],
-  ...['role_assignments', 'role_permissions', 'sso_domains', 'sso_requests', 'webhook_deliveries'],
+  ...['role_assignments', 'role_permissions', 'sso_domains', 'sso_requests', 'sso_tests', 'webhook_deliveries'],
 ];
 
 test('of every table that belongs to an environment somebody has thought how it goes', async () => {

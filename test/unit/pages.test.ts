@@ -148,6 +148,14 @@ const everyPage = (value: string): Pages => ({
     againUrl: `/oauth/authorize?state=${value}`,
     otherUrl: `/oauth/authorize?state=${value}`,
   },
+  'sso-test': { action: '/sso/test', token: value, connection: value },
+  'sso-test-done': {
+    connection: value,
+    title: 'sso_test.refused.title',
+    message: 'sso_test.refused.message',
+    code: value,
+    detail: value,
+  },
   logout: { action: '/oauth/logout', params: { state: value }, client: { name: value } },
   'admin-signed-in': { accountName: value },
   'choose-application': {

@@ -40,8 +40,8 @@ export const rules: readonly Rule[] = [
   { table: 'idempotent_requests', column: 'expires_at', keptMs: minutes(1) },
   { table: 'rate_limits', column: 'expire', epoch: true, keptMs: minutes(1) },
   { table: 'pending_sign_ins', column: 'expires_at', keptMs: underWay },
-  // The report of a test sign-in is read until then.
   { table: 'sso_requests', column: 'expires_at', keptMs: underWay },
+  { table: 'sso_tests', column: 'expires_at', keptMs: minutes(1) },
   { table: 'pending_user_sign_ins', column: 'expires_at', keptMs: underWay },
   { table: 'emailed_codes', column: 'expires_at', keptMs: underWay },
   { table: 'trusted_devices', column: 'expires_at', keptMs: minutes(1) },

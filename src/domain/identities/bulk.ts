@@ -2,6 +2,7 @@ import type { EntityManager } from 'typeorm';
 import type { Clock } from '../../platform/clock.js';
 import type { Db, EnvironmentScope } from '../../platform/db.js';
 import { retryingDeadlocks } from '../../platform/retry-deadlocks.js';
+import { isStorable } from '../../platform/storable.js';
 import type { Placed } from '../access/assigning.js';
 import type { Assignments } from '../access/assignments.js';
 import type { Caller } from '../caller.js';
@@ -12,7 +13,6 @@ import { type Added, addIdentities, type ToAdd } from './add-many.js';
 import { minLengthIn } from './find.js';
 import type { NewIdentity } from './identities.js';
 import { assertMetadata } from './metadata.js';
-import { isStorable } from './storable.js';
 
 export interface BulkIdentity extends NewIdentity {
   /** From elsewhere, instead of a password. */

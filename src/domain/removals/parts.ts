@@ -58,6 +58,7 @@ export const parts: readonly Part[] = [
   rowsOf('emailed_codes'),
   rowsOf('organization_members'),
   rowsOf('sso_requests'),
+  rowsOf('sso_tests'),
   rowsOf('organizations'),
   rowsOf('nodes', 'order by cardinality(path) desc'), // leaves first: a node takes what is below it with it
   rowsOf('role_permissions'),

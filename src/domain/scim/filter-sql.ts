@@ -1,4 +1,4 @@
-import { isStorable } from '../identities/storable.js';
+import { isStorable } from '../../platform/storable.js';
 import type { Comparison, Filter, FilterValue } from './filter-syntax.js';
 import { ScimRefused } from './refusal.js';
 

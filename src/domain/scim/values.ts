@@ -1,4 +1,4 @@
-import { isStorable } from '../identities/storable.js';
+import { isStorable } from '../../platform/storable.js';
 import { ScimRefused } from './refusal.js';
 import { type Attribute, attributeOf, type Resource, type ResourceKind, schemaOf, subAttribute } from './schema.js';
 

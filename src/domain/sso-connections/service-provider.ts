@@ -1,4 +1,6 @@
 import type { SsoConnection } from '../../../entities/sso-connection.js';
+import { callbackUrlOf } from '../sso-protocols/oidc/oidc.js';
+import { serviceProviderOf as samlServiceProviderOf } from '../sso-protocols/saml/settings.js';
 
 /** What the administrator of an identity provider enters there. What is not of the protocol is null. */
 export interface ServiceProvider {
@@ -13,20 +15,9 @@ export interface ServiceProvider {
 
 /** @param baseUrl without a slash at its end */
 export function serviceProviderOf(baseUrl: string, { id, type }: Pick<SsoConnection, 'id' | 'type'>): ServiceProvider {
-  const saml = `${baseUrl}/sso/saml/${id}`;
-  return type === 'saml'
-    ? {
-        protocol: type,
-        acsUrl: `${saml}/acs`,
-        entityId: `${saml}/metadata`,
-        metadataUrl: `${saml}/metadata`,
-        redirectUri: null,
-      }
-    : {
-        protocol: type,
-        acsUrl: null,
-        entityId: null,
-        metadataUrl: null,
-        redirectUri: `${baseUrl}/sso/oidc/${id}/callback`,
-      };
+  const nothing = { acsUrl: null, entityId: null, metadataUrl: null, redirectUri: null };
+  if (type === 'oidc') return { ...nothing, protocol: type, redirectUri: callbackUrlOf(baseUrl, id) };
+  const { acsUrl, entityId } = samlServiceProviderOf(baseUrl, id);
+  // Our name is where our metadata is.
+  return { ...nothing, protocol: type, acsUrl, entityId, metadataUrl: entityId };
 }

@@ -1,6 +1,6 @@
 import type { SsoConnection } from '../../../entities/sso-connection.js';
+import { isStorable } from '../../platform/storable.js';
 import type { Profile } from '../identities/profile.js';
-import { isStorable } from '../identities/storable.js';
 import type { Assertion } from '../sso-protocols/assertion.js';
 
 /** What a provider can fill of a profile: everything that is text. */

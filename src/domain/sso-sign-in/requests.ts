@@ -154,9 +154,7 @@ export function createSsoRequests({ db, sealing, now }: { db: Db; sealing: Seali
         if (!row) return { state: 'unknown' };
         if (row.completedAt) return { state: 'over', purpose, parameters };
         if (row.sealedAnswer === null) return { state: 'unanswered', purpose, parameters };
-        // The report of a test is read later; of everybody else nothing is kept.
-        const kept = purpose === 'test' ? row.sealedAnswer : null;
-        await tx.update(SsoRequest, { id }, { completedAt: now(), sealedAnswer: kept });
+        await tx.update(SsoRequest, { id }, { completedAt: now(), sealedAnswer: null });
         const outcome = readOutcome(sealing.open(row.sealedAnswer, answerContext(id)));
         return { state: 'completed', result: await work(tx, { ...request, outcome }) };
       });

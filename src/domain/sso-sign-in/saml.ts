@@ -3,7 +3,7 @@ import { SsoConnection } from '../../../entities/sso-connection.js';
 import { after, type Clock } from '../../platform/clock.js';
 import { newSecret } from '../../platform/crypto/one-time-secret.js';
 import type { Db } from '../../platform/db.js';
-import { isStorable } from '../identities/storable.js';
+import { isStorable } from '../../platform/storable.js';
 import { spend } from '../spent-tokens.js';
 import { type Assertion, SsoRefused } from '../sso-protocols/assertion.js';
 import type { LogoutMessage } from '../sso-protocols/saml/logout.js';

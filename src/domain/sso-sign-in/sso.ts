@@ -12,6 +12,7 @@ import { createEndUserSso, type EndUserSso } from './end-users.js';
 import { createSsoRecovery, type SsoRecovery } from './recovery.js';
 import { createSamlSso, type SamlSso } from './saml.js';
 import { createSsoSignIn, type SsoSignIn } from './sign-in.js';
+import { createSsoTests, type SsoTests } from './tests.js';
 
 /** Sign-in by an identity provider, put together. */
 export interface Sso {
@@ -21,6 +22,7 @@ export interface Sso {
   administrators: AdministratorSso;
   endUsers: EndUserSso;
   recovery: SsoRecovery;
+  tests: SsoTests;
 }
 
 export interface SsoDeps {
@@ -47,5 +49,6 @@ export function createSso({ db, sealing, outbound, users, baseUrl, rateLimits, n
     administrators: createAdministratorSso({ db, signIn: users.signIn, now }),
     endUsers: createEndUserSso({ db, now }),
     recovery: createSsoRecovery({ db, sealing, rateLimits, now }),
+    tests: createSsoTests({ db, sealing, signIn, baseUrl, now }),
   };
 }

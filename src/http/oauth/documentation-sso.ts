@@ -5,6 +5,7 @@ const toProvider = { description: 'On to the identity provider', type: 'null' };
 const refused = Page('The provider refused, or its answer lets nobody in here; the page has a code `sso.…`');
 const away = Page('The identity provider does not answer');
 const stale = Page('The sign-in began in another browser, was completed, or took too long');
+const voidTest = Page('The link is unknown, has expired or was used already');
 
 /** What the OpenAPI document says of the way to an identity provider and back. */
 export const ssoDocumentation: Documentation = {
@@ -59,11 +60,28 @@ export const ssoDocumentation: Documentation = {
       'Only the browser that was sent to the provider goes on, once: with a code, a second factor, or a refusal.',
     querystring: Type.Object({ request: Type.String({ format: 'uuid' }) }),
     response: {
-      200: Page('A second factor is asked for, or can be enrolled'),
+      200: Page('A second factor is asked for, or can be enrolled; or what came of a test sign-in'),
       303: { description: 'Back to the client, as from authorize', type: 'null' },
       400: stale,
       403: refused,
       503: away,
+    },
+  }),
+  'GET /sso/test': page('showSsoTest', 'Show what the link of a test sign-in tries out', {
+    description: 'A page with a button. Nothing is used up.',
+    querystring: Type.Object({ token: Type.String() }),
+    response: { 200: Page('The page'), 400: voidTest },
+  }),
+  'POST /sso/test': page('startSsoTest', 'Begin a test sign-in by an SSO connection', {
+    description:
+      'Uses the link, once. The provider’s answer comes back as ever, and `/sso/complete` shows what it came to; nobody is signed in. With ' +
+      '`Accept: application/json` the answer is `{ redirect_to }`.',
+    consumes: ['application/x-www-form-urlencoded', 'application/json'],
+    body: Type.Object({ token: Type.String() }),
+    response: {
+      200: Page('On to the identity provider; or that it cannot be asked'),
+      400: voidTest,
+      403: Page('The form is of another site'),
     },
   }),
 };

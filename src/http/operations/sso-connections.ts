@@ -18,6 +18,7 @@ import {
   ServiceProviderView,
   settingsIn,
 } from './sso-connection-views.js';
+import { getTest, testConnection } from './sso-connections-test.js';
 
 /** What the settings of one may be refused for. */
 const ofSettings = ['validation.failed', 'role.not_found', 'permission.required', 'role.cannot_grant'] as const;
@@ -267,6 +268,8 @@ const ofEach = [
   activateConnection,
   disableConnection,
   getServiceProvider,
+  testConnection,
+  getTest,
 ];
 
 /** Of an organization, on both surfaces. */

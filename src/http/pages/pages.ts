@@ -137,7 +137,7 @@ export interface Pages extends AccountPages, SignUpPages {
     params: Params;
   };
   /** On to an identity provider, after a form. */
-  'sso-leave': { url: string; client: PageClient };
+  'sso-leave': { url: string; client: PageClient | null };
   'sso-failed': {
     title: TextKey;
     message: TextKey;
@@ -147,6 +147,17 @@ export interface Pages extends AccountPages, SignUpPages {
     againUrl: string | null;
     /** To the page that asks who it is. */
     otherUrl: string | null;
+  };
+  /** The link of a test sign-in: only its button uses it. */
+  'sso-test': { action: string; token: string; connection: string };
+  /** What came of one, for whoever went the way. */
+  'sso-test-done': {
+    connection: string;
+    title: TextKey;
+    message: TextKey;
+    code: string | null;
+    /** For whoever looks after the connection, in English; partly of the provider. */
+    detail: string | null;
   };
   logout: { action: string; params: Params; client: { name: string } | null };
   'signed-out': { clientUrl: string | null };

@@ -9,6 +9,8 @@ import { complete } from './complete.js';
 import { createIdentityFinisher } from './identity-finisher.js';
 import { oidcCallback } from './oidc-callback.js';
 import { saml } from './saml.js';
+import { test } from './test.js';
+import { createTestFinisher } from './test-finisher.js';
 
 export interface SsoPagesOptions extends OAuthOptions {
   /** Where administrators work. */
@@ -27,8 +29,10 @@ export const sso: FastifyPluginAsyncTypebox<SsoPagesOptions> = async (app, optio
   const finishers = {
     identity: createIdentityFinisher({ sso, hosted, now }),
     admin: createAdminFinisher({ administrators: sso.administrators, landing }),
+    test: createTestFinisher(sso.tests),
   };
   await app.register(saml, { saml: sso.saml, baseUrl, now });
   await app.register(oidcCallback, { sso, baseUrl });
   await app.register(complete, { sso, baseUrl, finishers });
+  await app.register(test, { tests: sso.tests, baseUrl, now });
 };

@@ -11,7 +11,7 @@ const body = (unique: string) => ({
 });
 
 /** The same for the connections of an Environment, of the Account, and of an organization. */
-function of(prefix: string, kinds: Record<'complete' | 'active' | 'saml', Kind>): Record<string, Example> {
+function of(prefix: string, kinds: Record<'complete' | 'active' | 'saml' | 'test', Kind>): Record<string, Example> {
   const one =
     (kind: Kind, more: (unique: string) => object = () => ({})): Example =>
     async ({ id, unique }) => ({ path: { id: await id(kind) }, ...more(unique) });
@@ -26,6 +26,11 @@ function of(prefix: string, kinds: Record<'complete' | 'active' | 'saml', Kind>)
       body: { metadata_xml: await providerMetadata({ entityId: `https://idp.example/${unique}` }) },
     }),
     [`get${prefix}SsoServiceProvider`]: one(kinds.complete),
+    [`test${prefix}SsoConnection`]: one(kinds.complete),
+    [`get${prefix}SsoTest`]: async ({ id }) => {
+      const connection = await id(kinds.complete);
+      return { path: { id: connection, test_id: await id(kinds.test, connection) } };
+    },
   };
 }
 
@@ -39,12 +44,23 @@ export const ssoExamples: Record<string, Example> = {
     path: { id: await id('organization') },
     body: { ...body(unique), default_role_id: await id('role') },
   }),
-  ...of('', { complete: 'ssoConnection', active: 'activeSsoConnection', saml: 'samlConnection' }),
-  ...of('Admin', { complete: 'adminSsoConnection', active: 'activeAdminSsoConnection', saml: 'adminSamlConnection' }),
+  ...of('', {
+    complete: 'ssoConnection',
+    active: 'activeSsoConnection',
+    saml: 'samlConnection',
+    test: 'ssoTest',
+  }),
+  ...of('Admin', {
+    complete: 'adminSsoConnection',
+    active: 'activeAdminSsoConnection',
+    saml: 'adminSamlConnection',
+    test: 'adminSsoTest',
+  }),
   ...of('Organization', {
     complete: 'connectedOrganization',
     active: 'activelyConnectedOrganization',
     saml: 'samlConnectedOrganization',
+    test: 'organizationSsoTest',
   }),
 };
 for (const [prefix, kind] of [

@@ -25,6 +25,7 @@ const idFrom = async (made: Promise<{ id: string }>) => (await made).id;
 const anEmail = () => `eva.${randomUUID()}@example.com`;
 /** Claims are named by their domain. */
 const aDomain = () => `d-${randomUUID()}.example`;
+const testOf = async (made: Promise<object>) => ((await made) as { test_id: string }).test_id;
 const claimed = async (made: Promise<object>) => ((await made) as { domain: string }).domain;
 const ofEnvironment = (make: Maker['make']): Maker => ({ level: 'environment', make });
 const ofAccount = (make: Maker['make']): Maker => ({ level: 'account', make });
@@ -129,7 +130,23 @@ export const kinds = {
   samlConnectedOrganization: ofEnvironment(async (place) =>
     organizationConnection(place, await newOrganization(place), 'saml'),
   ),
+  organizationSsoTest: {
+    level: 'environment',
+    belongsTo: 'connectedOrganization',
+    make: async (place, of?: string) => {
+      const id = of ?? (await organizationConnection(place, await newOrganization(place), 'complete'));
+      return testOf(place.make(`/organizations/${id}/sso-connection/test`, {}));
+    },
+  },
   ssoConnection: ofEnvironment(environmentConnection('complete')),
+  ssoTest: {
+    level: 'environment',
+    belongsTo: 'ssoConnection',
+    make: async (place, of?: string) => {
+      const id = of ?? (await environmentConnection('complete')(place));
+      return testOf(place.make(`/sso-connections/${id}/test`, {}, 'owner'));
+    },
+  },
   activeSsoConnection: ofEnvironment(environmentConnection('active')),
   samlConnection: ofEnvironment(environmentConnection('saml')),
   role: ofEnvironment(newRole),
@@ -193,6 +210,14 @@ export const kinds = {
     ),
   ),
   adminSsoConnection: ofAccount((place) => adminConnection((url, body) => inAccount(place, url, body), 'complete')),
+  adminSsoTest: {
+    level: 'account',
+    belongsTo: 'adminSsoConnection',
+    make: async (place, of?: string) => {
+      const make = (url: string, body: object) => inAccount(place, url, body);
+      return testOf(make(`/sso/connections/${of ?? (await adminConnection(make, 'complete'))}/test`, {}));
+    },
+  },
   activeAdminSsoConnection: ofAccount((place) => adminConnection((url, body) => inAccount(place, url, body), 'active')),
   adminSamlConnection: ofAccount((place) => adminConnection((url, body) => inAccount(place, url, body), 'saml')),
   administratorInvite: ofAccount(async (place) => {

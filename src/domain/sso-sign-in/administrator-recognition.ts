@@ -1,0 +1,67 @@
+import type { EntityManager } from 'typeorm';
+import { AdministratorInvite } from '../../../entities/administrator-invite.js';
+import { Membership } from '../../../entities/membership.js';
+import type { SsoConnection } from '../../../entities/sso-connection.js';
+import { SsoLink } from '../../../entities/sso-link.js';
+import { User } from '../../../entities/user.js';
+import { statusOf } from '../invites/process.js';
+import { covers } from '../sso-connections/covering.js';
+import type { Assertion } from '../sso-protocols/assertion.js';
+import { assertedAddress } from './asserted-address.js';
+import type { PersonRefusal } from './recognition.js';
+
+/** Of whom an assertion of an Account's own provider speaks; whether they are let in is not said yet. */
+export type RecognizedAdministrator =
+  | { refusal: PersonRefusal }
+  | {
+      refusal: null;
+      /** `subject`: linked before; `address`: known by their address; `new`: nobody yet. */
+      by: 'subject' | 'address' | 'new';
+      link: SsoLink | null;
+      user: User | null;
+      email: string;
+    };
+
+/**
+ * Looks of whom an assertion speaks: who is linked to its subject, or else who has its address. The Account must have the domain
+ * verified, at every sign-in and of a linked User's address too: a User is the same in all their Accounts, and only who has a
+ * domain may say who its people are. In a transaction of the system; it changes nothing.
+ */
+export async function recognizeAdministrator(
+  tx: EntityManager,
+  connection: SsoConnection,
+  assertion: Assertion,
+): Promise<RecognizedAdministrator> {
+  const { id: connectionId, accountId } = connection;
+  const { subject } = assertion;
+  const link = await tx.findOneBy(SsoLink, { accountId, connectionId, subject });
+  const linked = link?.userId ? await tx.findOneBy(User, { id: link.userId }) : null;
+  const email = linked?.email ?? assertedAddress(assertion.email);
+  if (email === null) return { refusal: 'email_missing' };
+  if (!linked && assertion.emailVerified === false) return { refusal: 'email_unverified' };
+  if (!(await covers(tx, connection, email))) return { refusal: 'domain_not_verified' };
+  const user = linked ?? (await userOf(tx, email));
+  return { refusal: null, by: linked ? 'subject' : user ? 'address' : 'new', link, user, email };
+}
+
+async function userOf(tx: EntityManager, email: string): Promise<User | null> {
+  // Row-level security keeps PostgreSQL from using the index on addresses; the function may.
+  const [found] = await tx.query<{ id: string | null }[]>('select gatehouse_user_id($1) as id', [email]);
+  return found?.id ? tx.findOneBy(User, { id: found.id }) : null;
+}
+
+export const isAdministrator = (tx: EntityManager, accountId: string, user: User | null): Promise<boolean> =>
+  user ? tx.existsBy(Membership, { accountId, userId: user.id }) : Promise.resolve(false);
+
+/** The invite to an Account that an address has and that can be accepted. */
+export async function openInvite(
+  tx: EntityManager,
+  { accountId, email }: { accountId: string; email: string },
+  now: Date,
+): Promise<AdministratorInvite | null> {
+  const invite = await tx.findOneBy(AdministratorInvite, { accountId, email, status: 'pending' });
+  return invite && statusOf(invite, now) === 'pending' ? invite : null;
+}
+
+/** Why nobody is let in who is neither a member of the Account nor invited, by a connection that makes nobody. */
+export const strangerRefusal = (user: User | null): PersonRefusal => (user ? 'not_a_member' : 'identity_unknown');

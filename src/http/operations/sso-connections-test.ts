@@ -1,0 +1,41 @@
+import { Type } from 'typebox';
+import { errors, operation } from '../operation.js';
+import { Id, single } from '../schemas.js';
+import { type ConnectionsOf, ofOne } from './sso-connection-scopes.js';
+import { NewTestView, presentNewTest, presentTest, TestView } from './sso-test-views.js';
+
+export const testConnection = (of: ConnectionsOf) =>
+  operation({
+    ...{ ...ofOne(of), ...of.changing },
+    id: `test${of.prefix}SsoConnection`,
+    method: 'POST',
+    path: `${of.path}/test`,
+    summary: `Try out an SSO connection of the ${of.owner}`,
+    description:
+      'Answers a link that works once, for ten minutes: whoever opens it signs in at the provider. What it answers is checked as ever, ' +
+      'but nobody is signed in, made or linked here, and it counts for nothing. The configuration has to be complete; the status does ' +
+      'not matter. Read the test for what came of it.',
+    events: ['sso_connection.test_started'],
+    answers: {
+      200: single(NewTestView),
+      ...errors(...of.missing, ...of.refused, 'sso_connection.incomplete'),
+    },
+    handle: async ({ services, scope, caller, params }) => ({
+      data: presentNewTest(await services.ssoTests.create(of.at(scope, params.id), caller)),
+    }),
+  });
+
+export const getTest = (of: ConnectionsOf) =>
+  operation({
+    ...{ ...ofOne(of), ...of.viewing },
+    id: `get${of.prefix}SsoTest`,
+    method: 'GET',
+    path: `${of.path}/test/:test_id`,
+    summary: `Read what came of a test of an SSO connection of the ${of.owner}`,
+    description: 'What the provider sent and why it was refused. Kept for an hour from the making of the link.',
+    params: Type.Object({ id: Id, test_id: Id }),
+    answers: { 200: single(TestView), ...errors(...of.missing, 'sso_connection.test_not_found') },
+    handle: async ({ services, scope, params }) => ({
+      data: presentTest(await services.ssoTests.get(of.at(scope, params.id), params.test_id)),
+    }),
+  });

@@ -1,0 +1,19 @@
+import type { SsoTests } from '../../domain/sso-sign-in/tests.js';
+import { sendSsoLost } from '../oauth/sso-failed-page.js';
+import type { Answer, SsoFinisher } from './finishers.js';
+import { sendTestDone } from './test-page.js';
+
+/** Whoever tries out a connection: nothing changes but the test itself, and they are told what came of it. */
+export function createTestFinisher(tests: SsoTests): SsoFinisher {
+  const tell =
+    ({ test_id: testId = '' }: Record<string, string>): Answer =>
+    async (request, reply) =>
+      sendTestDone(request, reply, await tests.report(testId));
+  return {
+    async settle(tx, completed) {
+      await tests.finish(tx, completed);
+      return tell(completed.parameters);
+    },
+    again: (parameters, state) => (state === 'over' ? tell(parameters) : sendSsoLost),
+  };
+}

@@ -1,0 +1,46 @@
+import formbody from '@fastify/formbody';
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import { onlyOnce, readParameters } from '../../domain/oidc/parameters.js';
+import type { SsoTests } from '../../domain/sso-sign-in/tests.js';
+import type { Clock } from '../../platform/clock.js';
+import { assertOwnOrigin } from '../oauth/origin.js';
+import { redirect, sendPage, wantsJson } from '../oauth/pages.js';
+import { secretCookie } from '../oauth/secret-cookie.js';
+import { sendSsoLost } from '../oauth/sso-failed-page.js';
+import { sendTestDone } from './test-page.js';
+
+const action = '/sso/test';
+
+export interface TestRoutesOptions {
+  tests: SsoTests;
+  baseUrl: string;
+  now: Clock;
+}
+
+/** The link of a test sign-in. Opening it shows a page; only its button uses it, so that whoever scans mails cannot. */
+export const test: FastifyPluginAsyncTypebox<TestRoutesOptions> = async (app, { tests, baseUrl, now }) => {
+  const cookie = secretCookie(baseUrl, 'sso');
+  await app.register(formbody);
+  const tokenIn = (sent: unknown) => onlyOnce(readParameters(sent), ['token']).get('token') ?? '';
+
+  app.get(action, async (request, reply) => {
+    const token = tokenIn(request.query);
+    const connection = await tests.preview(token);
+    if (!connection) return sendSsoLost(request, reply);
+    const values = { action, token, connection: connection.name };
+    if (wantsJson(request)) return reply.header('cache-control', 'no-store').send({ connection: connection.name });
+    return sendPage(request, reply, 'sso-test', values);
+  });
+
+  app.post(action, async (request, reply) => {
+    assertOwnOrigin(request, baseUrl);
+    const begun = await tests.begin(tokenIn(request.body), cookie.read(request));
+    if (!begun) return sendSsoLost(request, reply);
+    const { testId, started } = begun;
+    if (!started) return sendTestDone(request, reply, await tests.report(testId));
+    cookie.set(reply, started.browser, started.expiresAt, now());
+    if (wantsJson(request)) return redirect(request, reply, started.url);
+    // Where a form may lead is fixed before anybody knows the provider (CSP `form-action`).
+    return sendPage(request, reply, 'sso-leave', { url: started.url, client: null });
+  });
+};
