@@ -45,7 +45,8 @@ export function createAdminLanding({ baseUrl, adminAppUrl = baseUrl }: AdminLand
         accountName: account.name,
       }));
       const values = { action: '/v1/auth/sso/select-application', token: result.selectionToken, applications };
-      return sendPage(reply, 'choose-application', values, localeOf(request));
+      // The form's answer leads to the administrators' application.
+      return sendPage(reply, 'choose-application', values, localeOf(request), [adminAppUrl]);
     },
   };
 }

@@ -17,8 +17,9 @@ export function sendPage<P extends keyof Pages>(
   page: P,
   values: Pages[P],
   locale: Locale,
+  formActions: readonly string[] = [],
 ): FastifyReply {
   const nonce = randomBytes(16).toString('base64');
-  reply.headers(pageHeaders({ nonce, locale, formActions: [] }));
+  reply.headers(pageHeaders({ nonce, locale, formActions }));
   return reply.send(renderPage(page, { locale, nonce }, values));
 }
