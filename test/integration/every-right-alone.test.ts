@@ -1,0 +1,92 @@
+import type { PermissionRule } from '../../src/http/operation.js';
+import { startApi, type TestApi } from '../support/api.js';
+import { type Declared, everyOperation } from '../support/operations/declared.js';
+import { exampleOf, given } from '../support/operations/example.js';
+import { examples } from '../support/operations/examples-account.js';
+import { newPlaces, type Place } from '../support/operations/place.js';
+import { newMember } from './administrators-setup.js';
+
+/** What an operation names as the right to it is enough: with that alone it works (contract §6). Giving rights takes holding them. */
+
+let api: TestApi;
+let place: Place;
+let operations: Declared[];
+
+beforeAll(async () => {
+  api = await startApi();
+  place = (await newPlaces(api)).development;
+  operations = await everyOperation(api.app);
+});
+afterAll(() => api?.stop());
+
+/** What any member may has to be tried by somebody who holds something. */
+const someCapability = 'account.view';
+const givesRoles = { permissions: ['rbac.assign_roles', 'hierarchy.view'], capabilities: ['env_roles.manage'] };
+const givesAdministratorRoles = { capabilities: ['members.manage', 'members.view'] };
+/** Whoever gives somebody rights has to hold these, too: of the examples, which give a role or a key. */
+const givesRights: Record<string, { permissions?: readonly string[]; capabilities?: readonly string[] }> = {
+  ...{ createIdentity: givesRoles, createIdentityInvite: givesRoles },
+  ...{ addOrganizationMember: givesRoles, updateOrganizationMember: givesRoles },
+  ...{ createOrganizationInvitation: givesRoles },
+  ...{ createOrganizationSsoConnection: givesRoles, updateOrganizationSsoConnection: givesRoles },
+  ...{ createSsoConnection: givesRoles, updateSsoConnection: givesRoles },
+  ...{ createScimGroupMapping: givesRoles, updateScimGroupMapping: givesRoles },
+  ...{ createRole: { permissions: ['hierarchy.view'] }, assignRole: { permissions: ['hierarchy.view'] } },
+  setRolePermissions: { permissions: ['identity.view', 'hierarchy.view'] },
+  ...{ updateMember: givesAdministratorRoles, createAdministratorRole: givesAdministratorRoles },
+  ...{ createAdministratorInvite: givesAdministratorRoles, resendAdministratorInvite: givesAdministratorRoles },
+  ...{ resendProcess: givesAdministratorRoles, extendProcess: givesAdministratorRoles },
+};
+
+type Headers = Record<string, string>;
+
+/** What each operation tells whoever has its right alone, where it does not work. */
+async function problemsOf(asked: Declared[], headersFor: (one: Declared) => Promise<Headers>): Promise<string[]> {
+  expect(asked.length).toBeGreaterThan(0);
+  const problems: string[] = [];
+  for (const declared of asked) {
+    const sent = await exampleOf(examples, declared)(given(place));
+    const { statusCode, body } = await place.call(declared, sent, null, await headersFor(declared));
+    if (statusCode >= 300) problems.push(`${declared.name}: ${statusCode} ${body}`);
+  }
+  return problems;
+}
+
+const made = new Map<string, Promise<Headers>>();
+function onceFor(rights: string, make: () => Promise<Headers>): Promise<Headers> {
+  const headers = made.get(rights) ?? make();
+  made.set(rights, headers);
+  return headers;
+}
+
+test('with its capability alone every operation of the Portal works', async () => {
+  const withOnly = (capabilities: string[]) =>
+    onceFor(`capabilities ${capabilities}`, async () => {
+      const url = `/portal/v1/accounts/${place.account.accountSlug}/administrator-roles`;
+      const payload = { name: `Only ${capabilities}`, capabilities };
+      const role = await api.app.inject({ method: 'POST', url, headers: place.headers.owner, payload });
+      return (await newMember(api, place.account, { roleId: role.json().data.id })).headers;
+    });
+  const ofPortal = operations.filter(({ surface }) => surface === 'portal');
+  const enough = ({ operation, example }: Declared) => {
+    const asked = operation?.capability;
+    const own = typeof asked === 'string' ? asked : someCapability;
+    return withOnly([...new Set([own, ...(givesRights[example]?.capabilities ?? [])])]);
+  };
+  expect(await problemsOf(ofPortal, enough)).toEqual([]);
+});
+
+test('with its permission alone as scope of a key every operation for servers works', async () => {
+  const scopesOf = ({ operation, example }: Declared): string[] => {
+    const rule = operation?.permission as PermissionRule;
+    const own = typeof rule === 'string' ? rule : (rule.anyOf[0] as string);
+    return [...new Set([own, ...(givesRights[example]?.permissions ?? [])])];
+  };
+  const withOnly = (scopes: string[]) => onceFor(`key ${scopes}`, () => place.account.apiKey(scopes));
+  // The keys of the examples may do everything, which only another such key gives.
+  const givesEverything = new Set(['createApiKey', 'rotateApiKey']);
+  const forServers = operations.filter(
+    ({ surface, example }) => (surface === 'public' || surface === 'authzen') && !givesEverything.has(example),
+  );
+  expect(await problemsOf(forServers, (one) => withOnly(scopesOf(one)))).toEqual([]);
+});
