@@ -53,6 +53,17 @@ describe('errors', () => {
     expect((await send(api.app, status, post(payload, headers))).json().error.code).toBe(code);
   });
 
+  test('a type without a body is taken where there is nothing to send', async () => {
+    const nobody = '/api/v1/identities/0192f0c0-0000-7000-8000-000000000000';
+    for (const [method, url] of [
+      ['DELETE', nobody],
+      ['POST', `${nobody}/activate`],
+    ] as const) {
+      const response = await send(api.app, 404, { method, url, headers: { ...key, ...json }, payload: '' });
+      expect(response.json().error.code).toBe('identity.not_found');
+    }
+  });
+
   test('an unknown field, a wrong type and a missing field are named', async () => {
     const payload = JSON.stringify({ first_name: 7, nickname: 'x' });
     const { error } = (await send(api.app, 400, post(payload))).json();

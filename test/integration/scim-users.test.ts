@@ -35,6 +35,28 @@ const eventsOf = async (id: string) =>
     )
   ).map(({ action }) => action);
 
+test('a client that names its type where there is nothing to send deletes all the same', async () => {
+  const { token } = await newToken(api, account);
+  const own = scimOf(api, token);
+  const { id } = await newUser(own);
+  const empty = (method: 'DELETE' | 'POST' | 'PUT' | 'PATCH', path: string) =>
+    api.app.inject({
+      method,
+      url: `/scim/v2${path}`,
+      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/scim+json' },
+      payload: '',
+    });
+  for (const [method, path] of [
+    ['POST', '/Users'],
+    ['POST', '/Groups'],
+    ['POST', '/.search'],
+    ['PUT', `/Users/${id}`],
+    ['PATCH', `/Users/${id}`],
+  ] as const)
+    expect([method, path, scimOutcome(await empty(method, path))]).toEqual([method, path, '400 invalidSyntax']);
+  expect((await empty('DELETE', `/Users/${id}`)).statusCode).toBe(204);
+});
+
 test('a token is shown once, tells when it was used, and stops at once when it is revoked or over', async () => {
   const { id, token, token_preview } = await newToken(api, account);
   expect(token_preview).toBe(`ghscim_…${token.slice(-4)}`);
