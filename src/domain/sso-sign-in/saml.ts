@@ -4,13 +4,13 @@ import { after, type Clock } from '../../platform/clock.js';
 import { newSecret } from '../../platform/crypto/one-time-secret.js';
 import type { Db } from '../../platform/db.js';
 import { isStorable } from '../../platform/storable.js';
-import { spend } from '../spent-tokens.js';
-import { type Assertion, SsoRefused } from '../sso-protocols/assertion.js';
+import { SsoRefused } from '../sso-protocols/assertion.js';
 import type { LogoutMessage } from '../sso-protocols/saml/logout.js';
 import type { SamlProtocol } from '../sso-protocols/saml/protocol.js';
+import { assertOnce } from './once.js';
 import { endProviderSessions } from './provider-logout.js';
 import { requestLife } from './requests.js';
-import { onceOf, type SsoSignIn } from './sign-in.js';
+import type { SsoSignIn } from './sign-in.js';
 
 export interface SamlSsoDeps {
   db: Db;
@@ -47,7 +47,7 @@ export function createSamlSso({ db, protocol, signIn, now }: SamlSsoDeps) {
     const connection = await find(connectionId);
     if (connection?.status !== 'active' || !connection.samlAllowIdpInitiated) return null;
     const assertion = await protocol.verify(connection, { samlResponse, expects: { requestId: null } });
-    await assertOnce(connection, assertion);
+    if (assertion.once) await assertOnce(db, connection, assertion.once);
     const [id, browser] = [uuidv7(), newSecret()];
     const isAdmin = connection.scope === 'admin';
     await db.transaction('system', (tx) =>
@@ -62,12 +62,6 @@ export function createSamlSso({ db, protocol, signIn, now }: SamlSsoDeps) {
       ),
     );
     return { requestId: id, browser: { value: browser, expiresAt: after(now(), requestLife) } };
-  }
-
-  async function assertOnce(connection: SsoConnection, { once }: Assertion): Promise<void> {
-    if (once && !(await spend(db, onceOf(connection, once.id), once.until))) {
-      throw new SsoRefused('replayed', 'This answer was taken before');
-    }
   }
 
   return {
@@ -105,9 +99,7 @@ export function createSamlSso({ db, protocol, signIn, now }: SamlSsoDeps) {
       const connection = await find(connectionId);
       if (!connection) return undefined;
       const request = await protocol.verifyLogout(connection, message);
-      if (!(await spend(db, onceOf(connection, request.once.id), request.once.until))) {
-        throw new SsoRefused('replayed', 'This message was taken before');
-      }
+      await assertOnce(db, connection, request.once, 'message');
       await db.transaction('system', (tx) => endProviderSessions(tx, connection, request.subject, now()));
       return protocol.answerLogout(connection, { id: request.id, relayState });
     },

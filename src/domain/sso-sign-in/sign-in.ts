@@ -6,10 +6,10 @@ import { newSecret } from '../../platform/crypto/one-time-secret.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
 import type { Db } from '../../platform/db.js';
 import { recordEvent } from '../events.js';
-import { spend } from '../spent-tokens.js';
 import { applicationOf } from '../sso-connections/events.js';
 import { noteFailure, noteSuccess } from '../sso-connections/outcomes.js';
 import { type Assertion, type SsoRefusal, SsoRefused } from '../sso-protocols/assertion.js';
+import { assertOnce } from './once.js';
 import type { SsoOutcome } from './outcome.js';
 import { createSsoRequests, requestLife, type SsoPurpose, type SsoRequests, type TakenSsoRequest } from './requests.js';
 
@@ -65,18 +65,12 @@ export type Verify = (connection: SsoConnection, request: TakenSsoRequest) => Pr
 export function createSsoSignIn({ db, sealing, protocols, now }: SsoSignInDeps) {
   const requests = createSsoRequests({ db, sealing, now });
 
-  /** @throws SsoRefused replayed */
-  async function assertOnce(connection: SsoConnection, { once }: Assertion): Promise<void> {
-    if (once && !(await spend(db, onceOf(connection, once.id), once.until)))
-      throw new SsoRefused('replayed', 'This answer was taken before');
-  }
-
   async function outcomeOf(connection: SsoConnection, request: TakenSsoRequest, verify: Verify): Promise<SsoOutcome> {
     try {
       const isOpen = connection.status === 'active' || request.purpose === 'test';
       if (!isOpen) throw new SsoRefused('connection_disabled', 'The connection is not active');
       const assertion = await verify(connection, request);
-      await assertOnce(connection, assertion);
+      if (assertion.once) await assertOnce(db, connection, assertion.once);
       return { assertion };
     } catch (error) {
       if (!(error instanceof SsoRefused)) throw error;
@@ -168,9 +162,6 @@ const mayBeTheirs = ({ createdAt, secrets }: TakenSsoRequest, now: Date): boolea
  */
 const isIdle = ({ lastLoginAt }: SsoConnection, now: Date): boolean =>
   lastLoginAt === null || after(lastLoginAt, days(7)) <= now;
-
-/** What `spend` is told of a message that works once. */
-export const onceOf = ({ id }: Pick<SsoConnection, 'id'>, messageId: string): string => `sso:${id}:${messageId}`;
 
 /**
  * What a provider's changed key, name or address looks like. The rest says nothing of the connection: somebody has pressed

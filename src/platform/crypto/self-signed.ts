@@ -1,6 +1,4 @@
-import 'reflect-metadata'; // which the library wants to be there before it
 import { webcrypto } from 'node:crypto';
-import { X509CertificateGenerator } from '@peculiar/x509';
 
 const algorithm = {
   name: 'RSASSA-PKCS1-v1_5',
@@ -11,6 +9,8 @@ const algorithm = {
 
 /** A new RSA key of 2048 bits and a certificate that it has signed for itself, both in PEM. */
 export async function newSelfSigned(named: string, { from, until }: { from: Date; until: Date }) {
+  await import('reflect-metadata'); // which the library wants to be there before it
+  const { X509CertificateGenerator } = await import('@peculiar/x509'); // 0.1 s that only who makes a key has to pay
   const keys = await webcrypto.subtle.generateKey(algorithm, true, ['sign', 'verify']);
   const name = [{ CN: [named] }];
   const validity = { notBefore: from, notAfter: until };

@@ -1,9 +1,9 @@
 import { createVerify } from 'node:crypto';
 import { inflateRawSync } from 'node:zlib';
-import { SAML, ValidateInResponseTo } from '@node-saml/node-saml';
 import type { SsoConnection } from '../../../../entities/sso-connection.js';
 import { SsoRefused } from '../assertion.js';
 import { assertIssuer } from './assertions.js';
+import { loadLibrary } from './library.js';
 import { decodeMessage, decodeText } from './messages.js';
 import type { ServiceProviderKey } from './requests.js';
 import { providerOf, type SamlProvider, serviceProviderOf, signatureAlgorithmOf } from './settings.js';
@@ -84,6 +84,7 @@ export async function logoutResponseUrl(
   const { certificates, ssoUrl } = providerOf(connection);
   if (!connection.samlSloUrl) return null;
   const { entityId, sloUrl } = serviceProviderOf(baseUrl, connection.id);
+  const { SAML } = await loadLibrary();
   const library = new SAML({
     idpCert: certificates,
     issuer: entityId,
@@ -103,6 +104,7 @@ async function fromForm(base64: string, provider: SamlProvider, entityId: string
   const request = readXml(text, { maxLength });
   assertMessage(request, 'LogoutRequest');
   if (!signaturesOf(request, { assertion: null }).message) throw new SsoRefused('unsigned', 'It is not signed');
+  const { SAML, ValidateInResponseTo } = await loadLibrary();
   const library = new SAML({
     idpCert: provider.certificates,
     issuer: entityId,

@@ -1,5 +1,5 @@
-import { SAML } from '@node-saml/node-saml';
 import type { SsoConnection } from '../../../../entities/sso-connection.js';
+import { loadLibrary } from './library.js';
 import { providerOf, serviceProviderOf, signatureAlgorithmOf } from './settings.js';
 
 /** The key that signs a connection's messages, both in PEM. */
@@ -28,6 +28,7 @@ export async function authnRequestUrl(
 ): Promise<string> {
   const provider = providerOf(connection);
   const { entityId, acsUrl } = serviceProviderOf(baseUrl, connection.id);
+  const { SAML } = await loadLibrary();
   const library = new SAML({
     idpCert: provider.certificates,
     issuer: entityId,

@@ -1,7 +1,8 @@
-import { type Profile, SAML, ValidateInResponseTo } from '@node-saml/node-saml';
+import type { Profile } from '@node-saml/node-saml';
 import type { SsoConnection } from '../../../../entities/sso-connection.js';
 import { type Assertion, SsoRefused } from '../assertion.js';
 import { assertInResponseTo, assertIssuer, type Expected, readAssertion } from './assertions.js';
+import { loadLibrary } from './library.js';
 import { decodeMessage } from './messages.js';
 import { providerOf, serviceProviderOf } from './settings.js';
 import { assertMessage, onlyAssertionOf, type Signed, signaturesOf } from './signatures.js';
@@ -91,6 +92,7 @@ function assertSigned(signed: Signed, wantAssertionsSigned: boolean): void {
 /** The assertion as it was signed: in canonical form, with nothing around it. */
 async function signedAssertion(text: string, signed: Signed, expected: Expected): Promise<string> {
   const { provider, serviceProvider } = expected;
+  const { SAML, ValidateInResponseTo } = await loadLibrary();
   const library = new SAML({
     idpCert: provider.certificates,
     issuer: serviceProvider.entityId,
