@@ -9,7 +9,7 @@ const areas = {
   oidc: ['unit/oidc-*', 'integration/oauth-token', 'integration/oauth-refresh-tokens'],
 };
 const rules = {
-  access: ['access/{evaluate,explain,granting,rights,takeover,gathering}.ts'],
+  access: ['access/{evaluate,explain,granting,rights,takeover}.ts'],
   roles: ['access/{assigning,assignments,roles,taking,catalog}.ts'],
   logins: ['logins/{attempts,password,emailed-codes,email-otp,gate,address}.ts'],
   oidc: [

@@ -1,5 +1,5 @@
 import type { Check, Decision } from '../../src/domain/access/evaluate.js';
-import { createGathering } from '../../src/domain/access/gathering.js';
+import { createGathering } from '../../src/platform/gathering.js';
 
 const check = (permission: string): Check => ({ identityId: 'ana', permission, nodeId: null });
 const allowed: Decision = { allowed: true, reason: 'granted' };
@@ -8,7 +8,7 @@ const decide = ({ permission }: Check) => (permission.startsWith('may') ? allowe
 
 test('questions of one moment are asked together, and each gets its own answers', async () => {
   const asked: [string, number][] = [];
-  const together = createGathering(async (environmentId, checks) => {
+  const together = createGathering<Check, Decision>(async (environmentId, checks) => {
     asked.push([environmentId, checks.length]);
     return checks.map(decide);
   });
@@ -27,7 +27,7 @@ test('questions of one moment are asked together, and each gets its own answers'
 test('a question that comes while others are under way is asked after it was put, never answered by theirs', async () => {
   let isAllowed = true;
   const release: (() => void)[] = [];
-  const together = createGathering((_environmentId, checks) => {
+  const together = createGathering<Check, Decision>((_environmentId, checks) => {
     const seen = isAllowed; // as the statement's snapshot
     return new Promise((resolve) => {
       release.push(() => resolve(checks.map(() => (seen ? allowed : denied))));
@@ -52,7 +52,7 @@ test('a question that comes while others are under way is asked after it was put
 });
 
 test('what is refused of one does not spoil the others', async () => {
-  const together = createGathering(async (_environmentId, checks) => {
+  const together = createGathering<Check, Decision>(async (_environmentId, checks) => {
     if (checks.some(({ permission }) => permission.includes('\0'))) throw new Error('22021');
     return checks.map(decide);
   });
@@ -63,7 +63,7 @@ test('what is refused of one does not spoil the others', async () => {
 
 test('an outage is told to all, and not asked about again', async () => {
   let asked = 0;
-  const together = createGathering(async () => {
+  const together = createGathering<Check, Decision>(async () => {
     asked++;
     throw Object.assign(new Error('connect'), { code: 'ECONNREFUSED' });
   });

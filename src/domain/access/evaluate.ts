@@ -1,7 +1,7 @@
 import type { Clock } from '../../platform/clock.js';
 import type { Db } from '../../platform/db.js';
+import { createGathering } from '../../platform/gathering.js';
 import { uuidArray } from '../../platform/uuid-array.js';
-import { createGathering } from './gathering.js';
 
 /** One question: may this Identity do this there? */
 export interface Check {
@@ -99,7 +99,7 @@ export function createEvaluation({ db, now }: { db: Pick<Db, 'statement'>; now: 
     ]);
     return (row?.reasons?.split(',') ?? []).map(decisionOf);
   }
-  const together = createGathering((environmentId, checks) => ask(environmentId, checks, now()));
+  const together = createGathering<Check, Decision>((environmentId, checks) => ask(environmentId, checks, now()));
 
   return {
     /** In the order of the checks. `asOf` in the past counts assignments as they were then (contract §10). */

@@ -1,10 +1,13 @@
 import type { JWTPayload } from 'jose';
 import type { Clock } from '../../platform/clock.js';
 import type { Db } from '../../platform/db.js';
+import { createGathering } from '../../platform/gathering.js';
+import { uuidArray } from '../../platform/uuid-array.js';
 import { DomainError } from '../errors.js';
 import { environmentStands } from '../standing-environment.js';
 import { type Subject, subjectColumns } from './claims.js';
-import { isInvalidToken, type SigningKeys } from './keys.js';
+import type { SigningKeys } from './keys.js';
+import { createVerifiedTokens } from './verified-tokens.js';
 
 /** An end user's access token that is alive: signed by us, not revoked, its grant, session and membership in force. */
 export interface ProvenIdentity {
@@ -29,25 +32,36 @@ export interface AccessTokens {
 }
 
 /**
- * The token's own claims are trusted for what cannot change; whether it still counts is asked of the database. Each
- * `offset 0` keeps the join in this order, one row to one row by key.
+ * The token's own claims are trusted for what cannot change; whether it still counts is asked of the database, for all tokens that
+ * are shown at the same time in one statement. Each `offset 0` keeps the join in this order, one row to one row by key.
  */
 const proveStatement = {
-  name: 'prove_access_token',
+  name: 'prove_access_tokens',
   text: `
-select c.client_id as "clientId", c.application_id as "applicationId", g.account_id as "accountId",
-  g.environment_id as "environmentId", g.session_id as "sessionId", ${subjectColumns}
-from grants g
+select asked.position::int as position, c.client_id as "clientId", c.application_id as "applicationId",
+  g.account_id as "accountId", g.environment_id as "environmentId", g.session_id as "sessionId", ${subjectColumns}
+from unnest($1::uuid[], $2::uuid[], $3::uuid[]) with ordinality as asked (grant_id, identity_id, jti, position)
+  cross join lateral (select * from grants where id = asked.grant_id offset 0) g
   cross join lateral (select revoked_at from sessions where id = g.session_id offset 0) s
   cross join lateral (select client_id, application_id from oauth_clients where id = g.oauth_client_id offset 0) c
   cross join lateral (select is_active from environment_memberships
     where environment_id = g.environment_id and identity_id = g.identity_id offset 0) m
   cross join lateral (select * from identities where id = g.identity_id offset 0) i
-where g.id = $1 and g.identity_id = $2 and g.expires_at > $3 and g.revoked_at is null and s.revoked_at is null and m.is_active and ${environmentStands('g')}
-  and not exists (select from revoked_access_tokens r where r.jti = $4)`,
+  cross join lateral (select exists (select from revoked_access_tokens where jti = asked.jti) as is_revoked offset 0) r
+where g.identity_id = asked.identity_id and g.expires_at > $4 and g.revoked_at is null and s.revoked_at is null
+  and m.is_active and ${environmentStands('g')} and not r.is_revoked`,
 };
 
+/** What of a token's claims the database is asked about. */
+interface Shown {
+  grantId: string;
+  identityId: string;
+  jti: string;
+}
+
 interface Row extends Subject {
+  /** The token's place among those that were asked about, from 1. */
+  position: number;
   clientId: string;
   accountId: string;
   applicationId: string;
@@ -66,14 +80,18 @@ export function createAccessTokens({
   baseUrl: string;
   now: Clock;
 }): AccessTokens {
-  async function verified(token: string): Promise<JWTPayload | null> {
-    try {
-      return await keys.verify(token, { typ: 'at+jwt', audience: baseUrl });
-    } catch (error) {
-      if (isInvalidToken(error)) return null;
-      throw error;
-    }
-  }
+  const verified = createVerifiedTokens({ keys, audience: baseUrl, now });
+
+  const prove = createGathering<Shown, Row | undefined>(async (_all, shown) => {
+    const rows = await db.statement<Row>(proveStatement, [
+      uuidArray(shown.map(({ grantId }) => grantId)),
+      uuidArray(shown.map(({ identityId }) => identityId)),
+      uuidArray(shown.map(({ jti }) => jti)),
+      now(),
+    ]);
+    const found = new Map(rows.map((row) => [row.position, row]));
+    return shown.map((_, index) => found.get(index + 1));
+  });
 
   return {
     async prove(token) {
@@ -82,9 +100,9 @@ export function createAccessTokens({
       if (claims.principal_type !== 'identity') throw new DomainError('principal.wrong_type');
       const { sub, jti, grant_id: grantId, scope } = claims;
       if (typeof grantId !== 'string' || !sub || !jti) return null;
-      const [row] = await db.statement<Row>(proveStatement, [grantId, sub, now(), jti]);
+      const [row] = await prove('all', [{ grantId, identityId: sub, jti }]);
       if (!row) return null;
-      const { clientId, accountId, applicationId, environmentId, sessionId, ...subject } = row;
+      const { position: _, clientId, accountId, applicationId, environmentId, sessionId, ...subject } = row;
       return {
         identityId: subject.identityId,
         accountId,

@@ -1,6 +1,8 @@
 import { after, type Clock, days, seconds } from '../../platform/clock.js';
 import { hashSecret } from '../../platform/crypto/one-time-secret.js';
 import type { Db } from '../../platform/db.js';
+import { createGathering } from '../../platform/gathering.js';
+import { uuidArray } from '../../platform/uuid-array.js';
 import type { EventAction } from '../event-catalogue.js';
 import { recordEvent } from '../events.js';
 import { belongsTo, endedByPolicy } from '../organizations/belonging.js';
@@ -14,6 +16,8 @@ import {
   repeatWindow,
   rotation,
   type Standing,
+  type Successor,
+  slidTo,
   standing,
 } from './refresh-tokens.js';
 
@@ -59,27 +63,27 @@ const alive = (presented: string, oauthClientId: string) => `
   where g.oauth_client_id = ${oauthClientId} and p.expires_at > $2::timestamptz and policy.ends_at > $2
     and g.revoked_at is null and s.revoked_at is null and m.is_active and ${environmentStands('g')}
     and (g.organization_id is null or ${belongsTo('g.organization_id', 'g.environment_id', 'g.identity_id')})`;
-const columns = `p.family_id, p.successor_key_id as "keyId", ${grantColumns}, ${subjectColumns}`;
+const columns = `p.successor_key_id as "keyId", ${grantColumns}, ${subjectColumns}`;
 
 /** Asking for more than was granted spends nothing (RFC 6749 §6). */
 const standingWithin = (since: string, asked: string) =>
-  `case when spent_at is null and not coalesce(${asked}::text[] <@ g.scope, true) then 'exceeding' else ${standing(since)} end`;
+  `case when spent_at is null and not coalesce(string_to_array(${asked}, ' ') <@ g.scope, true) then 'exceeding' else ${standing(since)} end`;
 
 const rotateStatement = {
-  name: 'refresh_grant_rotating',
+  name: 'refresh_grants_rotating',
   text: `
-with ${presentedLocked('grant')},
+with ${presentedLocked('grant', { values: ', $7::uuid[], $8::text[]', columns: ', oauth_client_id, asked_scope' })},
 alive as (
-  select ${columns}, ${standingWithin('$5::timestamptz', '$8')} as standing,
-    least($6::timestamptz, policy.ends_at) as successor_expires_at
-  ${alive('presented', '$7')}
+  select p.position, ${columns}, ${standingWithin('$5::timestamptz', 'p.asked_scope')} as standing,
+    least(${slidTo}, policy.ends_at) as successor_expires_at
+  ${alive('presented', 'p.oauth_client_id')}
 ), ${rotation('grant')}
 select * from alive`,
 };
 const slidingStatement = {
   name: 'refresh_grant_sliding',
   text: `
-select ${columns}, ${standingWithin('$3::timestamptz', '$5')} as standing, least($6::timestamptz, policy.ends_at) as "slidTo",
+select ${columns}, ${standingWithin('$3::timestamptz', '$5::text')} as standing, least($6::timestamptz, policy.ends_at) as "slidTo",
   p.expires_at as "expiresAt"
 ${alive('refresh_tokens', '$4')} and p.token_hash = $1 and p.kind = 'grant'`,
 };
@@ -90,18 +94,42 @@ const slideStatement = {
 
 type Row = Granted & { keyId: string | null; standing: Standing | 'exceeding' };
 
+/** A token that a client shows. */
+interface Shown {
+  client: Client;
+  token: string;
+  /** The scope that it wants, in the form of the parameter; null for all that was granted. */
+  asked: string | null;
+}
+
 /** What clients were given: refreshed, and ended (contract §2). */
 export function createGrants({ db, refreshTokens, now }: { db: Db; refreshTokens: RefreshTokens; now: Clock }): Grants {
-  async function rotate(client: Client, token: string, asked: string[] | undefined, at: Date) {
-    const successor = refreshTokens.successorOf(token);
-    const slidTo = after(at, seconds(client.settings.refreshTokenTtlSeconds));
-    const since = after(at, -repeatWindow);
-    const values = [hashSecret(token), at, successor.hash, successor.keyId, since, slidTo, client.id, asked];
-    const [row] = await db.statement<Row>(rotateStatement, values);
-    return { row, next: successor.token };
+  const rotateTogether = createGathering<Shown & { next: Successor }, Row | undefined>(
+    async (_environmentId, shown) => {
+      const at = now();
+      const rows = await db.statement<Row & { position: string }>(rotateStatement, [
+        shown.map(({ token }) => hashSecret(token)),
+        at,
+        shown.map(({ next }) => next.hash),
+        shown[0]?.next.keyId,
+        after(at, -repeatWindow),
+        shown.map(({ client }) => client.settings.refreshTokenTtlSeconds),
+        uuidArray(shown.map(({ client }) => client.id)),
+        shown.map(({ asked }) => asked),
+      ]);
+      const found = new Map(rows.map((row) => [Number(row.position), row]));
+      return shown.map((_, index) => found.get(index + 1));
+    },
+  );
+
+  async function rotate(shown: Shown) {
+    const next = refreshTokens.successorOf(shown.token);
+    const [row] = await rotateTogether(shown.client.environmentId, [{ ...shown, next }]);
+    return { row, next: next.token };
   }
 
-  async function slide(client: Client, token: string, asked: string[] | undefined, at: Date) {
+  async function slide({ client, token, asked }: Shown) {
+    const at = now();
     const hash = hashSecret(token);
     const slidTo = after(at, seconds(client.settings.refreshTokenTtlSeconds));
     const values = [hash, at, after(at, -repeatWindow), client.id, asked, slidTo];
@@ -115,7 +143,7 @@ export function createGrants({ db, refreshTokens, now }: { db: Db; refreshTokens
   return {
     async refresh(client, token, asked) {
       const rotates = client.clientType === 'public' || client.rotateRefreshTokens;
-      const { row, next } = await (rotates ? rotate : slide)(client, token, asked, now());
+      const { row, next } = await (rotates ? rotate : slide)({ client, token, asked: asked?.join(' ') ?? null });
       if (row?.standing === 'reused') await refreshTokens.revokeFamily('grant', row.grantId);
       if (!row || row.standing === 'reused') throw new OAuthError('invalid_grant', 'the refresh token is not valid');
       if (row.standing === 'exceeding') throw new OAuthError('invalid_scope', 'the scope exceeds what was granted');

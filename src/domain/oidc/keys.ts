@@ -1,3 +1,4 @@
+import { createPrivateKey, type KeyObject } from 'node:crypto';
 import {
   type CryptoKey,
   calculateJwkThumbprint,
@@ -6,15 +7,14 @@ import {
   exportPKCS8,
   generateKeyPair,
   importJWK,
-  importPKCS8,
   type JWK,
   type JWTPayload,
   jwtVerify,
-  SignJWT,
 } from 'jose';
 import { MoreThan } from 'typeorm';
 import { SigningKey } from '../../../entities/signing-key.js';
 import { after, type Clock, days, hours, minutes, seconds } from '../../platform/clock.js';
+import { signJwt } from '../../platform/crypto/jws.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
 import type { Db } from '../../platform/db.js';
 import { recordEvent } from '../events.js';
@@ -79,7 +79,7 @@ interface Known {
 export function createSigningKeys({ db, sealing, issuer, now }: SigningKeysDeps): SigningKeys {
   let known: Known | undefined;
   let reading: Promise<Known> | undefined;
-  const privateKeys = new Map<string, CryptoKey>();
+  const privateKeys = new Map<string, KeyObject>();
 
   async function read(): Promise<Known> {
     const at = now();
@@ -111,14 +111,14 @@ export function createSigningKeys({ db, sealing, issuer, now }: SigningKeysDeps)
     return reading;
   }
 
-  async function signingKey(): Promise<{ kid: string; key: CryptoKey }> {
+  async function signingKey(): Promise<{ kid: string; key: KeyObject }> {
     // The time of each look counts: the first key ever is made in between, and signs from then.
     const find = ({ rows }: Known) => rows.findLast((row) => signsAt(row, now()));
     const row = find(await atMost(rereadEvery)) ?? find(await atMost(0));
     if (!row) throw new Error('no signing key is in force');
     let key = privateKeys.get(row.kid);
     if (!key) {
-      key = await importPKCS8(sealing.open(row.privateKeySealed, contextOf(row.kid)), 'RS256');
+      key = createPrivateKey(sealing.open(row.privateKeySealed, contextOf(row.kid)));
       privateKeys.set(row.kid, key);
     }
     return { kid: row.kid, key };
@@ -208,8 +208,7 @@ export function createSigningKeys({ db, sealing, issuer, now }: SigningKeysDeps)
       if (exp === undefined || exp * 1000 > now().getTime() + longestTokenLife) {
         throw new RangeError('a token expires within a day, or its key could be gone before it');
       }
-      const { kid, key } = await signingKey();
-      return new SignJWT({ iss: issuer, ...claims }).setProtectedHeader({ alg: 'RS256', typ, kid }).sign(key);
+      return signJwt({ iss: issuer, ...claims }, { ...(await signingKey()), typ });
     },
     async verify(token, { typ, audience, acceptExpired = false }) {
       const { payload } = await jwtVerify(token, ({ kid }) => verificationKey(kid), {

@@ -56,8 +56,11 @@ export interface PresentedTokensDeps {
 
 /** What a client may do with a token that it holds: end it (RFC 7009), or ask what it is (RFC 7662). */
 export function createPresentedTokens({ db, keys, accessTokens, grants, baseUrl, now }: PresentedTokensDeps) {
+  /** None of them has a dot, and every JWT has two. */
   const findRefreshToken = async (token: string) =>
-    (await db.statement<FoundRefreshToken>(findStatement, [hashSecret(token), now()]))[0];
+    token.includes('.')
+      ? undefined
+      : (await db.statement<FoundRefreshToken>(findStatement, [hashSecret(token), now()]))[0];
 
   return {
     /** A refresh token ends with its whole grant, an access token alone. Unknown and foreign tokens are left as they are. */

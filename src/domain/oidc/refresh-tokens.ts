@@ -40,7 +40,7 @@ export interface Successor {
 /** How long a spent token still answers its successor: for parallel tabs and lost answers (contract §2). */
 export const repeatWindow = seconds(10);
 /** Sliding life where no Environment sets one, as for platform admins. */
-const slidingLife = days(30);
+const slidingSeconds = days(30) / seconds(1);
 
 interface FamilyOwner {
   actorId: string;
@@ -64,28 +64,46 @@ const families = {
 } as const;
 
 /**
- * The steps of a rotation, as the beginning of a `with`. Values: $1 hash of the token, $2 now, $3 hash of its successor,
- * $4 the successor's key id, $5 the earliest moment of spending that still counts as repeated.
+ * The steps of rotating tokens, any number at once, as the beginning of a `with`. Values, all lists in one order: $1 hashes of the
+ * tokens, $2 now, $3 hashes of their successors, $4 the successors' key id, $5 the earliest moment of spending that still counts
+ * as repeated, $6 for how many seconds each successor is good at most.
  *
- * The lock makes parallel uses queue, and a waiting one then sees what the first one wrote: so one successor is inserted.
+ * The locks make parallel uses queue, always in one order, and a waiting one then sees what the first one wrote: so one successor is
+ * inserted. Each token is read by its key, whatever the planner believes of the table when it plans once.
+ * @param more further lists: their values, and the names of their columns
  */
-export const presentedLocked = (kind: RefreshTokenKind) => `
+export const presentedLocked = (kind: RefreshTokenKind, more = { values: '', columns: '' }) => `
+asked as materialized (
+  select * from unnest($1::bytea[], $3::bytea[], $6::integer[]${more.values})
+    with ordinality as asked (token_hash, next_hash, lasts_seconds${more.columns}, position)
+  order by token_hash
+),
 presented as materialized (
-  select token_hash, family_id, expires_at, spent_at, successor_key_id from refresh_tokens
-  where token_hash = $1 and kind = '${kind}' for update
+  select asked.*, t.family_id, t.created_at, t.expires_at, t.spent_at, t.successor_key_id
+  from asked cross join lateral (
+    select * from refresh_tokens where token_hash = asked.token_hash and kind = '${kind}' offset 0 for update
+  ) t
 )`;
 /** The `Standing` of a token's row; `since` is the earliest moment of spending that still counts as repeated. */
 export const standing = (since: string) =>
   `case when spent_at is null then 'fresh' when spent_at >= ${since} then 'repeated' else 'reused' end`;
-/** `alive`, from `presented`, has its `standing` and `successor_expires_at`. */
+/** When the successor of a presented token expires, if not before. */
+export const slidTo = `$2::timestamptz + interval '1 second' * p.lasts_seconds`;
+/**
+ * `alive`, from `presented p`, has its `position`, its `standing` and `successor_expires_at`. The spent ones are written by their key
+ * like the new ones: an `update` that joins would leave the way to each row to the planner. A token that came twice at once is spent once.
+ */
 export const rotation = (kind: RefreshTokenKind) => `
-spent as (
-  update refresh_tokens set spent_at = $2, successor_hash = $3, successor_key_id = $4
-  from alive where refresh_tokens.token_hash = $1 and alive.standing = 'fresh'
+fresh as (
+  select distinct on (token_hash) * from presented join alive using (position) where standing = 'fresh'
 ),
-succeeded as (
-  insert into refresh_tokens (token_hash, kind, family_id, created_at, expires_at)
-  select $3, '${kind}', family_id, $2, successor_expires_at from alive where standing = 'fresh'
+rotated as (
+  insert into refresh_tokens (token_hash, kind, family_id, created_at, expires_at, spent_at, successor_hash, successor_key_id)
+  select token_hash, '${kind}', family_id, created_at, expires_at, $2, next_hash, $4 from fresh
+  union all
+  select next_hash, '${kind}', family_id, $2, successor_expires_at, null, null, null from fresh
+  on conflict (token_hash) do update
+    set spent_at = excluded.spent_at, successor_hash = excluded.successor_hash, successor_key_id = excluded.successor_key_id
 )`;
 
 const rotateStatement = (kind: RefreshTokenKind): Statement => ({
@@ -93,11 +111,12 @@ const rotateStatement = (kind: RefreshTokenKind): Statement => ({
   text: `
 with ${presentedLocked(kind)},
 alive as (
-  select family_id, successor_key_id, ${standing('$5::timestamptz')} as standing, least($6::timestamptz, family.expires_at) as successor_expires_at
-  from presented join ${families[kind].table} family on family.id = family_id
-  where presented.expires_at > $2::timestamptz and family.expires_at > $2 and family.revoked_at is null
+  select p.position, p.successor_key_id as "keyId", ${standing('$5::timestamptz')} as standing,
+    p.family_id as "familyId", least(${slidTo}, family.expires_at) as successor_expires_at
+  from presented p join ${families[kind].table} family on family.id = p.family_id
+  where p.expires_at > $2 and family.expires_at > $2 and family.revoked_at is null
 ), ${rotation(kind)}
-select family_id as "familyId", successor_key_id as "keyId", standing, successor_expires_at as "expiresAt" from alive`,
+select "familyId", "keyId", standing, successor_expires_at as "expiresAt" from alive`,
 });
 const rotateStatements = { grant: rotateStatement('grant'), user_session: rotateStatement('user_session') };
 
@@ -141,7 +160,7 @@ export function createRefreshTokens({ db, sealing, now }: { db: Db; sealing: Sea
       const successor = successorOf(token);
       const [row] = await db.statement<{ familyId: string; keyId: string | null; standing: Standing; expiresAt: Date }>(
         rotateStatements[kind],
-        [hashSecret(token), at, successor.hash, successor.keyId, after(at, -repeatWindow), after(at, slidingLife)],
+        [[hashSecret(token)], at, [successor.hash], successor.keyId, after(at, -repeatWindow), [slidingSeconds]],
       );
       if (!row) return null;
       if (row.standing === 'reused') {

@@ -1,0 +1,76 @@
+import { isOutage } from './db.js';
+
+/** Asks several questions of one group at once; answers in their order. */
+export type Ask<Question, Answer> = (group: string, questions: readonly Question[]) => Promise<Answer[]>;
+
+/** As many statements of one group are under way; what comes meanwhile waits for the first of them, and goes as one. */
+const mostUnderWay = 2;
+const mostTogether = 200;
+
+interface Waiting<Question, Answer> {
+  questions: readonly Question[];
+  resolve(answers: Answer[]): void;
+  reject(error: unknown): void;
+}
+interface Gathered<Question, Answer> {
+  waiting: Waiting<Question, Answer>[];
+  underWay: number;
+  isScheduled: boolean;
+}
+
+/**
+ * Has requests that come at the same time share a statement. None waits for others to come: what arrived in one turn of the
+ * event loop goes together, and what arrives while statements are under way goes with the next. An answer is never older
+ * than its question: each is asked after it was put.
+ */
+export function createGathering<Question, Answer>(ask: Ask<Question, Answer>): Ask<Question, Answer> {
+  const groups = new Map<string, Gathered<Question, Answer>>();
+
+  function schedule(group: string, gathered: Gathered<Question, Answer>): void {
+    if (gathered.isScheduled || gathered.underWay >= mostUnderWay) return;
+    gathered.isScheduled = true;
+    setImmediate(() => {
+      gathered.isScheduled = false;
+      void send(group, gathered);
+    });
+  }
+
+  async function send(group: string, gathered: Gathered<Question, Answer>): Promise<void> {
+    const together = gathered.waiting.splice(0, mostTogether);
+    gathered.underWay++;
+    if (gathered.waiting.length > 0) schedule(group, gathered);
+    await answer(group, together);
+    gathered.underWay--;
+    if (gathered.waiting.length > 0) schedule(group, gathered);
+    else if (gathered.underWay === 0 && !gathered.isScheduled) groups.delete(group);
+  }
+
+  async function answer(group: string, together: readonly Waiting<Question, Answer>[]): Promise<void> {
+    try {
+      const answers = await ask(
+        group,
+        together.flatMap(({ questions }) => questions),
+      );
+      let from = 0;
+      for (const { questions, resolve } of together) {
+        resolve(answers.slice(from, from + questions.length));
+        from += questions.length;
+      }
+    } catch (error) {
+      // What PostgreSQL refuses of one (a character that it cannot hold) is not to spoil the others.
+      if (together.length === 1 || isOutage(error)) for (const { reject } of together) reject(error);
+      else for (const { questions, resolve, reject } of together) ask(group, questions).then(resolve, reject);
+    }
+  }
+
+  return (group, questions) =>
+    new Promise((resolve, reject) => {
+      let gathered = groups.get(group);
+      if (!gathered) {
+        gathered = { waiting: [], underWay: 0, isScheduled: false };
+        groups.set(group, gathered);
+      }
+      gathered.waiting.push({ questions, resolve, reject });
+      schedule(group, gathered);
+    });
+}
