@@ -143,6 +143,10 @@ test('a person adds an app and a passkey, renews recovery codes, and removes the
   await arrive();
   await plugIn(page, 'platform');
   await open(data.ana);
+  const tops = await link(/(Authenticator app|Passkey or security key)$/).evaluateAll((all) =>
+    all.map((one) => one.getBoundingClientRect().top),
+  );
+  expect(new Set(tops).size).toBe(1); // beside each other
   await link(/Authenticator app$/).click();
   await heading('Add an authenticator app').waitFor();
   await page.getByRole('img', { name: /^QR code/ }).waitFor();

@@ -100,7 +100,7 @@ test('an address leads to the provider of its organization, and from there into 
   await startShop();
   await page.getByLabel('Email').fill('mia@acme.example');
   await expectNoBarriers();
-  await button("With your organization's sign-in").click();
+  await button('Sign in with your organization').click();
   await signInThere('mia');
   await heading('Hello, Mia Muster').waitFor();
 
@@ -132,6 +132,32 @@ test('an organization that requires its provider has a password lead there, and 
   await page.getByLabel('Password').waitFor(); // and not to the provider again
 });
 
+test('a test sign-in says what comes of it, and its link works once', async () => {
+  const { test_url: url } = (await api('POST', `/organizations/${organizationId}/sso-connection/test`)).data;
+  await page.goto(url);
+  await heading('Test this sign-in').waitFor();
+  await expectNoBarriers();
+  await button('Sign in at the provider').click();
+  await signInThere('mia');
+  await heading('The sign-in works').waitFor();
+  await expectNoBarriers();
+  await page.goto(url);
+  await heading('This link no longer works').waitFor();
+  await expectNoBarriers();
+
+  provider?.people.set('eve', { email: 'eve@elsewhere.example', email_verified: true });
+  const again = (await api('POST', `/organizations/${organizationId}/sso-connection/test`)).data;
+  await visitor.close();
+  visitor = await newVisitor(browser, { locale: 'de-DE', colorScheme: 'dark', viewport: { width: 360, height: 740 } });
+  page = visitor.page;
+  await page.goto(again.test_url);
+  await button('Beim Anbieter anmelden').click();
+  await signInThere('eve');
+  await heading('Die Antwort ist in Ordnung, Sie kämen aber nicht hinein').waitFor();
+  await page.getByText('Die Domain Ihrer E-Mail-Adresse ist für diese Verbindung nicht verifiziert.').waitFor();
+  await expectNoBarriers();
+});
+
 test('a provider that is away is said to be, and the way in German', async () => {
   await asOwner(
     (db) => db.query(`update sso_connections set oidc_discovery_url = 'http://127.0.0.1:9'`),
@@ -142,7 +168,7 @@ test('a provider that is away is said to be, and the way in German', async () =>
   page = visitor.page;
   await startShop();
   await page.locator('#email').fill('mia@acme.example');
-  await button('Mit der Anmeldung Ihrer Organisation').click();
+  await button('Mit Ihrer Organisation anmelden').click();
   await heading('Ihre Organisation antwortet nicht').waitFor();
   await expectNoBarriers();
 });

@@ -1,5 +1,6 @@
 import type { EnvironmentSettings } from '../../entities/environment-settings.js';
 import { minutes } from '../../src/platform/clock.js';
+import { waitingMails } from '../support/identity-mails.js';
 import { alertOf, codeIn, enrollTotp, hidden, passwordStep, totpCode } from '../support/mfa.js';
 import { authorizeUrl, locationOf, newProvider, type TestProvider } from '../support/oauth.js';
 
@@ -166,6 +167,8 @@ test('a code by mail: asked for, mailed, entered; it works with this sign-in alo
   expect(sent.body).toContain('We sent a code to your email address.');
   expect(sent.body).toContain('<form method="post" action="/oauth/mfa/email-otp/verify">');
   expect(hidden(sent, 'state')).toBe('the state');
+  const mails = await waitingMails(provider, client.environmentId);
+  expect(mails.at(-1)).toMatchObject({ template: 'second-step-code', to: ana.email });
   const code = await provider.mailedCode('mfa');
   const other = provider.browser();
   const { page: otherPage } = await passwordStep(other, client, ana);
@@ -183,26 +186,34 @@ test('a code by mail: asked for, mailed, entered; it works with this sign-in alo
   expect(mailed).toEqual({ identity_id: ana.id });
 });
 
+/** Asks for a code on a page that does not offer one. */
+async function askForCode({ page, browser }: Pick<Awaited<ReturnType<typeof newChallenge>>, 'page' | 'browser'>) {
+  const names = ['challenge_token', 'client_id', 'response_type', 'scope', 'code_challenge', 'code_challenge_method'];
+  const answer = await browser.post('/oauth/mfa/email-otp/send', {
+    ...Object.fromEntries(names.map((name) => [name, hidden(page, name)])),
+    redirect_uri: 'https://app.example.com/callback?tenant=1',
+  });
+  expect(answer.statusCode).toBe(200);
+  return alertOf(answer);
+}
+
 test('no code is mailed where the Environment does not take them, and the page says so', async () => {
   const { page, browser, client } = await newChallenge({ mfaAllowedFactors: ['totp'] });
   expect(page.body).not.toContain('value="email_otp"');
-  const answer = await browser.post('/oauth/mfa/email-otp/send', {
-    ...Object.fromEntries(
-      [
-        'challenge_token',
-        'client_id',
-        'redirect_uri',
-        'response_type',
-        'scope',
-        'code_challenge',
-        'code_challenge_method',
-      ].map((name) => [name, hidden(page, name)]),
-    ),
-    redirect_uri: 'https://app.example.com/callback?tenant=1',
-  });
   expect(client.clientId).toBe(hidden(page, 'client_id'));
-  expect(answer.statusCode).toBe(200);
-  expect(alertOf(answer)).toBe('We cannot send a code for this sign-in. Confirm in another way.');
+  expect(await askForCode({ page, browser })).toBe('We cannot send a code for this sign-in. Confirm in another way.');
+});
+
+test('no code is mailed to an address that is not confirmed, and none that was mailed before counts', async () => {
+  const { page, browser, ana, client } = await newChallenge();
+  const sent = await browser.submit(await browser.submit(page, { factor: 'email_otp' }), {});
+  const code = await provider.mailedCode('mfa');
+  const mails = async () => (await waitingMails(provider, client.environmentId)).length;
+  const before = await mails();
+  await provider.query('update identities set email_verified_at = null where id = $1', [ana.id]);
+  expect(await askForCode({ page, browser })).toMatch(/^We cannot send a code/);
+  expect(await mails()).toBe(before);
+  expect((await browser.submit(sent, { code })).headers.location).toBeUndefined();
 });
 
 test('sending a code needs the parameters of the request', async () => {

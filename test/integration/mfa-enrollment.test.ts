@@ -3,6 +3,7 @@ import type { EnvironmentSettings } from '../../entities/environment-settings.js
 import { mfaMails } from '../../src/domain/mfa/mails.js';
 import { days, minutes } from '../../src/platform/clock.js';
 import { renderEmail } from '../../src/platform/mail/templates.js';
+import { waitingMails } from '../support/identity-mails.js';
 import { alertOf, codeIn, enrollTotp, hidden, passwordStep, totpCode } from '../support/mfa.js';
 import {
   authorizeUrl,
@@ -134,6 +135,8 @@ test('codes by mail: a factor that counts, and never makes aal2', async () => {
   const offered = await browser.submit(page, { factor: 'email_otp' });
   expect(offered.body).toContain(`We will send a code to ${ana.email}`);
   const sent = await browser.submit(offered, {});
+  const mails = await waitingMails(provider, client.environmentId);
+  expect(mails.at(-1)).toMatchObject({ template: 'factor-code', to: ana.email });
   const code = await provider.mailedCode('mfa_enrollment');
   const wrong = await browser.submit(sent, { code: code === '111111' ? '222222' : '111111' });
   expect(alertOf(wrong)).toMatch(/works no longer/);

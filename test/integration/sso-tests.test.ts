@@ -137,7 +137,8 @@ describe('what the provider says is reported', () => {
       const url = /href="([^"]+)"/.exec(left.body)?.[1]?.replaceAll('&amp;', '&') ?? '';
       const answered = await browser.get((await signInThere(url, 'ana')).replace(baseUrl, ''));
       const page = await browser.get(here(answered), { 'accept-language': 'de' });
-      expect(page.body).toContain('Die Antwort ist in Ordnung, gibt Ihnen aber keinen Zugriff');
+      expect(page.body).toContain('Die Antwort ist in Ordnung, Sie kämen aber nicht hinein');
+      expect(page.body).toContain('Der Identitätsanbieter sagt, Ihre E-Mail-Adresse sei nicht bestätigt.');
       expect(page.body).toContain('sso.email_unverified');
       expect(await reportAt(at, begun)).toMatchObject({
         status: 'succeeded',
@@ -284,6 +285,9 @@ describe('the link', () => {
     );
     expect(all.map(({ statusCode }) => statusCode).sort()).toEqual([200, 400, 400, 400, 400]);
     expect(await lost(browser, begun.link)).toEqual(gone);
+    const used = await browser.get(begun.link);
+    expect(used.body).toContain('This link no longer works');
+    expect(used.body).toContain('ask whoever sent you the link for a new one');
   });
 
   test.each(['', 'x', 'ä'.repeat(43), 'A'.repeat(43)])('that nobody was given leads nowhere: %j', async (token) => {

@@ -5,12 +5,20 @@ import { after, type Clock, minutes } from '../../platform/clock.js';
 import { equalInConstantTime, hashSecret } from '../../platform/crypto/one-time-secret.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
 import type { Db, EnvironmentScope } from '../../platform/db.js';
+import type { EmailTemplates } from '../../platform/mail/templates.js';
 import { queueEmail } from '../emails/queue.js';
 import { recordEvent } from '../events.js';
 
 /** Contract §3. */
 export const emailedCodeLife = minutes(10);
 const mostTries = 5;
+
+/** Somebody who did not ask for a code can ignore the one of a first step, while the others mean that it was passed. */
+const mailOf = {
+  login: 'sign-in-code',
+  mfa: 'second-step-code',
+  mfa_enrollment: 'factor-code',
+} as const satisfies Record<EmailedCodePurpose, keyof EmailTemplates>;
 
 export interface SendCode {
   purpose: EmailedCodePurpose;
@@ -80,7 +88,7 @@ export function createEmailedCodes({ db, sealing, now }: { db: Db; sealing: Pick
         expiresAt: after(at, emailedCodeLife),
         consumedAt: null,
       });
-      const mail = { template: 'sign-in-code', locale, subjectId: id, cause: `emailed-code/${id}` } as const;
+      const mail = { template: mailOf[purpose], locale, subjectId: id, cause: `emailed-code/${id}` };
       await queueEmail(tx, { ...mail, accountId, environmentId }, at);
       await recordEvent(tx, 'auth.emailed_code_requested', { ...scope, resourceId: identityId, metadata: { purpose } });
     },

@@ -1,3 +1,4 @@
+import type { EntityManager } from 'typeorm';
 import { EmailedCode } from '../../../entities/emailed-code.js';
 import { Identity } from '../../../entities/identity.js';
 import type { Clock } from '../../platform/clock.js';
@@ -7,24 +8,28 @@ import { greetingOf } from '../emails/greeting.js';
 import type { EmailSubjects } from '../emails/subjects.js';
 import { digitsOf } from './emailed-codes.js';
 
-/** What the mails of sign-ins say. Null once the code works no more, or where nobody has the address. */
-export const loginMails = ({ sealing, now }: { sealing: Pick<Sealing, 'derive'>; now: Clock }) =>
-  ({
-    'sign-in-code': async (tx, id) => {
-      const code = await tx.findOneBy(EmailedCode, { id });
-      if (!code || code.consumedAt !== null || code.expiresAt <= now()) return null;
-      const identity = code.identityId && (await tx.findOneBy(Identity, { id: code.identityId }));
-      const to = identity ? identity.email : code.email;
-      if (!to) return null;
-      const { digits } = digitsOf(sealing, code);
-      return {
-        to,
-        values: {
-          first_name: greetingOf({ firstName: identity ? identity.firstName : null, email: to }),
-          code: `${digits.slice(0, 3)} ${digits.slice(3)}`,
-          application_name: await applicationNameOf(tx, code.environmentId),
-          minutes_left: Math.ceil((code.expiresAt.getTime() - now().getTime()) / 60_000),
-        },
-      };
-    },
-  }) satisfies Partial<EmailSubjects>;
+/** What the mails with a code say. Null once the code works no more, or where nobody has the address. */
+export function loginMails({ sealing, now }: { sealing: Pick<Sealing, 'derive'>; now: Clock }) {
+  async function withCode(tx: EntityManager, id: string) {
+    const code = await tx.findOneBy(EmailedCode, { id });
+    if (!code || code.consumedAt !== null || code.expiresAt <= now()) return null;
+    const identity = code.identityId && (await tx.findOneBy(Identity, { id: code.identityId }));
+    const to = identity ? identity.email : code.email;
+    if (!to) return null;
+    const { digits } = digitsOf(sealing, code);
+    return {
+      to,
+      values: {
+        first_name: greetingOf({ firstName: identity ? identity.firstName : null, email: to }),
+        code: `${digits.slice(0, 3)} ${digits.slice(3)}`,
+        application_name: await applicationNameOf(tx, code.environmentId),
+        minutes_left: Math.ceil((code.expiresAt.getTime() - now().getTime()) / 60_000),
+      },
+    };
+  }
+  return {
+    'sign-in-code': withCode,
+    'second-step-code': withCode,
+    'factor-code': withCode,
+  } satisfies Partial<EmailSubjects>;
+}

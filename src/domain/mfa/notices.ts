@@ -3,7 +3,10 @@ import type { EnvironmentScope } from '../../platform/db.js';
 import { localeOf } from '../emails/locale.js';
 import { queueEmail } from '../emails/queue.js';
 
-/** Tells somebody by mail what has happened to their second factors, after the commit. The mail's words come from the event. */
+/**
+ * Tells somebody by mail what has happened to their second factors, after the commit. The mail's words come from the event, in the
+ * Environment's language: whoever did it may be somebody else, who has no say in which language the person is warned.
+ */
 export async function noticeEmail(
   tx: EntityManager,
   { accountId, environmentId }: EnvironmentScope,

@@ -150,12 +150,16 @@ export interface Pages extends AccountPages, SignUpPages {
   };
   /** The link of a test sign-in: only its button uses it. */
   'sso-test': { action: string; token: string; connection: string };
+  /** A link that was used, has expired, or is none. */
+  'sso-test-void': { code: string };
   /** What came of one, for whoever went the way. */
   'sso-test-done': {
     connection: string;
     title: TextKey;
     message: TextKey;
     code: string | null;
+    /** Why a person whom the provider vouches for would not get in. */
+    reason: TextKey | null;
     /** For whoever looks after the connection, in English; partly of the provider. */
     detail: string | null;
   };

@@ -9,6 +9,17 @@ interface Found {
   connection: Pick<SsoConnection, 'name'>;
 }
 
+/** Why somebody whose provider vouches for them would not get in, in words; what else is refused has a sentence of its own. */
+const reasons = {
+  email_missing: 'sso_test.reason.email_missing',
+  email_unverified: 'sso_test.reason.email_unverified',
+  domain_not_verified: 'sso_test.reason.domain_not_verified',
+  identity_unknown: 'sso_test.reason.identity_unknown',
+  identity_inactive: 'sso_test.reason.identity_inactive',
+  not_a_member: 'sso_test.reason.not_a_member',
+} as const;
+const hasReason = (code: string | null): code is keyof typeof reasons => code !== null && code in reasons;
+
 /** What came of a test sign-in, for whoever went the way: of what the provider said of them nothing but why it is no good. */
 export function sendTestDone(request: FastifyRequest, reply: FastifyReply, found: Found | null): FastifyReply {
   if (!found?.report.would) return sendSsoLost(request, reply);
@@ -21,5 +32,12 @@ export function sendTestDone(request: FastifyRequest, reply: FastifyReply, found
   return sendPage(request, reply, 'sso-test-done', {
     ...{ title: `sso_test.${texts}.title`, message: `sso_test.${texts}.message` },
     ...{ connection: found.connection.name, code, detail: refusal?.message ?? null },
+    reason: hasReason(would.code) ? reasons[would.code] : null,
   });
+}
+
+/** A link that was used, has expired, or is none. */
+export function sendTestVoid(request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  if (wantsJson(request)) return sendSsoLost(request, reply);
+  return sendPage(request, reply, 'sso-test-void', { code: 'sso.stale' }, { status: 400 });
 }

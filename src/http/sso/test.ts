@@ -6,8 +6,7 @@ import type { Clock } from '../../platform/clock.js';
 import { assertOwnOrigin } from '../oauth/origin.js';
 import { redirect, sendPage, wantsJson } from '../oauth/pages.js';
 import { secretCookie } from '../oauth/secret-cookie.js';
-import { sendSsoLost } from '../oauth/sso-failed-page.js';
-import { sendTestDone } from './test-page.js';
+import { sendTestDone, sendTestVoid } from './test-page.js';
 
 const action = '/sso/test';
 
@@ -26,7 +25,7 @@ export const test: FastifyPluginAsyncTypebox<TestRoutesOptions> = async (app, { 
   app.get(action, async (request, reply) => {
     const token = tokenIn(request.query);
     const connection = await tests.preview(token);
-    if (!connection) return sendSsoLost(request, reply);
+    if (!connection) return sendTestVoid(request, reply);
     const values = { action, token, connection: connection.name };
     if (wantsJson(request)) return reply.header('cache-control', 'no-store').send({ connection: connection.name });
     return sendPage(request, reply, 'sso-test', values);
@@ -35,7 +34,7 @@ export const test: FastifyPluginAsyncTypebox<TestRoutesOptions> = async (app, { 
   app.post(action, async (request, reply) => {
     assertOwnOrigin(request, baseUrl);
     const begun = await tests.begin(tokenIn(request.body), cookie.read(request));
-    if (!begun) return sendSsoLost(request, reply);
+    if (!begun) return sendTestVoid(request, reply);
     const { testId, started } = begun;
     if (!started) return sendTestDone(request, reply, await tests.report(testId));
     cookie.set(reply, started.browser, started.expiresAt, now());

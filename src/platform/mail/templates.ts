@@ -31,8 +31,10 @@ export interface EmailTemplates {
   'sign-up-known-address': { first_name: string; application_name: string; link: string; forgot_link: string };
   'identity-password-reset': IdentityLinkMail;
   'identity-password-changed': { first_name: string; application_name: string; changed_at_text: string };
-  /** A one-time code, of the sign-in or of its second step. */
-  'sign-in-code': { first_name: string; code: string; application_name: string; minutes_left: number };
+  /** A one-time code: it signs in, is the second step of that, or shows that codes arrive before they are one. */
+  'sign-in-code': CodeMail;
+  'second-step-code': CodeMail;
+  'factor-code': CodeMail;
   /** To somebody whose role has begun, ends soon or has ended, where whoever gave it asked for these mails. */
   'role-activated': RoleWindowMail;
   'role-expiring': RoleWindowMail;
@@ -47,6 +49,13 @@ export interface EmailTemplates {
   'admin-security-notice': { first_name: string; what: string; happened_at_text: string; link: string };
   /** To administrators, when a webhook's receiver has taken nothing for days. */
   'webhook-disabled': { first_name: string; account_name: string; receiver: string; since_text: string };
+}
+
+interface CodeMail {
+  first_name: string;
+  code: string;
+  application_name: string;
+  minutes_left: number;
 }
 
 interface IdentityLinkMail {
@@ -166,7 +175,7 @@ function evaluate(name: string, file: string, locale: Locale, supported: boolean
   });
   const read = (folder: string, of: string) => readFileSync(join(projectRoot, 'templates/email', folder, of), 'utf8');
   if (file !== 'subject.txt') eta.loadTemplate('@layout', read('layout', file));
-  if (markup) eta.loadTemplate('@button', read('layout', 'button.mjml'));
+  if (markup) for (const part of ['button', 'code']) eta.loadTemplate(`@${part}`, read('layout', `${part}.mjml`));
   return eta.renderString(read(name, file), {
     locale,
     supported,
