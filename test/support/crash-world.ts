@@ -40,8 +40,11 @@ export const domainPauseMs = seconds(25);
 /** From the start of a worker to its first mail, where nothing else runs. The tests' times are for that. */
 const firstMailMs = seconds(2);
 
-/** PostgreSQL, Temporal, a mail server and a name server that stay, under workers that come and go as processes of their own. */
-export async function startCrashWorld() {
+/**
+ * PostgreSQL, Temporal, a mail server and a name server that stay, under workers that come and go as processes of their own.
+ * @param slowness how many times as long as on an idle machine everything takes, where that was seen already
+ */
+export async function startCrashWorld(slowness = 1) {
   const [database, temporal, mails, dns, folder] = await Promise.all([
     newDatabase(),
     startTestTemporal(),
@@ -61,7 +64,6 @@ export async function startCrashWorld() {
   };
   const workers: WorkerProcess[] = [];
   let stopping = false;
-  let slowness = 1;
   /** What takes this long on an idle machine, in milliseconds here and now. */
   const paced = (ms: number) => Math.round(ms * slowness);
 
@@ -149,6 +151,7 @@ export async function startCrashWorld() {
     statusOf,
     awaits,
     paced,
+    slowness: () => slowness,
     /** A busy machine gets more time for everything, so that no deadline passes before its turn. */
     sawFirstMailAfter(ms: number): void {
       slowness = Math.min(6, Math.max(1, ms / firstMailMs));

@@ -62,14 +62,16 @@ const leaves: Record<keyof typeof runs, object> = {
 const names = Object.keys(leaves);
 
 let world: CrashWorld;
+/** Where nothing happens to the worker: a world of its own, so that its runs wait while those of the other one do. */
+let undisturbed: CrashWorld;
 let deaths: Death[];
 let unheard: Awaited<ReturnType<typeof dieUnheard>>;
 const left = { crashed: new Map<string, unknown>(), undisturbed: new Map<string, unknown>() };
 const deathsOf = new Map<string, { expected: readonly string[]; workflowId: string }>();
 
-async function beginAll(): Promise<Map<string, CrashRun>> {
+async function beginAll(where: CrashWorld): Promise<Map<string, CrashRun>> {
   const begun = new Map<string, CrashRun>();
-  for (const [name, begin] of Object.entries(runs)) begun.set(name, await begin(world));
+  for (const [name, begin] of Object.entries(runs)) begun.set(name, await begin(where));
   return begun;
 }
 /** What each leaves behind, or why it does not end. */
@@ -82,9 +84,9 @@ const finish = (begun: Map<string, CrashRun>, into: Map<string, unknown>) =>
 /** Stops at the first of them that fails. */
 const act = (begun: Map<string, CrashRun>) => Promise.all([...begun.values()].map((run) => run.act?.()));
 
-/** Where a deadline passed before its turn, what has to die dies of another round, with more time for everything. */
+/** Where a deadline passed before its turn, what has to die dies in another round, with more time for everything. */
 async function crashAll(rounds = 3): Promise<Map<string, CrashRun>> {
-  const begun = await beginAll();
+  const begun = await beginAll(world);
   for (const [name, { workflowId, deaths: expected }] of begun) deathsOf.set(name, { workflowId, expected });
   const acted = act(begun);
   acted.catch(() => undefined); // of a round that is given up, nobody waits for it
@@ -99,17 +101,24 @@ async function crashAll(rounds = 3): Promise<Map<string, CrashRun>> {
   return begun;
 }
 
+async function runThroughDeaths(): Promise<void> {
+  const begun = await crashAll();
+  world.startWorker();
+  await finish(begun, left.crashed);
+}
+async function runUndisturbed(): Promise<void> {
+  undisturbed = await startCrashWorld(world.slowness());
+  const begun = await beginAll(undisturbed);
+  undisturbed.startWorker();
+  await Promise.all([act(begun), finish(begun, left.undisturbed)]);
+}
+
 beforeAll(async () => {
   world = await startCrashWorld();
   unheard = await dieUnheard(world);
-
-  const crashing = await crashAll();
-
-  const undisturbed = await beginAll();
-  world.startWorker();
-  await Promise.all([act(undisturbed), finish(crashing, left.crashed), finish(undisturbed, left.undisturbed)]);
+  await Promise.all([runThroughDeaths(), runUndisturbed()]);
 }, 12 * patience);
-afterAll(() => world?.stop());
+afterAll(() => Promise.all([world?.stop(), undisturbed?.stop()]));
 
 test('there is a worker that dies after every activity, and a run of every workflow that survives it', () => {
   // The services are used when an activity runs, and none does.
