@@ -37,6 +37,7 @@ export async function startTestTemporal({ port }: { port?: number } = {}) {
         activities,
         workflowBundle: { codePath },
         shutdownGraceTime: '1s',
+        debugMode: true, // no thread for its workflows, which takes half a second of CPU to start
       });
       const running = worker.run();
       let stopped = false;
