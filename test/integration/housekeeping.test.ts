@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { createHousekeeping, type Place, type Swept } from '../../src/domain/housekeeping/housekeeping.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
-import { asOwner } from '../support/database.js';
+import { asOwner, rowsAsOwner } from '../support/database.js';
 
 let api: TestApi;
 let account: TestAccount;
@@ -11,8 +11,7 @@ beforeAll(async () => {
 });
 afterAll(() => api.stop());
 
-const query = (text: string, values: unknown[] = []) =>
-  asOwner((client) => client.query(text, values).then(({ rows }) => rows), api.database.ownerUrl);
+const query = (text: string, values: unknown[] = []) => rowsAsOwner(api.database.ownerUrl, text, values);
 const ago = (text: string) => `now() - interval '${text}'`;
 
 /** Everything once, in batches of this size; what was deleted by table. */

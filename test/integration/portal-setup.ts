@@ -1,7 +1,7 @@
 import type { LightMyRequestResponse } from 'fastify';
 import { createRemovals } from '../../src/domain/removals/removals.js';
 import type { TestApi } from '../support/api.js';
-import { asOwner } from '../support/database.js';
+import { rowsAsOwner } from '../support/database.js';
 
 type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 export type Call = (
@@ -33,7 +33,7 @@ export const outcomesOf = (responses: LightMyRequestResponse[]): Record<string, 
 };
 
 export const rowsOf = <Row = Record<string, unknown>>({ database }: TestApi, text: string, values: unknown[] = []) =>
-  asOwner(async (client) => (await client.query(text, values)).rows as Row[], database.ownerUrl);
+  rowsAsOwner<Row>(database.ownerUrl, text, values);
 
 /** What was recorded of an Account from `since` on, as `action metadata`. */
 export async function eventsSince(api: TestApi, accountId: string, since: string) {

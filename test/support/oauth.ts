@@ -36,7 +36,7 @@ import { createSealing, type Sealing } from '../../src/platform/crypto/sealing.j
 import { openDb } from '../../src/platform/db.js';
 import { createOutbound } from '../../src/platform/outbound/fetch.js';
 import { holdToDocument } from './conformance.js';
-import { asOwner, newDatabase, type TestDatabase } from './database.js';
+import { newDatabase, rowsAsOwner, type TestDatabase } from './database.js';
 import { patience } from './patience.js';
 
 export const password = 'correct horse battery';
@@ -116,8 +116,7 @@ export async function newProvider({
   });
   holdToDocument(app, 'oauth');
 
-  const query = <Row>(text: string, values: unknown[] = []) =>
-    asOwner(async (client) => (await client.query(text, values)).rows as Row[], database.ownerUrl);
+  const query = <Row>(text: string, values: unknown[] = []) => rowsAsOwner<Row>(database.ownerUrl, text, values);
 
   return {
     app,

@@ -10,7 +10,7 @@ import { hours } from '../../src/platform/clock.js';
 import { createSealing } from '../../src/platform/crypto/sealing.js';
 import type { Mailer } from '../../src/platform/mail/mailer.js';
 import { mailSubjects } from '../../src/worker/mails.js';
-import { asOwner, type TestDatabase } from './database.js';
+import { rowsAsOwner, type TestDatabase } from './database.js';
 
 export const baseUrl = 'https://id.example.com';
 
@@ -92,4 +92,4 @@ export const aRequest = (changes: Partial<RegistrationRequest> = {}): Registrati
 
 /** Looks at the database as nobody in the service can. */
 export const rows = (ownerUrl: string, text: string, values: unknown[] = []): Promise<Record<string, unknown>[]> =>
-  asOwner((client) => client.query(text, values).then((result) => result.rows), ownerUrl);
+  rowsAsOwner(ownerUrl, text, values);

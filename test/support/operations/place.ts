@@ -1,7 +1,7 @@
 import type { InjectOptions, LightMyRequestResponse } from 'fastify';
 import type { EnvironmentScope } from '../../../src/platform/db.js';
 import { newAccount, type TestAccount, type TestApi } from '../api.js';
-import { asOwner } from '../database.js';
+import { rowsAsOwner } from '../database.js';
 import { type IdentityCaller, newIdentityCaller } from '../identity-caller.js';
 import type { Declared } from './declared.js';
 import type { Sent } from './example.js';
@@ -28,7 +28,7 @@ export interface Place {
   call(...request: Parameters<Place['request']>): Promise<LightMyRequestResponse>;
   /** Has the Environment's own server make something, or an administrator; answers `data`. */
   make(url: string, payload: object, by?: CallerKind): Promise<{ id: string } & Record<string, unknown>>;
-  rows<Row = Record<string, unknown>>(text: string, values?: unknown[]): Promise<Row[]>;
+  rows<Row = Record<string, unknown>>(statement: Parameters<typeof rowsAsOwner>[1], values?: unknown[]): Promise<Row[]>;
 }
 
 /** Both Environments of a new Account. */
@@ -86,8 +86,7 @@ async function placeOf(
       if (made.statusCode >= 300) throw new Error(`POST ${at}: ${made.statusCode} ${made.body}`);
       return made.json().data;
     },
-    rows: (text, values = []) =>
-      asOwner(async (client) => (await client.query(text, values)).rows, api.database.ownerUrl),
+    rows: (statement, values) => rowsAsOwner(api.database.ownerUrl, statement, values),
   };
   return place;
 }

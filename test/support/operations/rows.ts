@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import type { Place } from './place.js';
 
 interface Table {
@@ -26,8 +27,9 @@ export async function checksumsOf(
   const [{ place }] = asked;
   const tables = await tablesOf(place);
   const text = asked.flatMap((one) => tables.flatMap((table) => checksum(table, one))).join(' union all ');
+  const statement = { name: randomUUID(), text }; // planned once
   return async () => {
-    const sums = await place.rows<{ name: string; sum: string }>(text);
+    const sums = await place.rows<{ name: string; sum: string }>(statement);
     return Object.fromEntries(sums.map(({ name, sum }) => [name, sum]));
   };
 }
@@ -52,6 +54,7 @@ function checksum({ name, columns }: Table, { place, wholeAccount }: { place: Pl
 export async function countsOf(place: Pick<Place, 'rows'>): Promise<() => Promise<Record<string, number>>> {
   const names = (await tablesOf(place)).map(({ name }) => name).filter((name) => name !== 'idempotent_requests');
   const text = names.map((name) => `select '${name}' as name, count(*)::int as n from ${name}`).join(' union all ');
+  const statement = { name: randomUUID(), text };
   return async () =>
-    Object.fromEntries((await place.rows<{ name: string; n: number }>(text)).map(({ name, n }) => [name, n]));
+    Object.fromEntries((await place.rows<{ name: string; n: number }>(statement)).map(({ name, n }) => [name, n]));
 }
