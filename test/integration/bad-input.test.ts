@@ -24,7 +24,7 @@ import { newPkce } from '../support/oauth.js';
 
 const seed = 20_261_121;
 /** Requests per route; more with FUZZ_RUNS, for whoever looks for more. */
-const runs = Number(process.env.FUZZ_RUNS ?? 80);
+const runs = Number(process.env.FUZZ_RUNS ?? 40);
 const redirectUri = 'https://app.example.com/callback';
 const password = newMarked('Pass ');
 
