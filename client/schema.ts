@@ -4770,6 +4770,7 @@ export interface components {
                     saml_name_id_format: string | null;
                     saml_allow_idp_initiated: boolean;
                     force_authn: boolean;
+                    single_logout_enabled: boolean;
                     oidc_discovery_url: string | null;
                     oidc_client_id: string | null;
                     oidc_scopes: string[];
@@ -4806,8 +4807,12 @@ export interface components {
                     entity_id: string | null;
                     /** @description SAML: all of it as a document. */
                     metadata_url: string | null;
+                    /** @description SAML: where messages of single logout are sent to. */
+                    slo_url: string | null;
                     /** @description OpenID Connect: where the browser comes back to. */
                     redirect_uri: string | null;
+                    /** @description OpenID Connect: where it comes back to after a sign-out. */
+                    post_logout_redirect_uri: string | null;
                 };
             };
         };
@@ -4845,6 +4850,8 @@ export interface components {
             saml_allow_idp_initiated?: boolean;
             /** @description The provider's own session is not enough. */
             force_authn?: boolean;
+            /** @description Whoever signs out here leaves the provider as well: by `saml_slo_url`, or the `end_session_endpoint` of its discovery document. */
+            single_logout_enabled?: boolean;
             /**
              * Format: uri
              * @description The issuer, or its document below `/.well-known`.
@@ -4903,6 +4910,8 @@ export interface components {
             saml_allow_idp_initiated?: boolean;
             /** @description The provider's own session is not enough. */
             force_authn?: boolean;
+            /** @description Whoever signs out here leaves the provider as well: by `saml_slo_url`, or the `end_session_endpoint` of its discovery document. */
+            single_logout_enabled?: boolean;
             /**
              * Format: uri
              * @description The issuer, or its document below `/.well-known`.
@@ -4945,8 +4954,12 @@ export interface components {
                 entity_id: string | null;
                 /** @description SAML: all of it as a document. */
                 metadata_url: string | null;
+                /** @description SAML: where messages of single logout are sent to. */
+                slo_url: string | null;
                 /** @description OpenID Connect: where the browser comes back to. */
                 redirect_uri: string | null;
+                /** @description OpenID Connect: where it comes back to after a sign-out. */
+                post_logout_redirect_uri: string | null;
             };
         };
         TestOrganizationSsoConnectionResponse: {
@@ -6880,6 +6893,7 @@ export interface components {
                     saml_name_id_format: string | null;
                     saml_allow_idp_initiated: boolean;
                     force_authn: boolean;
+                    single_logout_enabled: boolean;
                     oidc_discovery_url: string | null;
                     oidc_client_id: string | null;
                     oidc_scopes: string[];
@@ -6916,8 +6930,12 @@ export interface components {
                     entity_id: string | null;
                     /** @description SAML: all of it as a document. */
                     metadata_url: string | null;
+                    /** @description SAML: where messages of single logout are sent to. */
+                    slo_url: string | null;
                     /** @description OpenID Connect: where the browser comes back to. */
                     redirect_uri: string | null;
+                    /** @description OpenID Connect: where it comes back to after a sign-out. */
+                    post_logout_redirect_uri: string | null;
                 };
             }[];
             pagination: {
@@ -6963,6 +6981,8 @@ export interface components {
             saml_allow_idp_initiated?: boolean;
             /** @description The provider's own session is not enough. */
             force_authn?: boolean;
+            /** @description Whoever signs out here leaves the provider as well: by `saml_slo_url`, or the `end_session_endpoint` of its discovery document. */
+            single_logout_enabled?: boolean;
             /**
              * Format: uri
              * @description The issuer, or its document below `/.well-known`.
@@ -7016,6 +7036,8 @@ export interface components {
             saml_allow_idp_initiated?: boolean;
             /** @description The provider's own session is not enough. */
             force_authn?: boolean;
+            /** @description Whoever signs out here leaves the provider as well: by `saml_slo_url`, or the `end_session_endpoint` of its discovery document. */
+            single_logout_enabled?: boolean;
             /**
              * Format: uri
              * @description The issuer, or its document below `/.well-known`.
@@ -7071,6 +7093,8 @@ export interface components {
             saml_allow_idp_initiated?: boolean;
             /** @description The provider's own session is not enough. */
             force_authn?: boolean;
+            /** @description Whoever signs out here leaves the provider as well: by `saml_slo_url`, or the `end_session_endpoint` of its discovery document. */
+            single_logout_enabled?: boolean;
             /**
              * Format: uri
              * @description The issuer, or its document below `/.well-known`.

@@ -60,8 +60,10 @@ import { SpentToken } from './spent-token.js';
 import { SsoConnection } from './sso-connection.js';
 import { SsoDomain } from './sso-domain.js';
 import { SsoLink } from './sso-link.js';
+import { SsoLogout } from './sso-logout.js';
 import { SsoRecoveryCode } from './sso-recovery-code.js';
 import { SsoRequest } from './sso-request.js';
+import { SsoSession } from './sso-session.js';
 import { SsoSigningKey } from './sso-signing-key.js';
 import { SsoTest } from './sso-test.js';
 import { Subscription } from './subscription.js';
@@ -143,8 +145,10 @@ export const entities = [
   SsoConnection,
   SsoDomain,
   SsoLink,
+  SsoLogout,
   SsoRecoveryCode,
   SsoRequest,
+  SsoSession,
   SsoSigningKey,
   SsoTest,
   Subscription,

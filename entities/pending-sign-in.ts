@@ -43,6 +43,8 @@ export class PendingSignIn {
   @ForeignKey(() => SsoConnection, { name: 'pending_sign_ins_sso_connection_fk', onDelete: 'CASCADE' })
   @Column('uuid', { nullable: true })
   ssoConnectionId!: string | null;
+  /** In `sso_sessions`, where it may have gone: their session at that provider. */
+  @Column('uuid', { nullable: true }) ssoSessionId!: string | null;
   /** Of the first factor (RFC 8176), and when it was proved. */
   @Column('text', { array: true }) amr!: string[];
   @Column('timestamptz') authenticatedAt!: Date;

@@ -53,6 +53,8 @@ export class SsoConnection {
   /** Whether answers that nobody here asked for are taken (SAML 2.0 Profiles §4.1.5). */
   @Column('boolean', { default: false }) samlAllowIdpInitiated!: boolean;
   @Column('boolean', { default: false }) forceAuthn!: boolean;
+  /** Whether whoever signs out here leaves the provider as well, where it has a place for that. */
+  @Column('boolean', { default: true }) singleLogoutEnabled!: boolean;
   @Column('text', { nullable: true }) oidcDiscoveryUrl!: string | null;
   @Column('text', { nullable: true }) oidcClientId!: string | null;
   @Column('text', { nullable: true }) oidcClientSecretSealed!: string | null;

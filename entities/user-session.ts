@@ -30,6 +30,8 @@ export class UserSession {
   @ForeignKey(() => SsoConnection, { name: 'user_sessions_sso_connection_fk', onDelete: 'SET NULL' })
   @Column('uuid', { nullable: true })
   ssoConnectionId!: string | null;
+  /** In `sso_sessions`, where it may have gone: their session at that provider. */
+  @Column('uuid', { nullable: true }) ssoSessionId!: string | null;
   @Column('text', { nullable: true }) ipAddress!: string | null;
   @Column('text', { nullable: true }) userAgent!: string | null;
   @Column('timestamptz') createdAt!: Date;

@@ -256,7 +256,8 @@ export async function composeApi(
       },
       async (surface) => {
         const { idempotentRequests } = services;
-        const options = { provider, logins, api: apiLogins, captcha, limits, idempotentRequests };
+        const { leaving } = sso;
+        const options = { provider, logins, api: apiLogins, leaving, captcha, limits, idempotentRequests };
         await surface.register(identityAuth, { prefix: '/v1/identity/auth', ...options });
       },
       async (surface) => {

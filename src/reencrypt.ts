@@ -5,6 +5,7 @@ import { resealFactors } from './domain/mfa/reseal.js';
 import { createSigningKeys } from './domain/oidc/keys.js';
 import { resealConnections } from './domain/sso-connections/reseal.js';
 import { createSsoSigningKeys } from './domain/sso-protocols/signing-keys.js';
+import { resealProviderSessions } from './domain/sso-sign-in/provider-sessions.js';
 import { resealWebhooks } from './domain/webhooks/reseal.js';
 import { systemClock as now } from './platform/clock.js';
 import { createSealing } from './platform/crypto/sealing.js';
@@ -23,10 +24,11 @@ await runProcess('reencrypt', async () => {
   const keys = await createSigningKeys({ db, sealing, issuer: config.baseUrl, now }).reseal();
   const ssoKeys = await createSsoSigningKeys({ db, sealing, now }).reseal();
   const clientSecrets = await resealConnections({ db, sealing });
+  const ssoSessions = await resealProviderSessions({ db, sealing });
   const factors = (await resealFactors({ db, sealing })) + (await resealUserFactors({ db, sealing }));
   const webhooks = await resealWebhooks({ db, sealing });
   await db.close();
   process.stdout.write(
-    `${keys} signing keys, ${ssoKeys} keys and ${clientSecrets} client secrets of SSO connections, ${factors} authenticator secrets and ${webhooks} webhook secrets encrypted with ${config.masterKeys[0]?.id}\n`,
+    `${keys} signing keys, ${ssoKeys} keys and ${clientSecrets} client secrets of SSO connections, ${ssoSessions} sessions at their providers, ${factors} authenticator secrets and ${webhooks} webhook secrets encrypted with ${config.masterKeys[0]?.id}\n`,
   );
 });

@@ -34,6 +34,7 @@ import { EnvironmentRemovals1763700000077 } from './1763700000077-environment-re
 import { Directory1763700000078 } from './1763700000078-directory.js';
 import { AdministratorsMfa1763700000079 } from './1763700000079-administrators-mfa.js';
 import { SsoTests1763700000081 } from './1763700000081-sso-tests.js';
+import { SingleLogout1763700000082 } from './1763700000082-single-logout.js';
 
 /** In the order in which they run. */
 export const migrations = [
@@ -73,4 +74,5 @@ export const migrations = [
   Directory1763700000078,
   AdministratorsMfa1763700000079,
   SsoTests1763700000081,
+  SingleLogout1763700000082,
 ];

@@ -149,7 +149,14 @@ describe('an administrator without a password', () => {
   /** What a browser of theirs sends, that came from the provider. */
   async function byProvider({ user, accountId, connection }: Invited) {
     const signedIn = await auth.users.signIn.signInByProvider({
-      ...{ userId: user.id, accountId, connectionId: connection.id, amr: ['pwd'], authenticatedAt: auth.now() },
+      ...{
+        userId: user.id,
+        accountId,
+        connectionId: connection.id,
+        ssoSessionId: null,
+        amr: ['pwd'],
+        authenticatedAt: auth.now(),
+      },
       ...{ applicationId: null, ipAddress: null, userAgent: null },
     });
     if (!('accessToken' in signedIn)) throw new Error(`not signed in, but ${signedIn.outcome}`);

@@ -1,5 +1,4 @@
-import { createSign, randomUUID } from 'node:crypto';
-import { deflateRawSync } from 'node:zlib';
+import { randomUUID } from 'node:crypto';
 import type { LightMyRequestResponse } from 'fastify';
 import { v7 as uuidv7 } from 'uuid';
 import { AdministratorInvite } from '../../entities/administrator-invite.js';
@@ -13,6 +12,7 @@ import { User } from '../../entities/user.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { totpCode } from '../support/mfa.js';
 import { Browser } from '../support/oauth.js';
+import { leavingIn, logoutRequestXml, logoutResponseXml, signedQuery } from '../support/saml-logout.js';
 import type { ResponseParts } from '../support/saml-provider.js';
 import { answerTo, askedIn, giveSigningKey, newSamlProvider, type SamlProvider } from '../support/saml-sign-in.js';
 import { newOidcConnection, newVerifiedDomain } from '../support/sso.js';
@@ -389,12 +389,38 @@ describe('the start', () => {
 
 describe('single logout', () => {
   const logoutOf = ({ connection }: Place, nameId: string, by = idp.key) => {
-    const xml = `<samlp:LogoutRequest xmlns:samlp="urn:oasis:names:tc:SAML:2.0:protocol" xmlns:saml="urn:oasis:names:tc:SAML:2.0:assertion" ID="_${randomUUID()}" Version="2.0" IssueInstant="${api.clock.now.toISOString()}" Destination="${baseUrl}/sso/saml/${connection.id}/slo"><saml:Issuer>${idp.issuer}</saml:Issuer><saml:NameID>${nameId}</saml:NameID></samlp:LogoutRequest>`;
-    const algorithm = encodeURIComponent('http://www.w3.org/2001/04/xmldsig-more#rsa-sha256');
-    const written = `SAMLRequest=${encodeURIComponent(deflateRawSync(xml).toString('base64'))}&RelayState=back&SigAlg=${algorithm}`;
-    const signature = createSign('RSA-SHA256').update(written).sign(by.privateKey, 'base64');
-    return `/sso/saml/${connection.id}/slo?${written}&Signature=${encodeURIComponent(signature)}`;
+    const path = `/sso/saml/${connection.id}/slo`;
+    const xml = logoutRequestXml({
+      ...{ issuer: idp.issuer, destination: `${baseUrl}${path}`, issueInstant: api.clock.now },
+      content: `<saml:NameID>${nameId}</saml:NameID>`,
+    });
+    return `${path}?${signedQuery('SAMLRequest', xml, by, { relayState: 'back' })}`;
   };
+  test('begins with a sign-out here, and comes back', async () => {
+    const at = await place();
+    const email = `ana@${at.domain}`;
+    await newMember(at, email);
+    const browser = newBrowser();
+    await walk(browser, email, { sessionIndex: '_anas' });
+    const cookie = [...browser.cookies].map(([name, value]) => `${name}=${value}`).join('; ');
+    const signOut = { method: 'POST', url: '/v1/auth/logout', headers: { cookie, origin: baseUrl } } as const;
+    const out = await api.app.inject(signOut);
+    expect([out.statusCode, names(out)]).toEqual([200, ['admin_refresh', 'admin_session']]);
+    const link = out.json().data.redirect_to;
+    expect(link).toMatch(/^http:\/\/localhost:3000\/sso\/leave\?token=[\w-]{43}$/);
+    const sent = leavingIn(String((await browser.get(link.replace(baseUrl, ''))).headers.location));
+    expect(sent).toMatchObject({ at: 'https://idp.acme.example/slo', nameId: email, sessionIndex: '_anas' });
+    const path = `/sso/saml/${at.connection.id}/slo`;
+    const xml = logoutResponseXml({
+      ...{ issuer: idp.issuer, destination: `${baseUrl}${path}`, inResponseTo: sent.id, issueInstant: api.clock.now },
+    });
+    const query = signedQuery('SAMLResponse', xml, idp.key, { relayState: sent.relayState });
+    const end = await browser.get(here(await browser.get(`${path}?${query}`)));
+    expect([end.statusCode, end.body.includes('has not confirmed')]).toEqual([200, false]);
+    // Nothing to leave: as ever.
+    expect((await api.app.inject(signOut)).statusCode).toBe(204);
+  });
+
   test('of the provider ends what began by it, once, and answers', async () => {
     const at = await place();
     const email = `ana@${at.domain}`;

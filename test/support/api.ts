@@ -209,6 +209,7 @@ const sessionOf = (userId: string, { accountId, applicationId }: EnvironmentScop
   amr: ['pwd'],
   acr: 'urn:gatehouse:aal1',
   ssoConnectionId: null,
+  ssoSessionId: null,
   ipAddress: null,
   userAgent: null,
   createdAt: now,

@@ -109,7 +109,7 @@ export async function newProvider({
       async (surface) => void (await surface.register(wellKnown, { baseUrl, keys })),
       async (surface) => {
         const idempotentRequests = createIdempotentRequests({ db, sealing, now });
-        const options = { provider, logins, api, captcha, limits, idempotentRequests };
+        const options = { provider, logins, api, leaving: sso.leaving, captcha, limits, idempotentRequests };
         await surface.register(identityAuth, { prefix: '/v1/identity/auth', ...options });
       },
     ],

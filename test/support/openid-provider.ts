@@ -13,8 +13,15 @@ const page = (body: string) => `<!doctype html><html lang="en"><title>The provid
  * A real OpenID provider from outside, on loopback, as a customer would have one: https://github.com/panva/node-oidc-provider.
  * Its people sign in by their name alone.
  * @param callbacks where it sends people back to: of the connections that a test makes
+ * @param signedOut the same after they have signed out there
  */
-export async function startOpenIdProvider({ callbacks }: { callbacks: string[] }) {
+export async function startOpenIdProvider({
+  callbacks,
+  signedOut = [],
+}: {
+  callbacks: string[];
+  signedOut?: string[];
+}) {
   const people = new Map<string, Claims>();
   const { privateKey } = await generateKeyPair('RS256', { extractable: true });
   const { Provider: RealProvider } = await quietly(() => import('oidc-provider'));
@@ -28,14 +35,22 @@ export async function startOpenIdProvider({ callbacks }: { callbacks: string[] }
     new RealProvider(issuer, {
       jwks: { keys: [jwk as never] },
       cookies: { keys: ['for tests'] },
-      clients: [{ client_id: 'gatehouse', client_secret: clientSecret, redirect_uris: callbacks }],
+      clients: [
+        {
+          ...{ client_id: 'gatehouse', client_secret: clientSecret, redirect_uris: callbacks },
+          post_logout_redirect_uris: signedOut,
+        },
+      ],
       claims: {
         openid: ['sub', 'amr'],
         email: ['email', 'email_verified'],
         profile: ['given_name', 'family_name', 'groups'],
       },
       findAccount: (_, id) => ({ accountId: id, claims: async () => ({ sub: id, ...people.get(id) }) }),
-      features: { devInteractions: { enabled: false } },
+      features: {
+        devInteractions: { enabled: false },
+        rpInitiatedLogout: { enabled: true, logoutSource: (asked, form) => void (asked.body = page(form)) },
+      },
       interactions: { url: (_, { uid }) => `/interaction/${uid}` },
       // Nobody is asked whether Gatehouse may know them.
       async loadExistingGrant({ oidc }) {
@@ -81,26 +96,45 @@ export async function startOpenIdProvider({ callbacks }: { callbacks: string[] }
 
 export type OpenIdProvider = Awaited<ReturnType<typeof startOpenIdProvider>>;
 
+type Jar = Map<string, string>;
+
+/** A request with a browser's cookies at the provider, which keeps those that it is given. */
+async function ask(url: string, jar: Jar, form: Record<string, string> | null = null): Promise<Response> {
+  const cookie = [...jar].map(([name, value]) => `${name}=${value}`).join('; ');
+  const response = await fetch(url, {
+    redirect: 'manual',
+    headers: { cookie, ...(form !== null && { 'content-type': 'application/x-www-form-urlencoded' }) },
+    ...(form !== null && { method: 'POST', body: new URLSearchParams(form).toString() }),
+  });
+  for (const set of response.headers.getSetCookie()) {
+    const [name = '', value = ''] = set.slice(0, set.indexOf(';')).split('=');
+    if (value === '') jar.delete(name);
+    else jar.set(name, value);
+  }
+  return response;
+}
+
+/** Says yes to the provider's question whether to sign out, and answers with where it sends the browser back to. */
+export async function signOutThere(url: string, jar: Jar): Promise<string> {
+  const page = await (await ask(url, jar)).text();
+  const action = /action="([^"]+)"/.exec(page)?.[1] ?? '';
+  const xsrf = /name="xsrf" value="([^"]+)"/.exec(page)?.[1] ?? '';
+  if (!action) throw new Error(`the provider does not ask at ${url}`);
+  const done = await ask(action, jar, { xsrf, logout: 'yes' });
+  await done.text();
+  return done.headers.get('location') ?? '';
+}
+
 /**
  * Goes where Gatehouse has sent a browser, signs in there where that is asked, and answers with where the provider sends it back
  * to. With the same `jar` the provider knows the person again.
  */
-export async function signInThere(url: string, login: string, jar = new Map<string, string>()): Promise<string> {
+export async function signInThere(url: string, login: string, jar: Jar = new Map()): Promise<string> {
   const { origin } = new URL(url);
   let next = url;
-  let form: string | null = null;
+  let form: Record<string, string> | null = null;
   for (let steps = 0; steps < 12; steps += 1) {
-    const cookie = [...jar].map(([name, value]) => `${name}=${value}`).join('; ');
-    const response: Response = await fetch(next, {
-      redirect: 'manual',
-      headers: { cookie, ...(form !== null && { 'content-type': 'application/x-www-form-urlencoded' }) },
-      ...(form !== null && { method: 'POST', body: form }),
-    });
-    for (const set of response.headers.getSetCookie()) {
-      const [name = '', value = ''] = set.slice(0, set.indexOf(';')).split('=');
-      if (value === '') jar.delete(name);
-      else jar.set(name, value);
-    }
+    const response = await ask(next, jar, form);
     const location = response.headers.get('location');
     await response.text();
     if (location !== null) {
@@ -108,7 +142,7 @@ export async function signInThere(url: string, login: string, jar = new Map<stri
       form = null;
       if (!next.startsWith(`${origin}/`)) return next;
     } else if (response.status === 200 && form === null) {
-      form = new URLSearchParams({ login }).toString();
+      form = { login };
     } else throw new Error(`the provider answered ${response.status} at ${next}`);
   }
   throw new Error('the provider goes in circles');

@@ -30,6 +30,7 @@ export interface ResponseParts {
   notOnOrAfter: Date;
   authnInstant: Date;
   sessionNotOnOrAfter: Date | null;
+  sessionIndex: string;
   issueInstant: Date;
   assertionId: string;
   responseId: string;
@@ -55,6 +56,7 @@ export function partsOf(basics: Basics, changes: Partial<ResponseParts> = {}): R
     notOnOrAfter: later(300_000),
     authnInstant: later(-1_000),
     sessionNotOnOrAfter: null,
+    sessionIndex: '_session',
     issueInstant: basics.now,
     assertionId: `_${randomUUID()}`,
     responseId: `_${randomUUID()}`,
@@ -75,7 +77,7 @@ export function assertionXml(parts: ResponseParts): string {
     ([name, values]) =>
       `<saml:Attribute Name="${name}">${values.map((value) => `<saml:AttributeValue>${value}</saml:AttributeValue>`).join('')}</saml:Attribute>`,
   );
-  return `<saml:Assertion xmlns:saml="urn:oasis:names:tc:SAML:2.0:assertion" ID="${parts.assertionId}" Version="2.0" IssueInstant="${parts.issueInstant.toISOString()}"><saml:Issuer>${parts.issuer}</saml:Issuer><saml:Subject><saml:NameID${parts.nameIdAttributes}>${parts.nameId}</saml:NameID><saml:SubjectConfirmation Method="${bearer}"><saml:SubjectConfirmationData${answers} NotOnOrAfter="${until}" Recipient="${parts.recipient}"/></saml:SubjectConfirmation></saml:Subject><saml:Conditions NotBefore="${parts.notBefore.toISOString()}" NotOnOrAfter="${until}"><saml:AudienceRestriction><saml:Audience>${parts.audience}</saml:Audience></saml:AudienceRestriction>${parts.conditions}</saml:Conditions><saml:AuthnStatement AuthnInstant="${parts.authnInstant.toISOString()}" SessionIndex="_session"${session}><saml:AuthnContext><saml:AuthnContextClassRef>${parts.contextClass}</saml:AuthnContextClassRef></saml:AuthnContext></saml:AuthnStatement>${attributes.length ? `<saml:AttributeStatement>${attributes.join('')}</saml:AttributeStatement>` : ''}</saml:Assertion>`;
+  return `<saml:Assertion xmlns:saml="urn:oasis:names:tc:SAML:2.0:assertion" ID="${parts.assertionId}" Version="2.0" IssueInstant="${parts.issueInstant.toISOString()}"><saml:Issuer>${parts.issuer}</saml:Issuer><saml:Subject><saml:NameID${parts.nameIdAttributes}>${parts.nameId}</saml:NameID><saml:SubjectConfirmation Method="${bearer}"><saml:SubjectConfirmationData${answers} NotOnOrAfter="${until}" Recipient="${parts.recipient}"/></saml:SubjectConfirmation></saml:Subject><saml:Conditions NotBefore="${parts.notBefore.toISOString()}" NotOnOrAfter="${until}"><saml:AudienceRestriction><saml:Audience>${parts.audience}</saml:Audience></saml:AudienceRestriction>${parts.conditions}</saml:Conditions><saml:AuthnStatement AuthnInstant="${parts.authnInstant.toISOString()}" SessionIndex="${parts.sessionIndex}"${session}><saml:AuthnContext><saml:AuthnContextClassRef>${parts.contextClass}</saml:AuthnContextClassRef></saml:AuthnContext></saml:AuthnStatement>${attributes.length ? `<saml:AttributeStatement>${attributes.join('')}</saml:AttributeStatement>` : ''}</saml:Assertion>`;
 }
 
 /** A response around whatever stands in it. */

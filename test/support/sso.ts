@@ -2,7 +2,7 @@ import { v7 as uuidv7 } from 'uuid';
 import { SsoConnection } from '../../entities/sso-connection.js';
 import { SsoDomain } from '../../entities/sso-domain.js';
 import { clientSecretContext } from '../../src/domain/sso-connections/secrets.js';
-import { callbackUrlOf } from '../../src/domain/sso-protocols/oidc/oidc.js';
+import { callbackUrlOf, signedOutUrlOf } from '../../src/domain/sso-protocols/oidc/oidc.js';
 import type { TestEnvironment, TestProvider } from './oauth.js';
 import type { OpenIdProvider } from './openid-provider.js';
 
@@ -12,7 +12,11 @@ type World = Pick<TestProvider, 'db' | 'now' | 'sealing'>;
 /** Ids of connections to come, with the callbacks that a provider has to know. */
 export const plannedConnections = (baseUrl: string, count: number) => {
   const ids = Array.from({ length: count }, () => uuidv7());
-  return { ids, callbacks: ids.map((id) => callbackUrlOf(baseUrl, id)) };
+  return {
+    ids,
+    callbacks: ids.map((id) => callbackUrlOf(baseUrl, id)),
+    signedOut: ids.map((id) => signedOutUrlOf(baseUrl, id)),
+  };
 };
 
 /** An active connection to an OpenID provider, of an Environment or of an organization of it. */
@@ -42,6 +46,7 @@ export async function newOidcConnection(
     samlNameIdFormat: null,
     samlAllowIdpInitiated: false,
     forceAuthn: false,
+    singleLogoutEnabled: true,
     oidcDiscoveryUrl: idp.issuer,
     oidcClientId: idp.clientId,
     oidcClientSecretSealed: sealing.seal(idp.clientSecret, clientSecretContext(id)),

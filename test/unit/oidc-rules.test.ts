@@ -125,6 +125,7 @@ describe('what a request needs', () => {
     authenticatedAt: new Date(now.getTime() - 60_000),
     secondFactorAt: null,
     ssoConnectionId: null,
+    ssoSessionId: null,
   };
   const request = (changes: object = {}) =>
     ({

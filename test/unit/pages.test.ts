@@ -140,7 +140,7 @@ const everyPage = (value: string): Pages => ({
     recovery: { token: value, isWrong: true },
     params: { state: value },
   },
-  'sso-leave': { url: `https://idp.example.com/${value}`, client: { name: value, logoUrl: null } },
+  'sso-leave': { url: `https://idp.example.com/${value}`, client: { name: value, logoUrl: null }, isSignOut: true },
   'sso-failed': {
     title: 'sso_failed.refused.title',
     message: 'sso_failed.refused.message',
@@ -166,7 +166,7 @@ const everyPage = (value: string): Pages => ({
     token: value,
     applications: [{ id: value, name: value, accountName: value }],
   },
-  'signed-out': { clientUrl: `https://app.example.com/${value}` },
+  'signed-out': { clientUrl: `https://app.example.com/${value}`, isUnconfirmed: true },
   error: {
     title: 'error.request.title',
     message: 'error.request.message',
@@ -458,7 +458,7 @@ test('a page links to the web, to itself and to an app, never to a script', () =
   expect(imageSource('http://a.example/logo.png')).toBeNull();
   expect(imageSource('data:text/html,<script>')).toBeNull();
   expect(imageSource('https://a.example/logo.png')).toBe('https://a.example/logo.png');
-  expect(render('signed-out', { clientUrl: 'javascript:alert(1)' })).not.toContain('javascript:');
+  expect(render('signed-out', { clientUrl: 'javascript:alert(1)', isUnconfirmed: false })).not.toContain('javascript:');
 });
 
 describe('colors', () => {

@@ -1,9 +1,10 @@
-import { createSign, randomUUID } from 'node:crypto';
-import { deflateRawSync, inflateRawSync } from 'node:zlib';
+import { randomUUID } from 'node:crypto';
+import { inflateRawSync } from 'node:zlib';
 import type { SsoConnection } from '../../entities/sso-connection.js';
 import type { SsoRefusal } from '../../src/domain/sso-protocols/assertion.js';
 import { createSamlProtocol } from '../../src/domain/sso-protocols/saml/protocol.js';
-import { newProviderKey, type ProviderKey, posted, sign } from '../support/saml-provider.js';
+import { leavingIn, logoutRequestXml, logoutResponseXml, signedQuery } from '../support/saml-logout.js';
+import { newProviderKey, type ProviderKey, posted, rsaSha256, sign } from '../support/saml-provider.js';
 
 const baseUrl = 'https://id.gatehouse.example';
 const now = new Date('2026-11-22T10:00:00.000Z');
@@ -31,31 +32,19 @@ interface Parts {
   notOnOrAfter?: Date | null;
   content?: string;
 }
-function requestXml({
-  issuer = 'https://idp.example',
-  issueInstant = now,
-  notOnOrAfter = later(60_000),
-  ...rest
-}: Parts = {}) {
-  const { destination = `${baseUrl}/sso/saml/${connection.id}/slo` } = rest;
-  const { content = '<saml:NameID>ana@acme.example</saml:NameID><samlp:SessionIndex>_s1</samlp:SessionIndex>' } = rest;
-  const until = notOnOrAfter ? ` NotOnOrAfter="${notOnOrAfter.toISOString()}"` : '';
-  return `<samlp:LogoutRequest xmlns:samlp="urn:oasis:names:tc:SAML:2.0:protocol" xmlns:saml="urn:oasis:names:tc:SAML:2.0:assertion" ID="_logout" Version="2.0" IssueInstant="${issueInstant.toISOString()}" Destination="${destination}"${until}><saml:Issuer>${issuer}</saml:Issuer>${content}</samlp:LogoutRequest>`;
-}
-
-const rsaSha256 = 'http://www.w3.org/2001/04/xmldsig-more#rsa-sha256';
-function query(xml: string, { privateKey }: ProviderKey, { sigAlg = rsaSha256, relayState = 'a b/c' } = {}) {
-  const written = [
-    `SAMLRequest=${encodeURIComponent(deflateRawSync(xml).toString('base64'))}`,
-    `RelayState=${encodeURIComponent(relayState)}`,
-    `SigAlg=${encodeURIComponent(sigAlg)}`,
-  ].join('&');
-  const signature = createSign('RSA-SHA256').update(written).sign(privateKey, 'base64');
-  return `${written}&Signature=${encodeURIComponent(signature)}`;
-}
+const sloUrl = () => `${baseUrl}/sso/saml/${connection.id}/slo`;
+const requestXml = ({ content, ...parts }: Parts = {}) =>
+  logoutRequestXml({
+    ...{ id: '_logout', issuer: 'https://idp.example', destination: sloUrl(), issueInstant: now },
+    notOnOrAfter: later(60_000),
+    content: content ?? '<saml:NameID>ana@acme.example</saml:NameID><samlp:SessionIndex>_s1</samlp:SessionIndex>',
+    ...parts,
+  });
+const query = (xml: string, by: ProviderKey, choices?: { sigAlg: string }) =>
+  signedQuery('SAMLRequest', xml, by, choices);
 const signed = (parts: Parts = {}, by: ProviderKey = key) => posted(sign(requestXml(parts), 'LogoutRequest', by));
 const byQuery = (text: string) => protocol.verifyLogout(connection, { query: text });
-const byForm = (samlRequest: string) => protocol.verifyLogout(connection, { samlRequest });
+const byForm = (samlRequest: string) => protocol.verifyLogout(connection, { form: samlRequest });
 const refused = (answer: Promise<unknown>, code: SsoRefusal | RegExp) =>
   expect(answer).rejects.toMatchObject({ code: typeof code === 'string' ? code : expect.stringMatching(code) });
 
@@ -123,4 +112,70 @@ test('our answer says which request it answers, signed, with the state that came
   expect(url.searchParams.get('SigAlg')).toBe(rsaSha256);
   const without = { ...connection, samlSloUrl: null };
   expect(await protocol.answerLogout(without, { id: '_logout', relayState: null })).toBeNull();
+});
+
+describe('leaving a provider', () => {
+  const nameId = {
+    value: 'ana&<b>@acme.example',
+    format: 'urn:oasis:names:tc:SAML:2.0:nameid-format:persistent',
+    nameQualifier: 'https://idp.example',
+    spNameQualifier: null,
+  };
+  const leaving = (sessionIndex: string | null = '_s1') =>
+    protocol.leave(connection, {
+      ...{ logoutId: 'the-row', state: 'the-state' },
+      handle: { protocol: 'saml', nameId, sessionIndex },
+    });
+
+  test('names the person and the session as the provider has, signed, and in its own place for that', async () => {
+    const url = (await leaving()) ?? '';
+    expect(leavingIn(url)).toMatchObject({
+      ...{ at: 'https://idp.example/slo', id: '_the-row', sessionIndex: '_s1', relayState: 'the-state' },
+      nameId: 'ana&amp;&lt;b&gt;@acme.example',
+      xml: expect.stringMatching(/NameQualifier="https:\/\/idp\.example"/),
+    });
+    expect(new URL(url).searchParams.get('SigAlg')).toBe(rsaSha256);
+    expect(leavingIn((await leaving(null)) ?? '').sessionIndex).toBeUndefined();
+    const nowhere = { ...connection, samlSloUrl: null };
+    const handle = { protocol: 'saml', nameId, sessionIndex: null } as const;
+    expect(await protocol.leave(nowhere, { logoutId: 'the-row', state: 'the-state', handle })).toBeNull();
+  });
+
+  const answerXml = (parts: Partial<Parameters<typeof logoutResponseXml>[0]> = {}) =>
+    logoutResponseXml({
+      ...{ issuer: 'https://idp.example', destination: sloUrl(), inResponseTo: '_the-row', issueInstant: now },
+      ...parts,
+    });
+  const left = (message: { query: string } | { form: string }) => protocol.verifyLeft(connection, 'the-row', message);
+
+  describe.each([
+    [
+      'by redirect',
+      (parts: Parameters<typeof answerXml>[0], by = key) =>
+        left({ query: signedQuery('SAMLResponse', answerXml(parts), by) }),
+    ],
+    [
+      'by form',
+      (parts: Parameters<typeof answerXml>[0], by = key) =>
+        left({ form: posted(sign(answerXml(parts), 'LogoutResponse', by)) }),
+    ],
+  ])('%s, an answer', (_, send) => {
+    test('is taken', () => expect(send({})).resolves.toBeUndefined());
+    test('is refused of another key, provider, place, request or time, and where the person is not out', async () => {
+      await refused(send({}, other), 'signature_invalid');
+      await refused(send({ issuer: 'https://evil.example' }), 'issuer_mismatch');
+      await refused(send({ destination: `${baseUrl}/x` }), 'destination_mismatch');
+      await refused(send({ inResponseTo: '_another' }), 'in_response_to_mismatch');
+      await refused(send({ issueInstant: later(61_000) }), 'not_yet_valid');
+      await refused(send({ status: 'urn:oasis:names:tc:SAML:2.0:status:Responder' }), 'status_not_success');
+    });
+  });
+
+  test('an answer is refused that is not signed, or is a request', async () => {
+    const whole = signedQuery('SAMLResponse', answerXml(), key);
+    await refused(left({ query: whole.slice(0, whole.indexOf('&Signature')) }), 'unsigned');
+    await refused(left({ form: posted(answerXml()) }), 'unsigned');
+    await refused(left({ query: query(requestXml(), key) }), /signature_invalid|malformed/);
+    await refused(left({ form: signed() }), 'malformed');
+  });
 });

@@ -30,6 +30,10 @@ describe('an honest answer', () => {
     const asked = parts();
     expect(await verify(signedResponse(asked, key))).toEqual({
       issuer: receiver.issuer,
+      handle: {
+        ...{ protocol: 'saml', sessionIndex: '_session' },
+        nameId: expect.objectContaining({ value: 'ana@acme.example', nameQualifier: null }),
+      },
       subject: 'ana@acme.example',
       email: 'ana@acme.example',
       emailVerified: null,

@@ -19,6 +19,7 @@ beforeAll(async () => {
     signingCert: theirs.certificate,
     privateKey: theirs.privateKey,
     wantAuthnRequestsSigned: true,
+    wantLogoutRequestSigned: true,
     requestSignatureAlgorithm: 'http://www.w3.org/2001/04/xmldsig-more#rsa-sha256',
     nameIDFormat: ['urn:oasis:names:tc:SAML:1.1:nameid-format:emailAddress'],
     singleSignOnService: [
@@ -105,4 +106,33 @@ test('an outside provider reads our metadata and request, and we its metadata an
     email: 'ana@acme.example',
     amr: ['pwd'],
   });
+});
+
+test('an outside provider takes our LogoutRequest, and we its answer', async () => {
+  const protocol = createSamlProtocol({ baseUrl, keyOf: async () => ours, now: () => new Date() });
+  const connection = {
+    id: randomUUID(),
+    ...parseMetadata(provider.getMetadata(), new Date()),
+    samlWantAssertionsSigned: true,
+  } as unknown as SsoConnection;
+  const metadata = await protocol.metadataOf(connection);
+  const us = samlify.ServiceProvider({ metadata, wantLogoutResponseSigned: true });
+  const nameId = {
+    value: 'ana@acme.example',
+    format: 'urn:oasis:names:tc:SAML:1.1:nameid-format:emailAddress',
+    nameQualifier: null,
+    spNameQualifier: null,
+  };
+  const logoutId = randomUUID();
+  const handle = { protocol: 'saml', nameId, sessionIndex: '_session' } as const;
+  const sent = new URL((await protocol.leave(connection, { logoutId, state: 'the-state', handle })) ?? '');
+  const query = Object.fromEntries(sent.searchParams);
+  const signed = sent.search.slice(1, sent.search.indexOf('&Signature='));
+  const asked = await provider.parseLogoutRequest(us, 'redirect', { query, octetString: signed });
+  expect(asked.extract).toMatchObject({
+    ...{ nameID: 'ana@acme.example', sessionIndex: '_session' },
+    request: { id: `_${logoutId}`, destination: 'https://idp.acme.example/slo' },
+  });
+  const { context } = provider.createLogoutResponse(us, { extract: asked.extract }, 'redirect', 'the-state');
+  await protocol.verifyLeft(connection, logoutId, { query: new URL(String(context)).search.slice(1) });
 });

@@ -10,14 +10,21 @@ const life = minutes(10);
 /** A first factor that waits for the second one, and what the sign-in asked for. */
 export type BeginUserSignIn = Pick<
   PendingUserSignIn,
-  'userId' | 'method' | 'ssoConnectionId' | 'amr' | 'authenticatedAt' | 'passwordChangedAt' | 'applicationId'
+  | 'userId'
+  | 'method'
+  | 'ssoConnectionId'
+  | 'ssoSessionId'
+  | 'amr'
+  | 'authenticatedAt'
+  | 'passwordChangedAt'
+  | 'applicationId'
 >;
 
 /** One that goes on: not expired, not completed. Its id is the session's to be. */
-export type OpenUserSignIn = Omit<BeginUserSignIn, 'ssoConnectionId'> &
+export type OpenUserSignIn = Omit<BeginUserSignIn, 'ssoConnectionId' | 'ssoSessionId'> &
   Pick<PendingUserSignIn, 'id'> & {
     /** The identity provider that the first factor was proved to, if it was one, and the Account whose it is. */
-    provider: { connectionId: string; accountId: string } | null;
+    provider: { connectionId: string; accountId: string; ssoSessionId: string | null } | null;
   };
 
 export interface BegunUserSignIn {
@@ -30,15 +37,15 @@ const beginStatement = {
   name: 'begin_pending_user_sign_in',
   text: `
 insert into pending_user_sign_ins (id, user_id, token_hash, method, sso_connection_id, amr, authenticated_at, password_changed_at,
-  application_id, created_at, expires_at)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
+  application_id, created_at, expires_at, sso_session_id)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
 };
 const findStatement = {
   name: 'find_pending_user_sign_in',
   text: `
 select id, user_id as "userId", method, amr, authenticated_at as "authenticatedAt",
   password_changed_at as "passwordChangedAt", application_id as "applicationId",
-  (select json_build_object('connectionId', c.id, 'accountId', c.account_id) from sso_connections c where c.id = p.sso_connection_id) as provider
+  (select json_build_object('connectionId', c.id, 'accountId', c.account_id, 'ssoSessionId', p.sso_session_id) from sso_connections c where c.id = p.sso_connection_id) as provider
 from pending_user_sign_ins p where token_hash = $1 and expires_at > $2 and completed_at is null`,
 };
 const setStatement = {
@@ -65,7 +72,7 @@ export function createPendingUserSignIns({ db, now }: { db: Pick<Db, 'statement'
       const token = newSecret();
       const at = now();
       const expiresAt = after(at, life);
-      const { userId, method, ssoConnectionId, amr, authenticatedAt, passwordChangedAt, applicationId } = first;
+      const { userId, method, ssoConnectionId, ssoSessionId, amr, authenticatedAt, ...rest } = first;
       await db.statement(beginStatement, [
         uuidv7(),
         userId,
@@ -74,10 +81,11 @@ export function createPendingUserSignIns({ db, now }: { db: Pick<Db, 'statement'
         ssoConnectionId,
         amr,
         authenticatedAt,
-        passwordChangedAt,
-        applicationId,
+        rest.passwordChangedAt,
+        rest.applicationId,
         at,
         expiresAt,
+        ssoSessionId,
       ]);
       return { token, expiresAt };
     },

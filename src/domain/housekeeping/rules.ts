@@ -41,6 +41,8 @@ export const rules: readonly Rule[] = [
   { table: 'rate_limits', column: 'expire', epoch: true, keptMs: minutes(1) },
   { table: 'pending_sign_ins', column: 'expires_at', keptMs: underWay },
   { table: 'sso_requests', column: 'expires_at', keptMs: underWay },
+  { table: 'sso_sessions', column: 'expires_at', keptMs: minutes(1) },
+  { table: 'sso_logouts', column: 'expires_at', keptMs: underWay },
   { table: 'sso_tests', column: 'expires_at', keptMs: minutes(1) },
   { table: 'pending_user_sign_ins', column: 'expires_at', keptMs: underWay },
   { table: 'emailed_codes', column: 'expires_at', keptMs: underWay },

@@ -30,6 +30,11 @@ from refresh_tokens t
 where t.token_hash = $1 and t.kind = 'grant' and g.oauth_client_id = $2`,
 };
 
+const providersStatement = {
+  name: 'sso_sessions_of_ended',
+  text: 'select sso_session_id as id from sessions where id = any ($1) and sso_session_id is not null',
+};
+
 /** The signed-in person's sessions in this Environment, whichever way they were started. */
 export function createApiSessions({ db, now }: { db: Db; now: Clock }) {
   const end = (subject: ApiSubject, only: string, reason: string) =>
@@ -37,6 +42,17 @@ export function createApiSessions({ db, now }: { db: Db; now: Clock }) {
       const { identityId, sessionId: _, ...scope } = subject;
       return endSessions(tx, scope, identityId, { only, reason, at: now() });
     });
+
+  /**
+   * Signs out: the session with all its grants. One that has ended is no error.
+   * @returns by which session at an identity provider (`sso_sessions`) it began, if by one
+   */
+  async function signOut(subject: ApiSubject): Promise<string[]> {
+    const ended = await end(subject, subject.sessionId, 'logout');
+    if (ended.length === 0) return [];
+    const rows = await db.statement<{ id: string }>(providersStatement, [ended]);
+    return rows.map(({ id }) => id);
+  }
 
   return {
     /** Those that are open, and those that are over while a client still lives on what it was given. */
@@ -64,13 +80,12 @@ export function createApiSessions({ db, now }: { db: Db; now: Clock }) {
       if (ended.length === 0) throw new DomainError('session.not_found');
     },
 
-    /** Signs out: the session with all its grants. One that has ended is no error. */
-    signOut: async (subject: ApiSubject): Promise<void> => void (await end(subject, subject.sessionId, 'logout')),
+    signOut,
 
     /** Signs out by a refresh token of the client, a spent one too: the answer with its successor may have been lost. */
-    async signOutBy(client: Pick<Client, 'id'>, refreshToken: string): Promise<void> {
+    async signOutBy(client: Pick<Client, 'id'>, refreshToken: string): Promise<string[]> {
       const [owner] = await db.statement<ApiSubject>(ownerStatement, [hashSecret(refreshToken), client.id]);
-      if (owner) await end(owner, owner.sessionId, 'logout');
+      return owner ? signOut(owner) : [];
     },
   };
 }

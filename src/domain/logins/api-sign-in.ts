@@ -43,7 +43,14 @@ export interface ApiVisit {
 /** A sign-in with all that it needed. */
 export type ApiProof = Pick<
   FirstFactor,
-  'identityId' | 'amr' | 'acr' | 'authenticatedAt' | 'secondFactorAt' | 'ssoConnectionId' | 'passwordChangedAt'
+  | 'identityId'
+  | 'amr'
+  | 'acr'
+  | 'authenticatedAt'
+  | 'secondFactorAt'
+  | 'ssoConnectionId'
+  | 'ssoSessionId'
+  | 'passwordChangedAt'
 >;
 
 export interface ApiSignInDeps {

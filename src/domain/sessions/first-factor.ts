@@ -15,6 +15,8 @@ export interface FirstFactor {
   authenticatedAt: Date;
   /** The SSO connection that it was proved by; without one, it was proved here. */
   ssoConnectionId?: string | null;
+  /** The session there (`sso_sessions`), where there is one: a recovery code stands for the connection without. */
+  ssoSessionId?: string | null;
   /** Of a session: when a second factor was proved in it. */
   secondFactorAt: Date | null;
   /** Of a password that was just proved: when it was set. With another one since then, no session begins. */
@@ -34,6 +36,7 @@ export const firstFactor = (
   acr,
   authenticatedAt: now,
   ssoConnectionId: null,
+  ssoSessionId: null,
   secondFactorAt: acr === aal2 ? now : null,
 });
 
@@ -44,8 +47,12 @@ const registered = [
 ];
 
 /** What an identity provider's word amounts to: the factors that it names, and two of them only where it says so itself. */
-export function factorOfProvider(identityId: string, said: readonly string[], by: { connectionId: string; now: Date }) {
+export function factorOfProvider(
+  identityId: string,
+  said: readonly string[],
+  by: { connectionId: string; ssoSessionId: string | null; now: Date },
+) {
   const amr = registered.filter((value) => said.includes(value));
   const first = firstFactor(identityId, 'sso', amr, { now: by.now, acr: amr.includes('mfa') ? aal2 : aal1 });
-  return { ...first, ssoConnectionId: by.connectionId };
+  return { ...first, ssoConnectionId: by.connectionId, ssoSessionId: by.ssoSessionId };
 }

@@ -18,6 +18,8 @@ export interface HostedSession {
   secondFactorAt: Date | null;
   /** The SSO connection that it began by. */
   ssoConnectionId: string | null;
+  /** The session at that provider, where it has one. */
+  ssoSessionId: string | null;
 }
 
 export interface SignIn {
@@ -30,6 +32,7 @@ export interface SignIn {
   secondFactorAt?: Date | null;
   /** By which the first factor was proved, if by one. */
   ssoConnectionId?: string | null;
+  ssoSessionId?: string | null;
   /** Of a password that was just proved: when it was set, as it was read together with it. */
   passwordChangedAt?: Date | null;
   lifeSeconds: number;
@@ -50,7 +53,7 @@ const findStatement = {
   name: 'find_hosted_session',
   text: `
 select s.id, s.identity_id as "identityId", i.email, s.authenticated_at as "authenticatedAt", s.amr, s.acr,
-  s.second_factor_at as "secondFactorAt", s.sso_connection_id as "ssoConnectionId"
+  s.second_factor_at as "secondFactorAt", s.sso_connection_id as "ssoConnectionId", s.sso_session_id as "ssoSessionId"
 from sessions s
   cross join lateral (select is_active from environment_memberships
     where environment_id = s.environment_id and identity_id = s.identity_id offset 0) m
@@ -87,6 +90,7 @@ moved as (
     amr = case when environment_id = $5 and identity_id = $6 then $7 else amr end,
     acr = case when environment_id = $5 and identity_id = $6 then $8 else acr end,
     sso_connection_id = case when environment_id = $5 and identity_id = $6 then $19::uuid else sso_connection_id end,
+    sso_session_id = case when environment_id = $5 and identity_id = $6 then $20::uuid else sso_session_id end,
     expires_at = case when environment_id = $5 and identity_id = $6 then (select expires_at from life) else expires_at end,
     ip_address = case when environment_id = $5 and identity_id = $6 then $10 else ip_address end,
     user_agent = case when environment_id = $5 and identity_id = $6 then $11 else user_agent end,
@@ -100,8 +104,8 @@ kept as (
 ),
 created as (
   insert into sessions (id, account_id, environment_id, identity_id, browser_hash, authenticated_at, second_factor_at, amr, acr,
-    ip_address, user_agent, created_at, expires_at, sso_connection_id)
-  select $12::uuid, $4::uuid, $5::uuid, $6::uuid, $2::bytea, $15::timestamptz, $16::timestamptz, $7::text[], $8::text, $10::text, $11::text, $3, (select expires_at from life), $19::uuid
+    ip_address, user_agent, created_at, expires_at, sso_connection_id, sso_session_id)
+  select $12::uuid, $4::uuid, $5::uuid, $6::uuid, $2::bytea, $15::timestamptz, $16::timestamptz, $7::text[], $8::text, $10::text, $11::text, $3, (select expires_at from life), $19::uuid, $20::uuid
   where not exists (select from kept) and (select unchanged from person)
   returning id
 ),
@@ -141,6 +145,7 @@ export function createSessions({ db, now }: { db: Db; now: Clock }) {
       authenticatedAt,
       secondFactorAt = null,
       ssoConnectionId = null,
+      ssoSessionId = null,
       passwordChangedAt,
       lifeSeconds,
       browser,
@@ -183,7 +188,7 @@ export function createSessions({ db, now }: { db: Db; now: Clock }) {
         signedOut,
         authenticatedAt ?? at,
         secondFactorAt,
-        ...[passwordChangedAt !== undefined, passwordChangedAt ?? null, ssoConnectionId],
+        ...[passwordChangedAt !== undefined, passwordChangedAt ?? null, ssoConnectionId, ssoSessionId],
       ]);
       if (!row) throw new DomainError('auth.invalid_credentials');
       return {
@@ -193,14 +198,20 @@ export function createSessions({ db, now }: { db: Db; now: Clock }) {
       };
     },
 
-    /** Ends the browser's session in an Environment, or in all of them, with every grant that it gave. */
-    async end(browser: string, environmentId: string | null): Promise<{ othersLeft: boolean }> {
+    /**
+     * Ends the browser's session in an Environment, or in all of them, with every grant that it gave.
+     * @returns also by which sessions at identity providers (`sso_sessions`) they began
+     */
+    async end(
+      browser: string,
+      environmentId: string | null,
+    ): Promise<{ othersLeft: boolean; ssoSessionIds: string[] }> {
       const at = now();
       return db.transaction('system', async (tx) => {
         const [ended] = await tx.query<[EndedRow[], number]>(
           `update sessions set revoked_at = $2
            where browser_hash = $1 and revoked_at is null and ($3::uuid is null or environment_id = $3)
-           returning id, identity_id as "identityId", account_id as "accountId", environment_id as "environmentId",
+           returning id, identity_id as "identityId", sso_session_id as "ssoSessionId", account_id as "accountId", environment_id as "environmentId",
              (select application_id from environments where environments.id = environment_id) as "applicationId"`,
           [hashSecret(browser), at, environmentId],
         );
@@ -208,7 +219,7 @@ export function createSessions({ db, now }: { db: Db; now: Clock }) {
           `update grants set revoked_at = $2, revoked_reason = 'logout' where session_id = any($1) and revoked_at is null`,
           [ended.map(({ id }) => id), at],
         );
-        for (const { id, identityId, ...scope } of ended) {
+        for (const { id, identityId, ssoSessionId: _, ...scope } of ended) {
           const actor = { type: 'identity', id: identityId } as const;
           await recordEvent(tx, 'auth.identity_signed_out', { ...scope, resourceId: id, actor });
         }
@@ -216,7 +227,8 @@ export function createSessions({ db, now }: { db: Db; now: Clock }) {
           `select exists (select from sessions where browser_hash = $1 and revoked_at is null and expires_at > $2) as any`,
           [hashSecret(browser), at],
         );
-        return { othersLeft: left?.any ?? false };
+        const ssoSessionIds = ended.flatMap(({ ssoSessionId }) => ssoSessionId ?? []);
+        return { othersLeft: left?.any ?? false, ssoSessionIds };
       });
     },
   };
@@ -231,4 +243,5 @@ interface SignInRow {
 interface EndedRow extends EnvironmentScope {
   id: string;
   identityId: string;
+  ssoSessionId: string | null;
 }

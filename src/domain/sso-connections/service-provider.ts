@@ -1,5 +1,5 @@
 import type { SsoConnection } from '../../../entities/sso-connection.js';
-import { callbackUrlOf } from '../sso-protocols/oidc/oidc.js';
+import { callbackUrlOf, signedOutUrlOf } from '../sso-protocols/oidc/oidc.js';
 import { serviceProviderOf as samlServiceProviderOf } from '../sso-protocols/saml/settings.js';
 
 /** What the administrator of an identity provider enters there. What is not of the protocol is null. */
@@ -9,15 +9,22 @@ export interface ServiceProvider {
   acsUrl: string | null;
   entityId: string | null;
   metadataUrl: string | null;
-  /** OpenID Connect: where the browser comes back to. */
+  /** SAML: where messages of single logout are sent to. */
+  sloUrl: string | null;
+  /** OpenID Connect: where the browser comes back to, after a sign-in and after a sign-out. */
   redirectUri: string | null;
+  postLogoutRedirectUri: string | null;
 }
 
 /** @param baseUrl without a slash at its end */
 export function serviceProviderOf(baseUrl: string, { id, type }: Pick<SsoConnection, 'id' | 'type'>): ServiceProvider {
-  const nothing = { acsUrl: null, entityId: null, metadataUrl: null, redirectUri: null };
-  if (type === 'oidc') return { ...nothing, protocol: type, redirectUri: callbackUrlOf(baseUrl, id) };
-  const { acsUrl, entityId } = samlServiceProviderOf(baseUrl, id);
+  const ofOidc = { redirectUri: null, postLogoutRedirectUri: null };
+  const ofSaml = { acsUrl: null, entityId: null, metadataUrl: null, sloUrl: null };
+  if (type === 'oidc') {
+    const postLogoutRedirectUri = signedOutUrlOf(baseUrl, id);
+    return { ...ofSaml, protocol: type, redirectUri: callbackUrlOf(baseUrl, id), postLogoutRedirectUri };
+  }
+  const { acsUrl, entityId, sloUrl } = samlServiceProviderOf(baseUrl, id);
   // Our name is where our metadata is.
-  return { ...nothing, protocol: type, acsUrl, entityId, metadataUrl: entityId };
+  return { ...ofOidc, protocol: type, acsUrl, entityId, metadataUrl: entityId, sloUrl };
 }

@@ -31,6 +31,7 @@ type Stored = Pick<
   | 'samlNameIdFormat'
   | 'samlAllowIdpInitiated'
   | 'forceAuthn'
+  | 'singleLogoutEnabled'
   | 'oidcDiscoveryUrl'
   | 'oidcClientId'
   | 'oidcScopes'
@@ -54,6 +55,7 @@ export const emptySettings = (type: SsoType): Omit<ConnectionSettings, 'name'> =
   samlNameIdFormat: null,
   samlAllowIdpInitiated: false,
   forceAuthn: false,
+  singleLogoutEnabled: true,
   oidcDiscoveryUrl: null,
   oidcClientId: null,
   oidcClientSecret: null,

@@ -1,3 +1,13 @@
+/** What a provider is told to know whose session of its own is to end: what it has said itself when that began. */
+export type ProviderHandle =
+  | {
+      protocol: 'saml';
+      /** SAML 2.0 Core §2.2.2. */
+      nameId: { value: string; format: string; nameQualifier: string | null; spNameQualifier: string | null };
+      sessionIndex: string | null;
+    }
+  | { protocol: 'oidc'; idToken: string };
+
 /** What an identity provider says of a person, after everything that its protocol has us check. */
 export interface Assertion {
   /** The provider: SAML's `Issuer`, or OpenID Connect's `iss`. */
@@ -15,6 +25,7 @@ export interface Assertion {
   authenticatedAt: Date | null;
   /** SAML's `SessionIndex`, or OpenID Connect's `sid`: which of its sessions a logout means. */
   sessionIndex: string | null;
+  handle: ProviderHandle;
   /** What must not come a second time, and how long somebody could try; null where the protocol's own exchange sees to it. */
   once: { id: string; until: Date } | null;
 }

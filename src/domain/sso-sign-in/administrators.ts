@@ -7,6 +7,7 @@ import { adminConnectionByAddress } from '../sso-connections/covering.js';
 import type { Assertion, SsoRefusal } from '../sso-protocols/assertion.js';
 import type { Browser, SignIn, SignInOutcome } from '../users/sign-in.js';
 import { admitAdministrator } from './administrator-admission.js';
+import type { ProviderSessions } from './provider-sessions.js';
 import type { PersonRefusal } from './recognition.js';
 import type { AnsweredSsoRequest } from './requests.js';
 
@@ -18,22 +19,30 @@ export type AdministratorArrival = { refusal: AdministratorRefusal } | { signedI
 export interface AdministratorSsoDeps {
   db: Db;
   signIn: Pick<SignIn, 'signInByProvider'>;
+  sessions: Pick<ProviderSessions, 'keep'>;
   now: Clock;
 }
 
-type Admitted = { refusal: AdministratorRefusal } | { userId: string; assertion: Assertion };
+type Refused = { refusal: AdministratorRefusal };
+interface Arrived {
+  userId: string;
+  ssoSessionId: string;
+  assertion: Assertion;
+}
 
 /** Administrators who sign in by an Account's identity provider (docs/decisions/0039). */
-export function createAdministratorSso({ db, signIn, now }: AdministratorSsoDeps) {
-  async function admitted({ connectionId, outcome }: AnsweredSsoRequest): Promise<Admitted> {
+export function createAdministratorSso({ db, signIn, sessions, now }: AdministratorSsoDeps) {
+  async function admitted({ connectionId, outcome }: AnsweredSsoRequest): Promise<Arrived | Refused> {
     if ('refusal' in outcome) return { refusal: outcome.refusal.code };
     const { assertion } = outcome;
     const admit = () =>
-      db.transaction('system', async (tx) => {
+      db.transaction('system', async (tx): Promise<Omit<Arrived, 'assertion'> | Refused> => {
         const connection = await tx.findOneBy(SsoConnection, { id: connectionId, scope: 'admin', status: 'active' });
-        return connection
-          ? admitAdministrator(tx, connection, assertion, now())
-          : { refusal: 'connection_disabled' as const };
+        if (!connection) return { refusal: 'connection_disabled' };
+        const admitted = await admitAdministrator(tx, connection, assertion, now());
+        return 'refusal' in admitted
+          ? admitted
+          : { ...admitted, ssoSessionId: await sessions.keep(tx, connection, assertion) };
       });
     // Somebody else can be made, linked or let in at the same moment; looking again tells the rest.
     const found = await admit().catch((error: unknown) => {
@@ -65,9 +74,10 @@ export function createAdministratorSso({ db, signIn, now }: AdministratorSsoDeps
       const found = await admitted(request);
       if ('refusal' in found) return refuse(request, found.refusal);
       const { accountId, connectionId, parameters } = request;
-      const { amr, authenticatedAt } = found.assertion;
+      const { userId, ssoSessionId, assertion } = found;
+      const { amr, authenticatedAt } = assertion;
       const signedIn = await signIn.signInByProvider({
-        ...{ userId: found.userId, accountId, connectionId, amr: [...amr] },
+        ...{ userId, accountId, connectionId, ssoSessionId, amr: [...amr] },
         authenticatedAt: earlier(authenticatedAt, now()),
         applicationId: parameters.application_id ?? null,
         ...browser,

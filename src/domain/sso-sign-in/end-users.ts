@@ -8,6 +8,7 @@ import { identityConnectionFor } from '../sso-connections/covering.js';
 import { applicationOf } from '../sso-connections/events.js';
 import type { Assertion, SsoRefusal } from '../sso-protocols/assertion.js';
 import { admit, losesARace } from './people.js';
+import type { ProviderSessions } from './provider-sessions.js';
 import type { PersonRefusal } from './recognition.js';
 import type { AnsweredSsoRequest } from './requests.js';
 
@@ -24,14 +25,22 @@ export interface AskedOfProvider {
 
 /** Who has come back, or why nobody is let in. */
 export type Arrival =
-  | { identityId: string; connectionId: string; amr: readonly string[] }
+  | { identityId: string; connectionId: string; ssoSessionId: string; amr: readonly string[] }
   | { refusal: SsoSignInRefusal };
 
 /** Clocks differ, and providers say the second. */
 const skew = minutes(1);
 
 /** End users who sign in by an identity provider: which connection is theirs, and whom its answers let in. */
-export function createEndUserSso({ db, now }: { db: Db; now: Clock }) {
+export function createEndUserSso({
+  db,
+  sessions,
+  now,
+}: {
+  db: Db;
+  sessions: Pick<ProviderSessions, 'keep'>;
+  now: Clock;
+}) {
   return {
     /** The active connection of the Environment with this id. */
     connection: ({ accountId, environmentId }: EnvironmentScope, id: string): Promise<SsoConnection | null> =>
@@ -56,7 +65,10 @@ export function createEndUserSso({ db, now }: { db: Db; now: Clock }) {
       const admitted = isOfNow(assertion, asked, request)
         ? await admit(tx, connection, assertion, now())
         : { refusal: 'reauthentication_missing' as const };
-      if ('identityId' in admitted) return { ...admitted, connectionId, amr: assertion.amr };
+      if ('identityId' in admitted) {
+        const ssoSessionId = await sessions.keep(tx, connection, assertion);
+        return { ...admitted, connectionId, ssoSessionId, amr: assertion.amr };
+      }
       await recordRefusal(tx, connection, admitted.refusal);
       return admitted;
     },

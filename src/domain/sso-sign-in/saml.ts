@@ -5,8 +5,9 @@ import { newSecret } from '../../platform/crypto/one-time-secret.js';
 import type { Db } from '../../platform/db.js';
 import { isStorable } from '../../platform/storable.js';
 import { SsoRefused } from '../sso-protocols/assertion.js';
-import type { LogoutMessage } from '../sso-protocols/saml/logout.js';
 import type { SamlProtocol } from '../sso-protocols/saml/protocol.js';
+import type { LogoutMessage } from '../sso-protocols/saml/signed-messages.js';
+import type { SsoLeaving } from './leaving.js';
 import { assertOnce } from './once.js';
 import { endProviderSessions } from './provider-logout.js';
 import { requestLife } from './requests.js';
@@ -16,6 +17,7 @@ export interface SamlSsoDeps {
   db: Db;
   protocol: SamlProtocol;
   signIn: Pick<SsoSignIn, 'answer' | 'requests'>;
+  leaving: Pick<SsoLeaving, 'answered'>;
   now: Clock;
 }
 
@@ -34,7 +36,7 @@ export interface AnsweredResponse {
 }
 
 /** What a provider's messages do here, beside what they say (SAML 2.0 Profiles §4.1 and §4.4). */
-export function createSamlSso({ db, protocol, signIn, now }: SamlSsoDeps) {
+export function createSamlSso({ db, protocol, signIn, leaving, now }: SamlSsoDeps) {
   // Whose connection it is, nobody knows before; its id is in URLs that providers are given.
   const find = (id: string) => db.transaction('system', (tx) => tx.findOneBy(SsoConnection, { id, type: 'saml' }));
 
@@ -100,8 +102,17 @@ export function createSamlSso({ db, protocol, signIn, now }: SamlSsoDeps) {
       if (!connection) return undefined;
       const request = await protocol.verifyLogout(connection, message);
       await assertOnce(db, connection, request.once, 'message');
-      await db.transaction('system', (tx) => endProviderSessions(tx, connection, request.subject, now()));
+      await db.transaction('system', (tx) => endProviderSessions(tx, connection, request, now()));
       return protocol.answerLogout(connection, { id: request.id, relayState });
+    },
+
+    /** Takes the provider's answer to whoever has left it; as `SsoLeaving.answered`. */
+    async left(connectionId: string, { message, relayState }: { message: LogoutMessage; relayState: string | null }) {
+      const connection = await find(connectionId);
+      if (!connection || relayState === null) return null;
+      return leaving.answered({ state: relayState, connectionId }, (id) =>
+        protocol.verifyLeft(connection, id, message),
+      );
     },
   };
 }

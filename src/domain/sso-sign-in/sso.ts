@@ -9,6 +9,8 @@ import { createSsoSigningKeys } from '../sso-protocols/signing-keys.js';
 import type { SignIn } from '../users/sign-in.js';
 import { type AdministratorSso, createAdministratorSso } from './administrators.js';
 import { createEndUserSso, type EndUserSso } from './end-users.js';
+import { createSsoLeaving, type SsoLeaving } from './leaving.js';
+import { createProviderSessions } from './provider-sessions.js';
 import { createSsoRecovery, type SsoRecovery } from './recovery.js';
 import { createSamlSso, type SamlSso } from './saml.js';
 import { createSsoSignIn, type SsoSignIn } from './sign-in.js';
@@ -21,6 +23,7 @@ export interface Sso {
   saml: SamlSso;
   administrators: AdministratorSso;
   endUsers: EndUserSso;
+  leaving: SsoLeaving;
   recovery: SsoRecovery;
   tests: SsoTests;
 }
@@ -42,12 +45,15 @@ export function createSso({ db, sealing, outbound, users, baseUrl, rateLimits, n
   const { keyOf } = createSsoSigningKeys({ db, sealing, now });
   const protocol = createSamlProtocol({ baseUrl, keyOf, now });
   const signIn = createSsoSignIn({ db, sealing, protocols: { oidc, saml: protocol }, now });
+  const sessions = createProviderSessions({ sealing, now });
+  const leaving = createSsoLeaving({ db, sessions, protocols: { oidc, saml: protocol }, now });
   return {
     signIn,
     oidc,
-    saml: createSamlSso({ db, protocol, signIn, now }),
-    administrators: createAdministratorSso({ db, signIn: users.signIn, now }),
-    endUsers: createEndUserSso({ db, now }),
+    saml: createSamlSso({ db, protocol, signIn, leaving, now }),
+    administrators: createAdministratorSso({ db, signIn: users.signIn, sessions, now }),
+    endUsers: createEndUserSso({ db, sessions, now }),
+    leaving,
     recovery: createSsoRecovery({ db, sealing, rateLimits, now }),
     tests: createSsoTests({ db, sealing, signIn, baseUrl, now }),
   };

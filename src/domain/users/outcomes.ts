@@ -82,6 +82,7 @@ export function createOutcomes({ db, sessions, selections, challenges }: Outcome
       amr: session.amr,
       acr: session.acr,
       ssoConnectionId: session.provider?.connectionId ?? null,
+      ssoSessionId: session.provider?.ssoSessionId ?? null,
       authenticatedAt: session.authenticatedAt,
       ipAddress: session.ipAddress,
       userAgent: session.userAgent,
@@ -125,8 +126,8 @@ export function createOutcomes({ db, sessions, selections, challenges }: Outcome
       const { method, authenticatedAt: at, ...proved } = first;
       const selection = { ...selections.begin(user, proved), ...(at && { authenticatedAt: at }) };
       const { userId, amr, authenticatedAt, passwordChangedAt, provider } = selection;
-      const ssoConnectionId = provider?.connectionId ?? null;
-      const begun = { userId, method, amr, authenticatedAt, passwordChangedAt, ssoConnectionId };
+      const { connectionId: ssoConnectionId = null, ssoSessionId = null } = provider ?? {};
+      const begun = { userId, method, amr, authenticatedAt, passwordChangedAt, ssoConnectionId, ssoSessionId };
       const asked =
         first.acr === aal2 ? null : await challenges.ask({ ...begun, applicationId: place.applicationId ?? null });
       return asked ? { outcome: 'mfa_required', ...asked } : enter(user, selection, place);

@@ -15,7 +15,7 @@ export interface Selection {
   /** Of the password that proved the user: a later change makes the token worthless. */
   passwordChangedAt: Date | null;
   /** By which identity provider, and for which Account alone; null where the User themselves has proved who they are. */
-  provider: { connectionId: string; accountId: string } | null;
+  provider: { connectionId: string; accountId: string; ssoSessionId: string | null } | null;
 }
 
 const life = minutes(5);

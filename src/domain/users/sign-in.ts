@@ -36,6 +36,8 @@ export interface ProvedByProvider {
   userId: string;
   accountId: string;
   connectionId: string;
+  /** Their session there, in `sso_sessions`. */
+  ssoSessionId: string | null;
   /** RFC 8176, as the provider said; with `mfa` it has asked for two factors itself. */
   amr: string[];
   authenticatedAt: Date;
@@ -100,7 +102,7 @@ const byId = { name: 'user_by_id', text: `select ${columns} from users where id 
 const ownSession = {
   name: 'own_user_session_with_provider',
   text: `select s.authenticated_at as "authenticatedAt", s.amr, s.acr,
-  case when c.id is not null then json_build_object('connectionId', c.id, 'accountId', c.account_id) end as provider
+  case when c.id is not null then json_build_object('connectionId', c.id, 'accountId', c.account_id, 'ssoSessionId', s.sso_session_id) end as provider
 from user_sessions s left join sso_connections c on c.id = s.sso_connection_id where s.id = $1 and s.user_id = $2`,
 };
 const rehash = {
@@ -142,8 +144,9 @@ export function createSignIn({ db, passwords, sessions, challenges, sealing, now
       return outcomes.decide(user, { method: 'password', amr: ['pwd'], acr: aal1, provider: null }, place);
     },
 
-    async signInByProvider({ userId, accountId, connectionId, amr, authenticatedAt, applicationId, ...browser }) {
-      const provider = { connectionId, accountId };
+    async signInByProvider({ userId, amr, authenticatedAt, applicationId, ...by }) {
+      const { accountId, connectionId, ssoSessionId, ...browser } = by;
+      const provider = { connectionId, accountId, ssoSessionId };
       const [user, all] = await Promise.all([userOf(userId), reachableOf(db, userId)]);
       if (within(provider, all).length === 0) throw new DomainError('auth.invalid_credentials');
       const acr = amr.includes('mfa') ? aal2 : aal1;

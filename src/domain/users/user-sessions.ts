@@ -27,6 +27,7 @@ export interface NewSession {
   authenticatedAt: Date;
   /** The identity provider by which it begins, if it does. */
   ssoConnectionId?: string | null;
+  ssoSessionId?: string | null;
   ipAddress: string | null;
   userAgent: string | null;
   /** What proved the user; looked at again under a lock, so that no session outlives a change of the password. */
@@ -55,8 +56,11 @@ export interface UserSessions {
   list(subject: AdminSubject, page: PageRequest<keyof typeof columns>): Promise<Page<UserSession>>;
   /** @throws DomainError session.not_found unless it is a live session of the same user. */
   revoke(subject: AdminSubject, sessionId: string): Promise<void>;
-  /** Signs out. Nothing to end is no error. */
-  end(session: { refreshToken: string } | AdminSubject): Promise<void>;
+  /**
+   * Signs out. Nothing to end is no error.
+   * @returns by which session at an identity provider (`sso_sessions`) it began, if by one
+   */
+  end(session: { refreshToken: string } | AdminSubject): Promise<string | null>;
 }
 
 export interface UserSessionsDeps {
@@ -88,17 +92,19 @@ const columns = {
 
 /** The signed-in browsers of platform admins. */
 export function createUserSessions({ db, refreshTokens, tokens, now }: UserSessionsDeps): UserSessions {
-  async function revokeOne(sessionId: string, userId: string, event: RevocationEvent): Promise<boolean> {
+  /** Null where there was nothing to end. */
+  async function revokeOne(sessionId: string, userId: string, event: RevocationEvent) {
     return db.transaction('system', async (tx) => {
-      const [rows] = await tx.query<[{ account_id: string | null }[], number]>(
-        `update user_sessions set revoked_at = $3 where id = $1 and user_id = $2 and revoked_at is null and expires_at > $3 returning account_id`,
+      const [rows] = await tx.query<[RevokedRow[], number]>(
+        `update user_sessions set revoked_at = $3 where id = $1 and user_id = $2 and revoked_at is null and expires_at > $3
+         returning account_id, sso_session_id`,
         [sessionId, userId, now()],
       );
       const [revoked] = rows;
-      if (!revoked) return false;
+      if (!revoked) return null;
       const actor = { type: 'platform_admin', id: userId } as const;
       await recordEvent(tx, event, { accountId: revoked.account_id, resourceId: sessionId, actor });
-      return true;
+      return revoked;
     });
   }
 
@@ -167,7 +173,8 @@ export function createUserSessions({ db, refreshTokens, tokens, now }: UserSessi
 
     async end(session) {
       const found = 'refreshToken' in session ? await ownerOf(db, session.refreshToken) : session;
-      if (found) await revokeOne(found.sessionId, found.userId, 'auth.admin_signed_out');
+      const ended = found && (await revokeOne(found.sessionId, found.userId, 'auth.admin_signed_out'));
+      return ended ? ended.sso_session_id : null;
     },
   };
 }
@@ -196,6 +203,10 @@ async function assertProved(
 const aliveSession =
   'select from user_sessions where id = $1 and user_id = $2 and revoked_at is null and expires_at > $3';
 
+interface RevokedRow {
+  account_id: string | null;
+  sso_session_id: string | null;
+}
 type RevocationEvent = 'auth.admin_session_revoked' | 'auth.admin_signed_out';
 
 const ownerStatement = {

@@ -1,12 +1,15 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
+import { Leaving, sendLeft } from '../leaving.js';
 import { errors } from '../operation.js';
 import { credentialsOf } from '../principals/credentials.js';
+import { single } from '../schemas.js';
 import { createAdminCookies } from './cookies.js';
 import type { AdminAuthOptions } from './options.js';
 import { sameOrigin } from './origin.js';
 
-export const logout: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app, { users, baseUrl }) => {
+export const logout: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app, options) => {
+  const { users, sso, baseUrl, adminAppUrl = baseUrl } = options;
   const cookies = createAdminCookies(baseUrl);
   app.post(
     '/logout',
@@ -17,19 +20,29 @@ export const logout: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app, {
         operationId: 'logout',
         summary: 'Sign out',
         description:
-          'Revokes the session of the admin refresh cookie, of the bearer token, or of both, and clears both cookies. Nothing to revoke is no error.',
+          'Revokes the session of the admin refresh cookie, of the bearer token, or of both, and clears both cookies. Nothing to revoke is no error. Where it began by an SSO connection whose provider is left as well (`single_logout_enabled`), the answer is 200 with the address for the browser to go to, once and within ten minutes.',
         tags: ['Admin authentication'],
-        response: { 204: Type.Null(), ...errors('principal.wrong_type', 'origin.foreign', 'service.unavailable') },
+        response: {
+          200: single(Leaving),
+          204: Type.Null(),
+          ...errors('principal.wrong_type', 'origin.foreign', 'service.unavailable'),
+        },
       },
     },
     async (request, reply) => {
       cookies.clear(reply);
       const refreshToken = cookies.read(request);
-      if (refreshToken) await users.sessions.end({ refreshToken });
+      const left = refreshToken ? [await users.sessions.end({ refreshToken })] : [];
       const { bearer } = credentialsOf(request);
       const subject = bearer && (await users.tokens.read(bearer));
-      if (subject) await users.sessions.end(subject);
-      return reply.code(204).send(null);
+      if (subject) left.push(await users.sessions.end(subject));
+      const redirectUri = adminAppUrl === baseUrl ? null : adminAppUrl; // we have no page of our own to sign in on
+      const onward = { redirectUri, homeUrl: null, clientId: null, uiLocales: null };
+      const token = await sso.leaving.begin(
+        left.filter((id) => id !== null),
+        onward,
+      );
+      return sendLeft(reply, baseUrl, token);
     },
   );
 };

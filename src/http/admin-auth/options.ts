@@ -8,7 +8,7 @@ import type { RateLimits } from '../rate-limits.js';
 /** What the routes of admin authentication need; each says which of it. */
 export interface AdminAuthOptions {
   users: Users;
-  sso: Pick<Sso, 'administrators' | 'signIn'>;
+  sso: Pick<Sso, 'administrators' | 'leaving' | 'signIn'>;
   admins: AdminPrincipals;
   limits: RateLimits;
   idempotentRequests: IdempotentRequests;

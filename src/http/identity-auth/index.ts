@@ -28,9 +28,10 @@ import { verifyEmail } from './verify-email.js';
 /** End-user authentication for clients with pages of their own, `/v1/identity/auth`: a file's path is its URL. */
 export const identityAuth: FastifyPluginAsyncTypebox<IdentityAuthOptions> = async (
   app,
-  { provider, logins, api, captcha, limits, idempotentRequests },
+  { provider, logins, api, leaving, captcha, limits, idempotentRequests },
 ) => {
-  const options = { provider, logins, api, captcha, limits, idempotentRequests }; // and not the prefix, which would be prepended again
+  // And not the prefix, which would be prepended again.
+  const options = { provider, logins, api, leaving, captcha, limits, idempotentRequests };
   answerPreflights(app);
   await app.register(async (routes) => {
     routes.addHook('onRequest', async (request) => void credentialsOf(request)); // never two credentials

@@ -1,20 +1,29 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
+import { invalidField } from '../../domain/errors.js';
+import { isRegistered } from '../../domain/oidc/redirect-uris.js';
+import { Leaving, sendLeft } from '../leaving.js';
 import { errors } from '../operation.js';
 import { credentialsOf } from '../principals/credentials.js';
-import { Nullable } from '../schemas.js';
+import { Nullable, single } from '../schemas.js';
 import { ClientFields, countedClient, namedClient } from './client.js';
 import { allowOrigins } from './cors.js';
 import type { IdentityAuthOptions } from './options.js';
 import { clientOfToken, subjectOf } from './signed-in.js';
 
 const ByRefreshToken = Type.Object(
-  { ...ClientFields, refresh_token: Type.String({ maxLength: 1024 }) },
+  {
+    ...ClientFields,
+    refresh_token: Type.String({ maxLength: 1024 }),
+    post_logout_redirect_uri: Type.Optional(
+      Type.String({ maxLength: 2048, description: 'A registered one: where the identity provider’s sign-out leads.' }),
+    ),
+  },
   { additionalProperties: false },
 );
 
 export const logout: FastifyPluginAsyncTypebox<IdentityAuthOptions> = async (app, options) => {
-  const { provider, api, limits } = options;
+  const { provider, api, leaving, limits } = options;
   allowOrigins(
     app,
     'preValidation',
@@ -28,11 +37,12 @@ export const logout: FastifyPluginAsyncTypebox<IdentityAuthOptions> = async (app
         operationId: 'identityLogout',
         summary: 'Sign out',
         description:
-          'Ends the session of the bearer token, or of a refresh token of the client, with everything that was issued in it. Nothing to end is no error.',
+          'Ends the session of the bearer token, or of a refresh token of the client, with everything that was issued in it. Nothing to end is no error. Where it began by an SSO connection whose provider is left as well (`single_logout_enabled`), the answer is 200 with the address for the person’s browser to go to, once and within ten minutes.',
         tags: ['End-user authentication'],
         security: [{ bearer: [] }, {}],
         body: Nullable(ByRefreshToken),
         response: {
+          200: single(Leaving),
           204: Type.Null(),
           ...errors(
             'validation.failed',
@@ -47,13 +57,19 @@ export const logout: FastifyPluginAsyncTypebox<IdentityAuthOptions> = async (app
     },
     async (request, reply) => {
       const { bearer } = credentialsOf(request);
-      if (request.body) {
-        const client = await countedClient(options, request, reply);
-        await api.sessions.signOutBy(client, request.body.refresh_token);
-      } else await limits.general('anonymous', request.ip, reply);
+      const { body } = request;
+      const client = body && (await countedClient(options, request, reply));
+      const redirectUri = body?.post_logout_redirect_uri ?? null;
+      if (redirectUri !== null && !isRegistered(redirectUri, client?.postLogoutRedirectUris ?? [])) {
+        throw invalidField('post_logout_redirect_uri', 'unregistered', 'is not registered for this client');
+      }
+      const left = body && client ? await api.sessions.signOutBy(client, body.refresh_token) : [];
+      if (!body) await limits.general('anonymous', request.ip, reply);
       const proven = bearer && (await provider.accessTokens.prove(bearer));
-      if (proven) await api.sessions.signOut(subjectOf(proven));
-      return reply.code(204).send(null);
+      if (proven) left.push(...(await api.sessions.signOut(subjectOf(proven))));
+      const clientId = client?.clientId ?? null;
+      const token = await leaving.begin(left, { redirectUri, homeUrl: null, clientId, uiLocales: null });
+      return sendLeft(reply, provider.baseUrl, token);
     },
   );
 };

@@ -5,8 +5,10 @@ const params = Type.Object({ connection_id: Type.String() });
 const consumes = ['application/x-www-form-urlencoded'];
 const stale = Page('Nobody was sent away with this RelayState, it took too long, or there is no such connection');
 const refused = Page('The message is refused; the page has a code `sso.…`');
-const toProvider = { description: 'Back to the provider, with our answer', type: 'null' };
-const signedOut = Page('Signed out; the provider has no place for an answer');
+const onward = { description: 'Back to the provider with our answer; or to `/sso/signed-out`', type: 'null' };
+const signedOut = Page(
+  'Signed out; the provider has no place for an answer, or nobody here was sent away with this RelayState',
+);
 
 /** What the OpenAPI document says of the routes that SAML identity providers are told of. */
 export const samlDocumentation: Documentation = {
@@ -29,22 +31,27 @@ export const samlDocumentation: Documentation = {
     }),
     response: { 303: { description: 'To `/sso/complete`', type: 'null' }, 400: stale, 403: refused },
   }),
-  'GET /sso/saml/:connection_id/slo': page('samlSlo', 'Where a provider says that a session is over', {
+  'GET /sso/saml/:connection_id/slo': page('samlSlo', 'Where a provider sends messages of single logout', {
     description:
-      'Single logout by redirect: a signed LogoutRequest ends the sessions that the person began by the connection.',
+      'Single logout by redirect. A signed LogoutRequest ends the sessions that the person began by the connection in the session of the provider that it names; a signed LogoutResponse answers ours.',
     params,
     querystring: Type.Object({
-      SAMLRequest: Type.String(),
-      RelayState: text('Goes back as it came'),
+      SAMLRequest: text('Of the provider'),
+      SAMLResponse: text('To our request'),
+      RelayState: text('Goes back as it came; of an answer, as we sent it'),
       SigAlg: Type.String(),
       Signature: Type.String(),
     }),
-    response: { 200: signedOut, 303: toProvider, 400: stale, 403: refused },
+    response: { 200: signedOut, 303: onward, 400: stale, 403: refused },
   }),
   'POST /sso/saml/:connection_id/slo': page('samlSloPost', 'The same by a form', {
     params,
     consumes,
-    body: Type.Object({ SAMLRequest: Type.String(), RelayState: text('Goes back as it came') }),
-    response: { 200: signedOut, 303: toProvider, 400: stale, 403: refused },
+    body: Type.Object({
+      SAMLRequest: text('Of the provider'),
+      SAMLResponse: text('To our request'),
+      RelayState: text('Goes back as it came; of an answer, as we sent it'),
+    }),
+    response: { 200: signedOut, 303: onward, 400: stale, 403: refused },
   }),
 };

@@ -5,6 +5,7 @@ const toProvider = { description: 'On to the identity provider', type: 'null' };
 const refused = Page('The provider refused, or its answer lets nobody in here; the page has a code `sso.…`');
 const away = Page('The identity provider does not answer');
 const stale = Page('The sign-in began in another browser, was completed, or took too long');
+const leftPage = Page('Signed out here; with a link to where the person was going, if anywhere');
 const voidTest = Page('The link is unknown, has expired or was used already');
 
 /** What the OpenAPI document says of the way to an identity provider and back. */
@@ -66,6 +67,29 @@ export const ssoDocumentation: Documentation = {
       403: refused,
       503: away,
     },
+  }),
+  'GET /sso/leave': page('leaveSso', 'Leave the identity provider after signing out', {
+    description:
+      'Where a sign-out leads whose session began by an SSO connection: on to its provider, and back to where the person was going. The ' +
+      'session here has ended before. A link works once, for ten minutes.',
+    querystring: Type.Object({ token: Type.String() }),
+    response: { 200: leftPage, 303: { description: 'On to the provider, or past it', type: 'null' } },
+  }),
+  'GET /sso/oidc/:connection_id/signed-out': page(
+    'ssoOidcSignedOut',
+    'Where an OpenID provider sends people who have left it',
+    {
+      params: Type.Object({ connection_id: Type.String() }),
+      querystring: Type.Object({ state: text('Of our request') }),
+      response: { 200: leftPage, 303: { description: 'To `/sso/signed-out`', type: 'null' } },
+    },
+  ),
+  'GET /sso/signed-out': page('ssoSignedOut', 'Go on after having left an identity provider', {
+    description:
+      'Only the browser that was sent to the provider goes on, to where its person was going. Where the provider has not confirmed that ' +
+      'they are out, the page says so and links there.',
+    querystring: Type.Object({ request: Type.String({ format: 'uuid' }) }),
+    response: { 200: leftPage, 303: { description: 'On, as the sign-out asked', type: 'null' } },
   }),
   'GET /sso/test': page('showSsoTest', 'Show what the link of a test sign-in tries out', {
     description: 'A page with a button. Nothing is used up.',

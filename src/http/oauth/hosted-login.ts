@@ -20,7 +20,14 @@ import { boundParametersOf, createVisits, type Visit } from './visit.js';
 /** A sign-in with all that it needed. */
 export type Proof = Pick<
   FirstFactor,
-  'identityId' | 'amr' | 'acr' | 'authenticatedAt' | 'secondFactorAt' | 'ssoConnectionId' | 'passwordChangedAt'
+  | 'identityId'
+  | 'amr'
+  | 'acr'
+  | 'authenticatedAt'
+  | 'secondFactorAt'
+  | 'ssoConnectionId'
+  | 'ssoSessionId'
+  | 'passwordChangedAt'
 >;
 
 /** Whether an enrolled factor was proved already, though not one that is enough. */

@@ -2,13 +2,16 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type LogoutRequest, parseLogoutRequest } from '../../domain/oidc/logout-request.js';
 import { onlyOnce, readParameters } from '../../domain/oidc/parameters.js';
+import { withParameters } from '../../domain/oidc/redirect-uris.js';
+import type { Onward } from '../../domain/sso-sign-in/leaving.js';
+import { leavingUrl } from '../leaving.js';
 import type { OAuthOptions } from './options.js';
 import { assertOwnOrigin } from './origin.js';
 import { redirect, sendPage, wantsJson } from './pages.js';
 import { secretCookie } from './secret-cookie.js';
 
 /** RP-Initiated Logout 1.0: ends the browser's session in the client's Environment, and the grants that it gave. */
-export const logout: FastifyPluginAsyncTypebox<OAuthOptions> = async (app, { provider }) => {
+export const logout: FastifyPluginAsyncTypebox<OAuthOptions> = async (app, { provider, sso }) => {
   const { baseUrl, sessions } = provider;
   const cookie = secretCookie(baseUrl, 'hosted_session');
 
@@ -43,16 +46,28 @@ export const logout: FastifyPluginAsyncTypebox<OAuthOptions> = async (app, { pro
   }
 
   async function end(request: FastifyRequest, reply: FastifyReply, asked: LogoutRequest, browser: string) {
-    const { othersLeft } = await sessions.end(browser, asked.client?.environmentId ?? null);
+    const { othersLeft, ssoSessionIds } = await sessions.end(browser, asked.client?.environmentId ?? null);
     if (!othersLeft) cookie.clear(reply);
-    return goOn(request, reply, asked);
+    const token = await sso.leaving.begin(ssoSessionIds, onwardOf(asked));
+    return token === null ? goOn(request, reply, asked) : leave(request, reply, asked, token);
+  }
+
+  /** To the identity provider by which the session had begun. */
+  function leave(request: FastifyRequest, reply: FastifyReply, asked: LogoutRequest, token: string) {
+    const url = leavingUrl(baseUrl, token);
+    if (request.method === 'GET' || wantsJson(request)) return redirect(request, reply, url);
+    // Where a form may lead is fixed before anybody knows the provider (CSP `form-action`).
+    const { client } = asked;
+    const shown = client && { name: client.name, logoUrl: client.logoUrl };
+    return sendPage(request, reply, 'sso-leave', { url, client: shown, isSignOut: true }, pageOptions(client, asked));
   }
 
   function goOn(request: FastifyRequest, reply: FastifyReply, asked: LogoutRequest) {
     const { client, redirectUri, state } = asked;
     if (redirectUri !== null) return redirect(request, reply, redirectUri, { state });
     if (wantsJson(request)) return reply.header('cache-control', 'no-store').send({ redirect_to: null });
-    return sendPage(request, reply, 'signed-out', { clientUrl: homeOf(asked) }, pageOptions(client, asked));
+    const values = { clientUrl: homeOf(asked), isUnconfirmed: false };
+    return sendPage(request, reply, 'signed-out', values, pageOptions(client, asked));
   }
 
   /** Back to where the person came from, still signed in. */
@@ -84,6 +99,14 @@ export const logout: FastifyPluginAsyncTypebox<OAuthOptions> = async (app, { pro
     uiLocales: parameters.ui_locales,
   });
 };
+
+/** Where it goes on after the identity provider, or past it. */
+const onwardOf = (asked: LogoutRequest): Onward => ({
+  redirectUri: asked.redirectUri && withParameters(asked.redirectUri, { state: asked.state }),
+  homeUrl: homeOf(asked),
+  clientId: asked.client?.clientId ?? null,
+  uiLocales: asked.parameters.ui_locales ?? null,
+});
 
 /** The client's site, as far as its registration tells: the origin of its first web redirect URI. */
 function homeOf({ client }: LogoutRequest): string | null {

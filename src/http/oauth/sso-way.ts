@@ -75,7 +75,7 @@ export function createSsoWay({ sso, baseUrl, now }: { sso: Sso; baseUrl: string;
           request,
           reply,
           'sso-leave',
-          { url, client: { name: client.name, logoUrl: client.logoUrl } },
+          { url, client: { name: client.name, logoUrl: client.logoUrl }, isSignOut: false },
           pageOptions(visit),
         );
       }),

@@ -45,6 +45,12 @@ const SettingFields = {
     Type.Boolean({ description: 'Whether answers are taken that nobody here asked for.' }),
   ),
   force_authn: Optional(Type.Boolean({ description: "The provider's own session is not enough." })),
+  single_logout_enabled: Optional(
+    Type.Boolean({
+      description:
+        'Whoever signs out here leaves the provider as well: by `saml_slo_url`, or the `end_session_endpoint` of its discovery document.',
+    }),
+  ),
   oidc_discovery_url: Optional(
     Nullable(Type.String({ ...Url, description: 'The issuer, or its document below `/.well-known`.' })),
   ),
@@ -112,6 +118,7 @@ export const settingsIn = (body: Static<typeof ConnectionChanges>): Partial<Conn
     samlNameIdFormat: body.saml_name_id_format,
     samlAllowIdpInitiated: body.saml_allow_idp_initiated,
     forceAuthn: body.force_authn,
+    singleLogoutEnabled: body.single_logout_enabled,
     oidcDiscoveryUrl: body.oidc_discovery_url,
     oidcClientId: body.oidc_client_id,
     oidcClientSecret: body.oidc_client_secret,
@@ -126,7 +133,11 @@ export const ServiceProviderView = Type.Object({
   acs_url: Nullable(Type.String({ description: 'SAML: where answers are posted to.' })),
   entity_id: Nullable(Type.String({ description: 'SAML: our name.' })),
   metadata_url: Nullable(Type.String({ description: 'SAML: all of it as a document.' })),
+  slo_url: Nullable(Type.String({ description: 'SAML: where messages of single logout are sent to.' })),
   redirect_uri: Nullable(Type.String({ description: 'OpenID Connect: where the browser comes back to.' })),
+  post_logout_redirect_uri: Nullable(
+    Type.String({ description: 'OpenID Connect: where it comes back to after a sign-out.' }),
+  ),
 });
 
 /** Specification, "Organization SSO connection detail". */
@@ -151,6 +162,7 @@ export const ConnectionView = Type.Object({
     saml_name_id_format: Nullable(Type.String()),
     saml_allow_idp_initiated: Type.Boolean(),
     force_authn: Type.Boolean(),
+    single_logout_enabled: Type.Boolean(),
     oidc_discovery_url: Nullable(Type.String()),
     oidc_client_id: Nullable(Type.String()),
     oidc_scopes: Type.Array(Type.String()),
@@ -179,7 +191,9 @@ export const presentServiceProvider = (provider: ServiceProvider) => ({
   acs_url: provider.acsUrl,
   entity_id: provider.entityId,
   metadata_url: provider.metadataUrl,
+  slo_url: provider.sloUrl,
   redirect_uri: provider.redirectUri,
+  post_logout_redirect_uri: provider.postLogoutRedirectUri,
 });
 
 export const presentConnection = ({ connection: one, defaultRole, serviceProvider }: ConnectionDetail) => ({
@@ -201,6 +215,7 @@ export const presentConnection = ({ connection: one, defaultRole, serviceProvide
     saml_name_id_format: one.samlNameIdFormat,
     saml_allow_idp_initiated: one.samlAllowIdpInitiated,
     force_authn: one.forceAuthn,
+    single_logout_enabled: one.singleLogoutEnabled,
     oidc_discovery_url: one.oidcDiscoveryUrl,
     oidc_client_id: one.oidcClientId,
     oidc_scopes: one.oidcScopes,

@@ -136,8 +136,8 @@ export interface Pages extends AccountPages, SignUpPages {
     recovery: { token: string; isWrong: boolean } | null;
     params: Params;
   };
-  /** On to an identity provider, after a form. */
-  'sso-leave': { url: string; client: PageClient | null };
+  /** On to an identity provider, after a form: to sign in there, or out. */
+  'sso-leave': { url: string; client: PageClient | null; isSignOut: boolean };
   'sso-failed': {
     title: TextKey;
     message: TextKey;
@@ -164,7 +164,8 @@ export interface Pages extends AccountPages, SignUpPages {
     detail: string | null;
   };
   logout: { action: string; params: Params; client: { name: string } | null };
-  'signed-out': { clientUrl: string | null };
+  /** `isUnconfirmed`: here; the identity provider has not said that it is so there. */
+  'signed-out': { clientUrl: string | null; isUnconfirmed: boolean };
   /** Of an administrator who has come by an identity provider. */
   'admin-signed-in': { accountName: string };
   'choose-application': {

@@ -5,8 +5,8 @@ import type { Sso } from '../../domain/sso-sign-in/sso.js';
 import { secretCookie } from '../oauth/secret-cookie.js';
 import { sendSsoLost } from '../oauth/sso-failed-page.js';
 import type { Answer, SsoFinisher, SsoFinishers } from './finishers.js';
+import { isUuid, textOf } from './parameters.js';
 
-const uuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 /** More than as many people can be faster than one at the same address. */
 const mostTries = 4;
 
@@ -26,9 +26,9 @@ export const complete: FastifyPluginAsyncTypebox<{ sso: Sso; baseUrl: string; fi
   };
 
   app.get('/sso/complete', async (request, reply) => {
-    const { request: id } = request.query as { request?: unknown };
+    const id = textOf(request.query, 'request');
     if (request.method === 'HEAD') return reply.send(); // who only looks, spends nothing
-    if (typeof id !== 'string' || !uuid.test(id)) return sendSsoLost(request, reply);
+    if (!isUuid(id)) return sendSsoLost(request, reply);
     return tell(request, reply, await completed(id, cookie.read(request)));
   });
 

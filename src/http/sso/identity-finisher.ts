@@ -21,8 +21,8 @@ export function createIdentityFinisher(deps: { sso: Sso; hosted: HostedLogin; no
       // A client does not move; but what was said to one Environment is worth nothing in another.
       if (visit.client.environmentId !== environmentId) return sendSsoLost(request, reply);
       if ('refusal' in arrival) return sendSsoFailed(visit, arrival.refusal);
-      const { identityId, amr, connectionId } = arrival;
-      return hosted.proved(visit, factorOfProvider(identityId, amr, { connectionId, now: now() }));
+      const { identityId, amr, connectionId, ssoSessionId } = arrival;
+      return hosted.proved(visit, factorOfProvider(identityId, amr, { connectionId, ssoSessionId, now: now() }));
     };
 
   return {

@@ -7,6 +7,7 @@ import { handlePageErrors } from '../oauth/pages.js';
 import { createAdminFinisher } from './admin-finisher.js';
 import { complete } from './complete.js';
 import { createIdentityFinisher } from './identity-finisher.js';
+import { leave } from './leave.js';
 import { oidcCallback } from './oidc-callback.js';
 import { saml } from './saml.js';
 import { test } from './test.js';
@@ -34,5 +35,6 @@ export const sso: FastifyPluginAsyncTypebox<SsoPagesOptions> = async (app, optio
   await app.register(saml, { saml: sso.saml, baseUrl, now });
   await app.register(oidcCallback, { sso, baseUrl });
   await app.register(complete, { sso, baseUrl, finishers });
+  await app.register(leave, { leaving: sso.leaving, clients: provider.clients, baseUrl, now });
   await app.register(test, { tests: sso.tests, baseUrl, now });
 };

@@ -2,13 +2,14 @@ import formbody from '@fastify/formbody';
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { SsoRefused } from '../../domain/sso-protocols/assertion.js';
+import type { LogoutMessage } from '../../domain/sso-protocols/saml/signed-messages.js';
 import type { SamlSso } from '../../domain/sso-sign-in/saml.js';
 import type { Clock } from '../../platform/clock.js';
 import { redirect, sendPage } from '../oauth/pages.js';
 import { secretCookie } from '../oauth/secret-cookie.js';
 import { sendSsoLost, sendSsoRefused } from '../oauth/sso-failed-page.js';
+import { isSecret, isUuid, textOf } from './parameters.js';
 
-const uuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 /** A message of 256 KiB, in base64 and percent-encoded. */
 const bodyLimit = 512 * 1024;
 
@@ -32,8 +33,8 @@ export const saml: FastifyPluginAsyncTypebox<SamlRoutesOptions> = async (app, { 
 
   app.post('/sso/saml/:connection_id/acs', async (request, reply) => {
     const connectionId = connectionOf(request);
-    const samlResponse = field(request.body, 'SAMLResponse');
-    const relayState = field(request.body, 'RelayState');
+    const samlResponse = textOf(request.body, 'SAMLResponse');
+    const relayState = textOf(request.body, 'RelayState');
     if (connectionId === null || samlResponse === null) return sendSsoLost(request, reply);
     return orRefused(request, reply, async () => {
       const answered = await saml.answer({ connectionId, samlResponse, relayState });
@@ -46,33 +47,40 @@ export const saml: FastifyPluginAsyncTypebox<SamlRoutesOptions> = async (app, { 
 
   app.get('/sso/saml/:connection_id/slo', async (request, reply) => {
     if (request.method === 'HEAD') return reply.send(); // who only looks, ends nothing
-    const asked = field(request.query, 'SAMLRequest');
-    const message = asked === null ? null : { query: request.url.slice(request.url.indexOf('?') + 1) };
-    return logOut(request, reply, { message, relayState: field(request.query, 'RelayState') });
+    const query = request.url.slice(request.url.indexOf('?') + 1);
+    return singleLogout(request, reply, request.query, () => ({ query }));
   });
 
-  app.post('/sso/saml/:connection_id/slo', async (request, reply) => {
-    const samlRequest = field(request.body, 'SAMLRequest');
-    const message = samlRequest === null ? null : { samlRequest };
-    return logOut(request, reply, { message, relayState: field(request.body, 'RelayState') });
-  });
+  app.post('/sso/saml/:connection_id/slo', async (request, reply) =>
+    singleLogout(request, reply, request.body, (form) => ({ form })),
+  );
 
-  async function logOut(
+  /** A provider's own sign-out, or its answer to one that began here. */
+  async function singleLogout(
     request: FastifyRequest,
     reply: FastifyReply,
-    sent: { message: { query: string } | { samlRequest: string } | null; relayState: string | null },
+    fields: unknown,
+    messageOf: (value: string) => LogoutMessage,
   ) {
-    const { message, relayState } = sent;
-    const id = connectionOf(request);
-    if (id === null || message === null) return sendSsoLost(request, reply);
+    const [id, asked, answer] = [connectionOf(request), textOf(fields, 'SAMLRequest'), textOf(fields, 'SAMLResponse')];
+    const relayState = textOf(fields, 'RelayState');
+    if (id === null || (asked === null) === (answer === null)) return sendSsoLost(request, reply);
+    if (answer !== null) {
+      const left = isSecret(relayState) ? await saml.left(id, { message: messageOf(answer), relayState }) : null;
+      if (!left) return sendPage(request, reply, 'signed-out', nowhere);
+      if (left.refusal)
+        request.log.info({ refusal: left.refusal }, 'nobody knows whether somebody has left a provider');
+      return redirect(request, reply, '/sso/signed-out', { request: left.logoutId });
+    }
     return orRefused(request, reply, async () => {
-      const answerUrl = await saml.logOut(id, { message, relayState });
+      const answerUrl = await saml.logOut(id, { message: messageOf(asked ?? ''), relayState });
       if (answerUrl === undefined) return sendSsoLost(request, reply);
-      if (answerUrl === null) return sendPage(request, reply, 'signed-out', { clientUrl: null });
-      return redirect(request, reply, answerUrl);
+      return answerUrl === null ? sendPage(request, reply, 'signed-out', nowhere) : redirect(request, reply, answerUrl);
     });
   }
 };
+
+const nowhere = { clientUrl: null, isUnconfirmed: false };
 
 async function orRefused(request: FastifyRequest, reply: FastifyReply, work: () => Promise<FastifyReply>) {
   try {
@@ -85,12 +93,6 @@ async function orRefused(request: FastifyRequest, reply: FastifyReply, work: () 
 }
 
 function connectionOf({ params }: FastifyRequest): string | null {
-  const { connection_id: id } = params as { connection_id: string };
-  return uuid.test(id) ? id : null;
-}
-
-/** A field of a form or a query that is there once. */
-function field(form: unknown, name: string): string | null {
-  const value = (form as Record<string, unknown> | null | undefined)?.[name];
-  return typeof value === 'string' && value !== '' ? value : null;
+  const id = textOf(params, 'connection_id');
+  return isUuid(id) ? id : null;
 }

@@ -23,8 +23,16 @@ const mostAttributes = 200;
 
 type Claims = Readonly<Record<string, unknown>>;
 
-/** What the claims of an ID token, and of the UserInfo endpoint beside them, say of a person. @throws SsoRefused */
-export function assertionOf(claims: Claims, { attributeMapping }: Pick<SsoConnection, 'attributeMapping'>): Assertion {
+/**
+ * What the claims of an ID token, and of the UserInfo endpoint beside them, say of a person.
+ * @param idToken as it came
+ * @throws SsoRefused
+ */
+export function assertionOf(
+  claims: Claims,
+  { attributeMapping }: Pick<SsoConnection, 'attributeMapping'>,
+  idToken: string,
+): Assertion {
   const { iss, sub, amr, auth_time: authTime, sid } = claims;
   if (typeof sub !== 'string' || sub === '' || sub.length > longestSubject || !isStorable(sub))
     throw new SsoRefused('subject_missing', 'The answer does not say of whom it is');
@@ -38,6 +46,7 @@ export function assertionOf(claims: Claims, { attributeMapping }: Pick<SsoConnec
     amr: Array.isArray(amr) ? amr.filter((one): one is string => typeof one === 'string') : [],
     authenticatedAt: typeof authTime === 'number' ? readTime(authTime) : null,
     sessionIndex: typeof sid === 'string' ? sid : null,
+    handle: { protocol: 'oidc', idToken },
     once: null, // the state works once, and so does the code
   };
 }

@@ -84,16 +84,22 @@ function usable(server: ServerMetadata, asked: URL): ServerMetadata {
       'The discovery document names no authorization_endpoint, token_endpoint or jwks_uri',
     );
   // The browser is sent there: no other scheme, and no weaker one than that of the document.
-  const protocol = URL.canParse(authorization_endpoint) ? new URL(authorization_endpoint).protocol : null;
-  if (protocol !== 'https:' && protocol !== asked.protocol)
+  const isForBrowsers = (endpoint: string | undefined) => {
+    const protocol = endpoint !== undefined && URL.canParse(endpoint) ? new URL(endpoint).protocol : null;
+    return protocol === 'https:' || protocol === asked.protocol;
+  };
+  if (!isForBrowsers(authorization_endpoint))
     throw new SsoRefused('configuration_incomplete', 'The authorization_endpoint is no https URL');
   const algorithms = listOf(server, 'id_token_signing_alg_values_supported', ['RS256']).filter((name) =>
     idTokenAlgorithms.includes(name),
   );
   if (algorithms.length === 0)
     throw new SsoRefused('algorithm_refused', 'The provider signs ID tokens by no algorithm with a public key');
+  const { end_session_endpoint, ...rest } = server;
   return {
-    ...server,
+    ...rest,
+    // Without a place to sign out of, people sign in all the same.
+    ...(end_session_endpoint && isForBrowsers(end_session_endpoint) && { end_session_endpoint }),
     id_token_signing_alg_values_supported: algorithms,
     token_endpoint_auth_methods_supported: listOf(server, 'token_endpoint_auth_methods_supported', [
       'client_secret_basic',

@@ -2,6 +2,7 @@ import {
   allowInsecureRequests,
   authorizationCodeGrant,
   buildAuthorizationUrl,
+  buildEndSessionUrl,
   type ClientAuth,
   ClientSecretBasic,
   ClientSecretPost,
@@ -52,6 +53,13 @@ export interface BeginOidc {
 /** Where a provider sends people back to, for each connection its own: answers of two cannot be mixed up (RFC 9700 §4.4.2). */
 export const callbackUrlOf = (baseUrl: string, connectionId: string): string =>
   `${baseUrl}/sso/oidc/${connectionId}/callback`;
+
+/** Where a provider sends people back to who have left it. */
+export const signedOutUrlOf = (baseUrl: string, connectionId: string): string =>
+  `${baseUrl}/sso/oidc/${connectionId}/signed-out`;
+
+/** In characters: a URL that is longer gets nowhere. Without a hint, the client's id tells the provider who asks. */
+const longestHint = 4096;
 
 /** OpenID Connect as its relying party: authorization code flow with PKCE, and an ID token whose signature is checked. */
 export function createOidcProtocol({ baseUrl, clientSecretOf, outbound, now }: OidcProtocolDeps) {
@@ -126,7 +134,25 @@ export function createOidcProtocol({ baseUrl, clientSecretOf, outbound, now }: O
           lacks && config.serverMetadata().userinfo_endpoint
             ? await fetchUserInfo(config, tokens.access_token, claims.sub)
             : {};
-        return assertionOf({ ...more, ...claims }, connection);
+        return assertionOf({ ...more, ...claims }, connection, tokens.id_token ?? '');
+      }),
+
+    /**
+     * Where a browser leaves the provider (OpenID Connect RP-Initiated Logout 1.0 §2); null where it has no place for that.
+     * @throws SsoRefused where the provider cannot be asked, or its discovery document is no good
+     */
+    leave: (
+      connection: SsoConnection,
+      { state, idToken }: { state: string; idToken: string },
+    ): Promise<string | null> =>
+      asked(async () => {
+        const provider = await metadata.of(connection.oidcDiscoveryUrl);
+        if (!provider.server.end_session_endpoint) return null;
+        return buildEndSessionUrl(configurationOf(connection, provider), {
+          post_logout_redirect_uri: signedOutUrlOf(baseUrl, connection.id),
+          state,
+          ...(idToken.length <= longestHint && { id_token_hint: idToken }),
+        }).href;
       }),
   };
 }

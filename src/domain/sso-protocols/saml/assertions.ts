@@ -56,6 +56,7 @@ export function readAssertion(assertion: XmlElement, expected: Expected): Assert
     amr: amrOf(authentication.contextClass, attributes),
     authenticatedAt: authentication.at,
     sessionIndex: authentication.sessionIndex,
+    handle: { protocol: 'saml', nameId, sessionIndex: authentication.sessionIndex },
     once: { id, until: new Date(confirmedUntil.getTime() + skewMs) },
   };
 }

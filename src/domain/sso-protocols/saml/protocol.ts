@@ -1,10 +1,18 @@
 import type { SsoConnection } from '../../../../entities/sso-connection.js';
 import { type Assertion, SsoRefused } from '../assertion.js';
-import { type LogoutMessage, type LogoutRequest, logoutResponseUrl, verifyLogoutRequest } from './logout.js';
+import {
+  type Leaving,
+  type LogoutRequest,
+  logoutRequestUrl,
+  logoutResponseUrl,
+  verifyLogoutRequest,
+  verifyLogoutResponse,
+} from './logout.js';
 import { authnRequestUrl, type RequestToSend, type ServiceProviderKey } from './requests.js';
 import { type ResponseToVerify, verifyResponse } from './responses.js';
 import { serviceProviderMetadata } from './service-provider-metadata.js';
 import { serviceProviderOf } from './settings.js';
+import type { LogoutMessage } from './signed-messages.js';
 import { XmlRefused } from './xml.js';
 
 export interface SamlProtocolDeps {
@@ -38,6 +46,15 @@ export function createSamlProtocol({ baseUrl, keyOf, now }: SamlProtocolDeps) {
     ): Promise<string | null> {
       return logoutResponseUrl(connection, answered, { baseUrl, key: await keyOf(connection) });
     },
+
+    /** Where a browser leaves the provider; null where it has no place for that. @throws SsoRefused */
+    async leave(connection: SsoConnection, leaving: Leaving): Promise<string | null> {
+      return logoutRequestUrl(connection, leaving, { baseUrl, key: await keyOf(connection) });
+    },
+
+    /** Whether the provider's answer says that the person has left. @throws SsoRefused if not */
+    verifyLeft: (connection: SsoConnection, logoutId: string, message: LogoutMessage): Promise<void> =>
+      refusing(() => verifyLogoutResponse(connection, message, { logoutId, baseUrl, now: now() })),
 
     /** What the provider imports about us, in XML. */
     async metadataOf(connection: SsoConnection): Promise<string> {

@@ -70,7 +70,8 @@ const answers = (assertion: XmlElement, inResponseTo: string | null): boolean =>
       name === 'SubjectConfirmationData' && (attributes.get('InResponseTo') ?? null) === inResponseTo,
   );
 
-function assertSuccess(response: XmlElement): void {
+/** @throws SsoRefused unless its Status says that it was done (Core §3.2.2.1) */
+export function assertSuccess(response: XmlElement): void {
   const status = childOf(response, protocol, 'Status');
   const code = status && childOf(status, protocol, 'StatusCode');
   const value = code?.attributes.get('Value');

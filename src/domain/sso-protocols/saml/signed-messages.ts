@@ -1,0 +1,116 @@
+import { createVerify } from 'node:crypto';
+import { inflateRawSync } from 'node:zlib';
+import { SsoRefused } from '../assertion.js';
+import { loadLibrary } from './library.js';
+import { decodeMessage, decodeText } from './messages.js';
+import type { SamlProvider, ServiceProvider } from './settings.js';
+import { assertMessage, signaturesOf } from './signatures.js';
+import { readXml, type XmlElement } from './xml.js';
+
+const maxLength = 64 * 1024;
+
+/** A message as it came: in a query string (SAML 2.0 Bindings §3.4), as it was written, or the field of a form (§3.5). */
+export type LogoutMessage = { query: string } | { form: string };
+
+type Name = 'LogoutRequest' | 'LogoutResponse';
+const fieldOf = { LogoutRequest: 'SAMLRequest', LogoutResponse: 'SAMLResponse' } as const;
+
+/**
+ * A message of single logout, whose signature is the provider's and on all of it.
+ * @throws SsoRefused unsigned, signature_invalid, algorithm_refused, malformed, too_large
+ */
+export async function readSigned(
+  name: Name,
+  message: LogoutMessage,
+  { provider, serviceProvider }: { provider: SamlProvider; serviceProvider: ServiceProvider },
+): Promise<XmlElement> {
+  return 'query' in message
+    ? fromQuery(name, message.query, provider)
+    : fromForm(name, message.form, provider, serviceProvider.entityId);
+}
+
+/** In a form, the message has its signature in itself. */
+async function fromForm(name: Name, base64: string, provider: SamlProvider, entityId: string): Promise<XmlElement> {
+  const text = decodeMessage(base64, maxLength);
+  const message = readXml(text, { maxLength });
+  assertMessage(message, name);
+  if (!signaturesOf(message, { assertion: null }).message) throw new SsoRefused('unsigned', 'It is not signed');
+  const { SAML, ValidateInResponseTo } = await loadLibrary();
+  const library = new SAML({
+    idpCert: provider.certificates,
+    issuer: entityId,
+    callbackUrl: entityId,
+    wantAuthnResponseSigned: true,
+    acceptedClockSkewMs: -1, // checked here, by the api's clock
+    validateInResponseTo: ValidateInResponseTo.never,
+  });
+  const posted = Buffer.from(text).toString('base64');
+  try {
+    // All of the message is signed: what was read above is what the library looks at.
+    if (name === 'LogoutRequest') await library.validatePostRequestAsync({ SAMLRequest: posted });
+    else await library.validatePostResponseAsync({ SAMLResponse: posted });
+  } catch (cause) {
+    if (!(cause instanceof Error && /signature/i.test(cause.message))) {
+      throw new SsoRefused('malformed', 'It cannot be read, or names nobody', { cause });
+    }
+    throw new SsoRefused('signature_invalid', 'Its signature is not by a certificate of the connection', { cause });
+  }
+  return message;
+}
+
+const signers: Readonly<Record<string, string>> = {
+  'http://www.w3.org/2001/04/xmldsig-more#rsa-sha256': 'RSA-SHA256',
+  'http://www.w3.org/2001/04/xmldsig-more#rsa-sha512': 'RSA-SHA512',
+};
+
+/** In a query string, the signature is beside the message, on the parameters as they were written (Bindings §3.4.4.1). */
+function fromQuery(name: Name, query: string, { certificates }: SamlProvider): XmlElement {
+  if (query.length > 2 * maxLength) throw new SsoRefused('too_large', 'It is too long to be read');
+  const field = fieldOf[name];
+  const written = writtenParameters(query, [field, 'RelayState', 'SigAlg', 'Signature']);
+  const value = (parameter: string) => decodeURIComponent((written.get(parameter) ?? '').replaceAll('+', ' '));
+  const [algorithm, signature] = [value('SigAlg'), value('Signature')];
+  if (!signature) throw new SsoRefused('unsigned', 'It is not signed');
+  const signer = Object.hasOwn(signers, algorithm) ? signers[algorithm] : undefined;
+  if (!signer)
+    throw new SsoRefused('algorithm_refused', `It is signed with ${algorithm.slice(0, 100) || 'nothing named'}`);
+  const signed = [field, 'RelayState', 'SigAlg']
+    .filter((parameter) => written.has(parameter))
+    .map((parameter) => `${parameter}=${written.get(parameter)}`)
+    .join('&');
+  const isBy = (certificate: string) => createVerify(signer).update(signed).verify(certificate, signature, 'base64');
+  if (!certificates.some(isBy)) {
+    throw new SsoRefused('signature_invalid', 'Its signature is not by a certificate of the connection');
+  }
+  const message = readXml(inflated(value(field)), { maxLength });
+  assertMessage(message, name);
+  return message;
+}
+
+/** Those that count, each at most once and not decoded. @throws SsoRefused */
+function writtenParameters(query: string, names: readonly string[]): Map<string, string> {
+  const written = new Map<string, string>();
+  for (const part of query.split('&')) {
+    const at = part.indexOf('=');
+    const [name, value] = [part.slice(0, at), part.slice(at + 1)];
+    if (at < 0 || !names.includes(name)) continue;
+    if (written.has(name)) throw new SsoRefused('malformed', `It has more than one ${name}`);
+    try {
+      decodeURIComponent(value);
+    } catch (cause) {
+      throw new SsoRefused('malformed', `Its ${name} cannot be decoded`, { cause });
+    }
+    written.set(name, value);
+  }
+  return written;
+}
+
+/** RFC 1951, as Bindings §3.4.4.1 has it; what grows beyond bounds is left. */
+function inflated(base64: string): string {
+  try {
+    return decodeText(inflateRawSync(Buffer.from(base64, 'base64'), { maxOutputLength: maxLength }));
+  } catch (cause) {
+    if (cause instanceof SsoRefused) throw cause;
+    throw new SsoRefused('malformed', 'It cannot be inflated, or is too long', { cause });
+  }
+}

@@ -1,0 +1,55 @@
+import type { EntityManager } from 'typeorm';
+import { v7 as uuidv7 } from 'uuid';
+import type { SsoConnection } from '../../../entities/sso-connection.js';
+import { SsoLink } from '../../../entities/sso-link.js';
+import { SsoSession } from '../../../entities/sso-session.js';
+import { after, type Clock, days } from '../../platform/clock.js';
+import { hashSecret } from '../../platform/crypto/one-time-secret.js';
+import { type ResealDeps, resealColumn } from '../../platform/crypto/reseal-column.js';
+import type { Sealing } from '../../platform/crypto/sealing.js';
+import type { Assertion, ProviderHandle } from '../sso-protocols/assertion.js';
+
+/** As long as anything that began by it may last. */
+const life = days(90);
+
+/** What a handle is sealed for. */
+const handleContext = (id: string): string => `sso-session:${id}`;
+
+/** Encrypts handles anew that an older master key sealed. Answers how many. */
+export const resealProviderSessions = (deps: ResealDeps): Promise<number> =>
+  resealColumn(deps, {
+    ...{ table: 'sso_sessions', column: 'sealed_handle', where: 'true' },
+    contextOf: handleContext,
+  });
+
+/** What is kept of people's sessions at their providers (docs/decisions/0046). */
+export function createProviderSessions({ sealing, now }: { sealing: Sealing; now: Clock }) {
+  return {
+    /**
+     * Keeps the one that an assertion speaks of, in the transaction that links its subject.
+     * @returns its id, for the session here
+     */
+    async keep(
+      tx: EntityManager,
+      { id: connectionId, accountId }: Pick<SsoConnection, 'id' | 'accountId'>,
+      { subject, sessionIndex, handle }: Assertion,
+    ): Promise<string> {
+      const { id: linkId } = await tx.findOneByOrFail(SsoLink, { accountId, connectionId, subject });
+      const [id, at] = [uuidv7(), now()];
+      await tx.insert(SsoSession, {
+        ...{ id, accountId, connectionId, linkId },
+        indexHash: sessionIndex === null ? null : hashSecret(sessionIndex),
+        sealedHandle: sealing.seal(JSON.stringify(handle), handleContext(id)),
+        createdAt: at,
+        expiresAt: after(at, life),
+      });
+      return id;
+    },
+
+    /** What ends one at the provider. */
+    handleOf: ({ id, sealedHandle }: Pick<SsoSession, 'id' | 'sealedHandle'>): ProviderHandle =>
+      JSON.parse(sealing.open(sealedHandle, handleContext(id))),
+  };
+}
+
+export type ProviderSessions = ReturnType<typeof createProviderSessions>;

@@ -1,0 +1,16 @@
+import type { FastifyReply } from 'fastify';
+import { Type } from 'typebox';
+
+/** What a sign-out is answered whose session began by an identity provider. */
+export const Leaving = Type.Object({
+  redirect_to: Type.String({ description: 'Where the browser leaves the identity provider.' }),
+});
+
+/** The link by which a browser that has signed out here leaves its identity providers (`SsoLeaving.begin`). */
+export const leavingUrl = (baseUrl: string, token: string): string => `${baseUrl}/sso/leave?token=${token}`;
+
+/** Answers a script that has signed somebody out: with that link, where there is one. */
+export function sendLeft(reply: FastifyReply, baseUrl: string, token: string | null): FastifyReply {
+  if (token === null) return reply.code(204).send(null);
+  return reply.code(200).send({ data: { redirect_to: leavingUrl(baseUrl, token) } });
+}

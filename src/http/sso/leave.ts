@@ -1,0 +1,72 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Clients } from '../../domain/oidc/clients.js';
+import type { LeavingStep, SsoLeaving } from '../../domain/sso-sign-in/leaving.js';
+import type { Clock } from '../../platform/clock.js';
+import { redirect, sendPage, wantsJson } from '../oauth/pages.js';
+import { secretCookie } from '../oauth/secret-cookie.js';
+import { isSecret, isUuid, textOf } from './parameters.js';
+
+export interface LeaveOptions {
+  leaving: SsoLeaving;
+  clients: Pick<Clients, 'find'>;
+  baseUrl: string;
+  now: Clock;
+}
+
+/** The way out of identity providers, for browsers that have signed out here already: each page of it can be the last one. */
+export const leave: FastifyPluginAsyncTypebox<LeaveOptions> = async (app, { leaving, clients, baseUrl, now }) => {
+  const cookie = secretCookie(baseUrl, 'sso');
+
+  app.get('/sso/leave', async (request, reply) => {
+    const token = textOf(request.query, 'token');
+    if (request.method === 'HEAD') return reply.send(); // who only looks, uses nothing up
+    return go(request, reply, isSecret(token) ? await leaving.leave(token, cookie.read(request)) : null);
+  });
+
+  app.get('/sso/signed-out', async (request, reply) => {
+    const id = textOf(request.query, 'request');
+    if (request.method === 'HEAD') return reply.send();
+    return go(request, reply, isUuid(id) ? await leaving.goOn(id, cookie.read(request)) : null);
+  });
+
+  /** OpenID Connect RP-Initiated Logout 1.0 §3: a provider has nothing to say but that it was there. */
+  app.get('/sso/oidc/:connection_id/signed-out', async (request, reply) => {
+    const [connectionId, state] = [textOf(request.params, 'connection_id'), textOf(request.query, 'state')];
+    if (request.method === 'HEAD') return reply.send();
+    const known = isUuid(connectionId) && isSecret(state) ? { connectionId, state } : null;
+    const answered = known && (await leaving.answered(known, async () => {}));
+    return answered
+      ? redirect(request, reply, '/sso/signed-out', { request: answered.logoutId })
+      : go(request, reply, null);
+  });
+
+  async function go(request: FastifyRequest, reply: FastifyReply, step: LeavingStep | null) {
+    if (!step) return sendSignedOut(request, reply, null);
+    if ('url' in step) {
+      cookie.set(reply, step.browser, step.expiresAt, now());
+      return redirect(request, reply, step.url);
+    }
+    const { redirectUri } = step.onward;
+    return step.isConfirmed && redirectUri !== null
+      ? redirect(request, reply, redirectUri)
+      : sendSignedOut(request, reply, step);
+  }
+
+  async function sendSignedOut(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    step: Extract<LeavingStep, { onward: object }> | null,
+  ) {
+    const { redirectUri = null, homeUrl = null, clientId = null, uiLocales = null } = step?.onward ?? {};
+    const isUnconfirmed = step !== null && !step.isConfirmed;
+    if (wantsJson(request)) {
+      return reply
+        .header('cache-control', 'no-store')
+        .send({ redirect_to: redirectUri, is_unconfirmed: isUnconfirmed });
+    }
+    const client = clientId === null ? null : await clients.find(clientId);
+    const values = { clientUrl: redirectUri ?? homeUrl, isUnconfirmed };
+    return sendPage(request, reply, 'signed-out', values, { client, uiLocales });
+  }
+};

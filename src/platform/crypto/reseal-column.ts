@@ -1,0 +1,41 @@
+import type { Db } from '../db.js';
+import type { Sealing } from './sealing.js';
+
+export interface ResealDeps {
+  db: Db;
+  sealing: Sealing;
+}
+
+/** A column of what was sealed, in a table whose key is `id`: all of it names of ours, and no value of a caller's. */
+export interface SealedColumn {
+  table: string;
+  column: string;
+  /** SQL: which rows have something in it. */
+  where: string;
+  /** What each is bound to. */
+  contextOf(id: string): string;
+}
+
+const atOnce = 500;
+
+/** Encrypts anew what an older master key sealed, a few hundred rows in each transaction. Answers how many. */
+export async function resealColumn({ db, sealing }: ResealDeps, { table, column, where, contextOf }: SealedColumn) {
+  let count = 0;
+  for (let last: string | null = '00000000-0000-0000-0000-000000000000'; last !== null; ) {
+    last = await db.transaction('system', async (tx): Promise<string | null> => {
+      const rows = await tx.query<{ id: string; sealed: string }[]>(
+        `select id, ${column} as sealed from ${table} where ${where} and id > $1 order by id limit ${atOnce} for update`,
+        [last],
+      );
+      for (const { id, sealed } of rows) {
+        if (!sealing.isStale(sealed)) continue;
+        const context = contextOf(id);
+        const anew = sealing.seal(sealing.open(sealed, context), context);
+        await tx.query(`update ${table} set ${column} = $2 where id = $1`, [id, anew]);
+        count += 1;
+      }
+      return rows.at(-1)?.id ?? null;
+    });
+  }
+  return count;
+}

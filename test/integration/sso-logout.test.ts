@@ -1,0 +1,338 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import type { LightMyRequestResponse } from 'fastify';
+import { v7 as uuidv7 } from 'uuid';
+import type { SsoConnection } from '../../entities/sso-connection.js';
+import { minutes } from '../../src/platform/clock.js';
+import { loopback } from '../../src/platform/outbound/addresses.js';
+import { codeIn } from '../support/mfa.js';
+import {
+  authorizeUrl,
+  type Browser,
+  loggedOutUri,
+  newPkce,
+  newProvider,
+  redeem,
+  redirectUri,
+  type TestClient,
+  type TestEnvironment,
+  type TestProvider,
+} from '../support/oauth.js';
+import { type OpenIdProvider, signInThere, signOutThere, startOpenIdProvider } from '../support/openid-provider.js';
+import { newOrganization } from '../support/organizations.js';
+import { leavingIn, logoutRequestXml, logoutResponseXml, signedQuery } from '../support/saml-logout.js';
+import { posted, type ResponseParts, sign } from '../support/saml-provider.js';
+import { answerTo, giveSigningKey, newSamlProvider, type SamlProvider } from '../support/saml-sign-in.js';
+import { newOidcConnection, newVerifiedDomain, plannedConnections } from '../support/sso.js';
+
+const baseUrl = 'http://localhost:3000';
+const planned = plannedConnections(baseUrl, 6);
+let world: TestProvider;
+let openId: OpenIdProvider;
+let idp: SamlProvider;
+beforeAll(async () => {
+  openId = await startOpenIdProvider(planned);
+  [world, idp] = await Promise.all([
+    newProvider({ baseUrl, allowedNetworks: loopback, startsAt: new Date() }),
+    newSamlProvider(),
+  ]);
+});
+afterAll(async () => {
+  await world.close();
+  await openId.stop();
+});
+
+interface Place {
+  environment: TestEnvironment;
+  client: TestClient;
+  connection: SsoConnection;
+}
+
+let used = 0;
+/** An Environment with an organization whose provider signs in people of acme.example. */
+async function place(type: 'saml' | 'oidc', overrides: Partial<SsoConnection> = {}): Promise<Place> {
+  const environment = await world.newEnvironment({ mfaPolicy: 'off' });
+  const client = await environment.newClient();
+  const { id: organizationId } = await newOrganization(world, environment);
+  await newVerifiedDomain(world, environment, 'acme.example', organizationId);
+  const fields = type === 'saml' ? idp.fields : { id: planned.ids[used++] ?? uuidv7() };
+  const connection = await newOidcConnection(world, environment, openId, { ...fields, organizationId, ...overrides });
+  if (type === 'saml') await giveSigningKey(world, connection);
+  return { environment, client, connection };
+}
+
+const here = ({ headers }: LightMyRequestResponse) => String(headers.location).replace(baseUrl, '');
+const pkce = newPkce();
+const somebody = () => `ana-${uuidv7()}@acme.example`;
+/** To the provider, for a sign-in. */
+async function sentAway(browser: Browser, { client, connection }: Place): Promise<string> {
+  const query = authorizeUrl(client, { code_challenge: pkce.challenge }).replace('/oauth/authorize?', '');
+  return String((await browser.get(`/oauth/sso?connection_id=${connection.id}&${query}`)).headers.location);
+}
+
+/** Signed in by SAML; with the tokens of it. */
+async function bySaml(at: Place, changes: Partial<ResponseParts> = {}) {
+  const browser = world.browser();
+  const nameId = changes.nameId ?? somebody();
+  const { path, form } = answerTo(await sentAway(browser, at), idp, world.now(), { nameId, ...changes });
+  const answered = await world.browser().post(path, form, { origin: 'https://idp.acme.example' });
+  const code = codeIn(await browser.get(here(answered)));
+  const tokens = (await redeem(world.app, at.client, { code, verifier: pkce.verifier, redirect: redirectUri })).json();
+  return { browser, nameId, tokens };
+}
+const logoutUrl = ({ client }: Place, idToken: string) =>
+  `/oauth/logout?${new URLSearchParams({
+    ...{ client_id: client.clientId, id_token_hint: idToken },
+    ...{ post_logout_redirect_uri: loggedOutUri, state: 'after' },
+  })}`;
+/** Signs out, and takes the link to the provider; answers with where that sends the browser. */
+async function leave(browser: Browser, at: Place, idToken: string): Promise<string> {
+  const out = await browser.get(logoutUrl(at, idToken));
+  expect(here(out)).toMatch(/^\/sso\/leave\?token=[\w-]{43}$/);
+  return String((await browser.get(here(out))).headers.location);
+}
+const isOpen = async (at: Place, { tokens }: { tokens: { refresh_token: string } }) => {
+  const payload = new URLSearchParams({
+    ...{ grant_type: 'refresh_token', client_id: at.client.clientId, refresh_token: tokens.refresh_token },
+  }).toString();
+  const headers = { 'content-type': 'application/x-www-form-urlencoded' };
+  return (await world.app.inject({ method: 'POST', url: '/oauth/token', payload, headers })).statusCode === 200;
+};
+const sloPath = ({ connection }: Place) => `/sso/saml/${connection.id}/slo`;
+const answerQuery = (
+  at: Place,
+  sent: ReturnType<typeof leavingIn>,
+  changes: Partial<Parameters<typeof logoutResponseXml>[0]> = {},
+  by = idp.key,
+) =>
+  `${sloPath(at)}?${signedQuery(
+    'SAMLResponse',
+    logoutResponseXml({
+      ...{ issuer: idp.issuer, destination: `${baseUrl}${sloPath(at)}`, inResponseTo: sent.id },
+      ...{ issueInstant: world.now(), ...changes },
+    }),
+    by,
+    { relayState: sent.relayState },
+  )}`;
+const after = `${loggedOutUri}?state=after`;
+const unconfirmed = 'has not confirmed';
+
+describe('whoever has come by SAML and signs out', () => {
+  test('is out here first, then at the provider, and gets to where they were going', async () => {
+    const at = await place('saml');
+    const ana = await bySaml(at, { sessionIndex: '_anas' });
+    const sent = leavingIn(await leave(ana.browser, at, ana.tokens.id_token));
+    expect(sent).toMatchObject({ at: 'https://idp.acme.example/slo', nameId: ana.nameId, sessionIndex: '_anas' });
+    expect(await isOpen(at, ana)).toBe(false);
+    const back = await ana.browser.get(answerQuery(at, sent));
+    expect(here(await ana.browser.get(here(back)))).toBe(after);
+    // The same once more does no harm.
+    expect(here(await ana.browser.get(here(await ana.browser.get(answerQuery(at, sent)))))).toBe(after);
+  });
+
+  test('gets there after a question, and an answer by form', async () => {
+    const at = await place('saml');
+    const ana = await bySaml(at);
+    const query = { client_id: at.client.clientId, post_logout_redirect_uri: loggedOutUri };
+    const asked = await ana.browser.get(`/oauth/logout?${new URLSearchParams(query)}`);
+    const leaving = await ana.browser.submit(asked, { confirm: 'yes' }, { origin: baseUrl });
+    const link = /href="[^"]*(\/sso\/leave\?token=[\w-]+)"/.exec(leaving.body)?.[1] ?? '';
+    const sent = leavingIn(String((await ana.browser.get(link)).headers.location));
+    const xml = logoutResponseXml({
+      ...{ issuer: idp.issuer, destination: `${baseUrl}${sloPath(at)}`, inResponseTo: sent.id },
+      issueInstant: world.now(),
+    });
+    const form = { SAMLResponse: posted(sign(xml, 'LogoutResponse', idp.key)), RelayState: sent.relayState };
+    const back = await world.browser().post(sloPath(at), form, { origin: 'https://idp.acme.example' });
+    expect(here(await ana.browser.get(here(back)))).toBe(loggedOutUri);
+  });
+
+  test('is told, with a link on, where the answer is forged, of another request, or that they are not out', async () => {
+    const at = await place('saml');
+    const stranger = await newSamlProvider();
+    for (const [changes, by] of [
+      [{}, stranger.key],
+      [{ inResponseTo: `_${uuidv7()}` }, idp.key],
+      [{ status: 'urn:oasis:names:tc:SAML:2.0:status:Responder' }, idp.key],
+    ] as const) {
+      const ana = await bySaml(at);
+      const sent = leavingIn(await leave(ana.browser, at, ana.tokens.id_token));
+      const page = await ana.browser.get(here(await ana.browser.get(answerQuery(at, sent, changes, by))));
+      expect(page.statusCode).toBe(200);
+      expect(page.body).toContain(unconfirmed);
+      expect(page.body).toContain(`href="${after}"`);
+    }
+  });
+
+  test('and comes back without an answer, is told so', async () => {
+    const at = await place('saml');
+    const ana = await bySaml(at);
+    const out = await ana.browser.get(logoutUrl(at, ana.tokens.id_token));
+    await ana.browser.get(here(out));
+    const again = await ana.browser.get(here(out));
+    expect(again.body).toContain(unconfirmed);
+    // From another browser, or too late, nobody learns where they were going.
+    world.wait(minutes(11));
+    for (const page of [await ana.browser.get(here(out)), await world.browser().get(here(out))]) {
+      expect([page.statusCode, page.body.includes('href="http')]).toEqual([200, false]);
+    }
+  });
+
+  test('is led nowhere by what a provider, or somebody else, sends', async () => {
+    const at = await place('saml');
+    const ana = await bySaml(at);
+    const sent = leavingIn(await leave(ana.browser, at, ana.tokens.id_token));
+    for (const relayState of ['https://evil.example', 'x'.repeat(43), '']) {
+      const page = await ana.browser.get(answerQuery(at, { ...sent, relayState }));
+      expect([page.statusCode, page.headers.location, page.body.includes('href="http')]).toEqual([
+        200,
+        undefined,
+        false,
+      ]);
+    }
+    // The answer in another browser than the one that was sent.
+    const back = await world.browser().get(answerQuery(at, sent));
+    const page = await world.browser().get(here(back));
+    expect([page.statusCode, page.body.includes(loggedOutUri)]).toEqual([200, false]);
+    // A RelayState of one connection at another.
+    const other = await place('saml');
+    expect((await ana.browser.get(answerQuery(other, sent))).headers.location).toBeUndefined();
+  });
+
+  test('stays at the provider where the connection says so, or has no place for it', async () => {
+    for (const overrides of [
+      { singleLogoutEnabled: false },
+      { samlSloUrl: null },
+      { status: 'auto_disabled' },
+    ] as const) {
+      const at = await place('saml');
+      const ana = await bySaml(at);
+      await world.db.transaction('system', (tx) =>
+        tx.update('sso_connections', { id: at.connection.id }, overrides as never),
+      );
+      expect(here(await ana.browser.get(logoutUrl(at, ana.tokens.id_token)))).toBe(after);
+      expect(await isOpen(at, ana)).toBe(false);
+    }
+  });
+});
+
+describe('pages of a client’s own', () => {
+  const signOut = (at: Place, refreshToken: string, more: object = {}) =>
+    world.app.inject({
+      ...{ method: 'POST', url: '/v1/identity/auth/logout' },
+      payload: { client_id: at.client.clientId, refresh_token: refreshToken, ...more },
+    });
+
+  test('are told where to send the browser', async () => {
+    const at = await place('saml');
+    const ana = await bySaml(at);
+    const unregistered = { post_logout_redirect_uri: 'https://evil.example' };
+    expect((await signOut(at, ana.tokens.refresh_token, unregistered)).statusCode).toBe(400);
+    const out = await signOut(at, ana.tokens.refresh_token, { post_logout_redirect_uri: loggedOutUri });
+    expect([out.statusCode, await isOpen(at, ana)]).toEqual([200, false]);
+    const sent = await ana.browser.get(out.json().data.redirect_to.replace(baseUrl, ''));
+    const back = await ana.browser.get(answerQuery(at, leavingIn(String(sent.headers.location))));
+    expect(here(await ana.browser.get(here(back)))).toBe(loggedOutUri);
+    expect((await signOut(at, ana.tokens.refresh_token)).statusCode).toBe(204);
+  });
+});
+
+describe('a provider’s own sign-out', () => {
+  const request = (at: Place, nameId: string, content = '') =>
+    logoutRequestXml({
+      ...{ issuer: idp.issuer, destination: `${baseUrl}${sloPath(at)}`, issueInstant: world.now() },
+      content: `<saml:NameID>${nameId}</saml:NameID>${content}`,
+    });
+  const send = (at: Place, xml: string, by = idp.key) =>
+    world.browser().get(`${sloPath(at)}?${signedQuery('SAMLRequest', xml, by)}`);
+
+  test('ends what began in the session that it names, and everything where it names none that is known', async () => {
+    const at = await place('saml');
+    const nameId = somebody();
+    const [one, two] = [
+      await bySaml(at, { nameId, sessionIndex: '_one' }),
+      await bySaml(at, { nameId, sessionIndex: '_two' }),
+    ];
+    await send(at, request(at, nameId, '<samlp:SessionIndex>_one</samlp:SessionIndex>'));
+    expect([await isOpen(at, one), await isOpen(at, two)]).toEqual([false, true]);
+    await send(at, request(at, nameId, '<samlp:SessionIndex>_never</samlp:SessionIndex>'));
+    expect(await isOpen(at, two)).toBe(false);
+  });
+
+  test('ends nothing where it is forged, comes twice, is late, or of somebody at another connection', async () => {
+    const [at, other, stranger] = [await place('saml'), await place('saml'), await newSamlProvider()];
+    const ana = await bySaml(at);
+    const xml = request(at, ana.nameId);
+    const codeOf = (page: LightMyRequestResponse) => /<dd class="code">sso\.([a-z_]+)</.exec(page.body)?.[1];
+    expect(codeOf(await send(at, xml, stranger.key))).toBe('signature_invalid');
+    const unsigned = signedQuery('SAMLRequest', xml, idp.key).replace(/&SigAlg=.*/, '');
+    expect(codeOf(await world.browser().get(`${sloPath(at)}?${unsigned}`))).toBe('unsigned');
+    // The same provider, and the same NameID, but of another customer's connection.
+    await send(other, request(other, ana.nameId));
+    expect(codeOf(await send(other, xml))).toBe('destination_mismatch');
+    world.wait(minutes(7));
+    expect(codeOf(await send(at, xml))).toBe('expired');
+    expect(await isOpen(at, ana)).toBe(true);
+    const now = request(at, somebody());
+    expect((await send(at, now)).statusCode).toBe(303);
+    expect(codeOf(await send(at, now))).toBe('replayed');
+    expect(await isOpen(at, ana)).toBe(true);
+  });
+});
+
+describe('whoever has come by OpenID Connect and signs out', () => {
+  async function byOpenId(at: Place, jar: Map<string, string>) {
+    const login = `ana-${uuidv7()}`;
+    openId.people.set(login, { email: `${login}@acme.example`, email_verified: true });
+    const browser = world.browser();
+    const back = await signInThere(await sentAway(browser, at), login, jar);
+    const completed = await browser.get(here(await browser.get(back.replace(baseUrl, ''))));
+    const tokens = (
+      await redeem(world.app, at.client, { code: codeIn(completed), verifier: pkce.verifier, redirect: redirectUri })
+    ).json();
+    return { browser, login, tokens };
+  }
+
+  test('is out at a real provider as well, and gets to where they were going', async () => {
+    const at = await place('oidc');
+    const jar = openId.newJar();
+    const ana = await byOpenId(at, jar);
+    const away = await leave(ana.browser, at, ana.tokens.id_token);
+    expect(new URL(away).searchParams.get('id_token_hint')).toBeTruthy();
+    const back = await signOutThere(away, jar);
+    expect(back).toContain(`/sso/oidc/${at.connection.id}/signed-out?state=`);
+    expect(here(await ana.browser.get(here(await ana.browser.get(back.replace(baseUrl, '')))))).toBe(after);
+    expect(await isOpen(at, ana)).toBe(false);
+    // The provider knows them no more: it asks who they are.
+    const next = await fetch(await sentAway(ana.browser, at), {
+      ...{ redirect: 'manual', headers: { cookie: [...jar].map(([name, value]) => `${name}=${value}`).join('; ') } },
+    });
+    expect(next.headers.get('location')).toContain('/interaction/');
+  });
+
+  test('a state of another browser, of nobody, or of another connection leads nowhere', async () => {
+    const [at, other] = [await place('oidc'), await place('oidc')];
+    const ana = await byOpenId(at, openId.newJar());
+    const away = await leave(ana.browser, at, ana.tokens.id_token);
+    const state = new URL(away).searchParams.get('state') ?? '';
+    const path = (connection: SsoConnection, sent: string) => `/sso/oidc/${connection.id}/signed-out?state=${sent}`;
+    for (const url of [path(other.connection, state), path(at.connection, 'x'.repeat(43)), path(at.connection, '')]) {
+      expect((await ana.browser.get(url)).headers.location).toBeUndefined();
+    }
+    const stranger = world.browser();
+    const page = await stranger.get(here(await stranger.get(path(at.connection, state))));
+    expect([page.statusCode, page.body.includes(loggedOutUri)]).toEqual([200, false]);
+  });
+
+  test('is told so where the provider cannot be asked', async () => {
+    const at = await place('oidc');
+    const ana = await byOpenId(at, openId.newJar());
+    await world.db.transaction('system', (tx) =>
+      tx.update('sso_connections', { id: at.connection.id }, { oidcDiscoveryUrl: 'http://127.0.0.1:9' } as never),
+    );
+    const out = await ana.browser.get(logoutUrl(at, ana.tokens.id_token));
+    const page = await ana.browser.get(here(out));
+    expect(page.body).toContain(unconfirmed);
+    expect(page.body).toContain(`href="${after}"`);
+    expect(await isOpen(at, ana)).toBe(false);
+  });
+});
