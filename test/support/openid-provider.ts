@@ -49,7 +49,12 @@ export async function startOpenIdProvider({
       findAccount: (_, id) => ({ accountId: id, claims: async () => ({ sub: id, ...people.get(id) }) }),
       features: {
         devInteractions: { enabled: false },
-        rpInitiatedLogout: { enabled: true, logoutSource: (asked, form) => void (asked.body = page(form)) },
+        rpInitiatedLogout: {
+          enabled: true,
+          logoutSource: (asked, form) => {
+            asked.body = page(form);
+          },
+        },
       },
       interactions: { url: (_, { uid }) => `/interaction/${uid}` },
       // Nobody is asked whether Gatehouse may know them.
