@@ -10,6 +10,7 @@ import type { SsoConnection } from '../../entities/sso-connection.js';
 import { SsoDomain } from '../../entities/sso-domain.js';
 import { User } from '../../entities/user.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
+import { expectEqualTimes } from '../support/equal-times.js';
 import { totpCode } from '../support/mfa.js';
 import { Browser } from '../support/oauth.js';
 import { leavingIn, logoutRequestXml, logoutResponseXml, signedQuery } from '../support/saml-logout.js';
@@ -385,6 +386,22 @@ describe('the start', () => {
     const answer = await newBrowser().get(`/v1/auth/sso/callback/${id}?state=a&code=b`);
     expect([answer.statusCode, answer.headers.location]).toEqual([303, `/sso/oidc/${id}/callback?state=a&code=b`]);
   });
+});
+
+test('the way to a provider is the same, and as long, for an address that nobody has', async () => {
+  const at = await place();
+  const known = `ana@${at.domain}`;
+  await newMember(at, known);
+  let count = 0;
+  const sent = async (email: string) => {
+    const away = await start(newBrowser(), email);
+    const { origin, pathname } = new URL(String(away.headers.location));
+    expect([away.statusCode, origin + pathname, names(away)]).toEqual([303, idp.fields.samlSsoUrl, ['sso']]);
+  };
+  await expectEqualTimes(
+    () => sent(known),
+    () => sent(`nobody-${count++}@${at.domain}`),
+  );
 });
 
 describe('single logout', () => {

@@ -85,14 +85,15 @@ test('an organization makes its connection: the detail is that of the specificat
       ...{ saml_allow_idp_initiated: false, force_authn: false, oidc_discovery_url: 'https://acme.okta.example' },
       ...{ oidc_client_id: 'gatehouse', oidc_scopes: ['openid', 'profile', 'email'], has_oidc_client_secret: true },
       ...{ jit_provisioning_enabled: true, attribute_mapping: {}, last_login_at: null, last_login_failure_at: null },
-      ...{ consecutive_failures: 0, auto_disabled_at: null },
+      ...{ consecutive_failures: 0, auto_disabled_at: null, single_logout_enabled: true },
       ...{ created_at: api.clock.now.toISOString(), updated_at: api.clock.now.toISOString() },
     },
     default_role: { id: role, name: expect.stringContaining('Role') },
     owned_by_organization: true,
     service_provider: {
-      ...{ protocol: 'oidc', acs_url: null, entity_id: null, metadata_url: null },
+      ...{ protocol: 'oidc', acs_url: null, entity_id: null, metadata_url: null, slo_url: null },
       redirect_uri: `${baseUrl}/sso/oidc/${id}/callback`,
+      post_logout_redirect_uri: `${baseUrl}/sso/oidc/${id}/signed-out`,
     },
   });
   expect((await server('GET', path)).json().data).toEqual(data);
