@@ -7,6 +7,7 @@ import { createLog } from './platform/log.js';
 import { serveMetrics } from './platform/metrics-server.js';
 import { pendingMigrations } from './platform/migrations.js';
 import { runProcess, StartError } from './platform/process.js';
+import { stopAtSignals } from './platform/stopping.js';
 
 /** Long enough for a login's hashing and a slow database; a load balancer has moved on by then. */
 const drainWithinMs = 10_000;
@@ -30,17 +31,12 @@ await runProcess('api', async () => {
   const metrics = await serveMetrics(registry, config.metricsPort, config.production ? '::' : 'localhost');
   log.info({ port, baseUrl: config.baseUrl }, 'listening');
 
-  let stopping = false;
-  const stop = async (signal: string) => {
-    if (stopping) return; // npm hands on the Ctrl-C that the terminal sends to everyone
-    stopping = true;
-    log.info({ signal }, 'draining');
-    const forced = setTimeout(() => process.exit(1), drainWithinMs);
-    await app.close(); // takes no more, and waits for what is being answered
-    await metrics.close();
-    await close();
-    clearTimeout(forced);
-    process.exit(0);
-  };
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void stop(signal));
+  stopAtSignals(
+    async () => {
+      await app.close(); // takes no more, and waits for what is being answered
+      await metrics.close();
+      await close();
+    },
+    { log, withinMs: drainWithinMs },
+  );
 });

@@ -120,7 +120,9 @@ describe('a worker that is asked to end', () => {
   test('while Temporal does not answer: ends in time all the same', async () => {
     await service.temporal.kill('SIGSTOP');
     try {
-      expect(await ended(service.worker)).toEqual(cleanly);
+      const { code, ...rest } = await ended(service.worker);
+      expect(rest).toEqual({ signal: null, left: [] });
+      expect([0, 1]).toContain(code); // 1 says that it cut off what waited for Temporal
     } finally {
       await service.temporal.kill('SIGCONT');
     }

@@ -1,0 +1,33 @@
+import { EventEmitter } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { createLog } from '../../src/platform/log.js';
+import { stopAtSignals } from '../../src/platform/stopping.js';
+
+/** A process that is asked to end as often as there are signals. @returns the codes that it ended with */
+async function ended(stop: () => Promise<void>, { withinMs = 60_000, signals = ['SIGTERM'] } = {}): Promise<number[]> {
+  const asked = new EventEmitter();
+  const codes: number[] = [];
+  await new Promise<void>((resolve) => {
+    const exit = (code: number) => {
+      codes.push(code);
+      resolve();
+    };
+    stopAtSignals(stop, { log: createLog('test', 'silent'), withinMs, on: asked as never, exit });
+    for (const signal of signals) asked.emit(signal);
+  });
+  return codes;
+}
+
+test('a process that stops in order ends with 0, once, however often it is asked', async () => {
+  let stops = 0;
+  const stop = async () => {
+    stops++;
+    await sleep(1);
+  };
+  expect([await ended(stop, { signals: ['SIGINT', 'SIGTERM', 'SIGINT'] }), stops]).toEqual([[0], 1]);
+});
+
+test('one that hangs, or fails to stop, ends with another code', async () => {
+  expect(await ended(() => new Promise(() => {}), { withinMs: 1 })).toEqual([1]);
+  expect(await ended(() => Promise.reject(new Error('no')))).toEqual([1]);
+});
