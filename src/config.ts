@@ -106,8 +106,8 @@ export const Settings = Type.Object({
     description: 'How long before the end of a role assignment it is told to be expiring.',
   }),
   DNS_SERVERS: optional(
-    'Name servers, as `192.0.2.1` or `192.0.2.1:5353`, separated by commas: only these are asked about claimed domains. Without ' +
-      'them, those that are responsible for the domain.',
+    'Name servers, as `192.0.2.1` or `192.0.2.1:5353`, separated by commas: only these are asked, about claimed domains and the ' +
+      'hosts of URLs that tenants give. Without them, those that are responsible for the domain, and the operating system’s.',
   ),
   DOMAIN_POLL_SCHEDULE: Type.String({
     default: '10x1m,10x5m,71x1h,108x6h',

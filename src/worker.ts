@@ -6,9 +6,11 @@ import { createLog } from './platform/log.js';
 import { createMailer } from './platform/mail/mailer.js';
 import { pendingMigrations } from './platform/migrations.js';
 import { createOutbound } from './platform/outbound/fetch.js';
+import { createResolveName } from './platform/outbound/names.js';
 import { startOutboxRelay } from './platform/outbox-relay.js';
 import { runProcess, StartError } from './platform/process.js';
 import { createProcesses } from './platform/processes.js';
+import { stopAtSignals } from './platform/stopping.js';
 import { ensureWorkflowBundle } from './platform/workflow-bundle.js';
 import { composeWorker } from './worker/compose.js';
 import { startHealthServer } from './worker/health.js';
@@ -39,7 +41,10 @@ await runProcess('worker', async () => {
   const server = { ...config.temporal, address: config.temporal.address as string };
   const processes = createProcesses(server);
   const mailer = createMailer({ smtpUrl: config.mail.smtpUrl as string, from: config.mail.from });
-  const outbound = createOutbound({ allowedNetworks: config.outboundNetworks });
+  const outbound = createOutbound({
+    allowedNetworks: config.outboundNetworks,
+    resolveName: createResolveName({ servers: config.dnsServers }),
+  });
   const metrics = createMetrics(db);
   const activities = composeWorker({ config, db, log, mailer, outbound, processes });
 
@@ -73,20 +78,12 @@ await runProcess('worker', async () => {
   const fanOut = startWebhookFanOut({ db, databaseUrl, log });
   log.info({ temporal: server.address }, 'started');
 
-  let stopping = false;
-  const stop = async (signal: string) => {
-    if (stopping) return;
-    stopping = true;
-    log.info({ signal }, 'stopping');
-    setTimeout(() => {
-      log.warn('something did not stop in time');
-      process.exit(0);
-    }, stopWithinMs).unref();
-    await Promise.all([fanOut.stop(), relay.stop(), workers.stop()]);
-    mailer.close();
-    await Promise.all([health?.close(), outbound.close(), processes.close(), db.close()]);
-    log.info('stopped');
-    process.exit(0);
-  };
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void stop(signal));
+  stopAtSignals(
+    async () => {
+      await Promise.all([fanOut.stop(), relay.stop(), workers.stop()]);
+      mailer.close();
+      await Promise.all([health?.close(), outbound.close(), processes.close(), db.close()]);
+    },
+    { log, withinMs: stopWithinMs },
+  );
 });

@@ -1,4 +1,6 @@
 import { randomUUID } from 'node:crypto';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { createDomainChecks } from '../../src/domain/sso/domain-checks.js';
 import { domainMails } from '../../src/domain/sso/domain-mails.js';
 import { days, hours, minutes, seconds } from '../../src/platform/clock.js';
@@ -87,6 +89,24 @@ const outboxOf = async ({ id }: Pick<Claim, 'id'>) =>
     )
   ).map(({ news }) => news);
 
+test('the hosts of URLs that tenants give are asked of these servers, too', async () => {
+  const host = newDomain();
+  dns.set(host, { a: ['127.0.0.1'] }, 'A');
+  let asked = 0;
+  const provider = createServer((_, response) => {
+    asked++;
+    response.writeHead(404).end();
+  });
+  await new Promise<void>((done) => provider.listen(0, '127.0.0.1', done));
+  const { port } = provider.address() as AddressInfo;
+  const { connection } = (await owner('POST', '/sso/connections', { type: 'saml', name: 'X' })).json().data;
+  const metadata_url = `http://${host}:${port}/metadata`;
+  const answer = await owner('POST', `/sso/connections/${connection.id}/import-metadata`, { metadata_url });
+  expect(outcomeOf(answer)).toBe('400 sso_connection.metadata_unreadable');
+  expect(asked).toBe(1);
+  await new Promise((done) => provider.close(done));
+});
+
 test('a claim names the record to publish; claiming again answers the same one, however it is written', async () => {
   const domain = newDomain();
   const first = await claim(owner, `https://WWW.${domain.toUpperCase()}/about`);
@@ -101,6 +121,12 @@ test('a claim names the record to publish; claiming again answers the same one, 
     next_check_at: new Date(api.clock.now.getTime() + minutes(1)).toISOString(),
     failure_reason: null,
     created_at: api.clock.now.toISOString(),
+    process: {
+      id: first.id,
+      state: 'pending',
+      next_wake_up: new Date(api.clock.now.getTime() + minutes(1)).toISOString(),
+      verbs: ['cancel'],
+    },
   });
   expect(await claim(owner, domain)).toEqual(first);
   expect(await read(first)).toEqual(first);

@@ -1,5 +1,6 @@
 import { createServer, type RequestListener, type Server } from 'node:http';
 import { type AddressInfo, createServer as createTcpServer } from 'node:net';
+import { parseServers } from '../../src/platform/dns.js';
 import { loopback } from '../../src/platform/outbound/addresses.js';
 import { createOutbound } from '../../src/platform/outbound/fetch.js';
 import { createGuard } from '../../src/platform/outbound/guard.js';
@@ -113,7 +114,7 @@ describe('what is not called', () => {
     const inner = await receiver((_, response) => response.end('secret'), '127.0.0.1', first.port);
     const names = await startNameServer((question) => [question === 0 ? '127.0.0.5' : '127.0.0.1']);
     closing.push(names.close);
-    const resolveName = createResolveName({ servers: [names.address] });
+    const resolveName = createResolveName({ servers: parseServers(names.address) });
     // The one that is allowed takes the place of a public address.
     const outbound = createOutbound({ allowedNetworks: ['127.0.0.5/32'], resolveName });
     const url = `http://rebinding.example.com:${first.port}/`;
@@ -208,7 +209,7 @@ describe('a POST', () => {
     await expect(open.post(`https://127.0.0.1:${plain.port}/`, message)).rejects.toMatchObject({ reason: 'tls' });
     const names = await startNameServer(() => []);
     closing.push(names.close);
-    const nameless = createOutbound({ resolveName: createResolveName({ servers: [names.address] }) });
+    const nameless = createOutbound({ resolveName: createResolveName({ servers: parseServers(names.address) }) });
     await expect(nameless.post('https://nowhere.example.com/', message)).rejects.toMatchObject({ reason: 'name' });
   });
 });

@@ -1,4 +1,6 @@
 import { Resolver } from 'node:dns/promises';
+import { isIPv6 } from 'node:net';
+import type { Server } from '../dns/exchange.js';
 
 export interface FoundAddress {
   address: string;
@@ -16,11 +18,12 @@ const loopback: FoundAddress[] = [
  * Asks the DNS itself. The operating system's resolver has four threads, which argon2 and the file system need as well,
  * and each name that nobody answers for holds one of them for seconds. It is asked for full names only: neither the hosts
  * file nor search domains count, except that `localhost` is loopback (RFC 6761 §6.3).
- * @param servers addresses of name servers; without any, the operating system's
+ * @param servers only these are asked; without any, the operating system's
  */
-export function createResolveName({ servers = [] }: { servers?: readonly string[] } = {}): ResolveName {
+export function createResolveName({ servers = [] }: { servers?: readonly Server[] } = {}): ResolveName {
   const resolver = new Resolver({ timeout: 2_000, tries: 2 });
-  if (servers.length > 0) resolver.setServers(servers);
+  if (servers.length > 0)
+    resolver.setServers(servers.map(({ address, port }) => `${isIPv6(address) ? `[${address}]` : address}:${port}`));
   return async (hostname) => {
     const name = hostname.replace(/\.$/, '').toLowerCase();
     if (name === 'localhost' || name.endsWith('.localhost')) return loopback;
