@@ -8,6 +8,7 @@ import {
 import { entities } from '../../entities/index.js';
 import { SnakeCaseNaming } from './naming.js';
 import { createPreparedTexts } from './prepared-texts.js';
+import { runStatement } from './run-statement.js';
 import { ScopedQuery } from './scoped-query.js';
 import { ScopedRunner } from './scoped-runner.js';
 
@@ -111,10 +112,7 @@ export function createDb({ url, poolSize, applicationName, onError }: DbOptions)
         await runner.release();
       }
     },
-    async statement({ name, text }, values) {
-      const { rows } = await pool.query({ name, text, values });
-      return rows;
-    },
+    statement: ({ name, text }, values) => runStatement<never>(pool, { name, text, values }),
     async statementIn(scope, statement, values) {
       const { rows } = await pool.query(new ScopedQuery(statement, values, scope) as unknown as pg.QueryConfig);
       return rows;

@@ -1,4 +1,5 @@
 import { v7 as uuidv7 } from 'uuid';
+import { isOutage } from '../../src/platform/db.js';
 import { newDatabase, type TestDatabase } from '../support/database.js';
 
 let database: TestDatabase;
@@ -89,4 +90,33 @@ test('a change is committed when it answers, and undone whole where it fails', a
   expect(await nameOf()).toEqual([{ name: 'New' }]);
   await expect(database.db.statementIn(scope, rename, [''])).rejects.toThrow('division by zero');
   expect(await nameOf()).toEqual([{ name: 'New' }]);
+});
+
+test('a statement that PostgreSQL refuses costs no connection', async () => {
+  const { db } = database;
+  const pid = { name: 'pid', text: 'select pg_backend_pid() as pid, $1::text as x' };
+  const pids = async () => {
+    const found = await Promise.all([0, 1].map(() => db.statement<{ pid: number }>(pid, ['x'])));
+    return found.flatMap((rows) => rows.map((row) => row.pid)).sort();
+  };
+  const before = await pids();
+  for (let i = 0; i < 3; i++) {
+    const refused = await Promise.allSettled([
+      db.statement(byZero, [0]),
+      db.statement(byZero, ['none']),
+      db.statement({ name: 'broken', text: 'select from nowhere where $1' }, [true]),
+    ]);
+    expect(refused.map(({ status }) => status)).toEqual(['rejected', 'rejected', 'rejected']);
+  }
+  expect(await pids()).toEqual(before);
+  expect(await db.statement(byZero, [1])).toEqual([{ one: 1 }]);
+});
+
+test('one whose connection is lost is an outage, and the next one has another', async () => {
+  const { db } = database;
+  const failure = await db
+    .statement({ name: 'ended', text: 'select pg_terminate_backend(pg_backend_pid()), pg_sleep($1)' }, [20])
+    .catch((error: unknown) => error);
+  expect([failure instanceof Error, isOutage(failure)]).toEqual([true, true]);
+  expect(await db.statement(byZero, [1])).toEqual([{ one: 1 }]);
 });
