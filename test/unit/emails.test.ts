@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { SMTPServer } from 'smtp-server';
+import { applicationNameOf, brandOf } from '../../src/domain/emails/brand.js';
 import { mailbox, parseMailbox } from '../../src/platform/mail/addresses.js';
 import { createMailer, MailRejected } from '../../src/platform/mail/mailer.js';
 import { type EmailTemplates, renderEmail } from '../../src/platform/mail/templates.js';
@@ -237,4 +238,13 @@ describe('sending', () => {
     expect(error).toMatchObject({ code: 'ESOCKET', command: 'CONN' });
     expect(error).not.toBeInstanceOf(MailRejected);
   });
+});
+
+test('a transaction reads a brand once, whatever of a mail asks for it', async () => {
+  const brand = { name: 'Northwind', color: null, supportEmail: null };
+  const tx = { query: jest.fn(async () => [brand]) };
+  expect(await applicationNameOf(tx as never, 'an environment')).toBe('Northwind');
+  expect(await brandOf(tx as never, 'an environment')).toEqual(brand);
+  await brandOf(tx as never, 'another');
+  expect(tx.query).toHaveBeenCalledTimes(2);
 });

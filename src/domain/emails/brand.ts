@@ -1,8 +1,19 @@
 import type { EntityManager } from 'typeorm';
 import type { MailBrand } from '../../platform/mail/brand.js';
 
+/** What each transaction has read: a mail asks for its words first, and for its sender then. */
+const read = new WeakMap<EntityManager, Map<string, Promise<MailBrand>>>();
+
 /** As whose the mails of an Environment are shown: its brand, which without a name is called as the Application. */
-export async function brandOf(tx: EntityManager, environmentId: string): Promise<MailBrand> {
+export function brandOf(tx: EntityManager, environmentId: string): Promise<MailBrand> {
+  const known = read.get(tx) ?? new Map<string, Promise<MailBrand>>();
+  read.set(tx, known);
+  const brand = known.get(environmentId) ?? readBrand(tx, environmentId);
+  known.set(environmentId, brand);
+  return brand;
+}
+
+async function readBrand(tx: EntityManager, environmentId: string): Promise<MailBrand> {
   const [brand] = await tx.query<MailBrand[]>(
     `select coalesce(s.branding ->> 'name', a.name) as name, s.branding ->> 'primary_color' as color,
        s.branding ->> 'support_email' as "supportEmail"
