@@ -161,6 +161,7 @@ const everyPage = (value: string): Pages => ({
   },
   logout: { action: '/oauth/logout', params: { state: value }, client: { name: value } },
   'admin-signed-in': { accountName: value },
+  'admin-mfa-elsewhere': {},
   'choose-application': {
     action: '/v1/auth/sso/select-application',
     token: value,

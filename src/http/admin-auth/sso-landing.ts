@@ -28,11 +28,12 @@ export function createAdminLanding({ baseUrl, adminAppUrl = baseUrl }: AdminLand
     signedIn,
     /**
      * The same, or first the choice of an Application. A second factor is for the administrators' application to ask for: the
-     * token is in the fragment of its address, which no server is sent.
+     * token is in the fragment of its address, which no server is sent. Without such an application there is nobody to ask.
      */
     arrived(request: FastifyRequest, reply: FastifyReply, result: SignInOutcome): FastifyReply {
       if (result.outcome === 'mfa_required') {
-        if (wantsJson(request) || adminAppUrl === baseUrl) return reply.send({ data: presentOutcome(result) });
+        if (wantsJson(request)) return reply.send({ data: presentOutcome(result) });
+        if (adminAppUrl === baseUrl) return sendPage(reply, 'admin-mfa-elsewhere', {}, localeOf(request));
         const { outcome, challengeToken } = result;
         const fragment = new URLSearchParams({ outcome, challenge_token: challengeToken });
         return redirect(request, reply, `${adminAppUrl}#${fragment}`);

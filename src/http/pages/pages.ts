@@ -168,6 +168,8 @@ export interface Pages extends AccountPages, SignUpPages {
   'signed-out': { clientUrl: string | null; isUnconfirmed: boolean };
   /** Of an administrator who has come by an identity provider. */
   'admin-signed-in': { accountName: string };
+  /** Of one whose second factor would be asked for by an application that this service was not told of. */
+  'admin-mfa-elsewhere': Record<string, never>;
   'choose-application': {
     action: string;
     token: string;
