@@ -104,6 +104,22 @@ describe('an authenticator app', () => {
     expect(provedIn(refreshed.access_token)).toEqual({ amr: ['pwd', 'otp', 'mfa'], acr: aal2 });
   });
 
+  test('is the twentieth at most', async () => {
+    const { id, token, app } = await withApp();
+    const copy = (count: number) =>
+      auth.db.transaction('system', (tx) =>
+        tx.query(
+          `insert into user_mfa_factors select (jsonb_populate_record(f, jsonb_build_object('id', gen_random_uuid()))).*
+           from user_mfa_factors f, generate_series(1, $2) where f.id = $1`,
+          [app.factor.id, count],
+        ),
+      );
+    await copy(18);
+    await person.enrollTotp(token);
+    await expect(person.enrollTotp(token)).rejects.toThrow('mfa.too_many_factors');
+    expect(await auth.db.transaction('system', (tx) => tx.countBy(UserMfaFactor, { userId: id }))).toBe(20);
+  });
+
   test('is not enrolled by a wrong code, twice, or by somebody else', async () => {
     const [ana, bob] = [await auth.addUser(), await auth.addUser()];
     const [token, other] = [await person.session(ana), await person.session(bob)];

@@ -96,6 +96,21 @@ describe('an authenticator app', () => {
     expect(refusalOf(await api.post('/mfa/totp/confirm', forged, other.as))).toEqual([400, 'mfa.enrollment_expired']);
   });
 
+  test('is not enrolled beside twenty others', async () => {
+    const { as, strong, ana } = await withApp();
+    await provider.query(
+      `insert into mfa_factors select (jsonb_populate_record(f, jsonb_build_object('id', gen_random_uuid()))).*
+       from mfa_factors f, generate_series(1, 19) where f.identity_id = $1`,
+      [ana.id],
+    );
+    expect(refusalOf((await enrolled(as)).answer)).toEqual([409, 'mfa.too_many_factors']);
+    await provider.query(
+      'delete from mfa_factors where id in (select id from mfa_factors where identity_id = $1 order by id limit 1)',
+      [ana.id],
+    );
+    expect((await enrolled(await strong())).answer.statusCode).toBe(201);
+  });
+
   test('is not enrolled where the environment takes none', async () => {
     const { as } = await signedIn({ mfaAllowedFactors: ['webauthn'] });
     expect(refusalOf(await api.post('/mfa/totp/enroll', undefined, as))).toEqual([400, 'mfa.factor_not_allowed']);

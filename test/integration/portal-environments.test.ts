@@ -88,6 +88,16 @@ test('twenty that create one slug at once make one environment; a retry makes no
   expect((await call('POST', path, body, key)).body).toBe(first.body);
 });
 
+test('a client that has a secret gets another one; one without is refused', async () => {
+  const clients = `${path}/development/oauth-clients`;
+  const settings = { name: 'Web', redirect_uris: ['https://app.example/callback'] };
+  const made = async (more: object) => (await call('POST', clients, { ...settings, ...more })).json().data;
+  const [web, spa] = [await made({ client_type: 'confidential' }), await made({ client_type: 'public' })];
+  const rotated = await call('POST', `${clients}/${web.id}/rotate-secret`);
+  expect(rotated.json().data.client_secret).not.toBe(web.client_secret);
+  expect(outcomeOf(await call('POST', `${clients}/${spa.id}/rotate-secret`))).toBe('400 oauth_client.has_no_secret');
+});
+
 test('name and slug change, the type stays; the stored place of an admin follows', async () => {
   const state = `/applications/${account.applicationSlug}/me/state`;
   const owner = { ...(await account.as('owner')) };

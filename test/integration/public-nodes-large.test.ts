@@ -2,7 +2,7 @@ import { newAccount, startApi, type TestAccount, type TestApi } from '../support
 import { asOwner } from '../support/database.js';
 import { newMember } from './administrators-setup.js';
 import { type Calls, callsWith, newNode, rootOf, type TestNode, wrongPaths } from './nodes-setup.js';
-import { rowsOf } from './portal-setup.js';
+import { outcomeOf, rowsOf } from './portal-setup.js';
 
 /** A tree as large as they get: 10 000 nodes, eight levels deep, beside another tenant's of the same size. */
 
@@ -138,4 +138,19 @@ test('lists, subtrees and the tree are answered at the pace of their size', asyn
   expect(times.subtree).toBeLessThan(60 * unit);
   expect(times.children).toBeLessThan(60 * unit);
   expect(times.tree).toBeLessThan(700 * unit);
+});
+
+test('a tree of more than 20 000 nodes is refused whole, and answered to a depth', async () => {
+  const { accountId, applicationId, environmentId } = account.scope;
+  await rowsOf(
+    api,
+    `insert into nodes (id, account_id, application_id, environment_id, parent_node_id, node_type, name, description, slug,
+       status, metadata, path, version, created_at, updated_at)
+     select new.id, $1, $2, $3, $4, 'unit', 'More', null, 'more-' || n, 'active', '{}', array[$4, new.id]::uuid[], 1, now(), now()
+     from generate_series(1, 10000) n cross join lateral (select gen_random_uuid() as id where n is not null) new`,
+    [accountId, applicationId, environmentId, root.id],
+  );
+  const refused = await key('GET', '/nodes/tree');
+  expect(outcomeOf(refused)).toBe('400 nodes.tree_too_large');
+  expect((await ok('/nodes/tree?depth=1')).data.id).toBe(root.id);
 });
