@@ -76,7 +76,12 @@ export const eventCatalogue = {
   'api_key.rotated': configuration('api_key'),
   'api_key.deleted': configuration('api_key'),
   'role_assignment.created': { category: 'access', resource: 'role_assignment', identityVisible: true },
-  'role_assignment.deleted': { category: 'access', resource: 'role_assignment', severity: 'notice' },
+  'role_assignment.deleted': {
+    category: 'access',
+    resource: 'role_assignment',
+    severity: 'notice',
+    identityVisible: true,
+  },
   'role_assignment.activated': { category: 'access', resource: 'role_assignment', identityVisible: true },
   'role_assignment.expiring': { category: 'access', resource: 'role_assignment', identityVisible: true },
   'role_assignment.expired': { category: 'access', resource: 'role_assignment', identityVisible: true },

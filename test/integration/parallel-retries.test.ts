@@ -1,12 +1,12 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { InjectOptions } from 'fastify';
+import type { InjectOptions, LightMyRequestResponse } from 'fastify';
 import { startApi, type TestApi } from '../support/api.js';
 import { type Declared, everyOperation } from '../support/operations/declared.js';
 import { exampleOf, given } from '../support/operations/example.js';
 import { examples } from '../support/operations/examples-account.js';
 import { newPlaces, type Place } from '../support/operations/place.js';
 import { countsOf } from '../support/operations/rows.js';
-import { outcomeOf } from './portal-setup.js';
+import { outcomeOf, rowsOf } from './portal-setup.js';
 
 /** Every operation that changes something, sent many times at once with one Idempotency-Key (contract §1). */
 
@@ -47,11 +47,31 @@ async function effectOf<T>(work: () => Promise<T>): Promise<{ effect: Record<str
   return { effect: Object.fromEntries(changes.filter(([, n]) => n !== 0)), result };
 }
 
+/** Whose example changes nothing that is an event: a look at DNS that finds what was known. */
+const changesNothing = /^verify(Sso|Organization)Domain$/;
+
+/** What is not as it has to be of the events of a request: one that it declares, of whom and where, under the request's id. */
+async function unrecordedOf({ name, operation }: Declared, { headers }: LightMyRequestResponse): Promise<string | null> {
+  const declared = operation?.events ?? [];
+  if (declared.length === 0 || changesNothing.test(name)) return null;
+  const rows = await rowsOf<{ action: string; actor_id: string | null; account_id: string | null; outcome: string }>(
+    api,
+    'select action, actor_id, account_id, outcome from events where correlation_id = $1',
+    [headers['x-request-id']],
+  );
+  const own = rows.find(({ action }) => (declared as string[]).includes(action));
+  if (!own) return `none of ${declared} is recorded, but ${rows.map(({ action }) => action)}`;
+  const isWhole = own.actor_id !== null && own.account_id !== null && own.outcome === 'success';
+  return isWhole ? null : `its event is ${JSON.stringify(own)}`;
+}
+
 async function problemOf(declared: Declared): Promise<string | null> {
   const { name } = declared;
   const once = await requestOf(declared, `${name}-once`);
   const single = await effectOf(() => api.app.inject(once));
   if (single.result.statusCode >= 300) return `the example does not work: ${single.result.body}`;
+  const unrecorded = await unrecordedOf(declared, single.result);
+  if (unrecorded) return unrecorded;
 
   const key = `${name}-many`;
   const many = await requestOf(declared, key);
@@ -76,7 +96,7 @@ async function problemOf(declared: Declared): Promise<string | null> {
   return reused === '400 idempotency.key_reused' ? null : `another request with the key is ${reused}`;
 }
 
-test('of many alike at once one takes effect, and all get its answer or are told to come again', async () => {
+test('of many alike at once one takes effect, is recorded, and all get its answer or are told to come again', async () => {
   const problems: string[] = [];
   for (const declared of writing) {
     const problem = await problemOf(declared);

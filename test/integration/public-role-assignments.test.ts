@@ -27,7 +27,7 @@ const newNode = async (parent_node_id: string | null = null): Promise<string> =>
   (await call('POST', '/nodes', 201, { parent_node_id, node_type: 'unit', name: 'A unit' })).json().data.id;
 const codeOf = (response: { json(): { error: { code: string } } }) => response.json().error.code;
 const eventsOf = (id: string) =>
-  rowsOf<{ action: string }>(api, 'select action from events where resource_id = $1 order by created_at, id', [id]);
+  rowsOf<{ action: string }>(api, 'select action, identity_visible from events where resource_id = $1 order by created_at, id', [id]);
 
 test('a role is assigned at the root or at a node, listed, and taken away', async () => {
   const [identity, node] = [await newIdentity(), await newNode()];
@@ -45,9 +45,10 @@ test('a role is assigned at the root or at a node, listed, and taken away', asyn
   await call('DELETE', `${path}/${data.assignment_id}`, 204);
   expect(codeOf(await call('DELETE', `${path}/${data.assignment_id}`, 404))).toBe('role_assignments.not_found');
   expect((await call('GET', path, 200)).json().items).toEqual([atRoot]);
-  expect((await eventsOf(data.assignment_id)).map(({ action }) => action)).toEqual([
-    'role_assignment.created',
-    'role_assignment.deleted',
+  // Both are on the identity surface of the audit log: what somebody was given, and what was taken from them.
+  expect(await eventsOf(data.assignment_id)).toEqual([
+    { action: 'role_assignment.created', identity_visible: true },
+    { action: 'role_assignment.deleted', identity_visible: true },
   ]);
 });
 
@@ -122,7 +123,7 @@ test('in bulk, one that is there before a new one is said to be there, and each 
     node,
   ]);
   expect(items[1].id).toBe(made?.id);
-  expect(await eventsOf(items[1].id)).toEqual([{ action: 'role_assignment.created' }]);
+  expect(await eventsOf(items[1].id)).toMatchObject([{ action: 'role_assignment.created' }]);
   expect(await eventsOf(there)).toHaveLength(1);
 });
 
