@@ -1857,7 +1857,7 @@ export interface paths {
         put?: never;
         /**
          * Send a test to a webhook of the environment
-         * @description A delivery of the type `webhook.test`, to this one alone; it is tried again as any other is. Read it to see what came of it.
+         * @description A delivery of the type `webhook.test`, to this one alone; it is tried again as any other is. Read it to see what came of it. 30 a minute for a webhook.
          *
          *     Requires `webhook.manage` at the environment's root.
          */
@@ -1923,7 +1923,7 @@ export interface paths {
         put?: never;
         /**
          * Have a delivery to a webhook of the environment attempted now
-         * @description One that waits for its next attempt does not wait any longer. One that has ended, well or not, is sent again: the same `webhook-id`, the same bytes.
+         * @description One that waits for its next attempt does not wait any longer. One that has ended, well or not, is sent again: the same `webhook-id`, the same bytes. 50 attempts of a delivery at most, and 600 retries a minute for a webhook.
          *
          *     Requires `webhook.manage` at the environment's root.
          */
@@ -2505,7 +2505,7 @@ export interface paths {
         };
         /**
          * List what waits, and what has waited
-         * @description Invites of administrators, mails of the account, grace periods for MFA deletions of identities, and of environments. What is about a person alone, such as a registration, a password or a wish for another account, is not in it. Answered from the database, so it works while Temporal is away. `open=true` lists what goes on; `q` searches ids and kind.
+         * @description Invites, mails of the account, grace periods for MFA, windows of role assignments, claims of domains, deliveries of webhooks, and deletions of identities and of environments. What is about a person alone, such as a registration, a password or a wish for another account, is not in it. Answered from the database, so it works while Temporal is away. `open=true` lists what goes on; `q` searches ids and kind.
          *
          *     Requires the capability `processes.view`.
          */
@@ -2573,7 +2573,7 @@ export interface paths {
         put?: never;
         /**
          * Have a process tried again
-         * @description A mail that has failed is delivered anew, should there still be something to say. A cancelled grace period sends its remaining reminders; a cancelled erasure or removal of an environment goes on where it stopped.
+         * @description A mail that has failed is delivered anew, should there still be something to say. A cancelled grace period sends its remaining reminders; a cancelled erasure or removal of an environment goes on where it stopped. A delivery of a webhook that has failed or was cancelled is attempted once more; a failed claim of a domain is looked for anew.
          *
          *     Requires the capability `processes.manage`.
          */
@@ -3725,7 +3725,7 @@ export interface paths {
         put?: never;
         /**
          * Send a test to a webhook of the account
-         * @description A delivery of the type `webhook.test`, to this one alone; it is tried again as any other is. Read it to see what came of it.
+         * @description A delivery of the type `webhook.test`, to this one alone; it is tried again as any other is. Read it to see what came of it. 30 a minute for a webhook.
          *
          *     Requires the capability `account_webhooks.manage`.
          */
@@ -3791,7 +3791,7 @@ export interface paths {
         put?: never;
         /**
          * Have a delivery to a webhook of the account attempted now
-         * @description One that waits for its next attempt does not wait any longer. One that has ended, well or not, is sent again: the same `webhook-id`, the same bytes.
+         * @description One that waits for its next attempt does not wait any longer. One that has ended, well or not, is sent again: the same `webhook-id`, the same bytes. 50 attempts of a delivery at most, and 600 retries a minute for a webhook.
          *
          *     Requires the capability `account_webhooks.manage`.
          */
@@ -3817,7 +3817,7 @@ export interface components {
                  * @description Stable; null where only the status counts. New ones may come: go by the status where it is unknown.
                  * @enum {string|null}
                  */
-                code: "account.capability_required" | "account.not_found" | "account.other_sign_in_required" | "account.owner_required" | "account.password_required" | "account.slug_taken" | "account_intent.not_failed" | "account_intent.not_found" | "admin_sso.not_available" | "administrator_invite.already_pending" | "administrator_invite.not_found" | "administrator_invite.not_pending" | "administrator_invite.role_deleted" | "administrator_role.built_in" | "administrator_role.cannot_grant" | "administrator_role.in_use" | "administrator_role.name_taken" | "administrator_role.not_found" | "api_key.cannot_grant" | "api_key.not_found" | "api_key.scope_required" | "application.confirmation_required" | "application.not_found" | "application.slug_taken" | "audit.row_not_found" | "auth.multiple_credentials" | "auth.reauthentication_required" | "body.malformed" | "body.too_large" | "body.unsupported_media_type" | "captcha.failed" | "changes.cursor_expired" | "changes.cursor_invalid" | "environment.confirmation_required" | "environment.not_found" | "environment.slug_taken" | "environment.unknown_slug" | "idempotency.in_progress" | "idempotency.key_invalid" | "idempotency.key_reused" | "identity.email_taken" | "identity.email_unverified" | "identity.external_id_taken" | "identity.holds_more" | "identity.link_invalid" | "identity.not_found" | "identity_invite.already_member" | "identity_invite.not_found" | "identity_invite.not_pending" | "identity_invite.pending_exists" | "identity_invite.role_deleted" | "if_match.invalid" | "if_match.required" | "invite.link_invalid" | "login.method_not_allowed" | "member.already_member" | "member.in_other_accounts" | "member.last_owner" | "member.not_found" | "member.owner_required" | "mfa.already_enrolled" | "mfa.challenge_invalid" | "mfa.challenge_locked" | "mfa.challenge_required" | "mfa.code_invalid" | "mfa.email_unavailable" | "mfa.enrollment_expired" | "mfa.enrollment_required" | "mfa.factor_not_allowed" | "mfa.factor_not_found" | "mfa.last_factor" | "mfa.not_enrolled" | "mfa.own_factors" | "mfa.too_many_factors" | "mfa.trusted_device_not_found" | "node_type_schema.breaks_nodes" | "nodes.has_children" | "nodes.node_not_found" | "nodes.not_in_access_model" | "nodes.root_fixed" | "nodes.slug_taken" | "nodes.too_deep" | "nodes.tree_too_large" | "nodes.type_not_allowed" | "nodes.type_unknown" | "nodes.would_cycle" | null | "oauth_client.has_no_secret" | "oauth_client.not_found" | "organization.already_member" | "organization.confirmation_required" | "organization.member_not_found" | "organization.not_found" | "organization.production_environment" | "organization.slug_taken" | "organization.sso_connection_exists" | "organization.sso_connection_not_owned" | "origin.foreign" | "password.breached" | "password.hash_out_of_bounds" | "password.hash_unreadable" | "password.link_invalid" | "password.too_short" | "password.wrong" | "permission.key_taken" | "permission.not_found" | "permission.required" | "permission.system" | "process.not_failed" | "process.not_found" | "process.not_running" | "process.verb_not_supported" | "rate_limit.exceeded" | "registration.link_invalid" | "role.cannot_grant" | "role.in_use" | "role.name_taken" | "role.not_found" | "role.system" | "role_assignments.not_found" | "role_assignments.overlapping" | "role_assignments.window_empty" | "route.method_not_allowed" | "route.not_found" | "scim_group_mapping.exists" | "scim_group_mapping.not_found" | "scim_token.not_found" | "service.unavailable" | "session.not_found" | "sign_up.daily_cap_reached" | "sso_connection.incomplete" | "sso_connection.limit_reached" | "sso_connection.metadata_unreadable" | "sso_connection.not_active" | "sso_connection.not_found" | "sso_connection.test_not_found" | "sso_domain.limit_reached" | "sso_domain.malformed" | "sso_domain.not_found" | "sso_domain.public_provider" | "sso_domain.public_suffix" | "sso_required" | "validation.failed" | "version.conflict" | "webhook.delivery_not_found" | "webhook.inactive" | "webhook.limit_reached" | "webhook.not_found";
+                code: "account.capability_required" | "account.not_found" | "account.other_sign_in_required" | "account.owner_required" | "account.password_required" | "account.slug_taken" | "account_intent.not_failed" | "account_intent.not_found" | "admin_sso.not_available" | "administrator_invite.already_pending" | "administrator_invite.not_found" | "administrator_invite.not_pending" | "administrator_invite.role_deleted" | "administrator_role.built_in" | "administrator_role.cannot_grant" | "administrator_role.in_use" | "administrator_role.name_taken" | "administrator_role.not_found" | "api_key.cannot_grant" | "api_key.not_found" | "api_key.scope_required" | "application.confirmation_required" | "application.not_found" | "application.slug_taken" | "audit.row_not_found" | "auth.multiple_credentials" | "auth.reauthentication_required" | "body.malformed" | "body.too_large" | "body.unsupported_media_type" | "captcha.failed" | "changes.cursor_expired" | "changes.cursor_invalid" | "environment.confirmation_required" | "environment.not_found" | "environment.slug_taken" | "environment.unknown_slug" | "idempotency.in_progress" | "idempotency.key_invalid" | "idempotency.key_reused" | "identity.email_taken" | "identity.email_unverified" | "identity.external_id_taken" | "identity.holds_more" | "identity.link_invalid" | "identity.not_found" | "identity_invite.already_member" | "identity_invite.not_found" | "identity_invite.not_pending" | "identity_invite.pending_exists" | "identity_invite.role_deleted" | "if_match.invalid" | "if_match.required" | "invite.link_invalid" | "login.method_not_allowed" | "member.already_member" | "member.in_other_accounts" | "member.last_owner" | "member.not_found" | "member.owner_required" | "mfa.already_enrolled" | "mfa.challenge_invalid" | "mfa.challenge_locked" | "mfa.challenge_required" | "mfa.code_invalid" | "mfa.email_unavailable" | "mfa.enrollment_expired" | "mfa.enrollment_required" | "mfa.factor_not_allowed" | "mfa.factor_not_found" | "mfa.last_factor" | "mfa.not_enrolled" | "mfa.own_factors" | "mfa.too_many_factors" | "mfa.trusted_device_not_found" | "node_type_schema.breaks_nodes" | "nodes.has_children" | "nodes.node_not_found" | "nodes.not_in_access_model" | "nodes.root_fixed" | "nodes.slug_taken" | "nodes.too_deep" | "nodes.tree_too_large" | "nodes.type_not_allowed" | "nodes.type_unknown" | "nodes.would_cycle" | null | "oauth_client.has_no_secret" | "oauth_client.not_found" | "organization.already_member" | "organization.confirmation_required" | "organization.member_not_found" | "organization.not_found" | "organization.production_environment" | "organization.slug_taken" | "organization.sso_connection_exists" | "organization.sso_connection_not_owned" | "origin.foreign" | "password.breached" | "password.hash_out_of_bounds" | "password.hash_unreadable" | "password.link_invalid" | "password.too_short" | "password.wrong" | "permission.key_taken" | "permission.not_found" | "permission.required" | "permission.system" | "process.not_failed" | "process.not_found" | "process.not_running" | "process.verb_not_supported" | "rate_limit.exceeded" | "registration.link_invalid" | "role.cannot_grant" | "role.in_use" | "role.name_taken" | "role.not_found" | "role.system" | "role_assignments.not_found" | "role_assignments.overlapping" | "role_assignments.window_empty" | "route.method_not_allowed" | "route.not_found" | "scim_group_mapping.exists" | "scim_group_mapping.not_found" | "scim_token.not_found" | "service.unavailable" | "session.not_found" | "sign_up.daily_cap_reached" | "sso_connection.incomplete" | "sso_connection.limit_reached" | "sso_connection.metadata_unreadable" | "sso_connection.not_active" | "sso_connection.not_found" | "sso_connection.test_not_found" | "sso_domain.limit_reached" | "sso_domain.malformed" | "sso_domain.not_found" | "sso_domain.public_provider" | "sso_domain.public_suffix" | "sso_required" | "validation.failed" | "version.conflict" | "webhook.delivery_not_found" | "webhook.inactive" | "webhook.limit_reached" | "webhook.not_found" | "webhook.too_many_attempts";
                 message: string;
                 /** Format: date-time */
                 timestamp: string;
@@ -4141,6 +4141,16 @@ export interface components {
                 identity_id: string | null;
                 /** Format: date-time */
                 created_at: string;
+                /** @description Where it stands, when it goes on by itself, and what the Portal’s `/processes/{id}` can do with it; that says more. */
+                process: {
+                    /** Format: uuid */
+                    id: string;
+                    /** @enum {string} */
+                    state: "pending" | "running" | "accepted" | "sent" | "succeeded" | "completed" | "verified" | "lapsed" | "enrolled" | "reset" | "expired" | "revoked" | "removed" | "cancelled" | "failed";
+                    /** Format: date-time */
+                    next_wake_up: string | null;
+                    verbs: ("cancel" | "retry" | "resend" | "extend")[];
+                };
                 /** @enum {string} */
                 intent: "activate" | "directory";
                 /** @description Given at acceptance. */
@@ -4213,6 +4223,16 @@ export interface components {
                 identity_id: string | null;
                 /** Format: date-time */
                 created_at: string;
+                /** @description Where it stands, when it goes on by itself, and what the Portal’s `/processes/{id}` can do with it; that says more. */
+                process: {
+                    /** Format: uuid */
+                    id: string;
+                    /** @enum {string} */
+                    state: "pending" | "running" | "accepted" | "sent" | "succeeded" | "completed" | "verified" | "lapsed" | "enrolled" | "reset" | "expired" | "revoked" | "removed" | "cancelled" | "failed";
+                    /** Format: date-time */
+                    next_wake_up: string | null;
+                    verbs: ("cancel" | "retry" | "resend" | "extend")[];
+                };
                 /** @enum {string} */
                 intent: "activate" | "directory";
                 /** @description Given at acceptance. */
@@ -4693,6 +4713,16 @@ export interface components {
                 failure_reason: "record_not_found" | "record_mismatch" | "dns_unavailable" | "verified_by_another_account" | "verified_by_another_organization" | "cancelled_by_operator" | null;
                 /** Format: date-time */
                 created_at: string;
+                /** @description Where it stands, when it goes on by itself, and what the Portal’s `/processes/{id}` can do with it; that says more. */
+                process: {
+                    /** Format: uuid */
+                    id: string;
+                    /** @enum {string} */
+                    state: "pending" | "running" | "accepted" | "sent" | "succeeded" | "completed" | "verified" | "lapsed" | "enrolled" | "reset" | "expired" | "revoked" | "removed" | "cancelled" | "failed";
+                    /** Format: date-time */
+                    next_wake_up: string | null;
+                    verbs: ("cancel" | "retry" | "resend" | "extend")[];
+                };
             }[];
             pagination: {
                 page: number;
@@ -4735,6 +4765,16 @@ export interface components {
                 failure_reason: "record_not_found" | "record_mismatch" | "dns_unavailable" | "verified_by_another_account" | "verified_by_another_organization" | "cancelled_by_operator" | null;
                 /** Format: date-time */
                 created_at: string;
+                /** @description Where it stands, when it goes on by itself, and what the Portal’s `/processes/{id}` can do with it; that says more. */
+                process: {
+                    /** Format: uuid */
+                    id: string;
+                    /** @enum {string} */
+                    state: "pending" | "running" | "accepted" | "sent" | "succeeded" | "completed" | "verified" | "lapsed" | "enrolled" | "reset" | "expired" | "revoked" | "removed" | "cancelled" | "failed";
+                    /** Format: date-time */
+                    next_wake_up: string | null;
+                    verbs: ("cancel" | "retry" | "resend" | "extend")[];
+                };
             };
         };
         GetOrganizationSsoConnectionResponse: {
@@ -5422,6 +5462,16 @@ export interface components {
                 identity_id: string | null;
                 /** Format: date-time */
                 created_at: string;
+                /** @description Where it stands, when it goes on by itself, and what the Portal’s `/processes/{id}` can do with it; that says more. */
+                process: {
+                    /** Format: uuid */
+                    id: string;
+                    /** @enum {string} */
+                    state: "pending" | "running" | "accepted" | "sent" | "succeeded" | "completed" | "verified" | "lapsed" | "enrolled" | "reset" | "expired" | "revoked" | "removed" | "cancelled" | "failed";
+                    /** Format: date-time */
+                    next_wake_up: string | null;
+                    verbs: ("cancel" | "retry" | "resend" | "extend")[];
+                };
                 organization_id: string | null;
                 /** @description Given at acceptance, at the organization's node. */
                 role_ids: string[];
@@ -5476,6 +5526,16 @@ export interface components {
                 identity_id: string | null;
                 /** Format: date-time */
                 created_at: string;
+                /** @description Where it stands, when it goes on by itself, and what the Portal’s `/processes/{id}` can do with it; that says more. */
+                process: {
+                    /** Format: uuid */
+                    id: string;
+                    /** @enum {string} */
+                    state: "pending" | "running" | "accepted" | "sent" | "succeeded" | "completed" | "verified" | "lapsed" | "enrolled" | "reset" | "expired" | "revoked" | "removed" | "cancelled" | "failed";
+                    /** Format: date-time */
+                    next_wake_up: string | null;
+                    verbs: ("cancel" | "retry" | "resend" | "extend")[];
+                };
                 organization_id: string | null;
                 /** @description Given at acceptance, at the organization's node. */
                 role_ids: string[];
@@ -5934,6 +5994,16 @@ export interface components {
                 created_at: string;
                 /** Format: date-time */
                 settled_at: string | null;
+                /** @description Where it stands, when it goes on by itself, and what the Portal’s `/processes/{id}` can do with it; that says more. */
+                process: {
+                    /** Format: uuid */
+                    id: string;
+                    /** @enum {string} */
+                    state: "pending" | "running" | "accepted" | "sent" | "succeeded" | "completed" | "verified" | "lapsed" | "enrolled" | "reset" | "expired" | "revoked" | "removed" | "cancelled" | "failed";
+                    /** Format: date-time */
+                    next_wake_up: string | null;
+                    verbs: ("cancel" | "retry" | "resend" | "extend")[];
+                };
             };
         };
         ListWebhookDeliveriesResponse: {
@@ -5970,6 +6040,16 @@ export interface components {
                 created_at: string;
                 /** Format: date-time */
                 settled_at: string | null;
+                /** @description Where it stands, when it goes on by itself, and what the Portal’s `/processes/{id}` can do with it; that says more. */
+                process: {
+                    /** Format: uuid */
+                    id: string;
+                    /** @enum {string} */
+                    state: "pending" | "running" | "accepted" | "sent" | "succeeded" | "completed" | "verified" | "lapsed" | "enrolled" | "reset" | "expired" | "revoked" | "removed" | "cancelled" | "failed";
+                    /** Format: date-time */
+                    next_wake_up: string | null;
+                    verbs: ("cancel" | "retry" | "resend" | "extend")[];
+                };
             }[];
             pagination: {
                 page: number;
@@ -6014,6 +6094,16 @@ export interface components {
                 created_at: string;
                 /** Format: date-time */
                 settled_at: string | null;
+                /** @description Where it stands, when it goes on by itself, and what the Portal’s `/processes/{id}` can do with it; that says more. */
+                process: {
+                    /** Format: uuid */
+                    id: string;
+                    /** @enum {string} */
+                    state: "pending" | "running" | "accepted" | "sent" | "succeeded" | "completed" | "verified" | "lapsed" | "enrolled" | "reset" | "expired" | "revoked" | "removed" | "cancelled" | "failed";
+                    /** Format: date-time */
+                    next_wake_up: string | null;
+                    verbs: ("cancel" | "retry" | "resend" | "extend")[];
+                };
                 /** @description What is sent, to the byte. */
                 body: string;
             };
@@ -6466,7 +6556,7 @@ export interface components {
                 member_id: string | null;
                 /** Format: date-time */
                 created_at: string;
-                /** @description Of `/processes/{id}`, which says more. */
+                /** @description Where it stands, when it goes on by itself, and what the Portal’s `/processes/{id}` can do with it; that says more. */
                 process: {
                     /** Format: uuid */
                     id: string;
@@ -6539,7 +6629,7 @@ export interface components {
                 member_id: string | null;
                 /** Format: date-time */
                 created_at: string;
-                /** @description Of `/processes/{id}`, which says more. */
+                /** @description Where it stands, when it goes on by itself, and what the Portal’s `/processes/{id}` can do with it; that says more. */
                 process: {
                     /** Format: uuid */
                     id: string;
@@ -6652,7 +6742,7 @@ export interface components {
                 /** @enum {string} */
                 kind: "invite" | "identity_invite" | "email" | "mfa_grace" | "identity_erasure" | "environment_removal" | "role_assignment" | "sso_domain" | "webhook_delivery";
                 environment_id: string | null;
-                /** @description What it is about: `administrator_invite`, `identity_invite`, `mfa_grace`, `identity`, `environment`, `webhook`, `other`. */
+                /** @description What it is about: `administrator_invite`, `identity_invite`, `mfa_grace`, `identity`, `environment`, `webhook`, `sso_domain`, `other`. */
                 subject_type: string;
                 /** Format: uuid */
                 subject_id: string;
@@ -6702,7 +6792,7 @@ export interface components {
                 /** @enum {string} */
                 kind: "invite" | "identity_invite" | "email" | "mfa_grace" | "identity_erasure" | "environment_removal" | "role_assignment" | "sso_domain" | "webhook_delivery";
                 environment_id: string | null;
-                /** @description What it is about: `administrator_invite`, `identity_invite`, `mfa_grace`, `identity`, `environment`, `webhook`, `other`. */
+                /** @description What it is about: `administrator_invite`, `identity_invite`, `mfa_grace`, `identity`, `environment`, `webhook`, `sso_domain`, `other`. */
                 subject_type: string;
                 /** Format: uuid */
                 subject_id: string;
@@ -6772,7 +6862,7 @@ export interface components {
                 /** @enum {string} */
                 kind: "invite" | "identity_invite" | "email" | "mfa_grace" | "identity_erasure" | "environment_removal" | "role_assignment" | "sso_domain" | "webhook_delivery";
                 environment_id: string | null;
-                /** @description What it is about: `administrator_invite`, `identity_invite`, `mfa_grace`, `identity`, `environment`, `webhook`, `other`. */
+                /** @description What it is about: `administrator_invite`, `identity_invite`, `mfa_grace`, `identity`, `environment`, `webhook`, `sso_domain`, `other`. */
                 subject_type: string;
                 /** Format: uuid */
                 subject_id: string;
@@ -6819,7 +6909,7 @@ export interface components {
                 /** @enum {string} */
                 kind: "invite" | "identity_invite" | "email" | "mfa_grace" | "identity_erasure" | "environment_removal" | "role_assignment" | "sso_domain" | "webhook_delivery";
                 environment_id: string | null;
-                /** @description What it is about: `administrator_invite`, `identity_invite`, `mfa_grace`, `identity`, `environment`, `webhook`, `other`. */
+                /** @description What it is about: `administrator_invite`, `identity_invite`, `mfa_grace`, `identity`, `environment`, `webhook`, `sso_domain`, `other`. */
                 subject_type: string;
                 /** Format: uuid */
                 subject_id: string;

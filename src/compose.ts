@@ -134,8 +134,9 @@ export async function composeApi(
   });
   const changeBells = createBells({ url: config.database.url as string, channel: changesChannel });
   const allowedNetworks = config.outboundNetworks;
-  const outbound = createOutbound({ allowedNetworks });
-  const guard = createGuard({ allowedNetworks, resolveName: createResolveName() });
+  const resolveName = createResolveName({ servers: config.dnsServers });
+  const outbound = createOutbound({ allowedNetworks, resolveName });
+  const guard = createGuard({ allowedNetworks, resolveName });
   const logins = createLogins({
     db,
     sealing,
@@ -220,7 +221,7 @@ export async function composeApi(
     ssoDomains: createSsoDomains({ db, now, schedule: config.domainSchedule, checks: domainChecks, processes }),
     ssoRecoveryCodes: createSsoRecoveryCodes({ db, now }),
     ssoTests: sso.tests,
-    webhookDeliveryLog: createWebhookDeliveryLog({ db, now }),
+    webhookDeliveryLog: createWebhookDeliveryLog({ db, rateLimits, now }),
     webhooks: createWebhooks({ db, sealing, now, guard }),
   };
 

@@ -156,6 +156,7 @@ const messages = {
   'webhook.inactive': 'The webhook is switched off',
   'webhook.limit_reached': 'There are as many webhooks as there can be; delete one first',
   'webhook.not_found': 'No such webhook',
+  'webhook.too_many_attempts': 'This delivery was attempted as often as it can be',
 } as const;
 
 export type ErrorCode = keyof typeof messages;

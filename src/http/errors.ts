@@ -158,6 +158,7 @@ const statuses: Record<ErrorCode, number> = {
   'webhook.inactive': 409,
   'webhook.limit_reached': 409,
   'webhook.not_found': 404,
+  'webhook.too_many_attempts': 409,
 };
 
 export const statusOf = (code: ErrorCode): number => statuses[code];

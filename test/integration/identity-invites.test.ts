@@ -50,6 +50,12 @@ test('an invite is made, shown, mailed, and has its process', async () => {
     invited_by_type: 'api_key',
     identity_id: null,
     created_at: api.clock.now.toISOString(),
+    process: {
+      id: made.id,
+      state: 'pending',
+      next_wake_up: new Date(api.clock.now.getTime() + days(5)).toISOString(), // the reminder
+      verbs: ['cancel'],
+    },
   });
   expect((await key('GET', `${path}/${made.id}`)).json().data).toEqual(shown);
   const events = await eventsSince(api, account.scope.accountId, since);

@@ -7,6 +7,7 @@ import { MfaGrace } from '../../entities/mfa-grace.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { patience } from '../support/patience.js';
 import { invite, newMember, rolesByKey, type TestMember } from './administrators-setup.js';
+import { callsWith } from './nodes-setup.js';
 import { type Call, callsOf, outcomeOf, rowsOf, shape } from './portal-setup.js';
 
 // Temporal is not there: the rows answer.
@@ -136,6 +137,41 @@ test('an invite itself says the same of its process', async () => {
   expect((await owner('GET', '/administrator-invites')).json().items[0].process).toEqual(same);
   const revoked = await owner('POST', `/administrator-invites/${id}/revoke`);
   expect(revoked.json().data.process).toEqual({ id, state: 'revoked', next_wake_up: null, verbs: [] });
+});
+
+test('so do an invite of an end user, the claim of a domain and the delivery of a webhook, and what is left of them', async () => {
+  const environment = callsWith(api, await account.as('owner'), account.portalPath(''));
+  const invite = (await environment('POST', '/identity-invites', { email: `${randomUUID()}@example.com` })).json().data;
+  const claim = (await owner('POST', '/sso/domains', { domain: `${randomUUID()}.example` })).json().data;
+  const hook = { url: 'https://receiver.example/hook', event_types: ['*'] };
+  const { id: hookId } = (await environment('POST', '/webhooks', hook)).json().data;
+  const delivery = (await environment('POST', `/webhooks/${hookId}/test`)).json().data;
+  const reads = {
+    identity_invite: async () => (await environment('GET', `/identity-invites/${invite.id}`)).json().data,
+    sso_domain: async () => (await owner('GET', `/sso/domains/${claim.domain}`)).json().data,
+    webhook_delivery: async () =>
+      (await environment('GET', `/webhooks/${hookId}/deliveries/${delivery.id}`)).json().data,
+  };
+  for (const [kind, read] of Object.entries(reads)) {
+    const shown = async () => {
+      const [listed] = await itemsOf(`?kind=${kind}`);
+      const { id, state, next_wake_up, verbs } = listed as Record<string, unknown>;
+      const { process } = await read();
+      expect({ kind, process }).toEqual({ kind, process: { id, state, next_wake_up, verbs } });
+      return process;
+    };
+    const { id, state, next_wake_up, verbs } = await shown();
+    expect({ kind, state, verbs }).toEqual({ kind, state: 'pending', verbs: ['cancel'] });
+    expect(Date.parse(next_wake_up)).toBeGreaterThanOrEqual(api.clock.now.getTime());
+    await owner('POST', `/processes/${id}/cancel`, { reason: 'A test' });
+    const ended = {
+      identity_invite: ['revoked', []],
+      sso_domain: ['failed', ['retry']],
+      webhook_delivery: ['cancelled', ['retry']],
+    };
+    const after = await shown();
+    expect([after.state, after.verbs, after.next_wake_up]).toEqual([...ended[kind as keyof typeof ended], null]);
+  }
 });
 
 test('the list is filtered by kind, state, subject, age and whether it goes on, and is paged', async () => {

@@ -1,3 +1,4 @@
+import { createWebhookDeliveryLog } from '../../src/domain/webhooks/delivery-log.js';
 import { disableWebhook } from '../../src/domain/webhooks/disable.js';
 import { fanOutWebhooks } from '../../src/domain/webhooks/fan-out.js';
 import { secretContext } from '../../src/domain/webhooks/secrets.js';
@@ -257,6 +258,14 @@ test('deliveries are listed, filtered and read with their attempts', async () =>
   const all = await of('');
   expect(all.pagination.item_count).toBe(3);
   expect(all.items[0]).toMatchObject({ webhook_id: id, status: 'pending', attempt_count: 0, settled_at: null });
+  const { id: first, next_attempt_at } = all.items[0];
+  expect(all.items[0].process).toEqual({
+    id: first,
+    state: 'pending',
+    next_wake_up: next_attempt_at,
+    verbs: ['cancel'],
+  });
+  expect(next_attempt_at).toMatch(/^\d{4}-.*Z$/);
   expect((await of('?event_type=role.deleted')).items).toHaveLength(1);
   expect((await of('?q=DELETED')).items).toHaveLength(1);
   expect((await of('?status=failed')).items).toEqual([]);
@@ -310,6 +319,51 @@ test('one that has ended, and one that waits, is attempted again as the same mes
   ]);
   await call('PATCH', `/webhooks/${id}`, { is_active: false });
   expect((await call('POST', at)).body.error.code).toBe('webhook.inactive');
+});
+
+test('a delivery is attempted fifty times at most, whoever asks', async () => {
+  const { call } = await callerAt('the Account in the Portal');
+  const { id } = (await call('POST', '/webhooks', wanted)).body.data;
+  await happen(api, account);
+  await fanOutWebhooks(api.database.db, 100);
+  const [delivery] = await deliveriesOf(api, account);
+  const after = (attempts: number) =>
+    rowsOf(
+      api,
+      `update webhook_deliveries set status = 'failed', ended_reason = 'attempts_exhausted', next_attempt_at = null,
+         settled_at = now(), attempt_count = ${attempts} where id = '${delivery?.id}'`,
+    );
+  const ways = [`/webhooks/${id}/deliveries/${delivery?.id}/retry`, `/processes/${delivery?.id}/retry`];
+  for (const way of ways) {
+    await after(49);
+    expect((await call('POST', way)).status).toBe(200);
+    await after(50);
+    const refused = await call('POST', way);
+    expect([refused.status, refused.body.error.code]).toEqual([409, 'webhook.too_many_attempts']);
+    expect((await deliveriesOf(api, account))[0]?.status).toBe('failed');
+  }
+});
+
+test('one webhook is tested thirty times a minute and retried six hundred times, counted for each Account', async () => {
+  const { db } = api.database;
+  const log = createWebhookDeliveryLog({ db, rateLimits: true, now: () => api.clock.now });
+  const id = await subscribe(api, account, ['*']);
+  const codes = async (calls: Promise<unknown>[]) => {
+    const outcomes = await Promise.allSettled(calls);
+    return outcomes.map((outcome) => (outcome.status === 'fulfilled' ? 'done' : outcome.reason.code)).sort();
+  };
+  const tests = Array.from({ length: 32 }, () => log.test(account.scope, id));
+  expect(await codes(tests)).toEqual([...Array(30).fill('done'), ...Array(2).fill('rate_limit.exceeded')]);
+  const { scope: stranger } = await newAccount(api);
+  expect(await codes([log.test(stranger, id)])).toEqual(['webhook.not_found']);
+
+  const [delivery] = await deliveriesOf(api, account);
+  const retry = () => codes([log.retry(account.scope, id, delivery?.id as string)]);
+  expect(await retry()).toEqual(['done']);
+  const used = (points: number) =>
+    rowsOf(api, `update rate_limits set points = ${points} where key ~ '^webhook-retries'`);
+  await used(599);
+  expect([await retry(), await retry()]).toEqual([['done'], ['rate_limit.exceeded']]);
 });
 
 test('an API key needs webhook.view to read and webhook.manage to change', async () => {

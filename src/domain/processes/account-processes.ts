@@ -1,5 +1,4 @@
 import type { EntityManager } from 'typeorm';
-import type { AdministratorInvite } from '../../../entities/administrator-invite.js';
 import type { Clock } from '../../platform/clock.js';
 import type { Db } from '../../platform/db.js';
 import type { ProcessLook } from '../../platform/process-look.js';
@@ -11,7 +10,6 @@ import type { AdministratorInvites } from '../invites/administrator-invites.js';
 import type { Page } from '../paging.js';
 import type { AccountScope } from '../scope.js';
 import { type Extension, extendInvite } from './extend.js';
-import { inviteRow } from './kind-invite.js';
 import { createKinds, type Kind, type KindsDeps, type ProcessRow, type Verb, type WaitsFor } from './kinds.js';
 import { findRow, type ListRequest, listRows } from './list.js';
 
@@ -162,8 +160,8 @@ export function createAccountProcesses(deps: AccountProcessesDeps) {
         (tx) => lockAdministration(tx, scope),
       ),
 
-    /** For the invite itself: the same as its process says. */
-    ofInvite: (invite: AdministratorInvite): ShownProcess => shown(inviteRow(invite)),
+    /** For the resource itself, which was read already: the same as its process says. */
+    of: (row: ProcessRow): ShownProcess => shown(row),
   };
 
   async function endWorkflow(workflowId: string): Promise<WorkflowEnd> {

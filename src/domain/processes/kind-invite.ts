@@ -23,6 +23,7 @@ export const inviteRow = ({ id, accountId, status, ...invite }: AdministratorInv
   createdAt: invite.createdAt,
   endedAt: invite.endedAt,
   endedReason: invite.endedReason,
+  nextAt: null,
 });
 
 /** Invites of administrators. */
@@ -33,7 +34,7 @@ select id, 'invite' as kind, account_id as "accountId", null::uuid as "environme
   id as "subjectId", case when status = 'pending' and expires_at <= $2 then 'expired' else status end as state,
   created_at as since, expires_at as deadline, created_at as "createdAt",
   case when status = 'pending' and expires_at <= $2 then expires_at else ended_at end as "endedAt",
-  case when status = 'pending' and expires_at <= $2 then 'not_accepted_in_time' else ended_reason end as "endedReason"
+  case when status = 'pending' and expires_at <= $2 then 'not_accepted_in_time' else ended_reason end as "endedReason", null::timestamptz as "nextAt"
 from administrator_invites where account_id = $1`,
   open: { pending: 'acceptance' },
   verbs: { cancel: ['pending'], resend: ['pending', 'expired'], extend: ['pending'] },

@@ -5,18 +5,35 @@ import { beginAnew, failClaim, processInput } from '../sso/domain-process.js';
 import { type DomainSchedule, timesFrom } from '../sso/domain-schedule.js';
 import type { Kind, ProcessRow } from './kinds.js';
 
+/** Of a claim that was read already. */
+export const ssoDomainRow = ({ id, accountId, environmentId, status, ...claim }: SsoDomain): ProcessRow => ({
+  id,
+  kind: 'sso_domain',
+  accountId,
+  environmentId,
+  subjectType: 'sso_domain',
+  subjectId: id,
+  state: status,
+  since: claim.startedAt,
+  deadline: claim.failsAt,
+  createdAt: claim.createdAt,
+  endedAt: claim.endedAt,
+  endedReason: claim.failureReason,
+  nextAt: claim.nextCheckAt,
+});
+
 /** Claims of domains: looked for until they are found, and looked at for as long as they are verified. */
 export const ssoDomainKind = (schedule: DomainSchedule): Kind => ({
   table: 'sso_domains',
   sql: `
 select id, 'sso_domain' as kind, account_id as "accountId", environment_id as "environmentId", 'sso_domain' as "subjectType",
   id as "subjectId", status as state, started_at as since, fails_at as deadline, created_at as "createdAt",
-  ended_at as "endedAt", failure_reason as "endedReason"
+  ended_at as "endedAt", failure_reason as "endedReason", next_check_at as "nextAt"
 from sso_domains where account_id = $1`,
   open: { pending: 'dns_record', lapsed: 'dns_record', verified: 'its_next_moment' },
   verbs: { cancel: ['pending', 'lapsed', 'verified'], retry: ['failed'] },
   workflowId: (row) => workflowIdOf('ssoDomainVerification', inputOf(row)),
-  wakesUpAt: () => null,
+  wakesUpAt: ({ nextAt }) => nextAt,
   async cancel(tx, { id, accountId }, now) {
     const claim = await tx.findOneByOrFail(SsoDomain, { accountId, id });
     await failClaim(tx, claim, 'cancelled_by_operator', now());

@@ -1,3 +1,4 @@
+import type { WebhookDelivery } from '../../../entities/webhook-delivery.js';
 import { workflowIdOf } from '../../platform/process-kinds.js';
 import { processInput } from '../webhooks/process.js';
 import { attemptNow, cancelPending } from '../webhooks/standing.js';
@@ -7,18 +8,35 @@ const deliveryIn = ({ id, subjectId, accountId, environmentId }: ProcessRow) => 
   ...{ id, webhookId: subjectId, accountId, environmentId },
 });
 
+/** Of a delivery that was read already. */
+export const deliveryRow = ({ id, accountId, environmentId, webhookId, ...delivery }: WebhookDelivery): ProcessRow => ({
+  id,
+  kind: 'webhook_delivery',
+  accountId,
+  environmentId,
+  subjectType: 'webhook',
+  subjectId: webhookId,
+  state: delivery.status,
+  since: delivery.createdAt,
+  deadline: null,
+  createdAt: delivery.createdAt,
+  endedAt: delivery.settledAt,
+  endedReason: delivery.endedReason,
+  nextAt: delivery.nextAttemptAt,
+});
+
 /** Events on their way to the Account's webhooks, and to those of its Environments. */
 export const webhookKind: Kind = {
   table: 'webhook_deliveries',
   sql: `
 select id, 'webhook_delivery' as kind, account_id as "accountId", environment_id as "environmentId", 'webhook' as "subjectType",
   webhook_id as "subjectId", status as state, created_at as since, null::timestamptz as deadline,
-  created_at as "createdAt", settled_at as "endedAt", ended_reason as "endedReason"
+  created_at as "createdAt", settled_at as "endedAt", ended_reason as "endedReason", next_attempt_at as "nextAt"
 from webhook_deliveries where account_id = $1`,
   open: { pending: 'receiver' },
   verbs: { cancel: ['pending'], retry: ['failed', 'cancelled'] },
   workflowId: (row) => workflowIdOf('webhookDelivery', processInput(deliveryIn(row))),
-  wakesUpAt: () => null, // the row's own list of attempts says it
+  wakesUpAt: ({ nextAt }) => nextAt,
   cancel: (tx, { id, accountId }, now) => cancelPending(tx, { accountId, id }, 'cancelled_by_operator', now()),
   retry: (tx, row, now) => attemptNow(tx, deliveryIn(row), now()),
 };

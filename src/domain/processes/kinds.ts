@@ -38,6 +38,8 @@ export interface ProcessRow {
   createdAt: Date;
   endedAt: Date | null;
   endedReason: string | null;
+  /** When it goes on by itself, where the row itself says so. */
+  nextAt: Date | null;
 }
 
 /** What a kind does with a row, in the caller's transaction and under a lock on the row. */

@@ -5,6 +5,7 @@ import { WebhookAttempt } from '../../../entities/webhook-attempt.js';
 import { WebhookDelivery, type WebhookDeliveryStatus } from '../../../entities/webhook-delivery.js';
 import type { Clock } from '../../platform/clock.js';
 import type { Db } from '../../platform/db.js';
+import { createLimiter } from '../../platform/limiter.js';
 import { DomainError } from '../errors.js';
 import { recordEvent } from '../events.js';
 import { startLater } from '../outbox.js';
@@ -27,8 +28,27 @@ export type WebhookDeliveryLog = ReturnType<typeof createWebhookDeliveryLog>;
 
 const columns = ['delivery.createdAt', 'delivery.id'];
 
+/** Of one subscription. Each is a process of its own and a call of somebody's server. */
+const manualRetries = { name: 'webhook-retries', points: 600, windowSeconds: 60 };
+const tests = { name: 'webhook-tests', points: 30, windowSeconds: 60 };
+
+export interface DeliveryLogDeps {
+  db: Db;
+  rateLimits: boolean;
+  now: Clock;
+}
+
 /** What became of each event on its way to a subscription; and to have it sent again, or a first time to try. */
-export function createWebhookDeliveryLog({ db, now }: { db: Db; now: Clock }) {
+export function createWebhookDeliveryLog({ db, rateLimits, now }: DeliveryLogDeps) {
+  const limiters = { retry: createLimiter(db, manualRetries), test: createLimiter(db, tests) };
+  /** @throws DomainError rate_limit.exceeded */
+  async function count(what: keyof typeof limiters, { accountId }: WebhookScope, webhookId: string): Promise<void> {
+    if (!rateLimits) return;
+    const { policy, consume } = limiters[what];
+    const { allowed, resetSeconds } = await consume(`${accountId} ${webhookId}`);
+    if (!allowed) throw new DomainError('rate_limit.exceeded', { retryAfter: resetSeconds, limit: policy });
+  }
+
   return {
     /** @throws DomainError webhook.not_found */
     list: (
@@ -56,10 +76,12 @@ export function createWebhookDeliveryLog({ db, now }: { db: Db; now: Clock }) {
 
     /**
      * Has it attempted now: one that waits need not wait any more, and one that has ended is sent again, as the same message.
-     * @throws DomainError webhook.not_found, webhook.delivery_not_found, webhook.inactive
+     * @throws DomainError webhook.not_found, webhook.delivery_not_found, webhook.inactive, webhook.too_many_attempts,
+     *   rate_limit.exceeded
      */
-    retry: (scope: WebhookScope, webhookId: string, id: string): Promise<ShownDelivery> =>
-      db.transaction(scope, async (tx) => {
+    async retry(scope: WebhookScope, webhookId: string, id: string): Promise<ShownDelivery> {
+      await count('retry', scope, webhookId);
+      return db.transaction(scope, async (tx) => {
         await activeWebhook(tx, scope, webhookId);
         const current = await findDelivery(tx, scope, webhookId, id, { lock: true });
         const again = await attemptNow(tx, current, now());
@@ -74,18 +96,21 @@ export function createWebhookDeliveryLog({ db, now }: { db: Db; now: Clock }) {
           },
         });
         return withAttemptsOf(tx, scope, { ...current, ...again });
-      }),
+      });
+    },
 
-    /** Sends `webhook.test` to this one alone. @throws DomainError webhook.not_found, webhook.inactive */
-    test: (scope: WebhookScope, webhookId: string): Promise<ShownDelivery> =>
-      db.transaction(scope, async (tx) => {
+    /** Sends `webhook.test` to this one alone. @throws DomainError webhook.not_found, webhook.inactive, rate_limit.exceeded */
+    async test(scope: WebhookScope, webhookId: string): Promise<ShownDelivery> {
+      await count('test', scope, webhookId);
+      return db.transaction(scope, async (tx) => {
         const webhook = await activeWebhook(tx, scope, webhookId);
         const eventId = await recordEvent(tx, 'webhook.tested', { ...placeOf(scope), resourceId: webhookId });
         const delivery = testOf(webhook, eventId, now());
         await tx.insert(WebhookDelivery, delivery);
         await startLater(tx, 'webhookDelivery', processInput(delivery));
         return { delivery, attempts: [] };
-      }),
+      });
+    },
   };
 }
 

@@ -1,9 +1,11 @@
 import { Type } from 'typebox';
 import { fullNameOf } from '../../domain/full-name.js';
 import type { IdentityInvitesSummary, ShownIdentityInvite } from '../../domain/identity-invites/rows.js';
+import { identityInviteRow } from '../../domain/processes/kind-identity-invite.js';
 import { listQuery } from '../lists.js';
 import { errors } from '../operation.js';
 import { Id, idOrNone, Nullable, OneOf, single, Timestamp } from '../schemas.js';
+import { type Presenting, ProcessOfResource, presentProcess } from './process-of-resource.js';
 
 export const InviteState = OneOf(['pending', 'accepted', 'expired', 'revoked']);
 export const sorts = ['created_at', 'expires_at', 'email'] as const;
@@ -24,9 +26,10 @@ export const InviteFields = {
   invited_by_type: OneOf(['platform_admin', 'identity', 'api_key']),
   identity_id: Nullable(Type.String({ description: 'Who accepted.' })),
   created_at: Timestamp,
+  process: ProcessOfResource,
 };
 
-export const presentInvite = (invite: ShownIdentityInvite) => ({
+export const presentInvite = ({ accountProcesses }: Presenting, invite: ShownIdentityInvite) => ({
   id: invite.id,
   email: invite.email,
   first_name: invite.firstName,
@@ -41,6 +44,7 @@ export const presentInvite = (invite: ShownIdentityInvite) => ({
   invited_by_type: invite.invitedByType,
   identity_id: invite.identityId,
   created_at: invite.createdAt,
+  process: presentProcess(accountProcesses.of(identityInviteRow(invite))),
 });
 
 export const IdentityInviteView = Type.Object({
@@ -85,10 +89,11 @@ export const revokingInvite = {
   },
 } as const;
 
-export const presentIdentityInvite = ({ environmentId, environmentName, ...invite }: ShownIdentityInvite) => {
+export const presentIdentityInvite = (services: Presenting) => (shown: ShownIdentityInvite) => {
+  const { environmentId, environmentName, ...invite } = shown;
   const leadsIn = invite.intent === 'activate';
   return {
-    ...presentInvite({ ...invite, environmentId, environmentName }),
+    ...presentInvite(services, shown),
     intent: invite.intent,
     role_id: invite.roleIds[0] ?? null,
     node_id: invite.nodeId,

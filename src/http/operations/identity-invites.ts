@@ -39,7 +39,7 @@ export const listIdentityInvites = operation({
   handle: async ({ services, scope, query: { sort_by: sortBy, environment_id, ...page } }) =>
     paginated(
       await services.identityInvites.list(scope, { ...page, sortBy }, noneIsNull(environment_id)),
-      presentIdentityInvite,
+      presentIdentityInvite(services),
     ),
 });
 
@@ -90,7 +90,7 @@ export const createIdentityInvite = operation({
     ),
   },
   handle: async ({ services, scope, caller, body }) => ({
-    data: presentIdentityInvite(
+    data: presentIdentityInvite(services)(
       await services.identityInvites.create(scope, caller, {
         intent: body.intent ?? 'activate',
         email: body.email,
@@ -113,7 +113,7 @@ export const getIdentityInvite = operation({
   summary: 'Read an invite',
   answers: { 200: single(IdentityInviteView), ...errors('identity_invite.not_found') },
   handle: async ({ services, scope, params }) => ({
-    data: presentIdentityInvite(await services.identityInvites.get(scope, params.id)),
+    data: presentIdentityInvite(services)(await services.identityInvites.get(scope, params.id)),
   }),
 });
 
@@ -124,7 +124,7 @@ export const resendIdentityInvite = operation({
   id: 'resendIdentityInvite',
   summary: 'Send an invite again',
   handle: async ({ services, scope, caller, params }) => ({
-    data: presentIdentityInvite(await services.identityInvites.resend(scope, caller, params.id)),
+    data: presentIdentityInvite(services)(await services.identityInvites.resend(scope, caller, params.id)),
   }),
 });
 
@@ -135,6 +135,6 @@ export const revokeIdentityInvite = operation({
   id: 'revokeIdentityInvite',
   summary: 'Revoke a pending invite',
   handle: async ({ services, scope, params }) => ({
-    data: presentIdentityInvite(await services.identityInvites.revoke(scope, params.id)),
+    data: presentIdentityInvite(services)(await services.identityInvites.revoke(scope, params.id)),
   }),
 });

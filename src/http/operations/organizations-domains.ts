@@ -43,7 +43,7 @@ export const listOrganizationDomains = operation({
   query: SsoDomainsQuery,
   answers: { 200: listOf(SsoDomainView), ...errors('organization.not_found') },
   handle: async ({ services, scope, params, query: { sort_by: sortBy, ...page } }) =>
-    paginated(await services.ssoDomains.list(its(scope, params.id), { ...page, sortBy }), presentSsoDomain),
+    paginated(await services.ssoDomains.list(its(scope, params.id), { ...page, sortBy }), presentSsoDomain(services)),
 });
 
 export const claimOrganizationDomain = operation({
@@ -60,7 +60,7 @@ export const claimOrganizationDomain = operation({
   events: ['sso.domain.claimed'],
   answers: { 201: single(SsoDomainView), ...errors('organization.not_found', ...claimRefusals) },
   handle: async ({ services, scope, caller, params, body }) => ({
-    data: presentSsoDomain(await services.ssoDomains.claim(its(scope, params.id), caller, body.domain)),
+    data: presentSsoDomain(services)(await services.ssoDomains.claim(its(scope, params.id), caller, body.domain)),
   }),
 });
 
@@ -74,7 +74,7 @@ export const verifyOrganizationDomain = operation({
   events: ['sso.domain.verified', 'sso.domain.failed', 'sso.domain.lapsed'],
   answers: { 200: single(SsoDomainView), ...errors('organization.not_found', 'sso_domain.not_found') },
   handle: async ({ services, scope, params }) => ({
-    data: presentSsoDomain(await services.ssoDomains.verify(its(scope, params.id), params.domain)),
+    data: presentSsoDomain(services)(await services.ssoDomains.verify(its(scope, params.id), params.domain)),
   }),
 });
 

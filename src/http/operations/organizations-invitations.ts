@@ -8,6 +8,7 @@ import { Body, Id, listOf, Name, Nullable, OneOf, single } from '../schemas.js';
 import { Address } from './identities-views.js';
 import { InviteFields, InviteState, presentInvite, resendRefusals, sorts } from './identity-invite-views.js';
 import { managed, ofOne, viewing } from './organization-views.js';
+import type { Presenting } from './process-of-resource.js';
 
 const InvitationView = Type.Object({
   ...InviteFields,
@@ -15,8 +16,8 @@ const InvitationView = Type.Object({
   role_ids: Type.Array(Id, { description: "Given at acceptance, at the organization's node." }),
 });
 
-const present = (invitation: ShownIdentityInvite) => ({
-  ...presentInvite(invitation),
+const present = (services: Presenting) => (invitation: ShownIdentityInvite) => ({
+  ...presentInvite(services, invitation),
   organization_id: invitation.organizationId,
   role_ids: invitation.roleIds,
 });
@@ -49,7 +50,7 @@ export const listOrganizationInvitations = operation({
   query: listQuery(sorts, { status: Type.Optional(InviteState) }),
   answers: { 200: listOf(InvitationView), ...errors('organization.not_found') },
   handle: async ({ services, scope, params, query: { sort_by: sortBy, ...page } }) =>
-    paginated(await services.organizationInvitations.list(scope, params.id, { ...page, sortBy }), present),
+    paginated(await services.organizationInvitations.list(scope, params.id, { ...page, sortBy }), present(services)),
 });
 
 export const createOrganizationInvitation = operation({
@@ -84,7 +85,7 @@ export const createOrganizationInvitation = operation({
     ),
   },
   handle: async ({ services, scope, caller, params, body }) => ({
-    data: present(
+    data: present(services)(
       await services.organizationInvitations.create(scope, caller, params.id, {
         email: body.email,
         firstName: body.first_name?.trim() ?? null,
@@ -111,7 +112,7 @@ export const resendOrganizationInvitation = operation({
     ...errors('organization.not_found', ...resendRefusals),
   },
   handle: async ({ services, scope, caller, params }) => ({
-    data: present(await services.organizationInvitations.resend(scope, caller, which(params))),
+    data: present(services)(await services.organizationInvitations.resend(scope, caller, which(params))),
   }),
 });
 

@@ -1,8 +1,10 @@
 import { Type } from 'typebox';
 import { type SsoDomain, ssoDomainReasons, ssoDomainStatuses } from '../../../entities/sso-domain.js';
+import { ssoDomainRow } from '../../domain/processes/kind-sso-domain.js';
 import { recordOf } from '../../domain/sso/challenge.js';
 import { listQuery } from '../lists.js';
 import { Body, Id, Nullable, OneOf, Timestamp } from '../schemas.js';
+import { type Presenting, ProcessOfResource, presentProcess } from './process-of-resource.js';
 
 export const SsoDomainView = Type.Object({
   id: Id,
@@ -22,23 +24,27 @@ export const SsoDomainView = Type.Object({
     }),
   ),
   created_at: Timestamp,
+  process: ProcessOfResource,
 });
 
-export const presentSsoDomain = (claim: SsoDomain) => {
-  const { name, value } = recordOf(claim);
-  return {
-    id: claim.id,
-    domain: claim.domain,
-    status: claim.status,
-    txt_record_name: name,
-    txt_record_value: value,
-    verified_at: claim.verifiedAt,
-    last_checked_at: claim.lastCheckedAt,
-    next_check_at: claim.nextCheckAt,
-    failure_reason: claim.failureReason,
-    created_at: claim.createdAt,
+export const presentSsoDomain =
+  ({ accountProcesses }: Presenting) =>
+  (claim: SsoDomain) => {
+    const { name, value } = recordOf(claim);
+    return {
+      id: claim.id,
+      domain: claim.domain,
+      status: claim.status,
+      txt_record_name: name,
+      txt_record_value: value,
+      verified_at: claim.verifiedAt,
+      last_checked_at: claim.lastCheckedAt,
+      next_check_at: claim.nextCheckAt,
+      failure_reason: claim.failureReason,
+      created_at: claim.createdAt,
+      process: presentProcess(accountProcesses.of(ssoDomainRow(claim))),
+    };
   };
-};
 
 export const SsoDomainsQuery = listQuery(['created_at', 'domain'], { status: Type.Optional(OneOf(ssoDomainStatuses)) });
 

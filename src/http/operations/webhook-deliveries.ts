@@ -14,12 +14,12 @@ export const testWebhook = ({ level, tag, prefix, owner, changing }: WebhooksOf)
     path: '/webhooks/:id/test',
     summary: `Send a test to a webhook of the ${owner}`,
     description:
-      'A delivery of the type `webhook.test`, to this one alone; it is tried again as any other is. Read it to see what came of it.',
+      'A delivery of the type `webhook.test`, to this one alone; it is tried again as any other is. Read it to see what came of it. 30 a minute for a webhook.',
     params: ById,
     events: ['webhook.tested'],
     answers: { 200: single(DeliveryView), ...errors('webhook.not_found', 'webhook.inactive') },
     handle: async ({ services, scope, params }) => ({
-      data: presentDelivery(await services.webhookDeliveryLog.test(scope, params.id)),
+      data: presentDelivery(services)(await services.webhookDeliveryLog.test(scope, params.id)),
     }),
   });
 
@@ -43,7 +43,7 @@ export const listWebhookDeliveries = ({ level, tag, prefix, owner, viewing }: We
       const filters = { status, eventType };
       return paginated(
         await services.webhookDeliveryLog.list(scope, params.id, { ...page, sortBy }, filters),
-        presentDelivery,
+        presentDelivery(services),
       );
     },
   });
@@ -59,7 +59,7 @@ export const getWebhookDelivery = ({ level, tag, prefix, owner, viewing }: Webho
     params: ByDelivery,
     answers: { 200: single(DeliveryDetailView), ...errors('webhook.not_found', 'webhook.delivery_not_found') },
     handle: async ({ services, scope, params }) => ({
-      data: presentDetail(await services.webhookDeliveryLog.get(scope, params.id, params.delivery_id)),
+      data: presentDetail(services)(await services.webhookDeliveryLog.get(scope, params.id, params.delivery_id)),
     }),
   });
 
@@ -72,14 +72,14 @@ export const retryWebhookDelivery = ({ level, tag, prefix, owner, changing }: We
     summary: `Have a delivery to a webhook of the ${owner} attempted now`,
     description:
       'One that waits for its next attempt does not wait any longer. One that has ended, well or not, is sent again: the same ' +
-      '`webhook-id`, the same bytes.',
+      '`webhook-id`, the same bytes. 50 attempts of a delivery at most, and 600 retries a minute for a webhook.',
     params: ByDelivery,
     events: ['webhook.delivery_retried'],
     answers: {
       200: single(DeliveryView),
-      ...errors('webhook.not_found', 'webhook.delivery_not_found', 'webhook.inactive'),
+      ...errors('webhook.not_found', 'webhook.delivery_not_found', 'webhook.inactive', 'webhook.too_many_attempts'),
     },
     handle: async ({ services, scope, params }) => ({
-      data: presentDelivery(await services.webhookDeliveryLog.retry(scope, params.id, params.delivery_id)),
+      data: presentDelivery(services)(await services.webhookDeliveryLog.retry(scope, params.id, params.delivery_id)),
     }),
   });

@@ -1,8 +1,10 @@
 import { Type } from 'typebox';
 import type { Webhook } from '../../../entities/webhook.js';
 import { webhookDeliveryStatuses } from '../../../entities/webhook-delivery.js';
+import { deliveryRow } from '../../domain/processes/kind-webhook.js';
 import type { ShownDelivery } from '../../domain/webhooks/delivery-log.js';
 import { Id, Nullable, OneOf, Timestamp, Url } from '../schemas.js';
+import { type Presenting, ProcessOfResource, presentProcess } from './process-of-resource.js';
 
 export const WebhookUrl = Type.String({
   ...Url,
@@ -81,6 +83,7 @@ const DeliveryFields = {
   ),
   created_at: Timestamp,
   settled_at: Nullable(Timestamp),
+  process: ProcessOfResource,
 };
 export const DeliveryView = Type.Object(DeliveryFields);
 export const DeliveryDetailView = Type.Object({
@@ -102,25 +105,31 @@ export const presentWebhook = (webhook: Webhook) => ({
   updated_at: webhook.updatedAt,
 });
 
-export const presentDelivery = ({ delivery, attempts }: ShownDelivery) => ({
-  id: delivery.id,
-  webhook_id: delivery.webhookId,
-  event_id: delivery.eventId,
-  event_type: delivery.eventType,
-  status: delivery.status,
-  ended_reason: delivery.endedReason,
-  attempt_count: delivery.attemptCount,
-  next_attempt_at: delivery.nextAttemptAt,
-  attempts: attempts.map((attempt) => ({
-    number: attempt.number,
-    started_at: attempt.startedAt,
-    duration_ms: attempt.durationMs,
-    status_code: attempt.statusCode,
-    error: attempt.error,
-    response_excerpt: attempt.responseExcerpt,
-  })),
-  created_at: delivery.createdAt,
-  settled_at: delivery.settledAt,
-});
+export const presentDelivery =
+  ({ accountProcesses }: Presenting) =>
+  ({ delivery, attempts }: ShownDelivery) => ({
+    id: delivery.id,
+    webhook_id: delivery.webhookId,
+    event_id: delivery.eventId,
+    event_type: delivery.eventType,
+    status: delivery.status,
+    ended_reason: delivery.endedReason,
+    attempt_count: delivery.attemptCount,
+    next_attempt_at: delivery.nextAttemptAt,
+    attempts: attempts.map((attempt) => ({
+      number: attempt.number,
+      started_at: attempt.startedAt,
+      duration_ms: attempt.durationMs,
+      status_code: attempt.statusCode,
+      error: attempt.error,
+      response_excerpt: attempt.responseExcerpt,
+    })),
+    created_at: delivery.createdAt,
+    settled_at: delivery.settledAt,
+    process: presentProcess(accountProcesses.of(deliveryRow(delivery))),
+  });
 
-export const presentDetail = (shown: ShownDelivery) => ({ ...presentDelivery(shown), body: shown.delivery.body });
+export const presentDetail = (services: Presenting) => (shown: ShownDelivery) => ({
+  ...presentDelivery(services)(shown),
+  body: shown.delivery.body,
+});

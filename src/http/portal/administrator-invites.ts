@@ -1,12 +1,13 @@
 import { Type } from 'typebox';
 import type { ShownInvite } from '../../domain/invites/administrator-invites.js';
+import { inviteRow } from '../../domain/processes/kind-invite.js';
 import type { Services } from '../../services.js';
 import { listQuery, paginated } from '../lists.js';
 import { errors, operation } from '../operation.js';
+import { ProcessOfResource, presentProcess } from '../operations/process-of-resource.js';
 import { Body, Email, Id, listOf, Name, Nullable, OneOf, single, Timestamp } from '../schemas.js';
 import { administrator } from './administrator.js';
 import { Limits, WantedLimits } from './limits.js';
-import { ProcessOfResource, presentProcess } from './processes-of-resources.js';
 
 const Status = OneOf(['pending', 'accepted', 'expired', 'revoked']);
 const InviteView = Type.Object({
@@ -51,7 +52,7 @@ const presenter =
     invited_by: invite.invitedBy,
     member_id: invite.membershipId,
     created_at: invite.createdAt,
-    process: presentProcess(accountProcesses.ofInvite(invite)),
+    process: presentProcess(accountProcesses.of(inviteRow(invite))),
   });
 
 /** Of one whose time is over, also before a worker has written it down. */

@@ -28,7 +28,7 @@ export const listAccountIdentityInvites = operation({
   handle: async ({ services, scope: { accountId }, query: { sort_by: sortBy, environment_id, ...page } }) =>
     paginated(
       await services.identityInvites.list({ accountId }, { ...page, sortBy }, noneIsNull(environment_id)),
-      presentIdentityInvite,
+      presentIdentityInvite(services),
     ),
 });
 
@@ -81,7 +81,7 @@ export const createAccountIdentityInvite = operation({
     ),
   },
   handle: async ({ services, scope, caller, body }) => ({
-    data: presentIdentityInvite(
+    data: presentIdentityInvite(services)(
       await services.accountIdentityInvites.create(scope, caller, {
         email: body.email,
         firstName: body.first_name?.trim() ?? null,
@@ -103,7 +103,7 @@ export const getAccountIdentityInvite = operation({
   description: 'Whichever environment it was made in. Invitations into organizations are read there.',
   answers: { 200: single(IdentityInviteView), ...errors('identity_invite.not_found') },
   handle: async ({ services, scope, params }) => ({
-    data: presentIdentityInvite(await services.accountIdentityInvites.get(scope, params.id)),
+    data: presentIdentityInvite(services)(await services.accountIdentityInvites.get(scope, params.id)),
   }),
 });
 
@@ -114,7 +114,7 @@ export const resendAccountIdentityInvite = operation({
   id: 'resendAccountIdentityInvite',
   summary: 'Send an invite of an end user of an account again',
   handle: async ({ services, scope, caller, params }) => ({
-    data: presentIdentityInvite(await services.accountIdentityInvites.resend(scope, caller, params.id)),
+    data: presentIdentityInvite(services)(await services.accountIdentityInvites.resend(scope, caller, params.id)),
   }),
 });
 
@@ -125,6 +125,6 @@ export const revokeAccountIdentityInvite = operation({
   id: 'revokeAccountIdentityInvite',
   summary: 'Revoke a pending invite of an end user of an account',
   handle: async ({ services, scope, params }) => ({
-    data: presentIdentityInvite(await services.accountIdentityInvites.revoke(scope, params.id)),
+    data: presentIdentityInvite(services)(await services.accountIdentityInvites.revoke(scope, params.id)),
   }),
 });

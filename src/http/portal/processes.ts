@@ -16,7 +16,7 @@ const fields = {
   environment_id: Nullable(Type.String()),
   subject_type: Type.String({
     description:
-      'What it is about: `administrator_invite`, `identity_invite`, `mfa_grace`, `identity`, `environment`, `webhook`, `other`.',
+      'What it is about: `administrator_invite`, `identity_invite`, `mfa_grace`, `identity`, `environment`, `webhook`, `sso_domain`, `other`.',
   }),
   subject_id: Id,
   state: OneOf(states, { description: "The row's own word, as of now." }),
@@ -115,8 +115,8 @@ export const listProcesses = operation({
   path: '/processes',
   summary: 'List what waits, and what has waited',
   description:
-    'Invites of administrators, mails of the account, grace periods for MFA deletions of identities, and of environments. What is about a ' +
-    'person alone, such as a registration, a password or a wish for another account, is not in it. Answered from the ' +
+    'Invites, mails of the account, grace periods for MFA, windows of role assignments, claims of domains, deliveries of webhooks, and ' +
+    'deletions of identities and of environments. What is about a person alone, such as a registration, a password or a wish for another account, is not in it. Answered from the ' +
     'database, so it works while Temporal is away. `open=true` lists what goes on; `q` searches ids and kind.',
   capability: 'processes.view',
   query: listQuery(['created_at'], {
@@ -189,12 +189,13 @@ export const retryProcess = operation({
   summary: 'Have a process tried again',
   description:
     'A mail that has failed is delivered anew, should there still be something to say. A cancelled grace period sends its ' +
-    'remaining reminders; a cancelled erasure or removal of an environment goes on where it stopped.',
+    'remaining reminders; a cancelled erasure or removal of an environment goes on where it stopped. A delivery of a webhook that has failed or was ' +
+    'cancelled is attempted once more; a failed claim of a domain is looked for anew.',
   capability: 'processes.manage',
   events: ['process.retried', 'identity.erasure_requested'],
   answers: {
     200: single(ProcessView),
-    ...errors('process.not_found', 'process.not_failed', 'process.verb_not_supported'),
+    ...errors('process.not_found', 'process.not_failed', 'process.verb_not_supported', 'webhook.too_many_attempts'),
   },
   handle: async ({ services, scope, params }) => ({
     data: present(await services.accountProcesses.retry(scope, params.id)),

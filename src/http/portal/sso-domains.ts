@@ -31,7 +31,7 @@ export const listSsoDomains = operation({
   query: SsoDomainsQuery,
   answers: { 200: listOf(SsoDomainView) },
   handle: async ({ services, scope, query: { sort_by: sortBy, ...page } }) =>
-    paginated(await services.ssoDomains.list(own(scope), { ...page, sortBy }), presentSsoDomain),
+    paginated(await services.ssoDomains.list(own(scope), { ...page, sortBy }), presentSsoDomain(services)),
 });
 
 export const claimSsoDomain = operation({
@@ -48,7 +48,7 @@ export const claimSsoDomain = operation({
   events: ['sso.domain.claimed'],
   answers: { 201: single(SsoDomainView), ...errors(...claimRefusals) },
   handle: async ({ services, scope, caller, body }) => ({
-    data: presentSsoDomain(await services.ssoDomains.claim(own(scope), caller, body.domain)),
+    data: presentSsoDomain(services)(await services.ssoDomains.claim(own(scope), caller, body.domain)),
   }),
 });
 
@@ -61,7 +61,7 @@ export const getSsoDomain = operation({
   capability: 'sso.view',
   answers: { 200: single(SsoDomainView), ...errors('sso_domain.not_found') },
   handle: async ({ services, scope, params }) => ({
-    data: presentSsoDomain(await services.ssoDomains.get(own(scope), params.domain)),
+    data: presentSsoDomain(services)(await services.ssoDomains.get(own(scope), params.domain)),
   }),
 });
 
@@ -76,7 +76,7 @@ export const verifySsoDomain = operation({
   events: ['sso.domain.verified', 'sso.domain.failed', 'sso.domain.lapsed'],
   answers: { 200: single(SsoDomainView), ...errors('sso_domain.not_found') },
   handle: async ({ services, scope, params }) => ({
-    data: presentSsoDomain(await services.ssoDomains.verify(own(scope), params.domain)),
+    data: presentSsoDomain(services)(await services.ssoDomains.verify(own(scope), params.domain)),
   }),
 });
 

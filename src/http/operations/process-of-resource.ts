@@ -1,7 +1,11 @@
 import { Type } from 'typebox';
 import type { ShownProcess } from '../../domain/processes/account-processes.js';
 import { states, verbs } from '../../domain/processes/kinds.js';
+import type { Services } from '../../services.js';
 import { Id, Nullable, OneOf } from '../schemas.js';
+
+/** What presenters of such resources need. */
+export type Presenting = Pick<Services, 'accountProcesses'>;
 
 /** What a resource says of its process; the rest is under `/processes/{id}`. */
 export const ProcessOfResource = Type.Object(
@@ -11,7 +15,10 @@ export const ProcessOfResource = Type.Object(
     next_wake_up: Nullable(Type.String({ format: 'date-time' })),
     verbs: Type.Array(OneOf(verbs)),
   },
-  { description: 'Of `/processes/{id}`, which says more.' },
+  {
+    description:
+      'Where it stands, when it goes on by itself, and what the Portal’s `/processes/{id}` can do with it; that says more.',
+  },
 );
 
 export const presentProcess = ({ id, state, nextWakeUp, verbs }: ShownProcess) => ({
