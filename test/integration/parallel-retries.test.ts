@@ -47,13 +47,16 @@ async function effectOf<T>(work: () => Promise<T>): Promise<{ effect: Record<str
   return { effect: Object.fromEntries(changes.filter(([, n]) => n !== 0)), result };
 }
 
-/** Whose example changes nothing that is an event: a look at DNS that finds what was known. */
-const changesNothing = /^verify(Sso|Organization)Domain$/;
+/** Whose example changes nothing: a look at DNS that finds what was known, and somebody who is active already. */
+const changesNothing = /^(verify(Sso|Organization)Domain|activateIdentity)$/;
 
 /** What is not as it has to be of the events of a request: one that it declares, of whom and where, under the request's id. */
-async function unrecordedOf({ name, operation }: Declared, { headers }: LightMyRequestResponse): Promise<string | null> {
+async function unrecordedOf(
+  { example, operation }: Declared,
+  { headers }: LightMyRequestResponse,
+): Promise<string | null> {
   const declared = operation?.events ?? [];
-  if (declared.length === 0 || changesNothing.test(name)) return null;
+  if (declared.length === 0 || changesNothing.test(example)) return null;
   const rows = await rowsOf<{ action: string; actor_id: string | null; account_id: string | null; outcome: string }>(
     api,
     'select action, actor_id, account_id, outcome from events where correlation_id = $1',
