@@ -27,7 +27,11 @@ const newNode = async (parent_node_id: string | null = null): Promise<string> =>
   (await call('POST', '/nodes', 201, { parent_node_id, node_type: 'unit', name: 'A unit' })).json().data.id;
 const codeOf = (response: { json(): { error: { code: string } } }) => response.json().error.code;
 const eventsOf = (id: string) =>
-  rowsOf<{ action: string }>(api, 'select action, identity_visible from events where resource_id = $1 order by created_at, id', [id]);
+  rowsOf<{ action: string }>(
+    api,
+    'select action, identity_visible from events where resource_id = $1 order by created_at, id',
+    [id],
+  );
 
 test('a role is assigned at the root or at a node, listed, and taken away', async () => {
   const [identity, node] = [await newIdentity(), await newNode()];
