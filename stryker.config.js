@@ -1,42 +1,51 @@
 /**
- * Mutation tests of the rules that decide: `AREA=access npm run mutation`. Each area with the tests that are to notice; they
- * run on a PostgreSQL of their own run, or on that of `GATEHOUSE_TEST_SERVER`, which saves its start for each mutant.
+ * Mutation tests of the rules that decide (docs/decisions/0048): `npm run mutation -- access`. Each area is some files of
+ * `src`, with the tests that are to notice when one of them decides otherwise.
  */
 const areas = {
-  access: ['unit/gathering', 'integration/access-model', 'integration/public-authorization'],
-  roles: ['integration/public-roles', 'integration/public-role-assignments', 'integration/public-permissions'],
-  logins: ['integration/oauth-attempts', 'integration/oauth-email-code'],
-  oidc: ['unit/oidc-*', 'integration/oauth-token', 'integration/oauth-refresh-tokens'],
-};
-const rules = {
-  access: ['access/{evaluate,explain,granting,rights,takeover}.ts'],
-  roles: ['access/{assigning,assignments,roles,taking,catalog}.ts'],
-  logins: ['logins/{attempts,password,emailed-codes,email-otp,gate,address}.ts'],
-  oidc: [
-    'oidc/{redirect-uris,pkce,scopes,parameters,client-rules,authorize-request,hints,interaction,claims}.ts',
-    'oidc/{codes,refresh-tokens,grants,presented-tokens}.ts',
-  ],
+  access: {
+    rules: [
+      'domain/access/{evaluate,explain,explain-in-words,granting,rights,search,takeover,window-moments}',
+      'platform/gathering',
+    ],
+    tests: ['unit/access-rules', 'unit/gathering'],
+  },
+  logins: {
+    rules: [
+      'domain/logins/{address,api-challenges,api-own,api-selections,emailed-codes,gate,password,pending-sign-ins}',
+    ],
+    tests: ['unit/login-rules'],
+  },
+  oidc: {
+    rules: [
+      'domain/oidc/{account-request,authorize-request,claims,client-authentication,client-rules,hints,interaction}',
+      'domain/oidc/{logout-request,parameters,pkce,redirect-uris,scopes}',
+    ],
+    tests: ['unit/oidc-rules', 'unit/oidc-authorize-request', 'unit/oidc-clients'],
+  },
+  tokens: {
+    rules: ['domain/oidc/{codes,grants,presented-tokens,refresh-tokens,tokens}'],
+    tests: ['integration/oauth-token', 'integration/oauth-refresh-tokens', 'integration/oauth-presented-tokens'],
+  },
 };
 const area = process.env.AREA ?? 'access';
+const { rules, tests } = areas[area];
 
 export default {
-  testRunner: 'jest',
-  plugins: ['@stryker-mutator/jest-runner'],
-  jest: {
-    configFile: 'jest.config.js',
-    config: { testMatch: areas[area].map((name) => `**/test/${name}.test.ts`) },
-    enableFindRelatedTests: false,
-  },
-  // Tests run in the runner's own process, where modules stay loaded (docs/decisions/0031): a mutant costs what its tests do.
-  coverageAnalysis: 'off',
-  mutate: rules[area].map((files) => `src/domain/${files}`),
+  testRunner: 'in-process',
+  plugins: ['./test/mutation/runner.js'],
+  tests: tests.map((name) => `test/${name}.test.ts`),
+  coverageAnalysis: 'perTest',
+  mutate: rules.map((files) => `src/${files}.ts`),
   // Statements to the database are texts: without theirs, nothing works and every test notices.
   mutator: { excludedMutations: ['StringLiteral'] },
+  ignorePatterns: ['dist', 'docs', 'bench', 'examples', 'client'],
   tsconfigFile: 'none', // its preprocessor calls an API that TypeScript 7 does not have, and jest does without
   concurrency: 1,
-  timeoutMS: 60_000,
-  reporters: ['clear-text', 'json'],
-  clearTextReporter: { allowColor: false, logTests: false },
+  timeoutMS: 240_000, // the runner has its own limit for each test
+  warnings: { slow: false },
+  reporters: ['clear-text', 'json', 'progress-append-only'],
+  clearTextReporter: { allowColor: false, logTests: false, reportTests: false },
   tempDirName: '.cache/stryker',
   jsonReporter: { fileName: `.cache/mutation-${area}.json` },
 };

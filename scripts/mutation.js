@@ -21,8 +21,10 @@ try {
     ...(area && { AREA: area }),
     GATEHOUSE_TEST_SERVER: server.href,
     GATEHOUSE_TEST_TEMPLATE: pathname.slice(1),
+    GATEHOUSE_TEST_DOCUMENTS: dataDir,
   };
-  const stryker = spawn('npx', ['stryker', 'run', ...options], { stdio: 'inherit', env });
+  const stryker = spawn('node_modules/.bin/stryker', ['run', ...options], { stdio: 'inherit', env });
+  for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => stryker.kill(signal));
   process.exitCode = await new Promise((resolve) => stryker.once('exit', resolve));
 } finally {
   await postgres.stop();

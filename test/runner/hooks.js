@@ -9,8 +9,6 @@ export function resolve(specifier, context, next) {
     return found(new URL(`./globals.js${new URL(context.parentURL).search}`, import.meta.url));
   const url = /^\.{1,2}\/.*\.js$/.test(specifier) && new URL(specifier.replace(/\.js$/, '.ts'), context.parentURL);
   if (!url || !existsSync(url)) return next(specifier, context);
-  const { search, searchParams } = new URL(context.parentURL);
-  if (searchParams.has('fresh')) url.search = search; // all that is ours is loaded anew, as for Stryker
   return found(url);
 }
 

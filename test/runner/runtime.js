@@ -23,7 +23,6 @@ export default class Runtime {
   async unstable_importModule(path) {
     const url = pathToFileURL(path);
     url.searchParams.set('file', String(files));
-    if ('__stryker__' in globalThis) url.searchParams.set('fresh', ''); // its mutants are told apart when modules load
     return import(url.href);
   }
 

@@ -33,7 +33,6 @@ test('a question that comes while others are under way is asked after it was put
       release.push(() => resolve(checks.map(() => (seen ? allowed : denied))));
     });
   });
-  const turn = () => new Promise((resolve) => setImmediate(resolve));
   const before = [together('one', [check('a')])];
   await turn();
   before.push(together('one', [check('b')]));
@@ -69,5 +68,68 @@ test('an outage is told to all, and not asked about again', async () => {
   });
   const answers = await Promise.allSettled([together('one', [check('a')]), together('one', [check('b')])]);
   expect(answers.map(({ status }) => status)).toEqual(['rejected', 'rejected']);
+  expect(asked).toBe(1);
+});
+
+const turn = () => new Promise((resolve) => setImmediate(resolve));
+
+/** Asked questions that are answered when the test says so. */
+function held() {
+  const asked: { checks: readonly Check[]; release(): void }[] = [];
+  const together = createGathering<Check, Decision>(
+    (_environmentId, checks) =>
+      new Promise((resolve) => {
+        asked.push({ checks, release: () => resolve(checks.map(decide)) });
+      }),
+  );
+  return { asked, ask: (permission: string) => together('one', [check(permission)]) };
+}
+
+test('two hundred requests share a statement; more are in the next one, at the same time', async () => {
+  const { asked, ask } = held();
+  const answers = Array.from({ length: 450 }, (_, i) => ask(i % 2 === 0 ? 'may' : 'write'));
+  await turn();
+  await turn();
+  expect(asked.map(({ checks }) => checks.length)).toEqual([200, 200]);
+  asked[0]?.release();
+  await turn();
+  await turn();
+  expect(asked.map(({ checks }) => checks.length)).toEqual([200, 200, 50]);
+  for (const { release } of asked) release();
+  expect(await Promise.all(answers)).toEqual(answers.map((_, i) => [i % 2 === 0 ? allowed : denied]));
+  await turn();
+  expect(asked).toHaveLength(3); // nothing is asked where there is no question
+});
+
+test('two statements are under way at most, also when one of several was answered', async () => {
+  const { asked, ask } = held();
+  const first = ask('may a');
+  await turn();
+  const answers = [ask('may b')];
+  await turn();
+  asked[0]?.release();
+  await first;
+  await turn();
+  answers.push(ask('may c'));
+  await turn();
+  answers.push(ask('may d'));
+  await turn();
+  expect(asked).toHaveLength(3);
+  for (const { release } of asked) release();
+  await turn();
+  await turn();
+  expect(asked).toHaveLength(4);
+  asked[3]?.release();
+  expect(await Promise.all(answers)).toEqual([[allowed], [allowed], [allowed]]);
+});
+
+test('what was asked alone and refused is not asked again', async () => {
+  let asked = 0;
+  const together = createGathering<Check, Decision>(async () => {
+    asked++;
+    throw new Error('22021');
+  });
+  await expect(together('one', [check('\0')])).rejects.toThrow('22021');
+  await turn();
   expect(asked).toBe(1);
 });

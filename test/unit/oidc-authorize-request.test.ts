@@ -58,6 +58,11 @@ describe('shown on a page, never redirected', () => {
     ['a challenge without a method, which means plain', { code_challenge_method: undefined }],
     ['plain', { code_challenge_method: 'plain' }],
     ['a short challenge', { code_challenge: 'a'.repeat(42) }],
+    ['a challenge with something before it', { code_challenge: `=${'a'.repeat(43)}` }],
+    ['a challenge with something after it', { code_challenge: `${'a'.repeat(43)}=` }],
+    ['a long claims', { claims: 'a'.repeat(8193) }],
+    ['a long id_token_hint', { id_token_hint: 'a'.repeat(8193) }],
+    ['a number that no JSON holds exactly', { max_age: 2 ** 60 }],
     ['a challenge of other characters', { code_challenge: `${'a'.repeat(42)}=` }],
     ['a long state', { state: 'a'.repeat(2049) }],
     ['a long nonce', { nonce: 'a'.repeat(2049) }],
@@ -130,6 +135,56 @@ describe('accepted', () => {
     expect(request(without, confidential).codeChallenge).toBeNull();
     expect(request({}, confidential).codeChallenge).toBe(good.code_challenge);
     expect(refusal(without, { ...confidential, requirePkce: true })?.[0]).toBe('invalid_request');
+  });
+
+  test('a public client must send a challenge, whatever it is registered with', () => {
+    const without = { code_challenge: undefined, code_challenge_method: undefined };
+    const wanted = 'this client must send a code_challenge';
+    expect(refusal(without, { ...client, requirePkce: false })?.[1]).toBe(wanted);
+    expect(refusal({ code_challenge: undefined }, confidential)?.[1]).toBe('code_challenge is missing');
+  });
+
+  test('what is as long as it may be', () => {
+    const long = { state: 'a'.repeat(2048), id_token_hint: 'b'.repeat(8192), claims: 'c'.repeat(8192) };
+    expect(request(long)).toMatchObject({ state: long.state, idTokenHint: long.id_token_hint });
+    expect(request(long).parameters).toMatchObject(long);
+  });
+
+  test('the rest of what a request says, and null for what it does not', () => {
+    const { nonce, idTokenHint, organization } = request({ nonce: 'n', id_token_hint: 'h', organization: 'acme' });
+    expect([nonce, idTokenHint, organization]).toEqual(['n', 'h', 'acme']);
+    const silent = request({ state: undefined });
+    expect([silent.state, silent.nonce, silent.idTokenHint, silent.organization]).toEqual([null, null, null, null]);
+    expect([silent.loginHint, silent.maxAge, silent.requiresAal2]).toEqual([null, null, false]);
+  });
+
+  test.each([
+    ['urn:gatehouse:aal2', true],
+    ['urn:gatehouse:aal1', false],
+    ['urn:other urn:gatehouse:aal2', true],
+    ['urn:gatehouse:aal2 urn:gatehouse:aal1', true],
+    ['urn:gatehouse:aal1 urn:gatehouse:aal2', false],
+    ['urn:other', false],
+  ])('acr_values %s: a second factor is asked for: %s', (acr_values, asked) => {
+    expect(request({ acr_values }).requiresAal2).toBe(asked);
+  });
+
+  test('blanks around a prompt', () => {
+    expect(request({ prompt: ' login  consent ' }).prompt).toEqual({ none: false, login: true, selectAccount: false });
+    expect(request({ prompt: ' none ' }).prompt.none).toBe(true);
+  });
+
+  test('what is no form at all has no parameters; the first of several inputs counts', () => {
+    for (const input of [undefined, null, 'client_id=app', 7, ['a']]) {
+      expect(readParameters(input)).toEqual({ values: new Map(), malformed: [] });
+    }
+    expect(readParameters({ a: '1' }, { b: 2, a: '3', c: 2 ** 60, d: null, e: '' })).toEqual({
+      values: new Map([
+        ['a', '1'],
+        ['b', '2'],
+      ]),
+      malformed: ['a', 'c'],
+    });
   });
 
   test('numbers in a JSON body', () => {

@@ -46,7 +46,17 @@ describe('redirect URIs', () => {
     ['http://[::1]:1/cb', false],
     ['com.example.app:/cb', true],
     ['com.example.app://cb', false],
+    ['http://127.0.0.1:65535/cb', true],
+    ['http://127.0.0.1:65536/cb', false],
+    ['javascript:alert(1)//http://127.0.0.1/cb', false],
+    ['http://127.0.0.1/cb/more', false],
   ])('%s: %s', (uri, good) => expect(isRegistered(uri, registered)).toBe(good));
+
+  test('a loopback address without a path is one too, and no beginning of another', () => {
+    expect(isRegistered('http://127.0.0.1:5123', ['http://127.0.0.1'])).toBe(true);
+    expect(isRegistered('http://127.0.0.1.evil.example', ['http://127.0.0.1'])).toBe(false);
+    expect(isRegistered('http://127.0.0.1:5123@evil.example', ['http://127.0.0.1'])).toBe(false);
+  });
 
   test('parameters are added, and the registered part stays as it is', () => {
     expect(withParameters('https://a.example/cb?t=1', { code: 'c', state: 'a b&c', none: null })).toBe(
@@ -108,6 +118,37 @@ describe('claims', () => {
     expect(Object.keys(idTokenClaims(issuing, 'token', 'n')).filter((name) => !supportedClaims.includes(name))).toEqual(
       [],
     );
+  });
+
+  test('what is known is told where it was asked for: nonce, organization, permissions, confirmed addresses', () => {
+    expect(idTokenClaims(issuing, 'token', 'n').nonce).toBe('n');
+    expect(idTokenClaims(issuing, 'token', null)).not.toHaveProperty('organization_id');
+    expect(idTokenClaims(issuing, 'token', null)).not.toHaveProperty('organizations');
+    const organizations = { organizations: [{ id: 'o', slug: 'acme', name: 'Acme' }], truncated: true };
+    const more = {
+      ...issuing,
+      granted: { ...granted, organizationId: 'o' },
+      permissions: ['door.open'],
+      organizations,
+    };
+    for (const claims of [accessTokenClaims(more, 'j'), idTokenClaims(more, 'token', null)]) {
+      expect(claims).toMatchObject({ organization_id: 'o', organizations_truncated: true });
+      expect(claims.organizations).toEqual(organizations.organizations);
+    }
+    expect(accessTokenClaims(more, 'j').permissions).toEqual(['door.open']);
+    expect(idTokenClaims(more, 'token', null)).not.toHaveProperty('permissions');
+    expect(profileClaims({ ...subject, emailVerifiedAt: at }, ['email'])).toEqual({
+      email: 'a@b.c',
+      email_verified: true,
+    });
+  });
+
+  test('discovery names every claim that a token or userinfo can have', () => {
+    const organizations = { organizations: [], truncated: false };
+    const whole = { ...subject, firstName: 'Ana', lastName: 'Lund', avatarUrl: 'https://a.example/a.png' };
+    const scope = ['openid', 'profile', 'email', 'org'];
+    const most = { ...issuing, granted: { ...granted, ...whole, organizationId: 'o' }, organizations, scope };
+    expect(Object.keys(idTokenClaims(most, 'token', 'n')).sort()).toEqual([...supportedClaims].sort());
   });
 
   // OpenID Connect Core, appendix A.3 has this pair.

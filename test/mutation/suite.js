@@ -1,0 +1,118 @@
+import { resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { expect } from 'expect';
+import { bind } from 'jest-each';
+import { ModuleMocker } from 'jest-mock';
+
+const mocker = new ModuleMocker(globalThis);
+let loads = 0;
+
+/**
+ * The tests of a file, to be run one by one, in any order and as often as one likes: what its `beforeAll` sets up stays up
+ * between them. It knows of jest what our tests use.
+ * @param {string} file of the tests
+ * @param {string[]} setupFiles run before it, as jest's `setupFilesAfterEnv`
+ */
+export async function loadSuite(file, setupFiles) {
+  const suite = new Suite(file);
+  suite.provideGlobals();
+  loads++;
+  for (const path of [...setupFiles, file]) {
+    const url = pathToFileURL(resolve(path));
+    url.searchParams.set('file', String(loads));
+    await import(url.href);
+  }
+  return suite;
+}
+
+class Suite {
+  /** @type {{ id: string, name: string, block: Block, fn: () => unknown }[]} */
+  tests = [];
+  #root = newBlock(null, '');
+  #current = this.#root;
+  #up = [];
+
+  constructor(file) {
+    this.file = file;
+    this.setUpId = `${file}#set-up`;
+  }
+
+  /** Sets up whatever is not: hooks run once, from the outside in. */
+  async setUp() {
+    for (const { block } of this.tests) await this.#raise(block);
+  }
+
+  /** @throws what the test or a hook of it throws */
+  async run({ block, fn }) {
+    await this.#raise(block);
+    const blocks = pathTo(block);
+    try {
+      for (const each of blocks) await all(each.beforeEach);
+      await fn();
+    } finally {
+      for (const each of blocks.toReversed()) await all(each.afterEach);
+    }
+  }
+
+  async tearDown() {
+    const up = this.#up.splice(0).toReversed();
+    for (const block of up) {
+      block.isUp = false;
+      for (const hook of block.afterAll)
+        await Promise.resolve()
+          .then(hook)
+          .catch(() => {});
+    }
+    mocker.restoreAllMocks();
+  }
+
+  async #raise(block) {
+    for (const each of pathTo(block)) {
+      if (each.isUp) continue;
+      each.isUp = true;
+      this.#up.push(each);
+      await all(each.beforeAll);
+    }
+  }
+
+  /** What a file finds around it while it is loaded, and tells its tests to. */
+  provideGlobals() {
+    const test = (name, fn) => {
+      const path = pathTo(this.#current).map((each) => each.name);
+      // By its place: a name may hold a seed, which is another one in the next process.
+      const id = `${this.file}#${this.tests.length}`;
+      this.tests.push({ id, name: [...path, name].filter(Boolean).join(' '), block: this.#current, fn });
+    };
+    const describe = (name, fn) => {
+      const outer = this.#current;
+      this.#current = newBlock(outer, name);
+      fn();
+      this.#current = outer;
+    };
+    test.each = bind(test, false);
+    test.concurrent = test;
+    describe.each = bind(describe, false);
+    const hook = (kind) => (fn) => void this.#current[kind].push(fn);
+    Object.assign(globalThis, {
+      ...{ test, it: test, describe, expect },
+      ...{ beforeAll: hook('beforeAll'), afterAll: hook('afterAll') },
+      ...{ beforeEach: hook('beforeEach'), afterEach: hook('afterEach') },
+      jest: {
+        fn: mocker.fn.bind(mocker),
+        spyOn: mocker.spyOn.bind(mocker),
+        restoreAllMocks: () => mocker.restoreAllMocks(),
+      },
+    });
+  }
+}
+
+const newBlock = (parent, name) => ({
+  ...{ parent, name, isUp: false },
+  ...{ beforeAll: [], beforeEach: [], afterEach: [], afterAll: [] },
+});
+
+const pathTo = (block) => (block ? [...pathTo(block.parent), block] : []);
+
+async function all(hooks) {
+  for (const hook of hooks) await hook();
+}

@@ -1,0 +1,31 @@
+import type { Statement } from '../../src/platform/db.js';
+
+export interface Asked {
+  name: string;
+  values: readonly unknown[];
+}
+
+/**
+ * A database for the rules that come after its answer: it answers a statement, by its name, with these rows, and keeps what it
+ * was asked. Of a transaction it keeps the events that were recorded in it and what else was written; that answers nothing.
+ */
+export function answering(rows: Record<string, readonly object[]> | readonly object[] = []) {
+  const asked: Asked[] = [];
+  const events: Record<string, unknown>[] = [];
+  const written: { scope: unknown; values: readonly unknown[] }[] = [];
+  const db = {
+    async statement({ name }: Statement, values: readonly unknown[]) {
+      asked.push({ name, values });
+      return Array.isArray(rows) ? rows : ((rows as Record<string, object[]>)[name] ?? []);
+    },
+    async transaction(scope: unknown, work: (tx: unknown) => unknown) {
+      const query = async (text: string, values: readonly unknown[] = []) => {
+        if (text.includes('insert into events')) events.push(JSON.parse(values[0] as string));
+        else written.push({ scope, values });
+        return [[], 0];
+      };
+      return work({ query });
+    },
+  };
+  return { db: db as never, asked, events, written };
+}

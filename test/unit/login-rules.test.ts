@@ -1,0 +1,560 @@
+import { DomainError } from '../../src/domain/errors.js';
+import { addressTyped, isMailAddress } from '../../src/domain/logins/address.js';
+import { createApiChallenges } from '../../src/domain/logins/api-challenges.js';
+import { createApiOwn } from '../../src/domain/logins/api-own.js';
+import { createApiSelections } from '../../src/domain/logins/api-selections.js';
+import { createEmailedCodes, digitsOf } from '../../src/domain/logins/emailed-codes.js';
+import { createGate, type GateQuestion } from '../../src/domain/logins/gate.js';
+import { createPasswordLogin } from '../../src/domain/logins/password.js';
+import { createPendingSignIns, type OpenSignIn } from '../../src/domain/logins/pending-sign-ins.js';
+import type { MfaDecision } from '../../src/domain/mfa/gate.js';
+import { hashSecret } from '../../src/platform/crypto/one-time-secret.js';
+import { createSealing } from '../../src/platform/crypto/sealing.js';
+import { answering } from '../support/answering.js';
+
+/** What is decided after PostgreSQL has answered; what it answers is in the integration tests of each way in. */
+const now = new Date('2026-03-01T12:00:00Z');
+const later = (ms: number) => new Date(now.getTime() + ms);
+const minute = 60_000;
+const scope = { accountId: 'acc', applicationId: 'app', environmentId: 'env' };
+const sealing = createSealing([{ id: 'test', key: Buffer.alloc(32, 7) }]);
+const codeOf = async (work: Promise<unknown>): Promise<string | null> =>
+  work.then(
+    () => null,
+    (error: unknown) => {
+      if (error instanceof DomainError) return error.code;
+      throw error;
+    },
+  );
+
+describe('an address that was typed', () => {
+  test.each([
+    ['ana@example.com', 'ana@example.com'],
+    [`${'a'.repeat(308)}@example.com`, `${'a'.repeat(308)}@example.com`],
+    [`${'a'.repeat(309)}@example.com`, ''],
+    ['ana\u0000@example.com', ''],
+    ['ana\u007f@example.com', ''],
+    ['\nana@example.com', ''],
+  ])('%j is looked up as %j', (typed, lookedUp) => expect(addressTyped(typed)).toBe(lookedUp));
+
+  test.each([
+    ...['ana@example.com', 'Ana.B+c@EXAMPLE.co.uk', "o'neil_x@a-b.example", 'a@1.example', 'a.b.c@x.y'],
+    `${'a'.repeat(242)}@example.com`,
+  ])('%s is one mail address', (text) => expect(isMailAddress(text)).toBe(true));
+
+  test.each([
+    ...[
+      'ana',
+      '@example.com',
+      'ana@',
+      'ana@example',
+      'ana@-a.example',
+      'ana@a-.example',
+      'ana@example.-x',
+      'ana@example.x-',
+    ],
+    ...[
+      '.ana@example.com',
+      'ana.@example.com',
+      'a..b@example.com',
+      'ana@ex ample.com',
+      'a@b@example.com',
+      'ana@.example',
+    ],
+    ...['x ana@example.com', 'ana@example.com x', 'ana@example.com, ben@example.com', 'ana@exam_ple.com', ''],
+    `${'a'.repeat(243)}@example.com`,
+  ])('"%s" is none', (text) => expect(isMailAddress(text)).toBe(false));
+});
+
+describe('a password', () => {
+  const ana = {
+    ...{ identityId: 'ana', passwordHash: 'hash', linkId: null, passwordChangedAt: later(-minute) },
+    ...{ isVerified: true, isActive: true },
+  };
+  const typed = { email: 'Ana@example.com', password: 'right', ipAddress: '192.0.2.1' };
+  function login(row: object | null, { needsRehash = false, rehashFails = false } = {}) {
+    const known = { find_identity_for_sign_in: row ? [row] : [], find_identity_for_sign_in_anywhere: row ? [row] : [] };
+    const { db, asked, written } = answering(known);
+    const did: unknown[][] = [];
+    const attempt = { environmentId: 'env', email: '', ipAddress: '', locksUntil: null };
+    const passwords = {
+      async verify(hash: string | null, password: string) {
+        did.push(['verify', hash, password]);
+        return hash === 'hash' && password === 'right';
+      },
+      needsRehash: () => needsRehash,
+      async hash() {
+        did.push(['hash']);
+        if (rehashFails) throw new Error('out of memory');
+        return 'stronger';
+      },
+    };
+    const attempts = {
+      async begin(one: object) {
+        did.push(['begin', one]);
+        return attempt;
+      },
+      async failed(_scope: object, one: object, failure: object) {
+        did.push(['failed', one === attempt, failure]);
+      },
+      async succeeded(one: object) {
+        did.push(['succeeded', one === attempt]);
+      },
+    } as never;
+    const onRehashError = (error: unknown) => void did.push(['told', String(error)]);
+    return {
+      ...createPasswordLogin({ db, passwords: passwords as never, attempts, onRehashError }),
+      did,
+      asked,
+      written,
+    };
+  }
+  const turn = () => new Promise((resolve) => setImmediate(resolve));
+
+  test('that is right lets in, and its failures are forgotten', async () => {
+    const { signIn, did, asked } = login(ana);
+    const accepted = { outcome: 'accepted', identityId: 'ana', passwordChangedAt: ana.passwordChangedAt };
+    expect(await signIn(scope, typed)).toEqual(accepted);
+    await turn();
+    expect(did).toEqual([
+      ['begin', { environmentId: 'env', email: 'Ana@example.com', ipAddress: '192.0.2.1' }],
+      ['verify', 'hash', 'right'],
+      ['succeeded', true],
+    ]);
+    expect(asked).toEqual([{ name: 'find_identity_for_sign_in', values: ['acc', 'env', 'Ana@example.com'] }]);
+  });
+
+  test.each<[string, object | null, object, string | null, object]>([
+    ['wrong', ana, { password: 'wrong' }, 'hash', { identityId: 'ana' }],
+    ['of nobody', null, {}, null, { identityId: null }],
+    ['of somebody inactive', { ...ana, isActive: false }, {}, null, { identityId: 'ana' }],
+    ['of somebody who has none', { ...ana, passwordHash: null }, {}, null, { identityId: 'ana' }],
+    ['longer than any', ana, { password: `right${'x'.repeat(1020)}` }, null, { identityId: 'ana' }],
+  ])('that is %s is verified all the same, and refused', async (_name, row, changes, hash, failure) => {
+    const { signIn, did } = login(row);
+    expect(await signIn(scope, { ...typed, ...changes })).toEqual({ outcome: 'refused' });
+    expect(did.slice(1)).toEqual([
+      ['verify', hash, expect.any(String)],
+      ['failed', true, { ...failure, method: 'password' }],
+    ]);
+  });
+
+  test('of the greatest length is looked at whole, and of a longer one no more than that', async () => {
+    const verified = async (length: number) => {
+      const { signIn, did } = login(ana);
+      await signIn(scope, { ...typed, password: 'x'.repeat(length) });
+      return did[1]?.slice(1).map((each) => (each === 'hash' ? each : String(each).length));
+    };
+    expect(await verified(1024)).toEqual(['hash', 1024]);
+    expect(await verified(1025)).toEqual([4, 1024]); // null
+  });
+
+  test('of an address that is not confirmed lets nobody in, and tells which link waits', async () => {
+    const { signIn, did } = login({ ...ana, isVerified: false, linkId: 'link' }, { needsRehash: true });
+    expect(await signIn(scope, typed)).toEqual({ outcome: 'unverified', identityId: 'ana', linkId: 'link' });
+    expect(did.at(-1)).toEqual(['succeeded', true]);
+  });
+
+  test('that was hashed weaker is hashed anew, and a fault in it keeps nobody out', async () => {
+    const { signIn, did, written } = login(ana, { needsRehash: true });
+    await signIn(scope, typed);
+    await turn();
+    expect(did.at(-1)).toEqual(['hash']);
+    // In the place of the hash that was right, and of no other.
+    expect(written).toEqual([{ scope: { accountId: 'acc' }, values: ['acc', 'ana', 'stronger', 'hash'] }]);
+    const failing = login(ana, { needsRehash: true, rehashFails: true });
+    expect(await failing.signIn(scope, typed)).toMatchObject({ outcome: 'accepted' });
+    await turn();
+    expect(failing.did.at(-1)).toEqual(['told', 'Error: out of memory']);
+  });
+
+  test.each<[string, object, string, object | null]>([
+    ['a member', { isMember: true, isElsewhere: true }, 'accepted', null],
+    ['a member elsewhere', { isActive: false, isMember: false, isElsewhere: true }, 'elsewhere', null],
+    ['a stranger', { isActive: false, isMember: false, isElsewhere: false }, 'refused', { identityId: null }],
+    ['an inactive member', { isActive: false, isMember: true, isElsewhere: false }, 'refused', { identityId: 'ana' }],
+  ])('tried anywhere: %s', async (_name, changes, outcome, failure) => {
+    const { signInAnywhere, did, asked } = login({ ...ana, ...changes });
+    expect(await signInAnywhere(scope, typed)).toMatchObject({ outcome });
+    expect(asked.map(({ name }) => name)).toEqual(['find_identity_for_sign_in_anywhere']);
+    if (failure) expect(did.at(-1)).toEqual(['failed', true, { ...failure, method: 'password' }]);
+  });
+
+  test('tried anywhere, a wrong one of somebody elsewhere names nobody in this log', async () => {
+    const { signInAnywhere, did } = login({ ...ana, isActive: false, isMember: false, isElsewhere: true });
+    expect(await signInAnywhere(scope, { ...typed, password: 'wrong' })).toEqual({ outcome: 'refused' });
+    expect(did.at(-1)).toEqual(['failed', true, { identityId: null, method: 'password' }]);
+  });
+});
+
+describe('an emailed code', () => {
+  const { digits, keyId } = digitsOf(sealing, { id: 'code' });
+  const wrong = digits === '000000' ? '000001' : '000000';
+  const tried = { id: 'code', keyId, identityId: 'ana', email: null };
+  const redeem = async (code: string, rows: object = { try_emailed_code: [tried], consume_emailed_code: [{}] }) => {
+    const { db, asked } = answering(rows as never);
+    const codes = createEmailedCodes({ db, sealing, now: () => now });
+    return { found: await codes.redeem(scope, { purpose: 'login', flow: 'flow', code }), asked };
+  };
+
+  test('has six digits, the same for the same id', () => {
+    expect(digits).toMatch(/^\d{6}$/);
+    expect(digitsOf(sealing, { id: 'code', keyId }).digits).toBe(digits);
+    expect(digitsOf(sealing, { id: 'other' }).digits).not.toBe(digits);
+    const derive = (number: number) => () => {
+      const secret = Buffer.alloc(32);
+      secret.writeUIntBE(number, 0, 6);
+      return { secret, keyId: 'k' };
+    };
+    expect(digitsOf({ derive: derive(7) }, { id: 'code' }).digits).toBe('000007');
+    expect(digitsOf({ derive: derive(12_345_678) }, { id: 'code' }).digits).toBe('345678');
+  });
+
+  test('that is right tells whose it is, and is spent', async () => {
+    const { found, asked } = await redeem(digits);
+    expect(found).toEqual({ identityId: 'ana', email: null });
+    expect(asked).toEqual([
+      { name: 'try_emailed_code', values: ['env', hashSecret('flow'), 'login', now] },
+      { name: 'consume_emailed_code', values: ['code', now] },
+    ]);
+  });
+
+  test('may be typed with blanks', async () => {
+    expect((await redeem(` ${digits.slice(0, 3)} ${digits.slice(3)}\n`)).found).not.toBeNull();
+  });
+
+  test('that is wrong is not spent; spent, over or tried too often it is none', async () => {
+    const { found, asked } = await redeem(wrong);
+    expect([found, asked.map(({ name }) => name)]).toEqual([null, ['try_emailed_code']]);
+    expect((await redeem(digits, {})).found).toBeNull();
+    expect((await redeem(digits, { try_emailed_code: [tried] })).found).toBeNull();
+  });
+});
+
+describe('the gate', () => {
+  const settings = { passwordLoginEnabled: true, emailOtpLoginEnabled: true, passkeyLoginEnabled: false };
+  const allows = { password: true, email_otp: true, passkey: true, sso: true };
+  const open = { allows, requireSso: false, requireMfa: false, ssoSatisfied: false, connections: [], belongs: true };
+  const first = { identityId: 'ana', method: 'password', amr: ['pwd'], acr: 'x', authenticatedAt: now };
+  async function decide(policy: object, decision: MfaDecision['step'], changes: object = {}, more: object = {}) {
+    const { db, events } = answering();
+    const asked: unknown[] = [];
+    const mfaGate = {
+      async decide(question: { requiresMfa?: boolean }) {
+        asked.push(question.requiresMfa);
+        return { step: decision } as MfaDecision;
+      },
+    };
+    const policyOf = async (...of: unknown[]) => {
+      asked.push(of);
+      return { ...open, ...policy } as never;
+    };
+    const question = { client: { ...scope, settings }, first: { ...first, ...changes }, ...more };
+    const answer = await createGate({ db, mfaGate, policyOf }).decide(question as unknown as GateQuestion);
+    return {
+      ...{ answer, asked },
+      events: events.map(({ resource_id, outcome, metadata }) => [resource_id, outcome, metadata]),
+      of: events.map((event) => ({
+        ...{ accountId: event.account_id, applicationId: event.application_id, environmentId: event.environment_id },
+      })),
+    };
+  }
+
+  test('asks what the organizations of the person want, then for the second factor', async () => {
+    const { answer, asked, events } = await decide({ requireMfa: true }, 'done');
+    expect(answer).toEqual({ step: 'done' });
+    expect(asked).toEqual([['env', 'ana', null, null], true]);
+    expect(events).toEqual([]);
+    const named = await decide({}, 'done', { ssoConnectionId: 'c' }, { organizationId: 'o' });
+    expect(named.asked).toEqual([['env', 'ana', 'o', 'c'], false]);
+  });
+
+  test('bars a way that they do not take, before any second factor, and writes it down', async () => {
+    const { answer, asked, events, of } = await decide({ allows: { ...allows, password: false } }, 'challenge');
+    expect(answer).toEqual({
+      step: 'barred',
+      code: 'login.method_not_allowed',
+      methods: ['email_otp'],
+      connections: [],
+    });
+    expect(asked).toHaveLength(1);
+    expect(events).toEqual([['ana', 'denied', { method: 'password', reason: 'login.method_not_allowed' }]]);
+    expect(of).toEqual([scope]);
+  });
+
+  test('a session that goes on is barred too, and not written down at every visit', async () => {
+    const { answer, events } = await decide({ requireSso: true }, 'done', { method: 'session' });
+    expect(answer).toMatchObject({ step: 'barred', code: 'sso_required', methods: [] });
+    expect(events).toEqual([]);
+  });
+
+  test.each([
+    ['done', 'stranger'],
+    ['enroll', 'stranger'],
+    ['challenge', 'challenge'],
+    ['refused', 'refused'],
+  ] as const)(
+    'who does not belong to the organization is told so only where all is proved: %s is %s',
+    async (step, told) => {
+      const { answer, events } = await decide({ belongs: false }, step);
+      expect(answer).toEqual({ step: told });
+      const refusal = ['ana', 'denied', { method: 'password', reason: 'not_a_member' }];
+      expect(events).toEqual(told === 'stranger' ? [refusal] : []);
+    },
+  );
+});
+
+describe('a sign-in between two factors', () => {
+  const pending = (rows: Record<string, object[]> = {}) => {
+    const { db, asked } = answering(rows);
+    return { ...createPendingSignIns({ db, now: () => now }), asked };
+  };
+  const token = 'a'.repeat(43);
+
+  test('is found by its token and channel; what cannot be a token is not looked for', async () => {
+    const { find, asked } = pending({ find_pending_sign_in: [{ id: 'p' }] });
+    expect(await find(token, 'api')).toEqual({ id: 'p' });
+    expect(asked.map(({ values }) => values)).toEqual([[hashSecret(token), 'api', now]]);
+    for (const wrong of ['', 'a'.repeat(42), 'a'.repeat(44), ` ${token}`, `${token}=`, `${'a'.repeat(42)}+`]) {
+      expect(await find(wrong, 'api')).toBeNull();
+    }
+    expect(asked).toHaveLength(1);
+    expect(await pending().find(token, 'hosted')).toBeNull();
+  });
+
+  test('completes once, and its challenge is taken once', async () => {
+    const open = pending({
+      complete_pending_sign_in: [{ id: 'p' }],
+      take_webauthn_challenge: [{ challenge: 'c' }],
+    });
+    await open.setWebauthnChallenge('p', 'c');
+    expect(await open.takeWebauthnChallenge('p')).toBe('c');
+    expect(await open.complete('p')).toBe(true);
+    expect(open.asked).toEqual([
+      { name: 'set_webauthn_challenge', values: ['p', 'c'] },
+      { name: 'take_webauthn_challenge', values: ['p'] },
+      { name: 'complete_pending_sign_in', values: ['p', now] },
+    ]);
+    expect(await pending().complete('p')).toBe(false);
+    expect(await pending().takeWebauthnChallenge('p')).toBeNull();
+  });
+
+  test.each([
+    ['challenge', 10],
+    ['enrollment', 30],
+  ] as const)('an unfinished %s lives for %i minutes', async (purpose, minutes) => {
+    const { begin, asked } = pending();
+    const first = { identityId: 'ana', method: 'password', amr: ['pwd'], acr: 'x', authenticatedAt: now } as never;
+    const client = { id: 'c', accountId: 'acc', environmentId: 'env' };
+    const of = { client, channel: 'api', purpose, first, requiresAal2: false, parameters: {} } as const;
+    const begun = await begin(of);
+    expect(begun.expiresAt).toEqual(later(minutes * minute));
+    expect(asked[0]?.values).toEqual(
+      expect.arrayContaining([hashSecret(begun.token), purpose, later(minutes * minute)]),
+    );
+    expect(asked[0]?.values.slice(-3)).toEqual([undefined, false, null]);
+    await begin({ ...of, hasProvedFactor: true });
+    expect(asked[1]?.values.at(-2)).toBe(true);
+  });
+});
+
+describe('a second factor over the API', () => {
+  const open = {
+    ...{
+      id: 'p',
+      purpose: 'challenge',
+      oauthClientId: 'c',
+      identityId: 'ana',
+      requiresAal2: false,
+      method: 'password',
+    },
+    ...{ parameters: { client_id: 'app', scope: 'openid other' }, amr: ['pwd'], acr: 'x', authenticatedAt: now },
+    ...{ secondFactorAt: null, ssoConnectionId: null },
+  } as unknown as OpenSignIn;
+  const client = { id: 'c', clientId: 'app', settings: { mfaTrustedDeviceDays: 30 } };
+  const answer = {
+    token: 't',
+    proof: {} as never,
+    remember: true,
+    device: 'd',
+    ipAddress: '192.0.2.1',
+    userAgent: 'agent',
+  };
+  function challenges(changes: {
+    pending?: OpenSignIn | null;
+    client?: object | null;
+    isFirst?: boolean;
+    login?: string;
+    secondFactorAt?: Date | null;
+  }) {
+    const { pending = open, isFirst = true, login = 'signed_in', secondFactorAt = now } = changes;
+    const did: unknown[][] = [];
+    const logins = {
+      pendingSignIns: {
+        find: async (token: string, channel: string) => (token === 't' && channel === 'api' ? pending : null),
+        complete: async () => isFirst,
+      },
+      mfaChallenges: {
+        answer: async () => ({ amr: ['pwd', 'otp'], secondFactorAt }),
+        sendEmailCode: async (...of: unknown[]) => void did.push(['mail', ...of]),
+      },
+      trustedDevices: {
+        async trust(_of: unknown, { days }: { days: number }) {
+          did.push(['trust', days]);
+          return 'trusted';
+        },
+      },
+      webauthn: { assertionOptions: async (of: unknown) => ({ of }) },
+    } as never;
+    const found = changes.client === undefined ? client : changes.client;
+    const clients = { find: async (id: string) => (id === 'app' ? found : null) } as never;
+    const signIn = {
+      async proved(visit: object, first: object, isSecond: boolean) {
+        did.push(['proved', visit, first, isSecond]);
+        return { outcome: login };
+      },
+    } as never;
+    const { db, asked } = answering({ client_of_api_challenge: [{ clientId: 'app' }] });
+    return { did, asked, ...createApiChallenges({ db, logins, clients, signIn }) };
+  }
+
+  test('goes on with what was asked for and proved, and trusts the browser where that is wanted', async () => {
+    const { answer: send, did } = challenges({});
+    expect(await send(answer)).toEqual({ outcome: 'signed_in', trusted: 'trusted' });
+    const browser = { device: 'd', ipAddress: '192.0.2.1', userAgent: 'agent' };
+    expect(did).toEqual([
+      [
+        'proved',
+        { client, scope: ['openid'], requiresAal2: false, ...browser },
+        {
+          ...{ identityId: 'ana', method: 'password', amr: ['pwd', 'otp'], acr: 'x', authenticatedAt: now },
+          ...{ secondFactorAt: now, ssoConnectionId: null },
+        },
+        true,
+      ],
+      ['trust', 30],
+    ]);
+  });
+
+  test.each<[string, Parameters<typeof challenges>[0], object]>([
+    ['not wanted', {}, { remember: false }],
+    ['without days for it', { client: { ...client, settings: { mfaTrustedDeviceDays: 0 } } }, {}],
+    ['before all is proved', { login: 'challenge' }, {}],
+    ['by a factor that makes nothing stronger', { secondFactorAt: null }, {}],
+  ])('%s, no browser is trusted', async (_name, changes, more) => {
+    expect((await challenges(changes).answer({ ...answer, ...more })).trusted).toBeNull();
+  });
+
+  test.each<[string, Parameters<typeof challenges>[0]]>([
+    ['unknown', { pending: null }],
+    ['an enrolment', { pending: { ...open, purpose: 'enrollment' } }],
+    ['of a client that is gone', { client: null }],
+    ['of a client whose name another one has', { client: { ...client, id: 'other' } }],
+    ['of no client', { pending: { ...open, parameters: {} } }],
+    ['answered already', { isFirst: false }],
+  ])('a challenge that is %s is refused', async (_name, changes) => {
+    expect(await codeOf(challenges(changes).answer(answer))).toBe('mfa.challenge_invalid');
+  });
+
+  test('codes and keys are for an open challenge only', async () => {
+    const { sendEmailCode, webauthnOptions, clientOf, did, asked } = challenges({});
+    await sendEmailCode('t', 'de');
+    expect(did).toEqual([['mail', open, 'de']]);
+    expect(await webauthnOptions('t')).toEqual({ of: open });
+    expect(await codeOf(sendEmailCode('other', 'de'))).toBe('mfa.challenge_invalid');
+    expect(await codeOf(webauthnOptions('other'))).toBe('mfa.challenge_invalid');
+    expect(await clientOf('t')).toEqual(client);
+    expect(asked).toEqual([{ name: 'client_of_api_challenge', values: [hashSecret('t')] }]);
+  });
+});
+
+describe('the choice of an application', () => {
+  const proved = { identityId: 'ana', amr: ['pwd'], authenticatedAt: later(-minute) };
+  const selections = (at = now, rows: Record<string, object[]> = {}) => {
+    const { db, asked } = answering(rows);
+    return { asked, ...createApiSelections({ db, sealing, now: () => at }) };
+  };
+
+  test('is read as it was written, for five minutes', () => {
+    const { token, expiresAt } = selections().begin(scope, proved);
+    expect(expiresAt).toEqual(later(5 * minute));
+    const read = { ...proved, id: expect.any(String), accountId: 'acc', environmentId: 'env', expiresAt };
+    expect(selections(later(5 * minute - 1)).read(token)).toEqual(read);
+    expect(selections(later(5 * minute)).read(token)).toBeNull();
+    expect(selections().read(`${token}x`)).toBeNull();
+    expect(selections().read(sealing.seal('{}', 'another purpose'))).toBeNull();
+  });
+
+  test('is made once', async () => {
+    const { begin, read } = selections();
+    const selection = read(begin(scope, proved).token);
+    const first = selections(now, { spend_sealed_token: [{}] });
+    expect(await first.spend(selection as never)).toBe(true);
+    expect(first.asked[0]?.values).toEqual([hashSecret(selection?.id as string), selection?.expiresAt]);
+    expect(await selections().spend(selection as never)).toBe(false);
+  });
+
+  test('is of what the person may enter', async () => {
+    const { begin, read } = selections();
+    const selection = read(begin(scope, proved).token);
+    const entering = selections(now, { identity_may_enter: [{}] });
+    expect(await entering.mayEnter(selection as never, { environmentId: 'other' })).toBe(true);
+    expect(entering.asked[0]?.values).toEqual(['ana', 'env', 'acc', 'other', proved.authenticatedAt]);
+    expect(await selections().mayEnter(selection as never, { environmentId: 'other' })).toBe(false);
+    const list = selections(now, { applications_of_identity: [{ id: 'a' }] });
+    expect(await list.reachableFrom(scope, 'ana')).toEqual([{ id: 'a' }]);
+    expect(list.asked[0]?.values).toEqual(['ana', 'env', 'acc']);
+  });
+});
+
+describe('what the signed-in person has to have proved', () => {
+  const subject = { ...scope, identityId: 'ana', sessionId: 's', authenticatedAt: now } as never;
+  const standing = { amr: ['pwd'], acr: 'urn:gatehouse:aal1', hasFactors: false, hasStrongFactor: false };
+  const own = (changes: object | null, isEnough = true) => {
+    const rows = changes === null ? [] : [{ ...standing, ...changes }];
+    const { db, asked } = answering({ standing_of_api_session: rows });
+    const proofs: unknown[][] = [];
+    const ownProof = async (...of: unknown[]) => {
+      proofs.push(of);
+      return { isEnough };
+    };
+    return { asked, proofs, ...createApiOwn({ db, logins: { ownProof } as never }) };
+  };
+  const again = 'auth.reauthentication_required';
+
+  test('a recent sign-in is enough, an old one is not', async () => {
+    const { assertRecent, asked, proofs } = own({});
+    expect(await assertRecent(subject)).toEqual(standing);
+    expect(asked[0]?.values).toEqual(['acc', 'env', 'ana', 's', 'app']);
+    expect(proofs[0]?.[1]).toMatchObject({ identityId: 'ana', acr: standing.acr });
+    expect(await codeOf(own({}, false).assertRecent(subject))).toBe(again);
+  });
+
+  test('where a mailed code is all that they have, they have to have shown one', async () => {
+    const code = { hasFactors: true };
+    expect(await codeOf(own(code).assertRecent(subject))).toBe(again);
+    expect(await codeOf(own({ ...code, amr: ['pwd', 'otp'] }).assertRecent(subject))).toBeNull();
+    expect(await codeOf(own({ ...code, hasStrongFactor: true }).assertRecent(subject))).toBeNull();
+    expect(await codeOf(own({ ...code, amr: ['pwd', 'otp'] }, false).assertRecent(subject))).toBe(again);
+  });
+
+  test('a first factor may be added at any time, another one after a recent sign-in', async () => {
+    expect(await codeOf(own({}, false).assertMayAdd(subject))).toBeNull();
+    const more = { hasFactors: true, hasStrongFactor: true };
+    expect(await codeOf(own(more, false).assertMayAdd(subject))).toBe(again);
+    expect(await codeOf(own(more).assertMayAdd(subject))).toBeNull();
+  });
+
+  test('two factors are asked of who has them', async () => {
+    const strong = { hasFactors: true, hasStrongFactor: true };
+    expect(await codeOf(own(strong).assertStrong(subject))).toBe(again);
+    expect(await codeOf(own({ ...strong, acr: 'urn:gatehouse:aal2' }).assertStrong(subject))).toBeNull();
+    expect(await codeOf(own({ hasFactors: true }).assertStrong(subject))).toBeNull();
+  });
+
+  test('a session that has ended meanwhile has proved nothing', async () => {
+    for (const ask of ['assertRecent', 'assertMayAdd', 'assertStrong'] as const) {
+      expect(await codeOf(own(null)[ask](subject))).toBe('auth.invalid_credentials');
+    }
+  });
+});

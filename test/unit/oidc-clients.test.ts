@@ -1,0 +1,322 @@
+import { errors } from 'jose';
+import { DomainError } from '../../src/domain/errors.js';
+import { parseAccountRequest } from '../../src/domain/oidc/account-request.js';
+import { createClientAuthentication } from '../../src/domain/oidc/client-authentication.js';
+import type { ClientSettings } from '../../src/domain/oidc/client-management.js';
+import { assertClient, problemOfRedirectUri } from '../../src/domain/oidc/client-rules.js';
+import type { Client } from '../../src/domain/oidc/clients.js';
+import { readHint } from '../../src/domain/oidc/hints.js';
+import { parseLogoutRequest } from '../../src/domain/oidc/logout-request.js';
+import { OAuthError } from '../../src/domain/oidc/oauth-error.js';
+import { readParameters } from '../../src/domain/oidc/parameters.js';
+import { hashSecret } from '../../src/platform/crypto/one-time-secret.js';
+
+const refusalOf = async (work: () => unknown): Promise<string | null> => {
+  try {
+    await work();
+    return null;
+  } catch (error) {
+    if (error instanceof OAuthError) return `${error.code}: ${error.message}`;
+    if (!(error instanceof DomainError)) throw error;
+    const [detail] = error.options.details ?? [];
+    return `${detail?.field} ${detail?.code}`;
+  }
+};
+
+describe('what is registered of a client', () => {
+  const publicClient: ClientSettings = {
+    ...{ name: 'App', clientType: 'public', tokenEndpointAuthMethod: 'none', requirePkce: true, logoUrl: null },
+    ...{ redirectUris: ['https://app.example/cb'], postLogoutRedirectUris: [], rotateRefreshTokens: true },
+    ...{ jwks: null, jwksUri: null },
+  };
+  const secret = { clientType: 'confidential', tokenEndpointAuthMethod: 'client_secret_basic' } as const;
+  const byKey = { clientType: 'confidential', tokenEndpointAuthMethod: 'private_key_jwt' } as const;
+  const keys = (...more: object[]) => ({ jwks: { keys: [{ kty: 'EC' }, ...more] } as never });
+  const uri = 'https://app.example/jwks.json';
+  const of = (changes: Partial<ClientSettings>) => refusalOf(() => assertClient({ ...publicClient, ...changes }));
+
+  test.each<[string, Partial<ClientSettings>]>([
+    ['a public client', {}],
+    ['one with a secret', secret],
+    ['one with a secret and without PKCE', { ...secret, requirePkce: false }],
+    ['one with keys', { ...byKey, ...keys() }],
+    ['one with keys behind an address', { ...byKey, jwksUri: uri }],
+    ['one without redirect URIs', { redirectUris: [] }],
+    ['one with addresses for sign-outs', { postLogoutRedirectUris: ['https://app.example/bye'] }],
+  ])('%s is taken', async (_name, changes) => expect(await of(changes)).toBeNull());
+
+  test.each<[string, Partial<ClientSettings>, string]>([
+    [
+      'a public client with a secret',
+      { tokenEndpointAuthMethod: 'client_secret_basic' },
+      'token_endpoint_auth_method mismatch',
+    ],
+    ['a confidential one without', { clientType: 'confidential' }, 'token_endpoint_auth_method mismatch'],
+    ['a public client without PKCE', { requirePkce: false }, 'require_pkce required'],
+    ['keys twice', { ...byKey, ...keys(), jwksUri: uri }, 'jwks_uri exclusive'],
+    ['keys that nothing uses', { ...secret, ...keys() }, 'jwks mismatch'],
+    ['an address of keys that nothing uses', { ...secret, jwksUri: uri }, 'jwks mismatch'],
+    ['no keys', byKey, 'jwks mismatch'],
+    ['a private key', { ...byKey, ...keys({ kty: 'EC', d: 'x' }) }, 'jwks private_key'],
+    ['a shared key', { ...byKey, ...keys({ kty: 'oct', k: 'x' }) }, 'jwks private_key'],
+    ['keys over plain http', { ...byKey, jwksUri: 'http://app.example/jwks.json' }, 'jwks_uri scheme'],
+    ['keys of another scheme', { ...byKey, jwksUri: 'com.example.app:/jwks' }, 'jwks_uri scheme'],
+    [
+      'keys of another scheme with an address in it',
+      { ...byKey, jwksUri: 'com.example:/https://a' },
+      'jwks_uri scheme',
+    ],
+    ['a second redirect URI', { redirectUris: ['https://a.example', 'ftp://a'] }, 'redirect_uris[1] redirect_uri'],
+    ['where sign-outs go', { postLogoutRedirectUris: ['http://a'] }, 'post_logout_redirect_uris[0] redirect_uri'],
+  ])('%s is refused', async (_name, changes, refusal) => expect(await of(changes)).toBe(refusal));
+
+  test('keys may be on this very machine, for development', async () => {
+    expect(await of({ ...byKey, jwksUri: 'http://localhost:4000/jwks.json' })).toBeNull();
+  });
+
+  test.each([
+    ...['https://app.example/cb', 'https://app.example/cb?x=1', 'com.example.app:/cb', 'http://localhost/cb'],
+    ...['http://127.0.0.1:4000/cb', 'http://127.10.200.30/cb', 'http://[::1]/cb'],
+  ])('%s can be a redirect URI', (uri) => expect(problemOfRedirectUri(uri)).toBeNull());
+
+  test.each([
+    ['/cb', 'absolute'],
+    ['https://app.example/cb#part', 'fragment'],
+    ['https://app.example/cb#', 'fragment'],
+    ['https://ana@app.example/cb', 'credentials'],
+    ['https://:secret@app.example/cb', 'credentials'],
+    ['https://*.app.example/cb', 'wildcard'],
+    ['http://app.example/cb', 'loopback'],
+    ['http://localhost.evil.example/cb', 'loopback'],
+    ['http://127.0.0.1.evil.example/cb', 'loopback'],
+    ['http://evil-127.0.0.1.example/cb', 'loopback'],
+    ['http://a127.0.0.1.b/cb', 'loopback'],
+    ['javascript:alert(1)', 'private-use scheme'],
+    ['app:/cb', 'private-use scheme'],
+  ])('%s cannot: %s', (uri, problem) => expect(problemOfRedirectUri(uri)).toMatch(problem));
+});
+
+describe('a hint of whom a request is about', () => {
+  const keysThat = (verify: (token: string, options: object) => object) =>
+    ({ verify: async (token: string, options: object) => verify(token, options) }) as never;
+  const unreadable = 'invalid_request: id_token_hint is not an ID token of this issuer';
+
+  test('is an ID token of ours, also an expired one', async () => {
+    const asked: object[] = [];
+    const keys = keysThat((token, options) => {
+      asked.push([token, options]);
+      return { sub: 'ana', aud: 'app', sid: 's' };
+    });
+    expect(await readHint(keys, 'token')).toEqual({ subject: 'ana', clientId: 'app', sessionId: 's' });
+    expect(asked).toEqual([['token', { typ: 'JWT', acceptExpired: true }]]);
+    const sessionless = keysThat(() => ({ sub: 'ana', aud: 'app', sid: 7 }));
+    expect(await readHint(sessionless, 'token')).toEqual({ subject: 'ana', clientId: 'app', sessionId: null });
+  });
+
+  test.each([
+    ['nobody', { aud: 'app' }],
+    ['no client', { sub: 'ana' }],
+    ['several clients', { sub: 'ana', aud: ['app', 'other'] }],
+  ])('of %s is none', async (_name, claims) => {
+    expect(
+      await refusalOf(() =>
+        readHint(
+          keysThat(() => claims),
+          'token',
+        ),
+      ),
+    ).toBe(unreadable);
+  });
+
+  test('what is not signed by us is none, and a fault stays a fault', async () => {
+    const failing = (error: Error) =>
+      keysThat(() => {
+        throw error;
+      });
+    expect(await refusalOf(() => readHint(failing(new errors.JWSSignatureVerificationFailed()), 'x'))).toBe(unreadable);
+    await expect(readHint(failing(new Error('no database')), 'x')).rejects.toThrow('no database');
+  });
+});
+
+describe('a sign-out', () => {
+  const client = { clientId: 'app', postLogoutRedirectUris: ['https://app.example/bye'] } as Client;
+  const clients = { find: async (id: string) => (id === 'app' ? client : null) } as never;
+  const keys = { verify: async () => ({ sub: 'ana', aud: 'app', sid: 's' }) } as never;
+  const parse = (parameters: object) => parseLogoutRequest(readParameters(parameters), { clients, keys });
+
+  test('what it says is read, and what is not known is left out', async () => {
+    const known = { id_token_hint: 't', post_logout_redirect_uri: 'https://app.example/bye', state: 'x' };
+    expect(await parse({ ...known, other: 'y' })).toEqual({
+      ...{ client, hint: { subject: 'ana', clientId: 'app', sessionId: 's' }, redirectUri: 'https://app.example/bye' },
+      ...{ state: 'x', parameters: known },
+    });
+    const nothing = { client: null, hint: null, redirectUri: null, state: null, parameters: {} };
+    expect(await parse({})).toEqual(nothing);
+    expect((await parse({ client_id: 'app', id_token_hint: 't' })).client).toBe(client);
+  });
+
+  test.each<[string, Record<string, string | string[]>, string]>([
+    [
+      'a hint of another client',
+      { id_token_hint: 't', client_id: 'other' },
+      'id_token_hint was issued to another client',
+    ],
+    ['an unknown client', { client_id: 'other' }, 'client_id is unknown'],
+    ['an address of nobody', { post_logout_redirect_uri: 'https://app.example/bye' }, 'is not registered'],
+    ['another address', { client_id: 'app', post_logout_redirect_uri: 'https://evil.example' }, 'is not registered'],
+    ['a state given twice', { state: ['a', 'b'] }, 'state must be given once'],
+    ['a long state', { state: 'x'.repeat(8193) }, 'a parameter is too long'],
+  ])('%s is refused', async (_name, parameters, refusal) =>
+    expect(await refusalOf(() => parse(parameters))).toMatch(refusal),
+  );
+
+  test('what is as long as it may be is read', async () => {
+    expect((await parse({ state: 'x'.repeat(8192), other: 'x'.repeat(9000) })).state).toHaveLength(8192);
+  });
+});
+
+describe('the way to a page of the own account', () => {
+  const parse = (parameters: object) => parseAccountRequest(readParameters(parameters), 'https://id.example');
+  const factor = '01890a5d-ac96-774b-bcce-b302099a8057';
+
+  test.each([
+    ...['account', 'account/password', 'account/recovery-codes', 'account/factors/totp', 'account/factors/webauthn'],
+    ...['account/factors/email-otp', `account/factors/${factor}`],
+  ])('%s is one', (destination) => {
+    const parsed = parse({ client_id: 'app', destination, state: 'x', ui_locales: 'de' });
+    expect(parsed).toMatchObject({
+      request: {
+        redirectUri: `https://id.example/oauth/${destination}?client_id=app&ui_locales=de`,
+        ...{ state: 'x', codeChallenge: null },
+        parameters: { client_id: 'app', destination, state: 'x', ui_locales: 'de' },
+      },
+    });
+    expect(parsed).not.toHaveProperty('request.parameters.redirect_uri');
+    expect(parsed).not.toHaveProperty('request.parameters.response_type');
+  });
+
+  test('without a client or a language none is in its address', () => {
+    expect(parse({ destination: 'account' })).toMatchObject({
+      request: { redirectUri: 'https://id.example/oauth/account' },
+    });
+  });
+
+  test.each([
+    ...[
+      '-',
+      'accounts',
+      'account/',
+      'account/other',
+      'my/account',
+      'account/factors',
+      'account/factors/',
+      'account/password/x',
+    ],
+    ...[`account/factors/${factor}0`, `account/factors/${factor.slice(1)}`, 'account/factors/x', '//evil.example'],
+  ])('"%s" is none', async (destination) => {
+    const refusal = await refusalOf(() => parse({ client_id: 'app', destination }));
+    expect(refusal).toBe('invalid_request: destination is unknown');
+  });
+
+  test("a client's own request is not one, whatever it names so", () => {
+    expect(parse({ client_id: 'app' })).toBeNull();
+    expect(parse({ destination: 'account', redirect_uri: 'https://app.example/cb' })).toBeNull();
+    expect(parse({ destination: 'account', response_type: 'code' })).toBeNull();
+    expect(parse({ destination: 'account', response_type: ['code', 'code'] })).toBeNull();
+    expect(parse({ destination: 'account', redirect_uri: { a: 1 } })).toBeNull();
+  });
+
+  test.each(['destination', 'client_id'])('%s is given once', async (name) => {
+    const asked = { destination: 'account', client_id: 'app' };
+    const twice = readParameters(asked, { [name]: asked[name as 'client_id'] });
+    const refusal = await refusalOf(() => parseAccountRequest(twice, 'https://id.example'));
+    expect(refusal).toMatch(`${name} must be given once`);
+  });
+
+  test('what OpenID Connect refuses by a redirect is refused here too', () => {
+    expect(parse({ destination: 'account', request: 'x' })).toMatchObject({
+      redirected: { error: 'request_not_supported' },
+    });
+  });
+});
+
+describe('how a client proves itself', () => {
+  const registered: Partial<Record<string, Partial<Client>>> = {
+    basic: { tokenEndpointAuthMethod: 'client_secret_basic', secretHash: hashSecret('s+cret:%') },
+    post: { tokenEndpointAuthMethod: 'client_secret_post', secretHash: hashSecret('s') },
+    poster: { tokenEndpointAuthMethod: 'client_secret_basic', secretHash: hashSecret('sss') },
+    lost: { tokenEndpointAuthMethod: 'client_secret_post', secretHash: null },
+    jwt: { tokenEndpointAuthMethod: 'private_key_jwt' },
+    none: { tokenEndpointAuthMethod: 'none' },
+  };
+  const clients = {
+    find: async (clientId: string) => (registered[clientId] ? { clientId, ...registered[clientId] } : null),
+  } as never;
+  const assertions = {
+    subjectOf: (assertion: string) => (assertion === 'unreadable' ? null : 'jwt'),
+    async assertValid(_client: Client, assertion: string) {
+      if (assertion !== 'right') throw new OAuthError('invalid_client', 'client authentication failed');
+    },
+  };
+  const { authenticate } = createClientAuthentication({ clients, assertions });
+  const basic = (text: string) => `Basic ${Buffer.from(text).toString('base64')}`;
+  const by = (authorization: string | undefined, parameters: object = {}) =>
+    authenticate(authorization, readParameters(parameters).values);
+  const type = { client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer' };
+  const encoded = basic('basic:s%2Bcret%3A%25');
+
+  test.each<[string, string | undefined, object, string]>([
+    ['a secret in the header', encoded, {}, 'basic'],
+    ['a secret in the header, and the same client in the body', encoded, { client_id: 'basic' }, 'basic'],
+    ['a secret in a header without padding', basic('basic:s%2Bcret%3A%25').replaceAll('=', ''), {}, 'basic'],
+    ['a secret in a header with two characters of it', basic('poster:sss'), {}, 'poster'],
+    ['a header in lower case', encoded.replace('Basic', 'basic  '), {}, 'basic'],
+    ['a secret in the body', undefined, { client_id: 'post', client_secret: 's' }, 'post'],
+    ['an assertion', undefined, { ...type, client_assertion: 'right' }, 'jwt'],
+    ['an assertion, and its client', undefined, { ...type, client_assertion: 'right', client_id: 'jwt' }, 'jwt'],
+    ['nothing, of a public client', undefined, { client_id: 'none' }, 'none'],
+  ])('%s', async (_name, authorization, parameters, clientId) => {
+    expect((await by(authorization, parameters)).clientId).toBe(clientId);
+  });
+
+  test.each<[string, string | undefined, object]>([
+    ['nobody', undefined, {}],
+    ['an unknown client', undefined, { client_id: 'other' }],
+    ['a wrong secret in the header', basic('basic:other'), {}],
+    ['a plus that is not encoded', basic('basic:s+cret%3A%25'), {}],
+    ['a stray percent sign', basic('basic:s%'), {}],
+    ['a header without a colon', basic('basic'), {}],
+    ['another scheme', encoded.replace('Basic', 'Bearer'), {}],
+    ['something before the header', `x ${encoded}`, {}],
+    ['something after the header', `${encoded} x`, {}],
+    ['another client in the body', encoded, { client_id: 'post' }],
+    ['a wrong secret in the body', undefined, { client_id: 'post', client_secret: 'x' }],
+    ['a client that has no secret any more', undefined, { client_id: 'lost', client_secret: 's' }],
+    ['a secret of nobody', undefined, { client_secret: 's' }],
+    ['a secret by another way than registered', undefined, { client_id: 'basic', client_secret: 's+cret:%' }],
+    ['no proof, of a confidential client', undefined, { client_id: 'post' }],
+    ['a secret, of a public client', undefined, { client_id: 'none', client_secret: 's' }],
+    ['an assertion of another type', undefined, { client_assertion_type: 'saml', client_assertion: 'right' }],
+    ['an assertion without a type', undefined, { client_assertion: 'right' }],
+    ['a type without an assertion', undefined, { ...type, client_id: 'jwt' }],
+    ['a stray percent sign, of a public client', basic('none:%'), { client_id: 'none' }],
+    ['an assertion without a type, of a public client', undefined, { client_assertion: 'right', client_id: 'none' }],
+    ['a type without an assertion, of a public client', undefined, { ...type, client_id: 'none' }],
+    ['a wrong assertion', undefined, { ...type, client_assertion: 'wrong' }],
+    ['an unreadable assertion', undefined, { ...type, client_assertion: 'unreadable' }],
+    ['an assertion of another client', undefined, { ...type, client_assertion: 'right', client_id: 'none' }],
+  ])('%s is refused', async (_name, authorization, parameters) => {
+    expect(await refusalOf(() => by(authorization, parameters))).toBe('invalid_client: client authentication failed');
+  });
+
+  test.each<[string, string | undefined, object]>([
+    ['header and body', encoded, { client_id: 'basic', client_secret: 's' }],
+    ['header and assertion', encoded, { ...type, client_assertion: 'right' }],
+    ['header and the type of an assertion', encoded, type],
+    ['secret and assertion', undefined, { client_id: 'post', client_secret: 's', ...type, client_assertion: 'right' }],
+  ])('two ways at once are refused: %s', async (_name, authorization, parameters) => {
+    expect(await refusalOf(() => by(authorization, parameters))).toMatch(
+      'invalid_request: authenticate the client in one way',
+    );
+  });
+});
