@@ -7,7 +7,17 @@ import { durationListPattern, durationPattern, parseDuration, parseDurations } f
 import { parseMailbox } from './platform/mail/addresses.js';
 import { loopback } from './platform/outbound/addresses.js';
 import { projectRoot } from './platform/root.js';
-import { flagOrNetworks, hostAndPort, originOf, proxyNames, schemesOf, urlOf } from './platform/setting-values.js';
+import {
+  assertSafeOrigin,
+  flagOrNetworks,
+  hostAndPort,
+  originOf,
+  pemOf,
+  proxyNames,
+  schemesOf,
+  urlOf,
+} from './platform/setting-values.js';
+import { tlsTo } from './platform/temporal-connection.js';
 
 /** Text that an operator reads and mends: one line for each setting that is missing or unreadable. */
 export class ConfigError extends Error {
@@ -45,6 +55,14 @@ export const Settings = Type.Object({
   TEMPORAL_ADDRESS: optional('`host:port` of the Temporal frontend.'),
   TEMPORAL_NAMESPACE: text('Temporal namespace.', 'default'),
   TEMPORAL_API_KEY: optional('API key of Temporal Cloud; switches TLS on.'),
+  TEMPORAL_TLS: Type.String({
+    enum: ['on', 'off'],
+    default: 'off',
+    description: 'TLS to Temporal; each of the next three switches it on, too.',
+  }),
+  TEMPORAL_TLS_SERVER_CA_CERT_PATH: optional('File (PEM) of the only CA whose certificate Temporal may show.'),
+  TEMPORAL_TLS_CLIENT_CERT_PATH: optional('File (PEM) of the certificate that the service shows to Temporal.'),
+  TEMPORAL_TLS_CLIENT_KEY_PATH: optional('File (PEM) of its private key.'),
   TEMPORAL_CLI_PATH: optional('Temporal CLI for the embedded server.'),
   TEMPORAL_UI_PORT: port(8233, 'Port of the embedded Temporal web UI.'),
   TEMPORAL_UI_URL: optional(
@@ -143,6 +161,12 @@ const needed: Record<ProcessName, (keyof Static<typeof Settings>)[]> = {
   dev: [],
 };
 
+const tlsFiles = [
+  'TEMPORAL_TLS_SERVER_CA_CERT_PATH',
+  'TEMPORAL_TLS_CLIENT_CERT_PATH',
+  'TEMPORAL_TLS_CLIENT_KEY_PATH',
+] as const;
+
 /**
  * Reads the environment once. Empty values count as absent.
  * @throws ConfigError naming every missing or unreadable setting, one line each.
@@ -167,6 +191,7 @@ export function loadConfig(process: ProcessName, data: NodeJS.ProcessEnv = globa
     }
   };
   const baseUrl = check('BASE_URL', () => originOf(env.BASE_URL ?? `http://localhost:${env.PORT}`));
+  if (production && baseUrl) check('BASE_URL', () => assertSafeOrigin(baseUrl));
   const adminAppUrl = env.ADMIN_APP_URL;
   if (adminAppUrl) check('ADMIN_APP_URL', () => urlOf(adminAppUrl, ['http', 'https']));
   const masterKeys = check('MASTER_KEYS', () => (env.MASTER_KEYS ? parseMasterKeys(env.MASTER_KEYS) : []));
@@ -182,6 +207,10 @@ export function loadConfig(process: ProcessName, data: NodeJS.ProcessEnv = globa
   }
   const temporalUiUrl = env.TEMPORAL_UI_URL;
   if (temporalUiUrl) check('TEMPORAL_UI_URL', () => urlOf(temporalUiUrl, ['http', 'https']));
+  const [serverCa, clientCert, clientKey] = tlsFiles.map((name) => check(name, () => pemOf(env[name])));
+  if ((env.TEMPORAL_TLS_CLIENT_CERT_PATH === undefined) !== (env.TEMPORAL_TLS_CLIENT_KEY_PATH === undefined)) {
+    lines.push('TEMPORAL_TLS_CLIENT_CERT_PATH and TEMPORAL_TLS_CLIENT_KEY_PATH are needed together');
+  }
   check('TEMPORAL_ADDRESS', () => env.TEMPORAL_ADDRESS && hostAndPort(env.TEMPORAL_ADDRESS));
   check('MAIL_FROM', () => parseMailbox(env.MAIL_FROM));
   const trustProxy = check('TRUST_PROXY', () => flagOrNetworks(env.TRUST_PROXY, proxyNames));
@@ -207,6 +236,7 @@ export function loadConfig(process: ProcessName, data: NodeJS.ProcessEnv = globa
       address: env.TEMPORAL_ADDRESS ?? null,
       namespace: env.TEMPORAL_NAMESPACE,
       apiKey: env.TEMPORAL_API_KEY ?? null,
+      tls: tlsTo({ isOn: env.TEMPORAL_TLS === 'on' || !!env.TEMPORAL_API_KEY, serverCa, clientCert, clientKey }),
       cliPath: env.TEMPORAL_CLI_PATH ?? null,
       uiPort: env.TEMPORAL_UI_PORT,
       uiUrl: env.TEMPORAL_UI_URL?.replace(/\/+$/, '') ?? null,

@@ -117,7 +117,7 @@ function secure(reply: FastifyReply, baseUrl: string): void {
   set('x-content-type-options', 'nosniff');
   set('referrer-policy', 'no-referrer');
   set('x-frame-options', 'DENY');
-  set('content-security-policy', "default-src 'none'; frame-ancestors 'none'");
+  set('content-security-policy', "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'");
   set('cache-control', 'no-store');
   if (baseUrl.startsWith('https:')) set('strict-transport-security', 'max-age=31536000; includeSubDomains');
 }

@@ -1,3 +1,4 @@
+import { existsSync, readFileSync } from 'node:fs';
 import ipaddr from 'ipaddr.js';
 
 // How the values of settings are read; each throws an Error that says what is wrong.
@@ -6,6 +7,23 @@ export function originOf(text: string): string {
   const url = urlOf(text, ['http', 'https']);
   if (url.pathname !== '/' || url.search || url.hash) throw new Error('must be an origin, without path or query');
   return url.origin;
+}
+
+/** Passwords and tokens go there in the clear unless it is https; what is on this machine may do without. */
+export function assertSafeOrigin(origin: string): void {
+  const { protocol, hostname } = new URL(origin);
+  if (protocol === 'https:' || /^(localhost|.+\.localhost|127(\.\d+){3}|\[::1\])$/.test(hostname)) return;
+  throw new Error('must start with https:// in production');
+}
+
+/** What is in a file of certificates or a key; nothing for no file. */
+export function pemOf(path: string | undefined): Buffer | undefined {
+  if (path === undefined) return undefined;
+  const problem = 'must be the path of a file in PEM';
+  if (!existsSync(path)) throw new Error(problem);
+  const text = readFileSync(path);
+  if (!text.includes('-----BEGIN ')) throw new Error(problem);
+  return text;
 }
 
 /** Of the settings that are URLs of servers. */

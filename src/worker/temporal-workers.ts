@@ -5,7 +5,7 @@ import type { createActivities } from '../../activities/index.js';
 import { faultOf } from '../platform/faults.js';
 import type { TaskQueue } from '../platform/process-kinds.js';
 import type { Processes } from '../platform/processes.js';
-import type { TemporalServer } from '../platform/temporal-connection.js';
+import { credentialsOf, type TemporalServer } from '../platform/temporal-connection.js';
 import { keepSchedules, prepareServer } from './kept-schedules.js';
 import type { Metrics } from './metrics.js';
 
@@ -74,8 +74,8 @@ export function startTemporalWorkers(options: TemporalWorkers) {
   };
 }
 
-const connect = ({ address, apiKey }: TemporalServer) =>
-  NativeConnection.connect({ address, ...(apiKey && { apiKey, tls: true }) });
+const connect = (server: TemporalServer) =>
+  NativeConnection.connect({ address: server.address, ...credentialsOf(server) });
 
 async function createWorkers(options: TemporalWorkers, connection: NativeConnection): Promise<Worker[]> {
   const { server, processes, activities, codePath, metrics, log } = options;

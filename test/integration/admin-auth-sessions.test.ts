@@ -40,6 +40,10 @@ describe('cookies', () => {
         '__Host-admin_refresh=…; Max-Age=2592000; Path=/; HttpOnly; Secure; SameSite=Strict',
         '__Host-admin_session=1; Max-Age=2592000; Path=/; Secure; SameSite=Lax',
       ]);
+      expect(answer.headers).toMatchObject({
+        'strict-transport-security': 'max-age=31536000; includeSubDomains',
+        'content-security-policy': "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+      });
       const refreshed = await secure.post('/refresh', undefined, cookieHeader(answer));
       expect(refreshed.statusCode).toBe(200);
       expect(attributes(refreshed)).toEqual(attributes(answer));

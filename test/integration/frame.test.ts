@@ -416,7 +416,11 @@ describe('documents', () => {
   });
 
   test('the readable pages are served', async () => {
-    expect((await send(api.app, 200, { url: '/docs/' })).headers['content-type']).toMatch(/^text\/html/);
+    const { headers } = await send(api.app, 200, { url: '/docs/' });
+    expect(headers['content-type']).toMatch(/^text\/html/);
+    expect(headers['content-security-policy']).toMatch(
+      /base-uri 'none'.*frame-ancestors 'none'.*object-src 'none'.*script-src 'self'/,
+    );
   });
 
   test('health and readiness say what is so', async () => {

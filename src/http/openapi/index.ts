@@ -42,7 +42,12 @@ export const openApi = fastifyPlugin<{ baseUrl: string }>(async (app, { baseUrl 
       },
     },
   });
-  await app.register(fastifySwaggerUi, { routePrefix: '/docs', staticCSP: true, uiConfig: { docExpansion: 'list' } });
+  await app.register(fastifySwaggerUi, {
+    routePrefix: '/docs',
+    staticCSP: true,
+    transformStaticCSP: (policy) => policy.replaceAll(/(base-uri|frame-ancestors) 'self'/g, "$1 'none'"),
+    uiConfig: { docExpansion: 'list' },
+  });
   let text: string | undefined;
   app.get('/openapi.json', { schema: { hide: true } }, async (_request, reply) => {
     text ??= JSON.stringify(app.swagger());

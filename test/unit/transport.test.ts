@@ -1,0 +1,121 @@
+import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createServer, type TLSSocket } from 'node:tls';
+import { Connection } from '@temporalio/client';
+import { ConfigError, loadConfig } from '../../src/config.js';
+import { newSelfSigned } from '../../src/platform/crypto/self-signed.js';
+import { connectionOptions } from '../../src/platform/temporal-connection.js';
+
+/** What is secret goes over TLS. */
+
+const complete = {
+  NODE_ENV: 'production',
+  BASE_URL: 'https://id.example.com',
+  DATABASE_URL: 'postgres://gatehouse_service:x@db.example.com/gatehouse',
+  TEMPORAL_ADDRESS: 'localhost:7233',
+  MASTER_KEYS: `test:${Buffer.alloc(32, 1).toString('base64')}`,
+};
+
+const span = { from: new Date(Date.now() - 60_000), until: new Date(Date.now() + 3_600_000) };
+const [server, client] = await Promise.all([newSelfSigned('localhost', span), newSelfSigned('gatehouse', span)]);
+
+function refused(settings: Record<string, string>): string[] {
+  try {
+    loadConfig('api', { ...complete, ...settings });
+    return [];
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    return error.lines;
+  }
+}
+
+test('in production browsers reach the service over https, or on its own machine', () => {
+  const plain = ['http://id.example.com', 'http://10.0.0.1:3000', 'http://localhost.example.com'];
+  for (const url of plain)
+    expect(refused({ BASE_URL: url })).toEqual(['BASE_URL must start with https:// in production']);
+  const safe = ['https://id.example.com', 'http://localhost:3000', 'http://id.localhost', 'http://[::1]:3000'];
+  for (const url of [...safe, 'http://127.0.0.1:3000']) expect(refused({ BASE_URL: url })).toEqual([]);
+  expect(refused({ BASE_URL: plain[0] as string, NODE_ENV: 'development' })).toEqual([]);
+});
+
+describe('TLS to Temporal', () => {
+  let folder: string;
+  const at = (name: string) => join(folder, name);
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'transport-'));
+    await writeFile(at('ca.pem'), server.certificate);
+    await writeFile(at('client.pem'), client.certificate);
+    await writeFile(at('client.key'), client.privateKey);
+    await writeFile(at('nonsense'), 'nonsense');
+  });
+  afterAll(() => rm(folder, { recursive: true }));
+
+  const files = () => ({
+    TEMPORAL_TLS_SERVER_CA_CERT_PATH: at('ca.pem'),
+    TEMPORAL_TLS_CLIENT_CERT_PATH: at('client.pem'),
+    TEMPORAL_TLS_CLIENT_KEY_PATH: at('client.key'),
+  });
+  const tlsWith = (settings: Record<string, string>) => loadConfig('api', { ...complete, ...settings }).temporal.tls;
+
+  test('is off until something asks for it', () => {
+    expect(tlsWith({})).toBeNull();
+    expect(tlsWith({ TEMPORAL_TLS: 'on' })).toBe(true);
+    expect(tlsWith({ TEMPORAL_API_KEY: 'secret' })).toBe(true);
+  });
+
+  test('names a file that cannot be read, and half a pair', () => {
+    const problem = 'must be the path of a file in PEM';
+    const ca = 'TEMPORAL_TLS_SERVER_CA_CERT_PATH';
+    expect(refused({ [ca]: at('missing') })).toEqual([`${ca} ${problem}`]);
+    expect(refused({ [ca]: at('nonsense') })).toEqual([`${ca} ${problem}`]);
+    expect(refused({ TEMPORAL_TLS_CLIENT_KEY_PATH: at('client.key') })).toEqual([
+      'TEMPORAL_TLS_CLIENT_CERT_PATH and TEMPORAL_TLS_CLIENT_KEY_PATH are needed together',
+    ]);
+  });
+
+  /** Who came in, as the server sees it: by which certificate, or why not. */
+  async function seenBy(settings: Record<string, string>): Promise<string> {
+    const listening = createServer({
+      key: server.privateKey,
+      cert: server.certificate,
+      ca: client.certificate,
+      requestCert: true, // and one of this authority, or there is no connection
+      ALPNProtocols: ['h2'],
+    });
+    const came = Promise.race([
+      once(listening, 'secureConnection').then(([socket]) => {
+        const { CN: name } = (socket as TLSSocket).getPeerCertificate().subject;
+        socket.on('error', () => {}).destroy();
+        return String(name);
+      }),
+      once(listening, 'tlsClientError').then(() => 'nobody'),
+    ]);
+    listening.listen(0, 'localhost');
+    await once(listening, 'listening');
+    const { temporal } = loadConfig('api', {
+      ...complete,
+      ...settings,
+      TEMPORAL_ADDRESS: `localhost:${(listening.address() as AddressInfo).port}`,
+    });
+    const connection = Connection.lazy(connectionOptions({ ...temporal, address: temporal.address as string }));
+    const connecting = connection.ensureConnected().catch(() => undefined); // whom it reached is no Temporal
+    const seen = await came;
+    listening.close();
+    await connection.close();
+    await connecting;
+    return seen;
+  }
+
+  test('shows the certificate of the service to the server that the authority vouches for', async () => {
+    expect(await seenBy(files())).toBe('gatehouse');
+  });
+
+  test('is not begun with any other server, nor without TLS', async () => {
+    expect(await seenBy({ ...files(), TEMPORAL_TLS_SERVER_CA_CERT_PATH: at('client.pem') })).toBe('nobody');
+    expect(await seenBy({ TEMPORAL_TLS: 'on' })).toBe('nobody');
+    expect(await seenBy({})).toBe('nobody');
+  });
+});
