@@ -344,7 +344,14 @@ describe('a sign-in between two factors', () => {
     ['enrollment', 30],
   ] as const)('an unfinished %s lives for %i minutes', async (purpose, minutes) => {
     const { begin, asked } = pending();
-    const first = { identityId: 'ana', method: 'password', amr: ['pwd'], acr: 'x', authenticatedAt: now } as never;
+    const first = {
+      identityId: 'ana',
+      method: 'password',
+      amr: ['pwd'],
+      acr: 'x',
+      authenticatedAt: now,
+      secondFactorAt: null,
+    } as never;
     const client = { id: 'c', accountId: 'acc', environmentId: 'env' };
     const of = { client, channel: 'api', purpose, first, requiresAal2: false, parameters: {} } as const;
     const begun = await begin(of);
@@ -352,9 +359,10 @@ describe('a sign-in between two factors', () => {
     expect(asked[0]?.values).toEqual(
       expect.arrayContaining([hashSecret(begun.token), purpose, later(minutes * minute)]),
     );
-    expect(asked[0]?.values.slice(-3)).toEqual([undefined, false, null]);
+    expect(asked[0]?.values).not.toContain(undefined); // what it does not say is null, and nothing was proved before
+    expect(asked[0]?.values).not.toContain(true);
     await begin({ ...of, hasProvedFactor: true });
-    expect(asked[1]?.values.at(-2)).toBe(true);
+    expect(asked[1]?.values).toContain(true);
   });
 });
 
