@@ -1,5 +1,7 @@
 import { Client } from 'undici';
 
+type Method = 'GET' | 'POST' | 'PATCH';
+
 export interface Answer {
   status: number;
   headers: Record<string, string | string[] | undefined>;
@@ -12,21 +14,24 @@ export interface Connection {
   /** Posts a form. */
   post(path: string, form: Record<string, string>, headers?: Record<string, string>): Promise<Answer>;
   postJson(path: string, body: object, headers?: Record<string, string>): Promise<Answer>;
+  patchJson(path: string, body: object, headers?: Record<string, string>): Promise<Answer>;
   close(): Promise<void>;
 }
 
 export function connect(origin: string): Connection {
   const client = new Client(origin, { pipelining: 1, headersTimeout: 30_000, bodyTimeout: 30_000 });
-  const send = async (method: 'GET' | 'POST', path: string, headers: Record<string, string>, body?: string) => {
+  const send = async (method: Method, path: string, headers: Record<string, string>, body?: string) => {
     const answer = await client.request({ method, path, headers, body });
     return { status: answer.statusCode, headers: answer.headers, text: await answer.body.text() };
   };
+  const sendJson = (method: Method, path: string, body: object, headers: Record<string, string>) =>
+    send(method, path, { 'content-type': 'application/json', ...headers }, JSON.stringify(body));
   return {
     get: (path, headers = {}) => send('GET', path, headers),
     post: (path, form, headers = {}) =>
       send('POST', path, { 'content-type': formType, ...headers }, new URLSearchParams(form).toString()),
-    postJson: (path, body, headers = {}) =>
-      send('POST', path, { 'content-type': 'application/json', ...headers }, JSON.stringify(body)),
+    postJson: (path, body, headers = {}) => sendJson('POST', path, body, headers),
+    patchJson: (path, body, headers = {}) => sendJson('PATCH', path, body, headers),
     close: () => client.close(),
   };
 }

@@ -14,6 +14,7 @@ import { measurePages } from './page-weights.js';
 import { targetOf, targetOfDemo } from './peers.js';
 import { measureRegistrations, registrationsTable } from './registrations.js';
 import { type Results, shareOf, tableOf } from './report.js';
+import { measureScim, scimTable } from './scim/index.js';
 import { seed as seedData } from './seed.js';
 import { startApis } from './service.js';
 import { openSites, type Sites } from './sites.js';
@@ -38,6 +39,7 @@ async function main(options: Options): Promise<number> {
     if (options.deliveries.length > 0) return await deliver(options, stops);
     if (options.events.length > 0) return await readEvents(options, stops);
     if (options.domains.length > 0) return await pollDomains(options, stops);
+    if (options.scim.length > 0) return await provision(options, stops);
     return await (options.serve ? serve(stops) : measure(options, stops));
   } finally {
     await stops.all();
@@ -82,6 +84,14 @@ async function readEvents({ events, json }: Options, stops: Stops): Promise<numb
 async function pollDomains({ domains, json }: Options, stops: Stops): Promise<number> {
   const results = await measureDomains(stops, domains, say);
   process.stdout.write(`${domainsTable(results)}\n`);
+  if (json) await writeFile(json, `${JSON.stringify(results, null, 2)}\n`);
+  return 0;
+}
+
+/** What a directory costs that provisions by SCIM, beside few people and beside many. */
+async function provision({ scim, quick, json }: Options, stops: Stops): Promise<number> {
+  const results = await measureScim(stops, scim, quick ? quickTimes : fullTimes, say);
+  process.stdout.write(`${scimTable(results)}\n`);
   if (json) await writeFile(json, `${JSON.stringify(results, null, 2)}\n`);
   return 0;
 }

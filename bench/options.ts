@@ -17,11 +17,13 @@ export interface Options {
   events: number[];
   /** How many claims of domains to poll, instead of the workloads; empty: none. */
   domains: number[];
+  /** How many people directories are to have that are asked by SCIM, instead of the workloads; empty: none. */
+  scim: number[];
   /** Parts of workload names; empty means all of them. */
   only: string[];
 }
 
-export const usage = `npm run bench -- [--quick] [--json FILE] [--peers] [--serve] [registrations [N…]] [deliveries [N…]] [events [N…]] [domains [N…]] [NAME…]
+export const usage = `npm run bench -- [--quick] [--json FILE] [--peers] [--serve] [registrations [N…]] [deliveries [N…]] [events [N…]] [domains [N…]] [scim [N…]] [NAME…]
 
   --quick      few loads, short cells, less data: a few minutes for all workloads
   --json FILE  writes the results there too
@@ -33,6 +35,7 @@ export const usage = `npm run bench -- [--quick] [--json FILE] [--peers] [--serv
   events [N…]  reads the change feed and the audit log of 100 000 and of a million events (or as many as named)
   domains [N…]  polls a hundred and then ten thousand pending claims of domains (or as many as named), and shows what that costs
                the worker; ten thousand take some fifteen minutes
+  scim [N…]    asks and changes a directory of 1 000 and of 100 000 people by SCIM (or of as many as named); some three minutes
   NAME         only workloads whose name has this in it, such as "refresh"
 
   workloads: ${workloadNames.join(', ')}`;
@@ -41,7 +44,7 @@ export const usage = `npm run bench -- [--quick] [--json FILE] [--peers] [--serv
 export function parseOptions(args: readonly string[]): Options {
   const options: Options = {
     ...{ quick: false, json: null, peers: false, serve: false },
-    ...{ registrations: [], deliveries: [], events: [], domains: [], only: [] },
+    ...{ registrations: [], deliveries: [], events: [], domains: [], scim: [], only: [] },
   };
   const rest = [...args];
   for (let arg = rest.shift(); arg !== undefined; arg = rest.shift()) {
@@ -51,6 +54,7 @@ export function parseOptions(args: readonly string[]): Options {
     else if (arg === 'deliveries') options.deliveries = countsIn(rest, [1, 100, 1_000]);
     else if (arg === 'events') options.events = countsIn(rest, [100_000, 1_000_000]);
     else if (arg === 'domains') options.domains = countsIn(rest, [100, 10_000]);
+    else if (arg === 'scim') options.scim = countsIn(rest, [1_000, 100_000]);
     else if (arg.startsWith('-')) fail(`unknown option ${arg}`);
     else if (workloadNames.some((name) => name.includes(arg))) options.only.push(arg);
     else fail(`no workload is called ${arg}`);

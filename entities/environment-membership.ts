@@ -8,6 +8,7 @@ import { Identity } from './identity.js';
 @Index('environment_memberships_one_per_identity', ['environmentId', 'identityId'], { unique: true })
 @Index('environment_memberships_by_age', ['environmentId', 'createdAt', 'identityId'])
 @Index('environment_memberships_identity', ['identityId'])
+@Index('environment_memberships_directory', { synchronize: false })
 export class EnvironmentMembership {
   @PrimaryColumn('uuid') id!: string;
   @ForeignKey(() => Account, { name: 'environment_memberships_account_fk', onDelete: 'CASCADE' })

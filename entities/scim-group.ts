@@ -28,6 +28,8 @@ export class ScimGroup {
   @Column('text') displayNameKey!: string;
   @Column('text', { nullable: true }) externalId!: string | null;
   @Column('integer') version!: number;
+  /** Not fewer than there are: who leaves with their membership in the Environment is not subtracted. */
+  @Column('integer', { default: 0 }) membersAtMost!: number;
   @Column('timestamptz') createdAt!: Date;
   @Column('timestamptz') updatedAt!: Date;
 }

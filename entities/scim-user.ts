@@ -16,6 +16,7 @@ import { Organization } from './organization.js';
 @Index('scim_users_user_name', ['directoryId', 'userNameKey'], { unique: true })
 @Index('scim_users_external_id', ['directoryId', 'externalId'])
 @Index('scim_users_account', ['accountId'])
+@Index('scim_users_text_trigrams', { synchronize: false })
 @Index('scim_users_organization', ['organizationId'])
 export class ScimUser {
   @ForeignKey(() => Environment, { name: 'scim_users_environment_fk', onDelete: 'CASCADE' })

@@ -35,6 +35,8 @@ import { Directory1763700000078 } from './1763700000078-directory.js';
 import { AdministratorsMfa1763700000079 } from './1763700000079-administrators-mfa.js';
 import { SsoTests1763700000081 } from './1763700000081-sso-tests.js';
 import { SingleLogout1763700000082 } from './1763700000082-single-logout.js';
+import { ScimAtSize1763700000084 } from './1763700000084-scim-at-size.js';
+import { DirectoryAtSize1763700000085 } from './1763700000085-directory-at-size.js';
 
 /** In the order in which they run. */
 export const migrations = [
@@ -75,4 +77,6 @@ export const migrations = [
   AdministratorsMfa1763700000079,
   SsoTests1763700000081,
   SingleLogout1763700000082,
+  ScimAtSize1763700000084,
+  DirectoryAtSize1763700000085,
 ];

@@ -36,6 +36,7 @@ const functions = [
   'gatehouse_matching_directory',
   'gatehouse_matching_identities',
   'gatehouse_matching_organizations',
+  'gatehouse_matching_scim_users',
   'gatehouse_prepare_events',
   'gatehouse_queue_webhooks',
   'gatehouse_settle_events',

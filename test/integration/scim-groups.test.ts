@@ -116,6 +116,38 @@ test('members come and go by every way that directories write', async () => {
   expect(await patch({ op: 'remove', path: 'displayName' })).toBe('400 mutability');
 });
 
+test('a page of groups with their members ends where they would be too many', async () => {
+  const own = await newDirectory(api, await newAccount(api));
+  const user = await newUser(own);
+  const [one, two] = [await newGroup(own, 'One', user.id), await newGroup(own, 'Two', user.id)];
+  await rowsOf(api, 'update scim_groups set members_at_most = 15000 where id = any($1)', [[one, two]]);
+  const page = async (query: string) => (await own('GET', `/Groups?${query}`)).json();
+  expect(await page('')).toMatchObject({ totalResults: 2, itemsPerPage: 1, Resources: [{ id: one }] });
+  expect(await page('startIndex=2')).toMatchObject({ itemsPerPage: 1, Resources: [{ id: two }] });
+  expect(await page('excludedAttributes=members')).toMatchObject({ itemsPerPage: 2 });
+  expect(await page(`filter=${encodeURIComponent(`members eq "${user.id}" and displayName sw "T"`)}`)).toMatchObject({
+    Resources: [{ id: two, members: [{ value: user.id }] }],
+  });
+  expect(scimOutcome(await own('GET', `/Groups?filter=${encodeURIComponent('members sw "0"')}`))).toBe(
+    '400 invalidFilter',
+  );
+});
+
+test('a group that seems full is counted, and then takes who comes', async () => {
+  const [ana, ben] = [await newUser(call), await newUser(call)];
+  const id = await newGroup(call, 'Full', ana.id);
+  await rowsOf(api, 'update scim_groups set members_at_most = 20000 where id = $1', [id]);
+  const add = operations({ op: 'add', path: 'members', value: [{ value: ben.id }] });
+  expect((await call('PATCH', `/Groups/${id}`, add)).statusCode).toBe(204);
+  expect(await rowsOf(api, 'select members_at_most from scim_groups where id = $1', [id])).toEqual([
+    { members_at_most: 2 },
+  ]);
+  const { headers } = await call('GET', `/Groups/${id}`);
+  expect((await call('GET', `/Groups/${id}`, undefined, { 'if-none-match': String(headers.etag) })).statusCode).toBe(
+    304,
+  );
+});
+
 test('being in a group is holding what it is mapped to, by name or by id', async () => {
   const user = await newUser(call);
   const byName = await map('ADMINS');
@@ -217,6 +249,32 @@ describe('the directory of an organization', () => {
     expect((await own('GET', '/Users')).json().totalResults).toBe(1);
     expect((await own('DELETE', `/Users/${user.id}`)).statusCode).toBe(204);
     expect(await isThere(user.id)).toBe(false);
+  });
+
+  test('what its groups give inside an organization further down goes with the mapping, the group and the membership', async () => {
+    const inner = (await make(api, account, '/organizations', { name: 'Inner', parent_node_id: organization })).id;
+    const more = { organization_id: organization, node_id: inner };
+    const [kept, unmapped] = [await map('Nested', more), await map('Nested', more)];
+    const user = await newUser(own);
+    await make(api, account, `/organizations/${inner}/members`, { identity_id: user.id });
+    const group = await newGroup(own, 'Nested', user.id);
+    expect(await heldBy(api, user.id)).toEqual([asHeld(kept), asHeld(unmapped)].sort());
+    expect(outcomeOf(await portal('DELETE', `/scim/group-mappings/${unmapped.id}`))).toBe('204');
+    expect(await heldBy(api, user.id)).toEqual([asHeld(kept)]);
+    const active = (value: boolean) => operations({ op: 'replace', path: 'active', value });
+    expect((await own('PATCH', `/Users/${user.id}`, active(false))).statusCode).toBe(200);
+    expect(await heldBy(api, user.id)).toEqual([]);
+    expect((await own('PATCH', `/Users/${user.id}`, active(true))).statusCode).toBe(200);
+    expect(await heldBy(api, user.id)).toEqual([asHeld(kept)]);
+    // By the Public API, which knows nothing of directories.
+    const url = `/api/v1/organizations/${organization}/members/${user.id}`;
+    await send(api.app, 204, { method: 'DELETE', url, headers: await account.apiKey() });
+    expect(await heldBy(api, user.id)).toEqual([]);
+    await make(api, account, `/organizations/${organization}/members`, { identity_id: user.id });
+    await own('PATCH', `/Groups/${group}`, operations({ op: 'replace', path: 'displayName', value: 'NESTED' }));
+    expect(await heldBy(api, user.id)).toEqual([asHeld(kept)]);
+    expect((await own('DELETE', `/Groups/${group}`)).statusCode).toBe(204);
+    expect(await heldBy(api, user.id)).toEqual([]);
   });
 
   test('groups of the same name in another directory give nothing', async () => {

@@ -6,6 +6,7 @@ import {
   anAddress,
   make,
   newDirectory,
+  newGroup,
   newToken,
   newUser,
   operations,
@@ -233,7 +234,10 @@ describe('lists', () => {
       await newUser(of, {
         userName,
         externalId: `ext-${i}`,
-        name: { givenName },
+        name: { givenName, familyName: `Family${i}` },
+        displayName: `${givenName} "${i}" Ünal`,
+        phoneNumbers: [{ value: `+49 30 555${i}`, type: 'work' }],
+        [enterprise]: { employeeNumber: `no-77${i}` },
         emails,
         active: i !== 3,
         title: i ? `T${i}` : undefined,
@@ -249,7 +253,7 @@ describe('lists', () => {
       .join(' ');
   };
 
-  test.each([
+  const filters: [filter: string, names: string][] = [
     ['externalId eq "ext-1"', 'Ben'],
     ['externalId eq "EXT-1"', ''],
     ['name.givenName eq "ANA"', 'Ana'],
@@ -270,7 +274,17 @@ describe('lists', () => {
     ['meta.created gt "2020-01-01T00:00:00Z" and meta.resourceType eq "User"', 'Ana Ben Cleo Dora'],
     ['meta.created lt "2020-01-01T00:00:00Z"', ''],
     ['groups pr', ''],
-    ['phoneNumbers[type eq "work"]', ''],
+    ['phoneNumbers[type eq "fax"]', ''],
+    ['phoneNumbers.value ew "5552"', 'Cleo'],
+    ['displayName co "Cleo"', 'Cleo'],
+    ['displayName sw "ana \\"0\\" ünal"', 'Ana'],
+    ['displayName ew "ÜNAL" and name.familyName eq "family1"', 'Ben'],
+    [`${enterprise}:employeeNumber eq "NO-773"`, 'Dora'],
+    ['emails.value eq "X1@other.example" or name.familyName co "mily2"', 'Ben Cleo'],
+    ['userName eq "nobody" or externalId eq "ext-0" or userName sw "dora@"', 'Ana Dora'],
+    ['emails[type eq "other" and value eq "x3@other.example"]', 'Dora'],
+    ['emails co "%x1@" or userName co "_na@"', ''],
+    ['groups.value eq "nothing" or groups.value eq "00000000-0000-7000-8000-000000000001"', ''],
     [`${enterprise}:department eq "X"`, ''],
     ['id eq "nothing"', ''],
     ['nothing eq "x"', '400 invalidFilter'],
@@ -280,8 +294,41 @@ describe('lists', () => {
     ['userName eq 1', '400 invalidFilter'],
     ['name eq "x"', '400 invalidFilter'],
     ['userName', '400 invalidFilter'],
-  ])('%s finds %s', async (filter, expected) => {
+    ['id co "0"', '400 invalidFilter'],
+  ];
+  test.each(filters)('%s finds %s', async (filter, expected) => {
     expect(await named(filter)).toBe(expected);
+    // Of what is negated no index finds anything: everybody is looked at.
+    expect(await named(`not (not (${filter}))`)).toBe(expected);
+  });
+
+  test('who is in a group, or has an id, is found by it', async () => {
+    const { id } = await newUser(of, { name: { givenName: 'Eva' } });
+    const group = await newGroup(of, 'Found by', id);
+    for (const filter of [`groups.value eq "${group}"`, `groups eq "${group}" and active eq true`, `id eq "${id}"`])
+      expect(await named(filter)).toBe('Eva');
+    expect(await named(`id eq "${id.toUpperCase()}"`)).toBe('');
+    expect((await of('DELETE', `/Groups/${group}`)).statusCode).toBe(204);
+    expect((await of('DELETE', `/Users/${id}`)).statusCode).toBe(204);
+  });
+
+  test('what no index answers is refused where it would have too many looked at', async () => {
+    const large = await newAccount(api);
+    const inLarge = await newDirectory(api, large);
+    const { userName } = await newUser(inLarge, { title: 'Engineer' });
+    await rowsOf(api, `update counters set value = 150000 where environment_id = $1 and name = 'identities'`, [
+      large.scope.environmentId,
+    ]);
+    const outcome = async (query: string) => scimOutcome(await inLarge('GET', `/Users?${query}`));
+    expect(await outcome(`filter=${encodeURIComponent('active eq true')}`)).toBe('200');
+    for (const refused of [
+      `filter=${encodeURIComponent('active eq true and title pr')}`,
+      `filter=${encodeURIComponent('title eq "Engineer"')}&sortBy=title`,
+      `filter=${encodeURIComponent(Array.from({ length: 100 }, () => 'emails co "ab"').join(' or '))}`,
+    ])
+      expect(await outcome(refused)).toBe('400 tooMany');
+    const found = `userName eq "${userName}" and active eq true and title eq "Engineer"`;
+    expect((await inLarge('GET', `/Users?filter=${encodeURIComponent(found)}`)).json().totalResults).toBe(1);
   });
 
   test('pages and orders are as asked', async () => {

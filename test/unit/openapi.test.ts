@@ -53,6 +53,15 @@ test('every operation has an id of its own, and a group that is described', () =
   expect((document.tags ?? []).map(({ name }) => name).filter((name) => !tags[name])).toEqual([]);
 });
 
+test('every operation says in a line what it does, and in a sentence what to know of it', () => {
+  const unexplained = [...operationsOf(document)].flatMap(({ path, method, operation }) => {
+    const { summary = '', description = '' } = operation as { summary?: string; description?: string };
+    const isLine = summary !== '' && !/[\n.]$/.test(summary);
+    return isLine && /\w.*[.)]$/s.test(description) && description !== summary ? [] : [`${method} ${path}`];
+  });
+  expect(unexplained).toEqual([]);
+});
+
 test('every body and every answer of a JSON surface has an example that is as its schema says', () => {
   const complaints = jsonOperations().flatMap(({ operation, responses }) => {
     const { operationId, requestBody } = operation;

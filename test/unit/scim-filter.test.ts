@@ -1,6 +1,7 @@
 import { matches } from '../../src/domain/scim/filter-match.js';
 import { parseFilter } from '../../src/domain/scim/filter-syntax.js';
 import { userKind } from '../../src/domain/scim/kinds.js';
+import { lookUpsOf } from '../../src/domain/scim/look-ups.js';
 import { patched, readPatch } from '../../src/domain/scim/patch.js';
 import { projected } from '../../src/domain/scim/projection.js';
 import { type Attribute, attributeOf, type Resource } from '../../src/domain/scim/schema.js';
@@ -59,6 +60,75 @@ test.each([
   `userName eq "${'\n'.repeat(3000)}`,
 ])('%j is no filter', (text) => {
   expect(kindOf(() => parseFilter(text))).toBe('invalidFilter');
+});
+
+describe('what an index can find', () => {
+  const byEquality = (path: string, op: string, value: string) => (op === 'eq' ? [{ by: path, value }] : null);
+  test.each([
+    ['a eq "1"', 'a=1'],
+    ['a co "1"', null],
+    ['a eq 1', null],
+    ['not (a eq "1")', null],
+    ['a eq "1" or b eq "2"', 'a=1 b=2'],
+    ['a eq "1" or b pr', null],
+    ['a pr and (b eq "2" or c eq "3")', 'b=2 c=3'],
+    ['(a eq "1" or b eq "2") and c eq "3"', 'c=3'],
+    ['a eq "1" and b eq "longer"', 'b=longer'],
+    ['a[b eq "1" and c co "x"] and d pr', 'a.b=1'],
+    [Array.from({ length: 21 }, () => 'a eq "1"').join(' or '), null],
+  ])('%s', (filter, expected) => {
+    const found = lookUpsOf(parseFilter(filter), byEquality);
+    expect(found?.map(({ by, value }) => `${by}=${value}`).join(' ') ?? null).toBe(expected);
+  });
+});
+
+test('no filter and no path takes longer to read or refuse than its length makes it', () => {
+  const quickest = (work: () => unknown): number => {
+    const one = () => {
+      const begun = performance.now();
+      kindOf(work);
+      return performance.now() - begun;
+    };
+    return Math.min(...Array.from({ length: 15 }, one));
+  };
+  const filled = (part: string, end = '') => part.repeat(4000 / part.length).slice(0, 4000 - end.length) + end;
+  const plain = quickest(() => parseFilter(`a eq "${filled('x').slice(0, 3900)}"`));
+  const terms = quickest(() =>
+    parseFilter(Array.from({ length: 100 }, (_, i) => `userName eq "name-${i}"`).join(' or ')),
+  );
+  const hostile = [
+    ...[
+      filled('\\"', 'a'),
+      `a eq "${filled('\\').slice(0, 3900)}`,
+      `a eq "${'\n'.repeat(3000)}`,
+      filled('not ('),
+      filled('('),
+    ],
+    ...[
+      filled('a['),
+      filled(' '),
+      filled('a'),
+      filled('a eq 1 and '),
+      filled('"'),
+      filled('urn:'),
+      filled('a.'),
+      filled('-1e'),
+    ],
+  ];
+  const paths = [
+    filled('emails['),
+    filled(']'),
+    `emails[${filled('].a').slice(0, 3900)}!`,
+    filled('a]'),
+    `emails[${filled('value pr or ')}`,
+  ];
+  const slow = [
+    ...hostile.map((filter) => [filter, quickest(() => parseFilter(filter))] as const),
+    ...paths.map(
+      (path) => [path, quickest(() => readPatch(userKind, { Operations: [{ op: 'remove', path }] }))] as const,
+    ),
+  ].filter(([, ms]) => ms > 30 * (plain + terms));
+  expect(slow.map(([text, ms]) => `${text.slice(0, 20)}…: ${ms} ms`)).toEqual([]);
 });
 
 test('a value is matched by each operator', () => {

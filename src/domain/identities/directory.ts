@@ -83,20 +83,19 @@ export function createDirectory({ db }: { db: Db }) {
         return (await withMemberships(tx, accountId, [identity]))[0] as DirectoryEntry;
       }),
 
-    /** Everybody once, whatever they are a member of; active is who may sign in somewhere. In one pass. */
+    /** Everybody once, whatever they are a member of; active is who may sign in somewhere. Of one moment. */
     summary: ({ accountId }: AccountScope): Promise<DirectorySummary> =>
       db.transaction({ accountId }, async (tx) => {
         const [row] = await tx.query<DirectorySummary[]>(
-          `select count(*)::int as total, count(*) filter (where m.active)::int as active,
-             count(*) filter (where not m.active)::int as inactive, count(*) filter (where m.active is null)::int as "directoryOnly",
-             count(*) filter (where i.email_verified_at is null)::int as unverified,
-             count(*) filter (where f.identity_id is not null)::int as "mfaEnrolled"
-           from identities i
-             left join (select m.identity_id, bool_or(m.is_active) as active from environment_memberships m
-               join environments e on e.id = m.environment_id and e.account_id = m.account_id
-               where m.account_id = $1 group by m.identity_id) m on m.identity_id = i.id
-             left join (select distinct identity_id from mfa_factors where account_id = $1) f on f.identity_id = i.id
-           where i.account_id = $1`,
+          `select i.total, m.active, m.members - m.active as inactive, i.total - m.members as "directoryOnly", i.unverified,
+             f."mfaEnrolled"
+           from (select count(*)::int as total, count(*) filter (where email_verified_at is null)::int as unverified
+               from identities where account_id = $1) i,
+             (select count(*)::int as members, count(*) filter (where is_active)::int as active from (
+               select bool_or(m.is_active) as is_active from environment_memberships m
+                 join environments e on e.id = m.environment_id and e.account_id = m.account_id
+               where m.account_id = $1 group by m.identity_id) each) m,
+             (select count(distinct identity_id)::int as "mfaEnrolled" from mfa_factors where account_id = $1) f`,
           [accountId],
         );
         return row as DirectorySummary;

@@ -53,7 +53,7 @@ export const heldAt = (
 
 /**
  * Ids of the assignments that a member loses with the membership: at the organization's node and below it, unless an
- * organization on the way has them as a member, too.
+ * organization on the way has them as a member, too; and what groups of the organization's own directory gave them, even there.
  */
 export async function heldInside(
   tx: EntityManager,
@@ -64,9 +64,10 @@ export async function heldInside(
     `select a.id from role_assignments a join nodes n on n.id = a.node_id
      where a.account_id = $1 and a.environment_id = $2 and a.identity_id = $3 and a.removed_at is null
        and (a.effective_to is null or a.effective_to > $5) and $4 = any(n.path)
-       and not exists (select from organization_members m
-         where m.identity_id = $3 and m.environment_id = $2 and m.organization_id = any(n.path)
-           and array_position(n.path, m.organization_id) > array_position(n.path, $4))`,
+       and (not exists (select from organization_members m
+           where m.identity_id = $3 and m.environment_id = $2 and m.organization_id = any(n.path)
+             and array_position(n.path, m.organization_id) > array_position(n.path, $4))
+         or exists (select from scim_assignments s where s.assignment_id = a.id and s.directory_id = $4))`,
     [accountId, environmentId, identityId, organizationId, at],
   );
   return rows.map(({ id }) => id);

@@ -1,10 +1,11 @@
+import { validate as isUuid } from 'uuid';
 import { isStorable } from '../../platform/storable.js';
 import type { Comparison, Filter, FilterValue } from './filter-syntax.js';
 import { ScimRefused } from './refusal.js';
 
 /** How an attribute is read in SQL. */
 export type Column =
-  | { type: 'text' | 'exact' | 'boolean' | 'instant'; sql: string }
+  | { type: 'id' | 'text' | 'exact' | 'boolean' | 'instant'; sql: string }
   /** Several values: an expression that is a set of rows, `e` in what `of` says of their sub-attributes. */
   | { type: 'several'; rows: string; of(sub: string): Column | null };
 
@@ -64,7 +65,16 @@ function comparison(op: Comparison, column: Single, value: FilterValue, values: 
   }
   if (typeof value !== 'string') throw invalid(`${String(value)} is compared with a text`);
   if (!isStorable(value)) throw invalid('a value has a character that no attribute can have');
+  if (column.type === 'id') return sameId(op, column.sql, value, values);
   return column.type === 'instant' ? instant(op, column.sql, value, values) : text(op, column, value, values);
+}
+
+/** Compared as what it is, so that an index can find it. */
+function sameId(op: Comparison, sql: string, value: string, values: Values): string {
+  if (op !== 'eq' && op !== 'ne') throw invalid(`ids are compared by eq and ne only`);
+  // As they are answered: in lower case (RFC 7643 §3.1, `caseExact`).
+  if (!isUuid(value) || value !== value.toLowerCase()) return String(op === 'ne');
+  return `${sql} ${op === 'eq' ? '=' : '<>'} ${values.put(value)}::uuid`;
 }
 
 const signs = { gt: '>', ge: '>=', lt: '<', le: '<=' } as const;
@@ -81,7 +91,8 @@ function instant(op: Comparison, sql: string, value: string, values: Values): st
 function text(op: Comparison, { type, sql }: Single, value: string, values: Values): string {
   const folds = type === 'text';
   const left = folds ? `lower(${sql})` : sql;
-  const right = `${values.put(folds ? value.toLowerCase() : value)}::text`;
+  const given = `${values.put(value)}::text`;
+  const right = folds ? `lower(${given})` : given;
   if (op === 'ne') return `${left} is distinct from ${right}`;
   const conditions: Record<Exclude<Comparison, 'ne'>, string> = {
     eq: `${left} = ${right}`,

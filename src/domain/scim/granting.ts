@@ -39,7 +39,8 @@ async function settleSome(tx: EntityManager, directory: Directory, ids: readonly
      where gm.account_id = $1 and gm.environment_id = $2 and gm.identity_id = any($4)${
        organizationId === null
          ? ''
-         : ' and exists (select from organization_members o where o.organization_id = $3 and o.identity_id = gm.identity_id)'
+         : ` and exists (select from organization_members o where o.organization_id = $3 and o.identity_id = gm.identity_id)
+     and exists (select from nodes n where n.id = p.node_id and n.environment_id = $2 and $3 = any(n.path))`
      }`,
     values,
   );

@@ -1,14 +1,15 @@
 import type { EntityManager } from 'typeorm';
 import { validate as isUuid } from 'uuid';
+import type { ScimGroup } from '../../../entities/scim-group.js';
 import type { Directory } from './directory.js';
 import { matches } from './filter-match.js';
-import { membersOf } from './group-rows.js';
 import { groupKind } from './kinds.js';
+import { type LookUpsOf, lookUpsOf } from './look-ups.js';
 import type { PatchOperation } from './patch.js';
 import { adopt } from './people.js';
 import { ScimRefused } from './refusal.js';
 import { type Attribute, attributeOf, type Resource } from './schema.js';
-import { createValues, readUsers } from './user-rows.js';
+import { readUsers } from './user-rows.js';
 import { readValue } from './values.js';
 
 export interface MemberChanges {
@@ -16,7 +17,7 @@ export interface MemberChanges {
   removed: string[];
 }
 
-const mostMembers = 20_000;
+export const mostMembers = 20_000;
 const attribute = attributeOf(groupKind.schema, 'members', groupKind) as Attribute;
 
 /** The ids in a value of `members`. @throws ScimRefused invalidValue */
@@ -64,10 +65,10 @@ export async function patchMembers(
   if (sub) throw new ScimRefused('mutability', `${sub.name} of a member cannot be changed`);
   if (filter) {
     if (op !== 'remove') throw new ScimRefused('mutability', 'Members are added and removed, not changed');
-    const members = await membersOf(tx, directory, [groupId]);
-    const meant = members.filter(({ id }) => matches(filter, attribute, { value: id, type: 'User' }));
-    const ids = meant.map(({ id }) => id);
-    return { added: [], removed: await removeMembers(tx, directory, groupId, ids) };
+    const named = lookUpsOf(filter, byId)?.map(({ value }) => value.toLowerCase());
+    const among = named?.filter((id) => isUuid(id)) ?? (await idsIn(tx, directory, groupId));
+    const meant = among.filter((id) => matches(filter, attribute, { value: id, type: 'User' }));
+    return { added: [], removed: await removeMembers(tx, directory, groupId, meant) };
   }
   const ids = memberIdsOf(value);
   if (op === 'add') return { added: await addMembers(tx, directory, groupId, ids, at), removed: [] };
@@ -76,6 +77,10 @@ export async function patchMembers(
   const gone = value === undefined || value === null ? await idsIn(tx, directory, groupId) : ids;
   return { added: [], removed: await removeMembers(tx, directory, groupId, gone) };
 }
+
+/** Nobody else is looked at where members are named. */
+const byId: LookUpsOf<'value'> = (path, op, value) =>
+  op === 'eq' && path.toLowerCase() === 'value' ? [{ by: 'value', value }] : null;
 
 export async function idsIn(tx: EntityManager, { scope }: Directory, groupId: string): Promise<string[]> {
   const rows = await tx.query<{ id: string }[]>(
@@ -102,20 +107,29 @@ async function addMembers(
      on conflict do nothing returning identity_id as id`,
     [groupId, accountId, environmentId, ids],
   );
-  const [counted] = await tx.query<{ count: string }[]>(
-    'select count(*) as count from scim_group_members where account_id = $1 and group_id = $2',
-    [accountId, groupId],
-  );
-  if (Number(counted?.count) > mostMembers)
-    throw new ScimRefused('invalidValue', `A group has at the most ${mostMembers} members`);
   return rows.map(({ id }) => id);
+}
+
+/**
+ * How many members a group has at the most after a change. They are counted only where they could be too many.
+ * @throws ScimRefused invalidValue
+ */
+export async function membersAfter(
+  tx: EntityManager,
+  directory: Directory,
+  { id, membersAtMost }: ScimGroup,
+  { added, removed }: MemberChanges,
+): Promise<number> {
+  const after = membersAtMost + added.length - removed.length;
+  if (after <= mostMembers) return after;
+  const counted = (await idsIn(tx, directory, id)).length;
+  if (counted > mostMembers) throw new ScimRefused('invalidValue', `A group has at the most ${mostMembers} members`);
+  return counted;
 }
 
 /** Whoever is in a group is somebody whom the directory provisions: roles come with it. */
 async function assertProvisioned(tx: EntityManager, directory: Directory, ids: readonly string[], at: Date) {
-  const values = createValues(directory);
-  const condition = `m.identity_id = any(${values.put(ids)}::uuid[])`;
-  const rows = await readUsers(tx, directory, values, { condition, order: 'i.id', offset: 0, limit: ids.length });
+  const rows = await readUsers(tx, directory, ids);
   const found = new Set(rows.map(({ id }) => id));
   const unknown = ids.find((id) => !found.has(id));
   if (unknown) throw new ScimRefused('invalidValue', `There is no user ${unknown}`);

@@ -5,8 +5,10 @@ import { within } from '../../platform/db.js';
 import { targetOf } from './attribute-path.js';
 import type { Directory } from './directory.js';
 import { type Column, type ColumnOf, conditionOf } from './filter-sql.js';
+import type { Filter } from './filter-syntax.js';
 import { groupKind } from './kinds.js';
-import { demandsOf, type Found, type ListRequest, orderOf } from './lists.js';
+import { assertBounded, type Found, type ListRequest, mostFound, orderOf } from './lists.js';
+import { type LookUpsOf, lookUpsOf } from './look-ups.js';
 import { ScimRefused } from './refusal.js';
 import { createValues } from './user-rows.js';
 
@@ -20,12 +22,12 @@ const members: Column = {
   rows: '(select gm.identity_id from scim_group_members gm where gm.group_id = g.id) e',
   of: (name) =>
     ({
-      value: { type: 'exact', sql: 'e.identity_id::text' } as const,
+      value: { type: 'id', sql: 'e.identity_id' } as const,
       type: { type: 'text', sql: `'User'` } as const,
     })[name.toLowerCase()] ?? null,
 };
 const columns: Record<string, Column> = {
-  id: { type: 'exact', sql: 'g.id::text' },
+  id: { type: 'id', sql: 'g.id' },
   externalid: { type: 'exact', sql: 'g.external_id' },
   displayname: { type: 'text', sql: 'g.display_name' },
   members,
@@ -41,27 +43,59 @@ const columnOf: ColumnOf = (path) => {
   return columns[`${attribute.name}${sub ? `.${sub.name}` : ''}`.toLowerCase()] ?? null;
 };
 
-/** @throws ScimRefused invalidFilter, invalidPath */
+type By = 'id' | 'displayName' | 'externalId' | 'members';
+
+const ofComparison: LookUpsOf<By> = (path, op, value) => {
+  const { attribute, sub } = targetOf(groupKind, path) ?? {};
+  const by = (['id', 'displayName', 'externalId', 'members'] as const).find((name) => name === attribute?.name);
+  return op === 'eq' && by && (!sub || sub.name === 'value') ? [{ by, value }] : null;
+};
+
+/** Ids of all that a filter can mean, as far as indexes answer it; null where they do not. */
+async function meantGroups(
+  tx: EntityManager,
+  { scope, directoryId }: Directory,
+  filter: Filter,
+): Promise<string[] | null> {
+  const lookUps = lookUpsOf(filter, ofComparison);
+  if (!lookUps) return null;
+  const of = (by: By) => lookUps.filter((one) => one.by === by).map(({ value }) => value);
+  const uuids = (by: By) => of(by).filter((id) => isUuid(id));
+  const names = of('displayName').map((name) => name.toLowerCase());
+  const rows = await tx.query<{ id: string }[]>(
+    `select unnest($4::uuid[]) as id
+     union all select id from scim_groups where account_id = $1 and directory_id = $3 and display_name_key = any($5::text[])
+     union all select id from scim_groups where account_id = $1 and directory_id = $3 and external_id = any($6::text[])
+     union all select group_id from scim_group_members
+       where account_id = $1 and environment_id = $2 and identity_id = any($7::uuid[])
+     limit ${mostFound + 1}`,
+    [scope.accountId, scope.environmentId, directoryId, uuids('id'), names, of('externalId'), uuids('members')],
+  );
+  return rows.length > mostFound ? null : rows.map(({ id }) => id);
+}
+
+/** @throws ScimRefused invalidFilter, invalidPath, tooMany */
 export async function listGroups(
   tx: EntityManager,
   directory: Directory,
   request: ListRequest,
 ): Promise<Found<ScimGroup>> {
+  const { filter, count, startIndex } = request;
   const values = createValues(directory);
   const order = orderOf(request, columnOf, 'g.created_at');
-  const demanded = demandsOf(request.filter).get('displayname');
-  const conditions = [
-    'g.account_id = $1 and g.environment_id = $2 and g.directory_id = $3',
-    // What an index answers first; the filter itself compares an expression.
-    ...(demanded === undefined ? [] : [`g.display_name_key = ${values.put(demanded.toLowerCase())}::text`]),
-    ...(request.filter ? [conditionOf(request.filter, columnOf, values)] : []),
-  ];
-  const where = `from scim_groups g where ${conditions.join(' and ')}`;
-  const [counted] = await tx.query<{ count: string }[]>(`select count(*) as count ${where}`, values.all);
-  const total = Number(counted?.count);
-  if (request.count === 0 || request.startIndex > total) return { total, rows: [] };
+  const wanted = filter ? conditionOf(filter, columnOf, values) : 'true';
+  const ofDirectory = 'from scim_groups g where g.account_id = $1 and g.environment_id = $2 and g.directory_id = $3';
+  const countOf = async (from: string, all: unknown[]) =>
+    Number((await tx.query<{ count: string }[]>(`select count(*) as count ${from}`, all))[0]?.count);
+  const meant = filter && (await meantGroups(tx, directory, filter));
+  if (!meant && (filter || request.sortBy !== null))
+    assertBounded(request, await countOf(ofDirectory, createValues(directory).all));
+  const among = meant ? ` and g.id = any(${values.put(meant)}::uuid[])` : '';
+  const from = `${ofDirectory}${among} and ${wanted}`;
+  const total = await countOf(from, values.all);
+  if (count === 0 || startIndex > total) return { total, rows: [] };
   const ids = await tx.query<{ id: string }[]>(
-    `select g.id ${where} order by ${order}, g.id offset ${request.startIndex - 1} limit ${request.count}`,
+    `select g.id ${from} order by ${order}, g.id offset ${startIndex - 1} limit ${count}`,
     values.all,
   );
   const found = await tx

@@ -7,7 +7,15 @@ import { changedFields } from '../changed-fields.js';
 import { recordEvent } from '../events.js';
 import { changing, type Directory } from './directory.js';
 import { settleRoles } from './granting.js';
-import { idsIn, type MemberChanges, memberIdsOf, patchMembers, setMembers } from './group-members.js';
+import {
+  idsIn,
+  type MemberChanges,
+  memberIdsOf,
+  membersAfter,
+  mostMembers,
+  patchMembers,
+  setMembers,
+} from './group-members.js';
 import { groupVersion, type WantedGroup, wantedGroupOf } from './group-resource.js';
 import { findGroup, type GroupMember, listGroups, membersOf } from './group-rows.js';
 import { groupKind } from './kinds.js';
@@ -26,19 +34,26 @@ export interface GroupWithMembers {
 /** The groups of a directory (RFC 7643 §4.2); what their members hold by mappings changes with them. */
 export function createScimGroups({ db, now }: { db: Db; now: Clock }) {
   return {
-    /** @throws ScimRefused invalidFilter, invalidPath */
+    /**
+     * With members, so many groups at the most as have no more of them together than one group may have.
+     * @throws ScimRefused invalidFilter, invalidPath, tooMany
+     */
     list: (directory: Directory, request: ListRequest, withMembers: boolean): Promise<Found<GroupWithMembers>> =>
       db.transaction(directory.scope, async (tx) => {
         const { total, rows } = await listGroups(tx, directory, request);
-        return { total, rows: await withTheirMembers(tx, directory, rows, withMembers) };
+        const shown = withMembers ? rows.slice(0, howManyFit(rows)) : rows;
+        return { total, rows: await withTheirMembers(tx, directory, shown, withMembers) };
       }),
 
-    /** @throws ScimRefused notFound */
-    get: (directory: Directory, id: string, withMembers: boolean): Promise<GroupWithMembers> =>
-      db.transaction(directory.scope, (tx) => read(tx, directory, id, withMembers)),
+    /** @param wantsMembers of what has this version @throws ScimRefused notFound */
+    get: (directory: Directory, id: string, wantsMembers: IsExpected): Promise<GroupWithMembers> =>
+      db.transaction(directory.scope, async (tx) => {
+        const group = await findGroup(tx, directory, id);
+        return withMembersOf(tx, directory, group, wantsMembers(groupVersion(group)));
+      }),
 
     /** @throws ScimRefused invalidValue, forbidden */
-    create: (directory: Directory, resource: Resource): Promise<GroupWithMembers> => {
+    create: (directory: Directory, resource: Resource, withMembers: boolean): Promise<GroupWithMembers> => {
       const wanted = wantedGroupOf(resource);
       const memberIds = memberIdsOf(resource.members);
       return changing(db, directory, async (tx) => {
@@ -47,7 +62,7 @@ export function createScimGroups({ db, now }: { db: Db; now: Clock }) {
         const group: ScimGroup = {
           ...within(scope),
           ...{ id: uuidv7(), organizationId, directoryId, version: 1, createdAt: at, updatedAt: at },
-          ...rowOf(wanted),
+          ...{ ...rowOf(wanted), membersAtMost: memberIds.length },
         };
         await tx.insert(ScimGroup, group);
         const { added } = await setMembers(tx, directory, group.id, memberIds, at);
@@ -56,23 +71,35 @@ export function createScimGroups({ db, now }: { db: Db; now: Clock }) {
           ...eventOf(directory, group),
           metadata: { organization_id: organizationId, members_added: added.length },
         });
-        return read(tx, directory, group.id, true);
+        return withMembersOf(tx, directory, group, withMembers);
       });
     },
 
     /** @throws ScimRefused notFound, versionMismatch, invalidValue, forbidden */
-    replace: (directory: Directory, id: string, isExpected: IsExpected | null, resource: Resource) => {
+    replace: (
+      directory: Directory,
+      id: string,
+      isExpected: IsExpected | null,
+      resource: Resource,
+      withMembers: boolean,
+    ) => {
       const wanted = wantedGroupOf(resource);
       const memberIds = memberIdsOf(resource.members);
-      return change(directory, id, isExpected, async (tx, _group, at) => ({
+      return change(directory, id, { isExpected, withMembers }, async (tx, _group, at) => ({
         wanted,
         members: await setMembers(tx, directory, id, memberIds, at),
       }));
     },
 
     /** The operations, one after the other. @throws ScimRefused as `replace`, and as the operations are refused */
-    patch: (directory: Directory, id: string, isExpected: IsExpected | null, operations: readonly PatchOperation[]) =>
-      change(directory, id, isExpected, async (tx, group, at) => {
+    patch: (
+      directory: Directory,
+      id: string,
+      isExpected: IsExpected | null,
+      operations: readonly PatchOperation[],
+      withMembers: boolean,
+    ) =>
+      change(directory, id, { isExpected, withMembers }, async (tx, group, at) => {
         const { displayName, externalId } = group;
         let resource: Resource = { displayName, ...(externalId !== null && { externalId }) };
         const members: MemberChanges[] = [];
@@ -101,7 +128,7 @@ export function createScimGroups({ db, now }: { db: Db; now: Clock }) {
   function change(
     directory: Directory,
     id: string,
-    isExpected: IsExpected | null,
+    { isExpected, withMembers }: { isExpected: IsExpected | null; withMembers: boolean },
     work: (tx: EntityManager, group: ScimGroup, at: Date) => Promise<Changed>,
   ): Promise<GroupWithMembers> {
     return changing(db, directory, async (tx) => {
@@ -110,7 +137,7 @@ export function createScimGroups({ db, now }: { db: Db; now: Clock }) {
       assertExpected(isExpected, group);
       const { wanted, members } = await work(tx, group, at);
       await store(tx, directory, group, { wanted, members }, at);
-      return read(tx, directory, id, true);
+      return withMembersOf(tx, directory, await findGroup(tx, directory, id), withMembers);
     });
   }
 }
@@ -149,7 +176,8 @@ async function store(
   const changed = changedFields(group, { displayName: wanted.displayName, externalId: wanted.externalId });
   if (changed.length + added.length + removed.length === 0) return;
   const where = { ...within(directory.scope), id: group.id };
-  await tx.update(ScimGroup, where, { ...rowOf(wanted), version: group.version + 1, updatedAt: at });
+  const membersAtMost = await membersAfter(tx, directory, group, members);
+  await tx.update(ScimGroup, where, { ...rowOf(wanted), membersAtMost, version: group.version + 1, updatedAt: at });
   // Another name may be mapped to something else, for everybody in it.
   const isRenamed = changed.includes('display_name');
   const concerned = isRenamed ? [...(await idsIn(tx, directory, group.id)), ...removed] : [...added, ...removed];
@@ -164,9 +192,18 @@ function assertExpected(isExpected: IsExpected | null, group: ScimGroup): void {
     throw new ScimRefused('versionMismatch', 'The group has changed since; read it again');
 }
 
-async function read(tx: EntityManager, directory: Directory, id: string, withMembers: boolean) {
-  const [one] = await withTheirMembers(tx, directory, [await findGroup(tx, directory, id)], withMembers);
-  return one as GroupWithMembers;
+async function withMembersOf(tx: EntityManager, directory: Directory, group: ScimGroup, isWanted: boolean) {
+  return (await withTheirMembers(tx, directory, [group], isWanted))[0] as GroupWithMembers;
+}
+
+/** One at the least: clients go on where a page has ended (RFC 7644 §3.4.2.4). */
+function howManyFit(groups: readonly ScimGroup[]): number {
+  let members = 0;
+  const tooMany = groups.findIndex(({ membersAtMost }) => {
+    members += membersAtMost;
+    return members > mostMembers;
+  });
+  return tooMany < 0 ? groups.length : Math.max(1, tooMany);
 }
 
 async function withTheirMembers(

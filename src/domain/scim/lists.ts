@@ -1,8 +1,6 @@
-import type { EntityManager } from 'typeorm';
-import { validate as isUuid } from 'uuid';
-import type { Directory } from './directory.js';
 import type { Column, ColumnOf } from './filter-sql.js';
 import type { Filter } from './filter-syntax.js';
+import { comparisonsIn } from './look-ups.js';
 import { ScimRefused } from './refusal.js';
 
 /** What a list is asked for (RFC 7644 §3.4.2). */
@@ -20,6 +18,25 @@ export interface Found<Row> {
   rows: Row[];
 }
 
+/** Of one request; each takes PostgreSQL some 3 µs (docs/decisions/0047). */
+const mostComparisons = 200_000;
+/** How many may be found by indexes: more are looked at like everybody. */
+export const mostFound = 20_000;
+
+/**
+ * What no index answers has everything compared: that may be so many at the most (RFC 7644 §3.12).
+ * @param of how many people or groups there are
+ * @throws ScimRefused tooMany
+ */
+export function assertBounded({ filter, sortBy }: ListRequest, of: number): void {
+  const each = (filter ? comparisonsIn(filter) : 0) + (sortBy === null ? 0 : 1);
+  if (each * of > mostComparisons)
+    throw new ScimRefused(
+      'tooMany',
+      'The directory is too large for this filter or order: filter by a userName, externalId, address, group or part of a name, or list everything by pages',
+    );
+}
+
 /** The order as SQL, with the paths of attributes. @throws ScimRefused invalidPath */
 export function orderOf({ sortBy, sortOrder }: ListRequest, columnOf: ColumnOf, created: string): string {
   if (sortBy === null) return created;
@@ -33,48 +50,7 @@ export function orderOf({ sortBy, sortOrder }: ListRequest, columnOf: ColumnOf, 
 
 function sortedValue({ rows, of }: Extract<Column, { type: 'several' }>) {
   const [value, primary] = [of('value'), of('primary')];
-  if (value?.type !== 'text' && value?.type !== 'exact') return null;
+  if (value?.type !== 'text' && value?.type !== 'exact' && value?.type !== 'id') return null;
   const order = primary?.type === 'boolean' ? ` order by ${primary.sql} desc nulls last` : '';
   return { type: value.type, sql: `(select ${value.sql} from ${rows}${order} limit 1)` };
 }
-
-/** What a filter demands in any case, as far as an index answers it: path in lower case to the value. */
-export function demandsOf(filter: Filter | null): Map<string, string> {
-  if (filter?.op === 'eq' && typeof filter.value === 'string')
-    return new Map([[filter.path.replace(/^urn:.*:/i, '').toLowerCase(), filter.value]]);
-  if (filter?.op !== 'and') return new Map();
-  return new Map(filter.filters.flatMap((one) => [...demandsOf(one)]));
-}
-
-/**
- * Ids of all who can be meant by a demand that an index answers, so that nobody else is looked at; null where there is none.
- * Row-level security and expressions over two tables would keep the planner from finding this by itself.
- */
-export async function meantUsers(
-  tx: EntityManager,
-  { scope, directoryId }: Directory,
-  filter: Filter | null,
-): Promise<string[] | null> {
-  const demands = demandsOf(filter);
-  const id = demands.get('id');
-  if (id !== undefined) return isUuid(id) ? [id] : [];
-  const userName = demands.get('username');
-  if (userName !== undefined)
-    return idsOf(
-      await tx.query(
-        `select identity_id as id from scim_users where directory_id = $2 and user_name_key = $3
-         union all select gatehouse_identity_id($1, $4)`,
-        [scope.accountId, directoryId, userName.toLowerCase(), userName],
-      ),
-    );
-  const externalId = demands.get('externalid');
-  if (externalId === undefined) return null;
-  return idsOf(
-    await tx.query('select identity_id as id from scim_users where directory_id = $1 and external_id = $2', [
-      directoryId,
-      externalId,
-    ]),
-  );
-}
-
-const idsOf = (rows: { id: string | null }[]): string[] => rows.flatMap(({ id }) => id ?? []);

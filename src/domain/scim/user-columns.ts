@@ -11,7 +11,7 @@ const text = (sql: string, isExact = false): Column => ({ type: isExact ? 'exact
 export const userColumns = (directory: Directory): ColumnOf => {
   const { active, userName, created, lastModified } = expressions(directory);
   const own: Record<string, Column> = {
-    id: text('i.id::text', true),
+    id: { type: 'id', sql: 'i.id' },
     externalid: text('s.external_id', true),
     username: text(userName),
     active: { type: 'boolean', sql: active },
@@ -70,4 +70,4 @@ function severalOf(attribute: Attribute): Several {
 const groups = `(select g.id, g.display_name from scim_group_members gm join scim_groups g on g.id = gm.group_id
   where gm.environment_id = m.environment_id and gm.identity_id = m.identity_id and g.directory_id = $3) e`;
 const groupColumn = (name: string): Column | null =>
-  ({ value: text('e.id::text', true), display: text('e.display_name') })[name.toLowerCase()] ?? null;
+  ({ value: { type: 'id', sql: 'e.id' } as const, display: text('e.display_name') })[name.toLowerCase()] ?? null;

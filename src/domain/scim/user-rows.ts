@@ -30,20 +30,21 @@ export function createValues({ scope, directoryId }: Directory): Values & { all:
   return { all, put: (value) => `$${all.push(value)}` };
 }
 
-/**
- * The people of a directory's place, as `from … where …`: the members of the Environment, or those of the organization with
- * whom it provisions and keeps out.
- */
-export const peopleOf = ({ organizationId }: Directory): string => `
+/** Whether a membership `m` is of a directory's place: the Environment, or an organization with whom it provisions and keeps out. */
+export const isOfPlace = ({ organizationId }: Directory): string =>
+  `m.account_id = $1 and m.environment_id = $2 and ${
+    organizationId === null
+      ? '$3::uuid is not null'
+      : `m.identity_id in (select identity_id from organization_members where organization_id = $3 and environment_id = $2
+    union select identity_id from scim_users where directory_id = $3 and environment_id = $2)`
+  }`;
+
+/** The people of a directory's place, as `from … where …`. */
+export const peopleOf = (directory: Directory): string => `
 from environment_memberships m
   join identities i on i.id = m.identity_id and i.account_id = m.account_id
   left join scim_users s on s.environment_id = m.environment_id and s.identity_id = m.identity_id and s.directory_id = $3
-where m.account_id = $1 and m.environment_id = $2 and ${
-  organizationId === null
-    ? '$3::uuid is not null'
-    : `m.identity_id in (select identity_id from organization_members where organization_id = $3 and environment_id = $2
-    union select identity_id from scim_users where directory_id = $3 and environment_id = $2)`
-}`;
+where ${isOfPlace(directory)}`;
 
 /** Whether they are in the place now. */
 export const memberOf = ({ organizationId }: Directory): string =>
@@ -60,44 +61,20 @@ export const expressions = (directory: Directory) => ({
   lastModified,
 });
 
-/** @param order as an SQL list, without the id */
-export async function readUsers(
-  tx: EntityManager,
-  directory: Directory,
-  values: { all: unknown[] },
-  { condition, order, offset, limit }: { condition: string; order: string; offset: number; limit: number },
-): Promise<UserRow[]> {
+/** Those of some ids who are there, in no order. */
+export async function readUsers(tx: EntityManager, directory: Directory, ids: readonly string[]): Promise<UserRow[]> {
+  if (ids.length === 0) return [];
+  const values = createValues(directory);
+  const among = values.put(ids);
   return tx.query<UserRow[]>(
     `select i.id, i.email::text as email, i.email_verified_at as "emailVerifiedAt", i.password_hash is not null as "hasPassword",
        i.first_name as "firstName", i.last_name as "lastName", m.is_active as "isLetIn", ${memberOf(directory)} as "isMember",
        ${expressions(directory).active} as "isActive", m.created_at as "createdAt", ${lastModified} as "updatedAt",
        s.user_name as "userName", s.external_id as "externalId", s.attributes,
        coalesce(s.is_suspended, false) as "isSuspended", coalesce(s.made_membership, false) as "madeMembership"
-     ${peopleOf(directory)} and ${condition}
-     order by ${order}, i.id offset ${offset} limit ${limit}`,
+     ${peopleOf(directory)} and m.identity_id = any(${among}::uuid[])`,
     values.all,
   );
-}
-
-export async function countUsers(
-  tx: EntityManager,
-  directory: Directory,
-  values: { all: unknown[] },
-  condition: string,
-): Promise<number> {
-  const rows = await tx.query<{ count: string }[]>(
-    `select count(*) as count ${peopleOf(directory)} and ${condition}`,
-    values.all,
-  );
-  return Number(rows[0]?.count);
-}
-
-/** One of them, or null. */
-export async function readUser(tx: EntityManager, directory: Directory, id: string): Promise<UserRow | null> {
-  const values = createValues(directory);
-  const condition = `m.identity_id = ${values.put(id)}::uuid`;
-  const rows = await readUsers(tx, directory, values, { condition, order: 'i.id', offset: 0, limit: 1 });
-  return rows[0] ?? null;
 }
 
 /** Which groups of the directory people are in; by their ids. */

@@ -11,15 +11,14 @@ import { taken } from '../identities/identities.js';
 import { addMember } from '../organizations/members.js';
 import { assertMayMove } from './addresses.js';
 import { changing, type Directory, vouchesFor } from './directory.js';
-import { conditionOf } from './filter-sql.js';
-import { type Found, type ListRequest, meantUsers, orderOf } from './lists.js';
+import type { Found, ListRequest } from './lists.js';
 import { adopt, assertNameIsFree, join, link } from './people.js';
 import { createPresence } from './presence.js';
 import { ScimRefused } from './refusal.js';
 import type { Resource } from './schema.js';
-import { userColumns } from './user-columns.js';
+import { listUsers } from './user-lists.js';
 import { versionOf, type WantedUser, wantedOf, writableOf } from './user-resource.js';
-import { countUsers, createValues, expressions, groupsOf, readUser, readUsers, type UserRow } from './user-rows.js';
+import { groupsOf, readUsers, type UserRow } from './user-rows.js';
 
 export interface UserWithGroups {
   row: UserRow;
@@ -45,14 +44,10 @@ export function createScimUsers({ db, assignments, now }: ScimUsersDeps) {
     });
 
   return {
-    /** @throws ScimRefused invalidFilter, invalidPath */
+    /** @throws ScimRefused invalidFilter, invalidPath, tooMany */
     list: (directory: Directory, request: ListRequest, withGroups: boolean): Promise<Found<UserWithGroups>> =>
       db.transaction(directory.scope, async (tx) => {
-        const { condition, order, values } = await asked(tx, directory, request);
-        const total = await countUsers(tx, directory, values, condition);
-        const page = { condition, order, offset: request.startIndex - 1, limit: request.count };
-        const isBeyond = request.count === 0 || request.startIndex > total;
-        const rows = isBeyond ? [] : await readUsers(tx, directory, values, page);
+        const { total, rows } = await listUsers(tx, directory, request);
         return { total, rows: await withTheirGroups(tx, directory, rows, withGroups) };
       }),
 
@@ -129,7 +124,7 @@ async function found(
   id: string,
   withGroups: boolean,
 ): Promise<UserWithGroups> {
-  const row = isUuid(id) ? await readUser(tx, directory, id) : null;
+  const [row] = isUuid(id) ? await readUsers(tx, directory, [id]) : [];
   if (!row) throw new ScimRefused('notFound', 'There is no such user');
   const [one] = await withTheirGroups(tx, directory, [row], withGroups);
   return one as UserWithGroups;
@@ -139,16 +134,6 @@ async function withTheirGroups(tx: EntityManager, directory: Directory, rows: Us
   const ids = rows.map(({ id }) => id);
   const groups = isWanted && ids.length > 0 ? await groupsOf(tx, directory, ids) : null;
   return rows.map((row): UserWithGroups => ({ row, groups: groups && (groups.get(row.id) ?? []) }));
-}
-
-async function asked(tx: EntityManager, directory: Directory, request: ListRequest) {
-  const columnOf = userColumns(directory);
-  const values = createValues(directory);
-  const order = orderOf(request, columnOf, expressions(directory).created);
-  const wanted = request.filter ? conditionOf(request.filter, columnOf, values) : 'true';
-  const meant = await meantUsers(tx, directory, request.filter);
-  const condition = meant ? `m.identity_id = any(${values.put(meant)}::uuid[]) and ${wanted}` : wanted;
-  return { condition, order, values };
 }
 
 /** @throws ScimRefused forbidden, uniqueness */

@@ -36,6 +36,8 @@ export const me: FastifyPluginAsyncTypebox<IdentityAuthOptions> = async (app, { 
     {
       schema: {
         operationId: 'identityMe',
+        description:
+          'With an end user’s access token: the person, the application, the environment and the session, as they are now.',
         summary: 'Read who is signed in',
         tags: ['End-user authentication'],
         security: [{ bearer: [] }],

@@ -24,6 +24,10 @@ const proven =
 const inJson =
   'With `Accept: application/json` a redirect is answered as 200 `{ redirect_to }`, and a refusal as `{ error, error_description }`.';
 
+const shown =
+  'A page of the person who is signed in in this browser; whoever is not is led through the sign-in. Nothing changes by looking at it. ' +
+  'With `Accept: application/json` it is answered as an object.';
+
 const show = (
   operationId: string,
   summary: string,
@@ -31,6 +35,7 @@ const show = (
   more: { query?: TProperties; answers?: object } = {},
 ) =>
   page(operationId, summary, {
+    description: shown,
     querystring: Type.Object({ ...place, ...more.query }),
     response: { 200: Page(shows), 303: ToSignIn, 400: Invalid, ...more.answers },
   });

@@ -124,10 +124,14 @@ export const loginDocumentation: Documentation = {
     },
   }),
   'GET /oauth/logout': page('askToEndSession', 'Sign out (OpenID Connect RP-Initiated Logout)', {
+    description:
+      'With the `id_token_hint` of the session in this browser it is over at once; without, the person is asked. Whoever is sent back goes ' +
+      'to a registered address only.',
     querystring: Type.Object(logoutParameters),
     response: { 200: Page('Asks, or says that it is done'), 303: Redirect, 400: Page('The parameters are not valid') },
   }),
   'POST /oauth/logout': page('endSession', 'Sign out by form, or answer the question', {
+    description: 'As the GET; `confirm` is what the question’s own form sends.',
     consumes: ['application/x-www-form-urlencoded', 'application/json'],
     body: Type.Object({ ...logoutParameters, confirm: text('`yes` or `no`') }),
     response: {

@@ -108,6 +108,7 @@ export const mfaDocumentation: Documentation = {
     { 200: Page('Asks for the code again, because it is not right; 401 in JSON'), 303: Done, 429: TooMany },
   ),
   'GET /oauth/mfa-enroll-codes': page('showRecoveryCodes', 'New recovery codes, shown once', {
+    description: 'Where a sign-in has enrolled its first second factor. Going on acknowledges that they were saved.',
     querystring: Type.Object({ codes_token: Type.String({ description: 'Sealed; works once, for ten minutes' }) }),
     response: {
       200: Page('The codes, or that they were shown already. `{ recovery_codes, enrollment_token }` in JSON'),

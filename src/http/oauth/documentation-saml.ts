@@ -45,6 +45,7 @@ export const samlDocumentation: Documentation = {
     response: { 200: signedOut, 303: onward, 400: stale, 403: refused },
   }),
   'POST /sso/saml/:connection_id/slo': page('samlSloPost', 'The same by a form', {
+    description: 'Single logout by the HTTP-POST binding: the signature is inside the message.',
     params,
     consumes,
     body: Type.Object({

@@ -98,6 +98,7 @@ export const signUpDocumentation: Documentation = {
     response: { 200: Page('Says to check the mail'), ...refusals },
   }),
   'GET /oauth/password/forgot': page('showForgotPassword', 'Ask whose password was forgotten', {
+    description: 'The form beside the sign-in page, with the authorization request that is gone on with afterwards.',
     querystring: Type.Object(authorizeParameters),
     response: { 200: Page('The form'), 400: refusals[400] },
   }),

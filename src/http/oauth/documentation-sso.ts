@@ -47,6 +47,8 @@ export const ssoDocumentation: Documentation = {
     },
   }),
   'GET /sso/oidc/:connection_id/callback': page('ssoOidcCallback', 'Where an OpenID provider sends people back to', {
+    description:
+      'The redirect URI of a connection. Nothing is decided here: `/sso/complete` does, in the browser that was sent away.',
     params: Type.Object({ connection_id: Type.String() }),
     querystring: Type.Object({
       state: text('Of our request; it works once'),

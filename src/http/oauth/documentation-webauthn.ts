@@ -26,9 +26,16 @@ const CreationOptions = Type.Object(
 const RedirectTo = Type.Object({ redirect_to: Type.String({ description: 'Where the browser goes on' }) });
 const Refusal = (description: string) => Type.Object({ error: Type.String() }, { description });
 
-const endpoint = (operationId: string, summary: string, body: Record<string, unknown>, answers: object) => ({
+const endpoint = (
+  operationId: string,
+  summary: string,
+  description: string,
+  body: Record<string, unknown>,
+  answers: object,
+) => ({
   operationId,
   summary,
+  description,
   tags: ['Hosted login'],
   consumes: ['application/json', 'application/x-www-form-urlencoded'],
   body: Type.Object(body as never),
@@ -60,48 +67,47 @@ const oauthParameters =
 
 /** What the OpenAPI document says of the endpoints that the pages' script for passkeys and security keys calls. */
 export const webauthnDocumentation: Documentation = {
-  'POST /oauth/login/passkey/options': {
-    ...endpoint(
-      'beginPasskeySignIn',
-      'Options to sign in with a passkey',
-      {},
-      {
-        200: Type.Object({ options: RequestOptions, passkey_token: Type.String() }),
-        400: Refusal('The authorization request is not valid, or passkeys are off in the Environment'),
-      },
-    ),
-    description: oauthParameters,
-  },
-  'POST /oauth/login/passkey/verify': {
-    ...endpoint(
-      'signInWithPasskey',
-      'Sign in with a passkey, which is two factors by itself',
-      { passkey_token: passkeyToken, credential: Credential },
-      {
-        200: RedirectTo,
-        400: Refusal(
-          '`refused` for whatever is wrong with the passkey, or `expired`; `login.method_not_allowed` or `sso_required` ' +
-            'where an organization of the person does not take passkeys',
-        ),
-      },
-    ),
-    description: oauthParameters,
-  },
+  'POST /oauth/login/passkey/options': endpoint(
+    'beginPasskeySignIn',
+    'Options to sign in with a passkey',
+    oauthParameters,
+    {},
+    {
+      200: Type.Object({ options: RequestOptions, passkey_token: Type.String() }),
+      400: Refusal('The authorization request is not valid, or passkeys are off in the Environment'),
+    },
+  ),
+  'POST /oauth/login/passkey/verify': endpoint(
+    'signInWithPasskey',
+    'Sign in with a passkey, which is two factors by itself',
+    oauthParameters,
+    { passkey_token: passkeyToken, credential: Credential },
+    {
+      200: RedirectTo,
+      400: Refusal(
+        '`refused` for whatever is wrong with the passkey, or `expired`; `login.method_not_allowed` or `sso_required` ' +
+          'where an organization of the person does not take passkeys',
+      ),
+    },
+  ),
   'POST /oauth/mfa/webauthn/options': endpoint(
     'beginWebauthnChallenge',
     'Options to prove a passkey or security key as the second factor',
+    'For `navigator.credentials.get`, with the keys that the person has enrolled.',
     { challenge_token: challengeToken },
     { 200: RequestOptions, 400: notOpen },
   ),
   'POST /oauth/mfa/webauthn/verify': endpoint(
     'answerWebauthnChallenge',
     'Prove a passkey or security key as the second factor',
+    'The sign-in goes on as with any other second factor.',
     { challenge_token: challengeToken, credential: Credential, remember_device: rememberDevice },
     { 200: RedirectTo, 400: notRightOrEnough },
   ),
   'POST /oauth/mfa/webauthn/enroll/options': endpoint(
     'beginWebauthnEnrollment',
     'Options to enrol a passkey or security key during sign-in',
+    'For `navigator.credentials.create`; what the person has enrolled already is excluded.',
     { enrollment_token: enrollmentToken },
     {
       200: Type.Object({
@@ -114,6 +120,7 @@ export const webauthnDocumentation: Documentation = {
   'POST /oauth/mfa/webauthn/enroll/verify': endpoint(
     'enrollWebauthn',
     'Enrol a passkey or security key during sign-in',
+    'The sign-in goes on with it: back to the client, or to new recovery codes where it is the first factor.',
     {
       enrollment_token: Type.String({ description: 'The one that came with the options' }),
       credential: Credential,

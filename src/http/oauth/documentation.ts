@@ -46,18 +46,21 @@ const clientAuthentication = {
 const endpoint = (
   operationId: string,
   summary: string,
+  description: string,
   body: TProperties | null,
   answers: Record<number, unknown>,
 ) => ({
   operationId,
   summary,
+  description,
   tags: ['OAuth 2.0'],
   ...(body && { consumes: ['application/x-www-form-urlencoded'], body: Type.Object(body) as TSchema }),
   response: answers,
 });
-const document = (operationId: string, summary: string) => ({
+const document = (operationId: string, summary: string, description: string) => ({
   operationId,
   summary,
+  description,
   tags: ['Discovery'],
   response: { 200: Type.Object({}, { additionalProperties: true, description: summary }) },
 });
@@ -70,12 +73,19 @@ export const oauthDocumentation: Documentation = {
   'GET /.well-known/openid-configuration': document(
     'getOpenIdConfiguration',
     'Provider metadata (OpenID Connect Discovery)',
+    'Endpoints, scopes, claims, grants and algorithms, for libraries that configure themselves by the issuer.',
   ),
   'GET /.well-known/oauth-authorization-server': document(
     'getAuthorizationServerMetadata',
     'Provider metadata (RFC 8414)',
+    'The same as `/.well-known/openid-configuration`, for clients of OAuth 2.0 that know nothing of OpenID Connect.',
   ),
-  'GET /.well-known/jwks.json': document('getJwks', 'Public keys for verifying tokens (RFC 7517)'),
+  'GET /.well-known/jwks.json': document(
+    'getJwks',
+    'Public keys for verifying tokens (RFC 7517)',
+    'A new key is here before it signs, and an old one until what it signed has expired: look a token’s `kid` up, and fetch the set ' +
+      'again where it is missing.',
+  ),
   ...accountDocumentation,
   ...loginDocumentation,
   ...mfaDocumentation,
@@ -86,6 +96,8 @@ export const oauthDocumentation: Documentation = {
   'POST /oauth/token': endpoint(
     'issueTokens',
     'Exchange a code, or refresh (RFC 6749 §4.1.3, §6)',
+    'A code works once; using it again revokes what it gave. Where refresh tokens rotate, each one works once, too: a used one that comes ' +
+      'back later ends the whole grant.',
     {
       ...clientAuthentication,
       grant_type: Type.String({ description: '`authorization_code` or `refresh_token`' }),
@@ -97,26 +109,32 @@ export const oauthDocumentation: Documentation = {
     },
     { 200: Tokens, 400: OAuthError, 401: OAuthError },
   ),
-  'GET /oauth/userinfo': endpoint('getUserinfo', 'Claims of the signed-in person (OpenID Connect Core §5.3)', null, {
-    200: Claims,
-    401: OAuthError,
-    403: OAuthError,
-  }),
+  'GET /oauth/userinfo': endpoint(
+    'getUserinfo',
+    'Claims of the signed-in person (OpenID Connect Core §5.3)',
+    'With an access token that has the scope `openid`, as a bearer token. What the other scopes give is read at the moment of the request.',
+    null,
+    { 200: Claims, 401: OAuthError, 403: OAuthError },
+  ),
   'POST /oauth/userinfo': endpoint(
     'postUserinfo',
     'Claims of the signed-in person, by form',
+    'As the GET, for clients that send the token in a form rather than in a header.',
     { access_token: text('RFC 6750 §2.2, instead of the header') },
     { 200: Claims, 401: OAuthError, 403: OAuthError },
   ),
   'POST /oauth/revoke': endpoint(
     'revokeToken',
     'Revoke a token (RFC 7009)',
+    'A refresh token ends with its whole grant, an access token alone. A client revokes its own only; what is unknown counts as revoked.',
     { ...clientAuthentication, token: Type.String(), token_type_hint: text('`access_token` or `refresh_token`') },
     { 200: NoContent('Revoked, or there was nothing to revoke'), 400: OAuthError, 401: OAuthError },
   ),
   'POST /oauth/introspect': endpoint(
     'introspectToken',
     'Ask whether a token is alive (RFC 7662); confidential clients',
+    'Only for tokens of the same Environment; of any other, and of none, the answer is `{ active: false }`. It is alive while its session ' +
+      'and its person are.',
     { ...clientAuthentication, token: Type.String(), token_type_hint: text('`access_token` or `refresh_token`') },
     { 200: Type.Object({ active: Type.Boolean() }, { additionalProperties: true }), 400: OAuthError, 401: OAuthError },
   ),

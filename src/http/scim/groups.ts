@@ -16,6 +16,8 @@ const kind = groupKind;
 /** Each may have thousands of members: a page with those has fewer groups (RFC 7644 §3.4.2.4 lets it). */
 export const mostWithMembers = 20;
 
+const hasMembers = (projection: Projection) => isAsked(kind, projection, 'members');
+
 interface Of {
   Params: { id: string };
   Querystring: Record<string, unknown>;
@@ -32,7 +34,7 @@ export function groups(app: FastifyInstance, { groups: service, baseUrl }: ScimO
 
   const list = async (request: Parameters<typeof directoryOf>[0], asked: Record<string, unknown>) => {
     const [wanted, projection] = [listRequestOf(asked), projectionOf(asked)];
-    const isWithMembers = isAsked(kind, projection, 'members');
+    const isWithMembers = hasMembers(projection);
     const count = isWithMembers ? Math.min(wanted.count, mostWithMembers) : wanted.count;
     const { total, rows } = await service.list(directoryOf(request), { ...wanted, count }, isWithMembers);
     const resources = rows.map((one) => projected(kind, resource(one), projection));
@@ -46,14 +48,15 @@ export function groups(app: FastifyInstance, { groups: service, baseUrl }: ScimO
 
   app.get<Of>('/Groups/:id', async (request, reply) => {
     const projection = projectionOf(request.query);
-    const isWithMembers = isAsked(kind, projection, 'members');
-    const found = await service.get(directoryOf(request), request.params.id, isWithMembers);
+    const isKnown = expectedBy(request.headers['if-none-match']);
+    const wantsMembers = (version: string) => hasMembers(projection) && !isKnown?.(version);
+    const found = await service.get(directoryOf(request), request.params.id, wantsMembers);
     return sendResource(request, reply, answerOf(found, projection));
   });
 
   app.post<Of>('/Groups', { config: { events: groupEvents } }, async (request, reply) => {
     const projection = projectionOf(request.query);
-    const found = await service.create(directoryOf(request), readResource(kind, request.body));
+    const found = await service.create(directoryOf(request), readResource(kind, request.body), hasMembers(projection));
     return sendResource(request, reply, answerOf(found, projection), 201);
   });
 
@@ -61,7 +64,8 @@ export function groups(app: FastifyInstance, { groups: service, baseUrl }: ScimO
     const projection = projectionOf(request.query);
     const wanted = readResource(kind, request.body);
     const isExpected = expectedBy(request.headers['if-match']);
-    const found = await service.replace(directoryOf(request), request.params.id, isExpected, wanted);
+    const isWithMembers = hasMembers(projection);
+    const found = await service.replace(directoryOf(request), request.params.id, isExpected, wanted, isWithMembers);
     return sendResource(request, reply, answerOf(found, projection));
   });
 
@@ -69,10 +73,12 @@ export function groups(app: FastifyInstance, { groups: service, baseUrl }: ScimO
     const projection = projectionOf(request.query);
     const operations = readPatch(kind, request.body);
     const isExpected = expectedBy(request.headers['if-match']);
-    const found = await service.patch(directoryOf(request), request.params.id, isExpected, operations);
     // Nobody who adds one member wants thousands back, unless they say so (RFC 7644 §3.5.2 lets both).
-    if (request.query.attributes === undefined && request.query.excludedAttributes === undefined)
-      return reply.code(204).header('etag', groupVersion(found.group)).send();
+    const { attributes, excludedAttributes } = request.query;
+    const isAnswered = attributes !== undefined || excludedAttributes !== undefined;
+    const isWithMembers = isAnswered && hasMembers(projection);
+    const found = await service.patch(directoryOf(request), request.params.id, isExpected, operations, isWithMembers);
+    if (!isAnswered) return reply.code(204).header('etag', groupVersion(found.group)).send();
     return sendResource(request, reply, answerOf(found, projection));
   });
 

@@ -54,6 +54,7 @@ export const factors: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app, 
       schema: {
         ...common,
         operationId: 'adminRenameFactor',
+        description: 'Only what it is called changes; nobody is asked for a second factor for that.',
         summary: 'Call a second factor otherwise',
         params: ById,
         body: Body({ label: Label }),

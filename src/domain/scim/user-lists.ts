@@ -1,0 +1,73 @@
+import type { EntityManager } from 'typeorm';
+import { readCounter } from '../counters.js';
+import type { Directory } from './directory.js';
+import { conditionOf } from './filter-sql.js';
+import { assertBounded, type Found, type ListRequest, orderOf } from './lists.js';
+import { userColumns } from './user-columns.js';
+import { meantUsers } from './user-look-ups.js';
+import { createValues, expressions, isOfPlace, peopleOf, readUsers, type UserRow } from './user-rows.js';
+
+type Ids = Found<string>;
+
+/** A page of the people of a directory's place. @throws ScimRefused invalidFilter, invalidPath, tooMany */
+export async function listUsers(
+  tx: EntityManager,
+  directory: Directory,
+  request: ListRequest,
+): Promise<Found<UserRow>> {
+  const isWhole = request.filter === null && request.sortBy === null;
+  const { total, rows: ids } = await (isWhole ? pageOfAll : pageOfFound)(tx, directory, request);
+  const found = new Map((await readUsers(tx, directory, ids)).map((row) => [row.id, row]));
+  return { total, rows: ids.flatMap((id) => found.get(id) ?? []) };
+}
+
+/** By age. A page in the back half is read from the back, so that the last page costs like the first. */
+async function pageOfAll(tx: EntityManager, directory: Directory, { startIndex, count }: ListRequest): Promise<Ids> {
+  const total = await countPeople(tx, directory);
+  const before = startIndex - 1;
+  const size = Math.max(0, Math.min(count, total - before));
+  if (size === 0) return { total, rows: [] };
+  const behind = total - before - size;
+  const isFromBack = behind < before;
+  const direction = isFromBack ? 'desc' : 'asc';
+  const values = createValues(directory);
+  const rows = await tx.query<{ id: string }[]>(
+    `select m.identity_id as id from environment_memberships m where ${isOfPlace(directory)}
+     order by m.created_at ${direction}, m.identity_id ${direction} offset ${isFromBack ? behind : before} limit ${size}`,
+    values.all,
+  );
+  const ids = rows.map(({ id }) => id);
+  return { total, rows: isFromBack ? ids.reverse() : ids };
+}
+
+async function pageOfFound(tx: EntityManager, directory: Directory, request: ListRequest): Promise<Ids> {
+  const { filter, startIndex, count } = request;
+  const columnOf = userColumns(directory);
+  const values = createValues(directory);
+  const order = orderOf(request, columnOf, expressions(directory).created);
+  const wanted = filter ? conditionOf(filter, columnOf, values) : 'true';
+  const meant = filter && (await meantUsers(tx, directory, filter));
+  if (!meant) assertBounded(request, await countPeople(tx, directory));
+  const among = meant ? `m.identity_id = any(${values.put(meant)}::uuid[])` : 'true';
+  const from = `${peopleOf(directory)} and ${among} and ${wanted}`;
+  const rows =
+    count === 0
+      ? []
+      : await tx.query<{ id: string; total: string }[]>(
+          `select i.id, count(*) over () as total ${from} order by ${order}, i.id offset ${startIndex - 1} limit ${count}`,
+          values.all,
+        );
+  if (rows[0]) return { total: Number(rows[0].total), rows: rows.map(({ id }) => id) };
+  if (count > 0 && startIndex === 1) return { total: 0, rows: [] };
+  const [counted] = await tx.query<{ total: string }[]>(`select count(*) as total ${from}`, values.all);
+  return { total: Number(counted?.total), rows: [] };
+}
+
+async function countPeople(tx: EntityManager, directory: Directory): Promise<number> {
+  if (directory.organizationId === null) return readCounter(tx, directory.scope, 'identities');
+  const [counted] = await tx.query<{ total: string }[]>(
+    `select count(*) as total from environment_memberships m where ${isOfPlace(directory)}`,
+    createValues(directory).all,
+  );
+  return Number(counted?.total);
+}

@@ -1,0 +1,82 @@
+import type { EntityManager } from 'typeorm';
+import { validate as isUuid } from 'uuid';
+import { containing } from '../paging.js';
+import { targetOf } from './attribute-path.js';
+import type { Directory } from './directory.js';
+import type { Filter } from './filter-syntax.js';
+import { userKind } from './kinds.js';
+import { mostFound } from './lists.js';
+import { type LookUp, type LookUpsOf, lookUpsOf } from './look-ups.js';
+
+/** `kept` and `named`: whose texts in `scim_users`, or in `identities`, have the value somewhere. */
+type By = 'id' | 'userName' | 'externalId' | 'group' | 'address' | 'kept' | 'named';
+
+/** Where the text of an attribute is: what the indexes of trigrams have (migrations 0034 and 0084). */
+const texts: Record<string, readonly By[]> = {
+  userName: ['kept', 'named'],
+  externalId: ['kept'],
+  displayName: ['kept'],
+  employeeNumber: ['kept'],
+  phoneNumbers: ['kept'],
+  emails: ['kept', 'named'],
+  'name.givenName': ['named'],
+  'name.familyName': ['named'],
+};
+
+const ofComparison: LookUpsOf<By> = (path, op, value) => {
+  const { attribute, sub } = targetOf(userKind, path) ?? {};
+  if (!attribute) return null;
+  const name = attribute.multiValued || !sub ? attribute.name : `${attribute.name}.${sub.name}`;
+  const isValue = !attribute.multiValued || !sub || sub.name === 'value';
+  const by = (...ways: readonly By[]): LookUp<By>[] => ways.map((way) => ({ by: way, value }));
+  if (op === 'eq' && isValue) {
+    if (name === 'id' || name === 'userName' || name === 'externalId') return by(name);
+    if (name === 'groups') return by('group');
+    // The main address is the Identity's, and has an index of its own.
+    if (name === 'emails' && isSearched(value)) return by('address', 'kept');
+  }
+  const ways = texts[name];
+  const isPart = op === 'eq' || op === 'co' || op === 'sw' || op === 'ew';
+  return isPart && ways && isValue && isSearched(value) ? by(...ways) : null;
+};
+
+/**
+ * Without three letters or digits in a row an index of trigrams says nothing, and is read as a whole. Quotes and such stand
+ * otherwise in the texts of lists, which are JSON.
+ */
+const isSearched = (value: string): boolean =>
+  /[a-z0-9]{3}/i.test(value) && JSON.stringify(value).length === value.length + 2;
+
+/**
+ * Ids of all who can be meant by a filter as far as indexes answer it, so that nobody else is looked at; null where they do
+ * not, or find too many. Row-level security and expressions over two tables would keep the planner from finding this by itself.
+ */
+export async function meantUsers(
+  tx: EntityManager,
+  { scope, directoryId }: Directory,
+  filter: Filter,
+): Promise<string[] | null> {
+  const lookUps = lookUpsOf(filter, ofComparison);
+  if (!lookUps) return null;
+  const of = (by: By) => lookUps.filter((one) => one.by === by).map(({ value }) => value);
+  const ids = of('id').filter((id) => isUuid(id));
+  const groups = of('group').filter((id) => isUuid(id));
+  const names = of('userName');
+  const kept = of('kept').map(containing);
+  const named = of('named').map(containing);
+  const rows = await tx.query<{ id: string | null }[]>(
+    `select unnest($3::uuid[]) as id
+     union all select identity_id from scim_users where account_id = $1 and directory_id = $2 and user_name_key = any($4::text[])
+     union all select identity_id from scim_users where account_id = $1 and directory_id = $2 and external_id = any($5::text[])
+     union all select identity_id from scim_group_members where account_id = $1 and group_id = any($6::uuid[])
+     union all select gatehouse_identity_id($1, address) from unnest($7::citext[]) address
+     union all select gatehouse_matching_scim_users($1, $2, pattern) from unnest($8::text[]) pattern
+     union all select gatehouse_matching_directory($1, pattern) from unnest($9::text[]) pattern
+     limit ${mostFound + 1}`,
+    [
+      ...[scope.accountId, directoryId, ids, names.map((name) => name.toLowerCase()), of('externalId'), groups],
+      ...[[...names, ...of('address')], kept, named],
+    ],
+  );
+  return rows.length > mostFound ? null : rows.flatMap(({ id }) => id ?? []);
+}
