@@ -68,8 +68,17 @@ async function meantGroups(
      union all select id from scim_groups where account_id = $1 and directory_id = $3 and external_id = any($6::text[])
      union all select group_id from scim_group_members
        where account_id = $1 and environment_id = $2 and identity_id = any($7::uuid[])
-     limit ${mostFound + 1}`,
-    [scope.accountId, scope.environmentId, directoryId, uuids('id'), names, of('externalId'), uuids('members')],
+     limit $8`,
+    [
+      scope.accountId,
+      scope.environmentId,
+      directoryId,
+      uuids('id'),
+      names,
+      of('externalId'),
+      uuids('members'),
+      mostFound + 1,
+    ],
   );
   return rows.length > mostFound ? null : rows.map(({ id }) => id);
 }

@@ -72,10 +72,10 @@ export async function meantUsers(
      union all select gatehouse_identity_id($1, address) from unnest($7::citext[]) address
      union all select gatehouse_matching_scim_users($1, $2, pattern) from unnest($8::text[]) pattern
      union all select gatehouse_matching_directory($1, pattern) from unnest($9::text[]) pattern
-     limit ${mostFound + 1}`,
+     limit $10`,
     [
       ...[scope.accountId, directoryId, ids, names.map((name) => name.toLowerCase()), of('externalId'), groups],
-      ...[[...names, ...of('address')], kept, named],
+      ...[[...names, ...of('address')], kept, named, mostFound + 1],
     ],
   );
   return rows.length > mostFound ? null : rows.flatMap(({ id }) => id ?? []);
