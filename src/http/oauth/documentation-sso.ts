@@ -81,7 +81,8 @@ export const ssoDocumentation: Documentation = {
     'ssoOidcSignedOut',
     'Where an OpenID provider sends people who have left it',
     {
-      description: 'The post-logout redirect URI of a connection. Only where the sign-out itself began does it go on from here.',
+      description:
+        'The post-logout redirect URI of a connection. Only where the sign-out itself began does it go on from here.',
       params: Type.Object({ connection_id: Type.String() }),
       querystring: Type.Object({ state: text('Of our request') }),
       response: { 200: leftPage, 303: { description: 'To `/sso/signed-out`', type: 'null' } },
