@@ -20,6 +20,8 @@ RUN --mount=type=cache,target=/root/.npm npm ci --omit=dev --no-audit --no-fund 
 
 FROM ${NODE}
 ENV NODE_ENV=production
+# For up to eight cores that hash passwords, and two threads that sign; those that wait cost nothing.
+ENV UV_THREADPOOL_SIZE=10
 WORKDIR /app
 COPY package.json ./
 COPY --from=dependencies /app/node_modules node_modules

@@ -110,6 +110,7 @@ export async function composeApi(
   const refreshTokens = createRefreshTokens({ db, sealing, now });
   const passwords = createPasswords({
     breachUrl: config.breachUrl,
+    hashing: config.hashing,
     onOutage: () => log.warn('the breach check does not answer; the bundled list of common passwords decides'),
   });
   const processes = createProcesses({ ...config.temporal, address: config.temporal.address as string });
@@ -234,6 +235,7 @@ export async function composeApi(
     logger: log,
     trustProxy: config.trustProxy,
     metrics: createHttpMetrics(registry),
+    shedding: { ...config.overload, registry, log, waitingForDatabase: db.waiting, isHashingFull: passwords.isFull },
     health: {
       dispensable: ['temporal'], // what waits for it is kept in the outbox
       checks: {

@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import { join, resolve } from 'node:path';
 import { envSchema } from 'env-schema';
 import { type Static, Type } from 'typebox';
@@ -107,6 +108,18 @@ export const Settings = Type.Object({
     default: 300,
     minimum: 1,
     description: 'General limit per unauthenticated address and process.',
+  }),
+  MAX_EVENT_LOOP_DELAY: duration(
+    '200ms',
+    'How late the api may be with its own work, on average, before it refuses part of what comes with 503; `0s` switches that off.',
+  ),
+  UV_THREADPOOL_SIZE: Type.Integer({
+    default: 4,
+    minimum: 1,
+    maximum: 1024,
+    description:
+      "Threads of Node's pool, which Node reads itself. All but two of them hash passwords, no more than there are cores: on more " +
+      'than two cores set it to two more than these.',
   }),
   METRICS_PORT: port(9464, 'Port of `/metrics`; 0 switches it off. The worker uses the next one.'),
   REGISTRATION_TTL: duration('24h', 'Life of a registration link.'),
@@ -259,6 +272,11 @@ export function loadConfig(process: ProcessName, data: NodeJS.ProcessEnv = globa
       anonymous: env.REQUESTS_PER_MINUTE_ADDRESS,
     },
     metricsPort: env.METRICS_PORT,
+    overload: {
+      maxLoopDelayMs: parseDuration(env.MAX_EVENT_LOOP_DELAY),
+      mostWaitingForDatabase: 20 * env.DATABASE_POOL_SIZE,
+    },
+    hashing: hashingWith(env.UV_THREADPOOL_SIZE),
     registration: {
       ttlMs: parseDuration(env.REGISTRATION_TTL),
       reminderAfterMs: parseDuration(env.REGISTRATION_REMINDER),
@@ -279,6 +297,12 @@ export function loadConfig(process: ProcessName, data: NodeJS.ProcessEnv = globa
 }
 
 export type Config = ReturnType<typeof loadConfig>;
+
+/** Of the pool two threads are left to signatures, whatever hashes. A turn takes some 25 ms, so that nobody waits for seconds. */
+function hashingWith(threads: number) {
+  const atOnce = Math.max(1, Math.min(availableParallelism(), threads - 2));
+  return { atOnce, mostWaiting: 50 * atOnce };
+}
 
 function readSettings(present: NodeJS.ProcessEnv, lines: string[]) {
   for (;;) {

@@ -17,6 +17,7 @@ import { countRequests, type HttpMetrics } from './metrics.js';
 import { openApi } from './openapi/index.js';
 import { newRequestId } from './request-ids.js';
 import { buildSerializer } from './serialization.js';
+import { type SheddingOptions, shedLoad } from './shedding.js';
 import { answerUnknownRoutes } from './unknown-routes.js';
 import { validatorCompiler } from './validation.js';
 
@@ -26,6 +27,8 @@ export interface AppOptions {
   trustProxy: boolean | string[];
   health: HealthOptions;
   metrics: HttpMetrics;
+  /** Absent: nothing is refused because of load. */
+  shedding?: SheddingOptions;
   /** The surfaces, each a plugin that brings what it needs. */
   surfaces: FastifyPluginAsync[];
 }
@@ -76,6 +79,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   app.decorateRequest('idempotencyClaim', null);
   draining.drain(app);
   carryContext(app);
+  if (options.shedding) shedLoad(app, options.shedding);
   secureAnswers(app, options.baseUrl);
   logAnswers(app);
   countRequests(app, options.metrics);

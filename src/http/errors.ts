@@ -251,7 +251,8 @@ export function sendError(error: unknown, request: FastifyRequest, reply: Fastif
     return reply.code(500).send(envelope(request, { statusCode: 500, message: 'Something went wrong on our side' }));
   }
   const status = statusOf(refusal.code);
-  if (status === 503) request.log.warn({ err: refusal.options.cause }, 'unavailable');
+  // Without a cause it is too much load, which is counted: a line for each would be more of it.
+  if (status === 503 && refusal.options.cause) request.log.warn({ err: refusal.options.cause }, 'unavailable');
   tellWhen(reply, refusal);
   if (status === 401 && !reply.hasHeader('www-authenticate')) reply.header('www-authenticate', 'Bearer');
   return reply.code(status).send(envelope(request, refusal));

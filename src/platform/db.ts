@@ -5,6 +5,7 @@ import {
   QueryRunnerAlreadyReleasedError,
   QueryRunnerProviderAlreadyReleasedError,
 } from 'typeorm';
+import type { PostgresDriver } from 'typeorm/driver/postgres/PostgresDriver.js';
 import { entities } from '../../entities/index.js';
 import { SnakeCaseNaming } from './naming.js';
 import { createPreparedTexts } from './prepared-texts.js';
@@ -40,6 +41,8 @@ export interface Db {
    * connection, so what callers can make fail has to be no error of the statement.
    */
   statementIn<Row>(scope: AccountScope, statement: Statement, values: unknown[]): Promise<Row[]>;
+  /** How many transactions and statements wait for a connection. */
+  waiting(): number;
   /** @throws when PostgreSQL does not answer. */
   ping(): Promise<void>;
   close(): Promise<void>;
@@ -116,6 +119,10 @@ export function createDb({ url, poolSize, applicationName, onError }: DbOptions)
     async statementIn(scope, statement, values) {
       const { rows } = await pool.query(new ScopedQuery(statement, values, scope) as unknown as pg.QueryConfig);
       return rows;
+    },
+    waiting() {
+      const { master } = source.driver as PostgresDriver & { master?: pg.Pool };
+      return pool.waitingCount + (master?.waitingCount ?? 0);
     },
     async ping() {
       await pool.query('select 1');

@@ -5,6 +5,8 @@ export interface DeliveredMail {
   to: string;
   messageId: string;
   at: number;
+  /** As it came, headers and all. */
+  raw: string;
 }
 
 /** A mail server that keeps what it is given, knows no address of `away.example` for now, and can take a mail without an answer. */
@@ -25,7 +27,7 @@ export async function startMailSink() {
       stream.on('end', async () => {
         const messageId = /^message-id: *(\S+)/im.exec(text)?.[1] ?? 'none';
         for (const { address: to } of envelope.rcptTo) {
-          delivered.push({ to, messageId, at: Date.now() });
+          delivered.push({ to, messageId, at: Date.now(), raw: text });
           const instead = unanswered.get(to);
           unanswered.delete(to);
           if (instead) return instead();
@@ -38,6 +40,7 @@ export async function startMailSink() {
   await new Promise<void>((resolve) => smtp.listen(port, '127.0.0.1', () => resolve()));
   return {
     url: `smtp://127.0.0.1:${port}`,
+    delivered,
     deliveredTo: (address: string) => delivered.filter(({ to }) => to === address),
     /** The next mail to this address is taken, and this is done instead of saying so. */
     insteadOfAnAnswer(address: string, work: () => unknown): void {

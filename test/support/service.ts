@@ -21,6 +21,8 @@ export interface StartService {
   ownPostgres?: boolean;
   /** Temporal keeps its histories on disk, so that they survive its end; otherwise it is quicker, in memory. */
   keepHistories?: boolean;
+  /** How many apis and workers there are of each; one, unless said otherwise. */
+  copies?: number;
 }
 
 export interface Service {
@@ -33,6 +35,9 @@ export interface Service {
   masterKeys: string;
   api: ProcessPart;
   worker: ProcessPart;
+  /** All of them, `api` and `worker` first. Each api has its own address under `healthUrl`, and the issuer of the first. */
+  apis: ProcessPart[];
+  workers: ProcessPart[];
   temporal: Part;
   inbox: Part;
   postgres: Part;
@@ -44,7 +49,12 @@ export interface Service {
  * Starts the real service as `npm start` does: PostgreSQL, Temporal and an inbox, then the compiled api and worker as
  * processes of their own, on free ports. Rate limits and the breach check are off unless `env` says otherwise.
  */
-export async function startService({ env = {}, ownPostgres, keepHistories }: StartService = {}): Promise<Service> {
+export async function startService({
+  env = {},
+  ownPostgres,
+  keepHistories,
+  copies = 1,
+}: StartService = {}): Promise<Service> {
   const folder = await mkdtemp(join(tmpdir(), 'gatehouse-service-'));
   await chmod(folder, 0o755); // or root's PostgreSQL, which runs as another user, would keep its data elsewhere
   const stops: (() => Promise<unknown>)[] = [() => rm(folder, { recursive: true, force: true })];
@@ -76,14 +86,17 @@ export async function startService({ env = {}, ownPostgres, keepHistories }: Sta
       MASTER_KEYS: masterKeys,
       RATE_LIMITS: 'off',
       BREACH_CHECK_URL: 'off',
+      MAX_EVENT_LOOP_DELAY: '0s', // a busy machine of tests is no overload
       ...env,
     };
     const port = Number(env.PORT ?? (await freePort()));
     const baseUrl = env.BASE_URL ?? `http://localhost:${port}`;
     const common = { ...settings, PORT: String(port), BASE_URL: baseUrl };
-    const [api, worker] = await together([
-      startApi(common).then(stopped),
-      startWorker(common, await freePort()).then(stopped),
+    const others = await Promise.all(Array.from({ length: copies - 1 }, () => freePort()));
+    const healthPorts = await Promise.all(Array.from({ length: copies }, () => freePort()));
+    const [apis, workers] = await together([
+      together([port, ...others].map((one) => startApi({ ...common, PORT: String(one) }).then(stopped))),
+      together(healthPorts.map((one) => startWorker(common, one).then(stopped))),
     ]);
     return {
       ...database,
@@ -91,8 +104,10 @@ export async function startService({ env = {}, ownPostgres, keepHistories }: Sta
       inboxUrl: inbox.first.webUrl,
       temporalAddress: temporal.first.address,
       masterKeys,
-      api,
-      worker,
+      api: apis[0] as ProcessPart,
+      worker: workers[0] as ProcessPart,
+      apis,
+      workers,
       temporal,
       inbox,
       stop,

@@ -1,6 +1,9 @@
+import { randomFill } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { promisify } from 'node:util';
 import bcrypt from 'bcrypt';
 import { hashPassword, verifyPassword } from '../../src/domain/passwords/hashing.js';
+import { createPasswords } from '../../src/domain/passwords/passwords.js';
 import { inTurns } from '../../src/domain/passwords/turns.js';
 
 test('so many run at once, the others in their order, also behind one that failed', async () => {
@@ -32,4 +35,28 @@ test('dear imported hashes keep no thread from a hash of ours', async () => {
   expect(done).toBeLessThan(4); // with all threads taken, most of them come first
   await Promise.all(proofs);
   expect(done).toBe(12);
+});
+
+test('who comes when enough wait is refused at once, and nobody who waits', async () => {
+  const turns = inTurns(1, 2);
+  let finish = () => {};
+  const first = turns(() => new Promise<string>((resolve) => (finish = () => resolve('first'))));
+  const waiting = [turns(async () => 'second'), turns(async () => 'third')];
+  expect(turns.isFull()).toBe(true);
+  await expect(turns(async () => 'fourth')).rejects.toMatchObject({ code: 'service.unavailable' });
+  finish();
+  expect(await Promise.all([first, ...waiting])).toEqual(['first', 'second', 'third']);
+  expect(turns.isFull()).toBe(false);
+});
+
+test('a burst of passwords leaves threads to other work of the pool, and what is too much of it is refused', async () => {
+  const passwords = createPasswords({ breachUrl: null, hashing: { atOnce: 2, mostWaiting: 20 } });
+  const hash = await passwords.hash('violet tractor');
+  let done = 0;
+  const burst = Array.from({ length: 40 }, () => passwords.verify(hash, 'violet tractor').then(() => done++));
+  // Of the four threads two are free: this waits for none of them.
+  await promisify(randomFill)(Buffer.alloc(64));
+  expect(done).toBeLessThan(10);
+  const results = await Promise.allSettled(burst);
+  expect(results.filter(({ status }) => status === 'fulfilled')).toHaveLength(22);
 });

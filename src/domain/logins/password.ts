@@ -1,4 +1,5 @@
 import type { Db, EnvironmentScope, Statement } from '../../platform/db.js';
+import { DomainError } from '../errors.js';
 import type { Passwords } from '../passwords/passwords.js';
 import type { Unverified } from '../sign-ups/resend.js';
 import { addressTyped } from './address.js';
@@ -26,7 +27,7 @@ export interface SignedInElsewhere {
 
 export interface PasswordLoginDeps {
   db: Db;
-  passwords: Pick<Passwords, 'verify' | 'needsRehash' | 'hash'>;
+  passwords: Pick<Passwords, 'verify' | 'needsRehash' | 'hash' | 'isFull'>;
   attempts: Attempts;
   /** Told when a password could not be rehashed; the person is signed in all the same. */
   onRehashError: (error: unknown) => void;
@@ -108,6 +109,8 @@ export function createPasswordLogin({ db, passwords, attempts, onRehashError }: 
     scope: EnvironmentScope,
     { email: typed, password, ipAddress }: PasswordSignIn,
   ): Promise<PasswordResult | SignedInElsewhere> {
+    // Before it is counted: what was not looked at is no failure of anybody's.
+    if (passwords.isFull()) throw new DomainError('service.unavailable', { retryAfter: 1 });
     const email = addressTyped(typed);
     const attempt = await attempts.begin({ environmentId: scope.environmentId, email, ipAddress });
     const [found] = await db.statement<Row>(find, [scope.accountId, scope.environmentId, email]);

@@ -12,34 +12,59 @@ const parallelism = 1;
 /** Unicode can write one password in several ways; keyboards differ in which they send. */
 export const normalized = (password: string): string => password.normalize('NFKC');
 
-/** An argon2id PHC string of the current parameters. */
-export async function hashPassword(password: string): Promise<string> {
-  const salt = randomBytes(16);
-  const options = { type: argon2.argon2id, memoryCost, timeCost, parallelism, salt, raw: true } as const;
-  return phc(salt, await argon2.hash(normalized(password), options));
+export interface HashingOptions {
+  /** How many hashes are computed at once in this process: each takes a core, a thread of libuv's pool and 19 MB. */
+  atOnce: number;
+  /** How many may wait for their turn; who comes then is refused. */
+  mostWaiting?: number;
+}
+
+export interface Hashing {
+  /** An argon2id PHC string of the current parameters. @throws DomainError service.unavailable where too many wait */
+  hash(password: string): Promise<string>;
+  /**
+   * Whether the password belongs to the hash: one of ours, or an imported one of any algorithm that `readHash` knows. Without a
+   * usable hash it works as long as for one of ours and says no, so that the time does not tell whether there is one.
+   * @throws DomainError service.unavailable where too many wait
+   */
+  verify(hash: string | null, password: string): Promise<boolean>;
+  /** Whether a hash that was asked for now would be refused. */
+  isFull(): boolean;
 }
 
 /**
- * Whether the password belongs to the hash: one of ours, or an imported one of any algorithm that `readHash` knows. Without a
- * usable hash it works as long as for one of ours and says no, so that the time does not tell whether there is one.
+ * Hashes in turns, so that a burst of sign-ins leaves threads and cores to everything else: tokens are signed in the same pool.
+ * Imported hashes take half of the turns at most: whoever imports the dearest ones that are allowed and signs in with them
+ * keeps nobody waiting whose hash is ours.
  */
-export async function verifyPassword(hash: string | null, password: string): Promise<boolean> {
-  const known = hash === null ? null : readHash(hash);
-  // An imported hash may be of what was typed as it was typed; whoever types the same in two forms waits for both, always.
-  const texts = new Set([normalized(password), password]);
-  let isRight = false;
-  for (const text of texts) isRight = (await prove(known ?? dummy, text)) || isRight;
-  return isRight && known !== null;
+export function createHashing({ atOnce, mostWaiting }: HashingOptions): Hashing {
+  const turns = inTurns(atOnce, mostWaiting);
+  const turnsOfImported = inTurns(Math.max(1, Math.floor(atOnce / 2)), mostWaiting);
+  const prove = (hash: StoredHash, text: string): Promise<boolean> => {
+    const work = () => turns(() => matches(hash, text));
+    return costsAsOurs(hash) ? work() : turnsOfImported(work);
+  };
+  return {
+    isFull: turns.isFull,
+    hash: (password) =>
+      turns(async () => {
+        const salt = randomBytes(16);
+        const options = { type: argon2.argon2id, memoryCost, timeCost, parallelism, salt, raw: true } as const;
+        return phc(salt, await argon2.hash(normalized(password), options));
+      }),
+    async verify(hash, password) {
+      const known = hash === null ? null : readHash(hash);
+      // An imported hash may be of what was typed as it was typed; whoever types the same in two forms waits for both, always.
+      const texts = new Set([normalized(password), password]);
+      let isRight = false;
+      for (const text of texts) isRight = (await prove(known ?? dummy, text)) || isRight;
+      return isRight && known !== null;
+    },
+  };
 }
 
-/**
- * Of the four threads that libuv has by default, imported hashes take two at most: whoever imports the dearest ones that are
- * allowed and signs in with them keeps nobody waiting whose hash is ours.
- */
-const inTurnsOfImported = inTurns(2);
-
-const prove = (hash: StoredHash, text: string): Promise<boolean> =>
-  costsAsOurs(hash) ? matches(hash, text) : inTurnsOfImported(() => matches(hash, text));
+/** For what is no service: seeds and tests. */
+export const { hash: hashPassword, verify: verifyPassword } = createHashing({ atOnce: 2 });
 
 const costsAsOurs = (hash: StoredHash): boolean =>
   hash.algorithm === 'argon2id' &&

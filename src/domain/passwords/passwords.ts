@@ -1,6 +1,6 @@
 import { DomainError, invalidField } from '../errors.js';
 import { type BreachOptions, createBreachCheck } from './breaches.js';
-import { hashPassword, needsRehash, normalized, verifyPassword } from './hashing.js';
+import { createHashing, type Hashing, type HashingOptions, needsRehash, normalized } from './hashing.js';
 
 /** The least and the most that any setting may ask of a password, in code points (contract §3). */
 export const passwordLength = { min: 8, max: 128 } as const;
@@ -12,21 +12,21 @@ export interface PasswordRule {
   field: string;
 }
 
-export interface Passwords {
-  hash(password: string): Promise<string>;
-  /** With no hash it takes as long and answers false. */
-  verify(hash: string | null, password: string): Promise<boolean>;
+export interface Passwords extends Hashing {
   needsRehash(hash: string): boolean;
   /** @throws DomainError `validation.failed` by the length, `password.breached` when the password is known. */
   assertAcceptable(password: string, rule: PasswordRule): Promise<void>;
 }
 
+export interface PasswordsOptions extends BreachOptions {
+  hashing?: HashingOptions;
+}
+
 /** Rules for passwords: how they are kept, compared and chosen. None is ever logged, stored or sent. */
-export function createPasswords(options: BreachOptions): Passwords {
+export function createPasswords({ hashing = { atOnce: 2 }, ...options }: PasswordsOptions): Passwords {
   const isBreached = createBreachCheck(options);
   return {
-    hash: hashPassword,
-    verify: verifyPassword,
+    ...createHashing(hashing),
     needsRehash,
     async assertAcceptable(password, { minLength, field }) {
       assertLength(password, Math.min(Math.max(minLength, passwordLength.min), passwordLength.max), field);

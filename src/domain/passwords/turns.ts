@@ -1,8 +1,22 @@
-/** Lets so many pieces of work run at once; the others wait, first come, first served. */
-export function inTurns(most: number) {
+import { DomainError } from '../errors.js';
+
+export interface Turns {
+  /** Does the work when its turn comes. @throws DomainError service.unavailable where too many wait already */
+  <T>(work: () => Promise<T>): Promise<T>;
+  /** Whether whoever came now would be refused. */
+  isFull(): boolean;
+}
+
+/**
+ * Lets so many pieces of work run at once; the others wait, first come, first served.
+ * @param longest how many may wait
+ */
+export function inTurns(most: number, longest = Number.POSITIVE_INFINITY): Turns {
   let running = 0;
   const waiting: (() => void)[] = [];
-  return async <T>(work: () => Promise<T>): Promise<T> => {
+  const isFull = () => running >= most && waiting.length >= longest;
+  const take = async <T>(work: () => Promise<T>): Promise<T> => {
+    if (isFull()) throw new DomainError('service.unavailable', { retryAfter: 1 });
     if (running < most) running++;
     else await new Promise<void>((go) => waiting.push(go));
     try {
@@ -13,4 +27,5 @@ export function inTurns(most: number) {
       else running--;
     }
   };
+  return Object.assign(take, { isFull });
 }

@@ -15,7 +15,7 @@ export const login: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app, { 
   app.post(
     '/login',
     {
-      config: { events: ['auth.admin_signed_in', 'auth.admin_sign_in_failed'] },
+      config: { events: ['auth.admin_signed_in', 'auth.admin_sign_in_failed'], hashes: true },
       onRequest: [sameOrigin(baseUrl), limits.exact(perAddress)],
       schema: {
         operationId: 'login',

@@ -11,7 +11,7 @@ export const register: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app,
   app.post(
     '/register',
     {
-      config: { events: ['auth.registration_requested'] },
+      config: { events: ['auth.registration_requested'], hashes: true },
       onRequest: limits.exact(perAddress),
       schema: {
         operationId: 'register',

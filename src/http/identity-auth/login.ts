@@ -22,7 +22,7 @@ export const login: FastifyPluginAsyncTypebox<IdentityAuthOptions> = async (
   app.post(
     '/login',
     {
-      config: { events: attemptEvents },
+      config: { events: attemptEvents, hashes: true },
       preValidation: limits.exact(perAddress), // when the answer's headers let the client's scripts read the refusal
       schema: {
         operationId: 'identityLogin',

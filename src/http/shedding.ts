@@ -1,0 +1,83 @@
+import { performance } from 'node:perf_hooks';
+import type { FastifyInstance } from 'fastify';
+import { Counter, type Registry } from 'prom-client';
+import { DomainError } from '../domain/errors.js';
+
+export interface SheddingOptions {
+  registry: Registry;
+  log: { warn(details: object, message: string): void };
+  /** How late our own work may be on average, in milliseconds; 0: whatever it is, nothing is shed. */
+  maxLoopDelayMs: number;
+  mostWaitingForDatabase: number;
+  /** How many wait for a connection of the database now. */
+  waitingForDatabase(): number;
+  /** Whether there is no room for another password to be hashed. */
+  isHashingFull(): boolean;
+}
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Is answered whatever the load: load balancers and operators ask it. */
+    neverShed?: boolean;
+    /** Hashes a password; is refused before an attempt is counted where that could not be done. */
+    hashes?: boolean;
+  }
+}
+
+const sampleMs = 100;
+/** Some are always taken, or nobody would learn that there is room again. */
+const mostShed = 0.95;
+
+/**
+ * Which share of requests to refuse next. It grows as fast as there is too much and shrinks slowly, until what is taken is about
+ * what can be done.
+ * @param pressure 1 where as much waits as may
+ */
+export const nextShare = (share: number, pressure: number): number =>
+  pressure > 1 ? Math.min(mostShed, share + 0.1 * Math.min(pressure, 3)) : Math.max(0, share - 0.02);
+
+/**
+ * An average of how late a timer is. One long piece of work, or a process that was halted, says little: each sample counts for
+ * three tenths, and for no more than twice the limit.
+ */
+export const nextDelay = (average: number, lateMs: number, limitMs: number): number =>
+  0.7 * average + 0.3 * Math.min(Math.max(0, lateMs), 2 * limitMs);
+
+/**
+ * Refuses, with 503 and `Retry-After`, what could not be answered in time, before anything is done for it. What is taken is
+ * answered about as soon as ever, and memory holds no more than that (docs/decisions/0052).
+ */
+export function shedLoad(app: FastifyInstance, options: SheddingOptions): void {
+  const { registry, log, maxLoopDelayMs, mostWaitingForDatabase, waitingForDatabase, isHashingFull } = options;
+  const refused = new Counter({
+    name: 'gatehouse_requests_shed_total',
+    help: 'Requests refused because there was more to do than could be done, by what there was too much of.',
+    labelNames: ['reason'],
+    registers: [registry],
+  });
+  let [share, delay] = [0, 0];
+  let expectedAt = performance.now() + sampleMs;
+
+  function sample() {
+    const now = performance.now();
+    delay = nextDelay(delay, now - expectedAt, maxLoopDelayMs);
+    expectedAt = now + sampleMs;
+    const waiting = waitingForDatabase();
+    const before = share;
+    share = nextShare(share, Math.max(delay / maxLoopDelayMs, waiting / mostWaitingForDatabase));
+    if (before === 0 && share > 0) log.warn({ delayMs: Math.round(delay), waiting }, 'more comes than can be done');
+  }
+  if (maxLoopDelayMs > 0) {
+    const timer = setInterval(sample, sampleMs).unref();
+    app.addHook('onClose', async () => clearInterval(timer));
+  }
+
+  app.addHook('onRequest', (request, _reply, done) => {
+    const { neverShed, hashes } = request.routeOptions.config ?? {};
+    const reason = neverShed ? null : hashes && isHashingFull() ? 'hashing' : Math.random() < share ? 'load' : null;
+    if (reason === null) return done();
+    refused.labels(reason).inc();
+    // Not all at the same moment again.
+    done(new DomainError('service.unavailable', { retryAfter: 1 + Math.floor(Math.random() * 3) }));
+  });
+}

@@ -1,0 +1,66 @@
+import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
+import { until } from '../support/chaos-until.js';
+
+let api: TestApi;
+let account: TestAccount;
+beforeAll(async () => {
+  // No event loop of a test's is that late; one connection's worth of callers may wait for the database.
+  api = await startApi({ MAX_EVENT_LOOP_DELAY: '60s', DATABASE_POOL_SIZE: '1' });
+  account = await newAccount(api);
+});
+afterAll(() => api.stop());
+
+const metric = async (reason: string) =>
+  (await api.registry.getSingleMetric('gatehouse_requests_shed_total')?.get())?.values.find(
+    ({ labels }) => labels.reason === reason,
+  )?.value ?? 0;
+
+test('where too many wait for the database, part of what comes is refused with 503, and health is not', async () => {
+  const headers = await account.apiKey();
+  const ask = () => api.app.inject({ url: '/api/v1/identities', headers });
+  expect((await ask()).statusCode).toBe(200);
+  const { pool } = api.database.db;
+  const held = await Promise.all(Array.from({ length: pool.options.max as number }, () => pool.connect()));
+  const waiting = Array.from({ length: 100 }, () => pool.query('select 1'));
+  try {
+    // What is taken meanwhile waits for a connection, so nobody waits for its answer here.
+    const refused = await until('somebody is refused', async () => {
+      const answer = await Promise.race([ask(), new Promise<null>((resolve) => setTimeout(resolve, 20, null))]);
+      return answer?.statusCode === 503 ? answer : null;
+    });
+    expect(refused.json()).toMatchObject({ error: { statusCode: 503, code: 'service.unavailable' } });
+    expect(refused.headers['retry-after']).toMatch(/^[1-9]$/);
+    for (let i = 0; i < 50; i++) expect((await api.app.inject('/healthz')).statusCode).toBe(200);
+    expect(await metric('load')).toBeGreaterThan(0);
+  } finally {
+    for (const client of held) client.release();
+  }
+  await Promise.all(waiting);
+  await until('everybody is served again', async () => {
+    const answers = await Promise.all(Array.from({ length: 20 }, ask));
+    return answers.every(({ statusCode }) => statusCode === 200);
+  });
+});
+
+test('of a burst of sign-ins more than can wait is refused, and whoever needs no password hashed overtakes them', async () => {
+  const headers = await account.apiKey();
+  const payload = { email: 'nobody@example.com', password: 'not the right one' };
+  let answered = 0;
+  const burst = Array.from({ length: 300 }, () =>
+    api.app.inject({ method: 'POST', url: '/v1/auth/login', payload }).finally(() => answered++),
+  );
+  await until('somebody is refused', () => answered > 0);
+  // So many at once wait for the database as well, for a moment.
+  await until(
+    'another is served',
+    async () => (await api.app.inject({ url: '/api/v1/identities', headers })).statusCode === 200,
+  );
+  expect(answered).toBeLessThan(300);
+  const answers = await Promise.all(burst);
+  const statuses = new Set(answers.map(({ statusCode }) => statusCode));
+  expect([...statuses].sort()).toEqual([401, 503]);
+  for (const answer of answers.filter(({ statusCode }) => statusCode === 503)) {
+    expect(answer.headers['retry-after']).toMatch(/^[1-9]$/);
+  }
+  expect((await api.app.inject({ method: 'POST', url: '/v1/auth/login', payload })).statusCode).toBe(401);
+});
