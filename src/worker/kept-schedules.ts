@@ -1,9 +1,9 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { faultOf } from '../platform/faults.js';
 import type { Processes } from '../platform/processes.js';
 import { ensureSchedules, hasSchedules, reconcileNow } from '../platform/schedules.js';
 import { ensureSearchAttributes } from '../platform/search-attributes.js';
+import { createBell } from '../platform/wake-up.js';
 
 export interface KeptSchedules {
   processes: Pick<Processes, 'client' | 'connection'>;
@@ -11,37 +11,64 @@ export interface KeptSchedules {
   log: Pick<Logger, 'warn' | 'info'>;
   /** Milliseconds between two looks. */
   everyMs?: number;
+  /** Until what failed is tried again. */
+  againMs?: number;
 }
 
-/** Makes what workflows need on the server, and has the reconciler compare the rows with it, once. Safe to repeat. */
+/** Makes what workflows need to be started. Safe to repeat. */
 export async function prepareServer({ processes, namespace, log }: KeptSchedules): Promise<void> {
   const missing = await ensureSearchAttributes(processes.connection, namespace);
   if (missing.length > 0) log.warn({ missing }, 'not allowed to make the search attributes; an operator has to');
-  await ensureSchedules(processes.client);
-  // Its next run is minutes away, and no reason to work on nothing until then.
-  await reconcileNow(processes.client).catch((error) => log.warn({ fault: faultOf(error) }, 'cannot reconcile now'));
 }
 
 /**
  * Looks every now and then whether the server still has our schedules. One whose database was deleted, or restored from
  * before our first start, comes back empty under a worker that only sees a short outage; and without its schedule the
  * reconciler would never run.
+ *
+ * No work waits for it. About schedules the server asks workers of its own, which after a crash of it can be minutes behind.
  */
-export function keepSchedules(options: KeptSchedules, signal: AbortSignal): void {
-  const { processes, log, everyMs = 15_000 } = options;
+export function keepSchedules(options: KeptSchedules, signal: AbortSignal) {
+  const { processes, log, everyMs = 15_000, againMs = 2_000 } = options;
+  const bell = createBell();
+  let wishes = 0;
+  let granted = 0;
+
+  async function keep(): Promise<void> {
+    const wished = wishes;
+    if (wished === granted) {
+      if (await hasSchedules(processes.client)) return;
+      log.warn('the Temporal server has lost our schedules; making them anew and looking for processes that it lost');
+      await prepareServer(options);
+    }
+    await ensureSchedules(processes.client);
+    await reconcileNow(processes.client);
+    granted = wished;
+  }
+
+  signal.addEventListener('abort', bell.ring);
   void (async () => {
-    while (await paused(everyMs, signal)) {
-      try {
-        if (await hasSchedules(processes.client)) continue;
-        log.warn('the Temporal server has lost our schedules; making them anew and looking for processes that it lost');
-        await prepareServer(options);
-      } catch (error) {
-        // Its absence is said where it is worked for; this only has to be tried again.
-        if (!signal.aborted) log.info({ fault: faultOf(error) }, 'the schedules could not be looked at');
-      }
+    for (await bell.wait(everyMs); !signal.aborted; ) {
+      const isKept = await keep().then(
+        () => true,
+        (error) => {
+          // Its absence is said where it is worked for; this only has to be tried again.
+          if (!signal.aborted) log.info({ fault: faultOf(error) }, 'the schedules could not be looked at');
+          return false;
+        },
+      );
+      if (!signal.aborted) await bell.wait(isKept || wishes === granted ? everyMs : againMs);
     }
   })();
-}
 
-const paused = (ms: number, signal: AbortSignal): Promise<boolean> =>
-  sleep(ms, true, { signal, ref: false }).catch(() => false);
+  return {
+    /**
+     * Makes the schedules as this version has them, and has the reconciler run at once, since its next run is minutes away: for
+     * a worker that has just come to the server.
+     */
+    renew(): void {
+      wishes += 1;
+      bell.ring();
+    },
+  };
+}

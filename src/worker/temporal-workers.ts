@@ -39,7 +39,7 @@ const reconnectMs = 2_000;
 export function startTemporalWorkers(options: TemporalWorkers) {
   const { log } = options;
   const stopping = new AbortController();
-  keepSchedules({ ...options, namespace: options.server.namespace }, stopping.signal);
+  const schedules = keepSchedules({ ...options, namespace: options.server.namespace }, stopping.signal);
   let workers: Worker[] = [];
 
   const running = (async () => {
@@ -49,6 +49,7 @@ export function startTemporalWorkers(options: TemporalWorkers) {
         connection = await connect(options.server);
         workers = await createWorkers(options, connection);
         failures = 0;
+        schedules.renew();
         log.info({ queues: workers.map((worker) => worker.options.taskQueue) }, 'working');
         if (!stopping.signal.aborted) await runAll(workers);
       } catch (error) {

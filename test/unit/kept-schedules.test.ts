@@ -1,0 +1,35 @@
+import type { Processes } from '../../src/platform/processes.js';
+import { keepSchedules } from '../../src/worker/kept-schedules.js';
+import { until } from '../support/chaos-until.js';
+
+test('a server that cannot be asked about schedules yet is asked again until it has ours, and reconciles then', async () => {
+  const made: string[] = [];
+  const triggered: string[] = [];
+  let refusals = 3;
+  const schedule = {
+    async create({ scheduleId }: { scheduleId: string }) {
+      if (refusals-- > 0) throw new Error('Failed to describe schedule');
+      made.push(scheduleId);
+    },
+    getHandle: (id: string) => ({
+      describe: async () => ({ state: { paused: false } }),
+      trigger: async () => void triggered.push(id),
+    }),
+  };
+  const processes = { client: { schedule } } as unknown as Processes;
+  const stopping = new AbortController();
+  const log = { warn() {}, info() {} };
+  const schedules = keepSchedules(
+    { processes, namespace: 'default', log, everyMs: 900_000, againMs: 5 },
+    stopping.signal,
+  );
+  try {
+    schedules.renew(); // answers at once
+    await until('the reconciler runs', () => triggered.length === 1);
+    expect(made).toEqual(['signing-key-rotation', 'housekeeping', 'reconciler']);
+    schedules.renew(); // another worker has come
+    await until('it runs again', () => triggered.length === 2);
+  } finally {
+    stopping.abort();
+  }
+});
