@@ -44,6 +44,8 @@ const messages = {
   'environment.unknown_slug': 'The application has no environment with this slug',
   'idempotency.key_invalid': 'An Idempotency-Key has 1 to 255 visible ASCII characters',
   'idempotency.key_reused': 'This Idempotency-Key came with another request before',
+  'idempotency.answer_lost':
+    'An earlier request with this Idempotency-Key was not answered, and something was done for it; look before you ask with another key',
   'idempotency.in_progress': 'The first request with this Idempotency-Key is still running',
   'identity.email_taken': 'An identity with this email address is in the environment already',
   'identity.email_unverified': 'Confirm your email address first',

@@ -1,4 +1,5 @@
 import { after, type Clock, hours, seconds } from '../platform/clock.js';
+import { currentContext } from '../platform/context.js';
 import type { Sealing } from '../platform/crypto/sealing.js';
 import type { Db } from '../platform/db.js';
 import { DomainError } from './errors.js';
@@ -18,9 +19,10 @@ export interface ClaimKey {
 export interface IdempotentRequests {
   /**
    * Takes the key for a request, or answers what the same request was answered before.
-   * @throws DomainError idempotency.key_reused, idempotency.in_progress
+   * @param request `isRepeatable`: carried out a second time it changes nothing more, so that after a crash it may be
+   * @throws DomainError idempotency.key_reused, idempotency.in_progress, idempotency.answer_lost
    */
-  claim(request: ClaimKey & { requestHash: Buffer }): Promise<KeptAnswer | null>;
+  claim(request: ClaimKey & { requestHash: Buffer; isRepeatable: boolean }): Promise<KeptAnswer | null>;
   /** Whether this credential has used the key lately, for whatever request. */
   isKnown(claim: ClaimKey): Promise<boolean>;
   /**
@@ -32,20 +34,31 @@ export interface IdempotentRequests {
   release(claim: ClaimKey): Promise<void>;
 }
 
-// The conflict target's row is taken over when its time is up, or when its first request died without an answer.
+/** Where the headers of a request without an answer have its correlation id. */
+const requestId = 'request-id';
+
+// The conflict target's row is taken over when its time is up, or when its first request died without an answer. Whatever that
+// has changed it has told in the same transaction: then only what is repeatable is done once more.
 const claimStatement = {
   name: 'claim_idempotent_request',
-  text: `insert into idempotent_requests as kept (credential, key, request_hash, locked_until, expires_at)
-values ($1, $2, $3, $4, $5)
+  text: `insert into idempotent_requests as kept (credential, key, request_hash, locked_until, expires_at, headers)
+values ($1, $2, $3, $4, $5, jsonb_build_object('${requestId}', $7::text))
 on conflict (credential, key) do update
   set request_hash = excluded.request_hash, locked_until = excluded.locked_until, expires_at = excluded.expires_at,
-      status_code = null, headers = null, body_sealed = null
-  where kept.expires_at <= $6 or (kept.status_code is null and kept.locked_until <= $6)
+      status_code = null, headers = excluded.headers, body_sealed = null
+  where kept.expires_at <= $6 or (kept.status_code is null and kept.locked_until <= $6 and ($8::boolean or not exists (
+    select from events where correlation_id = (kept.headers ->> '${requestId}')::uuid and outcome = 'success')))
 returning 1`,
+};
+const doneStatement = {
+  name: 'find_what_an_idempotent_request_did',
+  text: `select action, resource_type as "resourceType", resource_id as "resourceId" from events
+where correlation_id = $1 and outcome = 'success' order by created_at, id limit 20`,
 };
 const readStatement = {
   name: 'read_idempotent_request',
-  text: 'select request_hash, status_code, headers, body_sealed from idempotent_requests where credential = $1 and key = $2',
+  text: `select request_hash, status_code, headers, body_sealed, locked_until from idempotent_requests
+where credential = $1 and key = $2`,
 };
 const findStatement = {
   name: 'find_idempotent_request',
@@ -65,6 +78,7 @@ interface Row {
   status_code: number | null;
   headers: Record<string, string> | null;
   body_sealed: string | null;
+  locked_until: Date;
 }
 
 /** Where the stored headers have the cookies. */
@@ -93,8 +107,22 @@ export function createIdempotentRequests({
     };
   }
 
+  /** What is known of a request that has changed something and died before its answer was kept. */
+  async function answerLost({ headers }: Row): Promise<DomainError> {
+    const done = await db.statement<{ action: string; resourceType: string; resourceId: string | null }>(
+      doneStatement,
+      [headers?.[requestId] ?? null],
+    );
+    const details = done.map(({ action, resourceType, resourceId }) => ({
+      field: resourceType,
+      code: action,
+      message: resourceId ?? '',
+    }));
+    return new DomainError('idempotency.answer_lost', { details });
+  }
+
   return {
-    async claim({ credential, key, requestHash }) {
+    async claim({ credential, key, requestHash, isRepeatable }) {
       const at = now();
       const claimed = await db.statement(claimStatement, [
         credential,
@@ -103,11 +131,14 @@ export function createIdempotentRequests({
         after(at, seconds(60)),
         after(at, hours(24)),
         at,
+        currentContext().correlationId,
+        isRepeatable,
       ]);
       if (claimed.length > 0) return null;
       const [row] = await db.statement<Row>(readStatement, [credential, key]);
       if (row && !row.request_hash.equals(requestHash)) throw new DomainError('idempotency.key_reused');
       if (!row) throw new DomainError('idempotency.in_progress', { retryAfter: 1 }); // released a moment ago
+      if (row.status_code === null && row.locked_until <= at) throw await answerLost(row);
       return open({ credential, key }, row);
     },
     async isKnown({ credential, key }) {

@@ -49,6 +49,7 @@ const statuses: Record<ErrorCode, number> = {
   'environment.unknown_slug': 400,
   'idempotency.key_invalid': 400,
   'idempotency.key_reused': 400,
+  'idempotency.answer_lost': 409,
   'idempotency.in_progress': 409,
   'identity.email_taken': 409,
   'identity.email_unverified': 403,

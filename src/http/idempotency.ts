@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { FastifyInstance, FastifyReply, FastifyRequest, FastifySchema } from 'fastify';
+import type { FastifyContextConfig, FastifyInstance, FastifyReply, FastifyRequest, FastifySchema } from 'fastify';
 import { type TSchema, Type } from 'typebox';
 import { v4 as uuidv4, v5 as uuidv5 } from 'uuid';
 import { DomainError, type ErrorCode } from '../domain/errors.js';
@@ -31,7 +31,10 @@ export function takeIdempotencyKeys(
 ): void {
   app.addHook('onRoute', (route) => {
     const isWrite = !['GET', 'HEAD', 'OPTIONS'].includes(String(route.method));
-    if (isWrite && route.schema) route.schema = takingKeys(route.schema);
+    if (isWrite && route.schema) {
+      const codes = keyCodesOf(route);
+      route.schema = takingKeys(route.schema, codes);
+    }
   });
   app.addHook('preHandler', async (request, reply) => {
     if (await replayOrClaim(requests, credentialOf(request), request, reply, mayRepeatCookies)) return reply;
@@ -43,10 +46,13 @@ export function takeIdempotencyKeys(
 }
 
 /** What a route that takes keys is documented with besides. */
-export const keyCodes = ['idempotency.key_invalid', 'idempotency.key_reused', 'idempotency.in_progress'] as const;
+export const keyCodesOf = (route: { method: string | string[]; config?: FastifyContextConfig }): ErrorCode[] => [
+  ...(['idempotency.key_invalid', 'idempotency.key_reused', 'idempotency.in_progress'] as const),
+  ...(isRepeatable(route) ? [] : (['idempotency.answer_lost'] as const)),
+];
 export const KeyHeader = { 'idempotency-key': Type.Optional(Type.String()) };
 
-function takingKeys(schema: FastifySchema): FastifySchema {
+function takingKeys(schema: FastifySchema, keyCodes: ErrorCode[]): FastifySchema {
   const response = schema.response as Record<number, TSchema>;
   const codes = new Set<ErrorCode>([...codesOf(response), ...keyCodes]);
   return { ...schema, headers: Type.Object(KeyHeader), response: { ...response, ...errors(...codes) } };
@@ -74,7 +80,7 @@ export async function replayOrClaim(
   const key = keyOf(request);
   if (key === null) return false;
   const claim = { credential, key, requestHash: hashOf(request) };
-  const earlier = await requests.claim(claim);
+  const earlier = await requests.claim({ ...claim, isRepeatable: isRepeatable(request.routeOptions) });
   if (earlier) {
     // Never under a session that has gone on since: its spent token would look like a stolen one.
     if (earlier.cookies && (await mayRepeatCookies(earlier.cookies))) reply.header('set-cookie', earlier.cookies);
@@ -113,6 +119,10 @@ export async function replay(
   if (earlier) await sendAgain(reply, earlier);
   return earlier !== null;
 }
+
+/** PUT, PATCH and DELETE are by their nature (RFC 9110 §9.2.2); a POST is where its route says so. */
+const isRepeatable = ({ method, config }: { method: string | string[]; config?: FastifyContextConfig }): boolean =>
+  method !== 'POST' || config?.isRepeatable === true;
 
 /** @throws DomainError idempotency.key_invalid; null where there is none, or it means nothing. */
 function keyOf({ headers, method }: FastifyRequest): string | null {
@@ -156,6 +166,10 @@ export async function settleClaim(
 }
 
 declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Of a POST: the same request makes the same thing, by `requestIdOf`. */
+    isRepeatable?: boolean;
+  }
   interface FastifyRequest {
     idempotencyClaim: IdempotencyClaim | null;
   }

@@ -2,7 +2,7 @@ import type { RouteShorthandOptions } from 'fastify';
 import { type TProperties, type TSchema, Type } from 'typebox';
 import type { ErrorCode } from '../domain/errors.js';
 import { ErrorEnvelope, statusOf } from './errors.js';
-import { KeyHeader, keyCodes } from './idempotency.js';
+import { KeyHeader, keyCodesOf } from './idempotency.js';
 import { codesOf, errors, type Operation } from './operation.js';
 import type { Surface } from './surface.js';
 
@@ -48,7 +48,7 @@ function answersOf(operation: Operation, surface: Surface): Record<number, TSche
     ...surface.refusals(operation),
     ...codesOf(answers),
     ...(ifMatch ? (['if_match.required', 'if_match.invalid', 'version.conflict'] as const) : []),
-    ...(method === 'GET' ? [] : keyCodes),
+    ...(method === 'GET' ? [] : keyCodesOf(operation)),
   ];
   const documented: Record<number, TSchema> = { ...answers, ...errors(...new Set(codes)) };
   const conflict = documented[statusOf('version.conflict')];

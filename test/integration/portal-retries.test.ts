@@ -169,6 +169,28 @@ test('a retry while the first request still runs is told to come again, and a lo
   expect(outcomeOf(await owner('PATCH', '', change, key))).toBe('404 account.not_found');
 });
 
+test('what was done by a request whose answer a crash has lost is not done twice, and the retry is told what it was', async () => {
+  const client = { name: 'Web', client_type: 'public', redirect_uris: ['https://app.example/callback'] };
+  const create = () => owner('POST', `${app}/environments/development/oauth-clients`, client, key);
+  const crashedAfter = (event: string) =>
+    rowsOf(
+      api,
+      `update idempotent_requests set status_code = null, body_sealed = null, locked_until = $1,
+        headers = jsonb_build_object('request-id', coalesce((select correlation_id from events where action = $2 and account_id = $4), gen_random_uuid()))
+      where credential = $3`,
+      [new Date(api.clock.now.getTime() - 1), event, `platform_admin/${account.userId}`, account.scope.accountId],
+    );
+  const first = await create();
+  expect(outcomeOf(first)).toBe('201');
+  await crashedAfter('oauth_client.created');
+  const retried = await create();
+  expect(outcomeOf(retried)).toBe('409 idempotency.answer_lost');
+  const made = { field: 'oauth_client', code: 'oauth_client.created', message: first.json().data.id };
+  expect(retried.json().error.details).toEqual([made]);
+  await crashedAfter('nothing.of.the.kind');
+  expect(outcomeOf(await create())).toBe('201');
+});
+
 test('of twenty alike at once each gets the one answer or is told to come again', async () => {
   const change = { slug: `${account.accountSlug}-new` };
   const send = () => owner('PATCH', '', change, key);

@@ -69,6 +69,7 @@ export const accountsResume: FastifyPluginAsyncTypebox<AdminAuthOptions> = async
           'auth.account_intent_discarded',
           'auth.account_intent_failed',
         ],
+        isRepeatable: true,
       },
       onRequest: limits.exact(perUser, userOf),
       schema: {

@@ -19,6 +19,7 @@ export const accounts: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app,
     {
       config: {
         events: [...accountEvents, 'auth.account_intent_parked'],
+        isRepeatable: true,
       },
       onRequest: limits.exact(perUser, userOf),
       schema: {
