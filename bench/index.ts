@@ -10,6 +10,7 @@ import { growthTable } from './growth.js';
 import { install } from './installation.js';
 import { measureLimits, startHellos } from './limits/index.js';
 import { type Options, parseOptions } from './options.js';
+import { measureOverload, overloadTable } from './overload.js';
 import { measurePages } from './page-weights.js';
 import { targetOf, targetOfDemo } from './peers.js';
 import { measureRegistrations, registrationsTable } from './registrations.js';
@@ -40,6 +41,7 @@ async function main(options: Options): Promise<number> {
     if (options.events.length > 0) return await readEvents(options, stops);
     if (options.domains.length > 0) return await pollDomains(options, stops);
     if (options.scim.length > 0) return await provision(options, stops);
+    if (options.overload) return await overwhelm(options, stops);
     return await (options.serve ? serve(stops) : measure(options, stops));
   } finally {
     await stops.all();
@@ -92,6 +94,14 @@ async function pollDomains({ domains, json }: Options, stops: Stops): Promise<nu
 async function provision({ scim, quick, json }: Options, stops: Stops): Promise<number> {
   const results = await measureScim(stops, scim, quick ? quickTimes : fullTimes, say);
   process.stdout.write(`${scimTable(results)}\n`);
+  if (json) await writeFile(json, `${JSON.stringify(results, null, 2)}\n`);
+  return 0;
+}
+
+/** What becomes of sign-ins beyond what an api can do, and of all else beside them. */
+async function overwhelm({ json }: Options, stops: Stops): Promise<number> {
+  const results = await measureOverload(stops, say);
+  process.stdout.write(`${overloadTable(results)}\n`);
   if (json) await writeFile(json, `${JSON.stringify(results, null, 2)}\n`);
   return 0;
 }

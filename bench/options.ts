@@ -19,11 +19,13 @@ export interface Options {
   domains: number[];
   /** How many people directories are to have that are asked by SCIM, instead of the workloads; empty: none. */
   scim: number[];
+  /** More sign-ins than an api can do, instead of the workloads. */
+  overload: boolean;
   /** Parts of workload names; empty means all of them. */
   only: string[];
 }
 
-export const usage = `npm run bench -- [--quick] [--json FILE] [--peers] [--serve] [registrations [N…]] [deliveries [N…]] [events [N…]] [domains [N…]] [scim [N…]] [NAME…]
+export const usage = `npm run bench -- [--quick] [--json FILE] [--peers] [--serve] [registrations [N…]] [deliveries [N…]] [events [N…]] [domains [N…]] [scim [N…]] [overload] [NAME…]
 
   --quick      few loads, short cells, less data: a few minutes for all workloads
   --json FILE  writes the results there too
@@ -36,6 +38,7 @@ export const usage = `npm run bench -- [--quick] [--json FILE] [--peers] [--serv
   domains [N…]  polls a hundred and then ten thousand pending claims of domains (or as many as named), and shows what that costs
                the worker; ten thousand take some fifteen minutes
   scim [N…]    asks and changes a directory of 1 000 and of 100 000 people by SCIM (or of as many as named); some three minutes
+  overload     has more people sign in than an api can serve, and shows who is refused, and what refreshes and probes notice of it
   NAME         only workloads whose name has this in it, such as "refresh"
 
   workloads: ${workloadNames.join(', ')}`;
@@ -43,12 +46,13 @@ export const usage = `npm run bench -- [--quick] [--json FILE] [--peers] [--serv
 /** Reads the command line. @throws Error with the usage when it has something else */
 export function parseOptions(args: readonly string[]): Options {
   const options: Options = {
-    ...{ quick: false, json: null, peers: false, serve: false },
+    ...{ quick: false, json: null, peers: false, serve: false, overload: false },
     ...{ registrations: [], deliveries: [], events: [], domains: [], scim: [], only: [] },
   };
   const rest = [...args];
   for (let arg = rest.shift(); arg !== undefined; arg = rest.shift()) {
-    if (arg === '--quick' || arg === '--peers' || arg === '--serve') options[arg.slice(2) as 'quick'] = true;
+    if (arg === 'overload') options.overload = true;
+    else if (arg === '--quick' || arg === '--peers' || arg === '--serve') options[arg.slice(2) as 'quick'] = true;
     else if (arg === '--json') options.json = rest.shift() ?? fail('--json needs a file');
     else if (arg === 'registrations') options.registrations = countsIn(rest, [100, 10_000]);
     else if (arg === 'deliveries') options.deliveries = countsIn(rest, [1, 100, 1_000]);

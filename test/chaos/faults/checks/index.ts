@@ -1,0 +1,20 @@
+import type { createFeedReader } from '../load/feed.js';
+import type { World } from '../world.js';
+import { acknowledgedIsThere } from './acknowledged.js';
+import { eventsAreOnce } from './events.js';
+import { messagesAreOnce } from './messages.js';
+import { processesAreOver } from './processes.js';
+import { requestsWereAnswered } from './requests.js';
+
+export type Looked = [what: string, count: number][];
+
+/** Everything that has to be so when the service is healed; what is not is written down as a finding. */
+export async function checkAll(world: World, feed: ReturnType<typeof createFeedReader>): Promise<Looked> {
+  return [
+    ...requestsWereAnswered(world),
+    ...(await processesAreOver(world)),
+    ...(await acknowledgedIsThere(world)),
+    ...(await eventsAreOnce(world, feed)),
+    ...(await messagesAreOnce(world)),
+  ];
+}

@@ -1,0 +1,61 @@
+import { Client, Connection } from '@temporalio/client';
+import { until } from '../../../support/chaos-until.js';
+import { rows } from '../../../support/registration.js';
+import type { World } from '../world.js';
+import type { Looked } from './index.js';
+
+/** What has work before it that nobody waits for: after a while there is none. */
+const unfinished = `
+select 'outbox' as what, count(*)::int from outbox
+union all select 'webhook queue', count(*)::int from webhook_queue
+union all select 'mails', count(*)::int from emails where status = 'pending'
+union all select 'deliveries', count(*)::int from webhook_deliveries where status = 'pending'`;
+
+/** The workflows of rows that wait for somebody, by id. */
+const waiting = `
+select 'registration/' || id as id from pending_registrations where status = 'pending'
+union all select 'account-intent/' || id from account_intents where status in ('parked', 'claimed')
+union all select 'invite/' || id from identity_invites where status = 'pending'
+union all select 'sso-domain/' || id from sso_domains where status <> 'failed'`;
+
+const schedules = /^(housekeeping|reconciler|signing-key-rotation)/;
+const wholeEnds = ['COMPLETED', 'CONTINUED_AS_NEW', 'CANCELLED'];
+
+/** Every workflow has reached its end, or waits over a row that waits. */
+export async function processesAreOver({ service, find }: World): Promise<Looked> {
+  await until('all that was promised is done', async () => {
+    const left = (await rows(service.ownerUrl, unfinished, [])).filter(({ count }) => count !== 0);
+    if (left.length > 0) throw new Error(left.map(({ what, count }) => `${count} in ${what}`).join(', '));
+    return true;
+  }).catch((error: Error) => find(error.message));
+
+  const connection = await Connection.connect({ address: service.temporalAddress });
+  const { workflow } = new Client({ connection });
+  const all = async (query: string) => {
+    const found: { id: string; type: string; status: string }[] = [];
+    for await (const { workflowId, type, status } of workflow.list({ query })) {
+      found.push({ id: workflowId, type, status: status.name });
+    }
+    return found;
+  };
+  try {
+    await until('what runs are the workflows of rows that wait', async () => {
+      const rowsThatWait = new Set((await rows(service.ownerUrl, waiting, [])).map(({ id }) => id as string));
+      const running = (await all('ExecutionStatus = "Running"')).filter(({ id }) => !schedules.test(id));
+      const alone = running.filter(({ id }) => !rowsThatWait.has(id)).map(({ id }) => `${id} has no row`);
+      const ids = new Set(running.map(({ id }) => id));
+      const lost = [...rowsThatWait].filter((id) => !ids.has(id)).map((id) => `${id} does not run`);
+      if (alone.length + lost.length > 0) throw new Error([...alone, ...lost].slice(0, 10).join(', '));
+      return true;
+    }).catch((error: Error) => find(error.message));
+    const ended = await all('ExecutionStatus != "Running"');
+    for (const { id, status } of ended) if (!wholeEnds.includes(status)) find(`workflow ${id} is ${status}`);
+    const running = await all('ExecutionStatus = "Running"');
+    return [
+      ['workflows that ended', ended.length],
+      ['workflows that wait', running.length],
+    ];
+  } finally {
+    await connection.close();
+  }
+}

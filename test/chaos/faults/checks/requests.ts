@@ -1,0 +1,13 @@
+import type { World } from '../world.js';
+import type { Looked } from './index.js';
+
+/** No request may take longer than this, whatever is broken. */
+export const longestMs = 30_000;
+
+export function requestsWereAnswered({ client, find }: World): Looked {
+  const { attempts } = client;
+  for (const { name, ms, status } of attempts) {
+    if (ms > longestMs) find(`${name}: answered ${status} only after ${(ms / 1000).toFixed(1)} s`);
+  }
+  return [['requests', attempts.length]];
+}

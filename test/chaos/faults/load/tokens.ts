@@ -1,0 +1,98 @@
+import { newPkce } from '../../../support/oauth.js';
+import { redirectUri } from '../../../support/seed.js';
+import { type Actor, isStatus, type World } from '../world.js';
+
+/** As long as a spent refresh token answers its successor (contract §2). */
+export const repeatWindowMs = 10_000;
+
+/** A sign-in of an end user by password, up to its tokens. @returns null where it is over, or was refused */
+async function signIn(world: World): Promise<string | null> {
+  const { client, seed } = world;
+  const { verifier, challenge } = newPkce();
+  const client_id = seed.publicClient;
+  const asked = {
+    ...{ client_id, redirect_uri: redirectUri, response_type: 'code', scope: 'openid' },
+    ...{ code_challenge: challenge, code_challenge_method: 'S256', ...seed.ana },
+  };
+  const headers = { accept: 'application/json' };
+  const shown = await client.decided('sign in', { path: '/oauth/authorize', form: asked, headers });
+  if (!isStatus(world, 'sign in', shown, 200)) return null;
+  const code = new URL(JSON.parse(shown.body).redirect_to).searchParams.get('code') ?? '';
+  const grant = {
+    grant_type: 'authorization_code',
+    client_id,
+    code,
+    redirect_uri: redirectUri,
+    code_verifier: verifier,
+  };
+  const granted = await client.decided('redeem code', { path: '/oauth/token', form: grant });
+  // A code is good for one answer and a minute: where that answer was lost, one signs in again (RFC 6749 §4.1.2).
+  if (granted?.status === 400 && granted.isAmbiguous) return null;
+  if (!isStatus(world, 'redeem code', granted, 200)) return null;
+  return (JSON.parse(granted.body) as { refresh_token: string }).refresh_token;
+}
+
+const refresh = ({ client, seed }: World, refresh_token: string) => {
+  const form = { grant_type: 'refresh_token', client_id: seed.publicClient, refresh_token };
+  return client.decided('refresh', { path: '/oauth/token', form });
+};
+
+/** People who sign in, one after the other. */
+export function logins(world: World): Actor {
+  return {
+    name: 'logins',
+    everyMs: 500,
+    async step() {
+      const refreshToken = await signIn(world);
+      if (refreshToken) world.ledger.note('login', { refreshToken });
+    },
+  };
+}
+
+/** Administrators who sign in. */
+export function adminLogins(world: World): Actor {
+  const { client, ledger, seed } = world;
+  return {
+    name: 'administrators',
+    everyMs: 1_500,
+    async step() {
+      const answer = await client.decided('admin sign in', { path: '/v1/auth/login', json: seed.admin });
+      if (!isStatus(world, 'admin sign in', answer, 200)) return;
+      ledger.note('admin login', { accessToken: JSON.parse(answer.body).data.access_token });
+    },
+  };
+}
+
+/**
+ * An application that goes on refreshing. An answer that was lost is asked for again within seconds, and its family has to
+ * outlive that; only where the service was away for longer than a spent token answers may it end.
+ */
+export function refreshing(world: World, lane: number): Actor {
+  const { ledger } = world;
+  let token: string | null = null;
+  let families = 0;
+  return {
+    name: `refresh ${lane}`,
+    everyMs: 200,
+    async step() {
+      if (token === null) {
+        token = await signIn(world);
+        families += 1;
+        return;
+      }
+      const answer = await refresh(world, token);
+      if (answer === null) return;
+      if (answer.status === 400 && answer.inDoubtMs > repeatWindowMs) {
+        world.ended.push(`after ${answer.inDoubtMs} ms in doubt`);
+        token = null;
+        return;
+      }
+      if (!isStatus(world, `refresh of family ${lane}.${families}`, answer, 200)) {
+        token = null;
+        return;
+      }
+      token = (JSON.parse(answer.body) as { refresh_token: string }).refresh_token;
+      ledger.note('refresh', { family: `${lane}.${families}`, refreshToken: token });
+    },
+  };
+}

@@ -1,0 +1,45 @@
+import { createRandom } from './random.js';
+
+export const partNames = ['api 1', 'api 2', 'worker 1', 'worker 2', 'Temporal', 'PostgreSQL'] as const;
+export type PartName = (typeof partNames)[number];
+
+/** What happens to parts of the service, and for how long they are gone. Times are in milliseconds. */
+export interface Fault {
+  parts: PartName[];
+  signal: 'SIGKILL' | 'SIGSTOP';
+  /** Of peace before it. */
+  afterMs: number;
+  /** Until what was killed is started, and what was stopped goes on. */
+  downMs: number;
+}
+
+export interface PlanOptions {
+  seed: number;
+  /** About how long all of it takes. */
+  ms: number;
+  /** How long a part stands still. */
+  stopMs: number;
+}
+
+/** Kills and halts in an order that the seed decides: every part once, in any order, and then again until the time is over. */
+export function planOf({ seed, ms, stopMs }: PlanOptions): Fault[] {
+  const random = createRandom(seed);
+  const plan: Fault[] = [];
+  const order: PartName[] = [];
+  for (let at = 0; at < ms; ) {
+    if (order.length === 0) order.push(...shuffled(partNames, random));
+    const parts = [order.shift() as PartName];
+    if (random.next() < 0.25 && order.length > 0) parts.push(order.shift() as PartName);
+    const signal = random.next() < 0.65 ? 'SIGKILL' : 'SIGSTOP';
+    const downMs = signal === 'SIGSTOP' ? stopMs : random.between(0, 4_000);
+    const afterMs = random.between(1_000, 6_000);
+    plan.push({ parts, signal, afterMs, downMs });
+    at += afterMs + downMs;
+  }
+  return plan;
+}
+
+function shuffled<T>(all: readonly T[], random: ReturnType<typeof createRandom>): T[] {
+  const left = [...all];
+  return all.map(() => left.splice(Math.floor(random.next() * left.length), 1)[0] as T);
+}

@@ -1,0 +1,18 @@
+/** Numbers from 0 to below 1, the same for the same seed on every machine (mulberry32). */
+export function createRandom(seed: number) {
+  let state = seed >>> 0;
+  const next = (): number => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+  return {
+    next,
+    /** A whole number, both ends included. */
+    between: (least: number, most: number): number => least + Math.floor(next() * (most - least + 1)),
+    of: <T>(all: readonly T[]): T => all[Math.floor(next() * all.length)] as T,
+  };
+}
+
+export type Random = ReturnType<typeof createRandom>;

@@ -1,0 +1,56 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Connection } from '@temporalio/client';
+import type { Service } from '../../support/service.js';
+
+export type TemporalWatch = ReturnType<typeof watchTemporal>;
+
+/**
+ * The dev server's SQLite can answer `interrupted` to everything after statements of it were given up while it stood still, and
+ * goes on so until the server is started anew, which an orchestrator would do. (A Temporal on PostgreSQL has no such state.)
+ */
+export function watchTemporal({ temporal, temporalAddress: address }: Service, say: (line: string) => void) {
+  let restarts = 0;
+  let isStopped = false;
+  let busy = Promise.resolve();
+  /** One after the other: nobody starts what somebody else is killing. */
+  const exclusively = (work: () => Promise<void>): Promise<void> => {
+    busy = busy.then(work, work);
+    return busy;
+  };
+
+  async function isInterrupted(): Promise<boolean> {
+    const connection = await Connection.connect({ address, connectTimeout: 5_000 }).catch(() => null);
+    if (!connection) return false;
+    return connection
+      .withDeadline(Date.now() + 5_000, () => connection.workflowService.describeNamespace({ namespace: 'default' }))
+      .then(
+        () => false,
+        (error: Error) => /interrupted \(9\)/.test(error.message),
+      )
+      .finally(() => connection.close());
+  }
+
+  async function mend(): Promise<void> {
+    if (!(await isInterrupted())) return;
+    await sleep(2_000);
+    if (!(await isInterrupted())) return;
+    restarts += 1;
+    say("Temporal's SQLite stays interrupted: it is started anew");
+    await temporal.kill('SIGKILL');
+    await temporal.start();
+  }
+
+  void (async () => {
+    for (; !isStopped; await sleep(3_000)) await exclusively(mend).catch(() => undefined);
+  })();
+  return {
+    exclusively,
+    get restarts() {
+      return restarts;
+    },
+    async stop(): Promise<void> {
+      isStopped = true;
+      await busy.catch(() => undefined);
+    },
+  };
+}

@@ -1,0 +1,91 @@
+import type { startMailSink } from '../../support/crash-mail-sink.js';
+import type { TestDnsServer } from '../../support/dns-server.js';
+import type { Seed } from '../../support/seed.js';
+import type { Service } from '../../support/service.js';
+import type { startReceiver } from '../../support/webhooks.js';
+import { type Client, type Decided, newKey, type Request } from './client.js';
+import type { Ledger } from './ledger.js';
+import type { Random } from './random.js';
+
+/** What the load, and who looks at what it left, has at hand. */
+export interface World {
+  service: Service;
+  seed: Seed;
+  client: Client;
+  ledger: Ledger;
+  random: Random;
+  mails: Awaited<ReturnType<typeof startMailSink>>;
+  dns: TestDnsServer;
+  receiver: Awaited<ReturnType<typeof startReceiver>>;
+  /** An access token of the Account's owner. */
+  adminToken: string;
+  /** Families of refresh tokens that ended because an answer was lost for longer than a spent token answers. */
+  ended: string[];
+  /** Writes down what must not be. */
+  find(what: string): void;
+  isOver(): boolean;
+  /** Whether more waits for Temporal than it does in some seconds: then nothing is added to that. */
+  isBehind(): boolean;
+}
+
+/** What the main receiver is told of: each happens once to a resource. */
+export const subscribedTypes = ['identity.created', 'role.created', 'role_assignment.created'];
+
+/** One caller of the load, which begins again and again until it is over. */
+export interface Actor {
+  name: string;
+  /** Pause between two steps. */
+  everyMs: number;
+  /** Whether each step gives Temporal work. */
+  isDurable?: boolean;
+  step(): Promise<void>;
+}
+
+/** With the API key of the Environment. A write has an `Idempotency-Key`, unless it is told to have none. */
+export const viaApi = ({ client, seed }: World, name: string, request: Request): Promise<Decided | null> =>
+  client.decided(name, withKey({ ...request, path: `/api/v1${request.path}`, headers: { 'x-api-key': seed.apiKey } }));
+
+/** As the Account's owner. */
+export const viaPortal = ({ client, seed, adminToken }: World, name: string, request: Request) =>
+  client.decided(
+    name,
+    withKey({
+      ...request,
+      path: `/portal/v1/accounts/${seed.accountSlug}${request.path}`,
+      headers: { authorization: `Bearer ${adminToken}` },
+    }),
+  );
+
+const withKey = (request: Request): Request => {
+  const isWrite = request.json !== undefined || (request.method !== undefined && request.method !== 'GET');
+  return isWrite ? { idempotencyKey: newKey(), ...request } : request;
+};
+
+/** The `data` of an answer, or null where there was no decision, or another one, which is written down. */
+export function dataOf<T>(world: Pick<World, 'find'>, what: string, decided: Decided | null, status: number): T | null {
+  if (!isStatus(world, what, decided, status)) return null;
+  return (JSON.parse((decided as Decided).body) as { data: T }).data;
+}
+
+export function isStatus(
+  { find }: Pick<World, 'find'>,
+  what: string,
+  decided: Decided | null,
+  status: number,
+): decided is Decided {
+  if (decided === null || decided.status === status) return decided !== null;
+  if (isAnswerLost(decided)) return false;
+  const doubt = decided.isAmbiguous ? ` (asked again after ${decided.inDoubtMs} ms in doubt)` : '';
+  find(`${what}: ${decided.status} instead of ${status}${doubt}: ${decided.body.slice(0, 300)}`);
+  return false;
+}
+
+/** Something was done for it by an attempt whose answer was lost with a process; what, only the events say. */
+const isAnswerLost = ({ isAmbiguous, status, body }: Decided): boolean =>
+  isAmbiguous && status === 409 && body.includes('idempotency.answer_lost');
+
+/** Whether what there was is there no more: as answered, or as an attempt without an answer has left it. */
+export function isGone(world: Pick<World, 'find'>, what: string, decided: Decided | null, status = 204): boolean {
+  if (decided && (isAnswerLost(decided) || (decided.isAmbiguous && decided.status === 404))) return true;
+  return isStatus(world, what, decided, status);
+}
