@@ -5,11 +5,16 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createServer, type TLSSocket } from 'node:tls';
 import { Connection } from '@temporalio/client';
+import { pino } from 'pino';
+import { Registry } from 'prom-client';
 import { ConfigError, loadConfig } from '../../src/config.js';
+import { buildApp } from '../../src/http/app.js';
+import { createHttpMetrics } from '../../src/http/metrics.js';
 import { newSelfSigned } from '../../src/platform/crypto/self-signed.js';
+import { faultForLog } from '../../src/platform/log.js';
 import { connectionOptions } from '../../src/platform/temporal-connection.js';
 
-/** What is secret goes over TLS. */
+/** What the network is believed, and what it gets to know. */
 
 const complete = {
   NODE_ENV: 'production',
@@ -39,6 +44,45 @@ test('in production browsers reach the service over https, or on its own machine
   const safe = ['https://id.example.com', 'http://localhost:3000', 'http://id.localhost', 'http://[::1]:3000'];
   for (const url of [...safe, 'http://127.0.0.1:3000']) expect(refused({ BASE_URL: url })).toEqual([]);
   expect(refused({ BASE_URL: plain[0] as string, NODE_ENV: 'development' })).toEqual([]);
+});
+
+async function answers(trustProxy: boolean | string[], headers: Record<string, string>) {
+  const lines: string[] = [];
+  const app = await buildApp({
+    baseUrl: 'https://id.example.com',
+    logger: pino({ serializers: { err: faultForLog } }, { write: (line) => void lines.push(line) }),
+    trustProxy,
+    health: { checks: {} },
+    metrics: createHttpMetrics(new Registry()),
+    surfaces: [
+      async (surface) => {
+        surface.get('/address', async ({ ip }) => ({ ip }));
+        surface.get('/fault', () => Promise.reject(new Error('quotes ana@example.com')));
+      },
+    ],
+  });
+  const [address, fault] = await Promise.all([
+    app.inject({ url: '/address', headers }),
+    app.inject({ url: '/fault', headers }),
+  ]);
+  await app.close();
+  return { ip: address.json().ip as string, fault, logged: lines.join('') };
+}
+
+test('the address that a client says it has counts only where a proxy of ours says so', async () => {
+  const proxies = (text: string) => loadConfig('api', { ...complete, TRUST_PROXY: text }).trustProxy;
+  const headers = { 'x-forwarded-for': '203.0.113.1, 198.51.100.7' }; // the first one is the client's own invention
+  expect((await answers(loadConfig('api', complete).trustProxy, headers)).ip).toBe('127.0.0.1');
+  expect((await answers(proxies('10.0.0.0/8'), headers)).ip).toBe('127.0.0.1');
+  expect((await answers(proxies('127.0.0.1'), headers)).ip).toBe('198.51.100.7');
+});
+
+test('a fault is told to the log by where it happened, and to the caller not at all', async () => {
+  const { fault, logged } = await answers(false, {});
+  expect([fault.statusCode, fault.json().error.message]).toEqual([500, 'Something went wrong on our side']);
+  expect(logged).toContain('unexpected error');
+  expect(logged).toContain('transport.test');
+  expect(fault.body + logged).not.toContain('ana@example.com');
 });
 
 describe('TLS to Temporal', () => {
@@ -100,8 +144,9 @@ describe('TLS to Temporal', () => {
       ...settings,
       TEMPORAL_ADDRESS: `localhost:${(listening.address() as AddressInfo).port}`,
     });
-    const connection = Connection.lazy(connectionOptions({ ...temporal, address: temporal.address as string }));
-    const connecting = connection.ensureConnected().catch(() => undefined); // whom it reached is no Temporal
+    const options = connectionOptions({ ...temporal, address: temporal.address as string });
+    const connection = Connection.lazy({ ...options, connectTimeout: 1 }); // only waiting ends with it, not the attempt
+    const connecting = connection.ensureConnected().catch(() => undefined); // whom it reaches is no Temporal
     const seen = await came;
     listening.close();
     await connection.close();
