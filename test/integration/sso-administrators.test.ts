@@ -212,7 +212,7 @@ describe('an administrator signs in by the provider of their account', () => {
     expect(await open(other.account.accountSlug)).toBe(403);
   });
 
-  test('a provider that says that it has asked for two factors changes none of the user’s own', async () => {
+  test('a provider that says that it has asked for two factors changes none of the user’s own; nor does one that is disabled let in', async () => {
     const at = await place();
     const email = `ana@${at.domain}`;
     await newMember(at, email);
@@ -242,6 +242,34 @@ describe('an administrator signs in by the provider of their account', () => {
       code: confirmed.json().data.recovery_codes[0],
     });
     expect((await enroll(answered.json().data.access_token)).statusCode).toBe(200);
+
+    // Between the two factors, or before the choice of an Application: what the provider said counts no more.
+    const { data: waiting } = (await walk(newBrowser(), email)).json();
+    await system((tx) =>
+      tx.insert(Application, {
+        ...{ id: uuidv7(), accountId: at.account.scope.accountId, name: 'Second', slug: 'second' },
+        ...{ createdAt: api.clock.now, updatedAt: api.clock.now },
+      }),
+    );
+    const { data: choosing } = (await walk(newBrowser(), email, two)).json();
+    expect([waiting.outcome, choosing.outcome]).toEqual(['mfa_required', 'application_selection_required']);
+    const disabled = await api.app.inject({
+      method: 'POST',
+      url: `/portal/v1/accounts/${at.account.accountSlug}/sso/connections/${at.connection.id}/disable`,
+      headers: await at.account.as('owner'),
+    });
+    expect(disabled.statusCode).toBe(200);
+    const late = await post('/challenge/recovery-code', null, {
+      challenge_token: waiting.challenge_token,
+      code: confirmed.json().data.recovery_codes[1],
+    });
+    expect([late.statusCode, late.json().error.code]).toEqual([400, 'mfa.challenge_invalid']);
+    const chosen = await api.app.inject({
+      method: 'POST',
+      url: '/v1/auth/select-application',
+      payload: { selection_token: choosing.selection_token, application_id: choosing.applications[0].id },
+    });
+    expect([chosen.statusCode, chosen.json().error]).toEqual([401, expect.anything()]);
   });
 });
 

@@ -1,6 +1,7 @@
 import type { EntityManager } from 'typeorm';
 import { EnvironmentSettings } from '../../../entities/environment-settings.js';
 import { PendingSignIn } from '../../../entities/pending-sign-in.js';
+import { PendingUserSignIn } from '../../../entities/pending-user-sign-in.js';
 import { SsoConnection } from '../../../entities/sso-connection.js';
 import type { Clock } from '../../platform/clock.js';
 import type { Db, Scope } from '../../platform/db.js';
@@ -78,11 +79,12 @@ async function endAllThrough(
   reason: 'sso_connection_disabled' | 'sso_connection_deleted',
   at: Date,
 ): Promise<void> {
-  await tx.delete(PendingSignIn, { ssoConnectionId: connection.id });
   if (connection.environmentId) {
+    await tx.delete(PendingSignIn, { ssoConnectionId: connection.id });
     await forgetDefault(tx, connection, at);
     await endSessions(tx, connection, reason, at);
   } else {
+    await tx.delete(PendingUserSignIn, { ssoConnectionId: connection.id });
     await endUserSessions(tx, connection, at);
   }
 }

@@ -113,6 +113,7 @@ export function createUserSessions({ db, refreshTokens, tokens, now }: UserSessi
       const { userId, accountId } = session;
       const at = now();
       const refreshToken = await db.transaction('system', async (tx) => {
+        await assertTrusted(tx, session.ssoConnectionId);
         await assertProved(tx, { userId, proof, at });
         await tx.insert(UserSession, {
           ...session,
@@ -181,6 +182,17 @@ export function createUserSessions({ db, refreshTokens, tokens, now }: UserSessi
 
 const byConnection = ({ ssoConnectionId }: Pick<NewSession, 'ssoConnectionId'>) =>
   ssoConnectionId ? { connection_id: ssoConnectionId } : {};
+
+/**
+ * Holds the connection by which a session begins until it is there: whoever disables or deletes one has locked it, and ends the
+ * sessions that there are. One that switched itself off is believed in what it said before.
+ */
+async function assertTrusted(tx: EntityManager, connectionId: string | null = null): Promise<void> {
+  if (connectionId === null) return;
+  const trusted = `select from sso_connections where id = $1 and status <> 'disabled' for key share`;
+  if ((await tx.query<unknown[]>(trusted, [connectionId])).length === 0)
+    throw new DomainError('auth.invalid_credentials');
+}
 
 /**
  * Holds the user's row until the session is there. A change of the password locks it too (`password-write`): either it waits
