@@ -121,7 +121,8 @@ const imports = await importsOfSources();
 const uses: Record<string, string[]> = {
   entities: [],
   workflows: [],
-  'src/config.ts': ['src/platform'],
+  'src/settings.ts': ['src/platform'],
+  'src/config.ts': ['src/settings.ts', 'src/platform'],
   'src/platform': ['entities', 'workflows', 'src/config.ts'],
   'src/domain': ['entities', 'src/platform'],
   activities: ['src/domain', 'src/platform'],
