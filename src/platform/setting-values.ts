@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import ipaddr from 'ipaddr.js';
 
 // How the values of settings are read; each throws an Error that says what is wrong.
@@ -19,11 +19,17 @@ export function assertSafeOrigin(origin: string): void {
 /** What is in a file of certificates or a key; nothing for no file. */
 export function pemOf(path: string | undefined): Buffer | undefined {
   if (path === undefined) return undefined;
-  const problem = 'must be the path of a file in PEM';
-  if (!existsSync(path)) throw new Error(problem);
-  const text = readFileSync(path);
-  if (!text.includes('-----BEGIN ')) throw new Error(problem);
+  const text = readOrNull(path);
+  if (!text?.includes('-----BEGIN ')) throw new Error('must be the path of a file in PEM');
   return text;
+}
+
+function readOrNull(path: string): Buffer | null {
+  try {
+    return readFileSync(path);
+  } catch {
+    return null; // not there, not a file, or not for us
+  }
 }
 
 /** Of the settings that are URLs of servers. */

@@ -114,7 +114,7 @@ describe('TLS to Temporal', () => {
     const problem = 'must be the path of a file in PEM';
     const ca = 'TEMPORAL_TLS_SERVER_CA_CERT_PATH';
     expect(refused({ [ca]: at('missing') })).toEqual([`${ca} ${problem}`]);
-    expect(refused({ [ca]: at('nonsense') })).toEqual([`${ca} ${problem}`]);
+    for (const path of [at('nonsense'), folder]) expect(refused({ [ca]: path })).toEqual([`${ca} ${problem}`]);
     expect(refused({ TEMPORAL_TLS_CLIENT_KEY_PATH: at('client.key') })).toEqual([
       'TEMPORAL_TLS_CLIENT_CERT_PATH and TEMPORAL_TLS_CLIENT_KEY_PATH are needed together',
     ]);
