@@ -14,6 +14,7 @@ export async function startMailSink() {
   const port = await freePort();
   const delivered: DeliveredMail[] = [];
   const unanswered = new Map<string, () => unknown>();
+  const tokens = new Set<string>();
   const smtp = new SMTPServer({
     authOptional: true,
     disabledCommands: ['STARTTLS'],
@@ -25,6 +26,9 @@ export async function startMailSink() {
       let text = '';
       stream.on('data', (data) => (text += data));
       stream.on('end', async () => {
+        // As quoted-printable has it: lines are cut anywhere.
+        for (const [, token] of text.replace(/=\r?\n/g, '').matchAll(/token=3D([\w-]{43})/g))
+          tokens.add(token as string);
         const messageId = /^message-id: *(\S+)/im.exec(text)?.[1] ?? 'none';
         for (const { address: to } of envelope.rcptTo) {
           delivered.push({ to, messageId, at: Date.now(), raw: text });
@@ -42,6 +46,8 @@ export async function startMailSink() {
     url: `smtp://127.0.0.1:${port}`,
     delivered,
     deliveredTo: (address: string) => delivered.filter(({ to }) => to === address),
+    /** Whom mails went to, and the tokens of the links in them. */
+    told: () => ({ addresses: [...new Set(delivered.map(({ to }) => to))], tokens: [...tokens] }),
     /** The next mail to this address is taken, and this is done instead of saying so. */
     insteadOfAnAnswer(address: string, work: () => unknown): void {
       unanswered.set(address, work);

@@ -9,6 +9,7 @@ import { scheduledRuns } from '../support/crash-schedules.js';
 import { webhookRuns } from '../support/crash-webhooks.js';
 import { type CrashRun, type CrashWorld, startCrashWorld, TooLate } from '../support/crash-world.js';
 import { patience } from '../support/patience.js';
+import { historyText } from '../support/temporal.js';
 
 /**
  * Workers die after the activities of every workflow, which have had their effect by then, and others take over. Each run
@@ -133,6 +134,32 @@ test.each(names)('%s: workers died at these steps, and it is as if they had not'
   expect(deaths.filter((death) => death.workflowId === workflowId).map(({ activity }) => activity)).toEqual(expected);
   expect(left.undisturbed.get(name)).toMatchObject(leaves[name as keyof typeof leaves]);
   expect(left.crashed.get(name)).toEqual(left.undisturbed.get(name));
+});
+
+/** What is known of people, and what opens something: of the rows that are left, and of all mails. */
+async function secrets(): Promise<string[]> {
+  const { addresses, tokens } = world.mails.told();
+  const rows = await world.query(
+    `select email::text as text from users union select last_name from users union select name::text from accounts
+     union select email::text from identities union select email::text from administrator_invites
+     union select last_name from administrator_invites union select email::text from identity_invites
+     union select domain::text from sso_domains union select token from sso_domains union select secret from webhooks`,
+  );
+  expect([addresses.length, tokens.length, rows.length].every((count) => count > 5)).toBe(true);
+  const texts = rows.map(({ text }) => String(text ?? '')).filter((text) => text.length > 5); // shorter ones are everywhere
+  return [...addresses, ...tokens, ...texts, 'private.example'];
+}
+
+test('no history of any process holds an address, a name, a token or a secret, whatever its workers died of', async () => {
+  const forbidden = await secrets();
+  const { workflow } = world.temporal.client;
+  const seen = new Set<string>();
+  for await (const { workflowId, runId, type } of workflow.list()) {
+    const text = await historyText(workflow.getHandle(workflowId, runId));
+    expect([workflowId, forbidden.filter((secret) => text.includes(secret))]).toEqual([workflowId, []]);
+    seen.add(type);
+  }
+  expect([...seen].sort()).toEqual(Object.keys(workflows).sort());
 });
 
 test('a mail whose worker dies between the mail server’s word and the row’s comes twice, as the same message', async () => {
