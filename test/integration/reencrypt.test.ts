@@ -16,6 +16,7 @@ import { clientSecretContext, clientSecretOf } from '../../src/domain/sso-connec
 import { createSsoSigningKeys } from '../../src/domain/sso-protocols/signing-keys.js';
 import { resealWebhooks } from '../../src/domain/webhooks/reseal.js';
 import { secretContext as webhookContext } from '../../src/domain/webhooks/secrets.js';
+import type { MasterKey } from '../../src/platform/crypto/master-keys.js';
 import { createSealing } from '../../src/platform/crypto/sealing.js';
 import { newDatabase, type TestDatabase } from '../support/database.js';
 import { totpCode } from '../support/mfa.js';
@@ -26,15 +27,15 @@ beforeAll(async () => {
 });
 afterAll(() => database.close());
 
+/** The master key that everything is sealed under, and the one that takes its place. */
+const [old, fresh] = ['old', 'fresh'].map((id) => ({ id, key: randomBytes(32) })) as [MasterKey, MasterKey];
+const under = (...masterKeys: MasterKey[]) => createSealing(masterKeys);
+
 test('after a new master key and a re-encryption the old one can be taken away', async () => {
   const { db } = database;
-  const [old, fresh] = [
-    { id: 'old', key: randomBytes(32) },
-    { id: 'fresh', key: randomBytes(32) },
-  ];
   const issuer = 'http://localhost:3000';
-  const keysUnder = (...masterKeys: { id: string; key: Buffer }[]) =>
-    createSigningKeys({ db, sealing: createSealing(masterKeys), issuer, now: () => new Date() });
+  const keysUnder = (...masterKeys: MasterKey[]) =>
+    createSigningKeys({ db, sealing: under(...masterKeys), issuer, now: () => new Date() });
   const token = (keys: ReturnType<typeof keysUnder>) =>
     keys.sign(
       { sub: 'x', exp: Math.floor(Date.now() / 1000) + 60, iat: Math.floor(Date.now() / 1000) },
@@ -50,13 +51,8 @@ test('after a new master key and a re-encryption the old one can be taken away',
 
 test('the secrets of authenticator apps too', async () => {
   const { db } = database;
-  const [old, fresh] = [
-    { id: 'old', key: randomBytes(32) },
-    { id: 'fresh', key: randomBytes(32) },
-  ];
   const at = new Date();
-  const totpUnder = (...masterKeys: { id: string; key: Buffer }[]) =>
-    createTotp({ db, sealing: createSealing(masterKeys), now: () => at });
+  const totpUnder = (...masterKeys: MasterKey[]) => createTotp({ db, sealing: under(...masterKeys), now: () => at });
   const [accountId, identityId, factorId] = [randomUUID(), randomUUID(), randomUUID()];
   const secret = 'JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP';
   await db.transaction('system', async (tx) => {
@@ -65,23 +61,18 @@ test('the secrets of authenticator apps too', async () => {
     await tx.insert(Identity, { id: identityId, accountId, email: 'ana@example.com', metadata: {}, ...times });
     await tx.insert(MfaFactor, {
       ...{ id: factorId, accountId, identityId, type: 'totp', label: 'App', enrolledAt: at, lastUsedStep: '0' },
-      secret: createSealing([old]).seal(secret, secretContext(factorId)),
+      secret: under(old).seal(secret, secretContext(factorId)),
     });
   });
   const code = totpCode(secret, at);
   await expect(totpUnder(fresh).verify({ accountId }, identityId, code)).rejects.toThrow('old is not configured');
-  expect(await resealFactors({ db, sealing: createSealing([fresh, old]) })).toBe(1);
-  expect(await resealFactors({ db, sealing: createSealing([fresh, old]) })).toBe(0);
+  expect(await resealFactors({ db, sealing: under(fresh, old) })).toBe(1);
+  expect(await resealFactors({ db, sealing: under(fresh, old) })).toBe(0);
   expect(await totpUnder(fresh).verify({ accountId }, identityId, code)).toBe(true);
 });
 
 test('and the signing secrets of webhooks, also those of before a rotation', async () => {
   const { db } = database;
-  const [old, fresh] = [
-    { id: 'old', key: randomBytes(32) },
-    { id: 'fresh', key: randomBytes(32) },
-  ];
-  const under = (...masterKeys: { id: string; key: Buffer }[]) => createSealing(masterKeys);
   const [accountId, id] = [randomUUID(), randomUUID()];
   const sealed = (text: string) => under(old).seal(text, webhookContext(id));
   await db.transaction('system', async (tx) => {
@@ -101,11 +92,6 @@ test('and the signing secrets of webhooks, also those of before a rotation', asy
 
 test('and what we prove ourselves with at OpenID providers', async () => {
   const { db } = database;
-  const [old, fresh] = [
-    { id: 'old', key: randomBytes(32) },
-    { id: 'fresh', key: randomBytes(32) },
-  ];
-  const under = (...masterKeys: { id: string; key: Buffer }[]) => createSealing(masterKeys);
   const [accountId, id] = [randomUUID(), randomUUID()];
   const times = { createdAt: new Date(), updatedAt: new Date() };
   await db.transaction('system', async (tx) => {
@@ -124,12 +110,8 @@ test('and what we prove ourselves with at OpenID providers', async () => {
 
 test('and the keys that sign SAML messages, of which a connection keeps one', async () => {
   const { db } = database;
-  const [old, fresh] = [
-    { id: 'old', key: randomBytes(32) },
-    { id: 'fresh', key: randomBytes(32) },
-  ];
-  const under = (...masterKeys: { id: string; key: Buffer }[]) =>
-    createSsoSigningKeys({ db, sealing: createSealing(masterKeys), now: () => new Date() });
+  const keysUnder = (...masterKeys: MasterKey[]) =>
+    createSsoSigningKeys({ db, sealing: under(...masterKeys), now: () => new Date() });
   const accountId = randomUUID();
   const times = { createdAt: new Date(), updatedAt: new Date() };
   const row = {
@@ -145,21 +127,17 @@ test('and the keys that sign SAML messages, of which a connection keeps one', as
     await tx.insert(SsoConnection, { ...row, ownedByOrganization: false, oidcScopes: [], ...times });
     return tx.findOneByOrFail(SsoConnection, { id: row.id });
   });
-  const made = await Promise.all([under(old).keyOf(connection), under(old).keyOf(connection)]);
+  const made = await Promise.all([keysUnder(old).keyOf(connection), keysUnder(old).keyOf(connection)]);
   expect(made[0]).toEqual(made[1]);
   expect(createPublicKey(made[0].privateKey).equals(new X509Certificate(made[0].certificate).publicKey)).toBe(true);
-  await expect(under(fresh).keyOf(connection)).rejects.toThrow('old is not configured');
-  expect(await under(fresh, old).reseal()).toBe(1);
-  expect(await under(fresh, old).reseal()).toBe(0);
-  expect(await under(fresh).keyOf(connection)).toEqual(made[0]);
+  await expect(keysUnder(fresh).keyOf(connection)).rejects.toThrow('old is not configured');
+  expect(await keysUnder(fresh, old).reseal()).toBe(1);
+  expect(await keysUnder(fresh, old).reseal()).toBe(0);
+  expect(await keysUnder(fresh).keyOf(connection)).toEqual(made[0]);
 });
 
 test("the secrets of administrators' apps too", async () => {
   const { db } = database;
-  const [old, fresh] = [
-    { id: 'old', key: randomBytes(32) },
-    { id: 'fresh', key: randomBytes(32) },
-  ];
   const at = new Date();
   const [userId, factorId] = [randomUUID(), randomUUID()];
   const secret = 'JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP';
@@ -168,11 +146,11 @@ test("the secrets of administrators' apps too", async () => {
     await tx.insert(User, { id: userId, ...names, createdAt: at, updatedAt: at });
     await tx.insert(UserMfaFactor, {
       ...{ id: factorId, userId, type: 'totp', label: 'App', enrolledAt: at, lastUsedStep: '0' },
-      secret: createSealing([old]).seal(secret, userSecretContext(factorId)),
+      secret: under(old).seal(secret, userSecretContext(factorId)),
     });
   });
-  expect(await resealUserFactors({ db, sealing: createSealing([fresh, old]) })).toBe(1);
-  expect(await resealUserFactors({ db, sealing: createSealing([fresh, old]) })).toBe(0);
-  const totp = createUserTotp({ db, sealing: createSealing([fresh]), now: () => at });
+  expect(await resealUserFactors({ db, sealing: under(fresh, old) })).toBe(1);
+  expect(await resealUserFactors({ db, sealing: under(fresh, old) })).toBe(0);
+  const totp = createUserTotp({ db, sealing: under(fresh), now: () => at });
   expect(await totp.verify(userId, totpCode(secret, at))).toBe(true);
 });
