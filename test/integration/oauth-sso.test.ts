@@ -22,7 +22,15 @@ import {
 } from '../support/oauth.js';
 import { type OpenIdProvider, signInThere, startOpenIdProvider } from '../support/openid-provider.js';
 import { newOrganization, setPolicy, type TestOrganization } from '../support/organizations.js';
-import { newOidcConnection, newVerifiedDomain, plannedConnections } from '../support/sso.js';
+import {
+  acmeAddress,
+  failureIn,
+  newOidcConnection,
+  newSsoPlace,
+  newVerifiedDomain,
+  plannedConnections,
+  type SsoPlace,
+} from '../support/sso.js';
 import { apiOf } from './identity-auth-setup.js';
 
 const baseUrl = 'http://localhost:3000';
@@ -38,33 +46,15 @@ afterAll(async () => {
   await idp.stop();
 });
 
-interface Place {
-  environment: TestEnvironment;
-  client: TestClient;
-  organization: TestOrganization;
-  connection: SsoConnection;
-}
-
 let used = 0;
 /** An Environment with an organization whose provider signs in people of acme.example. */
-async function place(
-  overrides: Partial<SsoConnection> = {},
-  settings: Partial<EnvironmentSettings> = {},
-): Promise<Place> {
-  const environment = await world.newEnvironment({ mfaPolicy: 'off', emailOtpLoginEnabled: true, ...settings });
-  const client = await environment.newClient();
-  const organization = await newOrganization(world, environment);
-  await newVerifiedDomain(world, environment, 'acme.example', organization.id);
-  const connection = await newOidcConnection(world, environment, idp, {
-    id: planned.ids[used++] ?? uuidv7(),
-    organizationId: organization.id,
-    ...overrides,
-  });
-  return { environment, client, organization, connection };
-}
+const place = (overrides: Partial<SsoConnection> = {}, settings: Partial<EnvironmentSettings> = {}) => {
+  const id = planned.ids[used++] ?? uuidv7();
+  return newSsoPlace(world, idp, { id, ...overrides }, { emailOtpLoginEnabled: true, ...settings });
+};
 const somebody = (claims: object = {}) => {
-  const login = `ana-${uuidv7()}`;
-  const email = `${login}@acme.example`;
+  const email = acmeAddress();
+  const login = email.replace('@acme.example', '');
   idp.people.set(login, { email, email_verified: true, given_name: 'Ana', family_name: 'Arendt', ...claims });
   return { login, email };
 };
@@ -78,10 +68,6 @@ async function walk(browser: Browser, url: string, login: string, jar?: Map<stri
   expect(answered.statusCode).toBe(303);
   return browser.get(String(answered.headers.location));
 }
-const failureIn = (page: { body: string; statusCode: number }) => [
-  page.statusCode,
-  /<dd class="code">(sso\.[a-z_]+)</.exec(page.body)?.[1],
-];
 
 describe('the way there and back', () => {
   test('somebody new signs in by their organization, becomes its member, and the client gets a code', async () => {
@@ -227,7 +213,7 @@ describe('which provider', () => {
 });
 
 describe('whom an answer lets in', () => {
-  const enter = async ({ client, connection }: Place, login: string) => {
+  const enter = async ({ client, connection }: SsoPlace, login: string) => {
     const query = authorizeUrl(client).replace('/oauth/authorize?', '');
     const page = await walk(world.browser(), `/oauth/sso?${query}&connection_id=${connection.id}`, login);
     return page.statusCode === 303 && codeIn(page) ? 'in' : failureIn(page);

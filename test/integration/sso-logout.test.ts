@@ -13,16 +13,13 @@ import {
   newProvider,
   redeem,
   redirectUri,
-  type TestClient,
-  type TestEnvironment,
   type TestProvider,
 } from '../support/oauth.js';
 import { type OpenIdProvider, signInThere, signOutThere, startOpenIdProvider } from '../support/openid-provider.js';
-import { newOrganization } from '../support/organizations.js';
 import { leavingIn, logoutRequestXml, logoutResponseXml, signedQuery } from '../support/saml-logout.js';
 import { posted, type ResponseParts, sign } from '../support/saml-provider.js';
 import { answerTo, giveSigningKey, newSamlProvider, type SamlProvider } from '../support/saml-sign-in.js';
-import { newOidcConnection, newVerifiedDomain, plannedConnections } from '../support/sso.js';
+import { acmeAddress, newSsoPlace, plannedConnections, type SsoPlace } from '../support/sso.js';
 
 const baseUrl = 'http://localhost:3000';
 const planned = plannedConnections(baseUrl, 6);
@@ -41,65 +38,53 @@ afterAll(async () => {
   await openId.stop();
 });
 
-interface Place {
-  environment: TestEnvironment;
-  client: TestClient;
-  connection: SsoConnection;
-}
-
 let used = 0;
-/** An Environment with an organization whose provider signs in people of acme.example. */
-async function place(type: 'saml' | 'oidc', overrides: Partial<SsoConnection> = {}): Promise<Place> {
-  const environment = await world.newEnvironment({ mfaPolicy: 'off' });
-  const client = await environment.newClient();
-  const { id: organizationId } = await newOrganization(world, environment);
-  await newVerifiedDomain(world, environment, 'acme.example', organizationId);
+async function place(type: 'saml' | 'oidc', overrides: Partial<SsoConnection> = {}): Promise<SsoPlace> {
   const fields = type === 'saml' ? idp.fields : { id: planned.ids[used++] ?? uuidv7() };
-  const connection = await newOidcConnection(world, environment, openId, { ...fields, organizationId, ...overrides });
-  if (type === 'saml') await giveSigningKey(world, connection);
-  return { environment, client, connection };
+  const made = await newSsoPlace(world, openId, { ...fields, ...overrides });
+  if (type === 'saml') await giveSigningKey(world, made.connection);
+  return made;
 }
 
 const here = ({ headers }: LightMyRequestResponse) => String(headers.location).replace(baseUrl, '');
 const pkce = newPkce();
-const somebody = () => `ana-${uuidv7()}@acme.example`;
 /** To the provider, for a sign-in. */
-async function sentAway(browser: Browser, { client, connection }: Place): Promise<string> {
+async function sentAway(browser: Browser, { client, connection }: SsoPlace): Promise<string> {
   const query = authorizeUrl(client, { code_challenge: pkce.challenge }).replace('/oauth/authorize?', '');
   return String((await browser.get(`/oauth/sso?connection_id=${connection.id}&${query}`)).headers.location);
 }
 
 /** Signed in by SAML; with the tokens of it. */
-async function bySaml(at: Place, changes: Partial<ResponseParts> = {}) {
+async function bySaml(at: SsoPlace, changes: Partial<ResponseParts> = {}) {
   const browser = world.browser();
-  const nameId = changes.nameId ?? somebody();
+  const nameId = changes.nameId ?? acmeAddress();
   const { path, form } = answerTo(await sentAway(browser, at), idp, world.now(), { nameId, ...changes });
   const answered = await world.browser().post(path, form, { origin: 'https://idp.acme.example' });
   const code = codeIn(await browser.get(here(answered)));
   const tokens = (await redeem(world.app, at.client, { code, verifier: pkce.verifier, redirect: redirectUri })).json();
   return { browser, nameId, tokens };
 }
-const logoutUrl = ({ client }: Place, idToken: string) =>
+const logoutUrl = ({ client }: SsoPlace, idToken: string) =>
   `/oauth/logout?${new URLSearchParams({
     ...{ client_id: client.clientId, id_token_hint: idToken },
     ...{ post_logout_redirect_uri: loggedOutUri, state: 'after' },
   })}`;
 /** Signs out, and takes the link to the provider; answers with where that sends the browser. */
-async function leave(browser: Browser, at: Place, idToken: string): Promise<string> {
+async function leave(browser: Browser, at: SsoPlace, idToken: string): Promise<string> {
   const out = await browser.get(logoutUrl(at, idToken));
   expect(here(out)).toMatch(/^\/sso\/leave\?token=[\w-]{43}$/);
   return String((await browser.get(here(out))).headers.location);
 }
-const isOpen = async (at: Place, { tokens }: { tokens: { refresh_token: string } }) => {
+const isOpen = async (at: SsoPlace, { tokens }: { tokens: { refresh_token: string } }) => {
   const payload = new URLSearchParams({
     ...{ grant_type: 'refresh_token', client_id: at.client.clientId, refresh_token: tokens.refresh_token },
   }).toString();
   const headers = { 'content-type': 'application/x-www-form-urlencoded' };
   return (await world.app.inject({ method: 'POST', url: '/oauth/token', payload, headers })).statusCode === 200;
 };
-const sloPath = ({ connection }: Place) => `/sso/saml/${connection.id}/slo`;
+const sloPath = ({ connection }: SsoPlace) => `/sso/saml/${connection.id}/slo`;
 const answerQuery = (
-  at: Place,
+  at: SsoPlace,
   sent: ReturnType<typeof leavingIn>,
   changes: Partial<Parameters<typeof logoutResponseXml>[0]> = {},
   by = idp.key,
@@ -216,7 +201,7 @@ describe('whoever has come by SAML and signs out', () => {
 });
 
 describe('pages of a client’s own', () => {
-  const signOut = (at: Place, refreshToken: string, more: object = {}) =>
+  const signOut = (at: SsoPlace, refreshToken: string, more: object = {}) =>
     world.app.inject({
       ...{ method: 'POST', url: '/v1/identity/auth/logout' },
       payload: { client_id: at.client.clientId, refresh_token: refreshToken, ...more },
@@ -237,17 +222,17 @@ describe('pages of a client’s own', () => {
 });
 
 describe('a provider’s own sign-out', () => {
-  const request = (at: Place, nameId: string, content = '') =>
+  const request = (at: SsoPlace, nameId: string, content = '') =>
     logoutRequestXml({
       ...{ issuer: idp.issuer, destination: `${baseUrl}${sloPath(at)}`, issueInstant: world.now() },
       content: `<saml:NameID>${nameId}</saml:NameID>${content}`,
     });
-  const send = (at: Place, xml: string, by = idp.key) =>
+  const send = (at: SsoPlace, xml: string, by = idp.key) =>
     world.browser().get(`${sloPath(at)}?${signedQuery('SAMLRequest', xml, by)}`);
 
   test('ends what began in the session that it names, and everything where it names none that is known', async () => {
     const at = await place('saml');
-    const nameId = somebody();
+    const nameId = acmeAddress();
     const [one, two] = [
       await bySaml(at, { nameId, sessionIndex: '_one' }),
       await bySaml(at, { nameId, sessionIndex: '_two' }),
@@ -272,7 +257,7 @@ describe('a provider’s own sign-out', () => {
     world.wait(minutes(7));
     expect(codeOf(await send(at, xml))).toBe('expired');
     expect(await isOpen(at, ana)).toBe(true);
-    const now = request(at, somebody());
+    const now = request(at, acmeAddress());
     expect((await send(at, now)).statusCode).toBe(303);
     expect(codeOf(await send(at, now))).toBe('replayed');
     expect(await isOpen(at, ana)).toBe(true);
@@ -280,7 +265,7 @@ describe('a provider’s own sign-out', () => {
 });
 
 describe('whoever has come by OpenID Connect and signs out', () => {
-  async function byOpenId(at: Place, jar: Map<string, string>) {
+  async function byOpenId(at: SsoPlace, jar: Map<string, string>) {
     const login = `ana-${uuidv7()}`;
     openId.people.set(login, { email: `${login}@acme.example`, email_verified: true });
     const browser = world.browser();

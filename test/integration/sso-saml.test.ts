@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { LightMyRequestResponse } from 'fastify';
 import { decodeJwt } from 'jose';
-import { v7 as uuidv7 } from 'uuid';
 import type { SsoConnection } from '../../entities/sso-connection.js';
 import { minutes } from '../../src/platform/clock.js';
 import { codeIn } from '../support/mfa.js';
@@ -12,14 +11,11 @@ import {
   newProvider,
   redeem,
   redirectUri,
-  type TestClient,
-  type TestEnvironment,
   type TestProvider,
 } from '../support/oauth.js';
-import { newOrganization, type TestOrganization } from '../support/organizations.js';
 import { partsOf, posted, type ResponseParts, signedResponse } from '../support/saml-provider.js';
 import { answerTo, askedIn, giveSigningKey, newSamlProvider, type SamlProvider } from '../support/saml-sign-in.js';
-import { newOidcConnection, newVerifiedDomain } from '../support/sso.js';
+import { acmeAddress, failureIn, newSsoPlace, type SsoPlace } from '../support/sso.js';
 
 const baseUrl = 'http://localhost:3000';
 let world: TestProvider;
@@ -29,31 +25,15 @@ beforeAll(async () => {
 });
 afterAll(() => world.close());
 
-interface Place {
-  environment: TestEnvironment;
-  client: TestClient;
-  organization: TestOrganization;
-  connection: SsoConnection;
-}
-
-/** An Environment with an organization whose provider signs in people of acme.example. */
-async function place(overrides: Partial<SsoConnection> = {}, { hasKey = true } = {}): Promise<Place> {
-  const environment = await world.newEnvironment({ mfaPolicy: 'off' });
-  const client = await environment.newClient();
-  const organization = await newOrganization(world, environment);
-  await newVerifiedDomain(world, environment, 'acme.example', organization.id);
-  const connection = await newOidcConnection(
-    world,
-    environment,
-    { issuer: '', clientId: '', clientSecret: '' },
-    { ...idp.fields, organizationId: organization.id, ...overrides },
-  );
-  if (hasKey) await giveSigningKey(world, connection);
-  return { environment, client, organization, connection };
+/** Whose provider speaks SAML; with or without a key that signs what we send to it. */
+async function place(overrides: Partial<SsoConnection> = {}, { hasKey = true } = {}): Promise<SsoPlace> {
+  const made = await newSsoPlace(world, null, { ...idp.fields, ...overrides });
+  if (hasKey) await giveSigningKey(world, made.connection);
+  return made;
 }
 
 const pkce = newPkce();
-async function sendAway(browser: Browser, { client, organization }: Place): Promise<string> {
+async function sendAway(browser: Browser, { client, organization }: SsoPlace): Promise<string> {
   const url = authorizeUrl(client, { organization: organization.slug, code_challenge: pkce.challenge });
   const away = await browser.get(url);
   expect(away.statusCode).toBe(303);
@@ -64,22 +44,17 @@ const post = (path: string, form: Record<string, string>) =>
   world.browser().post(path, form, { origin: 'https://idp.acme.example' });
 const here = ({ headers }: LightMyRequestResponse) => String(headers.location).replace(baseUrl, '');
 /** The whole way; the answer of `/sso/complete`. */
-async function walk(at: Place, changes: Partial<ResponseParts> = {}, browser = world.browser()) {
+async function walk(at: SsoPlace, changes: Partial<ResponseParts> = {}, browser = world.browser()) {
   const { path, form } = answerTo(await sendAway(browser, at), idp, world.now(), changes);
   const answered = await post(path, form);
   expect(answered.statusCode).toBe(303);
   return browser.get(here(answered));
 }
-const failureIn = (page: { body: string; statusCode: number }) => [
-  page.statusCode,
-  /<dd class="code">(sso\.[a-z_]+)</.exec(page.body)?.[1],
-];
-const somebody = () => `ana-${uuidv7()}@acme.example`;
 
 describe('sign-in by SAML', () => {
   test('somebody new signs in by their organization, and the client gets a code', async () => {
     const at = await place({}, { hasKey: false });
-    const email = somebody();
+    const email = acmeAddress();
     const code = codeIn(await walk(at, { nameId: email, contextClass: 'https://refeds.org/profile/mfa' }));
     const tokens = (
       await redeem(world.app, at.client, { code, verifier: pkce.verifier, redirect: redirectUri })
@@ -100,7 +75,7 @@ describe('sign-in by SAML', () => {
       ).json();
       return decodeJwt(tokens.id_token).sub;
     };
-    expect(await subjectOf(somebody())).toBe(await subjectOf(somebody()));
+    expect(await subjectOf(acmeAddress())).toBe(await subjectOf(acmeAddress()));
   });
 
   test('the request is signed, and names the provider and where to answer', async () => {
@@ -118,7 +93,7 @@ describe('sign-in by SAML', () => {
 describe('an answer', () => {
   test('works in the browser that was sent, and in no other', async () => {
     const at = await place();
-    const { path, form } = answerTo(await sendAway(world.browser(), at), idp, world.now(), { nameId: somebody() });
+    const { path, form } = answerTo(await sendAway(world.browser(), at), idp, world.now(), { nameId: acmeAddress() });
     const other = await world.browser().get(here(await post(path, form)));
     expect(failureIn(other)).toEqual([400, 'sso.stale']);
   });
@@ -126,7 +101,7 @@ describe('an answer', () => {
   test('comes once; posted again it leads to what the first one began', async () => {
     const at = await place();
     const browser = world.browser();
-    const { path, form } = answerTo(await sendAway(browser, at), idp, world.now(), { nameId: somebody() });
+    const { path, form } = answerTo(await sendAway(browser, at), idp, world.now(), { nameId: acmeAddress() });
     const [first, second] = [await post(path, form), await post(path, form)];
     expect(second.headers.location).toBe(first.headers.location);
     expect(codeIn(await browser.get(here(first)))).toBeTruthy();
@@ -137,8 +112,8 @@ describe('an answer', () => {
   test('whose assertion was used before is refused, though another request is answered by it', async () => {
     const at = await place();
     const assertionId = `_${randomUUID()}`;
-    codeIn(await walk(at, { nameId: somebody(), assertionId }));
-    expect(failureIn(await walk(at, { nameId: somebody(), assertionId }))).toEqual([400, 'sso.replayed']);
+    codeIn(await walk(at, { nameId: acmeAddress(), assertionId }));
+    expect(failureIn(await walk(at, { nameId: acmeAddress(), assertionId }))).toEqual([400, 'sso.replayed']);
   });
 
   test('that is refused says why, on the page and in the events', async () => {
@@ -176,7 +151,7 @@ describe('an answer', () => {
 });
 
 describe('a response that nobody asked for', () => {
-  const unasked = (at: Place, changes: Partial<ResponseParts> = {}, relayState = at.client.clientId) => {
+  const unasked = (at: SsoPlace, changes: Partial<ResponseParts> = {}, relayState = at.client.clientId) => {
     const path = `/sso/saml/${at.connection.id}`;
     const parts = partsOf(
       {
@@ -186,7 +161,7 @@ describe('a response that nobody asked for', () => {
         inResponseTo: null,
         now: world.now(),
       },
-      { nameId: somebody(), ...changes },
+      { nameId: acmeAddress(), ...changes },
     );
     return post(`${path}/acs`, { SAMLResponse: posted(signedResponse(parts, idp.key)), RelayState: relayState });
   };
@@ -230,7 +205,7 @@ test('metadata is for everybody who has the URL', async () => {
 });
 
 describe('answers that are refused, ten in a row,', () => {
-  const statusAfter = async (at: Place, changes: Partial<ResponseParts>, by = idp) => {
+  const statusAfter = async (at: SsoPlace, changes: Partial<ResponseParts>, by = idp) => {
     for (let count = 0; count < 10; count += 1) {
       const { path, form } = answerTo(
         await sendAway(world.browser(), at),
@@ -242,7 +217,7 @@ describe('answers that are refused, ten in a row,', () => {
     }
     return statusOf(at);
   };
-  const statusOf = async ({ connection: { id } }: Place) => {
+  const statusOf = async ({ connection: { id } }: SsoPlace) => {
     const [row] = await world.query<{ status: string }>('select status from sso_connections where id = $1', [id]);
     return row?.status;
   };

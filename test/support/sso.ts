@@ -1,12 +1,14 @@
 import { v7 as uuidv7 } from 'uuid';
+import type { EnvironmentSettings } from '../../entities/environment-settings.js';
 import { SsoConnection } from '../../entities/sso-connection.js';
 import { SsoDomain } from '../../entities/sso-domain.js';
 import { clientSecretContext } from '../../src/domain/sso-connections/secrets.js';
 import { callbackUrlOf, signedOutUrlOf } from '../../src/domain/sso-protocols/oidc/oidc.js';
-import type { TestEnvironment, TestProvider } from './oauth.js';
+import type { TestClient, TestEnvironment, TestProvider } from './oauth.js';
 import type { OpenIdProvider } from './openid-provider.js';
+import { newOrganization, type TestOrganization } from './organizations.js';
 
-type Place = Pick<TestEnvironment, 'accountId' | 'environmentId'>;
+type Where = Pick<TestEnvironment, 'accountId' | 'environmentId'>;
 type World = Pick<TestProvider, 'db' | 'now' | 'sealing'>;
 
 /** Ids of connections to come, with the callbacks that a provider has to know. */
@@ -22,7 +24,7 @@ export const plannedConnections = (baseUrl: string, count: number) => {
 /** An active connection to an OpenID provider, of an Environment or of an organization of it. */
 export async function newOidcConnection(
   { db, now, sealing }: World,
-  { accountId, environmentId }: Place,
+  { accountId, environmentId }: Where,
   idp: Pick<OpenIdProvider, 'issuer' | 'clientId' | 'clientSecret'>,
   overrides: Partial<SsoConnection> = {},
 ): Promise<SsoConnection> {
@@ -69,7 +71,7 @@ export async function newOidcConnection(
 /** A domain that is verified: of an organization, or of the Account. */
 export async function newVerifiedDomain(
   { db, now }: World,
-  { accountId, environmentId }: Place,
+  { accountId, environmentId }: Where,
   domain: string,
   organizationId: string | null = null,
 ): Promise<void> {
@@ -91,3 +93,44 @@ export async function newVerifiedDomain(
     }),
   );
 }
+
+/** Where people of an organization sign in by its provider. */
+export interface SsoPlace {
+  environment: TestEnvironment;
+  client: TestClient;
+  organization: TestOrganization;
+  connection: SsoConnection;
+}
+
+/**
+ * An Environment with an organization whose provider signs in people of acme.example.
+ * @param idp the OpenID provider, or null where the overrides say all of it: that of SAML
+ */
+export async function newSsoPlace(
+  world: TestProvider,
+  idp: Parameters<typeof newOidcConnection>[2] | null,
+  overrides: Partial<SsoConnection> = {},
+  settings: Partial<EnvironmentSettings> = {},
+): Promise<SsoPlace> {
+  const environment = await world.newEnvironment({ mfaPolicy: 'off', ...settings });
+  const client = await environment.newClient();
+  const organization = await newOrganization(world, environment);
+  await newVerifiedDomain(world, environment, 'acme.example', organization.id);
+  const none = { issuer: '', clientId: '', clientSecret: '' };
+  const fields = { organizationId: organization.id, ...overrides };
+  return {
+    environment,
+    client,
+    organization,
+    connection: await newOidcConnection(world, environment, idp ?? none, fields),
+  };
+}
+
+/** The address of somebody whom nobody has seen before. */
+export const acmeAddress = () => `ana-${uuidv7()}@acme.example`;
+
+/** The status of a page, and the code in it that says why a sign-in by a provider did not work. */
+export const failureIn = (page: { body: string; statusCode: number }) => [
+  page.statusCode,
+  /<dd class="code">(sso\.[a-z_]+)</.exec(page.body)?.[1],
+];
