@@ -6,36 +6,21 @@ import { createIdentityInvites } from '../../src/domain/identity-invites/identit
 import { identityInviteToken } from '../../src/domain/identity-invites/link.js';
 import { createPasswords } from '../../src/domain/passwords/passwords.js';
 import { hours } from '../../src/platform/clock.js';
-import { createProcesses, type Processes } from '../../src/platform/processes.js';
-import { newDatabase, type TestDatabase } from '../support/database.js';
-import { patience, patient } from '../support/patience.js';
-import { registrationServices, rows } from '../support/registration.js';
-import { historyText, namespace, startTestTemporal, type TestTemporal } from '../support/temporal.js';
-import { startWorkerParts } from '../support/test-worker.js';
+import { type InviteProcesses, startInviteProcesses } from '../support/invite-processes.js';
+import { rows } from '../support/registration.js';
+import { historyText } from '../support/temporal.js';
+import { until } from '../support/test-worker.js';
 
-let temporal: TestTemporal;
-let database: TestDatabase;
-let processes: Processes;
-let services: ReturnType<typeof registrationServices>;
-let worker: ReturnType<typeof startWorkerParts>;
-
+let world: InviteProcesses;
 beforeAll(async () => {
-  [temporal, database] = await Promise.all([startTestTemporal(), newDatabase()]);
-  processes = createProcesses({ address: temporal.address, namespace, apiKey: null }, patient);
-  services = registrationServices(database);
-  worker = startWorkerParts({ database, temporal, processes }, services);
+  world = await startInviteProcesses();
 });
-afterAll(async () => {
-  await worker?.stop();
-  await processes.close();
-  await temporal.stop();
-  await database.close();
-});
+afterAll(() => world?.stop());
 
 const now = () => new Date();
 
 async function newPlace(ttlMs: number) {
-  const { db } = database;
+  const { db } = world.database;
   const userId = randomUUID();
   const at = now();
   const { account, application, environments } = await db.transaction('system', async (tx) => {
@@ -50,7 +35,7 @@ async function newPlace(ttlMs: number) {
   const caller = { type: 'platform_admin' as const, userId, sessionId: '', capabilities: [], roles: [] };
   // Nothing here carries a role.
   const assignments = { assertMayGive: () => Promise.reject(new Error('no role is offered')) };
-  const invites = createIdentityInvites({ db, sealing: services.sealing, assignments, now, ttlMs });
+  const invites = createIdentityInvites({ db, sealing: world.services.sealing, assignments, now, ttlMs });
   const person = { firstName: 'Ivo', lastName: 'Kernseif', roleId: null, nodeId: null, locale: 'de' as const };
   return {
     scope,
@@ -61,29 +46,11 @@ async function newPlace(ttlMs: number) {
   };
 }
 
-const handleOf = (id: string) => temporal.client.workflow.getHandle(`invite/${id}`);
-async function until<T>(look: () => T | undefined | Promise<T | undefined>, ms = patience): Promise<T> {
-  for (const deadline = Date.now() + ms; ; await new Promise((resolve) => setTimeout(resolve, 50))) {
-    const found = await look();
-    if (found !== undefined) return found;
-    if (Date.now() > deadline) throw new Error('it did not come to that in time');
-  }
-}
-const reaches = (id: string, state: string) =>
-  until(async () => {
-    const found = await handleOf(id)
-      .query<string>('state')
-      .catch(() => undefined);
-    return found === state || undefined;
-  });
-const mailsTo = (email: string, name: string) =>
-  services.sent.filter((mail) => mail.to === email && mail.name === name);
-
 test('an invite is mailed, accepted, and its process ends; no history tells who it was', async () => {
   const place = await newPlace(hours(1));
   const made = await place.invite();
-  const mail = await until(() => mailsTo(made.email, 'identity-invite')[0]);
-  const { token } = identityInviteToken(services.sealing, { id: made.id, linkNumber: 1 });
+  const mail = await world.mailTo(made.email, 'identity-invite');
+  const { token } = identityInviteToken(world.services.sealing, { id: made.id, linkNumber: 1 });
   expect(mail.values).toEqual({
     first_name: 'Ivo',
     place_name: 'Shop',
@@ -91,19 +58,19 @@ test('an invite is mailed, accepted, and its process ends; no history tells who 
     link: `https://id.example.com/oauth/invite?token=${token}`,
     expires_at_text: expect.stringContaining('UTC'),
   });
-  await reaches(made.id, 'waiting');
-  const { typedSearchAttributes } = await handleOf(made.id).describe();
+  await world.reaches(made.id, 'waiting');
+  const { typedSearchAttributes } = await world.handleOf(made.id).describe();
   for (const id of [made.id, place.scope.accountId, place.scope.environmentId])
     expect(JSON.stringify(typedSearchAttributes)).toContain(id);
 
   const passwords = createPasswords({ breachUrl: null });
-  const acceptance = createIdentityInviteAcceptance({ db: database.db, passwords, now });
+  const acceptance = createIdentityInviteAcceptance({ db: world.database.db, passwords, now });
   await acceptance.accept({ token, password: 'violet tractor 19' });
-  expect(await handleOf(made.id).result()).toBe('accepted');
+  expect(await world.handleOf(made.id).result()).toBe('accepted');
 
   const secrets = [made.email, 'Ivo', 'Kernseif', 'Rosalind', token, 'violet'];
-  for await (const { workflowId } of temporal.client.workflow.list()) {
-    const text = await historyText(temporal.client.workflow.getHandle(workflowId));
+  for await (const { workflowId } of world.temporal.client.workflow.list()) {
+    const text = await historyText(world.temporal.client.workflow.getHandle(workflowId));
     for (const secret of secrets) expect(text).not.toContain(secret);
   }
 });
@@ -111,7 +78,7 @@ test('an invite is mailed, accepted, and its process ends; no history tells who 
 test('it expires at its time with one event; sent again it waits again, under the same name', async () => {
   const place = await newPlace(2_000);
   const made = await place.invite();
-  await reaches(made.id, 'expired');
+  await world.reaches(made.id, 'expired');
   expect(await place.invites.get(place.scope, made.id)).toMatchObject({
     status: 'expired',
     endedReason: 'not_accepted_in_time',
@@ -120,28 +87,28 @@ test('it expires at its time with one event; sent again it waits again, under th
   const happened = async () =>
     (
       await rows(
-        database.ownerUrl,
+        world.database.ownerUrl,
         `select action from events where resource_id = $1 and action like 'identity_invite.%' order by created_at`,
         [made.id],
       )
     ).map(({ action }) => String(action).replace('identity_invite.', ''));
-  await until(async () => ((await happened()).length === 4 ? true : undefined));
+  await until('it has expired again', async () => (await happened()).length === 4);
   expect(await happened()).toEqual(['created', 'expired', 'resent', 'expired']);
-  await reaches(made.id, 'expired');
+  await world.reaches(made.id, 'expired');
 });
 
 test('cancelled by an operator it is revoked, and says so', async () => {
   const place = await newPlace(hours(1));
   const made = await place.invite('directory');
-  await reaches(made.id, 'waiting');
-  await handleOf(made.id).cancel();
-  await expect(handleOf(made.id).result()).rejects.toThrow(/cancelled/);
+  await world.reaches(made.id, 'waiting');
+  await world.handleOf(made.id).cancel();
+  await expect(world.handleOf(made.id).result()).rejects.toThrow(/cancelled/);
   expect(await place.invites.get(place.scope, made.id)).toMatchObject({
     status: 'revoked',
     endedReason: 'cancelled_by_operator',
   });
   const events = await rows(
-    database.ownerUrl,
+    world.database.ownerUrl,
     `select metadata, actor_type from events where resource_id = $1 and action like '%.revoked'`,
     [made.id],
   );
@@ -153,22 +120,22 @@ test('cancelled by an operator it is revoked, and says so', async () => {
 test('sent again it is mailed again; revoked where it was made, its process ends', async () => {
   const place = await newPlace(hours(1));
   const made = await place.invite();
-  await reaches(made.id, 'waiting');
-  await until(() => mailsTo(made.email, 'identity-invite')[0]);
+  await world.reaches(made.id, 'waiting');
+  await world.mailTo(made.email, 'identity-invite');
   await place.invites.resend(place.scope, place.caller, made.id);
-  await until(() => mailsTo(made.email, 'identity-invite')[1]);
+  await world.mailTo(made.email, 'identity-invite', 2);
   await place.invites.revoke(place.scope, made.id);
-  expect(await handleOf(made.id).result()).toBe('revoked');
+  expect(await world.handleOf(made.id).result()).toBe('revoked');
 });
 
 test('the reminder is mailed once for each link, as long as the invite is open', async () => {
   const place = await newPlace(hours(1));
   const made = await place.invite();
-  const { identity } = services.invites;
+  const { identity } = world.services.invites;
   for (let i = 0; i < 3; i++) await identity.remind(made.id);
-  await until(() => mailsTo(made.email, 'identity-invite-reminder')[0]);
-  await until(async () => ((await rows(database.ownerUrl, 'select from outbox')).length === 0 ? true : undefined));
-  expect(mailsTo(made.email, 'identity-invite-reminder')).toHaveLength(1);
+  await world.mailTo(made.email, 'identity-invite-reminder');
+  await world.delivered();
+  expect(world.mailsTo(made.email, 'identity-invite-reminder')).toHaveLength(1);
   await place.invites.revoke(place.scope, made.id);
   for (const repeated of [identity.remind(made.id), identity.cancel(made.id, 'x'), identity.expire(made.id)])
     expect(await repeated).toMatchObject({ status: 'revoked' });

@@ -8,35 +8,20 @@ import { createAdministratorInvites } from '../../src/domain/invites/administrat
 import { inviteToken } from '../../src/domain/invites/link.js';
 import { createPasswords } from '../../src/domain/passwords/passwords.js';
 import { hours } from '../../src/platform/clock.js';
-import { createProcesses, type Processes } from '../../src/platform/processes.js';
-import { newDatabase, type TestDatabase } from '../support/database.js';
-import { patience, patient } from '../support/patience.js';
-import { registrationServices, rows } from '../support/registration.js';
-import { historyText, namespace, startTestTemporal, type TestTemporal } from '../support/temporal.js';
-import { startWorkerParts } from '../support/test-worker.js';
+import { type InviteProcesses, startInviteProcesses } from '../support/invite-processes.js';
+import { rows } from '../support/registration.js';
+import { historyText } from '../support/temporal.js';
+import { until } from '../support/test-worker.js';
 
-let temporal: TestTemporal;
-let database: TestDatabase;
-let processes: Processes;
-let services: ReturnType<typeof registrationServices>;
-let worker: ReturnType<typeof startWorkerParts>;
-
+let world: InviteProcesses;
 beforeAll(async () => {
-  [temporal, database] = await Promise.all([startTestTemporal(), newDatabase()]);
-  processes = createProcesses({ address: temporal.address, namespace, apiKey: null }, patient);
-  services = registrationServices(database);
-  worker = startWorkerParts({ database, temporal, processes }, services);
+  world = await startInviteProcesses();
 });
-afterAll(async () => {
-  await worker?.stop();
-  await processes.close();
-  await temporal.stop();
-  await database.close();
-});
+afterAll(() => world?.stop());
 
 async function newAccount(ttlMs: number) {
-  const { db } = database;
-  const { sealing } = services;
+  const { db } = world.database;
+  const { sealing } = world.services;
   const now = new Date();
   const user: User = {
     id: uuidv7(),
@@ -75,27 +60,11 @@ async function newAccount(ttlMs: number) {
   };
 }
 
-const handleOf = (id: string) => temporal.client.workflow.getHandle(`invite/${id}`);
-async function until<T>(look: () => T | undefined | Promise<T | undefined>, ms = patience): Promise<T> {
-  for (const deadline = Date.now() + ms; ; await new Promise((resolve) => setTimeout(resolve, 50))) {
-    const found = await look();
-    if (found !== undefined) return found;
-    if (Date.now() > deadline) throw new Error('it did not come to that in time');
-  }
-}
-const stateOf = (id: string) =>
-  handleOf(id)
-    .query<string>('state')
-    .catch(() => undefined);
-const reaches = (id: string, state: string) => until(async () => ((await stateOf(id)) === state ? true : undefined));
-const delivered = () =>
-  until(async () => ((await rows(database.ownerUrl, 'select from outbox')).length === 0 ? true : undefined));
-
 test('an invite is mailed, accepted, and its process ends; no history tells who it was', async () => {
   const account = await newAccount(hours(1));
   const made = await account.invite();
-  const mail = await until(() => services.sent.find(({ to }) => to === made.email));
-  const { token } = inviteToken(services.sealing, { id: made.id, linkNumber: 1 });
+  const mail = await world.mailTo(made.email, 'administrator-invite');
+  const { token } = inviteToken(world.services.sealing, { id: made.id, linkNumber: 1 });
   expect(mail).toMatchObject({
     name: 'administrator-invite',
     values: {
@@ -106,18 +75,18 @@ test('an invite is mailed, accepted, and its process ends; no history tells who 
       link: `https://id.example.com/v1/auth/accept-invite?token=${token}`,
     },
   });
-  await reaches(made.id, 'waiting');
-  const { typedSearchAttributes } = await handleOf(made.id).describe();
+  await world.reaches(made.id, 'waiting');
+  const { typedSearchAttributes } = await world.handleOf(made.id).describe();
   for (const id of [made.id, account.account.id]) expect(JSON.stringify(typedSearchAttributes)).toContain(id);
 
   const passwords = createPasswords({ breachUrl: null });
-  const acceptance = createInviteAcceptance({ db: database.db, passwords, now: () => new Date() });
+  const acceptance = createInviteAcceptance({ db: world.database.db, passwords, now: () => new Date() });
   await acceptance.accept({ token, firstName: 'Ivo', lastName: 'Kernseif', password: 'violet tractor 19' });
-  expect(await handleOf(made.id).result()).toBe('accepted');
+  expect(await world.handleOf(made.id).result()).toBe('accepted');
 
   const secrets = [made.email, 'Ivo', 'Kernseif', 'Rosalind', account.account.name, token, 'violet'];
-  for await (const { workflowId } of temporal.client.workflow.list()) {
-    const text = await historyText(temporal.client.workflow.getHandle(workflowId));
+  for await (const { workflowId } of world.temporal.client.workflow.list()) {
+    const text = await historyText(world.temporal.client.workflow.getHandle(workflowId));
     for (const secret of secrets) expect(text).not.toContain(secret);
   }
 });
@@ -125,17 +94,19 @@ test('an invite is mailed, accepted, and its process ends; no history tells who 
 test('it expires at its time with one event; sent again it waits again, under the same name', async () => {
   const account = await newAccount(2_000);
   const made = await account.invite();
-  await reaches(made.id, 'expired');
-  const [row] = await rows(database.ownerUrl, 'select status, ended_reason from administrator_invites where id = $1', [
-    made.id,
-  ]);
+  await world.reaches(made.id, 'expired');
+  const [row] = await rows(
+    world.database.ownerUrl,
+    'select status, ended_reason from administrator_invites where id = $1',
+    [made.id],
+  );
   expect(row).toEqual({ status: 'expired', ended_reason: 'not_accepted_in_time' });
 
   await account.invites.resend(account.scope, account.userId, made.id);
-  await until(async () => ((await endedTwice(made.id)) ? true : undefined));
-  await reaches(made.id, 'expired');
+  await until('it has expired again', () => endedTwice(made.id));
+  await world.reaches(made.id, 'expired');
   const events = await rows(
-    database.ownerUrl,
+    world.database.ownerUrl,
     `select action, actor_type from events where resource_id = $1 and action like 'administrator_invite.%' order by created_at`,
     [made.id],
   );
@@ -145,58 +116,55 @@ test('it expires at its time with one event; sent again it waits again, under th
 });
 
 const endedTwice = async (id: string) =>
-  (await rows(database.ownerUrl, `select from events where resource_id = $1 and action like '%.expired'`, [id]))
+  (await rows(world.database.ownerUrl, `select from events where resource_id = $1 and action like '%.expired'`, [id]))
     .length === 2;
 
 test('cancelled by an operator, the invite is revoked and says so; sent news of an ended process is no error', async () => {
   const account = await newAccount(hours(1));
   const made = await account.invite();
-  await reaches(made.id, 'waiting');
-  await handleOf(made.id).cancel();
-  await expect(handleOf(made.id).result()).rejects.toThrow(/cancelled/);
+  await world.reaches(made.id, 'waiting');
+  await world.handleOf(made.id).cancel();
+  await expect(world.handleOf(made.id).result()).rejects.toThrow(/cancelled/);
   expect(await account.invites.get(account.scope, made.id)).toMatchObject({
     status: 'revoked',
     endedReason: 'cancelled_by_operator',
   });
   const [event] = await rows(
-    database.ownerUrl,
+    world.database.ownerUrl,
     `select metadata, actor_type from events where action like '%.revoked'`,
   );
   expect(event).toEqual({ metadata: { reason: 'cancelled_by_operator' }, actor_type: 'system' });
 
   const second = await account.invite();
-  await reaches(second.id, 'waiting');
-  await handleOf(second.id).terminate('by mistake');
+  await world.reaches(second.id, 'waiting');
+  await world.handleOf(second.id).terminate('by mistake');
   await account.invites.revoke(account.scope, account.userId, second.id);
-  await delivered(); // the signal found nobody, and nothing is left to do
-  expect((await handleOf(second.id).describe()).status.name).toBe('TERMINATED');
+  await world.delivered(); // the signal found nobody, and nothing is left to do
+  expect((await world.handleOf(second.id).describe()).status.name).toBe('TERMINATED');
 });
 
 test('a terminated process of an invite that is sent again begins anew, and the link is mailed again', async () => {
   const account = await newAccount(hours(1));
   const made = await account.invite();
-  const mails = () => services.sent.filter(({ to }) => to === made.email);
-  await until(() => mails()[0]);
-  await reaches(made.id, 'waiting');
-  await handleOf(made.id).terminate('by mistake');
+  await world.mailTo(made.email, 'administrator-invite');
+  await world.reaches(made.id, 'waiting');
+  await world.handleOf(made.id).terminate('by mistake');
   const { expiresAt } = await account.invites.resend(account.scope, account.userId, made.id);
-  await until(async () => ((await handleOf(made.id).describe()).status.name === 'RUNNING' ? true : undefined));
-  expect(await historyText(handleOf(made.id))).toContain(expiresAt.toISOString());
-  await until(() => mails()[1]);
+  await until('it runs again', async () => (await world.handleOf(made.id).describe()).status.name === 'RUNNING');
+  expect(await historyText(world.handleOf(made.id))).toContain(expiresAt.toISOString());
+  await world.mailTo(made.email, 'administrator-invite', 2);
   await account.invites.revoke(account.scope, account.userId, made.id);
-  expect(await handleOf(made.id).result()).toBe('revoked');
+  expect(await world.handleOf(made.id).result()).toBe('revoked');
 });
 
 test('the reminder is mailed once for each link, as long as the invite is open', async () => {
   const account = await newAccount(hours(1));
   const made = await account.invite();
-  const { administrator } = services.invites;
+  const { administrator } = world.services.invites;
   for (let i = 0; i < 3; i++) await administrator.remind(made.id);
-  const reminders = () =>
-    services.sent.filter(({ to, name }) => to === made.email && name === 'administrator-invite-reminder');
-  await until(() => reminders()[0]);
-  await delivered();
-  expect(reminders()).toHaveLength(1);
+  await world.mailTo(made.email, 'administrator-invite-reminder');
+  await world.delivered();
+  expect(world.mailsTo(made.email, 'administrator-invite-reminder')).toHaveLength(1);
   await account.invites.revoke(account.scope, account.userId, made.id);
   expect(await administrator.remind(made.id)).toMatchObject({ status: 'revoked' });
   expect(await administrator.cancel(made.id, 'x')).toMatchObject({ status: 'revoked' });

@@ -1,0 +1,46 @@
+import { createProcesses } from '../../src/platform/processes.js';
+import { newDatabase } from './database.js';
+import { patient } from './patience.js';
+import { registrationServices, rows } from './registration.js';
+import { namespace, startTestTemporal } from './temporal.js';
+import { startWorkerParts, until } from './test-worker.js';
+
+export type InviteProcesses = Awaited<ReturnType<typeof startInviteProcesses>>;
+
+/** The processes of invites, of administrators or of end users: database, Temporal and worker, and a look at how far they are. */
+export async function startInviteProcesses() {
+  const [temporal, database] = await Promise.all([startTestTemporal(), newDatabase()]);
+  const processes = createProcesses({ address: temporal.address, namespace, apiKey: null }, patient);
+  const services = registrationServices(database);
+  const worker = startWorkerParts({ database, temporal, processes }, services);
+  const handleOf = (id: string) => temporal.client.workflow.getHandle(`invite/${id}`);
+  const mailsTo = (email: string, name: string) =>
+    services.sent.filter((mail) => mail.to === email && mail.name === name);
+  return {
+    temporal,
+    database,
+    services,
+    handleOf,
+    /** Waits until the invite's process says that it is in this state. */
+    reaches: (id: string, state: string) =>
+      until(`the invite is ${state}`, async () => {
+        const found = await handleOf(id)
+          .query<string>('state')
+          .catch(() => undefined); // not yet, or its worker is still busy
+        return found === state;
+      }),
+    mailsTo,
+    /** Waits for so many mails of one template to an address; answers with the last one of them. */
+    mailTo: (email: string, name: string, count = 1) =>
+      until(`${name} is mailed ${count} times`, async () => mailsTo(email, name)[count - 1]),
+    /** Waits until nothing is on its way to a process any more. */
+    delivered: () =>
+      until('the outbox is empty', async () => (await rows(database.ownerUrl, 'select from outbox')).length === 0),
+    async stop(): Promise<void> {
+      await worker.stop();
+      await processes.close();
+      await temporal.stop();
+      await database.close();
+    },
+  };
+}
