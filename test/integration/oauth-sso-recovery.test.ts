@@ -1,3 +1,4 @@
+import type { Identity } from '../../entities/identity.js';
 import { createSsoRecoveryCodes } from '../../src/domain/sso-connections/recovery-codes.js';
 import { minutes } from '../../src/platform/clock.js';
 import { alertOf, codeIn, enrollTotp, hidden, passwordStep } from '../support/mfa.js';
@@ -21,14 +22,18 @@ beforeAll(async () => {
 });
 afterAll(() => world.close());
 
-const provider = { issuer: 'https://idp.example', clientId: 'gatehouse', clientSecret: 'secret' };
+const provider = { issuer: 'https://127.0.0.1:1', clientId: 'gatehouse', clientSecret: 'secret' };
 
 /** A member of an organization that requires its provider, which is down; with codes for that day. */
-async function newMember() {
+async function newMember(
+  status: 'active' | 'auto_disabled' = 'auto_disabled',
+  before: (person: Pick<Identity, 'email'>) => Promise<void> = async () => {},
+) {
   const person = await environment.newIdentity();
+  await before(person);
   const policy = { require_sso: true };
   const organization = await newOrganization(world, environment, { policy, members: [person] });
-  const overrides = { organizationId: organization.id, status: 'auto_disabled' } as const;
+  const overrides = { organizationId: organization.id, status };
   const connection = await newOidcConnection(world, environment, provider, overrides);
   const { accountId, applicationId, environmentId } = environment;
   const codes = createSsoRecoveryCodes({ db: world.db, now: world.now });
@@ -129,4 +134,63 @@ test('a script is told the token, and goes on with it', async () => {
     json,
   );
   expect([done.statusCode, done.json().redirect_to]).toEqual([200, expect.stringContaining('code=')]);
+});
+
+describe('a sign-in for an organization leads to its provider at once', () => {
+  const linkTo = (body: string, method: string) =>
+    [...body.matchAll(/href="(\/oauth\/authorize\?[^"]*)"/g)]
+      .map(([, url]) => (url as string).replaceAll('&amp;', '&'))
+      .find((url) => new URL(url, 'http://x').searchParams.get('method') === method) ?? '';
+  const prove = (browser: ReturnType<TestProvider['browser']>, page: Parameters<typeof alertOf>[0], email: string) =>
+    browser.submit(page, { email, password: 'correct horse battery' });
+
+  test.each(['active', 'auto_disabled'] as const)(
+    'the page of one that is down (%s) leads to the recovery code',
+    async (status) => {
+      const { person, organization, codes } = await newMember(status);
+      const client = await environment.newClient(); // what is remembered of another one is from before the connection
+      const browser = world.browser();
+      const failed = await browser.get(authorizeUrl(client, { organization: organization.id }));
+      expect(failed.statusCode).toBe(status === 'active' ? 503 : 403);
+      expect(linkTo(failed.body, 'password')).toBe('');
+      const page = await browser.get(linkTo(failed.body, 'recovery'));
+      expect(alertOf(page)).toBe('Show who you are first. Then we ask for the recovery code of your organization.');
+      const barred = await prove(browser, page, person.email);
+      // What was proved is not enough, and the browser is signed in by nothing.
+      expect(barred.statusCode).toBe(403);
+      expect((await browser.get(authorizeUrl(client, { prompt: 'none' }))).headers.location).toContain(
+        'login_required',
+      );
+      expect(codeIn(await recover(browser, barred, codes[0]))).toBeTruthy();
+      expect(codeIn(await browser.get(authorizeUrl(client, { organization: organization.id })))).toBeTruthy();
+    },
+  );
+
+  test('method=recovery goes there, also by a code by mail, and lets in nobody whom the organization does not know', async () => {
+    const { organization } = await newMember('active');
+    const outsider = await environment.newIdentity();
+    const page = await world.browser().get(authorizeUrl(client, { organization: organization.id, method: 'recovery' }));
+    const fields = Object.fromEntries(
+      [...page.body.matchAll(/<input type="hidden" name="([^"]*)" value="([^"]*)">/g)].map(([, name, value]) => [
+        name as string,
+        (value as string).replaceAll('&#x2F;', '/'),
+      ]),
+    );
+    const email = outsider.email;
+    const sent = await world.browser().post('/oauth/login/email-otp/start', { ...fields, email });
+    expect([sent.statusCode, hidden(sent, 'method')]).toEqual([200, 'recovery']);
+    const refused = await prove(world.browser(), page, email);
+    expect(refused.headers.location).toContain('error=access_denied');
+  });
+
+  test('whom a session of before brings no further is led there as well', async () => {
+    const browser = world.browser();
+    const { person, codes } = await newMember('active', async (member) => {
+      expect(codeIn((await passwordStep(browser, client, member)).page)).toBeTruthy();
+    });
+    const barred = await browser.get(authorizeUrl(client));
+    expect(barred.statusCode).toBe(403);
+    const page = await browser.get(linkTo(barred.body, 'recovery'));
+    expect(codeIn(await recover(browser, await prove(browser, page, person.email), codes[0]))).toBeTruthy();
+  });
 });

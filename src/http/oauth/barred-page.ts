@@ -1,5 +1,5 @@
 import type { FastifyReply } from 'fastify';
-import type { Barred, LoginMethod } from '../../domain/organizations/barred.js';
+import { type Barred, type LoginMethod, methodsOf } from '../../domain/organizations/barred.js';
 import type { OfferedConnection } from '../../domain/organizations/sign-in-policy.js';
 import { pageOptions, sendPage, wantsJson } from './pages.js';
 import type { Visit } from './visit.js';
@@ -49,7 +49,7 @@ export function sendBarred(
     ...methods.map((method) => ({
       text: `method_refused.${methodNames[method]}` as const,
       values: {},
-      url: urlOf(visit, method),
+      url: urlOf(visit, method === 'email_otp' ? 'code' : 'password'),
     })),
     ...providers.map(({ name, url }) => ({
       text: name === null ? ('method_refused.by_provider' as const) : ('method_refused.by_provider_of' as const),
@@ -57,6 +57,8 @@ export function sendBarred(
       url,
     })),
   ];
+  // Who has come by a session, or by nothing yet, proves who they are first.
+  const leadsToRecovery = code === 'sso_required' && !recovery && methodsOf(visit.client.settings).length > 0;
   const message = messageOf(code, ways.length > 0, isKnown);
   return sendPage(
     request,
@@ -67,6 +69,7 @@ export function sendBarred(
       message: `method_refused.${message}`,
       ways,
       recovery,
+      recoveryUrl: leadsToRecovery ? urlOf(visit, 'recovery') : null,
       params: visit.asked.parameters,
     },
     { ...pageOptions(visit), status: 403 },
@@ -80,10 +83,8 @@ function messageOf(code: Barred['code'], areOthers: boolean, isKnown: boolean) {
 }
 
 /** The sign-in from its beginning, by another way and not by a session that was begun by this one. */
-function urlOf({ asked }: Visit, method: LoginMethod): string {
-  const { method: _, ...parameters } = asked.parameters;
-  const by = method === 'email_otp' ? 'code' : 'password';
-  return `/oauth/authorize?${new URLSearchParams({ ...parameters, prompt: 'login', method: by })}`;
+function urlOf({ asked }: Visit, method: 'code' | 'password' | 'recovery'): string {
+  return `/oauth/authorize?${new URLSearchParams({ ...asked.parameters, prompt: 'login', method })}`;
 }
 
 /** Where each identity provider that is wanted begins; the Environment's, where an organization has none of its own. */

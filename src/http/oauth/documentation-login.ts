@@ -33,7 +33,8 @@ export const authorizeParameters = {
   acr_values: text('`urn:gatehouse:aal2` asks for a second factor'),
   method: text(
     '`code` opens the view that mails a code, where the Environment allows it; `password` the page that asks who it is. With ' +
-      'either, nobody is sent to an identity provider unasked',
+      'either, nobody is sent to an identity provider unasked. `recovery` is `password` also where `organization` requires its ' +
+      'provider: whoever has proved who they are goes on by one of its recovery codes, and not without',
   ),
 };
 const notLetIn =

@@ -6,7 +6,7 @@ import type { TextKey } from '../../platform/mail/texts.js';
 import { methodNames, sendBarred } from './barred-page.js';
 import { signInNeedsCaptcha } from './captcha.js';
 import { pageOptions, sendPage, wantsJson } from './pages.js';
-import { letsSignUp, type Visit } from './visit.js';
+import { codeMethodOf, isRecovery, letsSignUp, type Visit } from './visit.js';
 
 export interface ShownSignIn {
   /** What the field begins with. */
@@ -31,16 +31,17 @@ export function createSignInPage({ captcha }: { captcha: Pick<Captcha, 'siteKey'
   const siteKeyFor = ({ client }: Visit) => (signInNeedsCaptcha(client) ? captcha.siteKey : null);
 
   /** What both forms have in common. `method` is said by the form itself. */
-  function valuesOf(visit: Visit, { email, error = null }: ShownSignIn) {
+  function valuesOf(visit: Visit, { email, error }: ShownSignIn) {
     const { client, asked } = visit;
+    const notice = isRecovery(asked) ? ('sign_in.notice.recovery' as const) : null;
     const { method, ...others } = asked.parameters;
     // Whoever has asked for this page, and not for their provider, finds it again.
-    const params = method === 'password' ? { ...others, method } : others;
+    const params = method === 'password' || method === 'recovery' ? { ...others, method } : others;
     const shown = { name: client.name, logoUrl: client.logoUrl };
     const passkey = visit.methods.includes('passkey');
     const organization = visit.organization?.name ?? null;
     return {
-      ...{ params, email, error, captcha: siteKeyFor(visit), passkey, organization, client: shown },
+      ...{ params, email, error: error ?? notice, captcha: siteKeyFor(visit), passkey, organization, client: shown },
       ssoUrl: offersSso(visit) ? '/oauth/sso' : null,
     };
   }
@@ -79,7 +80,7 @@ export function createSignInPage({ captcha }: { captcha: Pick<Captcha, 'siteKey'
       {
         ...values,
         action: '/oauth/login/email-otp/start',
-        params: { ...params, method: 'code' },
+        params: { ...params, method: codeMethodOf(visit) },
         passwordUrl: methods.includes('password') ? `/oauth/authorize?${new URLSearchParams(params)}` : null,
         signUpUrl: canSignUpHere(visit) ? urlOf('/oauth/register', params) : null,
       },
@@ -107,7 +108,7 @@ export function createSignInPage({ captcha }: { captcha: Pick<Captcha, 'siteKey'
     /** Shows it, from the start or again. A script is told the same in JSON. @throws OAuthError access_denied */
     send(visit: Visit, shown: ShownSignIn): FastifyReply {
       const { methods, organization } = visit;
-      if (organization && wantsSso(organization.policy))
+      if (organization && wantsSso(organization.policy) && methods.length === 0)
         return sendBarred(visit, { code: 'sso_required', methods: [], connections: connectionsOf(organization) });
       const wantsCode = visit.asked.parameters.method === 'code' || !methods.includes('password');
       if (methods.includes('email_otp') && wantsCode) return sendCodeForm(visit, shown);

@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { wantsSso } from '../../domain/organizations/barred.js';
+import { methodsOf, wantsSso } from '../../domain/organizations/barred.js';
 import type { SsoSignInRefusal } from '../../domain/sso-sign-in/end-users.js';
 import { pageOptions, sendPage, wantsJson } from './pages.js';
 import type { Visit } from './visit.js';
@@ -29,12 +29,20 @@ function groupOf(code: SsoFailure): Group {
   return (found?.[0] ?? 'refused') as Group;
 }
 
-/** Where the person can go from here: once more, or another way. Neither leads anywhere by itself. */
-const waysFrom = ({ asked, methods, organization }: Visit) => {
+type Ways = Record<'againUrl' | 'otherUrl' | 'recoveryUrl', string | null>;
+const nowhere: Ways = { againUrl: null, otherUrl: null, recoveryUrl: null };
+
+/** Where the person can go from here: once more, or another way. None leads anywhere by itself. */
+const waysFrom = ({ client, asked, methods, organization }: Visit): Ways => {
   const { method: _, ...parameters } = asked.parameters;
   const isOnly = organization !== null && wantsSso(organization.policy);
   const url = (more: Record<string, string>) => `/oauth/authorize?${new URLSearchParams({ ...parameters, ...more })}`;
-  return { againUrl: url({}), otherUrl: methods.length === 0 || isOnly ? null : url({ method: 'password' }) };
+  return {
+    againUrl: url({}),
+    otherUrl: methods.length === 0 || isOnly ? null : url({ method: 'password' }),
+    // Whether the organization has codes is nothing that strangers are told.
+    recoveryUrl: isOnly && methodsOf(client.settings).length > 0 ? url({ method: 'recovery' }) : null,
+  };
 };
 
 /** Somebody could not be sent to their identity provider, or what it answered lets them in nowhere. */
@@ -45,16 +53,16 @@ export function sendSsoFailed(visit: Visit, code: SsoFailure): FastifyReply {
 
 /** The same where nobody knows what the sign-in was for. */
 export const sendSsoLost = (request: FastifyRequest, reply: FastifyReply): FastifyReply =>
-  send(request, reply, { code: 'stale', againUrl: null, otherUrl: null }, {});
+  send(request, reply, { code: 'stale', ...nowhere }, {});
 
 /** The same for whoever has no authorization request to go back to: administrators, and a provider's own messages. */
 export const sendSsoRefused = (request: FastifyRequest, reply: FastifyReply, code: SsoFailure): FastifyReply =>
-  send(request, reply, { code, againUrl: null, otherUrl: null }, {});
+  send(request, reply, { code, ...nowhere }, {});
 
 function send(
   request: FastifyRequest,
   reply: FastifyReply,
-  { code, ...urls }: { code: SsoFailure; againUrl: string | null; otherUrl: string | null },
+  { code, ...urls }: { code: SsoFailure } & Ways,
   options: Parameters<typeof sendPage>[4],
 ): FastifyReply {
   const group = groupOf(code);

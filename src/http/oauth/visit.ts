@@ -8,7 +8,7 @@ import { readHint } from '../../domain/oidc/hints.js';
 import { OAuthError } from '../../domain/oidc/oauth-error.js';
 import { type ReadParameters, readParameters } from '../../domain/oidc/parameters.js';
 import type { Provider } from '../../domain/oidc/provider.js';
-import { allowedOf, type LoginMethod, methodsOf } from '../../domain/organizations/barred.js';
+import { allowedOf, type LoginMethod, methodsOf, wantsSso } from '../../domain/organizations/barred.js';
 import { redirect } from './pages.js';
 
 /** A well-formed authorization request on its way through the pages. */
@@ -22,7 +22,7 @@ export interface Visit {
   toAccount: boolean;
   /** The one that the sign-in is for: `organization` of the request. */
   organization: AskedOrganization | null;
-  /** The ways of signing in that the Environment has, and that organization allows. */
+  /** The ways of signing in that the Environment has, and that organization allows; or that a recovery code can follow. */
   methods: LoginMethod[];
 }
 
@@ -43,6 +43,16 @@ const bound = [
 /** What of a visit's authorization request no later step may change, as one text that a sealed token can be bound to. */
 export const boundParametersOf = ({ asked: { parameters } }: Pick<Visit, 'asked'>): string =>
   JSON.stringify(bound.map((name) => parameters[name] ?? null));
+
+/**
+ * Whether somebody wants to prove who they are although their organization requires its provider, to go on by one of its
+ * recovery codes: `method` of the request. It opens the pages, and nothing else: what the organization requires is asked after.
+ */
+export const isRecovery = ({ parameters }: Pick<AuthorizeRequest, 'parameters'>): boolean =>
+  parameters.method === 'recovery';
+
+/** `method` of the pages that mail a code. */
+export const codeMethodOf = ({ asked }: Pick<Visit, 'asked'>) => (isRecovery(asked) ? 'recovery' : 'code');
 
 /** The authorization request of a visit as it is taken up again later: for a page, and by the sign-in page's own choice. */
 export function flowOf({ asked }: Pick<Visit, 'asked'>): Record<string, string> {
@@ -75,7 +85,8 @@ export function createVisits({ askedOrganizations, baseUrl, clients, keys }: Vis
     const named = toAccount ? null : asked.organization;
     const organization = named === null ? null : await askedOrganizations(client.environmentId, named);
     const open = methodsOf(client.settings);
-    const methods = organization ? allowedOf(open, organization.policy) : open;
+    const isBound = organization !== null && !(isRecovery(asked) && wantsSso(organization.policy));
+    const methods = isBound ? allowedOf(open, organization.policy) : open;
     return { request, reply, client, asked, hintedSubject: hint?.subject ?? null, toAccount, organization, methods };
   }
 

@@ -134,6 +134,8 @@ export interface Pages extends AccountPages, SignUpPages {
     ways: readonly { text: TextKey; values: Record<string, string>; url: string }[];
     /** For who has a code of an organization whose identity provider is down. */
     recovery: { token: string; isWrong: boolean } | null;
+    /** Where others prove who they are, to have one asked for. */
+    recoveryUrl: string | null;
     params: Params;
   };
   /** On to an identity provider, after a form: to sign in there, or out. */
@@ -147,6 +149,8 @@ export interface Pages extends AccountPages, SignUpPages {
     againUrl: string | null;
     /** To the page that asks who it is. */
     otherUrl: string | null;
+    /** The same, for who has a recovery code of an organization that requires its provider. */
+    recoveryUrl: string | null;
   };
   /** The link of a test sign-in: only its button uses it. */
   'sso-test': { action: string; token: string; connection: string };

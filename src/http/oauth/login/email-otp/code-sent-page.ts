@@ -4,7 +4,7 @@ import type { Captcha } from '../../../../platform/captcha.js';
 import type { TextKey } from '../../../../platform/mail/texts.js';
 import { signInNeedsCaptcha } from '../../captcha.js';
 import { pageOptions, sendPage, wantsJson } from '../../pages.js';
-import type { Visit } from '../../visit.js';
+import { codeMethodOf, type Visit } from '../../visit.js';
 
 export interface ShownCodeSent {
   token: string;
@@ -37,7 +37,7 @@ export function sendCodeRefused(visit: Visit, shown: ShownCodeSent, captcha: Cap
 function sendEntry(visit: Visit, { token, email }: ShownCodeSent, error: TextKey | null, captcha: Captcha) {
   const { request, reply, client, asked } = visit;
   const siteKey = signInNeedsCaptcha(client) ? captcha.siteKey : null;
-  const params = { ...asked.parameters, method: 'code' };
+  const params = { ...asked.parameters, method: codeMethodOf(visit) };
   return sendPage(
     request,
     reply,
