@@ -1,44 +1,27 @@
-import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
-import { barriers, headingOf, launchChromium, newVisitor, type Visitor } from '../support/chromium.js';
+import type { BrowserContextOptions, Page } from 'playwright-core';
+import { barriers, headingOf } from '../support/chromium.js';
 import { totpCode } from '../support/mfa.js';
-import { type Person, type Seed, seed } from '../support/seed.js';
-import { type Service, startService } from '../support/service.js';
-import { startRelyingParty } from '../support/service-processes.js';
+import type { Person } from '../support/seed.js';
+import { fillIn, type Site, startSite } from '../support/site.js';
 import { plugIn } from '../support/virtual-authenticator.js';
 
-let service: Service;
-let data: Seed;
-let browser: Browser;
-let shop: { url: string; stop(): Promise<void> };
+let site: Site;
+let page: Page;
 beforeAll(async () => {
-  browser = await launchChromium();
-  service = await startService();
-  data = await seed(service.databaseUrl);
-  shop = await startRelyingParty({ ISSUER: service.baseUrl, CLIENT_ID: data.publicClient });
+  site = await startSite();
 });
-afterAll(async () => {
-  await browser?.close();
-  await shop?.stop();
-  await service?.stop();
+afterAll(() => site?.stop());
+afterEach(async () => {
+  expect(await site.leave()).toEqual([]); // a violation of the pages' own security policy would be one
 });
 
-let visitors: Visitor[] = [];
-let page: Page;
 async function arrive(options?: BrowserContextOptions): Promise<Page> {
-  const visitor = await newVisitor(browser, options);
-  visitors.push(visitor);
-  page = visitor.page;
+  page = await site.arrive(options);
   return page;
 }
-afterEach(async () => {
-  const complaints = visitors.flatMap((visitor) => visitor.complaints);
-  await Promise.all(visitors.map((visitor) => visitor.close()));
-  visitors = [];
-  expect(complaints).toEqual([]); // a violation of the pages' own security policy would be one
-});
 
 const accountUrl = (more: Record<string, string> = {}) =>
-  `${service.baseUrl}/oauth/account?${new URLSearchParams({ client_id: data.publicClient, ...more })}`;
+  `${site.service.baseUrl}/oauth/account?${new URLSearchParams({ client_id: site.data.publicClient, ...more })}`;
 const heading = (name: string | RegExp, on = page) => headingOf(on, name);
 const button = (name: string | RegExp) => page.getByRole('button', { name, exact: true });
 const link = (name: string | RegExp) => page.getByRole('link', { name, exact: true });
@@ -46,14 +29,9 @@ const row = (text: string | RegExp) => page.getByRole('listitem').filter({ hasTe
 const notice = () => page.getByRole('status').textContent();
 const expectNoBarriers = async () => expect(await barriers(page)).toEqual([]);
 
-async function fillIn({ email, password }: Person, on = page) {
-  await on.getByLabel('Email').fill(email);
-  await on.getByLabel('Password').fill(password);
-  await on.getByRole('button', { name: 'Sign in', exact: true }).click();
-}
 async function open(person: Person, more?: Record<string, string>) {
   await page.goto(accountUrl(more));
-  await fillIn(person);
+  await fillIn(page, person);
 }
 
 /** Presses Tab until an element with this name has the focus, as somebody without a mouse does. */
@@ -70,15 +48,15 @@ async function tabTo(name: string) {
 
 test('a person signs a lost browser out of everything, and an application loses its access', async () => {
   const phone = await arrive();
-  await phone.goto(shop.url);
+  await phone.goto(site.shop.url);
   await phone.getByRole('link', { name: 'Sign in' }).click();
-  await fillIn(data.ben, phone);
+  await fillIn(phone, site.data.ben);
   await heading('Hello, Ben Example', phone).waitFor();
 
   await arrive();
-  await open(data.ben);
+  await open(site.data.ben);
   await heading('Your account').waitFor();
-  await page.getByText(`Ben Example · ${data.ben.email}`).waitFor();
+  await page.getByText(`Ben Example · ${site.data.ben.email}`).waitFor();
   await expectNoBarriers();
   const here = row('this browser');
   expect(await here.getByRole('button').count()).toBe(0);
@@ -94,7 +72,7 @@ test('a person signs a lost browser out of everything, and an application loses 
   await phone.goto(accountUrl());
   await heading(/^Sign in to /, phone).waitFor();
 
-  await page.goto(shop.url);
+  await page.goto(site.shop.url);
   await page.getByRole('link', { name: 'Sign in' }).click();
   await heading('Hello, Ben Example').waitFor(); // known here: single sign-on
   await page.goto(accountUrl());
@@ -108,7 +86,7 @@ test('a person signs a lost browser out of everything, and an application loses 
 
 test('a person changes the password with the keyboard alone, in the dark on a phone, and without scripts', async () => {
   await arrive({ colorScheme: 'dark', viewport: { width: 360, height: 740 } });
-  await open(data.ben);
+  await open(site.data.ben);
   await heading('Your account').waitFor();
   expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(360);
   await expectNoBarriers();
@@ -124,17 +102,17 @@ test('a person changes the password with the keyboard alone, in the dark on a ph
   expect(await page.getByRole('alert').textContent()).toBe('That is not your current password.');
   await expectNoBarriers();
   await page.locator('#current_password:focus').waitFor();
-  await page.keyboard.type(data.ben.password);
+  await page.keyboard.type(site.data.ben.password);
   await page.keyboard.press('Tab');
   await page.keyboard.type('a long row of new words');
   await page.keyboard.press('Enter');
   expect(await notice()).toMatch(/^Your password is changed/);
 
   await arrive({ javaScriptEnabled: false });
-  await open({ email: data.ben.email, password: 'a long row of new words' });
+  await open({ email: site.data.ben.email, password: 'a long row of new words' });
   await link('Change').click();
   await page.getByLabel('Current password').fill('a long row of new words');
-  await page.getByLabel('New password').fill(data.ben.password);
+  await page.getByLabel('New password').fill(site.data.ben.password);
   await button('Save password').click();
   expect(await notice()).toMatch(/^Your password is changed/);
 });
@@ -142,7 +120,7 @@ test('a person changes the password with the keyboard alone, in the dark on a ph
 test('a person adds an app and a passkey, renews recovery codes, and removes the app', async () => {
   await arrive();
   await plugIn(page, 'platform');
-  await open(data.ana);
+  await open(site.data.ana);
   const tops = await link(/(Authenticator app|Passkey or security key)$/).evaluateAll((all) =>
     all.map((one) => one.getBoundingClientRect().top),
   );
@@ -199,8 +177,8 @@ test('the page speaks German, and what it says of a browser is in words', async 
       'Mozilla/5.0 (iPhone; CPU iPhone OS 18_0 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.0 Mobile/15E148 Safari/604.1',
   });
   await page.goto(accountUrl({ ui_locales: 'de' }));
-  await page.getByLabel('E-Mail').fill(data.ben.email);
-  await page.getByLabel('Passwort').fill(data.ben.password);
+  await page.getByLabel('E-Mail').fill(site.data.ben.email);
+  await page.getByLabel('Passwort').fill(site.data.ben.password);
   await button('Anmelden').click();
   await heading('Ihr Konto').waitFor();
   expect(await page.locator('html').getAttribute('lang')).toBe('de');

@@ -1,70 +1,45 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
-import { barriers, headingOf, launchChromium, newVisitor, type Visitor } from '../support/chromium.js';
-import { asOwner } from '../support/database.js';
+import type { BrowserContextOptions, Page } from 'playwright-core';
+import { barriers, headingOf } from '../support/chromium.js';
 import { waitForMail } from '../support/inbox.js';
-import { type Seed, seed } from '../support/seed.js';
-import { type Service, startService } from '../support/service.js';
-import { startRelyingParty } from '../support/service-processes.js';
+import { type Site, startAt, startSite } from '../support/site.js';
 import { startTurnstile, type Turnstile } from '../support/turnstile.js';
 
-let service: Service;
+let site: Site;
 let turnstile: Turnstile;
-let data: Seed;
-let browser: Browser;
-let shop: { url: string; stop(): Promise<void> };
+let page: Page;
 beforeAll(async () => {
-  browser = await launchChromium();
   turnstile = await startTurnstile();
   const captcha = {
     TURNSTILE_SITE_KEY: 'site-key',
     TURNSTILE_SECRET_KEY: 'secret-key',
     TURNSTILE_VERIFY_URL: turnstile.url,
   };
-  service = await startService({ env: captcha });
-  data = await seed(service.databaseUrl);
-  shop = await startRelyingParty({ ISSUER: service.baseUrl, CLIENT_ID: data.publicClient });
+  site = await startSite({ env: captcha });
 });
 afterAll(async () => {
-  await browser?.close();
-  await shop?.stop();
-  await service?.stop();
+  await site?.stop();
   await turnstile?.close();
 });
-
-let visitor: Visitor;
-let page: Page;
-async function arrive(options?: BrowserContextOptions) {
-  visitor = await newVisitor(browser, options);
-  page = visitor.page;
-}
 afterEach(async () => {
-  const { complaints } = visitor;
-  await visitor.close();
-  expect(complaints).toEqual([]); // a violation of the pages' own security policy would be one
+  expect(await site.leave()).toEqual([]); // a violation of the pages' own security policy would be one
 });
+
+const arrive = async (options?: BrowserContextOptions) => {
+  page = await site.arrive(options);
+};
 
 const button = (name: string) => page.getByRole('button', { name, exact: true });
 const heading = (name: string | RegExp) => headingOf(page, name);
 const expectNoBarriers = async () => expect(await barriers(page)).toEqual([]);
 
 async function switchOn(...settings: string[]) {
-  const set = settings.join(', ');
-  const { environmentId } = data.scope;
-  await asOwner(
-    (db) => db.query(`update environment_settings set ${set} where environment_id = $1`, [environmentId]),
-    service.ownerUrl,
-  );
+  await site.configure(settings.join(', '));
   await sleep(1_100); // a process remembers settings for a second
-}
-async function startAt(url: string) {
-  await page.goto(url);
-  await heading('You are signed out').waitFor();
-  await page.getByRole('link', { name: 'Sign in' }).click();
 }
 /** The code in the newest mail, as it is written there. */
 async function codeFor(email: string) {
-  const { subject, text } = await waitForMail(service.inboxUrl, email, /is your code for/);
+  const { subject, text } = await waitForMail(site.service.inboxUrl, email, /is your code for/);
   const [code = ''] = /\b\d{3} \d{3}\b/.exec(text) ?? [];
   expect(subject).toContain(code);
   return code;
@@ -73,16 +48,16 @@ async function codeFor(email: string) {
 test('a person has a code mailed, mistypes it, and signs in with it', async () => {
   await switchOn('email_otp_login_enabled = true');
   await arrive();
-  await startAt(shop.url);
+  await startAt(page, site.shop.url);
   await heading(/^Sign in to /).waitFor();
   await expectNoBarriers();
-  await page.getByLabel('Email').fill(data.ana.email);
+  await page.getByLabel('Email').fill(site.data.ana.email);
   await button('Email me a code').click(); // the empty password does not stand in the way
 
   await heading('Check your email').waitFor();
-  await page.getByText(`If ${data.ana.email} can sign in here, a code is on its way.`).waitFor();
+  await page.getByText(`If ${site.data.ana.email} can sign in here, a code is on its way.`).waitFor();
   await expectNoBarriers();
-  const code = await codeFor(data.ana.email);
+  const code = await codeFor(site.data.ana.email);
   await page.locator('#code:focus').waitFor();
   await page.keyboard.type(code === '123 456' ? '654321' : '123456');
   await page.keyboard.press('Enter');
@@ -94,7 +69,7 @@ test('a person has a code mailed, mistypes it, and signs in with it', async () =
   await page.getByLabel('Code').fill(code);
   await button('Sign in').click();
   await heading('Hello, Ana Example').waitFor();
-  expect(page.url()).toBe(`${shop.url}/`);
+  expect(page.url()).toBe(`${site.shop.url}/`);
   const amr = page.getByRole('row').filter({ has: page.getByRole('rowheader', { name: 'amr', exact: true }) });
   expect(await amr.first().getByRole('cell').textContent()).toContain('otp');
 });
@@ -102,15 +77,15 @@ test('a person has a code mailed, mistypes it, and signs in with it', async () =
 test('the code view is reached by a link, and leads to the password and to another address', async () => {
   await arrive({ locale: 'de-AT', colorScheme: 'dark', viewport: { width: 320, height: 640 } });
   const query = new URLSearchParams({
-    client_id: data.publicClient,
-    redirect_uri: `${shop.url}/callback`,
+    client_id: site.data.publicClient,
+    redirect_uri: `${site.shop.url}/callback`,
     response_type: 'code',
     scope: 'openid profile email',
     code_challenge: 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM',
     code_challenge_method: 'S256',
     method: 'code',
   });
-  await page.goto(`${service.baseUrl}/oauth/authorize?${query}`);
+  await page.goto(`${site.service.baseUrl}/oauth/authorize?${query}`);
   await page.getByText('Wir senden Ihnen einen Code').waitFor();
   expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(320);
   await expectNoBarriers();
@@ -129,7 +104,7 @@ test('the code view is reached by a link, and leads to the password and to anoth
 test('where there are no passwords, somebody new signs up with a code, without JavaScript', async () => {
   await switchOn('password_login_enabled = false', 'allow_self_signup = true');
   await arrive({ javaScriptEnabled: false });
-  await startAt(shop.url);
+  await startAt(page, site.shop.url);
   const email = 'Nora.Neu@example.com';
   await page.getByLabel('Email').fill(email);
   await button('Email me a code').click();
@@ -159,10 +134,10 @@ test('a captcha stands in the form and its answer goes along; the policy lets it
         })
       : route.fulfill({ contentType: 'text/html', body: '<!doctype html><title>frame</title><p>I am a person' }),
   );
-  await startAt(shop.url);
+  await startAt(page, site.shop.url);
   await page.frameLocator('iframe').getByText('I am a person').waitFor();
-  await page.getByLabel('Email').fill(data.ben.email);
-  await page.getByLabel('Password').fill(data.ben.password);
+  await page.getByLabel('Email').fill(site.data.ben.email);
+  await page.getByLabel('Password').fill(site.data.ben.password);
   await button('Sign in').click();
   await heading('Hello, Ben Example').waitFor();
   expect(turnstile.asked.at(-1)).toMatchObject({ secret: 'secret-key', response: 'solved' });

@@ -1,62 +1,32 @@
-import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
-import { barriers, headingOf, launchChromium, newVisitor, type Visitor } from '../support/chromium.js';
-import { type Seed, seed } from '../support/seed.js';
-import { type Service, startService } from '../support/service.js';
+import type { BrowserContextOptions, Page } from 'playwright-core';
+import { barriers, headingOf } from '../support/chromium.js';
 import { startRelyingParty } from '../support/service-processes.js';
+import { claimIn, fillIn, idToken, type Site, startAt, startSite } from '../support/site.js';
 
-let service: Service;
-let data: Seed;
-let browser: Browser;
-let shop: { url: string; stop(): Promise<void> };
+let site: Site;
 let office: { url: string; stop(): Promise<void> };
+let page: Page;
 beforeAll(async () => {
-  browser = await launchChromium();
-  service = await startService();
-  data = await seed(service.databaseUrl);
-  shop = await startRelyingParty({ ISSUER: service.baseUrl, CLIENT_ID: data.publicClient });
-  const { clientId, secret } = data.basicClient;
-  office = await startRelyingParty({ ISSUER: service.baseUrl, CLIENT_ID: clientId, CLIENT_SECRET: secret });
+  site = await startSite();
+  const { clientId, secret } = site.data.basicClient;
+  office = await startRelyingParty({ ISSUER: site.service.baseUrl, CLIENT_ID: clientId, CLIENT_SECRET: secret });
 });
 afterAll(async () => {
-  await browser?.close();
-  await Promise.all([shop?.stop(), office?.stop()]);
-  await service?.stop();
+  await site?.stop();
+  await office?.stop();
+});
+afterEach(async () => {
+  expect(await site.leave()).toEqual([]); // a violation of the pages' own security policy would be one
 });
 
-let visitor: Visitor;
-let page: Page;
-async function arrive(options?: BrowserContextOptions) {
-  visitor = await newVisitor(browser, options);
-  page = visitor.page;
-}
-afterEach(async () => {
-  const { complaints } = visitor;
-  await visitor.close();
-  expect(complaints).toEqual([]); // a violation of the pages' own security policy would be one
-});
+const arrive = async (options?: BrowserContextOptions) => {
+  page = await site.arrive(options);
+};
 
 const button = (name: string) => page.getByRole('button', { name, exact: true });
 const heading = (name: string | RegExp) => headingOf(page, name);
-const claim = (table: string, name: string) =>
-  page
-    .getByRole('table', { name: table })
-    .getByRole('row')
-    .filter({ has: page.getByRole('rowheader', { name, exact: true }) })
-    .getByRole('cell');
-const idToken = 'Claims of the ID token';
+const claim = (table: string, name: string) => claimIn(page, table, name);
 const userinfo = 'Answer of the userinfo endpoint';
-
-async function startAt(url: string) {
-  await page.goto(url);
-  await heading('You are signed out').waitFor();
-  await page.getByRole('link', { name: 'Sign in' }).click();
-}
-
-async function fillIn({ email, password }: { email: string; password: string }) {
-  await page.getByLabel('Email').fill(email);
-  await page.getByLabel('Password').fill(password);
-  await button('Sign in').click();
-}
 
 async function expectNoBarriers() {
   expect(await barriers(page)).toEqual([]);
@@ -64,23 +34,23 @@ async function expectNoBarriers() {
 
 test('a person signs in, refreshes, revokes, is known to a second application, and signs out of both', async () => {
   await arrive();
-  await startAt(shop.url);
+  await startAt(page, site.shop.url);
   await heading(/^Sign in to /).waitFor();
-  expect(new URL(page.url()).origin).toBe(service.baseUrl);
+  expect(new URL(page.url()).origin).toBe(site.service.baseUrl);
   await expectNoBarriers();
-  await fillIn(data.ana);
+  await fillIn(page, site.data.ana);
 
   await heading('Hello, Ana Example').waitFor();
-  expect(page.url()).toBe(`${shop.url}/`);
-  expect(await claim(idToken, 'iss').textContent()).toBe(service.baseUrl);
-  expect(await claim(idToken, 'aud').textContent()).toBe(data.publicClient);
-  expect(await claim(idToken, 'email').textContent()).toBe(data.ana.email);
-  expect(await claim(userinfo, 'email').textContent()).toBe(data.ana.email);
+  expect(page.url()).toBe(`${site.shop.url}/`);
+  expect(await claim(idToken, 'iss').textContent()).toBe(site.service.baseUrl);
+  expect(await claim(idToken, 'aud').textContent()).toBe(site.data.publicClient);
+  expect(await claim(idToken, 'email').textContent()).toBe(site.data.ana.email);
+  expect(await claim(userinfo, 'email').textContent()).toBe(site.data.ana.email);
   await expectNoBarriers();
 
   await button('Refresh tokens').click();
   await page.getByText('The tokens were refreshed.').waitFor();
-  expect(await claim(userinfo, 'email').textContent()).toBe(data.ana.email);
+  expect(await claim(userinfo, 'email').textContent()).toBe(site.data.ana.email);
 
   await button('Revoke tokens').click();
   await page.getByText('The tokens were revoked.').waitFor();
@@ -89,9 +59,9 @@ test('a person signs in, refreshes, revokes, is known to a second application, a
   await heading('That did not work').waitFor();
   await expectNoBarriers();
 
-  await startAt(office.url);
+  await startAt(page, office.url);
   await heading('Hello, Ana Example').waitFor(); // without a word: single sign-on
-  expect(await claim(idToken, 'aud').textContent()).toBe(data.basicClient.clientId);
+  expect(await claim(idToken, 'aud').textContent()).toBe(site.data.basicClient.clientId);
 
   await button('Sign out').click();
   await heading('You are signed out').waitFor();
@@ -104,33 +74,33 @@ test('a person signs in, refreshes, revokes, is known to a second application, a
 test('a link that starts the sign-in without the application ends signed in at the application', async () => {
   await arrive();
   const query = new URLSearchParams({
-    client_id: data.publicClient,
-    redirect_uri: `${shop.url}/callback`,
+    client_id: site.data.publicClient,
+    redirect_uri: `${site.shop.url}/callback`,
     response_type: 'code',
     scope: 'openid profile email',
     state: 'demo',
     code_challenge: 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM',
     code_challenge_method: 'S256',
   });
-  await page.goto(`${service.baseUrl}/oauth/authorize?${query}`);
-  await fillIn(data.ben);
+  await page.goto(`${site.service.baseUrl}/oauth/authorize?${query}`);
+  await fillIn(page, site.data.ben);
   await heading('Hello, Ben Example').waitFor();
-  expect(page.url()).toBe(`${shop.url}/`);
+  expect(page.url()).toBe(`${site.shop.url}/`);
 });
 
 test('a wrong password says so, and keeps the address that was typed', async () => {
   await arrive();
-  await startAt(shop.url);
-  await fillIn({ email: data.ana.email, password: 'not her password' });
+  await startAt(page, site.shop.url);
+  await fillIn(page, { email: site.data.ana.email, password: 'not her password' });
   await page.getByRole('alert').waitFor();
   expect(await page.getByRole('alert').textContent()).toMatch(/do not match/);
   expect(await page.title()).toMatch(/^Error: /);
-  expect(await page.getByLabel('Email').inputValue()).toBe(data.ana.email);
+  expect(await page.getByLabel('Email').inputValue()).toBe(site.data.ana.email);
   expect(await page.getByLabel('Password').inputValue()).toBe('');
   await page.locator('#password:focus').waitFor();
   await expectNoBarriers();
 
-  await page.keyboard.type(data.ana.password);
+  await page.keyboard.type(site.data.ana.password);
   await page.keyboard.press('Enter');
   await heading('Hello, Ana Example').waitFor();
 });
@@ -140,39 +110,39 @@ test('a redirect URI of somebody else gets an error page and no redirect', async
   const visited: string[] = [];
   page.on('request', (request) => visited.push(new URL(request.url()).origin));
   const query = new URLSearchParams({
-    client_id: data.publicClient,
+    client_id: site.data.publicClient,
     redirect_uri: 'https://elsewhere.example/callback',
     response_type: 'code',
     scope: 'openid',
     code_challenge: 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM',
     code_challenge_method: 'S256',
   });
-  const response = await page.goto(`${service.baseUrl}/oauth/authorize?${query}`);
+  const response = await page.goto(`${site.service.baseUrl}/oauth/authorize?${query}`);
   expect(response?.status()).toBe(400);
   await heading('This sign-in link does not work').waitFor();
   await page.getByText('redirect_uri is not registered for this client').waitFor();
   await expectNoBarriers();
-  expect(new Set(visited)).toEqual(new Set([service.baseUrl]));
+  expect(new Set(visited)).toEqual(new Set([site.service.baseUrl]));
   expect(await page.getByRole('link').count()).toBe(0);
 });
 
 test('everything works with JavaScript switched off', async () => {
   await arrive({ javaScriptEnabled: false });
-  await startAt(shop.url);
-  await fillIn({ email: data.ben.email, password: 'not his password' });
+  await startAt(page, site.shop.url);
+  await fillIn(page, { email: site.data.ben.email, password: 'not his password' });
   await page.getByRole('alert').waitFor();
-  await fillIn(data.ben);
+  await fillIn(page, site.data.ben);
   await heading('Hello, Ben Example').waitFor();
   await button('Refresh tokens').click();
   await page.getByText('The tokens were refreshed.').waitFor();
   await button('Sign out').click();
   await heading('You are signed out').waitFor();
-  expect(page.url()).toBe(`${shop.url}/`);
+  expect(page.url()).toBe(`${site.shop.url}/`);
 });
 
 test('the page speaks the language of the browser, and is readable in the dark and on a small screen', async () => {
   await arrive({ locale: 'de-AT', colorScheme: 'dark', viewport: { width: 320, height: 640 } });
-  await startAt(shop.url);
+  await startAt(page, site.shop.url);
   await page.getByLabel('E-Mail').waitFor();
   expect(await page.locator('html').getAttribute('lang')).toBe('de');
   // WCAG 2.2 §1.4.10: nothing has to be scrolled sideways
@@ -181,12 +151,12 @@ test('the page speaks the language of the browser, and is readable in the dark a
 });
 
 test('an application that was started before the service serves people as soon as it is up', async () => {
-  await service.api.kill();
-  const early = await startRelyingParty({ ISSUER: service.baseUrl, CLIENT_ID: data.otherPublicClient });
+  await site.service.api.kill();
+  const early = await startRelyingParty({ ISSUER: site.service.baseUrl, CLIENT_ID: site.data.otherPublicClient });
   await arrive();
-  await startAt(early.url);
+  await startAt(page, early.url);
   await heading('That did not work').waitFor();
-  await service.api.start();
+  await site.service.api.start();
   await page.getByRole('link', { name: 'Try again' }).click();
   await heading('Sign in to Acme Portal').waitFor();
   await early.stop();

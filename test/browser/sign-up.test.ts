@@ -1,47 +1,22 @@
 import { randomUUID } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
-import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
-import { barriers, headingOf, launchChromium, newVisitor, type Visitor } from '../support/chromium.js';
-import { asOwner } from '../support/database.js';
+import type { BrowserContextOptions, Page } from 'playwright-core';
+import { barriers, headingOf } from '../support/chromium.js';
 import { linkIn, waitForMail } from '../support/inbox.js';
-import { type Seed, seed } from '../support/seed.js';
-import { type Service, startService } from '../support/service.js';
-import { startRelyingParty } from '../support/service-processes.js';
+import { type Site, startSite } from '../support/site.js';
 
-let service: Service;
-let data: Seed;
-let browser: Browser;
-let shop: { url: string; stop(): Promise<void> };
-beforeAll(async () => {
-  browser = await launchChromium();
-  service = await startService();
-  data = await seed(service.databaseUrl);
-  shop = await startRelyingParty({ ISSUER: service.baseUrl, CLIENT_ID: data.publicClient });
-  await asOwner(
-    (db) => db.query('update environment_settings set allow_self_signup = true, password_min_length = 10'),
-    service.ownerUrl,
-  );
-  await sleep(1_100); // a process remembers settings for a second
-});
-afterAll(async () => {
-  await browser?.close();
-  await shop?.stop();
-  await service?.stop();
-});
-
-let visitors: Visitor[] = [];
+let site: Site;
 let page: Page;
-async function arrive(options?: BrowserContextOptions) {
-  const visitor = await newVisitor(browser, options);
-  visitors.push(visitor);
-  page = visitor.page;
-}
-afterEach(async () => {
-  const complaints = visitors.flatMap((visitor) => visitor.complaints);
-  await Promise.all(visitors.map((visitor) => visitor.close()));
-  visitors = [];
-  expect(complaints).toEqual([]); // a violation of the pages' own security policy would be one
+beforeAll(async () => {
+  site = await startSite({ settings: 'allow_self_signup = true, password_min_length = 10' });
 });
+afterAll(() => site?.stop());
+afterEach(async () => {
+  expect(await site.leave()).toEqual([]); // a violation of the pages' own security policy would be one
+});
+
+const arrive = async (options?: BrowserContextOptions) => {
+  page = await site.arrive(options);
+};
 
 const button = (name: string) => page.getByRole('button', { name, exact: true });
 const link = (name: string | RegExp) => page.getByRole('link', { name });
@@ -53,7 +28,7 @@ const newAddress = () => `Ida.${randomUUID().slice(0, 8)}@example.com`;
 const chosen = 'lantern orchard seven';
 
 async function startAtShop(label = 'Sign in') {
-  await page.goto(shop.url);
+  await page.goto(site.shop.url);
   await heading('You are signed out').waitFor();
   await link(label).click();
   await heading(/^Sign in to /).waitFor();
@@ -97,7 +72,7 @@ test('a person signs up, confirms by one click in the same browser, and arrives 
   await button('Send the link again').click();
   await page.getByText('Check your mail: we have sent you a link.').waitFor();
 
-  const mail = await waitForMail(service.inboxUrl, email, /^Confirm your email address for /);
+  const mail = await waitForMail(site.service.inboxUrl, email, /^Confirm your email address for /);
   await page.goto(linkIn(mail));
   await heading('Confirm your email address').waitFor();
   expect(await page.getByLabel('Password').count()).toBe(0);
@@ -110,7 +85,7 @@ test('a person signs up, confirms by one click in the same browser, and arrives 
   expect(await page.getByLabel('Email').inputValue()).toBe(email);
   await signIn(chosen);
   await heading('Hello, Ida Ilves').waitFor();
-  expect(page.url()).toBe(`${shop.url}/`);
+  expect(page.url()).toBe(`${site.shop.url}/`);
 });
 
 test("in another browser the link asks for the password, which somebody who signed up with a stranger's address knows and the stranger does not", async () => {
@@ -119,7 +94,7 @@ test("in another browser the link asks for the password, which somebody who sign
   await startAtShop();
   await signUp(email);
   await page.getByText('Check your mail').waitFor();
-  const url = linkIn(await waitForMail(service.inboxUrl, email, /^Confirm your email address for /));
+  const url = linkIn(await waitForMail(site.service.inboxUrl, email, /^Confirm your email address for /));
 
   await arrive({ locale: 'de-AT', colorScheme: 'dark', viewport: { width: 320, height: 640 } });
   await page.goto(url);
@@ -146,9 +121,9 @@ test("in another browser the link asks for the password, which somebody who sign
 test('who signs up with an address that has an account is answered alike, and told by mail', async () => {
   await arrive();
   await startAtShop();
-  await signUp(data.ana.email);
+  await signUp(site.data.ana.email);
   await page.getByText('Check your mail: we have sent you a link.').waitFor();
-  const mail = await waitForMail(service.inboxUrl, data.ana.email, /^You already have an account for /);
+  const mail = await waitForMail(site.service.inboxUrl, site.data.ana.email, /^You already have an account for /);
   await page.goto(linkIn(mail));
   await heading(/^Sign in to /).waitFor();
   const forgot = /https?:\/\/\S+\/oauth\/password\/forgot\S+/.exec(mail.text)?.[0] as string;
@@ -160,14 +135,14 @@ test('who signs up with an address that has an account is answered alike, and to
 test('a person who forgot the password chooses another one and arrives at the application; the old one is worth nothing', async () => {
   await arrive();
   await startAtShop();
-  await page.getByLabel('Email').fill(data.ben.email);
+  await page.getByLabel('Email').fill(site.data.ben.email);
   await link('Forgot password?').click();
   await heading('Forgot your password?').waitFor();
   await expectNoBarriers();
-  await page.getByLabel('Email').fill(data.ben.email);
+  await page.getByLabel('Email').fill(site.data.ben.email);
   await button('Send link').click();
   await page.getByText('If there is an account with this address').waitFor();
-  const mail = await waitForMail(service.inboxUrl, data.ben.email, /^Choose a new password for /);
+  const mail = await waitForMail(site.service.inboxUrl, site.data.ben.email, /^Choose a new password for /);
 
   await page.goto(linkIn(mail));
   await heading('Choose a new password').waitFor();
@@ -183,12 +158,12 @@ test('a person who forgot the password chooses another one and arrives at the ap
   await expectNoBarriers();
   await link(/^Continue to /).click();
   await heading(/^Sign in to /).waitFor();
-  expect(await page.getByLabel('Email').inputValue()).toBe(data.ben.email);
-  await signIn(data.ben.password);
+  expect(await page.getByLabel('Email').inputValue()).toBe(site.data.ben.email);
+  await signIn(site.data.ben.password);
   await page.getByText('That email and password do not match.').waitFor();
   await signIn(chosen);
   await heading('Hello, Ben Example').waitFor();
-  await waitForMail(service.inboxUrl, data.ben.email, /^Your password for .* was changed$/);
+  await waitForMail(site.service.inboxUrl, site.data.ben.email, /^Your password for .* was changed$/);
 });
 
 test('nothing of it needs scripts', async () => {
@@ -197,7 +172,7 @@ test('nothing of it needs scripts', async () => {
   await startAtShop();
   await signUp(email);
   await page.getByText('Check your mail').waitFor();
-  await page.goto(linkIn(await waitForMail(service.inboxUrl, email, /^Confirm your email address for /)));
+  await page.goto(linkIn(await waitForMail(site.service.inboxUrl, email, /^Confirm your email address for /)));
   await button('Confirm').click();
   await link(/^Continue to /).click();
   await signIn(chosen);

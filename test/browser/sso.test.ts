@@ -1,48 +1,36 @@
-import type { Browser, Page } from 'playwright-core';
+import type { BrowserContextOptions, Page } from 'playwright-core';
 import { v7 as uuidv7 } from 'uuid';
-import { barriers, headingOf, launchChromium, newVisitor, type Visitor } from '../support/chromium.js';
+import { barriers, headingOf } from '../support/chromium.js';
 import { asOwner } from '../support/database.js';
 import { type OpenIdProvider, startOpenIdProvider } from '../support/openid-provider.js';
-import { type Seed, seed } from '../support/seed.js';
-import { type Service, startService } from '../support/service.js';
-import { startRelyingParty } from '../support/service-processes.js';
+import { type Site, startSite } from '../support/site.js';
 
-let service: Service;
-let data: Seed;
-let browser: Browser;
-let shop: { url: string; stop(): Promise<void> };
+let site: Site;
 let provider: OpenIdProvider | undefined;
 let organizationId: string;
+let page: Page;
 beforeAll(async () => {
-  browser = await launchChromium();
-  service = await startService({ env: { WEBHOOK_ALLOW_PRIVATE_ADDRESSES: 'true' } });
-  data = await seed(service.databaseUrl);
-  shop = await startRelyingParty({ ISSUER: service.baseUrl, CLIENT_ID: data.publicClient });
+  site = await startSite({ env: { WEBHOOK_ALLOW_PRIVATE_ADDRESSES: 'true' } });
   organizationId = await connectedOrganization();
 });
 afterAll(async () => {
-  await browser?.close();
-  await Promise.all([shop?.stop(), provider?.stop()]);
-  await service?.stop();
+  await site?.stop();
+  await provider?.stop();
+});
+beforeEach(() => arrive());
+afterEach(async () => {
+  expect(await site.leave()).toEqual([]); // a form that may not lead to the provider would be one
 });
 
-let visitor: Visitor;
-let page: Page;
-beforeEach(async () => {
-  visitor = await newVisitor(browser);
-  page = visitor.page;
-});
-afterEach(async () => {
-  const { complaints } = visitor;
-  await visitor.close();
-  expect(complaints).toEqual([]); // a form that may not lead to the provider would be one
-});
+const arrive = async (options?: BrowserContextOptions) => {
+  page = await site.arrive(options);
+};
 
 /** Asks the Public API, as the organization's administrator would. */
 async function api(method: string, path: string, body?: object, headers: Record<string, string> = {}) {
-  const response = await fetch(`${service.baseUrl}/api/v1${path}`, {
+  const response = await fetch(`${site.service.baseUrl}/api/v1${path}`, {
     method,
-    headers: { 'x-api-key': data.apiKey, ...(body && { 'content-type': 'application/json' }), ...headers },
+    headers: { 'x-api-key': site.data.apiKey, ...(body && { 'content-type': 'application/json' }), ...headers },
     ...(body && { body: JSON.stringify(body) }),
   });
   const answer = await response.json();
@@ -53,7 +41,7 @@ async function api(method: string, path: string, body?: object, headers: Record<
 /** An organization with a domain and a provider: made, told to each other, switched on. */
 async function connectedOrganization(): Promise<string> {
   const { id } = (await api('POST', '/organizations', { name: 'Acme Ltd' })).data;
-  const { accountId, environmentId } = data.scope;
+  const { accountId, environmentId } = site.data.scope;
   await asOwner(
     (db) =>
       db.query(
@@ -62,7 +50,7 @@ async function connectedOrganization(): Promise<string> {
          values ($1, $2, $3, $4, 'acme.example', 'token', 'verified', 'api_key', $1, now(), now(), now())`,
         [uuidv7(), accountId, environmentId, id],
       ),
-    service.ownerUrl,
+    site.service.ownerUrl,
   );
   const path = `/organizations/${id}/sso-connection`;
   const made = (await api('POST', path, { type: 'oidc', name: 'Acme', jit_provisioning_enabled: true })).data;
@@ -87,7 +75,7 @@ const button = (name: string) => page.getByRole('button', { name, exact: true })
 const link = (name: string) => page.getByRole('link', { name, exact: true });
 const heading = (name: string | RegExp) => headingOf(page, name);
 const startShop = async () => {
-  await page.goto(shop.url);
+  await page.goto(site.shop.url);
   await link('Sign in').click();
 };
 const signInThere = async (login: string) => {
@@ -105,20 +93,20 @@ test('an address leads to the provider of its organization, and from there into 
   await heading('Hello, Mia Muster').waitFor();
 
   // Known here by now: the session is enough, whatever the provider would say.
-  await page.goto(shop.url);
+  await page.goto(site.shop.url);
   await heading('Hello, Mia Muster').waitFor();
 });
 
 test('an organization that requires its provider has a password lead there, and back when that goes wrong', async () => {
-  const [ana] = (await api('GET', `/identities?q=${encodeURIComponent(data.ana.email)}`)).items;
+  const [ana] = (await api('GET', `/identities?q=${encodeURIComponent(site.data.ana.email)}`)).items;
   await api('POST', `/organizations/${organizationId}/members`, { identity_id: ana.id, role_ids: [] });
   const policy = `/organizations/${organizationId}/authentication-policy`;
   const { version, ...current } = (await api('GET', policy)).data;
   await api('PUT', policy, { ...current, require_sso: true }, { 'if-match': String(version) });
 
   await startShop();
-  await page.getByLabel('Email').fill(data.ana.email);
-  await page.getByLabel('Password').fill(data.ana.password);
+  await page.getByLabel('Email').fill(site.data.ana.email);
+  await page.getByLabel('Password').fill(site.data.ana.password);
   await button('Sign in').click();
   await heading('Sign in another way').waitFor();
   await expectNoBarriers();
@@ -147,9 +135,7 @@ test('a test sign-in says what comes of it, and its link works once', async () =
 
   provider?.people.set('eve', { email: 'eve@elsewhere.example', email_verified: true });
   const again = (await api('POST', `/organizations/${organizationId}/sso-connection/test`)).data;
-  await visitor.close();
-  visitor = await newVisitor(browser, { locale: 'de-DE', colorScheme: 'dark', viewport: { width: 360, height: 740 } });
-  page = visitor.page;
+  await arrive({ locale: 'de-DE', colorScheme: 'dark', viewport: { width: 360, height: 740 } });
   await page.goto(again.test_url);
   await button('Beim Anbieter anmelden').click();
   await signInThere('eve');
@@ -161,11 +147,9 @@ test('a test sign-in says what comes of it, and its link works once', async () =
 test('a provider that is away is said to be, and the way in German', async () => {
   await asOwner(
     (db) => db.query(`update sso_connections set oidc_discovery_url = 'http://127.0.0.1:9'`),
-    service.ownerUrl,
+    site.service.ownerUrl,
   );
-  await visitor.close();
-  visitor = await newVisitor(browser, { locale: 'de-DE', viewport: { width: 390, height: 800 } });
-  page = visitor.page;
+  await arrive({ locale: 'de-DE', viewport: { width: 390, height: 800 } });
   await startShop();
   await page.locator('#email').fill('mia@acme.example');
   await button('Mit Ihrer Organisation anmelden').click();

@@ -1,38 +1,23 @@
 import { generateKeyPairSync } from 'node:crypto';
-import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
-import { barriers, headingOf, launchChromium, newVisitor, type Visitor } from '../support/chromium.js';
+import type { BrowserContextOptions, Page } from 'playwright-core';
+import { barriers, headingOf } from '../support/chromium.js';
 import { asOwner } from '../support/database.js';
-import { type Person, type Seed, seed } from '../support/seed.js';
-import { type Service, startService } from '../support/service.js';
-import { startRelyingParty } from '../support/service-processes.js';
+import type { Person } from '../support/seed.js';
+import { claimIn, fillIn, idToken, type Site, startSite } from '../support/site.js';
 import { plugIn } from '../support/virtual-authenticator.js';
 
-let service: Service;
-let data: Seed;
-let browser: Browser;
-let shop: { url: string; stop(): Promise<void> };
+let site: Site;
+let page: Page;
 beforeAll(async () => {
-  browser = await launchChromium();
-  service = await startService();
-  data = await seed(service.databaseUrl);
-  // Before anybody has come: a second factor from the first sign-in on.
-  await asOwner(
-    (owner) => owner.query(`update environment_settings set mfa_policy = 'required', mfa_grace_period_days = 0`),
-    service.ownerUrl,
-  );
-  shop = await startRelyingParty({ ISSUER: service.baseUrl, CLIENT_ID: data.publicClient });
+  site = await startSite({ settings: `mfa_policy = 'required', mfa_grace_period_days = 0` });
 });
-afterAll(async () => {
-  await browser?.close();
-  await shop?.stop();
-  await service?.stop();
+afterAll(() => site?.stop());
+afterEach(async () => {
+  expect(await site.leave()).toEqual([]); // a violation of the pages' own security policy would be one
 });
 
-let visitor: Visitor;
-let page: Page;
 async function arrive(options?: BrowserContextOptions) {
-  visitor = await newVisitor(browser, options);
-  page = visitor.page;
+  page = await site.arrive(options);
   // What the pages ask the browser for, without a change to it.
   await page.addInitScript(`
     const asked = (window.asked = []);
@@ -40,27 +25,17 @@ async function arrive(options?: BrowserContextOptions) {
     if (get) navigator.credentials.get = (options) => { asked.push(options.mediation ?? 'optional'); return get(options); };
   `);
 }
-afterEach(async () => {
-  const { complaints } = visitor;
-  await visitor.close();
-  expect(complaints).toEqual([]); // a violation of the pages' own security policy would be one
-});
 
 const button = (name: string | RegExp) => page.getByRole('button', { name });
 const heading = (name: string | RegExp) => headingOf(page, name);
-const claim = (name: string) =>
-  page
-    .getByRole('table', { name: 'Claims of the ID token' })
-    .getByRole('row')
-    .filter({ has: page.getByRole('rowheader', { name, exact: true }) })
-    .getByRole('cell');
+const claim = (name: string) => claimIn(page, idToken, name);
 const passkeyButton = () => button('Sign in with a passkey');
 const expectNoBarriers = async () => expect(await barriers(page)).toEqual([]);
 
 /** Comes to the sign-in page as on another day: without a session anywhere. */
 async function startAnew({ until = /^Sign in to / as string | RegExp } = {}) {
   await page.context().clearCookies();
-  await page.goto(shop.url);
+  await page.goto(site.shop.url);
   await page.getByRole('link', { name: 'Sign in' }).click();
   await heading(until).waitFor();
 }
@@ -77,18 +52,12 @@ const forget = ({ email }: Person) =>
         email,
       ]);
     }
-  }, service.ownerUrl);
-
-async function signInByPassword({ email, password }: Person) {
-  await page.getByLabel('Email').fill(email);
-  await page.getByLabel('Password').fill(password);
-  await page.getByRole('button', { name: 'Sign in', exact: true }).click();
-}
+  }, site.service.ownerUrl);
 
 /** Sets up what is plugged in, in the middle of a first sign-in, and answers the recovery codes. */
 async function enroll(person: Person): Promise<string[]> {
   await startAnew();
-  await signInByPassword(person);
+  await fillIn(page, person);
   await heading('Protect your sign-in').waitFor();
   await button(/passkey/i).click();
   await heading('Set up a passkey or security key').waitFor();
@@ -108,12 +77,12 @@ let anasCodes: string[];
 test('a security key is set up as the first factor, and asked for at the next sign-in', async () => {
   await arrive();
   const key = await plugIn(page, 'security-key');
-  anasCodes = await enroll(data.ana);
+  anasCodes = await enroll(site.data.ana);
   expect(await key.count()).toBe(1);
   expect(await claim('amr').textContent()).toMatch(/pwd.*hwk.*mfa/);
 
   await startAnew();
-  await signInByPassword(data.ana);
+  await fillIn(page, site.data.ana);
   await heading('Confirm that it is you').waitFor();
   await expectNoBarriers();
   await button('Continue').click();
@@ -126,7 +95,7 @@ test('a device that is not to be asked again is not', async () => {
   await plugIn(page, 'security-key');
   // The key of another day: this browser has none that fits, so a recovery code stands in.
   await startAnew();
-  await signInByPassword(data.ana);
+  await fillIn(page, site.data.ana);
   await heading('Confirm that it is you').waitFor();
   await button(/recovery code/i).click();
   await page.getByLabel('Recovery code').fill(anasCodes.pop() as string);
@@ -136,14 +105,14 @@ test('a device that is not to be asked again is not', async () => {
 
   await button('Sign out').click();
   await page.getByRole('link', { name: 'Sign in' }).click();
-  await signInByPassword(data.ana);
+  await fillIn(page, site.data.ana);
   await heading('Hello, Ana Example').waitFor();
 });
 
 test('a passkey of the device signs in by itself: by the button, and from the suggestions of the address field', async () => {
   await arrive();
   const phone = await plugIn(page, 'platform');
-  await enroll(data.ben);
+  await enroll(site.data.ben);
   expect(await phone.count()).toBe(1);
 
   await phone.attend(false);
@@ -165,8 +134,8 @@ test('what is cancelled or not recognised says so, and leaves every other way op
   await arrive();
   await withoutSuggestions();
   const phone = await plugIn(page, 'platform');
-  await forget(data.ben);
-  const [code = ''] = await enroll(data.ben);
+  await forget(site.data.ben);
+  const [code = ''] = await enroll(site.data.ben);
   await phone.recognize(false);
   await startAnew();
   await passkeyButton().click();
@@ -175,7 +144,7 @@ test('what is cancelled or not recognised says so, and leaves every other way op
   await expectNoBarriers();
   await passkeyButton().and(page.locator(':enabled')).waitFor();
 
-  await signInByPassword(data.ben);
+  await fillIn(page, site.data.ben);
   await heading('Confirm that it is you').waitFor();
   await button('Continue').click();
   await alert.filter({ hasText: 'cancelled or took too long' }).waitFor();
@@ -186,7 +155,7 @@ test('what is cancelled or not recognised says so, and leaves every other way op
 
   await phone.recognize(false);
   await startAnew();
-  await signInByPassword(data.ben);
+  await fillIn(page, site.data.ben);
   await button('Continue').click();
   await alert.filter({ hasText: 'cancelled or took too long' }).waitFor();
   await button(/recovery code/i).click();
@@ -202,7 +171,7 @@ test('a passkey that the service does not know is refused, in the reader’s lan
   const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const pkcs8 = privateKey.export({ type: 'pkcs8', format: 'der' }).toString('base64');
   await phone.keepForeignPasskey({ rpId: 'localhost', privateKey: pkcs8 });
-  await page.goto(shop.url);
+  await page.goto(site.shop.url);
   await page.getByRole('link', { name: 'Sign in' }).click();
   await button('Mit einem Passkey anmelden').click();
   await page.getByRole('alert').filter({ hasText: 'Das hat nicht geklappt' }).waitFor();
@@ -214,7 +183,7 @@ test('a service that is away while the key is asked leaves the page usable', asy
   await arrive();
   await plugIn(page, 'security-key');
   await startAnew();
-  await signInByPassword(data.ana);
+  await fillIn(page, site.data.ana);
   await heading('Confirm that it is you').waitFor();
   await page.route('**/oauth/mfa/webauthn/options', (route) => route.abort());
   await button('Continue').click();
@@ -228,7 +197,7 @@ test('without JavaScript the other ways are there, and a page that needs it says
   await arrive({ javaScriptEnabled: false });
   await startAnew();
   expect(await passkeyButton().count()).toBe(0);
-  await signInByPassword(data.ana);
+  await fillIn(page, site.data.ana);
   await heading('Confirm that it is you').waitFor();
   await page.getByText('need JavaScript and a browser that supports them').waitFor();
   expect(await button('Continue').count()).toBe(0);
@@ -243,7 +212,7 @@ test('a browser without WebAuthn is treated alike', async () => {
   await page.addInitScript('delete window.PublicKeyCredential');
   await startAnew();
   expect(await passkeyButton().count()).toBe(0);
-  await signInByPassword(data.ana);
+  await fillIn(page, site.data.ana);
   await heading('Confirm that it is you').waitFor();
   await page.getByText('need JavaScript and a browser that supports them').waitFor();
   expect(await button(/recovery code/i).count()).toBe(1);
@@ -258,8 +227,8 @@ test('a browser that knows neither JSON options nor conditional suggestions sign
     }
     delete PublicKeyCredential.prototype.toJSON;
   `);
-  await forget(data.ben);
-  await enroll(data.ben);
+  await forget(site.data.ben);
+  await enroll(site.data.ben);
   expect(await phone.count()).toBe(1);
   await startAnew();
   await passkeyButton().click();
@@ -270,17 +239,17 @@ test('a key that is right where the Environment takes other kinds leads to the p
   await arrive();
   await withoutSuggestions();
   await plugIn(page, 'platform');
-  await forget(data.ben);
-  await enroll(data.ben);
+  await forget(site.data.ben);
+  await enroll(site.data.ben);
   const allow = (kinds: string) =>
     asOwner(
       (owner) => owner.query('update environment_settings set mfa_allowed_factors = $1', [kinds]),
-      service.ownerUrl,
+      site.service.ownerUrl,
     );
   await allow('{totp}');
   try {
     await startAnew();
-    await signInByPassword(data.ben);
+    await fillIn(page, site.data.ben);
     await heading('Confirm that it is you').waitFor();
     await button('Continue').click();
     await heading('Protect your sign-in').waitFor();

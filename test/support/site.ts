@@ -1,0 +1,93 @@
+import type { BrowserContextOptions, Page } from 'playwright-core';
+import { headingOf, launchChromium, newVisitor, type Visitor } from './chromium.js';
+import { asOwner } from './database.js';
+import { type Person, type Seed, seed } from './seed.js';
+import { type Service, startService } from './service.js';
+import { startRelyingParty } from './service-processes.js';
+
+export interface StartSite {
+  /** Settings of the service's processes. */
+  env?: Record<string, string>;
+  /** Settings of the Environment, as SQL: `mfa_policy = 'required'`. */
+  settings?: string;
+}
+
+export interface Site {
+  service: Service;
+  data: Seed;
+  /** The example application, a client of the development Environment. */
+  shop: { url: string };
+  /** Somebody comes, with a browser profile of their own. */
+  arrive(options?: BrowserContextOptions): Promise<Page>;
+  /** All who have come go. @returns what Chromium complained of: violations of a page's security policy, errors of scripts */
+  leave(): Promise<string[]>;
+  /** Changes settings of the Environment; the service's processes remember those of before for a second. */
+  configure(settings: string): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/** The service as people meet it: with the demo's people, an application that they sign in to, and Chromium. */
+export async function startSite({ env = {}, settings }: StartSite = {}): Promise<Site> {
+  const stops: (() => Promise<unknown>)[] = [];
+  const stop = async () => {
+    for (const stopOne of stops.splice(0)) await stopOne(); // Chromium first: nobody then waits for its connections
+  };
+  try {
+    const browser = await launchChromium();
+    stops.push(() => browser.close());
+    const service = await startService({ env });
+    stops.push(service.stop);
+    const data = await seed(service.databaseUrl);
+    const configure = async (set: string) => {
+      const { environmentId } = data.scope;
+      const statement = `update environment_settings set ${set} where environment_id = $1`;
+      await asOwner((db) => db.query(statement, [environmentId]), service.ownerUrl);
+    };
+    if (settings) await configure(settings); // before anybody has come, and the processes remember others
+    const shop = await startRelyingParty({ ISSUER: service.baseUrl, CLIENT_ID: data.publicClient });
+    stops.push(shop.stop);
+    let visitors: Visitor[] = [];
+    return {
+      ...{ service, data, shop, configure, stop },
+      async arrive(options) {
+        const visitor = await newVisitor(browser, options);
+        visitors.push(visitor);
+        return visitor.page;
+      },
+      async leave() {
+        const gone = visitors;
+        visitors = [];
+        const complaints = gone.flatMap((visitor) => visitor.complaints);
+        await Promise.all(gone.map((visitor) => visitor.close()));
+        return complaints;
+      },
+    };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+/** Comes to an application signed out, and asks to sign in. */
+export async function startAt(page: Page, url: string): Promise<void> {
+  await page.goto(url);
+  await headingOf(page, 'You are signed out').waitFor();
+  await page.getByRole('link', { name: 'Sign in' }).click();
+}
+
+/** Fills in the English sign-in page, and sends it. */
+export async function fillIn(page: Page, { email, password }: Person): Promise<void> {
+  await page.getByLabel('Email').fill(email);
+  await page.getByLabel('Password').fill(password);
+  await page.getByRole('button', { name: 'Sign in', exact: true }).click();
+}
+
+export const idToken = 'Claims of the ID token';
+
+/** What the application shows of a claim. */
+export const claimIn = (page: Page, table: string, name: string) =>
+  page
+    .getByRole('table', { name: table })
+    .getByRole('row')
+    .filter({ has: page.getByRole('rowheader', { name, exact: true }) })
+    .getByRole('cell');
