@@ -1,21 +1,17 @@
 import { randomUUID } from 'node:crypto';
-import { pino } from 'pino';
 import { createAccountIntentActivities } from '../../activities/account-intents.js';
 import { DomainError } from '../../src/domain/errors.js';
 import { minutes, seconds } from '../../src/platform/clock.js';
-import { startOutboxRelay } from '../../src/platform/outbox-relay.js';
 import { createProcesses, type Processes } from '../../src/platform/processes.js';
-import { startTemporalWorkers } from '../../src/worker/temporal-workers.js';
 import { newDatabase, type TestDatabase } from '../support/database.js';
-import { patience, patient } from '../support/patience.js';
+import { patient } from '../support/patience.js';
 import { aRequest, registrationServices, rows } from '../support/registration.js';
 import { historyText, namespace, startTestTemporal, type TestTemporal } from '../support/temporal.js';
-import { workerActivities } from '../support/worker-activities.js';
+import { startWorkerParts, until } from '../support/test-worker.js';
 
 let temporal: TestTemporal;
 let database: TestDatabase;
 let processes: Processes;
-const log = pino({ level: 'silent' });
 const stops: (() => Promise<void>)[] = [];
 
 beforeAll(async () => {
@@ -35,13 +31,7 @@ type Services = ReturnType<typeof registrationServices>;
 
 /** The worker process's parts, on real PostgreSQL and Temporal; only the mail server is replaced. */
 function startWorker(services: Services) {
-  const activities = workerActivities(database, services, processes);
-  const server = { address: temporal.address, namespace, apiKey: null };
-  const workers = startTemporalWorkers({ server, processes, activities, codePath: temporal.codePath, log });
-  const relay = startOutboxRelay({ db: database.db, databaseUrl: database.url, processes, log });
-  stops.push(async () => {
-    await Promise.all([relay.stop(), workers.stop()]);
-  });
+  stops.push(startWorkerParts({ database, temporal, processes }, services).stop);
 }
 
 const newServices = (intentTtlMs = minutes(5)) =>
@@ -69,14 +59,6 @@ const resume = async (services: Services, userId: string, claimId: string = rand
   if (found?.status !== 'parked' && found?.status !== 'claimed') throw new Error('nothing to resume');
   return processes.resumeAccountIntent(found.process, claimId);
 };
-async function until<T>(look: () => T | undefined | Promise<T | undefined>, ms = patience): Promise<T> {
-  for (const deadline = Date.now() + ms; ; ) {
-    const seen = await look();
-    if (seen !== undefined) return seen;
-    if (Date.now() > deadline) throw new Error('it did not happen in time');
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
-}
 const notFound = { code: 'account_intent.not_found' };
 /** As a client does: for as long as nobody can say, the same request comes again. */
 async function resumeInTheEnd(services: Services, userId: string) {
@@ -97,7 +79,7 @@ test('from the form to the Account, and no personal data or secret in any histor
   const services = newServices();
   startWorker(services);
   const { id, user, request } = await parked(services, { hasPassword: false });
-  const mail = await until(() => services.sent.find(({ to }) => to === user.email));
+  const mail = await until('it is mailed', async () => services.sent.find(({ to }) => to === user.email));
   expect(mail.name).toBe('set-password');
   const token = new URL(mail.values.link as string).searchParams.get('token') as string;
   expect(token).toMatch(/^[\w-]{43}$/);
@@ -172,12 +154,12 @@ test('terminated between claim and provisioning, it goes on where its row stands
   const services = newServices();
   startWorker(services);
   const { id, user } = await parked(services);
-  await until(() => services.sent.find(({ to }) => to === user.email));
+  await until('it is mailed', async () => services.sent.find(({ to }) => to === user.email));
   const claimId = randomUUID();
   expect(await services.accountIntents.claim(id, claimId)).toMatchObject({ mine: true });
   await handleOf(id).terminate('by mistake');
   await resume(services, user.id, claimId).catch(() => undefined);
-  await until(async () => ((await row(id)).status === 'consumed' ? true : undefined));
+  await until('the intent is consumed', async () => (await row(id)).status === 'consumed');
   expect(await handleOf(id).result()).toBe('consumed');
   expect(await accountsOf(user.id)).toHaveLength(1);
 });
@@ -186,7 +168,7 @@ test('discarded by its owner, it ends at once', async () => {
   const services = newServices();
   startWorker(services);
   const { id, user } = await parked(services);
-  await until(() => services.sent.find(({ to }) => to === user.email));
+  await until('it is mailed', async () => services.sent.find(({ to }) => to === user.email));
   const ids = await services.accountIntents.discardAll(user.id);
   expect(ids).toEqual([id]);
   await processes.discardAccountIntents([...ids, randomUUID()]);
@@ -197,7 +179,7 @@ test('nobody resumes it: the row says expired', async () => {
   const services = newServices(seconds(3));
   startWorker(services);
   const { id } = await parked(services);
-  await until(async () => ((await row(id)).status === 'expired' ? true : undefined));
+  await until('the intent is expired', async () => (await row(id)).status === 'expired');
   expect(await handleOf(id).result()).toBe('expired');
 });
 
@@ -205,7 +187,7 @@ test('one whose time is over before its process begins is closed by it, with its
   const services = newServices(1);
   const { id, user } = await parked(services);
   startWorker(services);
-  await until(async () => ((await row(id)).status === 'expired' ? true : undefined));
+  await until('the intent is expired', async () => (await row(id)).status === 'expired');
   expect(await handleOf(id).result()).toBe('expired');
   const events = await select('select action from events where resource_id = $1 order by id', id);
   expect(events.at(-1)).toEqual({ action: 'auth.account_intent_expired' });
@@ -216,9 +198,9 @@ test('cancelled in the Temporal UI, the row says so', async () => {
   const services = newServices();
   startWorker(services);
   const { id, user } = await parked(services);
-  await until(() => services.sent.find(({ to }) => to === user.email));
+  await until('it is mailed', async () => services.sent.find(({ to }) => to === user.email));
   await handleOf(id).cancel();
-  await until(async () => ((await row(id)).status === 'cancelled' ? true : undefined));
+  await until('the intent is cancelled', async () => (await row(id)).status === 'cancelled');
   expect(await row(id)).toMatchObject({ ended_reason: 'cancelled_by_operator' });
 });
 
@@ -236,10 +218,12 @@ test('a short name taken meanwhile: failed, said by mail, and created when suppo
   await expect(resume(services, user.id)).rejects.toMatchObject({ code: 'account.slug_taken' });
   await expect(handleOf(id).result()).rejects.toThrow();
   expect(await row(id)).toMatchObject({ status: 'failed', ended_reason: 'account.slug_taken' });
-  const mail = await until(() => services.sent.find(({ name }) => name === 'account-creation-failed'));
+  const mail = await until('the failure is mailed', async () =>
+    services.sent.find(({ name }) => name === 'account-creation-failed'),
+  );
   expect(mail).toMatchObject({ to: user.email, values: { reason: expect.stringContaining('short name') } });
 
   await services.accountIntents.retry(id); // the relay starts its process again
-  await until(async () => ((await row(id)).status === 'consumed' ? true : undefined));
+  await until('the intent is consumed', async () => (await row(id)).status === 'consumed');
   expect(await accountsOf(user.id)).toHaveLength(1);
 });

@@ -2,13 +2,13 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { pino } from 'pino';
 import type { RegistrationRequest } from '../../src/domain/registration/park.js';
 import { minutes, seconds } from '../../src/platform/clock.js';
-import { startOutboxRelay } from '../../src/platform/outbox-relay.js';
 import { createProcesses, type Processes } from '../../src/platform/processes.js';
 import { startTemporalWorkers } from '../../src/worker/temporal-workers.js';
 import { newDatabase, type TestDatabase } from '../support/database.js';
 import { patience, patient } from '../support/patience.js';
 import { registrationServices, rows } from '../support/registration.js';
 import { historyText, namespace, startTestTemporal, type TestTemporal } from '../support/temporal.js';
+import { startWorkerParts, until } from '../support/test-worker.js';
 import { workerActivities } from '../support/worker-activities.js';
 
 let temporal: TestTemporal;
@@ -32,13 +32,7 @@ afterEach(stopAll);
 /** The worker process's parts, on real PostgreSQL and Temporal; only the mail server is replaced. */
 function startWorker(durations = { ttlMs: minutes(5), reminderAfterMs: minutes(4), intentTtlMs: minutes(5) }) {
   const services = registrationServices(database, durations);
-  const activities = workerActivities(database, services, processes);
-  const server = { address: temporal.address, namespace, apiKey: null };
-  const workers = startTemporalWorkers({ server, processes, activities, codePath: temporal.codePath, log });
-  const relay = startOutboxRelay({ db: database.db, databaseUrl: database.url, processes, log });
-  stops.push(async () => {
-    await Promise.all([relay.stop(), workers.stop()]);
-  });
+  stops.push(startWorkerParts({ database, temporal, processes }, services).stop);
   const found = async (id: string) => (await services.registrations.find(services.tokenOf(id)))!;
   return {
     ...services,
@@ -46,19 +40,11 @@ function startWorker(durations = { ttlMs: minutes(5), reminderAfterMs: minutes(4
     found,
     /** The first one, as soon as it is sent; what earlier tests have left may be sent, too. */
     mailTo: ({ email }: Pick<RegistrationRequest, 'email'>) =>
-      until(() => services.sent.find(({ to }) => to === email)),
+      until('it is mailed', async () => services.sent.find(({ to }) => to === email)),
   };
 }
 
 const handleOf = (id: string) => temporal.client.workflow.getHandle(`registration/${id}`);
-async function until<T>(look: () => T | undefined | Promise<T | undefined>, ms = patience): Promise<T> {
-  for (const deadline = Date.now() + ms; ; ) {
-    const seen = await look();
-    if (seen !== undefined) return seen;
-    if (Date.now() > deadline) throw new Error('it did not happen in time');
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
-}
 
 /** Milliseconds in which a process is on its way, as a rule. */
 const soon = seconds(4);
@@ -102,7 +88,7 @@ test('everything about one registration is one search, and says its state', asyn
     return found;
   };
   const wanted = { registrationVerification: 'waiting', emailDelivery: 'sent' };
-  await until(async () => (JSON.stringify(sorted(await list())) === JSON.stringify(sorted(wanted)) ? true : undefined));
+  await until('both are found', async () => JSON.stringify(sorted(await list())) === JSON.stringify(sorted(wanted)));
 });
 
 test('a link is confirmed before the relay has started its process', async () => {
@@ -138,7 +124,7 @@ test('the first confirmed registration of an address ends the process of the oth
   const first = await worker.park();
   const second = await worker.park({ email: first.request.email });
   const mails = () => worker.sent.filter(({ to }) => to === first.request.email);
-  await until(() => (mails().length === 2 ? true : undefined));
+  await until('it is mailed twice', async () => mails().length === 2);
   await worker.confirm(second.id);
   expect(await handleOf(first.id).result()).toBe('discarded');
 });
@@ -147,7 +133,7 @@ test('an expired registration loses its personal data, and its reminder came bef
   for (let ms = soon; ; ms *= 2) {
     const worker = startWorker({ ttlMs: 2 * ms, reminderAfterMs: ms, intentTtlMs: 2 * ms });
     const { id, request } = await worker.park();
-    await until(() =>
+    await until('its process runs', () =>
       handleOf(id)
         .describe()
         .catch(() => undefined),
