@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { createPasswords } from '../../src/domain/passwords/passwords.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { expectDeadLinks, foreignTokens } from '../support/dead-links.js';
+import { totpCode } from '../support/mfa.js';
 import { invite, newPerson, rolesByKey, tokenOf } from './administrators-setup.js';
 import { type Call, callsOf, databaseTime, eventsSince, outcomeOf, outcomesOf, rowsOf } from './portal-setup.js';
 
@@ -155,6 +156,35 @@ test('an unverified user is taken over by the owner of the address: new name and
   expect((await signIn(person.email, 'set by a stranger')).statusCode).toBe(401);
   expect((await signIn(person.email)).json().data.user).toMatchObject({ id: person.userId, first_name: 'Ivo' });
   expect(outcomeOf(await callsOf(api, account.accountSlug, person.headers)('GET', '/me'))).toBe('401');
+});
+
+test('an account that requires a second factor lets nobody in by an invite alone, and who has one is asked for it', async () => {
+  const made = await invite(owner, { role_id: roles.developer });
+  await rowsOf(api, 'update accounts set require_mfa = true where id = $1 returning id', [account.scope.accountId]);
+  const accepted = await accept(made.token);
+  expect([accepted.statusCode, accepted.cookies]).toEqual([200, []]);
+  const { data } = (await signIn(made.email)).json();
+  expect(data).toMatchObject({ outcome: 'authenticated', mfa_enrollment_required: true });
+  const headers = { authorization: `Bearer ${data.access_token}` };
+  const inPortal = async () => {
+    const answer = await api.app.inject({ url: `/portal/v1/accounts/${account.accountSlug}/me`, headers });
+    return [answer.statusCode, answer.json().error?.code];
+  };
+  expect(await inPortal()).toEqual([403, 'mfa.enrollment_required']);
+  const { data: begun } = (await post('/mfa/totp/enroll', {}, headers)).json();
+  const code = totpCode(begun.secret, api.clock.now);
+  const added = await post('/mfa/totp/confirm', { enrollment_token: begun.enrollment_token, code }, headers);
+  expect(added.statusCode).toBe(201);
+  expect(await inPortal()).toEqual([200, undefined]);
+
+  // Neither an invite nor the password that it is sent with is a way around the factor.
+  const other = await newAccount(api);
+  const there = callsOf(api, other.accountSlug, await other.as('owner'));
+  const second = await invite(there, { email: made.email, role_id: (await rolesByKey(there)).developer });
+  const again = await accept(second.token, { password: 'another tractor 20' });
+  expect([again.statusCode, again.cookies]).toEqual([200, []]);
+  expect((await signIn(made.email, 'another tractor 20')).statusCode).toBe(401);
+  expect((await signIn(made.email)).json().data.outcome).toBe('mfa_required');
 });
 
 test('twenty acceptances at once make one membership', async () => {
