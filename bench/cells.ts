@@ -13,6 +13,10 @@ export interface Cell extends Measurement {
   rssMb: number | null;
 }
 
+/** As legends name it: api processes and connections. */
+export const loadOf = ({ processes, concurrency }: Pick<Cell, 'processes' | 'concurrency'>): string =>
+  `${processes}, ${String(concurrency).padStart(2)}`;
+
 export interface Server {
   origin: string;
   pid: number;

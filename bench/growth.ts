@@ -1,4 +1,4 @@
-import type { Cell } from './cells.js';
+import { type Cell, loadOf } from './cells.js';
 import { aligned, bareRoute, digits, percent, type Results } from './report.js';
 
 const headings = [
@@ -13,29 +13,40 @@ const headings = [
   'of bare',
 ];
 
-/** What ten times as much data costs; empty without workloads that have sizes. */
-export function growthTable({ cells, limits }: Results): string {
-  const rows = cells
+/** Each workload and load that was measured at both sizes. */
+const pairsIn = (cells: readonly Cell[]) =>
+  cells
     .filter(({ workload }) => workload.endsWith('@small'))
     .flatMap((small) => {
       const large = cells.find((cell) => isBeside(cell, small));
       return large ? [[small, large] as const] : [];
-    })
-    .map(([small, large]) => {
-      const bare = bareRoute(large, cells);
-      const [less, more] = [cpuOf(small), cpuOf(large)];
-      return [
-        small.workload.replace('@small', ''),
-        String(small.processes),
-        String(small.concurrency),
-        digits(small.perSecond),
-        digits(large.perSecond),
-        digits(small.perSecond / large.perSecond),
-        less === null || more === null ? '' : digits(more / less),
-        percent(large.perSecond / limits.reads.perSecond),
-        bare === null ? '' : percent(large.perSecond / bare),
-      ];
     });
+
+/** How many times the CPU of api and PostgreSQL ten times the data takes; 1 is no growth. */
+export const grownCells = ({ cells }: Pick<Results, 'cells'>) =>
+  pairsIn(cells).flatMap(([small, large]) => {
+    const [less, more] = [cpuOf(small), cpuOf(large)];
+    if (less === null || more === null) return [];
+    return [{ workload: small.workload.replace('@small', ''), load: loadOf(small), times: more / less }];
+  });
+
+/** What ten times as much data costs; empty without workloads that have sizes. */
+export function growthTable({ cells, limits }: Results): string {
+  const rows = pairsIn(cells).map(([small, large]) => {
+    const bare = bareRoute(large, cells);
+    const [less, more] = [cpuOf(small), cpuOf(large)];
+    return [
+      small.workload.replace('@small', ''),
+      String(small.processes),
+      String(small.concurrency),
+      digits(small.perSecond),
+      digits(large.perSecond),
+      digits(small.perSecond / large.perSecond),
+      less === null || more === null ? '' : digits(more / less),
+      percent(large.perSecond / limits.reads.perSecond),
+      bare === null ? '' : percent(large.perSecond / bare),
+    ];
+  });
   return rows.length === 0
     ? ''
     : ['Growth with ten times the data', ...aligned([headings, ...rows]), ...notes].join('\n');

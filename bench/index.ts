@@ -3,19 +3,15 @@ import { writeFile } from 'node:fs/promises';
 import { cpus } from 'node:os';
 import { createStops, type Stops } from '../src/dev/stops.js';
 import { type Cell, type CellPlan, measureCell, type Server } from './cells.js';
-import { deliveriesTable, measureDeliveries } from './deliveries.js';
-import { domainsTable, measureDomains } from './domains.js';
-import { eventsTable, measureEvents } from './events.js';
 import { growthTable } from './growth.js';
 import { install } from './installation.js';
 import { measureLimits, startHellos } from './limits/index.js';
-import { type Options, parseOptions } from './options.js';
-import { measureOverload, overloadTable } from './overload.js';
+import { type Options, type PartOption, parseOptions } from './options.js';
 import { measurePages } from './page-weights.js';
+import { type BenchPart, benchParts } from './parts.js';
 import { targetOf, targetOfDemo } from './peers.js';
-import { measureRegistrations, registrationsTable } from './registrations.js';
+import { keepResults } from './report/results.js';
 import { type Results, shareOf, tableOf } from './report.js';
-import { measureScim, scimTable } from './scim/index.js';
 import { seed as seedData } from './seed.js';
 import { startApis } from './service.js';
 import { openSites, type Sites } from './sites.js';
@@ -36,12 +32,7 @@ async function main(options: Options): Promise<number> {
   }
   const stops = createStops(); // a signal ends everything too
   try {
-    if (options.registrations.length > 0) return await holdOpen(options, stops);
-    if (options.deliveries.length > 0) return await deliver(options, stops);
-    if (options.events.length > 0) return await readEvents(options, stops);
-    if (options.domains.length > 0) return await pollDomains(options, stops);
-    if (options.scim.length > 0) return await provision(options, stops);
-    if (options.overload) return await overwhelm(options, stops);
+    if (options.part) return await measurePart({ ...options, part: options.part }, stops);
     return await (options.serve ? serve(stops) : measure(options, stops));
   } finally {
     await stops.all();
@@ -58,51 +49,13 @@ async function serve(stops: Stops): Promise<never> {
   return new Promise(() => {});
 }
 
-/** What waiting costs, beside few and beside many. */
-async function holdOpen({ registrations, json }: Options, stops: Stops): Promise<number> {
-  const results = await measureRegistrations(stops, registrations, say);
-  process.stdout.write(`${registrationsTable(results)}\n`);
+/** Measures one part by itself, and puts it into the report. */
+async function measurePart({ part: { name, counts }, quick, json }: Options & { part: PartOption }, stops: Stops) {
+  const { title, measure } = benchParts.find((one) => one.name === name) as BenchPart;
+  const { table, results } = await measure(counts, { stops, say, times: quick ? quickTimes : fullTimes });
+  process.stdout.write(`${table}\n`);
   if (json) await writeFile(json, `${JSON.stringify(results, null, 2)}\n`);
-  return 0;
-}
-
-/** How soon and how fast events reach a receiver, beside few subscriptions and beside many. */
-async function deliver({ deliveries, json }: Options, stops: Stops): Promise<number> {
-  const results = await measureDeliveries(stops, deliveries, say);
-  process.stdout.write(`${deliveriesTable(results)}\n`);
-  if (json) await writeFile(json, `${JSON.stringify(results, null, 2)}\n`);
-  return 0;
-}
-
-/** What reading events costs, where there are few and where there are many. */
-async function readEvents({ events, json }: Options, stops: Stops): Promise<number> {
-  const results = await measureEvents(stops, events, say);
-  process.stdout.write(`${eventsTable(results)}\n`);
-  if (json) await writeFile(json, `${JSON.stringify(results, null, 2)}\n`);
-  return 0;
-}
-
-/** What pending claims of domains cost, beside few and beside many. */
-async function pollDomains({ domains, json }: Options, stops: Stops): Promise<number> {
-  const results = await measureDomains(stops, domains, say);
-  process.stdout.write(`${domainsTable(results)}\n`);
-  if (json) await writeFile(json, `${JSON.stringify(results, null, 2)}\n`);
-  return 0;
-}
-
-/** What a directory costs that provisions by SCIM, beside few people and beside many. */
-async function provision({ scim, quick, json }: Options, stops: Stops): Promise<number> {
-  const results = await measureScim(stops, scim, quick ? quickTimes : fullTimes, say);
-  process.stdout.write(`${scimTable(results)}\n`);
-  if (json) await writeFile(json, `${JSON.stringify(results, null, 2)}\n`);
-  return 0;
-}
-
-/** What becomes of sign-ins beyond what an api can do, and of all else beside them. */
-async function overwhelm({ json }: Options, stops: Stops): Promise<number> {
-  const results = await measureOverload(stops, say);
-  process.stdout.write(`${overloadTable(results)}\n`);
-  if (json) await writeFile(json, `${JSON.stringify(results, null, 2)}\n`);
+  if (!quick) await keepResults(name, { title, at: new Date().toISOString(), table });
   return 0;
 }
 
@@ -148,7 +101,7 @@ async function measure(options: Options, stops: Stops): Promise<number> {
 
   const idle = apis.at(-1)!.rssAfter(idleFor); // the last one is left alone until it has been read
   if (cores === 1) await idle;
-  for (const c of options.quick ? [1] : [1, 16]) await run(1, c, c === 1);
+  for (const c of options.quick ? [1] : [1, 16, 64]) await run(1, c, c === 1);
   const idleRssMb = await idle;
   if (cores > 1) for (const c of options.quick ? [16] : [16, 64]) await run(cores, c, c === 16);
 
@@ -165,6 +118,7 @@ async function measure(options: Options, stops: Stops): Promise<number> {
   const shown = [hello, ...chosen];
   process.stdout.write(`${[tableOf(results, shown), growthTable(results)].filter(Boolean).join('\n\n')}\n`);
   if (options.json) await writeFile(options.json, `${JSON.stringify(withShares(results, shown), null, 2)}\n`);
+  if (!options.quick && options.only.length === 0) await keepResults('workloads', results);
   return reportErrors(cells);
 }
 

@@ -32,16 +32,18 @@ type Kind = 'admitted' | 'shed' | 'refresh' | 'refreshShed' | 'health';
 const warmMs = 2_000;
 const measuredMs = 10_000;
 const refreshers = 4;
-/** Nobody; as many as are served at once; and more than may wait. */
-const usual = [0, 4, 500];
-
-export async function measureOverload(stops: Stops, say: (line: string) => void): Promise<Overload[]> {
+/** One api, while nobody or ever more people sign in. */
+export async function measureOverload(
+  stops: Stops,
+  counts: readonly number[],
+  say: (line: string) => void,
+): Promise<Overload[]> {
   say('starting PostgreSQL and an api');
   const installation = await install(stops);
   const seed = await seedData(installation.databaseUrl);
   const [api] = (await startApis(1, installation, stops)) as [Api];
   const results: Overload[] = [];
-  for (const callers of usual) {
+  for (const callers of counts) {
     say(`${callers} callers sign in`);
     results.push(await measure(api, seed, callers));
   }

@@ -76,7 +76,7 @@ export function tableOf(results: Results, workloads: readonly Workload[]): strin
   return [...headOf(results), '', ...aligned([headings, ...rows]), '', ...notes(workloads)].join('\n');
 }
 
-function headOf({ machine, limits, readyMs, idleRssMb, pages, quick }: Results): string[] {
+export function headOf({ machine, limits, readyMs, idleRssMb, pages, quick }: Results): string[] {
   const { cores, model, node } = machine;
   return [
     `${cores} cores (${model}), Node ${node}; load, service and PostgreSQL share them${quick ? '; quick: only a look' : ''}`,

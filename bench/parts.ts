@@ -1,0 +1,108 @@
+import type { Stops } from '../src/dev/stops.js';
+import { deliveriesTable, measureDeliveries } from './deliveries.js';
+import { domainsTable, measureDomains } from './domains.js';
+import { eventsTable, measureEvents } from './events.js';
+import { measureOverload, overloadTable } from './overload.js';
+import { measureRegistrations, registrationsTable } from './registrations.js';
+import { measureScim, scimTable } from './scim/index.js';
+
+export interface Surroundings {
+  stops: Stops;
+  say: (line: string) => void;
+  /** How long each cell may take, in ms. */
+  times: { warm: number; measured: number };
+}
+
+/** What is measured by itself instead of the workloads, beside few of something and beside many. */
+export interface BenchPart {
+  name: string;
+  /** Its heading in the report. */
+  title: string;
+  /** For the usage. */
+  about: readonly string[];
+  /** How many there are, unless the command line says. */
+  usual: readonly number[];
+  /** @returns a table in Markdown, and the figures that it is made of */
+  measure(counts: readonly number[], surroundings: Surroundings): Promise<{ table: string; results: object }>;
+}
+
+const part = <Result extends object>({
+  measure,
+  table,
+  ...named
+}: Omit<BenchPart, 'measure'> & {
+  measure: (counts: readonly number[], surroundings: Surroundings) => Promise<Result[]>;
+  table: (results: readonly Result[]) => string;
+}): BenchPart => ({
+  ...named,
+  async measure(counts, surroundings) {
+    const results = await measure(counts, surroundings);
+    return { table: table(results), results };
+  },
+});
+
+/** In the order of the report. */
+export const benchParts: readonly BenchPart[] = [
+  part({
+    name: 'registrations',
+    title: 'Registrations that wait',
+    about: [
+      'holds a hundred and then ten thousand registrations open (or as many as named), and shows what waiting',
+      'costs the worker; ten thousand take some ten minutes',
+    ],
+    usual: [100, 10_000],
+    measure: (counts, { stops, say }) => measureRegistrations(stops, counts, say),
+    table: registrationsTable,
+  }),
+  part({
+    name: 'domains',
+    title: 'Claims of domains that are polled',
+    about: [
+      'polls a hundred and then ten thousand pending claims of domains (or as many as named), and shows what that',
+      'costs the worker; ten thousand take some fifteen minutes',
+    ],
+    usual: [100, 10_000],
+    measure: (counts, { stops, say }) => measureDomains(stops, counts, say),
+    table: domainsTable,
+  }),
+  part({
+    name: 'deliveries',
+    title: 'Deliveries of webhooks',
+    about: [
+      'delivers webhooks to a receiver on this machine, with 1, 100 and 1 000 subscriptions (or as many as named)',
+    ],
+    usual: [1, 100, 1_000],
+    measure: (counts, { stops, say }) => measureDeliveries(stops, counts, say),
+    table: deliveriesTable,
+  }),
+  part({
+    name: 'events',
+    title: 'Reading events',
+    about: ['reads the change feed and the audit log of 100 000 and of a million events (or as many as named)'],
+    usual: [100_000, 1_000_000],
+    measure: (counts, { stops, say }) => measureEvents(stops, counts, say),
+    table: eventsTable,
+  }),
+  part({
+    name: 'scim',
+    title: 'Provisioning by SCIM',
+    about: [
+      'asks and changes a directory of 1 000 and of 100 000 people by SCIM (or of as many as named); some three',
+      'minutes',
+    ],
+    usual: [1_000, 100_000],
+    measure: (counts, { stops, say, times }) => measureScim(stops, counts, times, say),
+    table: scimTable,
+  }),
+  part({
+    name: 'overload',
+    title: 'More sign-ins than an api can do',
+    about: [
+      'has nobody, as many as are served at once, and then more people sign in than may wait, and shows who is',
+      'refused, and what refreshes and probes notice of it',
+    ],
+    usual: [0, 4, 500],
+    measure: (counts, { stops, say }) => measureOverload(stops, counts, say),
+    table: overloadTable,
+  }),
+];

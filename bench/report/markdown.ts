@@ -1,0 +1,84 @@
+import type { Cell } from '../cells.js';
+import { digits, headOf, percent, type Results, type Share } from '../report.js';
+import type { Workload } from '../workloads/index.js';
+import { type Reached, reachedAims } from './aims.js';
+
+/** A measurement that is not one of the workloads: what waiting, delivering or reading costs. */
+export interface Part {
+  title: string;
+  at: string;
+  /** Markdown. */
+  table: string;
+}
+
+/** The workloads of one run as Markdown: machine and its limits, aims, plots by name, every cell. */
+export function workloadsSection(
+  results: Results,
+  workloads: readonly Workload[],
+  { shareOf, plots }: { shareOf: (cell: Cell) => Share | null; plots: readonly string[] },
+): string {
+  return [
+    `Measured ${results.at.slice(0, 10)}${results.quick ? ' (quick: only a look)' : ''}.`,
+    ['```', ...headOf(results), '```'].join('\n'),
+    aimsTable(reachedAims(results, shareOf)),
+    ...plots.map((name) => `![${name}](${name}.svg)`),
+    cellsTable(results.cells, workloads, shareOf),
+  ]
+    .filter(Boolean)
+    .join('\n\n');
+}
+
+export const partSection = ({ title, at, table }: Part): string =>
+  `## ${title}\n\nMeasured ${at.slice(0, 10)}.\n\n${table}`;
+
+function aimsTable(reached: readonly Reached[]): string {
+  if (reached.length === 0) return '';
+  const rows = reached.map(({ aim, reached: value, share, processes }) => {
+    const isSpeed = 'perSecond' in aim.atLeast;
+    const wanted = 'perSecond' in aim.atLeast ? digits(aim.atLeast.perSecond) : percent(aim.atLeast.ofLimit);
+    const got = isSpeed ? digits(value) : percent(value);
+    return [aim.workload, got, wanted, percent(share), share >= 1 ? 'yes' : '**no**', String(processes), aim.of];
+  });
+  return table(['workload', 'a second', 'aim', 'of it', 'reached', 'processes', 'what the aim is'], rows);
+}
+
+function cellsTable(
+  cells: readonly Cell[],
+  workloads: readonly Workload[],
+  shareOf: (cell: Cell) => Share | null,
+): string {
+  const order = workloads.map(({ name }) => name);
+  const rows = [...cells]
+    .sort((a, b) => order.indexOf(a.workload) - order.indexOf(b.workload))
+    .map((cell) => [
+      cell.workload,
+      `${cell.processes}, ${cell.concurrency}`,
+      digits(cell.perSecond),
+      digits(cell.p50),
+      digits(cell.p99),
+      `${digits(cell.serverCpuMs)} + ${digits(cell.postgresCpuMs)} (${digits(cell.clientCpuMs)})`,
+      cell.rssMb === null ? '' : String(cell.rssMb),
+      shareText(shareOf(cell)),
+      cell.othersPercent === null ? '' : `${cell.othersPercent.toFixed(0)} %`,
+      String(cell.errors),
+    ]);
+  const headings = [
+    'workload',
+    'processes, c',
+    'per s',
+    'p50 ms',
+    'p99 ms',
+    'CPU ms api + PostgreSQL (load)',
+    'api MB',
+  ];
+  return table([...headings, 'of limit', 'others', 'errors'], rows);
+}
+
+const shareText = (share: Share | null): string => (share === null ? '' : percent(share.ofLimit));
+
+/** A Markdown table; numbers stand on the right. */
+export function table(headings: readonly string[], rows: readonly string[][]): string {
+  const line = (texts: readonly string[]) => `| ${texts.join(' | ')} |`;
+  const rule = headings.map((_, column) => (column === 0 ? '---' : '--:'));
+  return [line(headings), line(rule), ...rows.map(line)].join('\n');
+}

@@ -1,0 +1,95 @@
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Cell } from '../../bench/cells.js';
+import { parseOptions } from '../../bench/options.js';
+import { aims } from '../../bench/report/aims.js';
+import { keepResults } from '../../bench/report/results.js';
+import type { Results } from '../../bench/report.js';
+import { workloadNames } from '../../bench/workloads/index.js';
+
+let folder: string;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'gatehouse-report-'));
+});
+afterEach(() => rm(folder, { recursive: true }));
+
+const cell = (workload: string, perSecond: number, more: Partial<Cell> = {}): Cell => ({
+  ...{ workload, perSecond, processes: 1, concurrency: 16, rssMb: 150 },
+  ...{ p50: 2, p99: 6, errors: 0, error: null },
+  ...{ serverCpuMs: 0.5, postgresCpuMs: 0.2, clientCpuMs: 0.1, othersPercent: 1 },
+  ...more,
+});
+const limit = { perSecond: 10_000, cpuMs: 0.2 };
+const resultsOf = (cells: Cell[]): Results => ({
+  at: '2026-03-01T12:00:00.000Z',
+  machine: { cores: 2, model: 'Some CPU', node: '20.20.0' },
+  quick: false,
+  limits: {
+    ...{ signatures: limit, signaturesByJose: limit, signaturesByNode: limit, argon2: { perSecond: 80, cpuMs: 25 } },
+    ...{ reads: limit, commits: 5000, commitsAlone: 2000 },
+  },
+  readyMs: [1500],
+  idleRssMb: 140,
+  pages: [{ name: 'sign-in', bytes: 9000, compressed: 4000 }],
+  cells,
+});
+const report = () => readFile(join(folder, 'README.md'), 'utf8');
+
+test('every aim is of a workload that there is', () => {
+  for (const { workload } of aims) expect(workloadNames).toContain(workload);
+});
+
+test('the report says of each aim whether it was reached, by the better of one process and two', async () => {
+  const cells = [
+    cell('userinfo', 5000),
+    cell('userinfo', 6000, { processes: 2 }),
+    cell('jwks', 8000),
+    cell('login', 72),
+  ];
+  await keepResults('workloads', resultsOf(cells), folder);
+  const text = await report();
+  expect(text).toContain('Measured 2026-03-01.');
+  expect(text).toContain('| userinfo | 6000 | 5914 | 101 % | yes | 2 | Keycloak |');
+  expect(text).toContain('| jwks | 8000 | 8392 | 95 % | **no** | 1 | Keycloak |');
+  expect(text).toContain('| login | 90 % | 95 % | 95 % | **no** | 1 | of the argon2id limit |');
+});
+
+test('it draws speed beside the limit, latency, and what ten times the data costs', async () => {
+  const cells = [cell('nodes-list@small', 2000), cell('nodes-list@large', 1500, { serverCpuMs: 0.7 })];
+  await keepResults('workloads', resultsOf(cells), folder);
+  for (const name of ['speed', 'latency', 'growth']) {
+    expect(await report()).toContain(`![${name}](${name}.svg)`);
+    const svg = await readFile(join(folder, `${name}.svg`), 'utf8');
+    expect(svg).toMatch(/^<svg [^>]*xmlns=/);
+    expect(svg).toContain('nodes-list');
+  }
+});
+
+test('without two sizes there is no plot of growth', async () => {
+  await keepResults('workloads', resultsOf([cell('jwks', 9000)]), folder);
+  expect(await report()).not.toContain('growth');
+});
+
+test('another measurement adds its table, and leaves what was measured before', async () => {
+  await keepResults('workloads', resultsOf([cell('jwks', 9000)]), folder);
+  const events = {
+    title: 'Reading events',
+    at: '2026-03-02T08:00:00.000Z',
+    table: '| a | b |\n| --- | --: |\n| x | 1 |',
+  };
+  await keepResults('events', events, folder);
+  const text = await report();
+  expect(text).toContain('jwks');
+  expect(text).toContain('## Reading events\n\nMeasured 2026-03-02.\n\n| a | b |');
+});
+
+test('a part is measured with the numbers that follow its name, or with the usual ones', () => {
+  expect(parseOptions(['domains', '20', '300']).part).toEqual({ name: 'domains', counts: [20, 300] });
+  expect(parseOptions(['scim', '--quick'])).toMatchObject({
+    part: { name: 'scim', counts: [1_000, 100_000] },
+    quick: true,
+  });
+  expect(parseOptions(['refresh'])).toMatchObject({ part: null, only: ['refresh'] });
+  expect(() => parseOptions(['nothing-like-it'])).toThrow(/no workload is called nothing-like-it[\s\S]*domains \[N…\]/);
+});
