@@ -1,4 +1,4 @@
-import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
+import { baseUrl, newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { until } from '../support/chaos-until.js';
 
 let api: TestApi;
@@ -63,4 +63,22 @@ test('of a burst of sign-ins more than can wait is refused, and whoever needs no
     expect(answer.headers['retry-after']).toMatch(/^[1-9]$/);
   }
   expect((await api.app.inject({ method: 'POST', url: '/v1/auth/login', payload })).statusCode).toBe(401);
+});
+
+test('on the hosted page, too, who cannot be served is refused before anything is read', async () => {
+  const payload = { email: 'nobody@example.com', password: 'not the right one' };
+  let isOver = false;
+  const burst = Promise.all(
+    Array.from({ length: 300 }, () => api.app.inject({ method: 'POST', url: '/v1/auth/login', payload })),
+  ).finally(() => {
+    isOver = true;
+  });
+  const form = new URLSearchParams({ client_id: 'there-is-no-such-client', ...payload }).toString();
+  const refused = await until('the form is refused', async () => {
+    const headers = { 'content-type': 'application/x-www-form-urlencoded', origin: baseUrl };
+    const answer = await api.app.inject({ method: 'POST', url: '/oauth/authorize', headers, payload: form });
+    return answer.statusCode === 503 || isOver ? answer : null;
+  });
+  expect(refused.statusCode).toBe(503); // whoever has no such client is told so otherwise, with 400
+  await burst;
 });

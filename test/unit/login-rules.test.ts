@@ -82,6 +82,7 @@ describe('a password', () => {
         did.push(['verify', hash, password]);
         return hash === 'hash' && password === 'right';
       },
+      isFull: () => false,
       needsRehash: () => needsRehash,
       async hash() {
         did.push(['hash']);

@@ -104,13 +104,16 @@ export function createPasswordLogin({ db, passwords, attempts, onRehashError }: 
     );
   }
 
+  function assertRoom(): void {
+    if (passwords.isFull()) throw new DomainError('service.unavailable', { retryAfter: 1 });
+  }
+
   async function prove(
     find: Statement,
     scope: EnvironmentScope,
     { email: typed, password, ipAddress }: PasswordSignIn,
   ): Promise<PasswordResult | SignedInElsewhere> {
-    // Before it is counted: what was not looked at is no failure of anybody's.
-    if (passwords.isFull()) throw new DomainError('service.unavailable', { retryAfter: 1 });
+    assertRoom(); // before it is counted: what was not looked at is no failure of anybody's
     const email = addressTyped(typed);
     const attempt = await attempts.begin({ environmentId: scope.environmentId, email, ipAddress });
     const [found] = await db.statement<Row>(find, [scope.accountId, scope.environmentId, email]);
@@ -130,7 +133,12 @@ export function createPasswordLogin({ db, passwords, attempts, onRehashError }: 
   }
 
   return {
-    /** @throws DomainError rate_limit.exceeded */
+    /**
+     * For whoever has to look at much before a password is looked at.
+     * @throws DomainError service.unavailable where too many passwords wait to be hashed
+     */
+    assertRoom,
+    /** @throws DomainError rate_limit.exceeded, service.unavailable */
     signIn: (scope: EnvironmentScope, attempt: PasswordSignIn) =>
       prove(findStatement, scope, attempt) as Promise<PasswordResult>,
     /** The same, and tells who could choose another Environment. @throws DomainError rate_limit.exceeded */

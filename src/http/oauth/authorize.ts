@@ -30,6 +30,7 @@ export const authorize: FastifyPluginAsyncTypebox<HostedOptions> = async (
     const form = onlyOnce(read, formFields);
     const isForm = formFields.some((name) => form.has(name));
     if (isForm) assertOwnOrigin(request, baseUrl);
+    if (form.get('password')) logins.passwordLogin.assertRoom();
     const visit = await hosted.enter(request, reply, read);
     if (!visit) return reply;
     if (form.has('email') || form.has('password')) return signIn(visit, form);
