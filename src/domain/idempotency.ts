@@ -37,6 +37,10 @@ export interface IdempotentRequests {
 /** Where the headers of a request without an answer have its correlation id. */
 const requestId = 'request-id';
 
+/** The caller's own doings: a request names its id itself, and may name one that somebody else's has. */
+const doneBy = (actorType: string, actorId: string) =>
+  `outcome = 'success' and actor_type = ${actorType}::text and actor_id is not distinct from ${actorId}::text`;
+
 // The conflict target's row is taken over when its time is up, or when its first request died without an answer. Whatever that
 // has changed it has told in the same transaction: then only what is repeatable is done once more.
 const claimStatement = {
@@ -47,13 +51,13 @@ on conflict (credential, key) do update
   set request_hash = excluded.request_hash, locked_until = excluded.locked_until, expires_at = excluded.expires_at,
       status_code = null, headers = excluded.headers, body_sealed = null
   where kept.expires_at <= $6 or (kept.status_code is null and kept.locked_until <= $6 and ($8::boolean or not exists (
-    select from events where correlation_id = (kept.headers ->> '${requestId}')::uuid and outcome = 'success')))
+    select from events where correlation_id = (kept.headers ->> '${requestId}')::uuid and ${doneBy('$9', '$10')})))
 returning 1`,
 };
 const doneStatement = {
   name: 'find_what_an_idempotent_request_did',
   text: `select action, resource_type as "resourceType", resource_id as "resourceId" from events
-where correlation_id = $1 and outcome = 'success' order by created_at, id limit 20`,
+where correlation_id = $1 and ${doneBy('$2', '$3')} order by created_at, id limit 20`,
 };
 const readStatement = {
   name: 'read_idempotent_request',
@@ -84,6 +88,12 @@ interface Row {
 /** Where the stored headers have the cookies. */
 const sealedCookies = 'sealed-cookies';
 
+/** Whoever sends the request; of a retry it is the same, since keys are kept by credential. */
+function callerOf(): [string, string | null] {
+  const { actor } = currentContext();
+  return [actor.type, actor.id];
+}
+
 export function createIdempotentRequests({
   db,
   sealing,
@@ -111,7 +121,7 @@ export function createIdempotentRequests({
   async function answerLost({ headers }: Row): Promise<DomainError> {
     const done = await db.statement<{ action: string; resourceType: string; resourceId: string | null }>(
       doneStatement,
-      [headers?.[requestId] ?? null],
+      [headers?.[requestId] ?? null, ...callerOf()],
     );
     const details = done.map(({ action, resourceType, resourceId }) => ({
       field: resourceType,
@@ -133,6 +143,7 @@ export function createIdempotentRequests({
         at,
         currentContext().correlationId,
         isRepeatable,
+        ...callerOf(),
       ]);
       if (claimed.length > 0) return null;
       const [row] = await db.statement<Row>(readStatement, [credential, key]);

@@ -172,14 +172,17 @@ test('a retry while the first request still runs is told to come again, and a lo
 test('what was done by a request whose answer a crash has lost is not done twice, and the retry is told what it was', async () => {
   const client = { name: 'Web', client_type: 'public', redirect_uris: ['https://app.example/callback'] };
   const create = () => owner('POST', `${app}/environments/development/oauth-clients`, client, key);
-  const crashedAfter = (event: string) =>
+  /** @param id SQL for the id of the request whose answer is lost; $3 is who sent this one */
+  const crashed = (id: string) =>
     rowsOf(
       api,
       `update idempotent_requests set status_code = null, body_sealed = null, locked_until = $1,
-        headers = jsonb_build_object('request-id', coalesce((select correlation_id from events where action = $2 and account_id = $4), gen_random_uuid()))
-      where credential = $3`,
-      [new Date(api.clock.now.getTime() - 1), event, `platform_admin/${account.userId}`, account.scope.accountId],
+        headers = jsonb_build_object('request-id', coalesce((${id}), gen_random_uuid()))
+      where credential = $2 and $3::text is not null`,
+      [new Date(api.clock.now.getTime() - 1), `platform_admin/${account.userId}`, account.userId],
     );
+  const crashedAfter = (event: string) =>
+    crashed(`select correlation_id from events where action = '${event}' and actor_id = $3`);
   const first = await create();
   expect(outcomeOf(first)).toBe('201');
   await crashedAfter('oauth_client.created');
@@ -188,6 +191,10 @@ test('what was done by a request whose answer a crash has lost is not done twice
   const made = { field: 'oauth_client', code: 'oauth_client.created', message: first.json().data.id };
   expect(retried.json().error.details).toEqual([made]);
   await crashedAfter('nothing.of.the.kind');
+  expect(outcomeOf(await create())).toBe('201');
+  // Whoever sends a request gives it its id, and may give it somebody else's: of their doings nobody is told.
+  await crashed(`select e.correlation_id from events e where outcome = 'success'
+    and not exists (select from events own where own.correlation_id = e.correlation_id and own.actor_id = $3) limit 1`);
   expect(outcomeOf(await create())).toBe('201');
 });
 
