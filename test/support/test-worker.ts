@@ -1,7 +1,9 @@
+import { type Client, ScheduleNotFoundError } from '@temporalio/client';
 import { pino } from 'pino';
 import { minutes } from '../../src/platform/clock.js';
 import { startOutboxRelay } from '../../src/platform/outbox-relay.js';
 import type { Processes } from '../../src/platform/processes.js';
+import { reconcileNow } from '../../src/platform/schedules.js';
 import { keepSchedules } from '../../src/worker/kept-schedules.js';
 import { startTemporalWorkers } from '../../src/worker/temporal-workers.js';
 import { startWebhookFanOut } from '../../src/worker/webhook-fan-out.js';
@@ -69,3 +71,15 @@ export async function until<T>(
     await new Promise((resolve) => setTimeout(resolve, 100));
   }
 }
+
+/** Has the reconciler run now, or as soon as its schedule is there: a worker makes it beside its work. */
+export const reconciled = (client: Client): Promise<true> =>
+  until('the schedule of the reconciler', () =>
+    reconcileNow(client).then(
+      () => true as const,
+      (error) => {
+        if (error instanceof ScheduleNotFoundError) return false;
+        throw error;
+      },
+    ),
+  );

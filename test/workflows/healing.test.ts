@@ -3,12 +3,11 @@ import { provisionAccount } from '../../src/domain/accounts/provisioning.js';
 import { createErasures } from '../../src/domain/erasures/erasures.js';
 import { createMfaGraces } from '../../src/domain/mfa/grace.js';
 import { createProcesses, type Processes } from '../../src/platform/processes.js';
-import { reconcileNow } from '../../src/platform/schedules.js';
 import { newDatabase, type TestDatabase } from '../support/database.js';
 import { patient } from '../support/patience.js';
 import { rows } from '../support/registration.js';
 import { historyText, namespace, startTestTemporal, type TestTemporal } from '../support/temporal.js';
-import { startTestWorker, until } from '../support/test-worker.js';
+import { reconciled, startTestWorker, until } from '../support/test-worker.js';
 
 let temporal: TestTemporal;
 let database: TestDatabase;
@@ -50,7 +49,7 @@ test.concurrent('a terminated registration gets its process back, and its mail i
   await handleOf(`registration/${id}`).terminate('by mistake');
   // Other tests have the rows compared, too: another run may be there at once.
   await until('it runs again', async () => {
-    await reconcileNow(processes.client); // asked again: while a run is under way, no other one is begun
+    await reconciled(processes.client); // asked again: while a run is under way, no other one is begun
     const now = await handleOf(`registration/${id}`).describe();
     return now.runId !== runId && now.status.name === 'RUNNING';
   });
@@ -72,7 +71,7 @@ test('a terminated mail is sent after all, and one that has ended stays ended', 
   await until('its end', async () => (await statusOf(`email/${mailId}`)) === 'COMPLETED');
   await confirm(id);
   await handleOf(`registration/${id}`).result();
-  await reconcileNow(processes.client);
+  await reconciled(processes.client);
   await new Promise((resolve) => setTimeout(resolve, 1000));
   expect(await statusOf(`registration/${id}`)).toBe('COMPLETED');
   expect(worker.sent.filter(({ to }) => to === request.email)).toHaveLength(1);
@@ -89,7 +88,7 @@ test.concurrent('one whose time was over while nobody looked is closed, not only
   );
   await handleOf(`registration/${id}`).terminate('by mistake');
   await until('its end', async () => {
-    await reconcileNow(processes.client);
+    await reconciled(processes.client);
     await new Promise((resolve) => setTimeout(resolve, 1200));
     return (await worker.registrations.find(worker.tokenOf(id)))?.email === null;
   });
@@ -155,7 +154,7 @@ test.concurrent('a terminated grace goes on, one that is over while nobody looks
   await handleOf(workflowId).cancel();
   await until('cancelled', async () => (await statusOf(workflowId)) === 'CANCELLED');
   expect(await graces.find(scope, id)).toMatchObject({ over: false });
-  await reconcileNow(processes.client);
+  await reconciled(processes.client);
   await new Promise((resolve) => setTimeout(resolve, 1500));
   expect(await statusOf(workflowId)).toBe('CANCELLED');
 });
@@ -177,7 +176,7 @@ test.concurrent('an erasure is carried out, and its history names nobody', async
 /** Has the reconciler run again and again until it shows. */
 const healed = (what: string, look: () => Promise<boolean>) =>
   until(what, async () => {
-    await reconcileNow(processes.client);
+    await reconciled(processes.client);
     await new Promise((resolve) => setTimeout(resolve, 1500));
     return look();
   });

@@ -5,14 +5,13 @@ import { createSsoDomains, type SsoDomainsDeps } from '../../src/domain/sso/doma
 import { hours, seconds } from '../../src/platform/clock.js';
 import { createDns } from '../../src/platform/dns.js';
 import { createProcesses, type Processes } from '../../src/platform/processes.js';
-import { reconcileNow } from '../../src/platform/schedules.js';
 import { newDatabase, type TestDatabase } from '../support/database.js';
 import { startDnsServer, type TestDnsServer } from '../support/dns-server.js';
 import { recordHistory } from '../support/histories.js';
 import { patient } from '../support/patience.js';
 import { rows } from '../support/registration.js';
 import { historyText, namespace, startTestTemporal, type TestTemporal } from '../support/temporal.js';
-import { startTestWorker, until } from '../support/test-worker.js';
+import { reconciled, startTestWorker, until } from '../support/test-worker.js';
 
 // The whole way: the row and its message, the relay, Temporal, the worker, and a name server that it asks.
 let temporal: TestTemporal;
@@ -189,7 +188,7 @@ test.concurrent('terminated by mistake it is looked for again', async () => {
   await one.handle.terminate('by mistake');
   one.publish();
   await until('it runs again', async () => {
-    await reconcileNow(processes.client);
+    await reconciled(processes.client);
     await new Promise((resolve) => setTimeout(resolve, 1500));
     return (await one.status()) === 'verified';
   });
