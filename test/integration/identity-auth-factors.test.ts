@@ -97,7 +97,8 @@ describe('an authenticator app', () => {
   });
 
   test('is not enrolled beside twenty others', async () => {
-    const { as, strong, ana } = await withApp();
+    const { as, ana } = await withApp();
+    // Nobody signs in with the copies: a secret is sealed for the factor that it is of.
     await provider.query(
       `insert into mfa_factors select (jsonb_populate_record(f, jsonb_build_object('id', gen_random_uuid()))).*
        from mfa_factors f, generate_series(1, 19) where f.identity_id = $1`,
@@ -105,10 +106,10 @@ describe('an authenticator app', () => {
     );
     expect(refusalOf((await enrolled(as)).answer)).toEqual([409, 'mfa.too_many_factors']);
     await provider.query(
-      'delete from mfa_factors where id in (select id from mfa_factors where identity_id = $1 order by id limit 1)',
+      'delete from mfa_factors where id in (select id from mfa_factors where identity_id = $1 order by id desc limit 1)',
       [ana.id],
     );
-    expect((await enrolled(await strong())).answer.statusCode).toBe(201);
+    expect((await enrolled(as)).answer.statusCode).toBe(201);
   });
 
   test('is not enrolled where the environment takes none', async () => {
