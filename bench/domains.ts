@@ -56,6 +56,7 @@ async function measure(pending: number, stops: Stops, say: (line: string) => voi
     const start = performance.now();
     const worker = await startWorker(installation, servers, stops, { DNS_SERVERS: names.address });
     const opened = await untilOpen(owner, { worker, start, say });
+    await worker.settles(); // a process that was started has a task that waits for the worker still
     const from = Date.now() + missingAfterMs; // what fell due before may be late
     await sleep(missingAfterMs);
     say(`polling for ${polledForMs / 60_000} minutes`);

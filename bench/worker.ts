@@ -3,7 +3,7 @@ import type { Stops } from '../src/dev/stops.js';
 import { startChild } from '../src/platform/embedded/children.js';
 import { freePort } from '../src/platform/embedded/ports.js';
 import { projectRoot } from '../src/platform/root.js';
-import { rssMb } from './cpu.js';
+import { cpuMs, rssMb } from './cpu.js';
 import type { Installation } from './installation.js';
 
 /** One worker process, started as `npm run start:worker` does. */
@@ -11,10 +11,13 @@ export interface BenchWorker {
   /** From its start to working on every queue. */
   readyMs: number;
   rssMb(): number | null;
+  /** Until it has done what it was given: it uses less than a fifth of a core for five seconds. At once off Linux. */
+  settles(): Promise<void>;
   stop(): Promise<void>;
 }
 
 const readyWithinMs = 60_000;
+const settlesWithinMs = 600_000;
 
 /** @param servers where Temporal and the mail server listen */
 export async function startWorker(
@@ -47,6 +50,15 @@ export async function startWorker(
   return {
     readyMs: performance.now() - startedAt,
     rssMb: () => rssMb(child.pid),
+    async settles() {
+      for (const end = performance.now() + settlesWithinMs; performance.now() < end; ) {
+        const before = cpuMs([child.pid]);
+        await sleep(5_000);
+        const after = cpuMs([child.pid]);
+        if (before === null || after === null || after - before < 1_000) return;
+      }
+      throw new Error(`the worker is still at work after ${settlesWithinMs / 1000} s`);
+    },
     async stop() {
       forget();
       await child.stop();
