@@ -8,7 +8,7 @@ import type { ScopeName } from '../oidc/scopes.js';
 import type { TokenAnswer, Tokens } from '../oidc/tokens.js';
 import type { Barred } from '../organizations/barred.js';
 import type { Passwords } from '../passwords/passwords.js';
-import { type FirstFactor, firstFactor } from '../sessions/first-factor.js';
+import { type FirstFactor, firstFactor, type Proof } from '../sessions/first-factor.js';
 import type { Sessions } from '../sessions/sessions.js';
 import type { ApiGrants } from './api-grants.js';
 import type { ApiSelections, ReachableApplication } from './api-selections.js';
@@ -40,19 +40,6 @@ export interface ApiVisit {
   userAgent: string | null;
 }
 
-/** A sign-in with all that it needed. */
-export type ApiProof = Pick<
-  FirstFactor,
-  | 'identityId'
-  | 'amr'
-  | 'acr'
-  | 'authenticatedAt'
-  | 'secondFactorAt'
-  | 'ssoConnectionId'
-  | 'ssoSessionId'
-  | 'passwordChangedAt'
->;
-
 export interface ApiSignInDeps {
   db: Db;
   passwords: Pick<Passwords, 'verify'>;
@@ -80,7 +67,7 @@ export function createApiSignIn({ db, passwords, logins, sessions, tokens, grant
   }
 
   /** Starts a session of its own, which no cookie names, and gives the client its tokens. */
-  async function complete(visit: ApiVisit, proof: ApiProof, graceExpiresAt: Date | null = null): Promise<ApiLogin> {
+  async function complete(visit: ApiVisit, proof: Proof, graceExpiresAt: Date | null = null): Promise<ApiLogin> {
     const { client, scope, ipAddress, userAgent } = visit;
     const { session } = await sessions.signIn({
       scope: scopeOf(client),

@@ -23,6 +23,9 @@ export interface FirstFactor {
   passwordChangedAt?: Date | null;
 }
 
+/** A sign-in with all that it needed, by whichever method it began. */
+export type Proof = Omit<FirstFactor, 'method'>;
+
 /** What a first factor that was proved right now amounts to; a passkey that verified its user is two factors by itself. */
 export const firstFactor = (
   identityId: string,

@@ -5,7 +5,7 @@ import type { CodeSession } from '../../domain/oidc/codes.js';
 import type { OAuthErrorCode } from '../../domain/oidc/oauth-error.js';
 import type { Provider } from '../../domain/oidc/provider.js';
 import type { Barred } from '../../domain/organizations/barred.js';
-import { aal2, type FirstFactor } from '../../domain/sessions/first-factor.js';
+import { aal2, type FirstFactor, type Proof } from '../../domain/sessions/first-factor.js';
 import type { HostedSession } from '../../domain/sessions/sessions.js';
 import type { RecoveredSignIn } from '../../domain/sso-sign-in/recovery.js';
 import type { Sso } from '../../domain/sso-sign-in/sso.js';
@@ -16,19 +16,6 @@ import { sendMfaRefused } from './mfa/refused-page.js';
 import { redirect } from './pages.js';
 import { secretCookie } from './secret-cookie.js';
 import { boundParametersOf, createVisits, type Visit } from './visit.js';
-
-/** A sign-in with all that it needed. */
-export type Proof = Pick<
-  FirstFactor,
-  | 'identityId'
-  | 'amr'
-  | 'acr'
-  | 'authenticatedAt'
-  | 'secondFactorAt'
-  | 'ssoConnectionId'
-  | 'ssoSessionId'
-  | 'passwordChangedAt'
->;
 
 /** Whether an enrolled factor was proved already, though not one that is enough. */
 interface Proved {
