@@ -1,12 +1,11 @@
 import 'reflect-metadata';
-import { logEventFaults } from './common.js';
+import { checkDatabase, logEventFaults } from './common.js';
 import { composeApi } from './compose.js';
 import { loadConfig } from './config.js';
 import { openDb } from './platform/db.js';
 import { createLog } from './platform/log.js';
 import { serveMetrics } from './platform/metrics-server.js';
-import { pendingMigrations } from './platform/migrations.js';
-import { runProcess, StartError } from './platform/process.js';
+import { runProcess } from './platform/process.js';
 import { stopAtSignals } from './platform/stopping.js';
 
 /** Long enough for a login's hashing and a slow database; a load balancer has moved on by then. */
@@ -22,8 +21,7 @@ await runProcess('api', async () => {
     applicationName: 'gatehouse api',
     onError: () => log.warn('a connection to PostgreSQL was lost'),
   });
-  const pending = await pendingMigrations(db.source);
-  if (pending.length > 0) throw new StartError(`the schema is old (${pending.join(', ')}): run npm run migrate`);
+  await checkDatabase(db, config);
 
   const { app, registry, close } = await composeApi(config, db, log);
   const { port, host } = config.listen;

@@ -1,14 +1,17 @@
 import type { Config } from './config.js';
 import { createAccountIntents } from './domain/account-intents/account-intents.js';
 import { reportEventFaults } from './domain/event-declarations.js';
+import { wrongMasterKeys } from './domain/master-keys/required.js';
 import { createMfaGraces } from './domain/mfa/grace.js';
 import { createSigningKeys } from './domain/oidc/keys.js';
 import { createRegistrations } from './domain/registration/registrations.js';
 import { createDomainChecks } from './domain/sso/domain-checks.js';
-import type { Clock } from './platform/clock.js';
+import { type Clock, systemClock } from './platform/clock.js';
 import { createSealing } from './platform/crypto/sealing.js';
 import type { Db } from './platform/db.js';
 import { createDns } from './platform/dns.js';
+import { pendingMigrations } from './platform/migrations.js';
+import { StartError } from './platform/start-error.js';
 
 export interface CommonDeps {
   config: Pick<
@@ -29,6 +32,14 @@ export interface CommonDeps {
 /** A process of the service goes on where a test would fail. */
 export const logEventFaults = (log: { error(fields: object, message: string): void }): void =>
   reportEventFaults((fault) => log.error({ fault }, 'an event is not as declared'));
+
+/** @throws StartError where the database is not one that this version, with these master keys, can work on */
+export async function checkDatabase(db: Db, { masterKeys }: Pick<Config, 'masterKeys'>): Promise<void> {
+  const pending = await pendingMigrations(db.source);
+  if (pending.length > 0) throw new StartError(`the schema is old (${pending.join(', ')}): run npm run migrate`);
+  const reason = await wrongMasterKeys({ db, sealing: createSealing(masterKeys), now: systemClock });
+  if (reason) throw new StartError(reason);
+}
 
 /** What api and worker have alike: one writes what the other reads, so both make it from the same settings. */
 export function composeCommon({ config, db, now }: CommonDeps) {

@@ -1,34 +1,29 @@
 import 'reflect-metadata';
 import { loadConfig } from './config.js';
-import { resealUserFactors } from './domain/admin-mfa/reseal.js';
-import { resealFactors } from './domain/mfa/reseal.js';
-import { createSigningKeys } from './domain/oidc/keys.js';
-import { resealConnections } from './domain/sso-connections/reseal.js';
-import { createSsoSigningKeys } from './domain/sso-protocols/signing-keys.js';
-import { resealProviderSessions } from './domain/sso-sign-in/provider-sessions.js';
-import { resealWebhooks } from './domain/webhooks/reseal.js';
+import { neededKeys } from './domain/master-keys/needed.js';
+import { reencrypt } from './domain/master-keys/reencrypt.js';
 import { systemClock as now } from './platform/clock.js';
 import { createSealing } from './platform/crypto/sealing.js';
 import { openDb } from './platform/db.js';
 import { runProcess } from './platform/process.js';
 
+const say = (line: string) => process.stdout.write(`${line}\n`);
+
 /**
  * `npm run reencrypt`: after a new master key was put in front, encrypts with it what older ones sealed, so that those can
- * be taken away (contract §2). What seals for minutes or a day (kept answers, selections) runs out by itself.
+ * be taken away (contract §2). What seals for minutes or days (kept answers, links) runs out by itself: it says what there is.
  */
 await runProcess('reencrypt', async () => {
-  const config = loadConfig('reencrypt');
-  const url = config.database.url as string;
+  const { database, masterKeys } = loadConfig('reencrypt');
+  const current = masterKeys[0]?.id as string;
+  const url = database.url as string;
   const db = await openDb({ url, poolSize: 1, applicationName: 'gatehouse reencrypt', onError: () => {} });
-  const sealing = createSealing(config.masterKeys);
-  const keys = await createSigningKeys({ db, sealing, issuer: config.baseUrl, now }).reseal();
-  const ssoKeys = await createSsoSigningKeys({ db, sealing, now }).reseal();
-  const clientSecrets = await resealConnections({ db, sealing });
-  const ssoSessions = await resealProviderSessions({ db, sealing });
-  const factors = (await resealFactors({ db, sealing })) + (await resealUserFactors({ db, sealing }));
-  const webhooks = await resealWebhooks({ db, sealing });
+  const counts = await reencrypt({ db, sealing: createSealing(masterKeys), now });
+  say(`encrypted with ${current}: ${counts.map(([what, count]) => `${count} ${what}`).join(', ')}`);
+  const needed = await neededKeys({ db, now }, current);
   await db.close();
-  process.stdout.write(
-    `${keys} signing keys, ${ssoKeys} keys and ${clientSecrets} client secrets of SSO connections, ${ssoSessions} sessions at their providers, ${factors} authenticator secrets and ${webhooks} webhook secrets encrypted with ${config.masterKeys[0]?.id}\n`,
-  );
+  for (const { keyId, what, count, until } of needed) {
+    say(`${keyId} is needed until ${until.toISOString()} for ${count} ${what}`);
+  }
+  if (needed.length === 0) say(`nothing in the database needs another key than ${current}`);
 });

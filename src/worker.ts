@@ -1,5 +1,5 @@
 import 'reflect-metadata';
-import { logEventFaults } from './common.js';
+import { checkDatabase, logEventFaults } from './common.js';
 import { loadConfig } from './config.js';
 import { openDb } from './platform/db.js';
 import { createLog } from './platform/log.js';
@@ -8,7 +8,7 @@ import { pendingMigrations } from './platform/migrations.js';
 import { createOutbound } from './platform/outbound/fetch.js';
 import { createResolveName } from './platform/outbound/names.js';
 import { startOutboxRelay } from './platform/outbox-relay.js';
-import { runProcess, StartError } from './platform/process.js';
+import { runProcess } from './platform/process.js';
 import { createProcesses } from './platform/processes.js';
 import { stopAtSignals } from './platform/stopping.js';
 import { ensureWorkflowBundle } from './platform/workflow-bundle.js';
@@ -34,9 +34,7 @@ await runProcess('worker', async () => {
     applicationName: 'gatehouse worker',
     onError: () => log.warn('a connection to PostgreSQL was lost'),
   });
-  if ((await pendingMigrations(db.source)).length > 0) {
-    throw new StartError('the schema is old: run npm run migrate');
-  }
+  await checkDatabase(db, config);
   const codePath = await ensureWorkflowBundle();
   const server = { ...config.temporal, address: config.temporal.address as string };
   const processes = createProcesses(server);

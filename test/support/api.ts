@@ -30,12 +30,14 @@ export interface TestApi extends ComposedApi {
 /**
  * The whole api in this process, on a database of its own; requests are injected. Temporal is not there.
  * @param log for tests of what is logged
+ * @param shared the database of another one, which has to outlive it
  */
 export async function startApi(
   env: Record<string, string> = {},
   log: Logger = pino({ level: process.env.TEST_LOG ?? 'silent' }),
+  shared?: TestDatabase,
 ): Promise<TestApi> {
-  const database = await newDatabase();
+  const database = shared ?? (await newDatabase());
   const config = loadConfig('api', {
     NODE_ENV: 'test',
     BASE_URL: baseUrl,
@@ -63,7 +65,7 @@ export async function startApi(
     async stop() {
       await composed.app.close();
       await composed.close();
-      await database.close();
+      if (!shared) await database.close();
     },
   };
 }

@@ -118,7 +118,7 @@ export function createSigningKeys({ db, sealing, issuer, now }: SigningKeysDeps)
     if (!row) throw new Error('no signing key is in force');
     let key = privateKeys.get(row.kid);
     if (!key) {
-      key = createPrivateKey(sealing.open(row.privateKeySealed, contextOf(row.kid)));
+      key = createPrivateKey(sealing.open(row.privateKeySealed, signingKeyContext(row.kid)));
       privateKeys.set(row.kid, key);
     }
     return { kid: row.kid, key };
@@ -142,7 +142,7 @@ export function createSigningKeys({ db, sealing, issuer, now }: SigningKeysDeps)
     const made = await generateKeyPair('RS256', { modulusLength: 2048, extractable: true });
     const publicJwk = await exportJWK(made.publicKey);
     const kid = await calculateJwkThumbprint(publicJwk);
-    const privateKeySealed = sealing.seal(await exportPKCS8(made.privateKey), contextOf(kid));
+    const privateKeySealed = sealing.seal(await exportPKCS8(made.privateKey), signingKeyContext(kid));
     const created = await db.transaction('system', async (tx) => {
       await tx.query('select pg_advisory_xact_lock($1)', [advisoryLock]);
       const at = now();
@@ -177,7 +177,7 @@ export function createSigningKeys({ db, sealing, issuer, now }: SigningKeysDeps)
       const rows = await tx.find(SigningKey, { lock: { mode: 'pessimistic_write' } });
       const stale = rows.filter(({ privateKeySealed }) => sealing.isStale(privateKeySealed));
       for (const { kid, privateKeySealed } of stale) {
-        const context = contextOf(kid);
+        const context = signingKeyContext(kid);
         await tx.update(
           SigningKey,
           { kid },
@@ -229,7 +229,8 @@ export function createSigningKeys({ db, sealing, issuer, now }: SigningKeysDeps)
   };
 }
 
-const contextOf = (kid: string) => `signing-key/${kid}`;
+/** What a private key is sealed for. */
+export const signingKeyContext = (kid: string): string => `signing-key/${kid}`;
 const signsAt = (row: SigningKey, at: Date) => row.signsFrom <= at && at < row.signsUntil;
 const isDue = (last: SigningKey | null | undefined, at: Date) => !last || after(last.signsUntil, -publishedAhead) <= at;
 const later = (a: Date, b: Date) => (a > b ? a : b);

@@ -7,6 +7,8 @@ export interface Sealing {
   seal(plain: string, context: string): string;
   /** @throws Error when the context differs, the text was changed, or its key is no longer configured. */
   open(sealed: string, context: string): string;
+  /** Whether a key of this id is configured. */
+  has(keyId: string): boolean;
   /** Whether `seal` would use another key by now. */
   isStale(sealed: string): boolean;
   /**
@@ -49,6 +51,7 @@ export function createSealing(masterKeys: readonly MasterKey[]): Sealing {
       decipher.setAuthTag(bytes.subarray(-16));
       return Buffer.concat([decipher.update(bytes.subarray(12, -16)), decipher.final()]).toString('utf8');
     },
+    has: (keyId) => keys.has(keyId),
     isStale: (sealed) => !sealed.startsWith(`${current.id}.`),
     derive(purpose, subject, keyId = current.id) {
       const secret = createHmac('sha256', keyOf(keyId).deriving).update(`${purpose}\n${subject}`).digest();

@@ -1,0 +1,144 @@
+import { randomBytes } from 'node:crypto';
+import { checkDatabase } from '../../src/common.js';
+import { neededFor, neededKeys } from '../../src/domain/master-keys/needed.js';
+import { reencrypt } from '../../src/domain/master-keys/reencrypt.js';
+import { type MasterKey, parseMasterKeys } from '../../src/platform/crypto/master-keys.js';
+import { createSealing } from '../../src/platform/crypto/sealing.js';
+import { StartError } from '../../src/platform/start-error.js';
+import { startApi, type TestApi } from '../support/api.js';
+import { rowsAsOwner } from '../support/database.js';
+import { kinds } from '../support/operations/kinds.js';
+import { newPlaces, type Place } from '../support/operations/place.js';
+
+/** What `reencrypt` encrypts anew. Whatever else is sealed runs out by itself, and is counted (`neededFor`). */
+const resealed = [
+  'mfa_factors.secret',
+  'signing_keys.private_key_sealed',
+  'sso_connections.oidc_client_secret_sealed',
+  'sso_sessions.sealed_handle',
+  'sso_signing_keys.private_key_sealed',
+  'user_mfa_factors.secret',
+  'webhooks.previous_secret',
+  'webhooks.secret',
+];
+
+const old = `test:${Buffer.alloc(32, 7).toString('base64')}`; // the one of `startApi`
+const fresh = `fresh:${randomBytes(32).toString('base64')}`;
+
+let api: TestApi;
+let place: Place;
+const others: TestApi[] = [];
+beforeAll(async () => {
+  api = await startApi();
+  place = (await newPlaces(api)).development;
+});
+afterAll(async () => {
+  for (const other of others) await other.stop();
+  await api?.stop();
+});
+
+/** Another process on the same database. */
+async function processWith(masterKeys: string): Promise<TestApi> {
+  const other = await startApi({ MASTER_KEYS: masterKeys }, undefined, api.database);
+  others.push(other);
+  return other;
+}
+
+/** Columns with anything in them that the key of that id has sealed. */
+async function sealedWith(id: string): Promise<string[]> {
+  const columns = await rowsAsOwner<{ name: string; look: string }>(
+    api.database.ownerUrl,
+    `select table_name || '.' || column_name as name,
+       format('select %L as name where exists (select from %I where %I::text ~ %L)',
+         table_name || '.' || column_name, table_name, column_name, $1::text) as look
+     from information_schema.columns where table_schema = 'public' and data_type in ('text', 'jsonb')`,
+    [`(^|")${id}\\.[\\w-]{38,}`],
+  );
+  const looks = columns.map(({ look }) => look).join(' union all ');
+  const found = await rowsAsOwner<{ name: string }>(api.database.ownerUrl, looks);
+  return found.map(({ name }) => name).sort();
+}
+
+const statusOf = async ({ app }: TestApi, url: string, headers: Record<string, string>) =>
+  (await app.inject({ url, headers })).statusCode;
+
+test('whatever is sealed is encrypted anew, or counted until it has run out: every column that can be', async () => {
+  const columns = await rowsAsOwner<{ name: string }>(
+    api.database.ownerUrl,
+    `select table_name || '.' || column_name as name from information_schema.columns
+     where table_schema = 'public' and column_name ~ 'sealed|key_id$' and column_name <> 'api_key_id'`,
+  );
+  const known = [...resealed, ...neededFor.map(({ table, column }) => `${table}.${column}`)];
+  const fromOutside = ['refresh_tokens.successor_key_id']; // for the ten seconds in which a spent one is answered
+  expect(columns.map(({ name }) => name).filter((name) => ![...known, ...fromOutside].includes(name))).toEqual([]);
+});
+
+test('a master key is replaced while the service is at work, and the old one can be taken away then', async () => {
+  const sealing = ['factor', 'ssoConnection', 'administratorInvite'] as const;
+  for (const kind of sealing) await kinds[kind].make(place);
+  const webhook = await kinds.webhook.make(place);
+  const post = { method: 'POST', headers: { ...place.headers.key, 'idempotency-key': 'kept' } } as const;
+  await api.app.inject({ ...post, url: '/api/v1/nodes', payload: { node_type: 'unit', name: 'Kept' } });
+  expect(await sealedWith('test')).toEqual(
+    expect.arrayContaining(['mfa_factors.secret', 'sso_connections.oidc_client_secret_sealed', 'webhooks.secret']),
+  );
+
+  // Both keys everywhere, at first the new one behind the old one, then in front of it.
+  const [before, behind] = [await processWith(`${old},${fresh}`), await processWith(`${fresh},${old}`)];
+  const asked: number[] = [];
+  let isOver = false;
+  const load = [api, before, behind].map(async (one) => {
+    for (; !isOver; await new Promise(setImmediate)) {
+      asked.push(await statusOf(one, '/v1/identity/auth/me', place.headers.identity));
+      asked.push(await statusOf(one, '/api/v1/webhooks', place.headers.key));
+    }
+  });
+  const masterKeys = parseMasterKeys(`${fresh},${old}`);
+  const deps = { db: api.database.db, sealing: createSealing(masterKeys), now: () => new Date() };
+  const counts = new Map(await reencrypt(deps));
+  isOver = true;
+  await Promise.all(load);
+  expect(new Set(asked)).toEqual(new Set([200]));
+  expect(counts.get('webhook secrets')).toBeGreaterThan(0);
+  expect([...new Map(await reencrypt(deps)).values()].every((count) => count === 0)).toBe(true);
+
+  const left = await sealedWith('test');
+  expect(left.filter((name) => resealed.includes(name))).toEqual([]);
+  const needed = await neededKeys(deps, 'fresh');
+  expect(new Set(needed.map(({ keyId }) => keyId))).toEqual(new Set(['test']));
+  const said = needed.map(({ what }) => what);
+  expect(said).toEqual(expect.arrayContaining(['links of invites of administrators', 'kept answers']));
+  const counted = neededFor.filter(({ what }) => said.includes(what)).map(({ table, column }) => `${table}.${column}`);
+  expect(left.filter((name) => !counted.includes(name) && !name.startsWith('idempotent_requests.'))).toEqual([]);
+
+  const alone = await processWith(fresh);
+  await expect(checkDatabase(alone.database.db, { masterKeys: parseMasterKeys(fresh) })).resolves.toBeUndefined();
+  expect(await statusOf(alone, '/v1/identity/auth/me', place.headers.identity)).toBe(200);
+  const rotated = { method: 'POST', headers: place.headers.key } as const;
+  const url = `/api/v1/webhooks/${webhook}/rotate-secret`;
+  expect((await alone.app.inject({ ...rotated, url, payload: {} })).statusCode).toBe(200);
+  expect(await neededKeys({ ...deps, now: () => new Date(Date.now() + 400 * 86_400_000) }, 'fresh')).toEqual([]);
+});
+
+describe('a process does not start with other master keys than those of its database', () => {
+  const refusal = (masterKeys: MasterKey[]) =>
+    checkDatabase(api.database.db, { masterKeys }).then(
+      () => null,
+      (error) => (error instanceof StartError ? error.message : error),
+    );
+
+  test('such as one that is not there', async () => {
+    const stranger = parseMasterKeys(`other:${randomBytes(32).toString('base64')}`);
+    expect(await refusal(stranger)).toMatch(/^MASTER_KEYS has no key (test|fresh), /);
+  });
+
+  test('or another one of that name', async () => {
+    const stranger = ['test', 'fresh'].map((id) => `${id}:${randomBytes(32).toString('base64')}`).join();
+    expect(await refusal(parseMasterKeys(stranger))).toMatch(/^MASTER_KEYS has another key (test|fresh) than /);
+  });
+
+  test('and does with the right ones, in any order', async () => {
+    expect(await refusal(parseMasterKeys(`${old},${fresh}`))).toBe(null);
+    expect(await refusal(parseMasterKeys(`${fresh},${old}`))).toBe(null);
+  });
+});
