@@ -5,7 +5,9 @@ import { runProcess } from './platform/process.js';
 
 await runProcess('migrate', async () => {
   const { database } = loadConfig('migrate');
-  const ran = await migrate(database.ownerUrl as string, database.url as string);
+  const ran = await migrate(database.ownerUrl as string, database.url as string, {
+    onWait: () => process.stdout.write('a table is in use: giving way, and trying again\n'),
+  });
   process.stdout.write(
     ran.length === 0 ? 'schema is up to date\n' : `${ran.map((name) => `ran ${name}`).join('\n')}\n`,
   );

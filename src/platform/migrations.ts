@@ -1,32 +1,88 @@
-import type { DataSource } from 'typeorm';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type DataSource, MigrationExecutor, type MigrationInterface, type QueryRunner } from 'typeorm';
 import { migrations } from '../../entities/migrations/index.js';
 import { createDataSource } from './db.js';
+import { StartError } from './start-error.js';
 
 // Any number would do; the same one keeps two `migrate` processes from running side by side.
 const migrationLock = 7_263_004_118;
 
+export interface MigrateOptions {
+  /** Those of this version, unless said otherwise. */
+  all?: readonly (new () => MigrationInterface)[];
+  /**
+   * How long a migration waits for a table, in milliseconds. Whoever wants the table after it waits as long, so it gives way to
+   * them and is tried again.
+   */
+  lockTimeoutMs?: number;
+  /** For how long it is tried again, in milliseconds. */
+  patienceMs?: number;
+  /** Told each time that a migration gives way. */
+  onWait?: () => void;
+}
+
 /**
- * Brings the schema up to date as its owner, then grants the service's role what it needs, creating it where it may.
+ * Brings the schema up to date as its owner while the service is at work (docs/decisions/0057), then grants the service's role what
+ * it needs, creating it where it may. What was done stays when it fails, and running it again goes on from there.
  * @param serviceUrl what the service connects with; its user must not own the schema, or row-level security is off.
  * @returns the names of the migrations that ran.
  */
-export async function migrate(ownerUrl: string, serviceUrl: string): Promise<string[]> {
+export async function migrate(
+  ownerUrl: string,
+  serviceUrl: string,
+  { all = migrations, lockTimeoutMs = 2_000, patienceMs = 10 * 60_000, onWait = () => {} }: MigrateOptions = {},
+): Promise<string[]> {
   const source = createDataSource(ownerUrl, { applicationName: 'gatehouse migrate', poolSize: 2 });
-  source.setOptions({ migrations, migrationsTableName: 'migrations', migrationsTransactionMode: 'each' });
+  source.setOptions({ migrations: [...all], migrationsTableName: 'migrations' });
   await source.initialize();
   const lock = source.createQueryRunner();
   try {
     await lock.query('select pg_advisory_lock($1)', [migrationLock]);
-    const ran = await source.runMigrations();
-    // A worker does so too; here it comes before the first event.
-    await source.query('select gatehouse_prepare_events()');
-    for (let i = 0; i < 2; i++) await source.query('select gatehouse_settle_events()'); // as `keepEvents` says
+    const before = await namesOf(source);
+    const until = Date.now() + patienceMs;
+    for (; !(await isMigrated(source, lockTimeoutMs)); await sleep(lockTimeoutMs * (0.5 + Math.random()))) {
+      if (Date.now() > until)
+        throw new StartError('a transaction keeps a table that a migration needs: run it again later');
+      onWait();
+    }
     await grantToService(source, new URL(serviceUrl));
-    return ran.map(({ name }) => name);
+    return (await namesOf(source)).filter((name) => !before.includes(name));
   } finally {
     await lock.release();
     await source.destroy();
   }
+}
+
+/** @returns false where somebody had a table for longer than a migration waits for it; those before it are done. */
+async function isMigrated(source: DataSource, lockTimeoutMs: number): Promise<boolean> {
+  const runner = source.createQueryRunner();
+  try {
+    giveWay(runner, lockTimeoutMs);
+    const executor = new MigrationExecutor(source, runner);
+    executor.transaction = 'each';
+    await executor.executePendingMigrations();
+    // A worker does so too; here it comes before the first event.
+    await runner.query('select gatehouse_prepare_events()');
+    for (let i = 0; i < 2; i++) await runner.query('select gatehouse_settle_events()'); // as `keepEvents` says
+    return true;
+  } catch (error) {
+    if ((error as { driverError?: { code?: string } }).driverError?.code === '55P03') return false; // lock_not_available
+    throw error;
+  } finally {
+    await runner.release();
+  }
+}
+
+/** Whatever is built concurrently waits for everybody's transactions and keeps nobody waiting: it has all the time it takes. */
+function giveWay(runner: QueryRunner, lockTimeoutMs: number): void {
+  const send = runner.query.bind(runner);
+  let current: number | undefined;
+  runner.query = async (text: string, ...rest: []) => {
+    const timeout = /\bconcurrently\b/i.test(text) ? 0 : lockTimeoutMs;
+    if (timeout !== current) await send(`set lock_timeout = ${timeout}`);
+    current = timeout;
+    return send(text, ...rest);
+  };
 }
 
 /** What the service may call though nobody else may: each looks behind row-level security, and tells ids and moments only. */
@@ -46,14 +102,19 @@ const functions = [
 
 /** Names of migrations that this version knows and the database has not seen. */
 export async function pendingMigrations(source: DataSource): Promise<string[]> {
+  const names = new Set(await namesOf(source));
+  return migrations.map(({ name }) => name).filter((name) => !names.has(name));
+}
+
+/** Of the migrations that the database has seen, in their order. */
+async function namesOf(source: DataSource): Promise<string[]> {
   const seen = await source
-    .query<{ name: string }[]>('select name from migrations')
+    .query<{ name: string }[]>('select name from migrations order by id')
     .catch((error: { driverError?: { code?: string } }) => {
       if (error.driverError?.code === '42P01') return []; // undefined_table: an empty database
       throw error;
     });
-  const names = new Set(seen.map(({ name }) => name));
-  return migrations.map(({ name }) => name).filter((name) => !names.has(name));
+  return seen.map(({ name }) => name);
 }
 
 async function grantToService(source: DataSource, serviceUrl: URL) {

@@ -164,3 +164,13 @@ test('it arrives over SMTP', async () => {
   mailer.close();
   await new Promise<void>((resolve) => smtp.close(() => resolve()));
 });
+
+test('a mail that a newer version has queued waits for a worker that knows it', async () => {
+  const { emailId } = await queuedMail();
+  const nothing = {} as EmailSubjects;
+  const mailer = { send: async () => ({ messageId: '' }) };
+  const emails = createEmails({ db: database.db, mailer, subjects: nothing, now: () => new Date() });
+  await expect(emails.send(emailId)).rejects.toMatchObject({ name: 'OfNewerVersion' });
+  const waiting = await rows(database.ownerUrl, 'select status from emails where id = $1', [emailId]);
+  expect(waiting).toEqual([{ status: 'pending' }]);
+});

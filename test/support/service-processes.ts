@@ -21,32 +21,39 @@ interface Process {
   name: 'api' | 'worker';
   env: Record<string, string>;
   healthUrl: string;
+  /** The folder of the version whose process it is. */
+  root: string;
 }
 
 /** What a developer has set for their own runs must not reach the tests' processes. */
 const foreignEnv = new RegExp(`^(NODE_OPTIONS|GATEHOUSE_TEST_.*|${Object.keys(Settings.properties).join('|')})$`);
 const readyWithinMs = patience;
 
-export const startApi = (env: Record<string, string>) =>
-  startProcess({ name: 'api', env: { METRICS_PORT: '0', ...env }, healthUrl: `http://localhost:${env.PORT}` });
+/** A process that can be killed and started again, until it is stopped for good. */
+export type StoppablePart = ProcessPart & { stop(): Promise<void> };
+
+/** @param root of another version than this one, built */
+export const startApi = (env: Record<string, string>, root = projectRoot) =>
+  startProcess({ name: 'api', env: { METRICS_PORT: '0', ...env }, healthUrl: `http://localhost:${env.PORT}`, root });
 
 /** @param healthPort the worker's own is the one after METRICS_PORT */
-export const startWorker = (env: Record<string, string>, healthPort: number) =>
+export const startWorker = (env: Record<string, string>, healthPort: number, root = projectRoot) =>
   startProcess({
     name: 'worker',
     env: { METRICS_PORT: String(healthPort - 1), ...env },
     healthUrl: `http://localhost:${healthPort}`,
+    root,
   });
 
-async function startProcess({ name, env, healthUrl }: Process): Promise<ProcessPart & { stop(): Promise<void> }> {
-  const script = join(projectRoot, `dist/src/${name}.js`);
+async function startProcess({ name, env, healthUrl, root }: Process): Promise<StoppablePart> {
+  const script = join(root, `dist/src/${name}.js`);
   if (!existsSync(script)) throw new Error(`${script} is missing: run npm run build first`);
   const lines: string[] = [];
   const launch = async (until: 'alive' | 'ready') => {
     const child = await startChild({
       command: process.execPath,
       args: ['--enable-source-maps', script],
-      cwd: projectRoot,
+      cwd: root,
       withoutEnv: foreignEnv,
       env: { NODE_ENV: 'development', LOG_LEVEL: process.env.TEST_LOG ?? 'warn', ...env },
       onLine(line) {

@@ -25,7 +25,8 @@ export interface StartService {
   copies?: number;
 }
 
-export interface Service {
+/** What api and worker work with, and the settings that lead them there. */
+export interface Surroundings {
   baseUrl: string;
   inboxUrl: string;
   temporalAddress: string;
@@ -33,28 +34,52 @@ export interface Service {
   databaseUrl: string;
   ownerUrl: string;
   masterKeys: string;
+  /** Settings of api and worker. */
+  settings: Record<string, string>;
+  temporal: Part;
+  inbox: Part;
+  postgres: Part;
+  /** Stops everything and removes its data, what was added last first. Safe to call twice. */
+  stop(): Promise<void>;
+  /** Has `stop` stop this, too. */
+  stopped<P extends { stop(): Promise<void> }>(part: P): P;
+}
+
+export interface Service extends Omit<Surroundings, 'settings' | 'stopped'> {
   api: ProcessPart;
   worker: ProcessPart;
   /** All of them, `api` and `worker` first. Each api has its own address under `healthUrl`, and the issuer of the first. */
   apis: ProcessPart[];
   workers: ProcessPart[];
-  temporal: Part;
-  inbox: Part;
-  postgres: Part;
-  /** Stops everything and removes its data. Safe to call twice. */
-  stop(): Promise<void>;
 }
 
 /**
  * Starts the real service as `npm start` does: PostgreSQL, Temporal and an inbox, then the compiled api and worker as
  * processes of their own, on free ports. Rate limits and the breach check are off unless `env` says otherwise.
  */
-export async function startService({
+export async function startService({ copies = 1, ...options }: StartService = {}): Promise<Service> {
+  const { settings, stopped, ...around } = await startSurroundings(options);
+  try {
+    await migrate(around.ownerUrl, around.databaseUrl);
+    const others = await Promise.all(Array.from({ length: copies - 1 }, () => freePort()));
+    const healthPorts = await Promise.all(Array.from({ length: copies }, () => freePort()));
+    const [apis, workers] = await together([
+      together([settings.PORT, ...others].map((one) => startApi({ ...settings, PORT: String(one) }).then(stopped))),
+      together(healthPorts.map((one) => startWorker(settings, one).then(stopped))),
+    ]);
+    return { ...around, api: apis[0] as ProcessPart, worker: workers[0] as ProcessPart, apis, workers };
+  } catch (error) {
+    await around.stop();
+    throw error;
+  }
+}
+
+/** PostgreSQL without a schema, unless it is the run's, Temporal and an inbox. */
+export async function startSurroundings({
   env = {},
   ownPostgres,
   keepHistories,
-  copies = 1,
-}: StartService = {}): Promise<Service> {
+}: Omit<StartService, 'copies'> = {}): Promise<Surroundings> {
   const folder = await mkdtemp(join(tmpdir(), 'gatehouse-service-'));
   await chmod(folder, 0o755); // or root's PostgreSQL, which runs as another user, would keep its data elsewhere
   const stops: (() => Promise<unknown>)[] = [() => rm(folder, { recursive: true, force: true })];
@@ -65,7 +90,7 @@ export async function startService({
     })();
     return stopping;
   };
-  const stopped = <P extends { stop(): Promise<void> }>(part: P) => {
+  const stopped: Surroundings['stopped'] = (part) => {
     stops.push(part.stop);
     return part;
   };
@@ -77,8 +102,9 @@ export async function startService({
       inboxPart(join(folder, 'inbox')).then(stopped),
       ensureWorkflowBundle(), // at one place, instead of by whichever worker comes first
     ]);
-    await migrate(database.ownerUrl, database.databaseUrl);
     const masterKeys = `test:${randomBytes(32).toString('base64')}`;
+    const port = Number(env.PORT ?? (await freePort()));
+    const baseUrl = env.BASE_URL ?? `http://localhost:${port}`;
     const settings = {
       DATABASE_URL: database.databaseUrl,
       TEMPORAL_ADDRESS: temporal.first.address,
@@ -88,29 +114,20 @@ export async function startService({
       BREACH_CHECK_URL: 'off',
       MAX_EVENT_LOOP_DELAY: '0s', // a busy machine of tests is no overload
       ...env,
+      PORT: String(port),
+      BASE_URL: baseUrl,
     };
-    const port = Number(env.PORT ?? (await freePort()));
-    const baseUrl = env.BASE_URL ?? `http://localhost:${port}`;
-    const common = { ...settings, PORT: String(port), BASE_URL: baseUrl };
-    const others = await Promise.all(Array.from({ length: copies - 1 }, () => freePort()));
-    const healthPorts = await Promise.all(Array.from({ length: copies }, () => freePort()));
-    const [apis, workers] = await together([
-      together([port, ...others].map((one) => startApi({ ...common, PORT: String(one) }).then(stopped))),
-      together(healthPorts.map((one) => startWorker(common, one).then(stopped))),
-    ]);
     return {
       ...database,
       baseUrl,
       inboxUrl: inbox.first.webUrl,
       temporalAddress: temporal.first.address,
       masterKeys,
-      api: apis[0] as ProcessPart,
-      worker: workers[0] as ProcessPart,
-      apis,
-      workers,
+      settings,
       temporal,
       inbox,
       stop,
+      stopped,
     };
   } catch (error) {
     await stop();

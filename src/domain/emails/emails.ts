@@ -16,6 +16,11 @@ export interface EmailsDeps {
 }
 type EndedStatus = Exclude<EmailStatus, 'pending'>;
 
+/** A mail that a newer version has queued, while its workers come up beside this one: it is tried again until one of them has it. */
+class OfNewerVersion extends Error {
+  override name = 'OfNewerVersion';
+}
+
 export type Emails = ReturnType<typeof createEmails>;
 
 /** The deliveries of mails that `queueEmail` wrote down. */
@@ -57,7 +62,9 @@ export function createEmails({ db, mailer, subjects, now }: EmailsDeps) {
         const row = await tx.findOneByOrFail(Email, { id });
         const template = row.template as keyof EmailTemplates;
         const { subjectId, locale, recipientId } = row;
-        const about = row.status === 'pending' ? await subjects[template](tx, subjectId, locale, recipientId) : null;
+        const isPending = row.status === 'pending';
+        if (isPending && !Object.hasOwn(subjects, template)) throw new OfNewerVersion(template);
+        const about = isPending ? await subjects[template](tx, subjectId, locale, recipientId) : null;
         const brand = about && row.environmentId ? await brandOf(tx, row.environmentId) : undefined;
         return { email: { ...row, template }, content: about, brand };
       });

@@ -47,5 +47,5 @@ function requestRows(attempts: readonly Attempt[]): (string | number)[][] {
 }
 
 const seconds = (ms: number) => `${Math.round(ms / 1000)} s`;
-const table = (head: string[], lines: readonly (readonly (string | number)[])[]): string =>
+export const table = (head: string[], lines: readonly (readonly (string | number)[])[]): string =>
   [head, head.map(() => '---'), ...lines].map((line) => `| ${line.join(' | ')} |`).join('\n');

@@ -1,0 +1,44 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { startMailSink } from '../../support/crash-mail-sink.js';
+import { startDnsServer } from '../../support/dns-server.js';
+import { startReceiver } from '../../support/webhooks.js';
+import { openLedger } from './ledger.js';
+import { createRandom } from './random.js';
+import type { World } from './world.js';
+
+export type Witnesses = Pick<World, 'ledger' | 'mails' | 'dns' | 'receiver' | 'random'> & {
+  /** Settings of api and worker that lead them to these, and have them try again within seconds. */
+  env: Record<string, string>;
+  stop(): Promise<void>;
+};
+
+/** Everybody outside who sees what the service does, and the ledger of what it said. */
+export async function startWitnesses(seed: number): Promise<Witnesses> {
+  const folder = await mkdtemp(join(tmpdir(), 'gatehouse-faults-'));
+  const random = createRandom(seed);
+  const [mails, dns, receiver] = await Promise.all([
+    startMailSink(),
+    startDnsServer(),
+    // One call in six is refused, so that there are retries as well.
+    startReceiver((_message, _before, response) => response.writeHead(random.next() < 1 / 6 ? 503 : 204).end()),
+  ]);
+  return {
+    ledger: openLedger(join(folder, 'ledger')),
+    mails,
+    dns,
+    receiver,
+    random,
+    env: {
+      WEBHOOK_RETRY_SCHEDULE: '1s,1s,2s,2s,5s,5s,5s,5s,10s,10s,10s,10s,10s,10s',
+      DOMAIN_POLL_SCHEDULE: '600x2s',
+      SMTP_URL: mails.url,
+      DNS_SERVERS: dns.address,
+    },
+    async stop() {
+      await Promise.all([mails.stop(), dns.stop(), receiver.stop()]);
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}

@@ -1,0 +1,82 @@
+import type { MigrationInterface, QueryRunner } from 'typeorm';
+import { migrations } from '../../entities/migrations/index.js';
+import { migrate } from '../../src/platform/migrations.js';
+import { until } from '../support/chaos-until.js';
+import { asOwner, newDatabase, rowsAsOwner, type TestDatabase } from '../support/database.js';
+
+let database: TestDatabase;
+beforeAll(async () => {
+  database = await newDatabase();
+});
+afterAll(() => database.close());
+
+/** One more than there are, which counts how often it is tried. */
+function later(name: string, text: string, transaction?: false) {
+  const tries = { count: 0 };
+  class Later implements MigrationInterface {
+    name = name;
+    transaction = transaction;
+    async up(db: QueryRunner) {
+      tries.count += 1;
+      await db.query(text);
+    }
+    async down() {}
+  }
+  return { all: [...migrations, Later], tries };
+}
+const columnsOf = async (column: string) =>
+  rowsAsOwner(database.ownerUrl, 'select table_name from information_schema.columns where column_name = $1', [column]);
+
+test('a migration that waits for a table gives way to whoever comes after it, and is done once the table is free', async () => {
+  const { all, tries } = later('Later1999999999001', 'alter table accounts add column added_later text');
+  let gaveWay = 0;
+  const onWait = () => {
+    gaveWay += 1;
+  };
+  let migrated: Promise<string[]> | undefined;
+  await asOwner(async (slow) => {
+    await slow.query('begin');
+    await slow.query('select count(*) from accounts'); // as a report or a backup does, for an hour
+    migrated = migrate(database.ownerUrl, database.url, { all, lockTimeoutMs: 100, onWait });
+    await until('it gives way', () => gaveWay > 1);
+    // Behind a migration that went on waiting nobody would be answered until the slow one is over.
+    await database.db.transaction('system', (tx) => tx.query('select count(*) from accounts'));
+    expect(await columnsOf('added_later')).toEqual([]);
+    await slow.query('commit');
+  }, database.ownerUrl);
+  expect(await migrated).toEqual(['Later1999999999001']);
+  expect(await columnsOf('added_later')).toEqual([{ table_name: 'accounts' }]);
+  expect(tries.count).toBeGreaterThan(2);
+});
+
+test('an index that is made concurrently waits for all transactions that there are, and is begun once', async () => {
+  const text = 'create index concurrently accounts_later on accounts (created_at)';
+  const { all, tries } = later('Later1999999999002', text, false);
+  const isWaiting = `select from pg_stat_activity where query ilike '${text}%' and wait_event_type = 'Lock'`;
+  let migrated: Promise<string[]> | undefined;
+  await asOwner(async (slow) => {
+    await slow.query('begin');
+    await slow.query('lock table accounts in row exclusive mode');
+    migrated = migrate(database.ownerUrl, database.url, { all, lockTimeoutMs: 1 });
+    await until('it waits', async () => (await rowsAsOwner(database.ownerUrl, isWaiting)).length > 0);
+    await slow.query('commit');
+  }, database.ownerUrl);
+  expect(await migrated).toEqual(['Later1999999999002']);
+  expect(tries.count).toBe(1);
+});
+
+test('a table that is never free is said after a while, and what was done before stays', async () => {
+  const first = later('Later1999999999003', 'create table made_later (id uuid)');
+  const second = later('Later1999999999004', 'alter table accounts add column never text');
+  const all = [...first.all, second.all.at(-1) as (typeof second.all)[number]];
+  await asOwner(async (slow) => {
+    await slow.query('begin');
+    await slow.query('lock table accounts in access share mode');
+    const given = { all, lockTimeoutMs: 20, patienceMs: 50 };
+    await expect(migrate(database.ownerUrl, database.url, given)).rejects.toThrow('keeps a table');
+    await slow.query('rollback');
+  }, database.ownerUrl);
+  expect(await columnsOf('never')).toEqual([]);
+  expect(await migrate(database.ownerUrl, database.url, { all })).toEqual(['Later1999999999004']);
+  expect(first.tries.count).toBe(1);
+});
