@@ -7,7 +7,9 @@ import { createEmailedCodes, digitsOf } from '../../src/domain/logins/emailed-co
 import { createGate, type GateQuestion } from '../../src/domain/logins/gate.js';
 import { createPasswordLogin } from '../../src/domain/logins/password.js';
 import { createPendingSignIns, type OpenSignIn } from '../../src/domain/logins/pending-sign-ins.js';
+import type { SigningIn } from '../../src/domain/logins/sign-in-terms.js';
 import type { MfaDecision } from '../../src/domain/mfa/gate.js';
+import { noStanding } from '../../src/domain/mfa/standing.js';
 import { hashSecret } from '../../src/platform/crypto/one-time-secret.js';
 import { createSealing } from '../../src/platform/crypto/sealing.js';
 import { answering } from '../support/answering.js';
@@ -246,12 +248,12 @@ describe('the gate', () => {
         return { step: decision } as MfaDecision;
       },
     };
-    const policyOf = async (...of: unknown[]) => {
-      asked.push(of);
-      return { ...open, ...policy } as never;
+    const termsOf = async ({ environmentId }: { environmentId: string }, of: SigningIn) => {
+      asked.push([environmentId, of.identityId, of.organizationId, of.ssoConnectionId]);
+      return { policy: { ...open, ...policy }, standing: noStanding };
     };
     const question = { client: { ...scope, settings }, first: { ...first, ...changes }, ...more };
-    const answer = await createGate({ db, mfaGate, policyOf }).decide(question as unknown as GateQuestion);
+    const answer = await createGate({ db, mfaGate, termsOf }).decide(question as unknown as GateQuestion);
     return {
       ...{ answer, asked },
       events: events.map(({ resource_id, outcome, metadata }) => [resource_id, outcome, metadata]),
@@ -561,7 +563,7 @@ describe('what the signed-in person has to have proved', () => {
     expect(await codeOf(own({ hasFactors: true }).assertStrong(subject))).toBeNull();
   });
 
-  test('a session that has ended meanwhile has proved nothing', async () => {
+  test('a session that has ended meanwhile has proved noStanding', async () => {
     for (const ask of ['assertRecent', 'assertMayAdd', 'assertStrong'] as const) {
       expect(await codeOf(own(null)[ask](subject))).toBe('auth.invalid_credentials');
     }

@@ -14,7 +14,7 @@ export interface IssuedGrant {
 
 const endStatement = {
   name: 'end_session_without_grant',
-  text: 'update sessions set revoked_at = $2 where id = $1 and revoked_at is null',
+  text: 'update sessions set revoked_at = coalesce(revoked_at, $2) where id = $1',
 };
 /**
  * As the redemption of a code does it (`domain/oidc/codes`), for a session that was started a moment ago. A new password ends
@@ -29,11 +29,11 @@ with proved as materialized (
 ),
 live as (
   select s.*, ${endedByPolicy('$6::timestamptz', 's.authenticated_at', 's.environment_id', 's.identity_id')} as ends_at
-  from (select * from sessions where id = $1 and revoked_at is null offset 0) s
+  from (select * from sessions where id = $1 offset 0) s
     cross join lateral (select is_active from environment_memberships
       where environment_id = s.environment_id and identity_id = s.identity_id offset 0) m
     join proved p using (identity_id)
-  where m.is_active and s.environment_id = $9
+  where m.is_active and s.revoked_at is null and s.environment_id = $9
     and (p.password_changed_at is null or p.password_changed_at <= s.authenticated_at or not 'pwd' = any (s.amr))
 ),
 granted as (

@@ -26,11 +26,11 @@ select i.id, i.email::text, i.email_verified_at is not null as "isVerified", i.f
   i.updated_at as "updatedAt", json_build_object('id', a.id, 'name', a.name, 'slug', a.slug) as application,
   json_build_object('id', e.id, 'name', e.name, 'slug', e.slug, 'type', e.type) as environment,
   s.authenticated_at as "authenticatedAt", s.amr, s.acr, s.created_at as "createdAt"
-from sessions s
+from (select * from sessions where id = $1 offset 0) s
   cross join lateral (select * from identities where id = s.identity_id offset 0) i
   cross join lateral (select * from environments where id = s.environment_id offset 0) e
   cross join lateral (select * from applications where id = e.application_id offset 0) a
-where s.id = $1 and s.identity_id = $2 and s.environment_id = $3`,
+where s.identity_id = $2 and s.environment_id = $3`,
 };
 
 /** What a signed-in person is told of themselves; null when they are gone since their token was proved. */

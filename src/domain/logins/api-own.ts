@@ -35,11 +35,11 @@ select s.amr, s.acr, i.password_hash is not null as "hasPassword", i.email::text
   exists (select from mfa_factors f where f.account_id = $1 and f.identity_id = i.id) as "hasFactors",
   exists (select from mfa_factors f where f.account_id = $1 and f.identity_id = i.id and f.type in ('totp', 'webauthn'))
     as "hasStrongFactor"
-from (select * from sessions where id = $4 and revoked_at is null offset 0) s
+from (select * from sessions where id = $4 offset 0) s
   cross join lateral (select * from identities where id = s.identity_id offset 0) i
   cross join lateral (select * from environment_settings where environment_id = s.environment_id offset 0) e
   cross join lateral (select name from applications where id = $5 offset 0) a
-where s.account_id = $1 and s.environment_id = $2 and s.identity_id = $3`,
+where s.account_id = $1 and s.environment_id = $2 and s.identity_id = $3 and s.revoked_at is null`,
 };
 
 /** What a signed-in person may change of how they sign in, and what they have to have proved for it. */

@@ -2,7 +2,7 @@ import type { Db } from '../../platform/db.js';
 import { recordEvent } from '../events.js';
 import type { MfaDecision, MfaGate, MfaQuestion } from '../mfa/gate.js';
 import { type Barred, barOf, type MethodSettings } from '../organizations/barred.js';
-import type { SignInPolicyOf } from '../organizations/sign-in-policy.js';
+import type { TermsOf } from './sign-in-terms.js';
 
 /** How a sign-in goes on after a factor. */
 export type GateDecision =
@@ -12,7 +12,7 @@ export type GateDecision =
   /** All is proved that is asked for, by somebody who does not belong to the organization that the sign-in is for. */
   | { step: 'stranger' };
 
-export interface GateQuestion extends Omit<MfaQuestion, 'requiresMfa'> {
+export interface GateQuestion extends Omit<MfaQuestion, 'requiresMfa' | 'standing'> {
   client: MfaQuestion['client'] & { settings: MethodSettings };
   /** Of the organization that the sign-in is for, if any. */
   organizationId?: string | null;
@@ -22,7 +22,7 @@ export interface GateQuestion extends Omit<MfaQuestion, 'requiresMfa'> {
  * Every sign-in of an end user passes here after each factor, whichever surface it came by: first what the person's
  * organizations ask, all of them and not only the one that a parameter names; then the second factor.
  */
-export function createGate({ db, mfaGate, policyOf }: { db: Db; mfaGate: MfaGate; policyOf: SignInPolicyOf }) {
+export function createGate({ db, mfaGate, termsOf }: { db: Db; mfaGate: MfaGate; termsOf: TermsOf }) {
   async function recordRefusal({ client, first }: GateQuestion, reason: string) {
     if (first.method === 'session') return; // who comes back unasked is no failure, and would be told of at every visit
     const { accountId, applicationId, environmentId } = client;
@@ -40,18 +40,14 @@ export function createGate({ db, mfaGate, policyOf }: { db: Db; mfaGate: MfaGate
   return {
     async decide(question: GateQuestion): Promise<GateDecision> {
       const { client, first, organizationId = null } = question;
-      const policy = await policyOf(
-        client.environmentId,
-        first.identityId,
-        organizationId,
-        first.ssoConnectionId ?? null,
-      );
+      const { identityId, ssoConnectionId = null } = first;
+      const { policy, standing } = await termsOf(client, { identityId, organizationId, ssoConnectionId });
       const bar = barOf(policy, first, client.settings);
       if (bar) {
         await recordRefusal(question, bar.code);
         return { step: 'barred', ...bar };
       }
-      const decision = await mfaGate.decide({ ...question, requiresMfa: policy.requireMfa });
+      const decision = await mfaGate.decide({ ...question, standing, requiresMfa: policy.requireMfa });
       // Who belongs where is told to nobody who could not sign in.
       if (policy.belongs || decision.step === 'challenge' || decision.step === 'refused') return decision;
       await recordRefusal(question, 'not_a_member');

@@ -7,7 +7,6 @@ import { createOwnWebauthn, type OwnWebauthn } from '../mfa/own-webauthn.js';
 import { createSecondFactors, type SecondFactors } from '../mfa/second-factors.js';
 import { createWebauthn, type Webauthn } from '../mfa/webauthn.js';
 import { createWebauthnEnrollments, type WebauthnEnrollments } from '../mfa/webauthn-enrollment.js';
-import { createSignInPolicy } from '../organizations/sign-in-policy.js';
 import type { Passwords } from '../passwords/passwords.js';
 import { createOwnApplications, type OwnApplications } from '../sessions/own-applications.js';
 import { createOwnProof, type OwnProof } from '../sessions/own-proof.js';
@@ -23,6 +22,7 @@ import { createPasskeyLogin, type PasskeyLogin } from './passkey.js';
 import { createPasswordLogin, type PasswordLogin } from './password.js';
 import { createIdentityPasswordReset, type IdentityPasswordReset } from './password-reset.js';
 import { createPendingSignIns, type PendingSignIns } from './pending-sign-ins.js';
+import { createSignInTerms } from './sign-in-terms.js';
 
 /** Every way in which end users prove who they are; the hosted pages and the end-user API share it. */
 export interface Logins extends SecondFactors {
@@ -78,7 +78,7 @@ export function createLogins({
     emailOtpLogin: createEmailOtpLogin({ db, sealing, emailedCodes, attempts, rateLimits, now }),
     emailedCodes,
     ...secondFactors,
-    gate: createGate({ db, mfaGate: secondFactors.mfaGate, policyOf: createSignInPolicy({ db }) }),
+    gate: createGate({ db, mfaGate: secondFactors.mfaGate, termsOf: createSignInTerms({ db }) }),
     inviteAcceptance: createIdentityInviteAcceptance({ db, passwords, now }),
     ownApplications: createOwnApplications({ db, now }),
     ownPassword: createOwnPassword({ db, passwords, rateLimits, now }),

@@ -66,7 +66,7 @@ select i.id as "identityId", ${passwordColumns}, i.email_verified_at is not null
   m.is_active as "isActive"
 from identities i
   cross join lateral (select is_active from environment_memberships where environment_id = $2 and identity_id = i.id offset 0) m${parked}
-where i.account_id = $1 and i.id = (select gatehouse_identity_id($1, $3::citext))`,
+where (i.account_id = $1) is true and i.id = (select gatehouse_identity_id($1, $3::citext))`,
 };
 /**
  * The same for whoever may choose another Environment: of this Account and type, entered with a password, and not guarded by a
@@ -85,7 +85,7 @@ select i.id as "identityId", ${passwordColumns}, i.email_verified_at is not null
       and e.account_id = $1 and e.type = (select type from environments where id = $2)) as "isElsewhere"
 from identities i
   left join lateral (select is_active from environment_memberships where environment_id = $2 and identity_id = i.id offset 0) m on true${parked}
-where i.account_id = $1 and i.id = (select gatehouse_identity_id($1, $3::citext))`,
+where (i.account_id = $1) is true and i.id = (select gatehouse_identity_id($1, $3::citext))`,
 };
 
 /** Sign-in of an end user with a password: the same answer after the same work, whatever was wrong (contract §4). */

@@ -1,10 +1,9 @@
 import type { FactorKind } from '../../../entities/environment-settings.js';
 import type { Clock } from '../../platform/clock.js';
-import type { Db } from '../../platform/db.js';
 import type { Client } from '../oidc/clients.js';
 import { type Acr, aal1, aal2, type FirstFactor } from '../sessions/first-factor.js';
 import type { MfaGraces } from './grace.js';
-import { choicesAfter, type EnrollableKind, standingOf } from './standing.js';
+import { choicesAfter, type EnrollableKind, type Standing } from './standing.js';
 import type { TrustedDevices } from './trusted-devices.js';
 
 export type { EnrollableKind };
@@ -23,6 +22,8 @@ export interface MfaQuestion {
     settings: Pick<Client['settings'], 'mfaPolicy' | 'mfaGracePeriodDays' | 'mfaTrustedDeviceDays'>;
   };
   first: FirstFactor;
+  /** What the person has of second factors. */
+  standing: Standing;
   /** Value of the `trusted_device` cookie. */
   device: string | null;
   /** Whether the client asks for `urn:gatehouse:aal2`. */
@@ -34,18 +35,18 @@ export interface MfaQuestion {
 }
 
 export interface MfaGateDeps {
-  db: Db;
   graces: Pick<MfaGraces, 'find' | 'start'>;
   devices: Pick<TrustedDevices, 'recognize'>;
   now: Clock;
 }
 
 /** Decides, and starts the time to enrol with the first sign-in that needs a factor and has none. */
-export function createMfaGate({ db, graces, devices, now }: MfaGateDeps) {
+export function createMfaGate({ graces, devices, now }: MfaGateDeps) {
   return {
     async decide({
       client,
       first,
+      standing,
       device,
       requiresAal2,
       hasProvedFactor = false,
@@ -60,7 +61,6 @@ export function createMfaGate({ db, graces, devices, now }: MfaGateDeps) {
       const isEnough = requiresAal2 ? acr === aal2 : mfaPolicy === 'off' || secondFactorAt !== null;
       if (isEnough) return done;
 
-      const standing = await standingOf(db, { ...scope, identityId });
       const { enrollable, usable, provable } = choicesAfter({ ...first, requiresAal2 }, standing);
       if (usable.length > 0) {
         const isTrusted =

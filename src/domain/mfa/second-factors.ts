@@ -51,7 +51,7 @@ export function createSecondFactors(deps: SecondFactorsDeps): SecondFactors {
   return {
     emailFactor,
     factors,
-    mfaGate: createMfaGate({ db, graces, devices: trustedDevices, now }),
+    mfaGate: createMfaGate({ graces, devices: trustedDevices, now }),
     mfaChallenges: createMfaChallenges({ db, attempts, totp, recoveryCodes, emailFactor, webauthn, now }),
     mfaEnrollments: createMfaEnrollments({ db, factors, now }),
     mfaReset: createMfaReset({ db, now }),

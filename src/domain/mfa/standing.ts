@@ -21,27 +21,27 @@ export interface StandingOf {
   identityId: string;
 }
 
-const standingStatement = {
-  name: 'second_factors_of_identity',
-  text: `
-select (select mfa_allowed_factors from environment_settings where environment_id = $3 and account_id = $1) as allowed,
+/** SQL: how an Identity stands in an Environment; no row of one that is gone. It is found by its key (docs/decisions/0025). */
+export const standingSql = (account: string, environment: string, identity: string): string => `
+select (select mfa_allowed_factors from environment_settings where environment_id = ${environment} and account_id = ${account}) as allowed,
   (select array_agg(distinct type) from mfa_factors where identity_id = i.id) as enrolled,
   exists (select from recovery_codes c where c.identity_id = i.id and c.generation = i.recovery_codes_generation
     and c.used_at is null) as "hasRecoveryCodes",
   i.email_verified_at is not null as "isVerified"
-from identities i where i.account_id = $1 and i.id = $2`,
-};
-const valuesOf = ({ accountId, environmentId, identityId }: StandingOf) => [accountId, identityId, environmentId];
-const nothing: Standing = { allowed: [], enrolled: null, hasRecoveryCodes: false, isVerified: false };
+from identities i where (i.account_id = ${account}) is true and i.id = ${identity}`;
 
-/** How somebody stands; of an Identity that is gone, nothing. */
+const standingStatement = { name: 'second_factors_of_identity', text: standingSql('$1', '$3', '$2') };
+const valuesOf = ({ accountId, environmentId, identityId }: StandingOf) => [accountId, identityId, environmentId];
+export const noStanding: Standing = { allowed: [], enrolled: null, hasRecoveryCodes: false, isVerified: false };
+
+/** How somebody stands; of an Identity that is gone, noStanding. */
 export const standingOf = async (db: Pick<Db, 'statement'>, of: StandingOf): Promise<Standing> =>
-  (await db.statement<Standing>(standingStatement, valuesOf(of)))[0] ?? nothing;
+  (await db.statement<Standing>(standingStatement, valuesOf(of)))[0] ?? noStanding;
 
 /** The same in a transaction, with the Identity locked: nobody adds or removes a factor until its end. */
 export async function lockedStandingOf(tx: EntityManager, of: StandingOf): Promise<Standing> {
   await tx.query('select from identities where account_id = $1 and id = $2 for update', [of.accountId, of.identityId]);
-  return (await tx.query<Standing[]>(standingStatement.text, valuesOf(of)))[0] ?? nothing;
+  return (await tx.query<Standing[]>(standingStatement.text, valuesOf(of)))[0] ?? noStanding;
 }
 
 export interface Choices {

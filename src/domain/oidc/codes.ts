@@ -3,6 +3,7 @@ import { after, type Clock, seconds } from '../../platform/clock.js';
 import { hashSecret, newSecret } from '../../platform/crypto/one-time-secret.js';
 import type { Db } from '../../platform/db.js';
 import { belongsTo, endedByPolicy } from '../organizations/belonging.js';
+import { codeInsert } from '../sessions/code-insert.js';
 import type { AuthorizeRequest } from './authorize-request.js';
 import { type Granted, subjectColumns } from './claims.js';
 import type { Client } from './clients.js';
@@ -35,23 +36,18 @@ export interface Redeemed {
   refreshToken: string;
 }
 
-const issueStatement = {
-  name: 'issue_authorization_code',
-  text: `
-insert into authorization_codes (code_hash, account_id, environment_id, oauth_client_id, session_id, redirect_uri, scope, nonce,
-  code_challenge, authenticated_at, amr, acr, created_at, expires_at, organization_id)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`,
-};
+const issueStatement = { name: 'issue_authorization_code', text: codeInsert('$1') };
 
 /**
  * The lock makes parallel redemptions queue, and a waiting one then sees that the code is spent. A code of another client,
- * redirect URI or verifier is left as it was: whoever holds it rightly can still redeem it.
+ * redirect URI or verifier is left as it was: whoever holds it rightly can still redeem it. The code is found by its key, whatever
+ * the planner believes of the table: `is true` keeps the client's index out (docs/decisions/0025).
  */
 const redeemStatement = {
   name: 'redeem_authorization_code',
   text: `
 with presented as materialized (
-  select * from authorization_codes where code_hash = $1 and oauth_client_id = $2 for update
+  select * from authorization_codes where code_hash = $1 and (oauth_client_id = $2) is true for update
 ),
 live as (
   select presented.*, s.identity_id,
@@ -85,27 +81,19 @@ from presented left join live on true left join lateral (select * from identitie
 
 /** Authorization codes (contract §2): 256 bits, a minute, once, bound to client, redirect URI and challenge. */
 export function createCodes({ db, grants, now }: { db: Db; grants: Grants; now: Clock }) {
+  /** A code and its row, which the statement that makes its session inserts with it (`sessions.signIn`). */
+  function prepare(client: Client, request: AuthorizeRequest, session: PreparedFor) {
+    const code = newSecret();
+    return { code, row: JSON.stringify(rowOf(code, client, request, session, now())) };
+  }
+
   return {
+    prepare,
+
+    /** For a session that is there already. */
     async issue(client: Client, request: AuthorizeRequest, session: CodeSession): Promise<string> {
-      const code = newSecret();
-      const at = now();
-      await db.statement(issueStatement, [
-        hashSecret(code),
-        client.accountId,
-        client.environmentId,
-        client.id,
-        session.id,
-        request.redirectUri,
-        request.scope,
-        request.nonce,
-        request.codeChallenge,
-        session.authenticatedAt,
-        session.amr,
-        session.acr,
-        at,
-        after(at, codeLife),
-        session.organizationId,
-      ]);
+      const { code, row } = prepare(client, request, session);
+      await db.statement(issueStatement, [row]);
       return code;
     },
 
@@ -138,6 +126,27 @@ export function createCodes({ db, grants, now }: { db: Db; grants: Grants; now: 
     },
   };
 }
+
+/** A session that may not be there yet. */
+type PreparedFor = Omit<CodeSession, 'id'> & { id?: string };
+
+const rowOf = (code: string, client: Client, request: AuthorizeRequest, session: PreparedFor, at: Date) => ({
+  code_hash: `\\x${hashSecret(code).toString('hex')}`,
+  account_id: client.accountId,
+  environment_id: client.environmentId,
+  oauth_client_id: client.id,
+  session_id: session.id,
+  redirect_uri: request.redirectUri,
+  scope: request.scope,
+  nonce: request.nonce,
+  code_challenge: request.codeChallenge,
+  authenticated_at: session.authenticatedAt,
+  amr: session.amr,
+  acr: session.acr,
+  created_at: at,
+  expires_at: after(at, codeLife),
+  organization_id: session.organizationId,
+});
 
 export type Codes = ReturnType<typeof createCodes>;
 

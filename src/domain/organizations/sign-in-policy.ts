@@ -1,5 +1,4 @@
 import type { AuthenticationPolicy } from '../../../entities/organization.js';
-import type { Db } from '../../platform/db.js';
 import { organizationsOf } from './belonging.js';
 
 /** A way of signing in, as organizations allow it. */
@@ -33,36 +32,30 @@ const requiresItself = `coalesce((authentication_policy->>'require_sso')::boolea
  * An organization wants its own connection: the provider of another one must not speak for its members. One that has none
  * takes those of the Environment, which the Account's developers have made.
  */
-const isIts = `case when own is not null then (own->>'id')::uuid = $4
-  else exists (select from sso_connections where id = $4 and environment_id = $1 and organization_id is null) end`;
+const isIts = (
+  environment: string,
+  connection: string,
+) => `case when own is not null then (own->>'id')::uuid = ${connection}
+  else exists (select from sso_connections where id = ${connection} and environment_id = ${environment} and organization_id is null) end`;
 
-const statement = {
-  name: 'sign_in_policy_of_identity',
-  text: `
+/** What the texts of a policy's question are, as SQL. */
+export interface PolicyQuestion {
+  environment: string;
+  identity: string;
+  /** The organization that the sign-in is for, if any. */
+  organization: string;
+  /** The SSO connection that it was by, if by one. */
+  connection: string;
+}
+
+/** SQL: a `SignInPolicy`, always one row: what the active organizations of an Identity ask of it (contract §5). */
+export const signInPolicySql = ({ environment, identity, organization, connection }: PolicyQuestion): string => `
 select json_build_object(${methods.map((method) => `'${method}', coalesce(bool_and(coalesce(allowed ? '${method}', true)), true)`).join(', ')}) as allows,
   ${requires('require_mfa')} as "requireMfa", ${requires('require_sso')} as "requireSso",
-  $4::uuid is not null and coalesce(bool_and(not ${requiresItself} or ${isIts}), true) as "ssoSatisfied",
+  ${connection}::uuid is not null and coalesce(bool_and(not ${requiresItself} or ${isIts(environment, connection)}), true) as "ssoSatisfied",
   coalesce(json_agg(json_build_object('id', own->>'id', 'name', name) order by name, id)
     filter (where own->>'status' = 'active' and ${requiresItself}), '[]') as connections,
-  $3::uuid is null or coalesce(bool_or(id = $3), false) as belongs
+  ${organization}::uuid is null or coalesce(bool_or(id = ${organization}), false) as belongs
 from (select o.id, n.name, o.authentication_policy, nullif(o.authentication_policy->'allowed_methods', 'null') as allowed,
     (select jsonb_build_object('id', id, 'status', status) from sso_connections where organization_id = o.id) as own
-  from ${organizationsOf('$1', '$2')}) mine`,
-};
-
-/**
- * @param organizationId the one that the sign-in is for, if any
- * @param connectionId the SSO connection that it was by, if by one
- */
-export type SignInPolicyOf = (
-  environmentId: string,
-  identityId: string,
-  organizationId: string | null,
-  connectionId: string | null,
-) => Promise<SignInPolicy>;
-
-/** What the active organizations of an Identity ask of it (contract §5, authentication policy). */
-export const createSignInPolicy =
-  ({ db }: { db: Pick<Db, 'statement'> }): SignInPolicyOf =>
-  async (...asked) =>
-    (await db.statement<SignInPolicy>(statement, asked))[0] as SignInPolicy;
+  from ${organizationsOf(environment, identity)}) mine`;

@@ -5,6 +5,7 @@ import type { Db, EnvironmentScope } from '../../platform/db.js';
 import { DomainError } from '../errors.js';
 import { eventInsert, eventRow, recordEvent } from '../events.js';
 import { endedByPolicy } from '../organizations/belonging.js';
+import { codeInsert } from './code-insert.js';
 
 /** An Identity signed in with this browser (contract §2, `hosted_session`). */
 export interface HostedSession {
@@ -36,6 +37,8 @@ export interface SignIn {
   /** Of a password that was just proved: when it was set, as it was read together with it. */
   passwordChangedAt?: Date | null;
   lifeSeconds: number;
+  /** The row of the authorization code that the sign-in ends in (`codes.prepare`), if in one. */
+  code?: string | null;
   /** The value of the cookie that came with the request, if any. */
   browser: string | null;
   ipAddress: string;
@@ -81,7 +84,7 @@ person as materialized (
       when $17::boolean then date_trunc('milliseconds', password_changed_at) is not distinct from $18::timestamptz
       else password_changed_at is null or password_changed_at <= $15::timestamptz or not 'pwd' = any ($7::text[])
     end as unchanged
-  from identities where account_id = $4 and id = $6 for share
+  from identities where id = $6 and (account_id = $4) is true for share
 ),
 moved as (
   update sessions set browser_hash = $2,
@@ -112,6 +115,7 @@ created as (
 going_on as (
   select id from kept union all select id from created
 ),
+issued as (${codeInsert('$21', { sessionId: 'going_on.id', from: ' cross join going_on' })}),
 signed_in as (${eventInsert('$13', {
     metadata: `e.metadata || jsonb_build_object('session_id', going_on.id)`,
     from: ' cross join going_on',
@@ -148,6 +152,7 @@ export function createSessions({ db, now }: { db: Db; now: Clock }) {
       ssoSessionId = null,
       passwordChangedAt,
       lifeSeconds,
+      code = null,
       browser,
       ipAddress,
       userAgent,
@@ -188,7 +193,7 @@ export function createSessions({ db, now }: { db: Db; now: Clock }) {
         signedOut,
         authenticatedAt ?? at,
         secondFactorAt,
-        ...[passwordChangedAt !== undefined, passwordChangedAt ?? null, ssoConnectionId, ssoSessionId],
+        ...[passwordChangedAt !== undefined, passwordChangedAt ?? null, ssoConnectionId, ssoSessionId, code],
       ]);
       if (!row) throw new DomainError('auth.invalid_credentials');
       return {

@@ -49,31 +49,38 @@ export function createHostedLogin(
     });
 
   /** Back to the client with a code; to a page of ours without. */
-  async function answer(visit: Visit, session: Omit<CodeSession, 'organizationId'>) {
-    const { request, reply, client, asked, toAccount, organization } = visit;
-    if (toAccount) return redirect(request, reply, asked.redirectUri);
-    const code = await codes.issue(client, asked, { ...session, organizationId: organization?.id ?? null });
+  function leave({ request, reply, asked }: Visit, code: string | null) {
+    if (code === null) return redirect(request, reply, asked.redirectUri);
     return redirect(request, reply, asked.redirectUri, { code, state: asked.state, iss: baseUrl });
   }
 
-  /** Starts or renews the browser's session, and answers the client. */
+  /** Answers the client by a session of before. */
+  async function answer(visit: Visit, session: Omit<CodeSession, 'organizationId'>) {
+    const { client, asked, toAccount, organization } = visit;
+    if (toAccount) return leave(visit, null);
+    return leave(visit, await codes.issue(client, asked, { ...session, organizationId: organization?.id ?? null }));
+  }
+
+  /** Starts or renews the browser's session, with the code for the client. */
   async function complete(visit: Visit, proof: Proof): Promise<FastifyReply> {
-    const { request, reply, client, hintedSubject } = visit;
+    const { request, reply, client, asked, hintedSubject, toAccount, organization } = visit;
     const { accountId, applicationId, environmentId } = client;
+    // OpenID Connect Core 3.1.2.1: somebody else than the hint names is not what the client asked for.
+    const isAnother = hintedSubject !== null && hintedSubject !== proof.identityId;
+    const organizationId = organization?.id ?? null;
+    const issued = isAnother || toAccount ? null : codes.prepare(client, asked, { ...proof, organizationId });
     const signedIn = await sessions.signIn({
       scope: { accountId, applicationId, environmentId },
       ...proof,
       lifeSeconds: client.settings.sessionTtlSeconds,
+      code: issued?.row ?? null,
       browser: browser.read(request),
       ipAddress: request.ip,
       userAgent: request.headers['user-agent'] ?? null,
     });
     browser.set(reply, signedIn.browser, signedIn.expiresAt, now());
-    // OpenID Connect Core 3.1.2.1: somebody else than the hint names is not what the client asked for.
-    if (hintedSubject !== null && hintedSubject !== proof.identityId) {
-      return refuse(visit, 'login_required', 'another person signed in than id_token_hint names');
-    }
-    return answer(visit, signedIn.session);
+    if (isAnother) return refuse(visit, 'login_required', 'another person signed in than id_token_hint names');
+    return leave(visit, issued?.code ?? null);
   }
 
   const decide = (visit: Visit, first: FirstFactor, { hasProvedFactor = false }: Proved = {}) =>
