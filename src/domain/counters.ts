@@ -44,5 +44,5 @@ export async function readCounter(
     accountId,
     environmentId,
   ]);
-  return Number(row?.total);
+  return Number(row!.total);
 }

@@ -7,6 +7,7 @@ import {
 } from 'typeorm';
 import type { PostgresDriver } from 'typeorm/driver/postgres/PostgresDriver.js';
 import { entities } from '../../entities/index.js';
+import { seconds } from './clock.js';
 import { SnakeCaseNaming } from './naming.js';
 import { createPreparedTexts } from './prepared-texts.js';
 import { runStatement } from './run-statement.js';
@@ -71,6 +72,8 @@ export interface DbOptions {
   applicationName: string;
   /** Told of errors on idle connections, which are otherwise replaced silently. */
   onError: (error: Error) => void;
+  /** Milliseconds that somebody waits for a connection: a new one, or until one of the pool is free. By default five seconds. */
+  connectWithinMs?: number;
 }
 
 export async function openDb(options: DbOptions): Promise<Db> {
@@ -80,8 +83,9 @@ export async function openDb(options: DbOptions): Promise<Db> {
 }
 
 /** The ways to the database without a connection yet: for composing what is only looked at. */
-export function createDb({ url, poolSize, applicationName, onError }: DbOptions): Db {
-  const source = createDataSource(url, { poolSize, applicationName, onError });
+export function createDb({ url, connectWithinMs = seconds(5), ...options }: DbOptions): Db {
+  const { poolSize, applicationName, onError } = options;
+  const source = createDataSource(url, { ...options, connectWithinMs });
   const texts = createPreparedTexts();
   // The scope is a property of these connections (docs/decisions/0003), so that setting it costs no round trip. Their
   // statements are written so that one plan is right for all values, and planning anew costs more than running them (0025).
@@ -90,7 +94,7 @@ export function createDb({ url, poolSize, applicationName, onError }: DbOptions)
     max: poolSize,
     application_name: `${applicationName} statements`,
     options: '-c gatehouse.scope=system -c plan_cache_mode=force_generic_plan',
-    connectionTimeoutMillis: 5_000,
+    connectionTimeoutMillis: connectWithinMs,
     keepAlive: true,
     pipeline: true,
   });
@@ -136,7 +140,12 @@ export function createDb({ url, poolSize, applicationName, onError }: DbOptions)
 /** The data source alone, for migrations (as the owner) and for checks of the schema. */
 export function createDataSource(
   url: string,
-  { poolSize = 2, applicationName = 'gatehouse', onError = () => {} }: Partial<DbOptions> = {},
+  {
+    poolSize = 2,
+    applicationName = 'gatehouse',
+    onError = () => {},
+    connectWithinMs = seconds(5),
+  }: Partial<DbOptions> = {},
 ) {
   return new DataSource({
     type: 'postgres',
@@ -149,7 +158,7 @@ export function createDataSource(
     applicationName,
     poolSize,
     poolErrorHandler: onError,
-    connectTimeoutMS: 5_000,
+    connectTimeoutMS: connectWithinMs,
     // Statements are sent without waiting for the answers to those before.
     extra: { keepAlive: true, pipeline: true },
   });

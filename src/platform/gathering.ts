@@ -3,6 +3,18 @@ import { isOutage } from './db.js';
 /** Asks several questions of one group at once; answers in their order. */
 export type Ask<Question, Answer> = (group: string, questions: readonly Question[]) => Promise<Answer[]>;
 
+/**
+ * Rows as answers to the questions that they were asked for together, in the order of those; undefined where one has none.
+ * @param rows each with its question's `position`, from 1, as `with ordinality` counts; its bigint comes as text
+ */
+export function inTheirOrder<Row extends { position: number | string }>(
+  questions: readonly unknown[],
+  rows: readonly Row[],
+): (Row | undefined)[] {
+  const byPosition = new Map(rows.map((row) => [Number(row.position), row]));
+  return questions.map((_, index) => byPosition.get(index + 1));
+}
+
 /** As many statements of one group are under way; what comes meanwhile waits for the first of them, and goes as one. */
 const mostUnderWay = 2;
 const mostTogether = 200;

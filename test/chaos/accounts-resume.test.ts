@@ -3,11 +3,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { accountIntentId } from '../../workflows/ids.js';
 import { confirm, type Registered, register, signIn, verificationMail } from '../support/chaos-registration.js';
-import { until } from '../support/chaos-until.js';
 import { crashFolder } from '../support/crash-plan.js';
 import { startWorkerProcess, type WorkerProcess } from '../support/crash-process.js';
 import { rows } from '../support/registration.js';
 import { type Service, startService } from '../support/service.js';
+import { until } from '../support/until.js';
 
 let service: Service;
 let folder: string;

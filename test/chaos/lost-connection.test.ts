@@ -1,7 +1,7 @@
 import type { EntityManager } from 'typeorm';
 import { isOutage } from '../../src/platform/db.js';
-import { until } from '../support/chaos-until.js';
 import { asOwner, newDatabase, type TestDatabase } from '../support/database.js';
+import { until } from '../support/until.js';
 
 let database: TestDatabase;
 beforeAll(async () => {

@@ -1,8 +1,8 @@
 import { answered, portal, refreshEndUser, signInAdmin, signInEndUser, type Tokens } from '../support/chaos-client.js';
 import { call, type Outcome, type Sent, startLoad, statusOf, summary } from '../support/chaos-load.js';
-import { until } from '../support/chaos-until.js';
 import { type Seed, seed } from '../support/seed.js';
 import { type Service, startService } from '../support/service.js';
+import { until } from '../support/until.js';
 
 let service: Service;
 let data: Seed;

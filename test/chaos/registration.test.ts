@@ -8,9 +8,9 @@ import {
   signIn,
   verificationMail,
 } from '../support/chaos-registration.js';
-import { until } from '../support/chaos-until.js';
 import { mailsTo } from '../support/inbox.js';
 import { type Service, startService } from '../support/service.js';
+import { until } from '../support/until.js';
 
 let service: Service;
 beforeAll(async () => {

@@ -6,10 +6,10 @@ import { call, statusOf } from '../support/chaos-load.js';
 import { livingIn } from '../support/chaos-processes.js';
 import { mailStatus, register } from '../support/chaos-registration.js';
 import { startSlowSmtp } from '../support/chaos-smtp.js';
-import { until } from '../support/chaos-until.js';
 import type { Part } from '../support/parts.js';
 import { type Seed, seed } from '../support/seed.js';
 import { type Service, startService } from '../support/service.js';
+import { until } from '../support/until.js';
 
 let service: Service;
 let data: Seed;

@@ -7,10 +7,10 @@ import { createSealing } from '../../src/platform/crypto/sealing.js';
 import { type Db, openDb } from '../../src/platform/db.js';
 import { type Child, startChild } from '../../src/platform/embedded/children.js';
 import { projectRoot } from '../../src/platform/root.js';
-import { until } from '../support/chaos-until.js';
 import { rows } from '../support/registration.js';
 import { aHolder } from '../support/role-windows.js';
 import { type Service, startService } from '../support/service.js';
+import { until } from '../support/until.js';
 import { aSubscription } from '../support/webhooks.js';
 
 // Worker, Temporal and receiver are processes, and the event takes the whole way: its row, the fan-out, the relay, the

@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { freePort } from '../../src/platform/embedded/ports.js';
 import { descendantsOf, stillAlive } from '../support/chaos-processes.js';
 import { type Script, startScript } from '../support/chaos-start.js';
-import { until } from '../support/chaos-until.js';
 import { asOwner, newDatabase, serviceUrl } from '../support/database.js';
+import { until } from '../support/until.js';
 
 const cleanUps: (() => Promise<unknown>)[] = [];
 afterEach(async () => {

@@ -6,6 +6,7 @@ import { User } from '../../entities/user.js';
 import { passwordLinkToken } from '../../src/domain/passwords/links.js';
 import { hours, minutes } from '../../src/platform/clock.js';
 import { expectEqualTimes } from '../support/equal-times.js';
+import { statementsOf } from '../support/statements.js';
 import { type AdminAuth, bearer, newAdminAuth } from './admin-auth-setup.js';
 
 let auth: AdminAuth;
@@ -361,20 +362,3 @@ describe('limits', () => {
     expect(refused.headers.ratelimit).toBe(`"admin-password-change";r=0;t=${refused.headers['retry-after']}`);
   });
 });
-
-/** How many statements `work` sends to PostgreSQL. */
-async function statementsOf(work: () => Promise<unknown>): Promise<number> {
-  const prototype = (await import('pg')).default.Client.prototype as unknown as { query(...args: unknown[]): unknown };
-  const original = prototype.query;
-  let count = 0;
-  prototype.query = function (...args: unknown[]) {
-    count++;
-    return original.apply(this, args);
-  };
-  try {
-    await work();
-    return count;
-  } finally {
-    prototype.query = original;
-  }
-}

@@ -46,7 +46,8 @@ export async function newAdminAuth({
   const database = await newDatabase();
   const { db } = database;
   let movedMs = 0;
-  const now = () => new Date(Date.now() + movedMs);
+  let stoodAt: number | null = null;
+  const now = () => new Date((stoodAt ?? Date.now()) + movedMs);
   const config = {
     production: false,
     masterKeys: [{ id: 'test', key: randomBytes(32) }],
@@ -124,6 +125,13 @@ export async function newAdminAuth({
     /** Moves the clock ahead. */
     pass: (ms: number) => {
       movedMs += ms;
+    },
+    /** However long it takes, it takes no time by the clock, which only `pass` moves meanwhile. */
+    async whileTimeStands<T>(work: () => Promise<T>): Promise<T> {
+      stoodAt = Date.now();
+      return work().finally(() => {
+        stoodAt = null;
+      });
     },
     post: (url: string, payload?: object | string, headers: Record<string, string> = {}) =>
       app.inject({ method: 'POST', url: `/v1/auth${url}`, ...(payload !== undefined && { payload }), headers }),

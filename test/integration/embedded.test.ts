@@ -4,7 +4,6 @@ import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { Connection } from '@temporalio/client';
 import nodemailer from 'nodemailer';
 import pg from 'pg';
@@ -16,7 +15,7 @@ import { startPostgres } from '../../src/platform/embedded/postgres.js';
 import { startTemporal } from '../../src/platform/embedded/temporal.js';
 import { findTemporalCli } from '../../src/platform/embedded/temporal-cli.js';
 import { projectRoot } from '../../src/platform/root.js';
-import { patience } from '../support/patience.js';
+import { until } from '../support/until.js';
 
 const folders: string[] = [];
 function newFolder(): string {
@@ -41,11 +40,6 @@ async function query(url: string, sql: string): Promise<pg.QueryResult> {
   } finally {
     await client.end();
   }
-}
-
-async function until(condition: () => boolean): Promise<void> {
-  for (let waited = 0; !condition() && waited < patience; waited += 50) await sleep(50);
-  expect(condition()).toBe(true);
 }
 
 describe('ports', () => {
@@ -80,7 +74,7 @@ describe('children and claims', () => {
       args: ['-e', 'process.on("SIGTERM", () => {}); console.log("ready"); setInterval(() => {}, 1000)'],
       stopTimeoutMs: 300,
     });
-    await until(() => child.tail().includes('ready'));
+    await until('it is ready', () => child.tail().includes('ready'));
     process.kill(-child.pid, 0); // throws when there is no such group
     await child.stop();
     expect(await child.exited).toEqual({ code: null, signal: 'SIGKILL' });
@@ -97,7 +91,7 @@ describe('children and claims', () => {
     const [pid] = await once(parent.stdout, 'data');
     expect(identityOf(Number(pid))).toContain('sleep 60');
     parent.kill('SIGKILL');
-    await until(() => identityOf(Number(pid)) === undefined);
+    await until('it has ended', () => identityOf(Number(pid)) === undefined);
   });
 
   test('a command that is not there is an error, not a crash', async () => {

@@ -1,8 +1,8 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { migrations } from '../../entities/migrations/index.js';
 import { migrate } from '../../src/platform/migrations.js';
-import { until } from '../support/chaos-until.js';
 import { asOwner, newDatabase, rowsAsOwner, type TestDatabase } from '../support/database.js';
+import { until } from '../support/until.js';
 
 let database: TestDatabase;
 beforeAll(async () => {

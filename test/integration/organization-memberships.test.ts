@@ -2,9 +2,10 @@ import { v7 as uuidv7 } from 'uuid';
 import { createErasures } from '../../src/domain/erasures/erasures.js';
 import { addMember } from '../../src/domain/organizations/members.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
+import { until } from '../support/until.js';
 import { assign, type Calls, callsWith, newNode } from './nodes-setup.js';
 import { membersOf, newPerson, newRole, rolesHeld } from './organizations-setup.js';
-import { databaseTime, eventsSince, outcomesOf } from './portal-setup.js';
+import { databaseTime, eventsSince, outcomesOf, rowsOf } from './portal-setup.js';
 
 let api: TestApi;
 let account: TestAccount;
@@ -25,6 +26,11 @@ const add = (identityId: string, roleIds: string[] = [], organizationId = acme) 
   api.database.db.transaction(account.scope, (tx) =>
     addMember(tx, account.scope, { organizationId, identityId, roleIds, at: api.clock.now }),
   );
+const othersWait = (count: number) =>
+  until(`${count} wait for a lock`, async () => {
+    const waiting = `select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`;
+    return (await rowsOf(api, waiting)).length === count;
+  });
 const eventsAbout = async (since: string, action: string) =>
   (await eventsSince(api, account.scope.accountId, since)).filter((event) => event.action === action);
 
@@ -102,6 +108,26 @@ describe('who leaves the environment', () => {
     const { id } = await erasures.request(account.scope, ben);
     await erasures.removeMemberships(id);
     expect(await membersOf(api, acme)).toEqual({ members: [], count: 0 });
+  });
+
+  test('deadlocks with nobody who deletes nodes where they hold roles', async () => {
+    const [ben, unit] = [await newPerson(api, account), await newNode(key, 'Unit', null)];
+    const first = await assign(api, account, ben, 'viewer', unit.id);
+    const held = await assign(api, account, ben, 'viewer', acme);
+    await assign(api, account, ben, 'administrator', unit.id);
+    // Behind the last one in the table, where a cascade comes to it later.
+    const moved = `update role_assignments set created_at = created_at + interval '1 second' where id = $1 returning id`;
+    expect(await rowsOf(api, moved, [first])).toHaveLength(1);
+    const ended = await api.database.db.transaction('system', async (tx) => {
+      // So that the removal has the first of the three when the deletion comes, and not yet the last.
+      await tx.query('select from role_assignments where id = $1 for update', [held]);
+      const removal = Promise.resolve(key('DELETE', `/identities/${ben}`));
+      await othersWait(1);
+      const deletion = Promise.resolve(key('DELETE', `/nodes/${unit.id}`, undefined, 1));
+      await othersWait(2);
+      return { both: [removal, deletion] };
+    });
+    expect(outcomesOf(await Promise.all(ended.both))).toEqual({ 204: 2 });
   });
 
   test('deadlocks with nobody who joins, or who deletes the organization', async () => {

@@ -7,6 +7,7 @@ import { newDatabase, type TestDatabase } from '../support/database.js';
 import { patience } from '../support/patience.js';
 import { rows } from '../support/registration.js';
 import { namespace, startTestTemporal } from '../support/temporal.js';
+import { until } from '../support/until.js';
 
 let database: TestDatabase;
 beforeEach(async () => {
@@ -21,12 +22,6 @@ const relayTo = (processes: Pick<Processes, 'start'>, pollMs = 12 * patience) =>
 const ask = (emailId: string = randomUUID()) =>
   database.db.transaction('system', (tx) => startLater(tx, 'emailDelivery', { emailId })).then(() => emailId);
 
-async function until(done: () => Promise<boolean> | boolean, ms = patience): Promise<void> {
-  for (const deadline = Date.now() + ms; !(await done()); ) {
-    if (Date.now() > deadline) throw new Error('it did not happen in time');
-    await new Promise((resolve) => setTimeout(resolve, 30));
-  }
-}
 const empty = async () => (await outbox()).length === 0;
 
 test('with Temporal down changes are accepted; when it is up, each asked workflow runs once', async () => {
@@ -34,12 +29,14 @@ test('with Temporal down changes are accepted; when it is up, each asked workflo
   const processes = createProcesses({ address: `127.0.0.1:${port}`, namespace, apiKey: null });
   const relay = relayTo(processes, 300);
   const ids = await Promise.all([ask(), ask(), ask()]);
-  await until(async () => (await outbox()).every((message) => message.last_error === 'Temporal does not answer'));
+  await until('each has failed', async () =>
+    (await outbox()).every((message) => message.last_error === 'Temporal does not answer'),
+  );
   expect(await outbox()).toHaveLength(3);
 
   const temporal = await startTestTemporal({ port });
   try {
-    await until(empty);
+    await until('the outbox is empty', empty);
     for (const id of ids) {
       const description = await temporal.client.workflow.getHandle(`email/${id}`).describe();
       expect(description).toMatchObject({ type: 'emailDelivery', taskQueue: 'email', status: { name: 'RUNNING' } });
@@ -57,9 +54,9 @@ test('a message is taken up at once, by its notification', async () => {
   const relay = relayTo({ start: async (_name, input) => started.push(input) > 0 });
   await new Promise((resolve) => setTimeout(resolve, 300)); // the relay has looked, and sleeps for an hour
   const emailId = await ask();
-  await until(() => started.length === 1);
+  await until('it is started', () => started.length === 1);
   expect(started).toEqual([{ emailId }]);
-  await until(empty);
+  await until('the outbox is empty', empty);
   await relay.stop();
 });
 
@@ -82,7 +79,7 @@ test('a message that cannot be started waits by itself and holds up no other', a
     `insert into outbox (id, process, input, created_at, due_at, attempts) values (gen_random_uuid(), 'ofANewerVersion', '{}', now(), now(), 0)`,
   );
   const good = await Promise.all([ask(), ask()]);
-  await until(async () => started.length === 2 && (await outbox()).length === 2);
+  await until('two are started', async () => started.length === 2 && (await outbox()).length === 2);
   expect(started.sort()).toEqual(good.sort());
   expect((await outbox()).map(({ last_error }) => last_error).sort()).toEqual(['TypeError', 'unknown process']);
   await relay.stop();
@@ -98,7 +95,7 @@ test('several relays share the work and start each workflow once', async () => {
   };
   const relays = [relayTo(processes, 50), relayTo(processes, 50), relayTo(processes, 50)];
   const ids = await Promise.all(Array.from({ length: 60 }, () => ask()));
-  await until(empty);
+  await until('the outbox is empty', empty);
   expect(started.sort()).toEqual(ids.sort());
   await Promise.all(relays.map((relay) => relay.stop()));
 });
@@ -107,14 +104,14 @@ test('it hears again after its connection was cut', async () => {
   const started: unknown[] = [];
   const relay = relayTo({ start: async () => started.push(1) > 0 });
   await ask();
-  await until(empty);
+  await until('the outbox is empty', empty);
   await rows(
     database.ownerUrl,
     `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()`,
   );
   await new Promise((resolve) => setTimeout(resolve, 1_500));
   await ask().catch(() => ask()); // the pool may still hold a cut connection
-  await until(empty);
+  await until('the outbox is empty', empty);
   await relay.stop();
 });
 

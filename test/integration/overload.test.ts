@@ -1,5 +1,5 @@
 import { baseUrl, newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
-import { until } from '../support/chaos-until.js';
+import { until } from '../support/until.js';
 
 let api: TestApi;
 let account: TestAccount;

@@ -1,6 +1,7 @@
 import { hours, minutes } from '../../src/platform/clock.js';
 import { newDatabase, type TestDatabase } from '../support/database.js';
 import { aRequest, registrationServices, rows } from '../support/registration.js';
+import { statementsOf } from '../support/statements.js';
 
 let database: TestDatabase;
 beforeAll(async () => {
@@ -47,10 +48,10 @@ test('a new address is parked with its process, and nothing of its link is store
 test('a known address is told so, keeps its User, and costs as many statements', async () => {
   const services = registrationServices(database);
   const { id, request } = await services.park();
-  const count = await countStatements(() => services.registrations.park(aRequest()));
+  const count = await statementsOf(() => services.registrations.park(aRequest()));
   const { userId } = await services.registrations.provision(id);
   const again = aRequest({ email: request.email.toUpperCase(), accountName: 'Second' });
-  expect(await countStatements(() => services.registrations.park(again))).toBe(count);
+  expect(await statementsOf(() => services.registrations.park(again))).toBe(count);
 
   const [intent] = await select('select * from account_intents where user_id = $1', userId);
   expect(intent).toMatchObject({ status: 'parked', account_name: 'Second' });
@@ -148,20 +149,3 @@ test('a registration that has ended asks for no mail', async () => {
     [],
   );
 });
-
-/** How many statements `work` sends to PostgreSQL. */
-async function countStatements(work: () => Promise<unknown>): Promise<number> {
-  const prototype = (await import('pg')).default.Client.prototype as unknown as { query(...args: unknown[]): unknown };
-  const original = prototype.query;
-  let count = 0;
-  prototype.query = function (...args: unknown[]) {
-    count++;
-    return original.apply(this, args);
-  };
-  try {
-    await work();
-    return count;
-  } finally {
-    prototype.query = original;
-  }
-}

@@ -4,7 +4,7 @@ import { recordEvent, recordEvents } from '../../src/domain/events.js';
 import { fanOutWebhooks } from '../../src/domain/webhooks/fan-out.js';
 import { startWebhookFanOut } from '../../src/worker/webhook-fan-out.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
-import { until } from '../support/test-worker.js';
+import { until } from '../support/until.js';
 import { rowsOf } from './portal-setup.js';
 import { deliveriesOf, happen, subscribe } from './webhooks-setup.js';
 
@@ -123,7 +123,7 @@ test('several workers together make each delivery once, whoever writes at the sa
       Array.from({ length: 40 }, () => ({ ...account.scope, resourceId: randomUUID() })),
     ),
   );
-  await until('every event is told', async () => (await deliveriesOf(api, account)).length >= 160, 80_000);
+  await until('every event is told', async () => (await deliveriesOf(api, account)).length >= 160);
   await Promise.all(workers.map((worker) => worker.stop()));
   expect(await queued()).toEqual([]);
   const made = await deliveriesOf(api, account);

@@ -2,8 +2,8 @@ import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { Settings } from '../../src/config.js';
 import { projectRoot } from '../../src/platform/root.js';
-import { until } from './chaos-until.js';
 import { patience } from './patience.js';
+import { until } from './until.js';
 
 /** What a developer, or this test run, has set must not reach the processes that a test starts. */
 const foreign = new Set([...Object.keys(Settings.properties), 'NODE_OPTIONS']);

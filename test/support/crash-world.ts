@@ -6,7 +6,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { seconds } from '../../src/platform/clock.js';
 import { createSealing } from '../../src/platform/crypto/sealing.js';
 import { createProcesses } from '../../src/platform/processes.js';
-import { until } from './chaos-until.js';
 import { startMailSink } from './crash-mail-sink.js';
 import { crashFolder, type Death, stillPlanned } from './crash-plan.js';
 import { startWorkerProcess, type WorkerProcess } from './crash-process.js';
@@ -15,6 +14,7 @@ import { startDnsServer } from './dns-server.js';
 import { patience } from './patience.js';
 import { rows } from './registration.js';
 import { namespace, startTestTemporal } from './temporal.js';
+import { until } from './until.js';
 
 /** One run of a workflow. */
 export interface CrashRun {

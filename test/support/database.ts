@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import pg from 'pg';
 import { type Db, openDb } from '../../src/platform/db.js';
+import { patience } from './patience.js';
 
 export interface TestDatabase {
   /** As the service's role, which row-level security binds. */
@@ -18,7 +19,7 @@ export async function newDatabase({ poolSize = 5 }: { poolSize?: number } = {}):
   await asOwner((client) => client.query(`create database ${name} template ${template} strategy file_copy`));
   const ownerUrl = urlOf(server, name);
   const url = urlOf(serviceUrl(server), name);
-  const db = await openDb({ url, poolSize, applicationName: 'test', onError: () => {} });
+  const db = await openTestDb(url, poolSize);
   return {
     url,
     ownerUrl,
@@ -31,6 +32,10 @@ export async function newDatabase({ poolSize = 5 }: { poolSize?: number } = {}):
     },
   };
 }
+
+/** Another way to such a database. On a busy machine a connection takes as long as it takes, and so does one's turn for it. */
+export const openTestDb = (url: string, poolSize: number): Promise<Db> =>
+  openDb({ url, poolSize, applicationName: 'test', onError: () => {}, connectWithinMs: patience });
 
 const owners = new Map<string, pg.Pool>();
 

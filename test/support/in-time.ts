@@ -1,5 +1,5 @@
 import type { WorkflowHandle } from '@temporalio/client';
-import { until } from './test-worker.js';
+import { until } from './until.js';
 
 interface Started {
   handle: Pick<WorkflowHandle, 'fetchHistory' | 'terminate'>;

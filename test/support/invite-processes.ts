@@ -3,7 +3,8 @@ import { newDatabase } from './database.js';
 import { patient } from './patience.js';
 import { registrationServices, rows } from './registration.js';
 import { namespace, startTestTemporal } from './temporal.js';
-import { startWorkerParts, until } from './test-worker.js';
+import { startWorkerParts } from './test-worker.js';
+import { until } from './until.js';
 
 export type InviteProcesses = Awaited<ReturnType<typeof startInviteProcesses>>;
 

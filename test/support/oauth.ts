@@ -33,10 +33,9 @@ import { wellKnown } from '../../src/http/well-known.js';
 import { createCaptcha } from '../../src/platform/captcha.js';
 import { hashSecret, newSecret } from '../../src/platform/crypto/one-time-secret.js';
 import { createSealing, type Sealing } from '../../src/platform/crypto/sealing.js';
-import { openDb } from '../../src/platform/db.js';
 import { createOutbound } from '../../src/platform/outbound/fetch.js';
 import { holdToDocument } from './conformance.js';
-import { newDatabase, rowsAsOwner, type TestDatabase } from './database.js';
+import { newDatabase, openTestDb, rowsAsOwner, type TestDatabase } from './database.js';
 import { patience } from './patience.js';
 
 export const password = 'correct horse battery';
@@ -163,7 +162,7 @@ export async function newProvider({
 }
 
 async function sameDatabase({ url, ownerUrl }: TestDatabase): Promise<TestDatabase> {
-  const db = await openDb({ url, poolSize: 10, applicationName: 'test', onError: () => {} });
+  const db = await openTestDb(url, 10);
   return { url, ownerUrl, db, close: () => db.close() };
 }
 

@@ -1,4 +1,4 @@
-import { type Client, ScheduleNotFoundError } from '@temporalio/client';
+import type { Client } from '@temporalio/client';
 import { pino } from 'pino';
 import { minutes } from '../../src/platform/clock.js';
 import { startOutboxRelay } from '../../src/platform/outbox-relay.js';
@@ -8,9 +8,9 @@ import { keepSchedules } from '../../src/worker/kept-schedules.js';
 import { startTemporalWorkers } from '../../src/worker/temporal-workers.js';
 import { startWebhookFanOut } from '../../src/worker/webhook-fan-out.js';
 import type { TestDatabase } from './database.js';
-import { patience } from './patience.js';
 import { registrationServices } from './registration.js';
 import { namespace, type TestTemporal } from './temporal.js';
+import { until } from './until.js';
 import { type Healing, workerActivities } from './worker-activities.js';
 
 const log = pino({ level: 'silent' });
@@ -58,28 +58,6 @@ export function startTestWorker(
   };
 }
 
-/** Looks until there is something to see. @throws Error naming `what` when there is nothing in time */
-export async function until<T>(
-  what: string,
-  look: () => Promise<T | false | null | undefined>,
-  ms = patience,
-): Promise<T> {
-  for (const deadline = Date.now() + ms; ; ) {
-    const seen = await look();
-    if (seen) return seen;
-    if (Date.now() > deadline) throw new Error(`it did not happen in time: ${what}`);
-    await new Promise((resolve) => setTimeout(resolve, 100));
-  }
-}
-
 /** Has the reconciler run now, or as soon as its schedule is there: a worker makes it beside its work. */
 export const reconciled = (client: Client): Promise<true> =>
-  until('the schedule of the reconciler', () =>
-    reconcileNow(client).then(
-      () => true as const,
-      (error) => {
-        if (error instanceof ScheduleNotFoundError) return false;
-        throw error;
-      },
-    ),
-  );
+  until('the schedule of the reconciler', () => reconcileNow(client).then(() => true as const));

@@ -1,6 +1,6 @@
 import type { Processes } from '../../src/platform/processes.js';
 import { keepSchedules } from '../../src/worker/kept-schedules.js';
-import { until } from '../support/chaos-until.js';
+import { until } from '../support/until.js';
 
 test('a server that cannot be asked about schedules yet is asked again until it has ours, and reconciles then', async () => {
   const made: string[] = [];

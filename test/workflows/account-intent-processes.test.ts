@@ -7,7 +7,8 @@ import { newDatabase, type TestDatabase } from '../support/database.js';
 import { patient } from '../support/patience.js';
 import { aRequest, registrationServices, rows } from '../support/registration.js';
 import { historyText, namespace, startTestTemporal, type TestTemporal } from '../support/temporal.js';
-import { startWorkerParts, until } from '../support/test-worker.js';
+import { startWorkerParts } from '../support/test-worker.js';
+import { until } from '../support/until.js';
 
 let temporal: TestTemporal;
 let database: TestDatabase;

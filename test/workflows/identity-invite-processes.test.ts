@@ -9,7 +9,7 @@ import { hours } from '../../src/platform/clock.js';
 import { type InviteProcesses, startInviteProcesses } from '../support/invite-processes.js';
 import { rows } from '../support/registration.js';
 import { historyText } from '../support/temporal.js';
-import { until } from '../support/test-worker.js';
+import { until } from '../support/until.js';
 
 let world: InviteProcesses;
 beforeAll(async () => {

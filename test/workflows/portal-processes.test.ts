@@ -10,8 +10,8 @@ import { startTemporalWorkers } from '../../src/worker/temporal-workers.js';
 import { invite, rolesByKey } from '../integration/administrators-setup.js';
 import { type Call, callsOf, outcomeOf, rowsOf } from '../integration/portal-setup.js';
 import { baseUrl, newAccount, startApi, type TestApi } from '../support/api.js';
-import { patience } from '../support/patience.js';
 import { namespace, startTestTemporal, type TestTemporal } from '../support/temporal.js';
+import { until } from '../support/until.js';
 
 // The whole api, a worker and a real Temporal server; only the mail server is replaced.
 let temporal: TestTemporal;
@@ -77,30 +77,22 @@ afterAll(async () => {
 
 /** As soon as Temporal answers, which on a busy machine takes longer than the api waits. */
 const read = (id: string) =>
-  until(async () => {
+  until('Temporal answers', async () => {
     const { data } = (await owner('GET', `/processes/${id}`)).json();
     return data.temporal_state !== 'unavailable' && data;
   });
 const handleOf = (workflowId: string) => temporal.client.workflow.getHandle(workflowId);
 /** The workflow is asked to end, or finds its row ended at its next step where that takes too long. */
 const askedToEnd = expect.stringMatching(/^(cancel_requested|temporal_unavailable)$/);
-async function until<T>(look: () => Promise<T | undefined | false>, ms = patience): Promise<T> {
-  for (const deadline = Date.now() + ms; ; ) {
-    const seen = await look();
-    if (seen) return seen;
-    if (Date.now() > deadline) throw new Error('it did not happen in time');
-    await new Promise((resolve) => setTimeout(resolve, 100));
-  }
-}
 const ended = (workflowId: string) =>
-  until(async () => {
+  until('it ends', async () => {
     const { status } = await handleOf(workflowId).describe();
     return status.name !== 'RUNNING' && status.name;
   });
 
 test('an invite says where it is, with a link to the Temporal UI; a cancel ends the row and the workflow', async () => {
   const { id } = await invite(owner, { role_id: roleId });
-  const seen = await until(async () => {
+  const seen = await until('it waits', async () => {
     const process = await read(id);
     return process.temporal?.pending.length === 0 && process;
   });
@@ -130,7 +122,7 @@ test('a mail that does not get out says which attempt it is at and what stops it
   mailServer = 'away';
   const { id } = await invite(owner, { role_id: roleId, email: address });
   const [mail] = (await owner('GET', `/processes?kind=email&subject_id=${id}`)).json().items;
-  const stuck = await until(async () => {
+  const stuck = await until('it is stuck', async () => {
     const process = await read(mail.id);
     const [step] = process.temporal?.pending ?? [];
     return step?.last_failure && step.next_attempt_at && process; // between two attempts
@@ -185,7 +177,7 @@ test('a mail that has failed for good is delivered anew by a retry', async () =>
   mailServer = 'away';
   const { id } = await invite(owner, { role_id: roleId });
   const [mail] = (await owner('GET', `/processes?kind=email&subject_id=${id}`)).json().items;
-  await until(async () => (await read(mail.id)).temporal);
+  await until('Temporal has it', async () => (await read(mail.id)).temporal);
   // As after 24 hours: the row has failed, and so does the workflow at its next look.
   await rowsOf(api, `update emails set status = 'failed', failure = 'too late', ended_at = now() where id = $1`, [
     mail.id,
@@ -193,7 +185,7 @@ test('a mail that has failed for good is delivered anew by a retry', async () =>
   expect(await ended(`email/${mail.id}`)).toBe('FAILED');
   mailServer = 'there';
   expect(outcomeOf(await owner('POST', `/processes/${mail.id}/retry`))).toBe('200');
-  const sent = await until(async () => {
+  const sent = await until('it is sent', async () => {
     const process = await read(mail.id);
     return process.state === 'sent' && process.temporal.status === 'completed' && process;
   });
@@ -220,13 +212,13 @@ test('a process that Temporal has forgotten is still known by its row, and can b
 
 test('an extended invite wakes up later, with the same workflow', async () => {
   const { id } = await invite(owner, { role_id: roleId });
-  const { temporal: before } = await until(async () => {
+  const { temporal: before } = await until('Temporal has it', async () => {
     const process = await read(id);
     return process.temporal && process;
   });
   const extended = await owner('POST', `/processes/${id}/extend`, { expires_in: '20d' });
   const { deadline } = extended.json().data;
-  await until(async () =>
+  await until('its workflow is told', async () =>
     JSON.stringify(await handleOf(`invite/${id}`).fetchHistory()).includes('"signalName":"resent"'),
   );
   expect(await read(id)).toMatchObject({ deadline, temporal: { status: 'running', run_id: before.run_id } });

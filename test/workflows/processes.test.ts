@@ -8,7 +8,8 @@ import { newDatabase, type TestDatabase } from '../support/database.js';
 import { patience, patient } from '../support/patience.js';
 import { registrationServices, rows } from '../support/registration.js';
 import { historyText, namespace, startTestTemporal, type TestTemporal } from '../support/temporal.js';
-import { startWorkerParts, until } from '../support/test-worker.js';
+import { startWorkerParts } from '../support/test-worker.js';
+import { until } from '../support/until.js';
 import { workerActivities } from '../support/worker-activities.js';
 
 let temporal: TestTemporal;

@@ -12,7 +12,8 @@ import { patient } from '../support/patience.js';
 import { rows } from '../support/registration.js';
 import { aHolder, assignWindow, type TestHolder } from '../support/role-windows.js';
 import { historyText, namespace, startTestTemporal, type TestTemporal } from '../support/temporal.js';
-import { startTestWorker, until } from '../support/test-worker.js';
+import { startTestWorker } from '../support/test-worker.js';
+import { until } from '../support/until.js';
 
 // The whole way: the row and its message, the relay, Temporal, the worker, and the events that are there afterwards.
 let temporal: TestTemporal;

@@ -3,7 +3,7 @@ import { ensureSchedules } from '../../src/platform/schedules.js';
 import { signingKeyRotationId } from '../../workflows/ids.js';
 import { recordHistory } from '../support/histories.js';
 import { startTestTemporal, type TestTemporal } from '../support/temporal.js';
-import { until } from '../support/test-worker.js';
+import { until } from '../support/until.js';
 
 let temporal: TestTemporal;
 beforeAll(async () => {

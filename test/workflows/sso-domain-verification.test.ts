@@ -11,7 +11,8 @@ import { recordHistory } from '../support/histories.js';
 import { patient } from '../support/patience.js';
 import { rows } from '../support/registration.js';
 import { historyText, namespace, startTestTemporal, type TestTemporal } from '../support/temporal.js';
-import { reconciled, startTestWorker, until } from '../support/test-worker.js';
+import { reconciled, startTestWorker } from '../support/test-worker.js';
+import { until } from '../support/until.js';
 
 // The whole way: the row and its message, the relay, Temporal, the worker, and a name server that it asks.
 let temporal: TestTemporal;

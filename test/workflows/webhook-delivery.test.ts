@@ -8,7 +8,8 @@ import { recordHistory } from '../support/histories.js';
 import { rows } from '../support/registration.js';
 import { aHolder, type TestHolder } from '../support/role-windows.js';
 import { historyText, namespace, startTestTemporal, type TestTemporal } from '../support/temporal.js';
-import { startTestWorker, until } from '../support/test-worker.js';
+import { startTestWorker } from '../support/test-worker.js';
+import { until } from '../support/until.js';
 import { aSubscription, deliver, startReceiver, verified } from '../support/webhooks.js';
 
 // The whole way: a delivery's row and its message, the relay, Temporal, the worker, and a receiver that verifies with the

@@ -13,6 +13,7 @@ import { asOwner, newDatabase, type TestDatabase } from '../support/database.js'
 import { patience, patient } from '../support/patience.js';
 import { aRequest, rows } from '../support/registration.js';
 import { namespace, startTestTemporal, type TestTemporal } from '../support/temporal.js';
+import { until } from '../support/until.js';
 
 const key = randomBytes(32);
 const sealing = createSealing([{ id: 'k1', key }]);
@@ -62,15 +63,6 @@ const readiness = async () => {
   const answer = await fetch(`http://localhost:${metricsPort + 1}/readyz`).catch(() => null);
   return answer ? ((await answer.json()) as { status: string; checks: Record<string, string> }) : null;
 };
-async function until<T>(look: () => Promise<T | null | undefined | false>, ms = patience): Promise<T> {
-  for (const deadline = Date.now() + ms; ; ) {
-    const seen = await look();
-    if (seen) return seen;
-    if (Date.now() > deadline) throw new Error('it did not happen in time');
-    await new Promise((resolve) => setTimeout(resolve, 100));
-  }
-}
-
 test('an old schema stops the start with one line', async () => {
   const url = new URL(database.ownerUrl);
   await asOwner((client) => client.query('create database empty_of_this_test'), database.ownerUrl);
@@ -97,22 +89,22 @@ test('a registration survives Temporal away, SMTP away and a killed worker', asy
 
   const first = startWorker();
   // A busy machine's first look at the database may take longer than a look is given.
-  const away = await until(async () => {
+  const away = await until('Temporal is seen to be away', async () => {
     const seen = await readiness();
     return seen?.checks.database === 'ok' && seen.checks.temporal === 'unavailable' && seen;
   });
   expect(away.status).toBe('unavailable');
   temporal = await startTestTemporal({ port: Number(settings.TEMPORAL_ADDRESS?.split(':')[1]) });
-  await until(async () => (await readiness())?.status === 'ok');
+  await until('it is ready', async () => (await readiness())?.status === 'ok');
 
   const handle = temporal.client.workflow.getHandle(`registration/${id}`);
-  await until(() => handle.query<string>('state').catch(() => null));
+  await until('its process answers', () => handle.query<string>('state'));
   first.kill('SIGKILL');
   await first.exited;
   const mails: string[] = [];
   const smtp = await receiver(mails); // only now is there a mail server
   const second = startWorker();
-  const mail = await until(async () => mails[0]);
+  const mail = await until('it is mailed', () => mails[0]);
   const { token } = registrationToken(sealing, { id });
   expect(mail.replace(/=\r?\n/g, '').replaceAll('=3D', '=')).toContain(token);
 

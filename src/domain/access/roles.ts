@@ -13,6 +13,7 @@ import { containing, type Page, type PageRequest, readPage } from '../paging.js'
 import { placeOf } from './catalog.js';
 import type { Evaluation } from './evaluate.js';
 import { lackingAt } from './granting.js';
+import { lockAssignments } from './taking.js';
 
 export interface NewRole {
   name: string;
@@ -153,6 +154,7 @@ export function createRoles({ db, evaluation, now }: { db: Db; evaluation: Evalu
         const role = await lockCustom(tx, scope, id, version, (found) => one(tx, scope, found));
         // What people hold is taken from them first, by name, and not by the way.
         if ((await one(tx, scope, role)).memberCount > 0) throw new DomainError('role.in_use');
+        await lockAssignments(tx, { ...within(scope), roleId: id }); // those that are over go with it
         await tx.delete(Role, { ...within(scope), id });
         await recordEvent(tx, 'role.deleted', { ...scope, resourceId: id, resourceLabel: role.name });
       }),

@@ -109,8 +109,9 @@ export function createChangeFeed({ db, bells }: { db: Pick<Db, 'statement'>; bel
     const { settled, dropped, looked, last, found } = row as Looked;
     // Without a cursor it begins with the oldest that is kept.
     if (from !== beginning && from.transactionId < BigInt(dropped)) throw new DomainError('changes.cursor_expired');
-    const items = (found ?? []).slice(0, limit);
-    const isFull = (found?.length ?? 0) > limit;
+    const all = found ?? [];
+    const items = all.slice(0, limit);
+    const isFull = all.length > limit;
     const hasMore = isFull || looked === depth;
     const next = isFull ? positionOf(items.at(-1)!) : hasMore && last ? positionOf(last) : endOf(BigInt(settled) - 1n);
     return {

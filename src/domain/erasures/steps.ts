@@ -1,6 +1,7 @@
 import type { EntityManager } from 'typeorm';
 import type { Erasure, ErasureRest } from '../../../entities/erasure.js';
 import { Identity } from '../../../entities/identity.js';
+import { lockAssignments } from '../access/taking.js';
 import { leaveIdentity } from '../access/window-rows.js';
 import { addToCounter } from '../counters.js';
 import { recordEvent } from '../events.js';
@@ -82,8 +83,9 @@ export async function removeIdentity(
     'select exists (select from environment_memberships where identity_id = $1) as member',
     [id],
   );
-  if (row?.member) return false;
+  if (row!.member) return false;
   await leaveIdentity(tx, id);
+  await lockAssignments(tx, { accountId, identityId: id });
   await tx.delete(Identity, { accountId, id });
   await recordEvent(tx, 'identity.deleted', { accountId, resourceId: id, metadata: { erased: true } });
   return true;

@@ -1,8 +1,8 @@
-import { Any, type EntityManager, IsNull } from 'typeorm';
+import { Any, type EntityManager } from 'typeorm';
 import { Node } from '../../../entities/node.js';
-import { RoleAssignment } from '../../../entities/role-assignment.js';
 import { within } from '../../platform/db.js';
 import { metadataOf as metadataOfAssignment } from '../access/assigning.js';
+import { lockAssignments } from '../access/taking.js';
 import { leaveNodes } from '../access/window-rows.js';
 import { forgetInLimits } from '../capabilities/limits.js';
 import { addToCounter } from '../counters.js';
@@ -56,11 +56,10 @@ export async function removeSubtrees(
     values,
   );
   const nodeIds = rows.map((row) => row.id);
-  // The locks keep others from giving a role at one of the nodes between this look and their end.
-  const assignments = await tx.findBy(RoleAssignment, {
+  // The locks of the nodes keep others from giving a role at one of them between this look and their end.
+  const assignments = await lockAssignments(tx, {
     ...within(scope),
     nodeId: Any(nodeIds), // not `In`: a statement has 65 535 parameters at most
-    removedAt: IsNull(),
   });
   const organizations = rows.filter(isOrganization);
   await withdrawInvitations(

@@ -14,7 +14,7 @@ export async function keepEvents(db: Pick<Db, 'statement'>, retentionDays: numbe
   await db.statement(settle, []); // beyond the mark of the first one, so that it tells where what is not settled can be
   const made = await unlessHeldUp(() => db.statement(prepare, []));
   const dropped = made && (await unlessHeldUp(() => db.statement<{ dropped: number }>(drop, [retentionDays])));
-  return dropped?.[0]?.dropped ?? 0;
+  return dropped ? dropped[0]!.dropped : 0;
 }
 
 /** Null where a slow transaction keeps the table from being changed: the next run does it. */

@@ -39,22 +39,24 @@ export function createHousekeeping({ db, now, auditRetentionDays }: Housekeeping
   async function sweepGrants(batchSize: number): Promise<number> {
     const end = after(now(), -underWay);
     const [row] = await db.statement<{ deleted: number; sessionIds: string[] }>(endedGrants, [end, batchSize]);
-    if (row?.sessionIds.length) await db.statement(sessionsOfGrants, [end, row.sessionIds]);
-    return row?.deleted ?? 0;
+    const { deleted, sessionIds } = row!; // an aggregate: there is always one
+    if (sessionIds.length > 0) await db.statement(sessionsOfGrants, [end, sessionIds]);
+    return deleted;
   }
 
   async function walk({ after: last, looked }: Place, batchSize: number) {
     const [expiresAt, id] = last?.split('|') ?? [];
-    const [batch] = await db.statement<{ deleted: number; looked: number; last: string | null }>(walkSessions, [
+    const [row] = await db.statement<{ deleted: number; looked: number; last: string | null }>(walkSessions, [
       after(now(), -underWay),
       batchSize,
       expiresAt ?? 'infinity', // PostgreSQL's own text: a Date has no microseconds, and the walk would not get past one
       id ?? '00000000-0000-0000-0000-000000000000',
     ]);
-    const walked = looked + (batch?.looked ?? 0);
-    const goesOn = batch?.looked === batchSize && walked < sessionsPerRun;
+    const batch = row!;
+    const walked = looked + batch.looked;
+    const goesOn = batch.looked === batchSize && walked < sessionsPerRun;
     return {
-      deleted: batch?.deleted ?? 0,
+      deleted: batch.deleted,
       next: goesOn ? { rule: 'sessions', after: batch.last, looked: walked } : null,
     };
   }
@@ -62,7 +64,7 @@ export function createHousekeeping({ db, now, auditRetentionDays }: Housekeeping
   async function sweepBy(name: string, batchSize: number): Promise<number> {
     const { rule, statement } = byName.get(name)!;
     const [row] = await db.statement<{ deleted: number }>(statement, [cutOff(rule, now()), batchSize]);
-    return row?.deleted ?? 0;
+    return row!.deleted;
   }
 
   return {

@@ -114,7 +114,7 @@ async function readFound(ask: Ask, of: string[], page: IdentitiesPage): Promise<
   const rows: Row[] = await ask(text, at > 0 ? [...values, at] : values);
   if (rows[0] || at === 0) return pageOf(page, rows.slice(0, take), Number(rows[0]?.total ?? 0));
   const [counted] = await ask(`select count(*) as total from ${from}`, values);
-  return pageOf(page, [], Number(counted?.total ?? 0));
+  return pageOf(page, [], Number(counted!.total));
 }
 
 async function total(ask: Ask, of: string[], isActive: boolean | undefined): Promise<number> {
@@ -124,7 +124,7 @@ async function total(ask: Ask, of: string[], isActive: boolean | undefined): Pro
     isActive === undefined
       ? await ask(`select ${kept} as total`, of)
       : await ask(`${counting} and is_active = $3`, [...of, isActive]);
-  return Number(row?.total ?? 0);
+  return Number(row!.total);
 }
 
 /** Read by its key, whatever the planner believes of the tables' sizes. */

@@ -54,7 +54,7 @@ export async function mfaOf(tx: EntityManager, scope: EnvironmentScope, id: stri
   return {
     factors,
     recoveryCodesGeneration: identity.recoveryCodesGeneration,
-    recoveryCodesRemaining: row?.remaining ?? 0,
+    recoveryCodesRemaining: row!.remaining,
     mfaAdminResetAt: identity.mfaAdminResetAt,
   };
 }

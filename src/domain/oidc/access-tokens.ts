@@ -1,7 +1,7 @@
 import type { JWTPayload } from 'jose';
 import type { Clock } from '../../platform/clock.js';
 import type { Db } from '../../platform/db.js';
-import { createGathering } from '../../platform/gathering.js';
+import { createGathering, inTheirOrder } from '../../platform/gathering.js';
 import { uuidArray } from '../../platform/uuid-array.js';
 import { DomainError } from '../errors.js';
 import { environmentStands } from '../standing-environment.js';
@@ -89,8 +89,7 @@ export function createAccessTokens({
       uuidArray(shown.map(({ jti }) => jti)),
       now(),
     ]);
-    const found = new Map(rows.map((row) => [row.position, row]));
-    return shown.map((_, index) => found.get(index + 1));
+    return inTheirOrder(shown, rows);
   });
 
   return {

@@ -1,7 +1,7 @@
 import { after, type Clock, days, seconds } from '../../platform/clock.js';
 import { hashSecret } from '../../platform/crypto/one-time-secret.js';
 import type { Db } from '../../platform/db.js';
-import { createGathering } from '../../platform/gathering.js';
+import { createGathering, inTheirOrder } from '../../platform/gathering.js';
 import { uuidArray } from '../../platform/uuid-array.js';
 import type { EventAction } from '../event-catalogue.js';
 import { recordEvent } from '../events.js';
@@ -117,8 +117,7 @@ export function createGrants({ db, refreshTokens, now }: { db: Db; refreshTokens
         uuidArray(shown.map(({ client }) => client.id)),
         shown.map(({ asked }) => asked),
       ]);
-      const found = new Map(rows.map((row) => [Number(row.position), row]));
-      return shown.map((_, index) => found.get(index + 1));
+      return inTheirOrder(shown, rows);
     },
   );
 

@@ -33,5 +33,5 @@ async function isUsed(tx: EntityManager, { scope, directoryId }: Directory, iden
          and not exists (select from scim_assignments s where s.assignment_id = a.id and s.directory_id = $4)) as is`,
     [scope.accountId, scope.environmentId, identityId, directoryId],
   );
-  return row?.is ?? true;
+  return row!.is;
 }

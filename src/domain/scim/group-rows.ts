@@ -7,8 +7,8 @@ import type { Directory } from './directory.js';
 import { type Column, type ColumnOf, conditionOf } from './filter-sql.js';
 import type { Filter } from './filter-syntax.js';
 import { groupKind } from './kinds.js';
-import { assertBounded, type Found, type ListRequest, mostFound, orderOf } from './lists.js';
-import { type LookUpsOf, lookUpsOf } from './look-ups.js';
+import { assertBounded, type Found, type ListRequest, orderOf } from './lists.js';
+import { type LookUpsOf, meantBy, mostFound } from './look-ups.js';
 import { ScimRefused } from './refusal.js';
 import { createValues } from './user-rows.js';
 
@@ -51,37 +51,24 @@ const ofComparison: LookUpsOf<By> = (path, op, value) => {
   return op === 'eq' && by && (!sub || sub.name === 'value') ? [{ by, value }] : null;
 };
 
-/** Ids of all that a filter can mean, as far as indexes answer it; null where they do not. */
-async function meantGroups(
-  tx: EntityManager,
-  { scope, directoryId }: Directory,
-  filter: Filter,
-): Promise<string[] | null> {
-  const lookUps = lookUpsOf(filter, ofComparison);
-  if (!lookUps) return null;
-  const of = (by: By) => lookUps.filter((one) => one.by === by).map(({ value }) => value);
-  const uuids = (by: By) => of(by).filter((id) => isUuid(id));
-  const names = of('displayName').map((name) => name.toLowerCase());
-  const rows = await tx.query<{ id: string }[]>(
-    `select unnest($4::uuid[]) as id
-     union all select id from scim_groups where account_id = $1 and directory_id = $3 and display_name_key = any($5::text[])
-     union all select id from scim_groups where account_id = $1 and directory_id = $3 and external_id = any($6::text[])
-     union all select group_id from scim_group_members
-       where account_id = $1 and environment_id = $2 and identity_id = any($7::uuid[])
-     limit $8`,
-    [
-      scope.accountId,
-      scope.environmentId,
-      directoryId,
-      uuids('id'),
-      names,
-      of('externalId'),
-      uuids('members'),
-      mostFound + 1,
-    ],
-  );
-  return rows.length > mostFound ? null : rows.map(({ id }) => id);
-}
+/** Ids of all that a filter can mean, as `meantBy`. */
+const meantGroups = (tx: EntityManager, { scope, directoryId }: Directory, filter: Filter) =>
+  meantBy(filter, ofComparison, (of) => {
+    const uuids = (by: By) => of(by).filter((id) => isUuid(id));
+    const names = of('displayName').map((name) => name.toLowerCase());
+    return tx.query<{ id: string }[]>(
+      `select unnest($4::uuid[]) as id
+       union all select id from scim_groups where account_id = $1 and directory_id = $3 and display_name_key = any($5::text[])
+       union all select id from scim_groups where account_id = $1 and directory_id = $3 and external_id = any($6::text[])
+       union all select group_id from scim_group_members
+         where account_id = $1 and environment_id = $2 and identity_id = any($7::uuid[])
+       limit $8`,
+      [
+        ...[scope.accountId, scope.environmentId, directoryId],
+        ...[uuids('id'), names, of('externalId'), uuids('members'), mostFound + 1],
+      ],
+    );
+  });
 
 /** @throws ScimRefused invalidFilter, invalidPath, tooMany */
 export async function listGroups(
@@ -95,7 +82,7 @@ export async function listGroups(
   const wanted = filter ? conditionOf(filter, columnOf, values) : 'true';
   const ofDirectory = 'from scim_groups g where g.account_id = $1 and g.environment_id = $2 and g.directory_id = $3';
   const countOf = async (from: string, all: unknown[]) =>
-    Number((await tx.query<{ count: string }[]>(`select count(*) as count ${from}`, all))[0]?.count);
+    Number((await tx.query<{ count: string }[]>(`select count(*) as count ${from}`, all))[0]!.count);
   const meant = filter && (await meantGroups(tx, directory, filter));
   if (!meant && (filter || request.sortBy !== null))
     assertBounded(request, await countOf(ofDirectory, createValues(directory).all));

@@ -20,8 +20,6 @@ export interface Found<Row> {
 
 /** Of one request; each takes PostgreSQL some 3 µs (docs/decisions/0047). */
 const mostComparisons = 200_000;
-/** How many may be found by indexes: more are looked at like everybody. */
-export const mostFound = 20_000;
 
 /**
  * What no index answers has everything compared: that may be so many at the most (RFC 7644 §3.12).

@@ -14,6 +14,8 @@ export type LookUpsOf<By extends string> = (path: string, op: Comparison, value:
 
 /** More of them would cost more than looking at everything. */
 const most = 20;
+/** How many may be found by indexes: more are looked at like everybody. */
+export const mostFound = 20_000;
 
 /**
  * What finds all that a filter can mean: whatever meets it is found by one of these, and the filter has to be asked of them
@@ -22,6 +24,22 @@ const most = 20;
 export function lookUpsOf<By extends string>(filter: Filter, of: LookUpsOf<By>): LookUp<By>[] | null {
   const found = all(filter, of);
   return found && found.length <= most ? found : null;
+}
+
+/**
+ * Ids of all that a filter can mean as far as indexes answer it, so that nobody else is looked at; null where they do not, or
+ * find too many.
+ * @param find asks the indexes, with the values for each of them, and for no more than `mostFound` and one
+ */
+export async function meantBy<By extends string>(
+  filter: Filter,
+  of: LookUpsOf<By>,
+  find: (valuesFor: (by: By) => string[]) => Promise<{ id: string | null }[]>,
+): Promise<string[] | null> {
+  const lookUps = lookUpsOf(filter, of);
+  if (!lookUps) return null;
+  const rows = await find((by) => lookUps.filter((one) => one.by === by).map(({ value }) => value));
+  return rows.length > mostFound ? null : rows.flatMap(({ id }) => id ?? []);
 }
 
 function all<By extends string>(filter: Filter, of: LookUpsOf<By>): LookUp<By>[] | null {

@@ -60,7 +60,7 @@ async function pageOfFound(tx: EntityManager, directory: Directory, request: Lis
   if (rows[0]) return { total: Number(rows[0].total), rows: rows.map(({ id }) => id) };
   if (count > 0 && startIndex === 1) return { total: 0, rows: [] };
   const [counted] = await tx.query<{ total: string }[]>(`select count(*) as total ${from}`, values.all);
-  return { total: Number(counted?.total), rows: [] };
+  return { total: Number(counted!.total), rows: [] };
 }
 
 async function countPeople(tx: EntityManager, directory: Directory): Promise<number> {
@@ -69,5 +69,5 @@ async function countPeople(tx: EntityManager, directory: Directory): Promise<num
     `select count(*) as total from environment_memberships m where ${isOfPlace(directory)}`,
     createValues(directory).all,
   );
-  return Number(counted?.total);
+  return Number(counted!.total);
 }

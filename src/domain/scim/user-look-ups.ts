@@ -5,8 +5,7 @@ import { targetOf } from './attribute-path.js';
 import type { Directory } from './directory.js';
 import type { Filter } from './filter-syntax.js';
 import { userKind } from './kinds.js';
-import { mostFound } from './lists.js';
-import { type LookUp, type LookUpsOf, lookUpsOf } from './look-ups.js';
+import { type LookUp, type LookUpsOf, meantBy, mostFound } from './look-ups.js';
 
 /** `kept` and `named`: whose texts in `scim_users`, or in `identities`, have the value somewhere. */
 type By = 'id' | 'userName' | 'externalId' | 'group' | 'address' | 'kept' | 'named';
@@ -48,35 +47,28 @@ const isSearched = (value: string): boolean =>
   /[a-z0-9]{3}/i.test(value) && JSON.stringify(value).length === value.length + 2;
 
 /**
- * Ids of all who can be meant by a filter as far as indexes answer it, so that nobody else is looked at; null where they do
- * not, or find too many. Row-level security and expressions over two tables would keep the planner from finding this by itself.
+ * Ids of all who can be meant by a filter, as `meantBy`. Row-level security and expressions over two tables would keep the
+ * planner from finding this by itself.
  */
-export async function meantUsers(
-  tx: EntityManager,
-  { scope, directoryId }: Directory,
-  filter: Filter,
-): Promise<string[] | null> {
-  const lookUps = lookUpsOf(filter, ofComparison);
-  if (!lookUps) return null;
-  const of = (by: By) => lookUps.filter((one) => one.by === by).map(({ value }) => value);
-  const ids = of('id').filter((id) => isUuid(id));
-  const groups = of('group').filter((id) => isUuid(id));
-  const names = of('userName');
-  const kept = of('kept').map(containing);
-  const named = of('named').map(containing);
-  const rows = await tx.query<{ id: string | null }[]>(
-    `select unnest($3::uuid[]) as id
-     union all select identity_id from scim_users where account_id = $1 and directory_id = $2 and user_name_key = any($4::text[])
-     union all select identity_id from scim_users where account_id = $1 and directory_id = $2 and external_id = any($5::text[])
-     union all select identity_id from scim_group_members where account_id = $1 and group_id = any($6::uuid[])
-     union all select gatehouse_identity_id($1, address) from unnest($7::citext[]) address
-     union all select gatehouse_matching_scim_users($1, $2, pattern) from unnest($8::text[]) pattern
-     union all select gatehouse_matching_directory($1, pattern) from unnest($9::text[]) pattern
-     limit $10`,
-    [
-      ...[scope.accountId, directoryId, ids, names.map((name) => name.toLowerCase()), of('externalId'), groups],
-      ...[[...names, ...of('address')], kept, named, mostFound + 1],
-    ],
-  );
-  return rows.length > mostFound ? null : rows.flatMap(({ id }) => id ?? []);
-}
+export const meantUsers = (tx: EntityManager, { scope, directoryId }: Directory, filter: Filter) =>
+  meantBy(filter, ofComparison, (of) => {
+    const ids = of('id').filter((id) => isUuid(id));
+    const groups = of('group').filter((id) => isUuid(id));
+    const names = of('userName');
+    const kept = of('kept').map(containing);
+    const named = of('named').map(containing);
+    return tx.query<{ id: string | null }[]>(
+      `select unnest($3::uuid[]) as id
+       union all select identity_id from scim_users where account_id = $1 and directory_id = $2 and user_name_key = any($4::text[])
+       union all select identity_id from scim_users where account_id = $1 and directory_id = $2 and external_id = any($5::text[])
+       union all select identity_id from scim_group_members where account_id = $1 and group_id = any($6::uuid[])
+       union all select gatehouse_identity_id($1, address) from unnest($7::citext[]) address
+       union all select gatehouse_matching_scim_users($1, $2, pattern) from unnest($8::text[]) pattern
+       union all select gatehouse_matching_directory($1, pattern) from unnest($9::text[]) pattern
+       limit $10`,
+      [
+        ...[scope.accountId, directoryId, ids, names.map((name) => name.toLowerCase()), of('externalId'), groups],
+        ...[[...names, ...of('address')], kept, named, mostFound + 1],
+      ],
+    );
+  });

@@ -48,7 +48,7 @@ const endOf = ({ validTo }: X509Certificate): Date => new Date(validTo);
 function problemOf(certificate: X509Certificate, now: Date): CertificateProblem | null {
   const { publicKey, subject } = certificate;
   const { asymmetricKeyType: type, asymmetricKeyDetails: details } = publicKey;
-  const isStrong = type === 'rsa' && (details?.modulusLength ?? 0) >= 2048;
+  const isStrong = type === 'rsa' && details!.modulusLength! >= 2048;
   const name = subject?.replaceAll('\n', ', ') || 'without a name';
   if (!isStrong) return { code: 'weak_key', message: `the key of ${name} must be RSA of 2048 bits or more` };
   const validTo = endOf(certificate);

@@ -113,7 +113,7 @@ export function createSsoConnections({ db, sealing, guard, outbound, assignments
       const forgotten = isElsewhere ? await tx.delete(SsoLink, { connectionId: current.id }) : null;
       await recordConnectionEvent(tx, 'sso_connection.updated', connection, {
         changed,
-        ...(forgotten && { links_forgotten: forgotten.affected ?? 0 }),
+        ...(forgotten && { links_forgotten: forgotten.affected }),
       });
       return one(tx, connection);
     });

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { call } from '../../support/chaos-load.js';
-import { until } from '../../support/chaos-until.js';
 import { rows } from '../../support/registration.js';
 import type { Seed } from '../../support/seed.js';
 import type { Service } from '../../support/service.js';
+import { until } from '../../support/until.js';
 import { createClient } from './client.js';
 import { apiKeys, roles } from './load/access.js';
 import { createFeedReader } from './load/feed.js';

@@ -1,5 +1,5 @@
 import { Client, Connection } from '@temporalio/client';
-import { until } from '../../support/chaos-until.js';
+import { until } from '../../support/until.js';
 import { newKey } from '../faults/client.js';
 import { linkTokenIn } from '../faults/mails.js';
 import { isStatus, viaApi, type World } from '../faults/world.js';

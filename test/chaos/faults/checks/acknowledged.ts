@@ -1,6 +1,6 @@
 import { madeFor, one } from '../../../support/chaos-registration.js';
-import { until } from '../../../support/chaos-until.js';
 import { rows } from '../../../support/registration.js';
+import { until } from '../../../support/until.js';
 import type { Decided, Request } from '../client.js';
 import { viaApi, viaPortal, type World } from '../world.js';
 import type { Looked } from './index.js';

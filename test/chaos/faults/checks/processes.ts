@@ -1,6 +1,6 @@
 import { Client, Connection } from '@temporalio/client';
-import { until } from '../../../support/chaos-until.js';
 import { rows } from '../../../support/registration.js';
+import { until } from '../../../support/until.js';
 import type { World } from '../world.js';
 import type { Looked } from './index.js';
 

@@ -10,12 +10,12 @@ export async function until<T>(
   what: string,
   look: () => Promise<T> | T,
   { timeoutMs = patience, everyMs = 50 }: { timeoutMs?: number; everyMs?: number } = {},
-): Promise<NonNullable<T>> {
+): Promise<Exclude<NonNullable<T>, false>> {
   let last: unknown;
   for (const end = Date.now() + timeoutMs; Date.now() < end; await sleep(everyMs)) {
     try {
       const found = await look();
-      if (found !== false && found !== null && found !== undefined) return found;
+      if (found !== false && found !== null && found !== undefined) return found as Exclude<NonNullable<T>, false>;
       last = found;
     } catch (error) {
       last = error;

@@ -1,0 +1,52 @@
+import type { AdministratorInvite } from '../../../entities/administrator-invite.js';
+import { type ProcessInput, workflowIdOf } from '../../platform/process-kinds.js';
+import type { Kind, KindName, ProcessRow } from './kinds.js';
+
+type Invite = Pick<AdministratorInvite, 'id' | 'accountId' | 'createdAt' | 'expiresAt' | 'endedAt' | 'endedReason'> & {
+  status: string;
+};
+type Of = Pick<ProcessRow, 'kind' | 'environmentId' | 'subjectType'>;
+
+/** Of an invite of whatever kind that was read already, with its status as of now. */
+export const rowOfInvite = (of: Of, { id, accountId, status, ...invite }: Invite): ProcessRow => ({
+  ...of,
+  id,
+  accountId,
+  subjectId: id,
+  state: status,
+  since: invite.createdAt,
+  deadline: invite.expiresAt,
+  createdAt: invite.createdAt,
+  endedAt: invite.endedAt,
+  endedReason: invite.endedReason,
+  nextAt: null,
+});
+
+interface Invites {
+  table: string;
+  kind: KindName;
+  subjectType: string;
+  /** SQL: the Environment that they are into. */
+  environmentId: string;
+  /** What the process of one is told. */
+  inputOf(row: ProcessRow, now: Date): ProcessInput<'inviteExpiry'>;
+}
+
+/** What invites of all kinds have alike as processes: they wait to be accepted, and are over in time whether or not a worker noticed. */
+export const invitesOf = ({ table, kind, subjectType, environmentId, inputOf }: Invites) =>
+  ({
+    table,
+    sql: `
+select id, '${kind}' as kind, account_id as "accountId", ${environmentId} as "environmentId", '${subjectType}' as "subjectType",
+  id as "subjectId", case when status = 'pending' and expires_at <= $2 then 'expired' else status end as state,
+  created_at as since, expires_at as deadline, created_at as "createdAt",
+  case when status = 'pending' and expires_at <= $2 then expires_at else ended_at end as "endedAt",
+  case when status = 'pending' and expires_at <= $2 then 'not_accepted_in_time' else ended_reason end as "endedReason", null::timestamptz as "nextAt"
+from ${table} where account_id = $1`,
+    open: { pending: 'acceptance' },
+    workflowId: (row) => workflowIdOf('inviteExpiry', inputOf(row, row.since)),
+    wakesUpAt(row, now) {
+      const { reminderAt } = inputOf(row, now);
+      return reminderAt ? new Date(reminderAt) : row.deadline;
+    },
+  }) satisfies Omit<Kind, 'verbs' | 'cancel'>;
