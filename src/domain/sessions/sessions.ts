@@ -174,23 +174,9 @@ export function createSessions({ db, now }: { db: Db; now: Clock }) {
         userAgent?.slice(0, 500) ?? null,
         uuidv7(),
       ];
-      const signedIn = eventRow('identity.signed_in', {
-        ...scope,
-        resourceId: identityId,
-        metadata: ssoConnectionId === null ? { amr } : { amr, connection_id: ssoConnectionId },
-        actor: { type: 'identity', id: identityId },
-      });
-      // Whose session it was is found by the statement.
-      const signedOut = eventRow('auth.identity_signed_out', {
-        ...scope,
-        resourceId: null,
-        metadata: { reason: 'replaced' },
-        actor: { type: 'identity', id: null },
-      });
       const [row] = await db.statement<SignInRow>(signInStatement, [
         ...values,
-        signedIn,
-        signedOut,
+        ...eventsOf(scope, identityId, ssoConnectionId === null ? { amr } : { amr, connection_id: ssoConnectionId }),
         authenticatedAt ?? at,
         secondFactorAt,
         ...[passwordChangedAt !== undefined, passwordChangedAt ?? null, ssoConnectionId, ssoSessionId, code],
@@ -237,6 +223,25 @@ export function createSessions({ db, now }: { db: Db; now: Clock }) {
       });
     },
   };
+}
+
+/** The rows of a sign-in's two events: that somebody signed in, and that another session ended by it. */
+function eventsOf(scope: EnvironmentScope, identityId: string, metadata: Record<string, unknown>) {
+  return [
+    eventRow('identity.signed_in', {
+      ...scope,
+      resourceId: identityId,
+      metadata,
+      actor: { type: 'identity', id: identityId },
+    }),
+    // Whose session it was is found by the statement.
+    eventRow('auth.identity_signed_out', {
+      ...scope,
+      resourceId: null,
+      metadata: { reason: 'replaced' },
+      actor: { type: 'identity', id: null },
+    }),
+  ];
 }
 
 export type Sessions = ReturnType<typeof createSessions>;
