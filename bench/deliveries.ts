@@ -1,14 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Stops } from '../src/dev/stops.js';
 import { openDb } from '../src/platform/db.js';
-import { startTemporal } from '../src/platform/embedded/temporal.js';
-import { findTemporalCli } from '../src/platform/embedded/temporal-cli.js';
-import { searchAttributes } from '../workflows/search-attributes.js';
 import { createEventSource, type EventSource } from './deliveries-events.js';
 import { emptyDeliveriesPerSecond } from './deliveries-limit.js';
 import { install } from './installation.js';
+import type { Surroundings } from './parts.js';
 import { percentile } from './percentile.js';
 import { percent } from './report.js';
+import { cpuOfEach, type DurableCpu, durableCpu } from './temporal.js';
 import { startWorker } from './worker.js';
 
 /** What that many subscriptions of one Environment cost. */
@@ -18,35 +16,34 @@ export interface Deliveries {
   firstAttemptMs: { p50: number; p99: number };
   /** Deliveries that arrive a second, of events that all of them want, until the last one. */
   perSecond: number;
+  /** Of worker, Temporal and PostgreSQL for each of those; null off Linux. */
+  cpu: DurableCpu | null;
   /** The same of deliveries whose attempt is nothing, on the same Temporal: what it can do here. */
   limitPerSecond: number;
 }
 
-const namespace = 'default';
 const loneEvents = 60;
 const loneEventEveryMs = 250;
 const arrivesWithinMs = 300_000;
 
 /** Subscribes, a few and then many, and measures how soon and how fast events arrive at a receiver on this machine. */
-export async function measureDeliveries(stops: Stops, counts: readonly number[], say: (line: string) => void) {
+export async function measureDeliveries(counts: readonly number[], surroundings: Surroundings) {
   const results: Deliveries[] = [];
-  for (const subscriptions of counts) results.push(await measure(subscriptions, stops, say));
+  for (const subscriptions of counts) results.push(await measure(subscriptions, surroundings));
   return results;
 }
 
-async function measure(subscriptions: number, stops: Stops, say: (line: string) => void): Promise<Deliveries> {
-  say(`${subscriptions} subscriptions: starting PostgreSQL, Temporal in memory and a worker`);
+async function measure(subscriptions: number, { stops, say, startTemporal }: Surroundings): Promise<Deliveries> {
+  say(`${subscriptions} subscriptions: starting PostgreSQL and a worker`);
   const installation = await install(stops);
-  const cliPath = await findTemporalCli({ onProgress: say });
-  const temporal = await startTemporal({ cliPath, namespace, searchAttributes });
-  stops.add({ name: 'Temporal', ...temporal });
+  const temporal = await startTemporal(installation);
   const db = await openDb({
     url: installation.databaseUrl,
     poolSize: 4,
     applicationName: 'bench',
     onError: () => {}, // PostgreSQL may be stopped first
   });
-  const total = Math.max(400, subscriptions);
+  const total = deliveriesOf(subscriptions);
   const limitPerSecond = await emptyDeliveriesPerSecond(temporal.address, total);
   const worker = await startWorker(installation, { temporal: temporal.address, smtpUrl: 'smtp://127.0.0.1:1' }, stops);
   const source = await createEventSource({ db, installation, subscriptions, stops });
@@ -54,11 +51,14 @@ async function measure(subscriptions: number, stops: Stops, say: (line: string) 
     await loneEventsOf(source, 10); // what is young is slow: code is compiled, plans and connections are made
     const waits = await loneEventsOf(source, loneEvents);
     say(`${subscriptions} subscriptions: ${total} deliveries at once`);
+    const spent = durableCpu(worker, temporal, installation);
     const perSecond = await burst(source, { total, subscriptions });
+    const cpu = spent();
     return {
       subscriptions,
       firstAttemptMs: { p50: percentile(waits, 0.5), p99: percentile(waits, 0.99) },
       perSecond,
+      cpu,
       limitPerSecond,
     };
   } finally {
@@ -66,6 +66,9 @@ async function measure(subscriptions: number, stops: Stops, say: (line: string) 
     await db.close();
   }
 }
+
+/** How many deliveries are made at once: every subscription has the same number. */
+const deliveriesOf = (subscriptions: number) => Math.ceil(Math.max(400, subscriptions) / subscriptions) * subscriptions;
 
 /** One event after the other, for one subscription. @returns milliseconds from commit to call */
 async function loneEventsOf(source: EventSource, count: number): Promise<number[]> {
@@ -86,10 +89,10 @@ async function loneEventsOf(source: EventSource, count: number): Promise<number[
 async function burst(source: EventSource, { total, subscriptions }: { total: number; subscriptions: number }) {
   const before = source.arrived.length;
   const begun = performance.now();
-  const events = Math.ceil(total / subscriptions);
+  const events = total / subscriptions;
   for (let i = 0; i < events; i++) await source.happen('for all');
-  await arrive(source, before + events * subscriptions);
-  return (events * subscriptions * 1000) / (source.arrived.at(-1)! - begun);
+  await arrive(source, before + total);
+  return (total * 1000) / (source.arrived.at(-1)! - begun);
 }
 
 async function arrive(source: EventSource, count: number): Promise<void> {
@@ -100,7 +103,7 @@ async function arrive(source: EventSource, count: number): Promise<void> {
 
 /** Markdown, a line for each number of subscriptions. */
 export function deliveriesTable(results: readonly Deliveries[]): string {
-  const lines = results.map(({ subscriptions, firstAttemptMs: { p50, p99 }, perSecond, limitPerSecond }) =>
+  const lines = results.map(({ subscriptions, firstAttemptMs: { p50, p99 }, perSecond, cpu, limitPerSecond }) =>
     [
       subscriptions,
       `${Math.round(p50)} ms`,
@@ -108,8 +111,11 @@ export function deliveriesTable(results: readonly Deliveries[]): string {
       perSecond.toFixed(1),
       limitPerSecond.toFixed(1),
       percent(perSecond / limitPerSecond),
+      cpuOfEach(cpu, deliveriesOf(subscriptions)),
     ].join(' | '),
   );
-  const head = 'subscriptions | commit to first attempt: p50 | p99 | deliveries a second | Temporal alone | of that';
+  const head =
+    'subscriptions | commit to first attempt: p50 | p99 | deliveries a second | Temporal alone | of that | ' +
+    'CPU ms of each: worker + Temporal + PostgreSQL';
   return [head, head.replace(/[^|]+/g, ' --- ').trim(), ...lines].map((line) => `| ${line} |`).join('\n');
 }

@@ -1,13 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
-import type { Stops } from '../src/dev/stops.js';
 import { hours, minutes, seconds } from '../src/platform/clock.js';
-import { startTemporal } from '../src/platform/embedded/temporal.js';
-import { findTemporalCli } from '../src/platform/embedded/temporal-cli.js';
-import { searchAttributes } from '../workflows/search-attributes.js';
 import { install } from './installation.js';
 import { startNameServer } from './name-server.js';
+import type { Surroundings } from './parts.js';
 import { percentile } from './percentile.js';
+import { cpuOfEach, type DurableCpu, durableCpu } from './temporal.js';
 import { type BenchWorker, startWorker } from './worker.js';
 
 /** What that many claims of domains cost whose record is not there. */
@@ -15,6 +13,8 @@ export interface PendingDomains {
   pending: number;
   /** From the start of the worker until no message is left in the outbox. */
   openedMs: number;
+  /** Of worker, Temporal and PostgreSQL while it polled; null off Linux. */
+  pollingCpu: DurableCpu | null;
   /** The worker's memory while it opened them, at most, and while it polled; null off Linux. */
   openingRssMb: number | null;
   rssMb: number | null;
@@ -35,18 +35,16 @@ const claimsOfAccount = 20;
  * Claims domains, a few and then many, all some hours old: each is looked for once an hour by the usual schedule, at a moment
  * of its own. The embedded Temporal opens some twenty of them a second on two cores, so ten thousand take their time.
  */
-export async function measureDomains(stops: Stops, counts: readonly number[], say: (line: string) => void) {
+export async function measureDomains(counts: readonly number[], surroundings: Surroundings) {
   const results: PendingDomains[] = [];
-  for (const pending of counts) results.push(await measure(pending, stops, say));
+  for (const pending of counts) results.push(await measure(pending, surroundings));
   return results;
 }
 
-async function measure(pending: number, stops: Stops, say: (line: string) => void): Promise<PendingDomains> {
-  say(`${pending} claims: starting PostgreSQL, Temporal in memory and a name server`);
+async function measure(pending: number, { stops, say, startTemporal }: Surroundings): Promise<PendingDomains> {
+  say(`${pending} claims: starting PostgreSQL and a name server`);
   const installation = await install(stops);
-  const cliPath = await findTemporalCli({ onProgress: say });
-  const temporal = await startTemporal({ cliPath, namespace: 'default', searchAttributes });
-  stops.add({ name: 'Temporal', ...temporal });
+  const temporal = await startTemporal(installation);
   const names = await startNameServer(stops);
   const owner = new pg.Client({ connectionString: installation.ownerUrl });
   await owner.connect();
@@ -60,9 +58,11 @@ async function measure(pending: number, stops: Stops, say: (line: string) => voi
     const from = Date.now() + missingAfterMs; // what fell due before may be late
     await sleep(missingAfterMs);
     say(`polling for ${polledForMs / 60_000} minutes`);
+    const spent = durableCpu(worker, temporal, installation);
     const rssMb = await mostWhile(worker, polledForMs + missingAfterMs);
+    const pollingCpu = spent();
     await worker.stop();
-    return { pending, ...opened, rssMb, ...looksAt(names.asked, dueAt, { from, to: from + polledForMs }) };
+    return { pending, ...opened, pollingCpu, rssMb, ...looksAt(names.asked, dueAt, { from, to: from + polledForMs }) };
   } finally {
     await owner.end();
   }
@@ -146,7 +146,7 @@ function looksAt(
 
 /** Markdown, a line for each number of claims. */
 export function domainsTable(results: readonly PendingDomains[]): string {
-  const lines = results.map(({ pending, openedMs, openingRssMb, rssMb, due, looked, lateMs }) =>
+  const lines = results.map(({ pending, openedMs, openingRssMb, rssMb, pollingCpu, due, looked, lateMs }) =>
     [
       pending,
       `${(openedMs / 1000).toFixed(1)} s`,
@@ -155,10 +155,12 @@ export function domainsTable(results: readonly PendingDomains[]): string {
       `${looked} of ${due}`,
       lateMs ? `${Math.round(lateMs.p50)} ms` : '–',
       lateMs ? `${Math.round(lateMs.p99)} ms` : '–',
+      cpuOfEach(pollingCpu, (polledForMs + missingAfterMs) / 1000),
     ].join(' | '),
   );
   const head =
-    'pending claims | to open them | worker meanwhile | worker while it polls | looks in five minutes | late: p50 | p99';
+    'pending claims | to open them | worker meanwhile | worker while it polls | looks in five minutes | late: p50 | p99 | ' +
+    'CPU ms a second: worker + Temporal + PostgreSQL';
   return [head, head.replace(/[^|]+/g, ' --- ').trim(), ...lines].map((line) => `| ${line} |`).join('\n');
 }
 

@@ -10,11 +10,12 @@ import { type Options, type PartOption, parseOptions } from './options.js';
 import { measurePages } from './page-weights.js';
 import { type BenchPart, benchParts } from './parts.js';
 import { targetOf, targetOfDemo } from './peers.js';
-import { keepResults } from './report/results.js';
+import { keepResults, onServer } from './report/results.js';
 import { type Results, shareOf, tableOf } from './report.js';
 import { seed as seedData } from './seed.js';
 import { startApis } from './service.js';
 import { openSites, type Sites } from './sites.js';
+import { temporalStarter } from './temporal.js';
 import { hello, type Workload, workloads } from './workloads/index.js';
 
 const idleFor = 15_000;
@@ -50,12 +51,22 @@ async function serve(stops: Stops): Promise<never> {
 }
 
 /** Measures one part by itself, and puts it into the report. */
-async function measurePart({ part: { name, counts }, quick, json }: Options & { part: PartOption }, stops: Stops) {
+async function measurePart(options: Options & { part: PartOption }, stops: Stops) {
+  const { part, quick, json, temporal } = options;
+  const { name, counts } = part;
   const { title, measure } = benchParts.find((one) => one.name === name) as BenchPart;
-  const { table, results } = await measure(counts, { stops, say, times: quick ? quickTimes : fullTimes });
+  const { table, results } = await measure(counts, {
+    stops,
+    say,
+    times: quick ? quickTimes : fullTimes,
+    startTemporal: temporalStarter(temporal, stops, say),
+  });
   process.stdout.write(`${table}\n`);
   if (json) await writeFile(json, `${JSON.stringify(results, null, 2)}\n`);
-  if (!quick) await keepResults(name, { title, at: new Date().toISOString(), table });
+  const at = new Date().toISOString();
+  if (quick) return 0;
+  if (temporal === 'in memory') await keepResults(name, { title, at, table });
+  else await keepResults(`${name}${onServer}`, { title: `${title}, Temporal on PostgreSQL`, at, table });
   return 0;
 }
 

@@ -1,4 +1,5 @@
 import { benchParts } from './parts.js';
+import type { TemporalKind } from './temporal.js';
 import { workloadNames } from './workloads/index.js';
 
 export interface PartOption {
@@ -18,6 +19,8 @@ export interface Options {
   serve: boolean;
   /** What to measure by itself instead of the workloads. */
   part: PartOption | null;
+  /** What runs the durable processes of a part. */
+  temporal: TemporalKind;
   /** Parts of workload names; empty means all of them. */
   only: string[];
 }
@@ -25,12 +28,19 @@ export interface Options {
 const partUsage = ({ name, about }: (typeof benchParts)[number]) =>
   `  ${`${name} [N…]`.padEnd(11)}  ${about.join(`\n${' '.repeat(15)}`)}`;
 
-export const usage = `npm run bench -- [--quick] [--json FILE] [--peers] [--serve] [PART [N…] | NAME…]
+const durable = benchParts
+  .filter(({ isDurable }) => isDurable)
+  .map(({ name }) => name)
+  .join(', ');
+
+export const usage = `npm run bench -- [--quick] [--json FILE] [--peers] [--serve] [--temporal server] [PART [N…] | NAME…]
 
   --quick      few loads, short cells, less data: a few minutes for all workloads
   --json FILE  writes the results there too
   --peers      prints, from demo.json of a running \`npm start\`, what external drivers need to reach it; measures nothing
   --serve      brings up a seeded installation, prints the same of it, and waits for Ctrl-C; measures nothing
+  --temporal server  runs the durable processes of a part (${durable}) on a Temporal server
+               that keeps everything in PostgreSQL, instead of the development server in memory
   NAME         only workloads whose name has this in it, such as "refresh"
 
 What is measured whole and not quickly goes into the report in bench/results. Parts, instead of the workloads:
@@ -41,18 +51,32 @@ ${benchParts.map(partUsage).join('\n')}
 
 /** Reads the command line. @throws Error with the usage when it has something else */
 export function parseOptions(args: readonly string[]): Options {
-  const options: Options = { quick: false, json: null, peers: false, serve: false, part: null, only: [] };
+  const options: Options = {
+    quick: false,
+    json: null,
+    peers: false,
+    serve: false,
+    part: null,
+    temporal: 'in memory',
+    only: [],
+  };
   const rest = [...args];
   for (let arg = rest.shift(); arg !== undefined; arg = rest.shift()) {
     if (arg === '--quick' || arg === '--peers' || arg === '--serve') options[arg.slice(2) as 'quick'] = true;
     else if (arg === '--json') options.json = rest.shift() ?? fail('--json needs a file');
+    else if (arg === '--temporal') options.temporal = temporalNamed(rest.shift());
     else if (partNamed(arg)) options.part = { name: arg, counts: countsIn(rest, partNamed(arg)?.usual ?? []) };
     else if (arg.startsWith('-')) fail(`unknown option ${arg}`);
     else if (workloadNames.some((name) => name.includes(arg))) options.only.push(arg);
     else fail(`no workload is called ${arg}`);
   }
+  const isDurable = options.part !== null && partNamed(options.part.name)?.isDurable;
+  if (options.temporal !== 'in memory' && !isDurable) fail(`--temporal is for ${durable}`);
   return options;
 }
+
+const temporalNamed = (name: string | undefined): TemporalKind =>
+  name === 'server' ? 'on PostgreSQL' : fail('--temporal takes "server"');
 
 const partNamed = (name: string) => benchParts.find((one) => one.name === name);
 

@@ -5,12 +5,14 @@ import { eventsTable, measureEvents } from './events.js';
 import { measureOverload, overloadTable } from './overload.js';
 import { measureRegistrations, registrationsTable } from './registrations.js';
 import { measureScim, scimTable } from './scim/index.js';
+import type { StartBenchTemporal } from './temporal.js';
 
 export interface Surroundings {
   stops: Stops;
   say: (line: string) => void;
   /** How long each cell may take, in ms. */
   times: { warm: number; measured: number };
+  startTemporal: StartBenchTemporal;
 }
 
 /** What is measured by itself instead of the workloads, beside few of something and beside many. */
@@ -22,6 +24,8 @@ export interface BenchPart {
   about: readonly string[];
   /** How many there are, unless the command line says. */
   usual: readonly number[];
+  /** Whether it measures durable processes, which another Temporal may run. */
+  isDurable?: boolean;
   /** @returns a table in Markdown, and the figures that it is made of */
   measure(counts: readonly number[], surroundings: Surroundings): Promise<{ table: string; results: object }>;
 }
@@ -51,7 +55,8 @@ export const benchParts: readonly BenchPart[] = [
       'costs the worker; ten thousand take some ten minutes',
     ],
     usual: [100, 10_000],
-    measure: (counts, { stops, say }) => measureRegistrations(stops, counts, say),
+    isDurable: true,
+    measure: measureRegistrations,
     table: registrationsTable,
   }),
   part({
@@ -62,7 +67,8 @@ export const benchParts: readonly BenchPart[] = [
       'costs the worker; ten thousand take some fifteen minutes',
     ],
     usual: [100, 10_000],
-    measure: (counts, { stops, say }) => measureDomains(stops, counts, say),
+    isDurable: true,
+    measure: measureDomains,
     table: domainsTable,
   }),
   part({
@@ -72,7 +78,8 @@ export const benchParts: readonly BenchPart[] = [
       'delivers webhooks to a receiver on this machine, with 1, 100 and 1 000 subscriptions (or as many as named)',
     ],
     usual: [1, 100, 1_000],
-    measure: (counts, { stops, say }) => measureDeliveries(stops, counts, say),
+    isDurable: true,
+    measure: measureDeliveries,
     table: deliveriesTable,
   }),
   part({

@@ -5,11 +5,10 @@ import { SMTPServer } from 'smtp-server';
 import type { Stops } from '../src/dev/stops.js';
 import { hours } from '../src/platform/clock.js';
 import { freePort } from '../src/platform/embedded/ports.js';
-import { startTemporal } from '../src/platform/embedded/temporal.js';
-import { findTemporalCli } from '../src/platform/embedded/temporal-cli.js';
 import { createProcesses, type Processes } from '../src/platform/processes.js';
-import { searchAttributes } from '../workflows/search-attributes.js';
 import { install } from './installation.js';
+import type { Surroundings } from './parts.js';
+import { cpuOfEach, type DurableCpu, durableCpu } from './temporal.js';
 import { type BenchWorker, startWorker } from './worker.js';
 
 /** What that many registrations cost that wait for their link. */
@@ -17,6 +16,8 @@ export interface OpenRegistrations {
   open: number;
   /** From the first message in the outbox until all wait and every mail is out. */
   openedMs: number;
+  /** Of worker, Temporal and PostgreSQL meanwhile; null off Linux. */
+  openingCpu: DurableCpu | null;
   /** The worker's memory while it opened them, at most; null off Linux. */
   openingRssMb: number | null;
   /** A new worker beside them: until it works, and its memory once it has confirmed and reconciled. */
@@ -24,30 +25,33 @@ export interface OpenRegistrations {
   rssMb: number | null;
   /** Milliseconds to confirm one, that no worker has in memory; each in a row of its own. */
   confirmMs: { median: number; slowest: number };
+  /** Accounts that come of links a second, when many are followed at once. */
+  accountsPerSecond: number;
   /** A run of the reconciler that finds every one of them running. */
   reconcileMs: number;
 }
 
 const giveUpAfterMs = hours(1);
 const confirmed = 20;
+/** So many people follow their link, so many of them at once. */
+const manyConfirmed = 200;
+const atOnce = 20;
 const namespace = 'default';
 
 /**
  * Opens registrations, a few and then many, and looks at what waiting costs. Each has its workflow and that of its mail;
  * the embedded Temporal opens some twenty of them a second on two cores, so ten thousand take their time.
  */
-export async function measureRegistrations(stops: Stops, counts: readonly number[], say: (line: string) => void) {
+export async function measureRegistrations(counts: readonly number[], surroundings: Surroundings) {
   const results: OpenRegistrations[] = [];
-  for (const open of counts) results.push(await measure(open, stops, say));
+  for (const open of counts) results.push(await measure(open, surroundings));
   return results;
 }
 
-async function measure(open: number, stops: Stops, say: (line: string) => void): Promise<OpenRegistrations> {
-  say(`${open} registrations: starting PostgreSQL, Temporal in memory and a mail server`);
+async function measure(open: number, { stops, say, startTemporal }: Surroundings): Promise<OpenRegistrations> {
+  say(`${open} registrations: starting PostgreSQL and a mail server`);
   const installation = await install(stops);
-  const cliPath = await findTemporalCli({ onProgress: say });
-  const temporal = await startTemporal({ cliPath, namespace, searchAttributes });
-  stops.add({ name: 'Temporal', ...temporal });
+  const temporal = await startTemporal(installation);
   const smtpUrl = await startSink(stops);
   const servers = { temporal: temporal.address, smtpUrl };
   const owner = new pg.Client({ connectionString: installation.ownerUrl });
@@ -56,7 +60,9 @@ async function measure(open: number, stops: Stops, say: (line: string) => void):
   try {
     const ids = await seed(owner, open, installation.masterKeys.split(':')[0]!);
     const first = await startWorker(installation, servers, stops);
+    const cpu = durableCpu(first, temporal, installation);
     const opened = await untilOpen(owner, { open, worker: first, say });
+    const openingCpu = cpu();
     await first.stop();
 
     const worker = await startWorker(installation, servers, stops);
@@ -64,12 +70,16 @@ async function measure(open: number, stops: Stops, say: (line: string) => void):
     for (const id of ids.slice(0, confirmed)) times.push(await timeOf(() => confirm(processes, owner, id)));
     times.sort((a, b) => a - b);
     const reconcileMs = await timeOf(() => reconcile(processes));
+    const many = ids.slice(confirmed, confirmed + manyConfirmed);
+    const manyMs = await timeOf(() => confirmAll(processes, owner, many));
     return {
       open,
       ...opened,
+      openingCpu,
       restartMs: worker.readyMs,
       rssMb: worker.rssMb(),
       confirmMs: { median: times[times.length >> 1]!, slowest: times.at(-1)! },
+      accountsPerSecond: (many.length * 1000) / manyMs,
       reconcileMs,
     };
   } finally {
@@ -130,6 +140,14 @@ async function confirm(processes: Processes, owner: pg.Client, id: string): Prom
   await processes.confirmRegistration({ pendingRegistrationId: id, expiresAt, reminderAt: null });
 }
 
+async function confirmAll(processes: Processes, owner: pg.Client, ids: readonly string[]): Promise<void> {
+  const left = [...ids];
+  const one = async () => {
+    for (let id = left.pop(); id !== undefined; id = left.pop()) await confirm(processes, owner, id);
+  };
+  await Promise.all(Array.from({ length: atOnce }, one));
+}
+
 async function reconcile({ client }: Processes): Promise<void> {
   const handle = await client.workflow.start('reconciler', {
     workflowId: 'reconciler-of-the-benchmark',
@@ -169,16 +187,20 @@ export function registrationsTable(results: readonly OpenRegistrations[]): strin
     [
       one.open,
       `${(one.openedMs / 1000).toFixed(1)} s`,
+      ((one.open * 1000) / one.openedMs).toFixed(1),
+      cpuOfEach(one.openingCpu, one.open),
       mb(one.openingRssMb),
       `${(one.restartMs / 1000).toFixed(1)} s`,
       mb(one.rssMb),
       `${Math.round(one.confirmMs.median)} ms`,
       `${Math.round(one.confirmMs.slowest)} ms`,
+      one.accountsPerSecond.toFixed(1),
       `${(one.reconcileMs / 1000).toFixed(1)} s`,
     ].join(' | '),
   );
   const head =
-    'open registrations | to open them | worker meanwhile | new worker works | its memory | confirm: median | slowest | reconciler';
+    'open registrations | to open them | a second | CPU ms of each: worker + Temporal + PostgreSQL | worker meanwhile | new worker works | ' +
+    'its memory | confirm: median | slowest | Accounts a second | reconciler';
   return [head, head.replace(/[^|]+/g, ' --- ').trim(), ...lines].map((line) => `| ${line} |`).join('\n');
 }
 

@@ -8,6 +8,7 @@ import type { Installation } from './installation.js';
 
 /** One worker process, started as `npm run start:worker` does. */
 export interface BenchWorker {
+  pid: number;
   /** From its start to working on every queue. */
   readyMs: number;
   rssMb(): number | null;
@@ -48,6 +49,7 @@ export async function startWorker(
   const forget = stops.add({ name: 'worker', ...child });
   await untilReady(`http://localhost:${metricsPort + 1}/readyz`);
   return {
+    pid: child.pid,
     readyMs: performance.now() - startedAt,
     rssMb: () => rssMb(child.pid),
     async settles() {

@@ -118,6 +118,7 @@ export function loadConfig(process: ProcessName, data: NodeJS.ProcessEnv = globa
       apiKey: env.TEMPORAL_API_KEY ?? null,
       tls: tlsTo({ isOn: env.TEMPORAL_TLS === 'on' || !!env.TEMPORAL_API_KEY, serverCa, clientCert, clientKey }),
       cliPath: env.TEMPORAL_CLI_PATH ?? null,
+      programs: { server: env.TEMPORAL_SERVER_PATH ?? null, sqlTool: env.TEMPORAL_SQL_TOOL_PATH ?? null },
       uiPort: env.TEMPORAL_UI_PORT,
       uiUrl: env.TEMPORAL_UI_URL?.replace(/\/+$/, '') ?? null,
     },

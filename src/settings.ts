@@ -39,6 +39,8 @@ export const Settings = Type.Object({
   TEMPORAL_TLS_CLIENT_CERT_PATH: optional('File (PEM) of the certificate that the service shows to Temporal.'),
   TEMPORAL_TLS_CLIENT_KEY_PATH: optional('File (PEM) of its private key.'),
   TEMPORAL_CLI_PATH: optional('Temporal CLI for the embedded server.'),
+  TEMPORAL_SERVER_PATH: optional('`temporal-server` for `npm run cluster`.'),
+  TEMPORAL_SQL_TOOL_PATH: optional('`temporal-sql-tool` for `npm run cluster`, of the same version.'),
   TEMPORAL_UI_PORT: port(8233, 'Port of the embedded Temporal web UI.'),
   TEMPORAL_UI_URL: optional(
     'Address of a Temporal web UI, which the Portal links processes to. Development: the embedded one.',

@@ -11,6 +11,9 @@ import { growthPlot, latencyPlot, speedPlot } from './plots.js';
 /** Where the newest figures of each measurement are kept, with the report that is made of them. */
 export const resultsFolder = join(projectRoot, 'bench/results');
 
+/** Ends the name of a part that was measured on a Temporal server on PostgreSQL, which has a section of its own. */
+export const onServer = '-server';
+
 /** Keeps what was measured (`workloads`, or one of the parts), and makes the report anew. */
 export async function keepResults(name: string, content: Results | Part, folder = resultsFolder): Promise<void> {
   await mkdir(folder, { recursive: true });
@@ -22,7 +25,8 @@ async function writeReport(folder: string): Promise<void> {
   const kept = await readdir(folder);
   const sections = ['# What was measured', introduction];
   if (kept.includes('workloads.json')) sections.push(await workloadsIn(folder));
-  for (const { name } of benchParts.filter((one) => kept.includes(`${one.name}.json`))) {
+  const parts = benchParts.flatMap(({ name }) => [name, `${name}${onServer}`]);
+  for (const name of parts.filter((one) => kept.includes(`${one}.json`))) {
     sections.push(partSection(await read<Part>(folder, name)));
   }
   await writeFile(join(folder, 'README.md'), `${sections.join('\n\n')}\n`);

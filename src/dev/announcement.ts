@@ -10,7 +10,7 @@ export function announce(demo: Demo): string {
     Example relying party    ${demo.relying_party_url}
     Administrator            ${demo.admin.email}  /  ${demo.admin.password}   (POST ${demo.base_url}/v1/auth/login)
     API reference            ${demo.base_url}/docs
-    Temporal web UI          ${demo.temporal_ui_url ?? 'configured elsewhere'}
+${demo.api_urls.length > 1 ? `    Apis                     ${demo.api_urls.join(', ')}\n` : ''}    Temporal web UI          ${demo.temporal_ui_url ?? 'none here'}
     Inbox                    ${demo.inbox_url ?? 'configured elsewhere'}
 
   All of it, with an API key, is in ${demo.file}.

@@ -27,12 +27,13 @@ export async function writeDemo(config: Config, demo: DemoFile): Promise<Demo> {
 export function demoOf(
   data: DemoData,
   parts: Parts,
-  { baseUrl, relyingPartyUrl }: RunningProcesses,
+  { baseUrl, apiUrls, relyingPartyUrl }: RunningProcesses,
   secrets: DevSecrets,
 ) {
   const { scope, clientId } = data;
   return {
     base_url: baseUrl,
+    api_urls: apiUrls,
     temporal_address: parts.temporalAddress,
     temporal_ui_url: parts.temporalUiUrl,
     inbox_url: parts.inboxUrl,

@@ -6,6 +6,8 @@ import { configuredPort } from '../platform/embedded/ports.js';
 import { startPostgres } from '../platform/embedded/postgres.js';
 import { startTemporal } from '../platform/embedded/temporal.js';
 import { findTemporalCli } from '../platform/embedded/temporal-cli.js';
+import { findTemporalPrograms } from '../platform/embedded/temporal-programs.js';
+import { startTemporalServer } from '../platform/embedded/temporal-server.js';
 import { StartError } from '../platform/process.js';
 import type { DevSecrets } from './secrets.js';
 import type { Stops } from './stops.js';
@@ -25,11 +27,27 @@ export interface Starting {
   say(line: string): void;
 }
 
-/** Starts what is not configured, side by side: they do not need each other. */
-export async function startParts(config: Config, secrets: DevSecrets, starting: Starting): Promise<Parts> {
+/** What an installation on this machine is made of. */
+export interface Layout {
+  /** Temporal: its development server, or one that keeps everything in the PostgreSQL that the service has, too. */
+  temporal: 'dev server' | 'on PostgreSQL';
+  /** How many apis and workers there are of each. */
+  copies: number;
+}
+
+/** Starts what is not configured, side by side where they do not need each other. */
+export async function startParts(
+  config: Config,
+  secrets: DevSecrets,
+  starting: Starting,
+  { temporal: kind }: Layout,
+): Promise<Parts> {
+  const databases = databaseOf(config, secrets, starting);
   const started = await Promise.allSettled([
-    databaseOf(config, secrets, starting),
-    temporalOf(config, starting),
+    databases,
+    kind === 'dev server'
+      ? temporalOf(config, starting)
+      : databases.then(({ ownerUrl }) => temporalServerOf(config, ownerUrl, starting)),
     inboxOf(config, starting),
   ]);
   const failed = started.find(({ status }) => status === 'rejected') as PromiseRejectedResult | undefined;
@@ -66,6 +84,19 @@ async function temporalOf({ temporal, dataDir }: Config, { stops, say }: Startin
   });
   stops.add({ name: 'Temporal', ...server });
   return { temporalAddress: server.address, temporalUiUrl: server.uiUrl };
+}
+
+async function temporalServerOf({ temporal, dataDir }: Config, postgresUrl: string, { stops, say }: Starting) {
+  if (temporal.address) return { temporalAddress: temporal.address, temporalUiUrl: null };
+  const server = await startTemporalServer({
+    programs: await findTemporalPrograms({ configured: temporal.programs, onProgress: say }),
+    databases: { postgresUrl },
+    namespace: temporal.namespace,
+    dataDir: join(dataDir, 'temporal-server'),
+    log: say,
+  });
+  stops.add({ name: 'Temporal', ...server });
+  return { temporalAddress: server.address, temporalUiUrl: null };
 }
 
 async function inboxOf({ mail, dataDir }: Config, { stops, say }: Starting) {

@@ -5,32 +5,57 @@ import { type Exit, startChild } from '../platform/embedded/children.js';
 import { configuredPort, freePort, portInUse } from '../platform/embedded/ports.js';
 import { StartError } from '../platform/process.js';
 import { projectRoot } from '../platform/root.js';
-import type { Parts, Starting } from './parts.js';
+import type { Layout, Parts, Starting } from './parts.js';
 import type { DevSecrets } from './secrets.js';
 
 export interface RunningProcesses {
   baseUrl: string;
+  /** Where each api is, the first one at `baseUrl` unless that was configured. What a load balancer would hide. */
+  apiUrls: string[];
   relyingPartyUrl: string;
 }
 
 const relyingPartyPort = 3001;
 const readyWithinMs = 30_000;
 
-/** Starts api, worker and the example relying party as processes of their own, as they run in production. */
+/** What processes of one installation are told alike, and a client of it. */
+interface Installed {
+  parts: Parts;
+  secrets: DevSecrets;
+  clientId: string;
+}
+
+/**
+ * Starts pairs of api and worker, and the example relying party, as processes of their own, as they run in production. All apis
+ * have one issuer.
+ */
 export async function startProcesses(
   config: Config,
-  parts: Parts,
-  secrets: DevSecrets,
-  clientId: string,
+  installed: Installed,
   starting: Starting,
+  { copies }: Layout,
 ): Promise<RunningProcesses> {
+  const first = await startPair(config, installed, starting);
+  const baseUrl = process.env.BASE_URL ? config.baseUrl : first;
+  const apiUrls = [first];
+  while (apiUrls.length < copies) apiUrls.push(await startPair(config, installed, starting, first));
+  return { baseUrl, apiUrls, relyingPartyUrl: await startRelyingParty(baseUrl, installed.clientId, starting) };
+}
+
+/** @param first where the first api is, for a further one @returns where the api is, once it can serve */
+async function startPair(
+  config: Config,
+  { parts, secrets }: Installed,
+  starting: Starting,
+  first?: string,
+): Promise<string> {
   for (let attempt = 1; ; attempt++) {
-    const ports = await choosePorts(config);
-    const baseUrl = process.env.BASE_URL ? config.baseUrl : `http://localhost:${ports.api}`;
+    const ports = await choosePorts(config, first !== undefined);
+    const url = `http://localhost:${ports.api}`;
     const env = {
       NODE_ENV: 'development',
       PORT: String(ports.api),
-      BASE_URL: baseUrl,
+      BASE_URL: process.env.BASE_URL ? config.baseUrl : (first ?? url),
       DATABASE_URL: parts.databaseUrl,
       TEMPORAL_ADDRESS: parts.temporalAddress,
       ...(parts.temporalUiUrl && !process.env.TEMPORAL_UI_URL && { TEMPORAL_UI_URL: parts.temporalUiUrl }),
@@ -44,8 +69,8 @@ export async function startProcesses(
       startNode('api', ['--max-semi-space-size=8', '--heap-growing-percent=80', 'dist/src/api.js'], env, starting),
     ]);
     try {
-      await untilReady(`http://localhost:${ports.api}/readyz`, pair);
-      return { baseUrl, relyingPartyUrl: await startRelyingParty(baseUrl, clientId, starting) };
+      await untilReady(`${url}/readyz`, pair);
+      return url;
     } catch (error) {
       for (const { stop, forget } of pair) await stop().then(forget);
       // Another start at the same moment found the same ports free, and was quicker.
@@ -55,9 +80,14 @@ export async function startProcesses(
   }
 }
 
-async function choosePorts({ listen, metricsPort }: Config): Promise<{ api: number; metrics: number }> {
-  const api = process.env.PORT ? await configuredPort(listen.port, 'PORT') : await freePort(listen.port);
-  if (!process.env.METRICS_PORT) return { api, metrics: await freePair(metricsPort, api) };
+/** @param isFurther whether what is configured belongs to another one, so that the next free ones are taken */
+async function choosePorts(
+  { listen, metricsPort }: Config,
+  isFurther: boolean,
+): Promise<{ api: number; metrics: number }> {
+  const api = process.env.PORT && !isFurther ? await configuredPort(listen.port, 'PORT') : await freePort(listen.port);
+  if (!process.env.METRICS_PORT || (isFurther && metricsPort !== 0))
+    return { api, metrics: await freePair(metricsPort, api) };
   if (metricsPort === 0) return { api, metrics: 0 };
   // The worker uses the next one.
   await configuredPort(metricsPort + 1, 'METRICS_PORT + 1');

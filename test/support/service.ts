@@ -5,14 +5,13 @@ import { join } from 'node:path';
 import { startInbox } from '../../src/platform/embedded/inbox.js';
 import { freePort } from '../../src/platform/embedded/ports.js';
 import { startPostgres } from '../../src/platform/embedded/postgres.js';
-import { startTemporal } from '../../src/platform/embedded/temporal.js';
-import { findTemporalCli } from '../../src/platform/embedded/temporal-cli.js';
+import type { EmbeddedTemporal } from '../../src/platform/embedded/temporal.js';
 import { migrate } from '../../src/platform/migrations.js';
 import { ensureWorkflowBundle } from '../../src/platform/workflow-bundle.js';
-import { searchAttributes } from '../../workflows/search-attributes.js';
 import { newDatabase, serviceUrl } from './database.js';
 import { type Part, type Running, restartable, sharedPart } from './parts.js';
 import { type ProcessPart, startApi, startWorker } from './service-processes.js';
+import { onPostgres, temporalLauncher } from './temporal-launcher.js';
 
 export interface StartService {
   /** Settings of api and worker, over the defaults: `{ REGISTRATION_TTL: '5s' }`. */
@@ -96,9 +95,11 @@ export async function startSurroundings({
   };
   try {
     const needsServer = ownPostgres || !process.env.GATEHOUSE_TEST_TEMPLATE;
+    const databases = needsServer ? ownDatabase(folder, stops) : sharedDatabase(stops);
+    const dataDir = keepHistories ? join(folder, 'temporal') : undefined;
     const [database, temporal, inbox] = await together([
-      needsServer ? ownDatabase(folder, stops) : sharedDatabase(stops),
-      temporalPart(keepHistories ? join(folder, 'temporal') : undefined).then(stopped),
+      databases,
+      temporalPart({ dataDir, ...(onPostgres && { postgresUrl: (await databases).ownerUrl }) }).then(stopped),
       inboxPart(join(folder, 'inbox')).then(stopped),
       ensureWorkflowBundle(), // at one place, instead of by whichever worker comes first
     ]);
@@ -162,13 +163,13 @@ async function ownDatabase(folder: string, stops: (() => Promise<unknown>)[]) {
   return { databaseUrl: serviceUrl(postgres.first.url), ownerUrl: postgres.first.url, postgres };
 }
 
-async function temporalPart(dataDir: string | undefined) {
-  const cliPath = await findTemporalCli({ onProgress: () => {} });
-  return restartable<Awaited<ReturnType<typeof startTemporal>>>(async (before) => {
-    const port = before?.port ?? (await freePort());
-    const options = { cliPath, namespace: 'default', port, searchAttributes, ...(dataDir && { dataDir }) };
-    return sameAddress(before?.address, await startTemporal(options), 'address');
-  });
+async function temporalPart(where: Parameters<typeof temporalLauncher>[0]) {
+  const { launch, remove } = await temporalLauncher(where);
+  const part = await restartable<EmbeddedTemporal>(async (before) =>
+    sameAddress(before?.address, await launch(before?.port ?? (onPostgres ? undefined : await freePort())), 'address'),
+  );
+  const { stop } = part;
+  return Object.assign(part, { stop: () => stop().then(remove) });
 }
 
 const inboxPart = (mailDir: string) =>

@@ -1,20 +1,19 @@
 import { randomUUID } from 'node:crypto';
 import { Client, Connection, type WorkflowHandle } from '@temporalio/client';
 import { DefaultLogger, NativeConnection, Runtime, Worker, type WorkerOptions } from '@temporalio/worker';
-import { startTemporal } from '../../src/platform/embedded/temporal.js';
-import { findTemporalCli } from '../../src/platform/embedded/temporal-cli.js';
 import { ensureWorkflowBundle } from '../../src/platform/workflow-bundle.js';
-import { searchAttributes } from '../../workflows/search-attributes.js';
+import { namespace, temporalLauncher } from './temporal-launcher.js';
+
+export { namespace };
 
 export type TestTemporal = Awaited<ReturnType<typeof startTestTemporal>>;
-export const namespace = 'default';
 
-/** A real Temporal server of this test file's own, in memory. */
+/** A real Temporal server of this test file's own, with nothing in it. */
 export async function startTestTemporal({ port }: { port?: number } = {}) {
   quiet();
   const codePath = await ensureWorkflowBundle();
-  const cliPath = await findTemporalCli({ onProgress: () => {} });
-  const server = await startTemporal({ cliPath, namespace, port, searchAttributes });
+  const { launch, remove } = await temporalLauncher();
+  const server = await launch(port);
   const { address } = server;
   const connection = await NativeConnection.connect({ address });
   const clientConnection = await Connection.connect({ address });
@@ -54,6 +53,7 @@ export async function startTestTemporal({ port }: { port?: number } = {}) {
       await clientConnection.close();
       await connection.close();
       await server.stop();
+      await remove();
     },
   };
 }

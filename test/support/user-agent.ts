@@ -17,7 +17,8 @@ export interface UserAgent {
 const mostRedirects = 10;
 
 /** The smallest browser that can sign in: cookies of one site, redirects and forms. No scripts, as the pages need none. */
-export function createUserAgent(): UserAgent {
+/** @param send instead of `fetch`, where requests go another way than straight to their address */
+export function createUserAgent(send: (url: URL, init: RequestInit) => Promise<Response> = fetch): UserAgent {
   const cookies = new Map<string, string>();
 
   async function open(start: string | URL, { until, form }: { until?: string; form?: Record<string, string> } = {}) {
@@ -26,7 +27,7 @@ export function createUserAgent(): UserAgent {
     for (let hop = 0; hop < mostRedirects; hop++) {
       if (until && url.href.startsWith(until)) return { status: 0, url: url.href, headers: new Headers(), html: '' };
       const cookie = [...cookies].map((pair) => pair.join('=')).join('; ');
-      const response: Response = await fetch(url, {
+      const response: Response = await send(url, {
         redirect: 'manual',
         headers: { ...(cookie && { cookie }), ...(body && { origin: url.origin }), accept: 'text/html' },
         ...(body && { method: 'POST', body }),

@@ -90,6 +90,11 @@ test('a part is measured with the numbers that follow its name, or with the usua
     part: { name: 'scim', counts: [1_000, 100_000] },
     quick: true,
   });
+  const onServer = parseOptions(['--temporal', 'server', 'deliveries', '10']);
+  expect(onServer).toMatchObject({ temporal: 'on PostgreSQL', part: { name: 'deliveries', counts: [10] } });
+  expect(parseOptions(['deliveries']).temporal).toBe('in memory');
+  for (const wrong of [['--temporal', 'cloud', 'deliveries'], ['--temporal', 'server', 'refresh'], ['--temporal']])
+    expect(() => parseOptions(wrong)).toThrow(/--temporal (takes "server"|is for registrations, domains, deliveries)/);
   expect(parseOptions(['refresh'])).toMatchObject({ part: null, only: ['refresh'] });
   expect(() => parseOptions(['nothing-like-it'])).toThrow(/no workload is called nothing-like-it[\s\S]*domains \[N…\]/);
 });

@@ -138,6 +138,7 @@ const uses: Record<string, string[]> = {
   'src/reencrypt.ts': ['src/config.ts', 'src/domain', 'src/platform'],
   'src/reset-mfa.ts': ['src/config.ts', 'src/domain', 'src/platform'],
   'src/dev.ts': ['src/dev', 'src/config.ts', 'src/platform'],
+  'src/cluster.ts': ['src/dev', 'src/config.ts', 'src/platform'],
 };
 /** Where the platform speaks the domain's words: a refusal of Temporal is a DomainError, and the relay's channel has a name. */
 const bridges = ['processes.ts', 'process-answers.ts', 'process-errors.ts', 'process-look.ts', 'outbox-relay.ts'].map(

@@ -1,14 +1,11 @@
 import { execFile } from 'node:child_process';
-import { accessSync, constants, existsSync } from 'node:fs';
-import { chmod, mkdir, readdir, rename, rm } from 'node:fs/promises';
-import { homedir } from 'node:os';
-import { delimiter, join, resolve } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { existsSync } from 'node:fs';
+import { chmod, rename, rm } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
-import { projectRoot } from '../root.js';
 import { StartError } from '../start-error.js';
-import { runChild } from './children.js';
-import { claimFolder, FolderInUse } from './claims.js';
+import { buildWithGo } from './go-build.js';
+import { cacheFolder, filledOnce, isExecutable, onPath } from './programs.js';
 import { downloadTemporalCli } from './temporal-download.js';
 
 const run = promisify(execFile);
@@ -17,7 +14,6 @@ const run = promisify(execFile);
 export const TEMPORAL_CLI_VERSION = '1.5.1';
 /** Older servers lack what the workflows use (update-with-start). */
 const OLDEST_SERVER = [1, 28] as const;
-const PROGRESS_EVERY_MS = 15_000;
 const GO_PACKAGE = 'github.com/temporalio/cli';
 
 export interface FindTemporalCli {
@@ -43,36 +39,16 @@ export async function findTemporalCli({ configuredPath, onProgress }: FindTempor
     if (!flaw) return installed;
     onProgress(`Not using ${installed}: ${flaw}`);
   }
-  const cache = await cacheFolder();
+  const cache = await cacheFolder(`temporal-${TEMPORAL_CLI_VERSION}`, ['temporal']);
   const cached = join(cache, 'temporal');
-  if (existsSync(cached) && !(await flawOf(cached))) return cached;
-  return fillCache(cache, onProgress);
-}
-
-/** One process fills the cache; the others wait for its result. */
-async function fillCache(cache: string, onProgress: (line: string) => void): Promise<string> {
-  const target = join(cache, 'temporal');
-  for (let waited = 0; ; waited++) {
-    try {
-      const claim = await claimFolder(cache);
-      try {
-        if (existsSync(target) && !(await flawOf(target))) return target;
-        return await obtain(cache, target, onProgress);
-      } finally {
-        await claim.release();
-      }
-    } catch (error) {
-      if (!(error instanceof FolderInUse)) throw error;
-      if (waited % 30 === 0) onProgress(`Waiting for process ${error.pid}, which is getting the Temporal CLI`);
-      await sleep(1000);
-    }
-  }
+  const look = async () => (existsSync(cached) && !(await flawOf(cached)) ? cached : null);
+  const fill = () => obtain(cache, cached, onProgress);
+  return (await look()) ?? filledOnce(cache, { what: 'the Temporal CLI', look, fill, onProgress });
 }
 
 async function obtain(cache: string, target: string, onProgress: (line: string) => void): Promise<string> {
   const draft = join(cache, `temporal.${process.pid}.new`);
   const failures: string[] = [];
-  await clearDrafts(cache);
   try {
     for (const get of [downloadTo, buildTo]) {
       const flaw = await get(draft, onProgress).then(
@@ -97,12 +73,6 @@ async function obtain(cache: string, target: string, onProgress: (line: string) 
   );
 }
 
-/** What an interrupted start left; whoever gets here has the folder to itself. */
-async function clearDrafts(cache: string): Promise<void> {
-  const drafts = (await readdir(cache)).filter((name) => /^(temporal\..*\.new|download-.*)$/.test(name));
-  await Promise.all(drafts.map((name) => rm(join(cache, name), { recursive: true, force: true })));
-}
-
 async function downloadTo(draft: string, onProgress: (line: string) => void): Promise<void> {
   onProgress(`Downloading the Temporal CLI ${TEMPORAL_CLI_VERSION}`);
   await downloadTemporalCli(TEMPORAL_CLI_VERSION, draft);
@@ -110,35 +80,15 @@ async function downloadTo(draft: string, onProgress: (line: string) => void): Pr
 }
 
 async function buildTo(draft: string, onProgress: (line: string) => void): Promise<void> {
-  const go = onPath('go') ?? ['/usr/local/go/bin/go'].find(isExecutable);
-  if (!go) throw new Error('Go is not installed');
   onProgress('The download is out of reach: building the Temporal CLI with Go, once; about three minutes on two cores');
-  let packages = 0;
-  const started = Date.now();
-  const timer = setInterval(() => {
-    const seconds = Math.round((Date.now() - started) / 1000);
-    onProgress(`Building the Temporal CLI: ${packages} packages compiled in ${seconds} s`);
-  }, PROGRESS_EVERY_MS);
-  try {
-    const version = `-X ${GO_PACKAGE}/temporalcli.Version=${TEMPORAL_CLI_VERSION}`;
-    await runChild({
-      command: go,
-      args: [
-        'build',
-        '-v',
-        '-buildvcs=false',
-        '-ldflags',
-        `-s -w ${version}`,
-        '-o',
-        draft,
-        `${GO_PACKAGE}/cmd/temporal`,
-      ],
-      cwd: join(projectRoot, 'tools', 'temporal'),
-      onLine: () => packages++,
-    });
-  } finally {
-    clearInterval(timer);
-  }
+  await buildWithGo({
+    module: 'temporal',
+    package: `${GO_PACKAGE}/cmd/temporal`,
+    target: draft,
+    linkerFlags: `-X ${GO_PACKAGE}/temporalcli.Version=${TEMPORAL_CLI_VERSION}`,
+    what: 'the Temporal CLI',
+    onProgress,
+  });
 }
 
 /** Why the file at `path` cannot serve as Temporal CLI; undefined when it can. */
@@ -153,35 +103,5 @@ async function flawOf(path: string): Promise<string | undefined> {
     return recent ? undefined : `its server ${major}.${minor} is older than ${OLDEST_SERVER.join('.')}`;
   } catch (error) {
     return `it does not run (${(error as Error).message.trim()})`;
-  }
-}
-
-function onPath(name: string): string | undefined {
-  const folders = (process.env.PATH ?? '').split(delimiter).filter(Boolean);
-  return folders.map((folder) => resolve(folder, name)).find(isExecutable);
-}
-
-function isExecutable(path: string): boolean {
-  try {
-    accessSync(path, constants.X_OK);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-/** The user's cache, or for a user without a home the checkout's. */
-async function cacheFolder(): Promise<string> {
-  const user = process.env.XDG_CACHE_HOME || join(homedir(), '.cache');
-  const folder = join(user, 'gatehouse', `temporal-${TEMPORAL_CLI_VERSION}`);
-  try {
-    await mkdir(folder, { recursive: true });
-    accessSync(folder, constants.W_OK);
-    return folder;
-  } catch {
-    if (isExecutable(join(folder, 'temporal'))) return folder;
-    const own = join(projectRoot, '.cache', 'gatehouse', `temporal-${TEMPORAL_CLI_VERSION}`);
-    await mkdir(own, { recursive: true });
-    return own;
   }
 }

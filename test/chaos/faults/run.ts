@@ -5,6 +5,7 @@ import { checkAll } from './checks/index.js';
 import type { Attempt } from './client.js';
 import { type Disruption, disrupt } from './disrupt.js';
 import type { Kind } from './ledger.js';
+import { doTheMainJob } from './main-job.js';
 import { planOf } from './plan.js';
 import { watchTemporal } from './temporal-watch.js';
 import { type Running, underLoad, unexpectedErrors, worldOf } from './under-load.js';
@@ -41,10 +42,14 @@ export async function runFaults(options: RunOptions): Promise<FaultsRun> {
     const witnesses = await startWitnesses(options.seed);
     stops.push(witnesses.stop);
     options.say('starting PostgreSQL, Temporal, two apis and two workers');
-    const service = await startService({ ownPostgres: true, keepHistories: true, copies: 2, env: witnesses.env });
+    // In a run of some length invites expire meanwhile, by a timer that has to outlive all of it.
+    const env = { ...witnesses.env, INVITE_TTL: options.ms >= 60_000 ? '90s' : '7d' };
+    const service = await startService({ ownPostgres: true, keepHistories: true, copies: 2, env });
     stops.push(service.stop);
     const origins = service.apis.map(({ healthUrl }) => healthUrl);
     const world = await worldOf(service, await seedData(service.databaseUrl), witnesses, origins);
+    options.say('the main job, with one api and one worker killed in the middle of it');
+    await doTheMainJob(world);
     return await loadAndBreak(world, options);
   } finally {
     for (const stop of stops.reverse()) await stop();
@@ -69,7 +74,7 @@ async function loadAndBreak(world: Running, { seed, ms, stopMs, say }: RunOption
     plan,
     attempts: client.attempts,
     acknowledged: ledger.counts(),
-    looked: [...looked, ["restarts of Temporal's dev server, whose SQLite stayed interrupted", temporal.restarts]],
+    looked: [...looked, ['restarts of a Temporal whose database stayed interrupted', temporal.restarts]],
     findings: [...client.wrong, ...findings],
     ended,
     loadMs,

@@ -6,7 +6,8 @@ export type TemporalWatch = ReturnType<typeof watchTemporal>;
 
 /**
  * The dev server's SQLite can answer `interrupted` to everything after statements of it were given up while it stood still, and
- * goes on so until the server is started anew, which an orchestrator would do. (A Temporal on PostgreSQL has no such state.)
+ * goes on so until the server is started anew, which an orchestrator would do. A Temporal on PostgreSQL has
+ * no such state, and is looked at all the same.
  */
 export function watchTemporal({ temporal, temporalAddress: address }: Service, say: (line: string) => void) {
   let restarts = 0;
@@ -35,7 +36,7 @@ export function watchTemporal({ temporal, temporalAddress: address }: Service, s
     await sleep(2_000);
     if (!(await isInterrupted())) return;
     restarts += 1;
-    say("Temporal's SQLite stays interrupted: it is started anew");
+    say("Temporal's database stays interrupted: it is started anew");
     await temporal.kill('SIGKILL');
     await temporal.start();
   }

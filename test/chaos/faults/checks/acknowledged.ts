@@ -24,13 +24,12 @@ export async function acknowledgedIsThere(world: World): Promise<Looked> {
   }
   const revoked = gone(ledger.of('invite revocation'));
   for (const { id } of ledger.of('invite')) {
-    const status = revoked.has(id) ? 'revoked' : 'pending';
-    await expectRead(
-      'invite',
-      { path: `/identity-invites/${id}` },
-      200,
-      (body) => JSON.parse(body).data.status === status,
-    );
+    const asked = Date.now();
+    await expectRead('invite', { path: `/identity-invites/${id}` }, 200, (body) => {
+      const { status, expires_at } = JSON.parse(body).data as { status: string; expires_at: string };
+      if (revoked.has(id)) return status === 'revoked';
+      return status === (Date.parse(expires_at) > asked ? 'pending' : 'expired') || Date.parse(expires_at) < Date.now();
+    });
   }
   const unsubscribed = gone(ledger.of('webhook deletion'));
   for (const { id } of ledger.of('webhook')) {

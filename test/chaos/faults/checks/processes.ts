@@ -9,7 +9,8 @@ const unfinished = `
 select 'outbox' as what, count(*)::int from outbox
 union all select 'webhook queue', count(*)::int from webhook_queue
 union all select 'mails', count(*)::int from emails where status = 'pending'
-union all select 'deliveries', count(*)::int from webhook_deliveries where status = 'pending'`;
+union all select 'deliveries', count(*)::int from webhook_deliveries where status = 'pending'
+union all select 'invites whose time is over', count(*)::int from identity_invites where status = 'pending' and expires_at < now()`;
 
 /** The workflows of rows that wait for somebody, by id. */
 const waiting = `

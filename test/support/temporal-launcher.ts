@@ -1,0 +1,62 @@
+import { randomBytes, randomInt } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type EmbeddedTemporal, startTemporal } from '../../src/platform/embedded/temporal.js';
+import { findTemporalCli } from '../../src/platform/embedded/temporal-cli.js';
+import { findTemporalPrograms } from '../../src/platform/embedded/temporal-programs.js';
+import { databaseNames } from '../../src/platform/embedded/temporal-schema.js';
+import { startTemporalServer } from '../../src/platform/embedded/temporal-server.js';
+import { searchAttributes } from '../../workflows/search-attributes.js';
+import { asOwner } from './database.js';
+
+export const namespace = 'default';
+
+/**
+ * Whether Temporal is one on PostgreSQL (`GATEHOUSE_TEST_TEMPORAL=server`), as production has it, instead of the dev server,
+ * which is quicker to start.
+ */
+export const onPostgres = process.env.GATEHOUSE_TEST_TEMPORAL === 'server';
+
+export interface TemporalLauncher {
+  /** Starts it on this port, or one that others hardly take; what an earlier one of the same launcher kept is there. */
+  launch(port?: number): Promise<EmbeddedTemporal>;
+  /** Removes what it kept. */
+  remove(): Promise<void>;
+}
+
+/**
+ * @param dataDir keeps the histories of the dev server, which has them in memory without it
+ * @param postgresUrl where a server on PostgreSQL keeps them, in databases of its own
+ */
+export async function temporalLauncher({
+  dataDir,
+  postgresUrl = process.env.GATEHOUSE_TEST_SERVER,
+}: {
+  dataDir?: string;
+  postgresUrl?: string;
+} = {}): Promise<TemporalLauncher> {
+  if (!onPostgres) {
+    const cliPath = await findTemporalCli({ onProgress: () => {} });
+    return {
+      launch: (port) => startTemporal({ cliPath, namespace, port, searchAttributes, ...(dataDir && { dataDir }) }),
+      remove: async () => {},
+    };
+  }
+  if (!postgresUrl) throw new Error('there is no PostgreSQL for Temporal');
+  const { TEMPORAL_SERVER_PATH: server, TEMPORAL_SQL_TOOL_PATH: sqlTool } = process.env;
+  const programs = await findTemporalPrograms({ configured: { server, sqlTool }, onProgress: () => {} });
+  const databases = { postgresUrl, name: `temporal_${randomBytes(6).toString('hex')}` };
+  const usual = randomInt(10_000, 30_000); // a part that is killed comes back where it was, which nobody else is to take
+  const folder = await mkdtemp(join(tmpdir(), 'gatehouse-temporal-'));
+  return {
+    launch: (port = usual) => startTemporalServer({ programs, databases, namespace, dataDir: folder, port }),
+    async remove() {
+      await asOwner(async (client) => {
+        for (const name of Object.values(databaseNames(databases)))
+          await client.query(`drop database if exists ${name} with (force)`);
+      }, postgresUrl);
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
