@@ -91,7 +91,7 @@ async function overTcp({ address, port }: Server, message: Buffer, isAnswer: IsA
 }
 
 /** Null for what is no message of DNS: whoever answers may send anything. */
-function decoded(message: Buffer): DecodedPacket | null {
+export function decoded(message: Buffer): DecodedPacket | null {
   try {
     return packet.decode(message);
   } catch {
