@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { freePort } from '../../../src/platform/embedded/ports.js';
-import type { Surroundings } from '../../support/service.js';
-import { type StoppablePart, startApi, startWorker } from '../../support/service-processes.js';
+import type { Service, Surroundings } from '../../support/service.js';
+import { type ProcessPart, type StoppablePart, startApi, startWorker } from '../../support/service-processes.js';
 import type { Version } from './versions.js';
 
 type Role = 'api' | 'worker';
@@ -66,3 +66,20 @@ export function createFleet({ settings, stopped }: Surroundings, find: (what: st
     },
   };
 }
+
+/** The processes that there are at the time of asking. */
+export const serviceOf = (around: Surroundings, fleet: Fleet): Service => ({
+  ...around,
+  get api() {
+    return fleet.parts('api')[0] as ProcessPart;
+  },
+  get worker() {
+    return fleet.parts('worker')[0] as ProcessPart;
+  },
+  get apis() {
+    return fleet.parts('api');
+  },
+  get workers() {
+    return fleet.parts('worker');
+  },
+});

@@ -2,11 +2,12 @@ import { writeFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
 import { reportOf } from './report.js';
 import { runUpgrade } from './run.js';
-import { buildVersion, previousCommit, thisVersion } from './versions.js';
+import { buildVersion, builtVersion, previousCommit, thisVersion } from './versions.js';
 
-const usage = `npm run upgrade -- [--from REVISION] [--seconds N] [--report FILE]
+const usage = `npm run upgrade -- [--from REVISION | --from FOLDER] [--seconds N] [--report FILE]
 
-  --from REVISION  the version that is upgraded; the last commit with fewer migrations, unless said otherwise
+  --from           the version that is upgraded, a revision of the repository or a folder in which one is built;
+                   the last commit with fewer migrations, unless said otherwise
   --seconds N      how long each of the eight phases goes on; 10 unless said otherwise
   --report FILE    writes the report there too, which is Markdown`;
 
@@ -18,7 +19,7 @@ try {
   }).values;
   const phaseMs = Number(seconds ?? 10) * 1000;
   if (!(phaseMs > 0)) throw new Error(usage);
-  const before = await buildVersion(from ?? (await previousCommit()), say);
+  const before = builtVersion(from ?? '') ?? (await buildVersion(from ?? (await previousCommit()), say));
   try {
     const run = await runUpgrade({ from: before, to: thisVersion, phaseMs, say });
     const text = reportOf(run);

@@ -1,13 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Service, type Surroundings, startSurroundings } from '../../support/service.js';
-import type { ProcessPart } from '../../support/service-processes.js';
+import { type Surroundings, startSurroundings } from '../../support/service.js';
 import { checkAll } from '../faults/checks/index.js';
 import type { Attempt } from '../faults/client.js';
 import type { Kind } from '../faults/ledger.js';
 import { type Running, underLoad, unexpectedErrors, worldOf } from '../faults/under-load.js';
 import { startWitnesses } from '../faults/witnesses.js';
 import { type Crossed, createCrossings, crossedWorkflows } from './crossings.js';
-import { createFleet, type Fleet } from './fleet.js';
+import { createFleet, type Fleet, serviceOf } from './fleet.js';
 import { migrateWith, seedWith, type Version } from './versions.js';
 
 export interface UpgradeOptions {
@@ -48,7 +47,9 @@ export async function runUpgrade(options: UpgradeOptions): Promise<UpgradeRun> {
     const witnesses = await startWitnesses(11);
     stops.push(witnesses.stop);
     say('starting PostgreSQL, Temporal, two apis and two workers of the version before');
-    const around = await startSurroundings({ ownPostgres: true, keepHistories: true, env: witnesses.env });
+    // Claims that wait are looked at all along, by more and more workflows: rarely enough for however long all of it takes.
+    const env = { ...witnesses.env, DOMAIN_POLL_SCHEDULE: '600x10s' };
+    const around = await startSurroundings({ ownPostgres: true, keepHistories: true, env });
     stops.push(around.stop);
     await migrateWith(from, around.ownerUrl, around.databaseUrl);
     const findings: string[] = [];
@@ -62,23 +63,6 @@ export async function runUpgrade(options: UpgradeOptions): Promise<UpgradeRun> {
     for (const stop of stops.reverse()) await stop();
   }
 }
-
-/** The processes that there are at the time of asking. */
-const serviceOf = (around: Surroundings, fleet: Fleet): Service => ({
-  ...around,
-  get api() {
-    return fleet.parts('api')[0] as ProcessPart;
-  },
-  get worker() {
-    return fleet.parts('worker')[0] as ProcessPart;
-  },
-  get apis() {
-    return fleet.parts('api');
-  },
-  get workers() {
-    return fleet.parts('worker');
-  },
-});
 
 interface Place {
   world: Running;

@@ -1,7 +1,8 @@
 import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import { mkdtemp, readdir, readFile, rm, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { projectRoot } from '../../../src/platform/root.js';
 import type { Seed } from '../../support/seed.js';
@@ -53,8 +54,7 @@ export async function buildVersion(
     const archive = join(root, 'previous.tar');
     await git('archive', '--format=tar', `--output=${archive}`, revision);
     await run('tar', ['-xf', archive, '-C', root]);
-    const [before, now] = await Promise.all([root, projectRoot].map((one) => readFile(join(one, 'package-lock.json'))));
-    if (before?.equals(now as Buffer)) {
+    if (await hasDependenciesOf(root)) {
       await symlink(join(projectRoot, 'node_modules'), join(root, 'node_modules'));
     } else {
       say('installing the dependencies of the version before');
@@ -67,6 +67,25 @@ export async function buildVersion(
     await remove();
     throw error;
   }
+}
+
+/** A folder in which a version was built, such as an image's; null where it is none. */
+export function builtVersion(folder: string): (Version & { remove(): Promise<void> }) | null {
+  const root = resolve(folder);
+  if (folder === '' || !existsSync(join(root, 'dist/src/api.js'))) return null;
+  return { name: 'old', root, title: root, remove: async () => {} };
+}
+
+/** Whether everything that another version was locked to is installed here, as it was. */
+async function hasDependenciesOf(root: string): Promise<boolean> {
+  const [before, now] = await Promise.all(
+    [root, projectRoot].map(async (one) => {
+      const lock = JSON.parse(await readFile(join(one, 'package-lock.json'), 'utf8'));
+      return lock.packages as Record<string, { version?: string }>;
+    }),
+  );
+  const names = Object.keys(before ?? {}).filter((path) => path.startsWith('node_modules/'));
+  return names.every((path) => now?.[path] && now[path].version === before?.[path]?.version);
 }
 
 export const thisVersion: Version = { name: 'new', root: projectRoot, title: 'this one' };
