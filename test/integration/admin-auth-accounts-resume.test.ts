@@ -260,6 +260,12 @@ describe('a short name that was taken meanwhile', () => {
     await expect(auth.accountIntents.provision(unknown)).rejects.toMatchObject({ code: 'account_intent.not_found' });
     expect(await auth.accountIntents.claim(unknown, unknown)).toEqual({ mine: false, status: 'discarded' });
     expect(await auth.accountIntents.announce(unknown)).toBe('discarded');
+    expect(await auth.accountIntents.expire(unknown)).toBe('discarded');
+    expect(await auth.accountIntents.fail(unknown, 'service.unavailable')).toBeNull();
+    const wish = { accountName: 'Nobody’s', applicationName: 'Shop', locale: 'en' } as const;
+    await expect(auth.accountIntents.createNow({ ...wish, userId: unknown, claimId: unknown })).rejects.toMatchObject({
+      code: 'auth.invalid_credentials',
+    });
   });
 });
 

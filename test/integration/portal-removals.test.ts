@@ -132,6 +132,19 @@ test('it is deleted batch by batch, and the processes that waited in it are told
     const parent = (await owner('GET', `${environment}/nodes?take=100`)).json().items.at(i % 2).id;
     await owner('POST', `${environment}/nodes`, { name: `N${i}`, node_type: 'unit', parent_node_id: parent });
   }
+  // Somebody with more sessions than go in one step, and claims of domains: one that is looked at, one that has failed.
+  await query(
+    `insert into sessions (id, account_id, environment_id, identity_id, browser_hash, authenticated_at, amr, acr, created_at, expires_at)
+     select gen_random_uuid(), $1, $2, $3::uuid, sha256(($3::uuid::text || n::text)::bytea), now(), '{pwd}', 'x', now(), now() + interval '1 day'
+     from generate_series(3, 14) n`,
+    [accountId, environmentId, people[1]],
+  );
+  const claims = await query<{ id: string; status: string }>(
+    `insert into sso_domains (id, account_id, environment_id, organization_id, domain, token, status, claimed_by_type, claimed_by, created_at, started_at)
+     select gen_random_uuid(), $1, $2, (select id from organizations where environment_id = $2), status || '.example', 'token', status,
+       'api_key', gen_random_uuid(), now(), now() from unnest(array['pending', 'failed']) status returning id, status`,
+    [accountId, environmentId],
+  );
   await deleted();
   const removal = await removalOf(environmentId);
   expect((await outbox('environmentRemoval')).at(-1)).toEqual({
@@ -140,12 +153,15 @@ test('it is deleted batch by batch, and the processes that waited in it are told
 
   const removals = createRemovals({ db: api.database.db, now: () => new Date(), batchSize: 3, stepMs: 0 });
   let steps = 0;
+  expect(await removals.complete(removal.id)).toBe('more'); // people are there still
   while ((await removals.advance(removal.id)) === 'more') steps++;
   expect(steps).toBeGreaterThan(10);
   expect(await countsIn(environmentId)).toEqual({ people: 0, sessions: 0, nodes: 0, environments: 1 });
   expect(await removals.complete(removal.id)).toBe('done');
   expect(await countsIn(environmentId)).toMatchObject({ environments: 0 });
   expect(await removals.complete(removal.id)).toBe('ended');
+  expect(await removals.cancel(removal.id, 'too late')).toBe('completed');
+  expect(await removals.cancel(randomUUID(), 'of nothing')).toBe('completed');
 
   const left = await query<{ id: string }>('select id from identities where account_id = $1', [accountId]);
   expect(left).toEqual([{ id: stays }]);
@@ -153,6 +169,8 @@ test('it is deleted batch by batch, and the processes that waited in it are told
   expect(told.map(({ input }) => [input.identityId, input.news]).sort()).toEqual(
     people.map((id) => [id, 'policyChanged']).sort(),
   );
+  const released = (await outbox('ssoDomainVerification')).filter(({ input }) => input.news === 'released');
+  expect(released.map(({ input }) => input.claimId)).toEqual([claims.find(({ status }) => status === 'pending')?.id]);
   const windows = (await outbox('roleAssignmentWindow')).filter(({ input }) => input.news === 'changed');
   expect(windows.filter(({ input }) => people.includes(input.identityId as string))).toHaveLength(3);
   const events = `select metadata, actor_id from events where account_id = $1 and action = 'environment.erased'`;
@@ -170,6 +188,10 @@ test('an operator can halt it, which opens nothing again, and have it go on', as
     { rest: { identities: 4, nodes: 2 } },
   ]);
   await finishRemovals(api, accountId);
+  const removals = createRemovals({ db: api.database.db, now: () => new Date() });
+  expect(await removals.cancel(id, 'once more')).toBe('cancelled');
+  await removals.resume({ accountId: randomUUID() }, id); // nobody else's to resume
+  expect(await removalOf(environmentId)).toMatchObject({ status: 'cancelled', ended_reason: 'cancelled_by_operator' });
   expect(await countsIn(environmentId)).toMatchObject({ people: 4, environments: 1 });
   expect(outcomeOf(await owner('GET', environment))).toBe('404 environment.not_found');
 

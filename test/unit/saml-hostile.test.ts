@@ -102,6 +102,46 @@ describe('a signature that is wrapped around something else (XSW) is refused', (
   });
 });
 
+describe('what is signed, but lacks what it is held against, is refused', () => {
+  const without = (part: RegExp | string) => (assertion: string) => {
+    expect(assertion).toMatch(part);
+    return assertion.replace(part, '');
+  };
+  const lacking: Record<string, [SsoRefusal, (assertion: string) => string]> = {
+    'its version': ['malformed', without(' Version="2.0"')],
+    'the time when it was issued': ['malformed', without(/ IssueInstant="[^"]*"/)],
+    'a person': ['subject_missing', without(/<saml:Subject>.*<\/saml:Subject>/)],
+    conditions: ['audience_mismatch', without(/<saml:Conditions.*<\/saml:Conditions>/)],
+    'an audience': ['audience_mismatch', without(/<saml:AudienceRestriction>.*<\/saml:AudienceRestriction>/)],
+    'the name of an attribute': ['malformed', without(' Name="givenName"')],
+    'an entity as its issuer': [
+      'issuer_mismatch',
+      (assertion) => assertion.replace('<saml:Issuer>', '<saml:Issuer Format="urn:x">'),
+    ],
+    'a short name of an attribute': ['too_large', (assertion) => assertion.replace('givenName', 'x'.repeat(5_000))],
+  };
+  test.each(Object.entries(lacking))('%s', async (_, [code, change]) => {
+    const about = parts();
+    await refused(responseXml(about, sign(change(assertionXml(about)), 'Assertion', key)), code);
+  });
+
+  test('an answer without a status, or without an assertion', async () => {
+    await refused(without(/<samlp:Status>.*<\/samlp:Status>/)(signedResponse(parts(), key)), 'malformed');
+    await refused(without(/ Value="[^"]*"/)(signedResponse(parts(), key)), 'malformed');
+    await refused(responseXml(parts(), ''), 'malformed');
+  });
+
+  test('a signature of one of several elements with one id, with something inside, or made in too many steps', async () => {
+    const { honest, assertion, bare, into, withObject } = pieces();
+    const beside = `<samlp:Extensions ID="${honest.assertionId}"/>`;
+    await refused(responseXml(honest, beside + assertion), 'signature_invalid');
+    await refused(responseXml(honest, into(bare, withObject('x'))), 'signature_invalid');
+    const exclusive = 'http://www.w3.org/2001/10/xml-exc-c14n#';
+    const transforms = ['http://www.w3.org/2000/09/xmldsig#enveloped-signature', exclusive, exclusive];
+    await refused(signedResponse(parts(), key, { transforms }), 'signature_invalid');
+  });
+});
+
 describe('XML that is read in two ways', () => {
   test('a comment inside of the NameID does not shorten it', async () => {
     const xml = signedResponse(parts({ nameId: 'ana@acme.example<!-- -->.evil.example' }), key);

@@ -3,7 +3,7 @@ import { parseFilter } from '../../src/domain/scim/filter-syntax.js';
 import { userKind } from '../../src/domain/scim/kinds.js';
 import { lookUpsOf } from '../../src/domain/scim/look-ups.js';
 import { patched, readPatch } from '../../src/domain/scim/patch.js';
-import { projected } from '../../src/domain/scim/projection.js';
+import { assertProjection, projected } from '../../src/domain/scim/projection.js';
 import { type Attribute, attributeOf, type Resource } from '../../src/domain/scim/schema.js';
 import { readResource } from '../../src/domain/scim/values.js';
 
@@ -149,7 +149,7 @@ const ana: Resource = {
     { value: 'ana@home.example', type: 'home' },
   ],
 };
-const patch = (...operations: object[]) =>
+const patch = (...operations: (object | string)[]) =>
   patched(userKind, ana, readPatch(userKind, { schemas: [], Operations: operations }));
 const enterprise = userKind.extensions[0]?.id as string;
 
@@ -194,9 +194,87 @@ test.each([
   ['invalidValue', { op: 'add', path: 'title', value: { a: 1 } }],
   ['invalidValue', { op: 'add', path: 'title', value: '\0' }],
   ['invalidValue', { op: 'add', path: 'active', value: 'perhaps' }],
-])('PATCH is refused as %s', (kind, operation) => {
+  ['invalidSyntax', 'add'],
+  ['invalidPath', { op: 'remove', path: 7 }],
+  ['invalidPath', { op: 'remove', path: 'a'.repeat(4001) }],
+  ['invalidPath', { op: 'remove', path: 'urn:nothing:of:ours:title' }],
+  ['invalidPath', { op: 'remove', path: 'name.givenName.first' }],
+  ['invalidPath', { op: 'remove', path: userKind.schema.id }],
+  ['invalidPath', { op: 'remove', path: 'emails.value[type eq "work"]' }],
+  ['invalidPath', { op: 'remove', path: 'emails[type eq "work"].nothing' }],
+  ['invalidFilter', { op: 'remove', path: 'emails[nothing eq "work"]' }],
+  ['invalidFilter', { op: 'remove', path: 'emails[emails[type eq "work"]]' }],
+  ['noTarget', { op: 'add', path: 'emails[type co "other"].value', value: 'a@b.cd' }],
+  ['noTarget', { op: 'add', path: 'phoneNumbers[nothing eq "x"].value', value: '1' }],
+  ['noTarget', { op: 'add', path: 'phoneNumbers.value', value: '1' }],
+  ['invalidValue', { op: 'add', path: enterprise, value: 'R&D' }],
+  ['invalidValue', { op: 'add', path: 'name', value: 'Ana' }],
+  ['invalidValue', { op: 'add', path: 'title', value: 'x'.repeat(1001) }],
+  ['invalidValue', { op: 'add', path: 'emails', value: Array.from({ length: 1001 }, (_, i) => ({ value: `${i}` })) }],
+  ['invalidValue', { op: 'add', path: 'emails', value: ['a', 'b'].map((value) => ({ value, primary: true })) }],
+])('PATCH is refused as %s: %#', (kind, operation) => {
   expect(kindOf(() => patch(operation))).toBe(kind);
   expect(({} as { polluted?: string }).polluted).toBeUndefined();
+});
+
+test('PATCH has a list of operations, which is neither empty nor endless', () => {
+  const read = (body: unknown) => kindOf(() => readPatch(userKind, body));
+  const removal = { op: 'remove', path: 'title' };
+  expect([null, {}, { Operations: removal }, { Operations: [] }].map(read)).toEqual(Array(4).fill('invalidSyntax'));
+  expect(read({ operations: [removal] })).toBe('fine'); // some directories write it so
+  expect(read({ Operations: Array(1001).fill(removal) })).toBe('tooMany');
+});
+
+test('PATCH leaves what is not meant as it is', () => {
+  const [work, home] = ana.emails as Resource[];
+  expect(patch({ op: 'add', path: null, value: { id: 'x', schemas: [], meta: {}, groups: [{}], title: 'T' } })).toEqual(
+    {
+      ...ana,
+      title: 'T',
+    },
+  );
+  expect(patch({ op: 'add', path: 'name', value: { givenName: 'Eva' } }).name).toMatchObject({ familyName: 'Kern' });
+  expect(patch({ op: 'add', path: 'emails', value: work }).emails).toEqual([work, home]);
+  expect(patch({ op: 'add', path: 'emails[type eq "work"]', value: { type: 'office' } }).emails).toEqual([
+    { ...work, type: 'office' },
+    home,
+  ]);
+  expect(patch({ op: 'remove', path: 'emails[type eq "other"]' }).emails).toEqual([work, home]);
+  expect(patch({ op: 'remove', path: 'emails[type eq "other"].type' }).emails).toEqual([work, home]);
+  expect(patch({ op: 'remove', path: 'emails[type eq "home"].type' }).emails).toEqual([work, { value: home?.value }]);
+  const phones = { op: 'add', path: 'phoneNumbers', value: [{ value: '1' }, { value: '2' }] };
+  expect(patch(phones, { ...phones, op: 'remove', value: [{ value: '2' }] }).phoneNumbers).toEqual([{ value: '1' }]);
+});
+
+test('PATCH takes away what has nothing left in it', () => {
+  const phones = { op: 'add', path: 'phoneNumbers', value: [{ value: '1' }] };
+  expect(patch(phones, { op: 'remove', path: 'phoneNumbers' })).toEqual(ana);
+  const names = ['givenName', 'familyName'].map((name) => ({ op: 'remove', path: `name.${name}` }));
+  expect(patch(...names)).not.toHaveProperty('name');
+  const extended = { op: 'replace', path: enterprise, value: { department: 'R&D', unknown: 1 } };
+  expect(patch(extended)[enterprise]).toEqual({ department: 'R&D' });
+  expect(patch(extended, { op: 'remove', path: enterprise })).toEqual(ana);
+  expect(patch(extended, { op: 'remove', path: `${enterprise}:department` })).toEqual(ana);
+});
+
+test('what PATCH adds by a filter is as the filter asks for it', () => {
+  const path = 'emails[type eq "other" and primary eq true].value';
+  const emails = patch({ op: 'add', path, value: 'a@b.cd' }).emails as Resource[];
+  expect(emails.map(({ type, primary }) => [type, primary])).toEqual([
+    ['work', false],
+    ['home', undefined],
+    ['other', true],
+  ]);
+});
+
+test('a resource is an object, and so are its extensions', () => {
+  const read = (body: unknown) => kindOf(() => readResource(userKind, body));
+  expect([null, 'ana', []].map(read)).toEqual(Array(3).fill('invalidSyntax'));
+  expect(read({ [enterprise]: 'R&D' })).toBe('invalidValue');
+  expect(readResource(userKind, { userName: 'ana', [enterprise]: { division: null } })).toEqual({ userName: 'ana' });
+  expect(readResource(userKind, { userName: 'ana', [enterprise]: null })).toEqual({ userName: 'ana' });
+  expect(readResource(userKind, { emails: { value: 'a@b.cd' } })).toEqual({ emails: [{ value: 'a@b.cd' }] });
+  expect(() => readResource(userKind, { name: { givenName: 7 } })).toThrow('name: givenName has to be a text');
 });
 
 test('names are read whatever their case, and what nobody may write is left out', () => {
@@ -220,6 +298,24 @@ test('an answer has the attributes that are asked for', () => {
     ...{ schemas: ['s'], id: '1', name: { givenName: 'Ana' }, emails: [{ type: 'work' }, { type: 'home' }] },
     [enterprise]: { division: 'X' },
   });
+  const always = { schemas: ['s'], id: '1' };
+  expect(only('nothing', 'title', 'urn:nothing:title')).toEqual(always);
+  expect(only(enterprise)).toEqual({ ...always, [enterprise]: { department: 'R&D', division: 'X' } });
+  expect(only(`${enterprise}:manager`)).toEqual(always);
+  expect(only('name.givenName', 'name.familyName', 'emails.type', 'emails.primary')).toEqual({
+    ...{ ...always, name: ana.name },
+    emails: [{ type: 'work', primary: true }, { type: 'home' }],
+  });
+  expect(without(`${enterprise}:department`, `${enterprise}:division`)).toEqual({ ...always, ...ana });
+  expect(without('emails.value', 'title', 'title.nothing', 'schemas').emails).toEqual([
+    { type: 'work', primary: true },
+    { type: 'home' },
+  ]);
+  const plain: Resource = { ...always, ...ana };
+  const neither = { attributes: [], excludedAttributes: [] };
+  expect(projected(userKind, plain, { ...neither, attributes: [enterprise] })).toEqual(always);
+  expect(projected(userKind, plain, { ...neither, excludedAttributes: [`${enterprise}:manager`] })).toEqual(plain);
+  expect(kindOf(() => assertProjection({ attributes: ['id'], excludedAttributes: ['name'] }))).toBe('invalidValue');
   expect(without('emails', 'id', enterprise, 'name.familyName')).toEqual({
     ...{ schemas: ['s'], id: '1', userName: 'ana@acme.com', name: { givenName: 'Ana' } },
   });
