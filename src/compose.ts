@@ -66,7 +66,7 @@ import { adminAuth } from './http/admin-auth/index.js';
 import { buildApp } from './http/app.js';
 import { mountAuthzen } from './http/authzen/index.js';
 import { identityAuth } from './http/identity-auth/index.js';
-import { createHttpMetrics } from './http/metrics.js';
+import { createHttpMetrics, watchHashing } from './http/metrics.js';
 import { oauth } from './http/oauth/index.js';
 import { mountPortalApi } from './http/portal-api.js';
 import { createAdminPrincipals } from './http/principals/admin.js';
@@ -80,7 +80,8 @@ import { createBells } from './platform/bells.js';
 import { createCaptcha } from './platform/captcha.js';
 import { type Clock, systemClock } from './platform/clock.js';
 import type { Db } from './platform/db.js';
-import { createRegistry } from './platform/metrics-server.js';
+import { dependencyFailures } from './platform/metrics.js';
+import { createRegistry, watchPools } from './platform/metrics-server.js';
 import { pendingMigrations } from './platform/migrations.js';
 import { createOutbound } from './platform/outbound/fetch.js';
 import { createGuard } from './platform/outbound/guard.js';
@@ -106,13 +107,18 @@ export async function composeApi(
 ): Promise<ComposedApi> {
   const { baseUrl, rateLimits } = config;
   const registry = createRegistry('api');
+  watchPools(registry, db);
   const { sealing, keys, registrations, accountIntents, graces, domainChecks } = composeCommon({ config, db, now });
   const refreshTokens = createRefreshTokens({ db, sealing, now });
   const passwords = createPasswords({
     breachUrl: config.breachUrl,
     hashing: config.hashing,
-    onOutage: () => log.warn('the breach check does not answer; the bundled list of common passwords decides'),
+    onOutage: () => {
+      dependencyFailures.inc({ dependency: 'breach_check' });
+      log.warn('the breach check does not answer; the bundled list of common passwords decides');
+    },
   });
+  watchHashing(registry, passwords.line);
   const processes = createProcesses({ ...config.temporal, address: config.temporal.address as string });
   const users = createUsers({
     db,
@@ -153,7 +159,10 @@ export async function composeApi(
   const apiLogins = createApiLogins({ db, sealing, passwords, logins, provider, now });
   const captcha = createCaptcha({
     ...config.turnstile,
-    onOutage: (error) => log.warn({ err: error }, 'the captcha service does not answer; nobody passes'),
+    onOutage: (error) => {
+      dependencyFailures.inc({ dependency: 'captcha' });
+      log.warn({ err: error }, 'the captcha service does not answer; nobody passes');
+    },
   });
 
   const administratorInvites = createAdministratorInvites({ db, sealing, now, ttlMs: config.inviteTtlMs });

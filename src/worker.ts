@@ -16,6 +16,7 @@ import { composeWorker } from './worker/compose.js';
 import { startHealthServer } from './worker/health.js';
 import { installRuntime } from './worker/log.js';
 import { createMetrics } from './worker/metrics.js';
+import { installMeasuredRuntime } from './worker/temporal-metrics.js';
 import { startTemporalWorkers } from './worker/temporal-workers.js';
 import { startWebhookFanOut } from './worker/webhook-fan-out.js';
 
@@ -26,7 +27,8 @@ await runProcess('worker', async () => {
   const config = loadConfig('worker');
   const log = createLog('worker', config.logLevel);
   logEventFaults(log);
-  installRuntime(log);
+  if (config.metricsPort === 0) installRuntime(log);
+  const temporalMetrics = config.metricsPort === 0 ? undefined : await installMeasuredRuntime(log);
   const databaseUrl = config.database.url as string;
   const db = await openDb({
     url: databaseUrl,
@@ -43,7 +45,7 @@ await runProcess('worker', async () => {
     allowedNetworks: config.outboundNetworks,
     resolveName: createResolveName({ servers: config.dnsServers }),
   });
-  const metrics = createMetrics(db);
+  const metrics = createMetrics(db, temporalMetrics);
   const activities = composeWorker({ config, db, log, mailer, outbound, processes });
 
   const workers = startTemporalWorkers({

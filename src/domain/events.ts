@@ -1,7 +1,9 @@
 import type { EntityManager } from 'typeorm';
 import { v7 as uuidv7 } from 'uuid';
 import { type Actor, currentContext } from '../platform/context.js';
+import { afterCommit } from '../platform/scoped-runner.js';
 import { type EventAction, type EventKind, eventCatalogue } from './event-catalogue.js';
+import { countEvent } from './event-counts.js';
 import { holdToDeclaration } from './event-declarations.js';
 
 export interface EventDetails {
@@ -57,7 +59,7 @@ select e.id, pg_current_xact_id()::text::bigint, e.account_id, e.application_id,
   e.customer_visible, e.identity_visible, ${written}
 from jsonb_populate_record(null::events, ${row}::jsonb) e${from}`;
 
-/** An event's row as `eventInsert` takes it. */
+/** An event's row as `eventInsert` takes it. Whoever writes it by a statement of their own also counts it. */
 export function eventRow(action: EventAction, details: EventDetails): string {
   const { correlationId, actor: caller, declaredEvents } = currentContext();
   const metadata = details.metadata ?? {};
@@ -97,6 +99,7 @@ const insert = eventInsert('$1');
 export async function recordEvent(tx: EntityManager, action: EventAction, details: EventDetails): Promise<string> {
   const row = eventRow(action, details);
   await tx.query(insert, [row]);
+  afterCommit(tx, () => countEvent(action, details.metadata ?? {}));
   return JSON.parse(row).id;
 }
 
@@ -110,4 +113,7 @@ export async function recordEvents(
 ): Promise<void> {
   if (details.length === 0) return;
   await tx.query(insertMany, [`[${details.map((each) => eventRow(action, each)).join()}]`]);
+  afterCommit(tx, () => {
+    for (const { metadata = {} } of details) countEvent(action, metadata);
+  });
 }

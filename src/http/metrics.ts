@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import { Histogram, type Registry } from 'prom-client';
+import { Gauge, Histogram, type Registry } from 'prom-client';
 
 export interface HttpMetrics {
   duration: Histogram<'method' | 'route' | 'status'>;
@@ -14,6 +14,18 @@ export const createHttpMetrics = (registry: Registry): HttpMetrics => ({
     registers: [registry],
   }),
 });
+
+/** Shows the line of passwords that are hashed, or wait for it. */
+export const watchHashing = (registry: Registry, line: () => { running: number; waiting: number }): void =>
+  void new Gauge({
+    name: 'gatehouse_password_hashes',
+    help: 'Passwords that are hashed now, and that wait for their turn.',
+    labelNames: ['state'],
+    registers: [registry],
+    collect() {
+      for (const [state, count] of Object.entries(line())) this.set({ state }, count);
+    },
+  });
 
 /** Counts every answer by its route's pattern; unknown paths share one label, so that callers cannot make new ones. */
 export function countRequests(app: FastifyInstance, { duration }: HttpMetrics): void {

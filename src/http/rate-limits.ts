@@ -3,6 +3,7 @@ import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible';
 import { DomainError } from '../domain/errors.js';
 import type { Db } from '../platform/db.js';
 import { createLimiter, type LimitPolicy, type LimitState } from '../platform/limiter.js';
+import { throttled } from '../platform/metrics.js';
 import { subscriberOf } from '../platform/subscriber.js';
 import { announceLimit } from './errors.js';
 
@@ -41,6 +42,7 @@ export function createRateLimits({ enabled, db, perMinute }: RateLimitOptions): 
         await general[kind].consume(kind === 'anonymous' ? subscriberOf(key) : key);
       } catch (error) {
         if (!(error instanceof RateLimiterRes)) throw error;
+        throttled.inc({ limit: kind });
         const resetSeconds = Math.ceil(error.msBeforeNext / 1000);
         announce(
           reply,

@@ -44,6 +44,8 @@ export interface Db {
   statementIn<Row>(scope: AccountScope, statement: Statement, values: unknown[]): Promise<Row[]>;
   /** How many transactions and statements wait for a connection. */
   waiting(): number;
+  /** The pools by what they are for. */
+  pools(): Record<string, pg.Pool>;
   /** @throws when PostgreSQL does not answer. */
   ping(): Promise<void>;
   close(): Promise<void>;
@@ -99,6 +101,10 @@ export function createDb({ url, connectWithinMs = seconds(5), ...options }: DbOp
     pipeline: true,
   });
   pool.on('error', onError);
+  const pools = (): Record<string, pg.Pool> => {
+    const { master } = source.driver as PostgresDriver & { master?: pg.Pool };
+    return { statements: pool, ...(master && { transactions: master }) };
+  };
   return {
     source,
     pool,
@@ -124,10 +130,8 @@ export function createDb({ url, connectWithinMs = seconds(5), ...options }: DbOp
       const { rows } = await pool.query(new ScopedQuery(statement, values, scope) as unknown as pg.QueryConfig);
       return rows;
     },
-    waiting() {
-      const { master } = source.driver as PostgresDriver & { master?: pg.Pool };
-      return pool.waitingCount + (master?.waitingCount ?? 0);
-    },
+    waiting: () => Object.values(pools()).reduce((sum, { waitingCount }) => sum + waitingCount, 0),
+    pools,
     async ping() {
       await pool.query('select 1');
     },

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { RateLimiterPostgres, RateLimiterRes } from 'rate-limiter-flexible';
 import type { Db, Statement } from './db.js';
+import { throttled } from './metrics.js';
 
 export interface LimitPolicy {
   /** Names what is counted; part of the stored key and of the `RateLimit` header. */
@@ -47,8 +48,9 @@ export function createLimiter(db: Pick<Db, 'pool'>, policy: LimitPolicy): Limite
       try {
         return stateOf(await store.consume(hashed(key)), true);
       } catch (error) {
-        if (error instanceof RateLimiterRes) return stateOf(error, false);
-        throw error;
+        if (!(error instanceof RateLimiterRes)) throw error;
+        throttled.inc({ limit: policy.name });
+        return stateOf(error, false);
       }
     },
     async giveBack(key) {
@@ -83,12 +85,14 @@ export function createLimitsInTurn(db: Pick<Db, 'statement'>, policies: readonly
     async consume(keys) {
       const at = Date.now();
       const [row] = await db.statement<Record<string, string | null>>(consuming, [at, ...keyed(keys)]);
-      return policies.map(({ points }, i) => {
+      return policies.map(({ name, points }, i) => {
         const used = row?.[`points_${i}`];
         if (used == null) return null;
         const left = Number(row?.[`expire_${i}`]) - at;
+        const allowed = Number(used) <= points;
+        if (!allowed) throttled.inc({ limit: name });
         return {
-          allowed: Number(used) <= points,
+          allowed,
           remaining: Math.max(0, points - Number(used)),
           resetSeconds: Math.ceil(left / 1000),
         };

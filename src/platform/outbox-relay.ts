@@ -102,7 +102,7 @@ async function runLane(
           : 'unknown process';
       away ||= outage;
       if (!outage)
-        log.warn({ messageId: message.id, process: message.process, reason }, 'a workflow cannot be started');
+        log.warn({ messageId: message.id, workflow: message.process, reason }, 'a workflow cannot be started');
       await db.statement(postpone, [message.id, pauseAfter(message.attempts, outage), reason]);
       return null;
     }

@@ -1,6 +1,7 @@
 import pg from 'pg';
 import {
   type DataSource,
+  type EntityManager,
   type ObjectLiteral,
   QueryFailedError,
   QueryResult,
@@ -22,6 +23,8 @@ export class ScopedRunner extends PostgresQueryRunner {
   private isEnding = false;
   /** After it PostgreSQL refuses what was sent with it, and says no more of that than that it does. */
   private failure: QueryFailedError | undefined;
+  /** What to do once all of it is committed. */
+  readonly afterCommit: (() => void)[] = [];
 
   constructor(
     source: DataSource,
@@ -56,6 +59,7 @@ export class ScopedRunner extends PostgresQueryRunner {
     const failure = await this.failureToBegin();
     if (failure) throw failure;
     await super.commitTransaction();
+    if (!this.isTransactionActive) for (const work of this.afterCommit) work();
   }
 
   override async query(
@@ -84,6 +88,26 @@ export class ScopedRunner extends PostgresQueryRunner {
       throw this.failure;
     }
   }
+}
+
+/** Does it when the transaction is committed, and never when it is not. @param work is over at once, and throws nothing */
+export function afterCommit({ queryRunner }: EntityManager, work: () => void): void {
+  if (queryRunner instanceof ScopedRunner) queryRunner.afterCommit.push(work);
+}
+
+/** Does the work, and takes all of it back where it is not to be kept. @returns what the work does */
+export async function inSavepoint<T>(
+  tx: EntityManager,
+  { keep }: { keep: boolean },
+  work: () => Promise<T>,
+): Promise<T> {
+  const later = tx.queryRunner instanceof ScopedRunner ? tx.queryRunner.afterCommit : [];
+  const before = later.length;
+  await tx.query('savepoint work');
+  const done = await work();
+  await tx.query(keep ? 'release savepoint work' : 'rollback to savepoint work');
+  if (!keep) later.length = before;
+  return done;
 }
 
 /** PostgreSQL's `in_failed_sql_transaction`. */

@@ -9,8 +9,12 @@ const levels: Record<LogLevel, 'trace' | 'debug' | 'info' | 'warn' | 'error'> = 
   ERROR: 'error',
 };
 
-/** Sends what the Temporal SDK logs, its native part included, through the same log. We handle signals ourselves. */
-export function installRuntime(log: Logger): void {
+/**
+ * Sends what the Temporal SDK logs, its native part included, through the same log. We handle signals ourselves.
+ * @param metricsAddress where it serves its own metrics; null: nowhere
+ * @throws where something listens there already; it can be tried again
+ */
+export function installRuntime(log: Logger, metricsAddress: string | null = null): void {
   const temporal = log.child({ component: 'temporal' });
   const isRepeated = repetitions();
   Runtime.install({
@@ -20,6 +24,17 @@ export function installRuntime(log: Logger): void {
     }),
     telemetryOptions: {
       logging: { filter: makeTelemetryFilterString({ core: 'WARN', other: 'ERROR' }), forward: {} },
+      ...(metricsAddress !== null && {
+        metrics: {
+          // As Prometheus names things; the names are those of Temporal's reference.
+          prometheus: {
+            bindAddress: metricsAddress,
+            countersTotalSuffix: true,
+            unitSuffix: true,
+            useSecondsForDurations: true,
+          },
+        },
+      }),
     },
     shutdownSignals: [],
   });

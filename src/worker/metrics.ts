@@ -1,16 +1,17 @@
 import type { ActivityExecuteInput, ActivityInboundCallsInterceptor, Next } from '@temporalio/worker';
-import { Gauge, Histogram } from 'prom-client';
+import { Histogram } from 'prom-client';
 import type { Db } from '../platform/db.js';
-import { createRegistry } from '../platform/metrics-server.js';
+import { createRegistry, watchPools } from '../platform/metrics-server.js';
+import { watchBacklog } from './backlog.js';
 
-const waiting = {
-  name: 'outbox_waiting',
-  text: `select count(*)::int as count, coalesce(extract(epoch from clock_timestamp() - min(created_at)), 0)::float as oldest from outbox`,
-};
-
-/** What `/metrics` of a worker shows. */
-export function createMetrics(db: Db) {
+/**
+ * What `/metrics` of a worker shows.
+ * @param more of other origin, in Prometheus' text format
+ */
+export function createMetrics(db: Pick<Db, 'pools' | 'statement'>, more: () => Promise<string> = async () => '') {
   const registry = createRegistry('worker');
+  watchPools(registry, db);
+  watchBacklog(registry, db);
   const activities = new Histogram({
     name: 'gatehouse_activity_seconds',
     help: 'Duration of activity attempts',
@@ -18,22 +19,8 @@ export function createMetrics(db: Db) {
     buckets: [0.005, 0.02, 0.1, 0.5, 2, 10, 60],
     registers: [registry],
   });
-  const read = async () => (await db.statement<{ count: number; oldest: number }>(waiting, []).catch(() => []))[0];
-  // Without PostgreSQL the last figures stay, and the other metrics are still told.
-  const gauge = (name: string, help: string, of: (row: { count: number; oldest: number }) => number) =>
-    new Gauge({
-      name,
-      help,
-      registers: [registry],
-      async collect() {
-        const row = await read();
-        if (row) this.set(of(row));
-      },
-    });
-  gauge('gatehouse_outbox_messages', 'Workflows that wait to be started', ({ count }) => count);
-  gauge('gatehouse_outbox_oldest_seconds', 'Age of the oldest message in the outbox', ({ oldest }) => oldest);
   return {
-    text: () => registry.metrics(),
+    text: async () => (await Promise.all([registry.metrics(), more()])).join('\n'),
     contentType: registry.contentType,
     /** Times each attempt of an activity. */
     interceptor: (activity: string): ActivityInboundCallsInterceptor => ({

@@ -10,10 +10,13 @@ import { freePort } from '../../src/platform/embedded/ports.js';
 import { createProcesses, type Processes } from '../../src/platform/processes.js';
 import { projectRoot } from '../../src/platform/root.js';
 import { asOwner, newDatabase, type TestDatabase } from '../support/database.js';
+import { untoldFields } from '../support/log-fields.js';
+import { namesShown } from '../support/metrics.js';
 import { patience, patient } from '../support/patience.js';
 import { aRequest, rows } from '../support/registration.js';
 import { namespace, startTestTemporal, type TestTemporal } from '../support/temporal.js';
 import { until } from '../support/until.js';
+import { namesWatched } from '../support/watched.js';
 
 const key = randomBytes(32);
 const sealing = createSealing([{ id: 'k1', key }]);
@@ -69,7 +72,7 @@ test('an old schema stops the start with one line', async () => {
   url.pathname = '/empty_of_this_test';
   const worker = startWorker({ DATABASE_URL: url.href });
   expect(await worker.exited).toBe(1);
-  expect(worker.output()).toBe('gatehouse worker: the schema is old: run npm run migrate\n');
+  expect(worker.output()).toMatch(/^gatehouse worker: the schema is old \(.*\): run npm run migrate\n$/);
   await asOwner((client) => client.query('drop database empty_of_this_test with (force)'), database.ownerUrl);
 });
 
@@ -113,10 +116,21 @@ test('a registration survives Temporal away, SMTP away and a killed worker', asy
   expect(await rows(database.ownerUrl, 'select id from users where email = $1', [request.email])).toEqual([
     { id: made.userId },
   ]);
+  // One address has what the service and what Temporal's SDK measure; nothing of the latter's failures until there are any.
+  const shown = await fetch(`http://localhost:${metricsPort + 1}/metrics`).then((answer) => answer.text());
+  const missing = (await namesWatched()).filter((name) => name.startsWith('temporal_') && !shown.includes(name));
+  expect(missing.filter((name) => !/_fail(ed|ure)_total$/.test(name))).toEqual([]);
+  expect(namesShown(shown)).toContain('gatehouse_activity_seconds');
+  expect(shown).toMatch(
+    /^temporal_worker_task_slots_available\{(?=.*task_queue="email").*worker_type="ActivityWorker"/m,
+  );
+  for (const secret of [request.email, id]) expect(shown).not.toContain(secret);
+
   const asked = Date.now();
   second.kill('SIGTERM');
   expect(await second.exited).toBe(0);
   expect(Date.now() - asked).toBeLessThan(patience);
+  expect(await untoldFields(first.output() + second.output())).toEqual([]);
   for (const secret of [request.email, token, request.accountName, request.passwordHash]) {
     expect(first.output() + second.output()).not.toContain(secret);
   }

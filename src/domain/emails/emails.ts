@@ -4,6 +4,8 @@ import type { Clock } from '../../platform/clock.js';
 import type { Db } from '../../platform/db.js';
 import { type Mailer, MailRejected } from '../../platform/mail/mailer.js';
 import type { EmailTemplates } from '../../platform/mail/templates.js';
+import { mailDelay, mails } from '../../platform/metrics.js';
+import { afterCommit } from '../../platform/scoped-runner.js';
 import { recordEvent } from '../events.js';
 import { brandOf } from './brand.js';
 import type { EmailSubjects } from './subjects.js';
@@ -29,6 +31,7 @@ export function createEmails({ db, mailer, subjects, now }: EmailsDeps) {
     db.transaction('system', async (tx): Promise<EndedStatus> => {
       const { affected } = await tx.update(Email, { id, status: 'pending' }, { status, failure, endedAt: now() });
       if (!affected) return (await tx.findOneByOrFail(Email, { id })).status as EndedStatus;
+      afterCommit(tx, () => mails.inc({ status }));
       if (status === 'failed') {
         const event = await about(tx, id, { reason: failure });
         await recordEvent(tx, 'email.failed', { ...event, outcome: 'failure' });
@@ -76,6 +79,7 @@ export function createEmails({ db, mailer, subjects, now }: EmailsDeps) {
         if (error instanceof MailRejected) return end(id, 'failed', refusal(error));
         throw error;
       }
+      mailDelay.observe((now().getTime() - email.createdAt.getTime()) / 1000);
       return noteSent(id);
     },
 

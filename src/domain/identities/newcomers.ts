@@ -2,6 +2,7 @@ import type { Statement } from '../../platform/db.js';
 import { inSnakeCase } from '../../platform/naming.js';
 import { countStriped } from '../counters.js';
 import { DomainError } from '../errors.js';
+import { countEvent } from '../event-counts.js';
 import { eventInsert, eventRow } from '../events.js';
 import type { EnvironmentScope } from '../scope.js';
 import type { IdentityInEnvironment } from './lists.js';
@@ -56,9 +57,11 @@ export async function addNewcomer(
   { identity, membership }: IdentityInEnvironment,
 ): Promise<boolean> {
   const row = Object.fromEntries(Object.entries(identity).map(([field, value]) => [inSnakeCase(field), value]));
-  const event = eventRow('identity.created', { ...scope, resourceId: identity.id, metadata: { joined: false } });
+  const metadata = { joined: false };
+  const event = eventRow('identity.created', { ...scope, resourceId: identity.id, metadata });
   const values = [scope.accountId, scope.environmentId, JSON.stringify(row), membership.id, event];
   const [place] = (await run(addStatement, values)) as { isNew: boolean }[];
   if (!place) throw new DomainError('environment.not_found');
+  if (place.isNew) countEvent('identity.created', metadata);
   return place.isNew;
 }

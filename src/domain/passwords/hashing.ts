@@ -30,6 +30,8 @@ export interface Hashing {
   verify(hash: string | null, password: string): Promise<boolean>;
   /** Whether a hash that was asked for now would be refused. */
   isFull(): boolean;
+  /** How many hashes are computed now, and how many wait for their turn. */
+  line(): { running: number; waiting: number };
 }
 
 /**
@@ -46,6 +48,8 @@ export function createHashing({ atOnce, mostWaiting }: HashingOptions): Hashing 
   };
   return {
     isFull: turns.isFull,
+    // An imported one that runs has a turn of both.
+    line: () => ({ ...turns.line(), waiting: turns.line().waiting + turnsOfImported.line().waiting }),
     hash: (password) =>
       turns(async () => {
         const salt = randomBytes(16);

@@ -1,3 +1,4 @@
+import { hashesRefused } from '../../platform/metrics.js';
 import { DomainError } from '../errors.js';
 
 export interface Turns {
@@ -5,6 +6,8 @@ export interface Turns {
   <T>(work: () => Promise<T>): Promise<T>;
   /** Whether whoever came now would be refused. */
   isFull(): boolean;
+  /** How many pieces of work run now, and how many wait. */
+  line(): { running: number; waiting: number };
 }
 
 /**
@@ -16,7 +19,10 @@ export function inTurns(most: number, longest = Number.POSITIVE_INFINITY): Turns
   const waiting: (() => void)[] = [];
   const isFull = () => running >= most && waiting.length >= longest;
   const take = async <T>(work: () => Promise<T>): Promise<T> => {
-    if (isFull()) throw new DomainError('service.unavailable', { retryAfter: 1 });
+    if (isFull()) {
+      hashesRefused.inc();
+      throw new DomainError('service.unavailable', { retryAfter: 1 });
+    }
     if (running < most) running++;
     else await new Promise<void>((go) => waiting.push(go));
     try {
@@ -27,5 +33,5 @@ export function inTurns(most: number, longest = Number.POSITIVE_INFINITY): Turns
       else running--;
     }
   };
-  return Object.assign(take, { isFull });
+  return Object.assign(take, { isFull, line: () => ({ running, waiting: waiting.length }) });
 }

@@ -1,6 +1,7 @@
 import { type FindOperator, In, LessThanOrEqual, MoreThan } from 'typeorm';
 import { after, type Clock, minutes } from '../../platform/clock.js';
 import type { Db } from '../../platform/db.js';
+import { workflowsRestarted } from '../../platform/metrics.js';
 import type { ProcessName } from '../../platform/process-kinds.js';
 import type { Processes } from '../../platform/processes.js';
 import type { OpenKinds, OpenQuery, OpenRow } from './open.js';
@@ -72,6 +73,7 @@ export function createReconciler({ db, now, kinds, processes, settledMs = minute
       const started = await Promise.all(batch.map(({ input }) => processes.startAgain(kind, input)));
       restarted += started.filter(Boolean).length;
     }
+    workflowsRestarted.inc({ workflow_type: kind }, restarted);
     return restarted;
   }
 

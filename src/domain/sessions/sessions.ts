@@ -3,6 +3,7 @@ import { after, type Clock, seconds } from '../../platform/clock.js';
 import { hashSecret, newSecret } from '../../platform/crypto/one-time-secret.js';
 import type { Db, EnvironmentScope } from '../../platform/db.js';
 import { DomainError } from '../errors.js';
+import { countEvent } from '../event-counts.js';
 import { eventInsert, eventRow, recordEvent } from '../events.js';
 import { endedByPolicy } from '../organizations/belonging.js';
 import { codeInsert } from './code-insert.js';
@@ -125,7 +126,9 @@ signed_out as (${eventInsert('$14', {
     actorId: 'moved.identity_id::text',
     from: ' join moved on moved.revoked_at is not null',
   })})
-select id, greatest((select expires_at from life), (select max(expires_at) from moved where revoked_at is null)) as "expiresAt" from going_on`,
+select id, greatest((select expires_at from life), (select max(expires_at) from moved where revoked_at is null)) as "expiresAt",
+  (select count(*)::int from moved where revoked_at is not null) as replaced
+from going_on`,
 };
 
 /** Sessions of the hosted login: one cookie a browser, one session an Environment. */
@@ -174,14 +177,17 @@ export function createSessions({ db, now }: { db: Db; now: Clock }) {
         userAgent?.slice(0, 500) ?? null,
         uuidv7(),
       ];
+      const how = ssoConnectionId === null ? { amr } : { amr, connection_id: ssoConnectionId };
       const [row] = await db.statement<SignInRow>(signInStatement, [
         ...values,
-        ...eventsOf(scope, identityId, ssoConnectionId === null ? { amr } : { amr, connection_id: ssoConnectionId }),
+        ...eventsOf(scope, identityId, how),
         authenticatedAt ?? at,
         secondFactorAt,
         ...[passwordChangedAt !== undefined, passwordChangedAt ?? null, ssoConnectionId, ssoSessionId, code],
       ]);
       if (!row) throw new DomainError('auth.invalid_credentials');
+      countEvent('identity.signed_in', how);
+      for (let i = 0; i < row.replaced; i++) countEvent('auth.identity_signed_out', wasReplaced);
       return {
         session: { id: row.id, authenticatedAt: authenticatedAt ?? at, amr, acr },
         browser: next,
@@ -225,6 +231,8 @@ export function createSessions({ db, now }: { db: Db; now: Clock }) {
   };
 }
 
+const wasReplaced = { reason: 'replaced' };
+
 /** The rows of a sign-in's two events: that somebody signed in, and that another session ended by it. */
 function eventsOf(scope: EnvironmentScope, identityId: string, metadata: Record<string, unknown>) {
   return [
@@ -238,7 +246,7 @@ function eventsOf(scope: EnvironmentScope, identityId: string, metadata: Record<
     eventRow('auth.identity_signed_out', {
       ...scope,
       resourceId: null,
-      metadata: { reason: 'replaced' },
+      metadata: wasReplaced,
       actor: { type: 'identity', id: null },
     }),
   ];
@@ -249,6 +257,8 @@ export type Sessions = ReturnType<typeof createSessions>;
 interface SignInRow {
   id: string;
   expiresAt: Date;
+  /** Sessions of other people that ended with it. */
+  replaced: number;
 }
 interface EndedRow extends EnvironmentScope {
   id: string;

@@ -4,6 +4,7 @@ import type { Clock } from '../../platform/clock.js';
 import { hashSecret, newSecret } from '../../platform/crypto/one-time-secret.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
 import type { Db, EnvironmentScope } from '../../platform/db.js';
+import { inSavepoint } from '../../platform/scoped-runner.js';
 import { queueEmail } from '../emails/queue.js';
 import { DomainError } from '../errors.js';
 import { recordEvent } from '../events.js';
@@ -107,9 +108,8 @@ async function createUnlessKnown(
   known: Known | null,
   person: Parameters<typeof createIdentity>[2],
 ): Promise<string> {
-  await tx.query('savepoint person');
-  const madeId = await createIdentity(tx, scope, known ? { ...person, email: `${uuidv7()}@known.invalid` } : person);
-  await tx.query(known ? 'rollback to savepoint person' : 'release savepoint person');
+  const made = known ? { ...person, email: `${uuidv7()}@known.invalid` } : person;
+  const madeId = await inSavepoint(tx, { keep: known === null }, () => createIdentity(tx, scope, made));
   return known?.id ?? madeId;
 }
 

@@ -3,6 +3,7 @@ import { SsoDomain, type SsoDomainReason, type SsoDomainStatus } from '../../../
 import { after, type Clock, seconds } from '../../platform/clock.js';
 import { type Db, violates } from '../../platform/db.js';
 import type { Dns } from '../../platform/dns.js';
+import { domainLooks } from '../../platform/metrics.js';
 import { createShares } from '../../platform/shares.js';
 import { judge, recordOf, type Seen } from './challenge.js';
 import { lapseEmail } from './domain-mails.js';
@@ -57,6 +58,7 @@ export function createDomainChecks({ db, dns, now, schedule, ofAccount = 25 }: D
       const { name, value } = recordOf(claim);
       const leave = shares.enter(claim.accountId);
       const seen = judge(await dns.txt(name).finally(leave), value);
+      domainLooks.inc({ outcome: seen.kind === 'found' ? 'found' : seen.reason });
       const follow = (heldByAnother: boolean) =>
         change(id, (tx, current) => settle(tx, current, seen, { at: now(), schedule, heldByAnother }));
       // Two that are found at once are told apart by an index, and nobody sees the rows of another Account.

@@ -3,6 +3,7 @@ import { WebhookDelivery } from '../../../entities/webhook-delivery.js';
 import { after, type Clock } from '../../platform/clock.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
 import type { Db } from '../../platform/db.js';
+import { webhookAttempts, webhookDeliveries } from '../../platform/metrics.js';
 import { OutboundError } from '../../platform/outbound/errors.js';
 import type { Outbound } from '../../platform/outbound/fetch.js';
 import { type Admission, createAdmission } from './admission.js';
@@ -67,8 +68,11 @@ export function createWebhookDeliveries({
           return begun.status === 'pending' && !begun.isActive ? unwanted(id, begun) : look(begun);
         const result = await call(id, begun, startedAt);
         answered = result.statusCode !== null;
+        webhookAttempts.inc({ outcome: outcomeOf(result) });
         const { webhookId: ofWebhook, number } = begun;
-        return look(await settleAttempt(db, { id, webhookId: ofWebhook, number, result, schedule, now: now() }));
+        const ended = await settleAttempt(db, { id, webhookId: ofWebhook, number, result, schedule, now: now() });
+        if (ended.status !== 'pending') webhookDeliveries.inc({ status: ended.status });
+        return look(ended);
       } finally {
         entry.leave(answered);
       }
@@ -124,6 +128,10 @@ export function createWebhookDeliveries({
     });
   }
 }
+
+/** As `2xx`, or why there was no answer. */
+const outcomeOf = ({ statusCode, error }: AttemptResult): string =>
+  statusCode === null ? (error ?? 'internal') : `${Math.floor(statusCode / 100)}xx`;
 
 /** It went with its Environment or Account. */
 const gone: DeliveryLook = { status: 'cancelled', wakeAt: null, attempts: 0 };

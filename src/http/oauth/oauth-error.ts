@@ -18,6 +18,15 @@ export const oauthStatusOf = (code: OAuthErrorCode): number => statuses[code] ??
 export const noStore = (reply: FastifyReply): FastifyReply =>
   reply.header('cache-control', 'no-store').header('pragma', 'no-cache');
 
+/** The code that an error is answered with. */
+export function oauthCodeOf(error: unknown): OAuthErrorCode {
+  if (error instanceof OAuthError) return error.code;
+  const refusal = refusalOf(error);
+  if (!refusal) return 'server_error';
+  const status = statusOf(refusal.code);
+  return status === 503 || status === 429 ? 'temporarily_unavailable' : 'invalid_request';
+}
+
 /** Answers whatever goes wrong as `{ error, error_description }` (RFC 6749 §5.2). */
 export function handleOAuthErrors(app: FastifyInstance): void {
   app.setErrorHandler((error, request, reply) => {
@@ -34,8 +43,7 @@ export function handleOAuthErrors(app: FastifyInstance): void {
       return reply.code(500).send({ error: 'server_error', error_description: 'something went wrong on our side' });
     }
     tellWhen(reply, refusal);
-    const status = statusOf(refusal.code);
-    const code: OAuthErrorCode = status === 503 || status === 429 ? 'temporarily_unavailable' : 'invalid_request';
-    return reply.code(status).send({ error: code, error_description: refusal.message });
+    const answer = { error: oauthCodeOf(refusal), error_description: refusal.message };
+    return reply.code(statusOf(refusal.code)).send(answer);
   });
 }

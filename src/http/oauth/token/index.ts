@@ -2,8 +2,9 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { clientParameters } from '../../../domain/oidc/client-authentication.js';
 import { OAuthError } from '../../../domain/oidc/oauth-error.js';
 import { onlyOnce, type Parameters, readParameters } from '../../../domain/oidc/parameters.js';
+import { tokenGrants } from '../../../platform/metrics.js';
 import { allowOrigin, answerPreflights } from '../cors.js';
-import { noStore } from '../oauth-error.js';
+import { noStore, oauthCodeOf } from '../oauth-error.js';
 import type { OAuthOptions } from '../options.js';
 import { redeemCode } from './authorization-code.js';
 import { refresh } from './refresh-token.js';
@@ -25,21 +26,32 @@ const parameters = [
 export const token: FastifyPluginAsyncTypebox<OAuthOptions> = async (app, { provider, limits }) => {
   answerPreflights(app, '/oauth/token', 'POST');
   app.post('/oauth/token', async (request, reply) => {
-    const values = onlyOnce(readParameters(request.body), parameters);
-    const client = await provider.clientAuthentication.authenticate(request.headers.authorization, values);
-    allowOrigin(request, reply, client);
-    // By client and not by address: one server asks for all the people who use it.
-    await limits.general('apiKey', client.clientId, reply);
-    const grant = grantTypes[grantTypeOf(values)];
-    return noStore(reply).send(await grant(provider, client, values));
+    const counted = { grant_type: 'other', outcome: 'issued' };
+    try {
+      const values = onlyOnce(readParameters(request.body), parameters);
+      if (isOffered(values.get('grant_type'))) counted.grant_type = grantTypeOf(values);
+      const client = await provider.clientAuthentication.authenticate(request.headers.authorization, values);
+      allowOrigin(request, reply, client);
+      // By client and not by address: one server asks for all the people who use it.
+      await limits.general('apiKey', client.clientId, reply);
+      const grant = grantTypes[grantTypeOf(values)];
+      return noStore(reply).send(await grant(provider, client, values));
+    } catch (error) {
+      counted.outcome = oauthCodeOf(error);
+      throw error;
+    } finally {
+      tokenGrants.inc(counted);
+    }
   });
 };
 
-function grantTypeOf(values: Parameters): keyof typeof grantTypes {
+type GrantType = keyof typeof grantTypes;
+const isOffered = (grantType: string | undefined): grantType is GrantType =>
+  grantType !== undefined && Object.hasOwn(grantTypes, grantType);
+
+function grantTypeOf(values: Parameters): GrantType {
   const grantType = values.get('grant_type');
   if (grantType === undefined) throw new OAuthError('invalid_request', 'grant_type is missing');
-  if (!Object.hasOwn(grantTypes, grantType)) {
-    throw new OAuthError('unsupported_grant_type', 'grant_type must be authorization_code or refresh_token');
-  }
-  return grantType as keyof typeof grantTypes;
+  if (isOffered(grantType)) return grantType;
+  throw new OAuthError('unsupported_grant_type', 'grant_type must be authorization_code or refresh_token');
 }

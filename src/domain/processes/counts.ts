@@ -1,0 +1,65 @@
+import type { Db, Statement } from '../../platform/db.js';
+import type { KindName } from './kinds.js';
+
+/** How many processes of a kind wait in a state, over all Accounts. */
+export interface WaitingProcesses {
+  kind: string;
+  state: string;
+  count: number;
+  /** Of these, whose moment was more than five minutes ago: nobody has let time pass over them. */
+  overdue: number;
+}
+
+interface Waiting {
+  /** The open states; an index on these rows serves each query. */
+  states: readonly string[];
+  /** Its rows, with `status`. */
+  from: string;
+  /** When it has to have gone on by itself, as SQL. */
+  due: string;
+}
+
+// A mail waits for nothing but the mail server, an erasure for nothing but its own steps.
+const waiting: Record<KindName | 'registration' | 'account_intent', Waiting> = {
+  registration: { states: ['pending'], from: 'pending_registrations', due: 'expires_at' },
+  account_intent: { states: ['parked', 'claimed'], from: 'account_intents', due: 'expires_at' },
+  invite: { states: ['pending'], from: 'administrator_invites', due: 'expires_at' },
+  identity_invite: { states: ['pending'], from: 'identity_invites', due: 'expires_at' },
+  email: { states: ['pending'], from: 'emails', due: `created_at + interval '5 minutes'` },
+  mfa_grace: { states: ['running'], from: 'mfa_graces', due: 'expires_at' },
+  identity_erasure: { states: ['running'], from: 'erasures', due: `created_at + interval '1 hour'` },
+  environment_removal: { states: ['running'], from: 'environment_removals', due: `created_at + interval '1 day'` },
+  role_assignment: {
+    states: ['running'],
+    from: 'role_assignment_windows join role_assignments using (id)',
+    due: 'case when effective_from > told_until then effective_from else effective_to end',
+  },
+  sso_domain: { states: ['pending', 'verified', 'lapsed'], from: 'sso_domains', due: 'next_check_at' },
+  webhook_delivery: { states: ['pending'], from: 'webhook_deliveries', due: 'next_attempt_at' },
+};
+
+/** Of more rows than this nobody wants to know how many more: a look at them all would cost what there is not to spare. */
+export const mostCounted = 20_000;
+
+const statement: Statement = {
+  name: 'count_waiting_processes',
+  text: Object.entries(waiting)
+    .map(
+      ([kind, { states, from, due }]) => `
+select '${kind}' as kind, status as state, count(*)::int as count,
+  (count(*) filter (where due < now() - interval '5 minutes'))::int as overdue
+from (select status, ${due} as due from ${from}
+  where status in (${states.map((state) => `'${state}'`).join()}) limit ${mostCounted}) open group by status`,
+    )
+    .join('\nunion all'),
+};
+
+const none: WaitingProcesses[] = Object.entries(waiting).flatMap(([kind, { states }]) =>
+  states.map((state) => ({ kind, state, count: 0, overdue: 0 })),
+);
+
+/** Every kind and open state, also those of which there is none; of each kind 20 000 rows at most are looked at. */
+export async function countWaitingProcesses(db: Pick<Db, 'statement'>): Promise<WaitingProcesses[]> {
+  const rows = await db.statement<WaitingProcesses>(statement, []);
+  return none.map((empty) => rows.find(({ kind, state }) => kind === empty.kind && state === empty.state) ?? empty);
+}

@@ -1,0 +1,76 @@
+import { Counter, Histogram, type Registry } from 'prom-client';
+
+/*
+ * What the rules of the service count in this process, wherever they run; `/metrics` of each process shows all of it. Labels
+ * are words of ours: never a tenant, an id, an address, or anything else that a caller chooses.
+ */
+
+const metrics: (Counter | Histogram)[] = [];
+
+function counter<Label extends string>(name: string, help: string, labelNames: readonly Label[] = []): Counter<Label> {
+  const made = new Counter({ name, help, labelNames, registers: [] });
+  metrics.push(made as Counter);
+  return made;
+}
+
+function histogram(name: string, help: string, buckets: number[]): Histogram {
+  const made = new Histogram({ name, help, buckets, registers: [] });
+  metrics.push(made);
+  return made;
+}
+
+export const eventsRecorded = counter('gatehouse_events_total', 'Events that were committed, by their type.', [
+  'action',
+]);
+export const signIns = counter(
+  'gatehouse_sign_ins_total',
+  'Sign-ins by whose they are, the first factor, and what came of it: succeeded, failed (it was wrong) or refused (it was right).',
+  ['actor_type', 'method', 'outcome'],
+);
+export const secondFactors = counter('gatehouse_second_factors_total', 'Answers with a second factor.', [
+  'actor_type',
+  'factor',
+  'outcome',
+]);
+export const tokenGrants = counter(
+  'gatehouse_token_grants_total',
+  'Requests of the token endpoint by grant type: issued, or the error code of the answer.',
+  ['grant_type', 'outcome'],
+);
+export const throttled = counter('gatehouse_throttled_total', 'What a rate limit refused, by its policy.', ['limit']);
+export const hashesRefused = counter(
+  'gatehouse_password_hashes_refused_total',
+  'Passwords that were not hashed because too many waited.',
+);
+export const dependencyFailures = counter(
+  'gatehouse_dependency_failures_total',
+  'Questions that a service of others did not answer.',
+  ['dependency'],
+);
+export const mails = counter('gatehouse_mails_total', 'Mails that have ended, by how.', ['status']);
+export const mailDelay = histogram(
+  'gatehouse_mail_delay_seconds',
+  'From the moment a mail was asked for until the mail server took it.',
+  [1, 2, 5, 15, 60, 300, 1800, 7200, 86_400],
+);
+export const webhookAttempts = counter(
+  'gatehouse_webhook_attempts_total',
+  "Calls of webhooks' receivers, by the class of the answer's status or what was in the way.",
+  ['outcome'],
+);
+export const webhookDeliveries = counter('gatehouse_webhook_deliveries_total', 'Deliveries that have ended, by how.', [
+  'status',
+]);
+export const domainLooks = counter('gatehouse_sso_domain_looks_total', "Looks for claimed domains' records.", [
+  'outcome',
+]);
+export const workflowsRestarted = counter(
+  'gatehouse_workflows_restarted_total',
+  'Workflows that were gone while their row still waited, and were started again.',
+  ['workflow_type'],
+);
+
+/** Has a process show what it counts. A registry of its own, since tests have several processes in one. */
+export const showCounts = (registry: Registry): void => {
+  for (const metric of metrics) registry.registerMetric(metric);
+};

@@ -1,0 +1,117 @@
+import { Gauge, type Registry } from 'prom-client';
+import { countWaitingProcesses } from '../domain/processes/counts.js';
+import type { Db, Statement } from '../platform/db.js';
+
+const queues: Statement = {
+  name: 'count_queues',
+  text: `
+select outbox.count as outbox, outbox.oldest as "outboxAge", events.count as events, events.oldest as "eventsAge"
+from (select count(*)::int, coalesce(extract(epoch from clock_timestamp() - min(created_at)), 0)::float as oldest from outbox) outbox,
+  (select count(*)::int, coalesce(extract(epoch from clock_timestamp() - min(event_created_at)), 0)::float as oldest
+   from webhook_queue) events`,
+};
+interface Queues {
+  outbox: number;
+  outboxAge: number;
+  events: number;
+  eventsAge: number;
+}
+
+const standing: Statement = {
+  name: 'read_standing',
+  text: `select (select extract(epoch from max(signs_until)) from signing_keys)::float as "keysEnd",
+  pg_database_size(current_database())::float as size`,
+};
+interface Standing {
+  /** Null before the first key. */
+  keysEnd: number | null;
+  size: number;
+}
+
+/** Looks that cost more than a scrape may are taken once in this time, however often, and by however many, it is asked. */
+const slowlyMs = 60_000;
+
+/** Shows what waits in the database, the same in every worker: `max` over them tells it, and not `sum`. */
+export function watchBacklog(registry: Registry, db: Pick<Db, 'statement'>): void {
+  const registers = [registry];
+  const waiting = remembered(500, async () => (await db.statement<Queues>(queues, []))[0]);
+  const gauge = (name: string, help: string, of: (row: Queues) => number) =>
+    new Gauge({
+      name,
+      help,
+      registers,
+      async collect() {
+        const row = await waiting();
+        if (row) this.set(of(row));
+      },
+    });
+  gauge('gatehouse_outbox_messages', 'Workflows that wait to be started', ({ outbox }) => outbox);
+  gauge('gatehouse_outbox_oldest_seconds', 'Age of the oldest message in the outbox', ({ outboxAge }) => outboxAge);
+  gauge('gatehouse_webhook_events', 'Events that wait to be given to their subscriptions', ({ events }) => events);
+  gauge('gatehouse_webhook_events_oldest_seconds', 'Age of the oldest of these', ({ eventsAge }) => eventsAge);
+  watchProcesses(registers, db);
+  watchStanding(registers, db);
+}
+
+function watchProcesses(registers: Registry[], db: Pick<Db, 'statement'>): void {
+  const processes = remembered(slowlyMs, () => countWaitingProcesses(db));
+  new Gauge({
+    name: 'gatehouse_processes',
+    help: 'Durable processes that wait, by kind and state; at most 20000 of a kind are counted.',
+    labelNames: ['kind', 'state'],
+    registers,
+    async collect() {
+      for (const { kind, state, count } of (await processes()) ?? []) this.set({ kind, state }, count);
+    },
+  });
+  new Gauge({
+    name: 'gatehouse_processes_overdue',
+    help: 'Of these, those that had to go on by themselves more than five minutes ago.',
+    labelNames: ['kind', 'state'],
+    registers,
+    async collect() {
+      for (const { kind, state, overdue } of (await processes()) ?? []) this.set({ kind, state }, overdue);
+    },
+  });
+}
+
+function watchStanding(registers: Registry[], db: Pick<Db, 'statement'>): void {
+  const read = remembered(slowlyMs, async () => (await db.statement<Standing>(standing, []))[0]);
+  new Gauge({
+    name: 'gatehouse_signing_keys_end_timestamp_seconds',
+    help: 'When the last of the signing keys stops to sign; a rotation that runs keeps it a week ahead.',
+    registers,
+    async collect() {
+      const row = await read();
+      if (row && row.keysEnd !== null) this.set(row.keysEnd);
+    },
+  });
+  new Gauge({
+    name: 'gatehouse_postgres_database_size_bytes',
+    help: "Size of the service's database.",
+    registers,
+    async collect() {
+      const row = await read();
+      if (row) this.set(row.size);
+    },
+  });
+}
+
+/**
+ * Asks once in a time, and answers all who ask meanwhile with that. Without PostgreSQL it answers nothing: the last figures stay,
+ * and the other metrics are still told.
+ */
+function remembered<T>(forMs: number, read: () => Promise<T>): () => Promise<T | undefined> {
+  let [answer, until]: [Promise<T | undefined>, number] = [Promise.resolve(undefined), 0];
+  return () => {
+    const now = performance.now();
+    if (now >= until) {
+      until = now + forMs;
+      answer = read().catch(() => {
+        until = 0;
+        return undefined;
+      });
+    }
+    return answer;
+  };
+}

@@ -1,0 +1,39 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { parse } from 'yaml';
+import { projectRoot } from '../../src/platform/root.js';
+import { namesAsked } from './metrics.js';
+
+export interface AlertRule {
+  alert: string;
+  expr: string;
+  for?: string;
+  labels: { severity: string };
+  annotations: { summary: string; runbook_url: string };
+}
+interface Panel {
+  title: string;
+  type: string;
+  gridPos: { x: number; y: number; w: number; h: number };
+  targets?: { expr: string }[];
+}
+
+const read = (path: string) => readFile(join(projectRoot, path), 'utf8');
+
+/** Every alert of docs/prometheus/alerts.yml. */
+export async function alertRules(): Promise<AlertRule[]> {
+  const { groups } = parse(await read('docs/prometheus/alerts.yml')) as { groups: { rules: AlertRule[] }[] };
+  return groups.flatMap(({ rules }) => rules);
+}
+
+/** The panels of the dashboard, its rows among them. */
+export async function dashboardPanels(): Promise<Panel[]> {
+  return JSON.parse(await read('docs/grafana/gatehouse.json')).panels;
+}
+
+/** Every metric that the dashboard or an alert asks for. */
+export async function namesWatched(): Promise<string[]> {
+  const panels = (await dashboardPanels()).flatMap(({ targets = [] }) => targets.map(({ expr }) => expr));
+  const rules = (await alertRules()).map(({ expr }) => expr);
+  return [...new Set([...panels, ...rules].flatMap(namesAsked))].sort();
+}

@@ -1,0 +1,120 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { parse } from 'yaml';
+import { projectRoot } from '../../src/platform/root.js';
+import { logFieldsTold } from '../support/log-fields.js';
+import { alertRules, dashboardPanels } from '../support/watched.js';
+
+/** Who is woken at night finds what to do: alerts, dashboard and run book belong together. */
+
+const read = (path: string) => readFile(join(projectRoot, path), 'utf8');
+const rules = await alertRules();
+const runbooks = await read('docs/runbooks.md');
+const sections = new Map(
+  runbooks
+    .split(/^### /m)
+    .slice(1)
+    .map((section) => [section.slice(0, section.indexOf('\n')), section.split(/^## /m)[0] as string]),
+);
+
+test('every alert has its section, and every section of an alert its alert', () => {
+  const alerts = rules.map(({ alert }) => alert);
+  expect(new Set(alerts).size).toBe(alerts.length);
+  expect([...sections.keys()].filter((name) => name.startsWith('Gatehouse')).sort()).toEqual([...alerts].sort());
+});
+
+test.each(rules)('$alert is told from its meaning to its end, and leads there', ({ alert, labels, annotations }) => {
+  expect(annotations.runbook_url).toBe(`docs/runbooks.md#${alert.toLowerCase()}`);
+  expect(annotations.summary.length).toBeGreaterThan(10);
+  expect(['critical', 'warning']).toContain(labels.severity);
+  const said = [...(sections.get(alert) ?? '').matchAll(/^- \*\*(\w+)/gm)].map(([, word]) => word);
+  expect(said).toEqual(['Means', 'Noticed', 'Look', 'Do', 'Over']);
+});
+
+const words = new Set([
+  ...['sum', 'max', 'min', 'count', 'topk', 'by', 'rate', 'increase', 'changes', 'absent', 'histogram_quantile'],
+  ...['and', 'or', 'vector', 'time'],
+]);
+/** `promtool check rules` reads them whole; this finds slips of the pen without it. */
+function slipsIn(expression: string): string[] {
+  const bare = expression.replace(/"(?:[^"\\]|\\.)*"/g, '""').replace(/\{[^{}]*\}/g, '');
+  const unbalanced = ['()', '{}', '[]'].filter(
+    ([open = '', close = '']) => bare.split(open).length !== bare.split(close).length,
+  );
+  const labels = new Set([...bare.matchAll(/\bby \(([^)]*)\)/g)].flatMap(([, names = '']) => names.split(/, */)));
+  const unknown = [...bare.matchAll(/(?<![\w$])[a-z_]\w*/gi)]
+    .map(([word]) => word)
+    .filter(
+      (word) => !words.has(word) && !labels.has(word) && !/^(up|(gatehouse|nodejs|process|temporal)_\w+)$/.test(word),
+    )
+    .filter((word) => !/^[smhd]$/.test(word));
+  return [...unbalanced, ...unknown];
+}
+
+test('no expression of an alert or a panel has a word that nobody knows', async () => {
+  const panels = (await dashboardPanels()).flatMap(({ targets = [] }) => targets.map(({ expr }) => expr));
+  expect([...panels, ...rules.map(({ expr }) => expr)].flatMap(slipsIn)).toEqual([]);
+  expect(slipsIn('summ(rate(up[5m])')).toEqual(['()', 'summ']);
+});
+
+test('a histogram is asked for its buckets or its count, a counter for its growth', async () => {
+  const panels = (await dashboardPanels()).flatMap(({ targets = [] }) => targets.map(({ expr }) => expr));
+  const wrong = [...panels, ...rules.map(({ expr }) => expr)].filter((expression) =>
+    /(?<!(rate|increase)\()\b\w+_(total|bucket|count)(\{[^}]*\})?(?!\w|[{[])/.test(
+      expression.replace(/"[^"]*"/g, '""'),
+    ),
+  );
+  expect(wrong).toEqual([]);
+});
+
+test('the dashboard has its rows, and panels that do not lie over each other', async () => {
+  const panels = await dashboardPanels();
+  expect(panels.filter(({ type }) => type === 'row').map(({ title }) => title)).toEqual([
+    ...['Traffic', 'Sign-ins', 'Durable processes', 'PostgreSQL', 'Temporal', 'Process'],
+  ]);
+  const cells = panels.flatMap(({ gridPos: { x, y, w, h } }) =>
+    Array.from({ length: w * h }, (_, i) => `${x + (i % w)} ${y + Math.floor(i / w)}`),
+  );
+  expect(new Set(cells).size).toBe(cells.length);
+  expect(Math.max(...panels.map(({ gridPos: { x, w } }) => x + w))).toBe(24);
+  // The run book sends people to panels by name.
+  const titles = new Set(panels.map(({ title }) => title));
+  const named = [...runbooks.matchAll(/\*([A-Z][^*]+)\*(?!\*)/g)].map(([, title]) =>
+    (title as string).replace(/\s+/g, ' '),
+  );
+  expect(named.filter((title) => title !== 'Pending Activities' && !titles.has(title))).toEqual([]);
+});
+
+test('what Docker Compose gives to Prometheus and Grafana is there, and is not for the public', async () => {
+  const { services } = parse(await read('docker-compose.yml'), { merge: true }) as {
+    services: Record<string, { profiles?: string[]; volumes?: string[]; ports?: string[] }>;
+  };
+  for (const name of ['prometheus', 'grafana']) {
+    const { profiles, volumes = [], ports = [] } = services[name]!;
+    expect(profiles).toEqual(['watch']);
+    for (const volume of volumes.filter((each) => each.startsWith('./'))) {
+      expect(await read(volume.split(':')[0] as string)).not.toBe('');
+    }
+    expect(ports.every((port) => port.startsWith('127.0.0.1:'))).toBe(true);
+  }
+  const { scrape_configs: jobs } = parse(await read('docs/prometheus/prometheus.yml')) as {
+    scrape_configs: { job_name: string; dns_sd_configs: { names: string[] }[] }[];
+  };
+  expect(jobs.map(({ job_name: job }) => job)).toEqual(['gatehouse-api', 'gatehouse-worker']);
+  for (const { dns_sd_configs: found } of jobs) expect(Object.keys(services)).toContain(found[0]?.names[0]);
+});
+
+test('the table of log lines has every field that the sources write', async () => {
+  const told = await logFieldsTold();
+  const names = await readdir(join(projectRoot, 'src'), { recursive: true });
+  const sources = await Promise.all(
+    names.filter((name) => name.endsWith('.ts') && !name.startsWith('dev')).map((name) => read(`src/${name}`)),
+  );
+  const written = new Set(
+    sources
+      .flatMap((text) => [...text.matchAll(/\blog\.(?:info|warn|error)\(\s*\{([^}]*)\}/g)])
+      .flatMap(([, fields = '']) => [...fields.matchAll(/(?:^|,)\s*(\w+)/g)].map(([, field]) => field as string)),
+  );
+  expect(written.size).toBeGreaterThan(10);
+  expect([...written].filter((field) => !told.has(field))).toEqual([]);
+});
