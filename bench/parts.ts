@@ -2,6 +2,8 @@ import type { Stops } from '../src/dev/stops.js';
 import { deliveriesTable, measureDeliveries } from './deliveries.js';
 import { domainsTable, measureDomains } from './domains.js';
 import { eventsTable, measureEvents } from './events.js';
+import { measureMillion } from './million/index.js';
+import { millionTable } from './million/table.js';
 import { measureOverload, overloadTable } from './overload.js';
 import { measureRegistrations, registrationsTable } from './registrations.js';
 import { measureScim, scimTable } from './scim/index.js';
@@ -100,6 +102,17 @@ export const benchParts: readonly BenchPart[] = [
     usual: [1_000, 100_000],
     measure: (counts, { stops, say, times }) => measureScim(stops, counts, times, say),
     table: scimTable,
+  }),
+  part({
+    name: 'million',
+    title: 'A million identities',
+    about: [
+      'loads 100 000 and then a million identities (or as many as named) by the bulk operation, and measures lists,',
+      'searches, decisions and sign-ins beside them; some fifteen minutes, and six gigabytes of disk',
+    ],
+    usual: [100_000, 1_000_000],
+    measure: (counts, { stops, say, times }) => measureMillion(stops, counts, times, say),
+    table: millionTable,
   }),
   part({
     name: 'overload',

@@ -13,7 +13,7 @@ export interface paths {
         };
         /**
          * List identities
-         * @description Profile data only: no credentials, no assignments. `q` searches first name, last name and email.
+         * @description Profile data only: no credentials, no assignments. `q` searches first name, last name and email; one that finds more than 100 000 is refused, as is one without three letters or digits in a row where there are more members than that.
          *
          *     Requires `identity.view` at the environment's root.
          */
@@ -41,7 +41,7 @@ export interface paths {
         };
         /**
          * List identities with their roles
-         * @description Roles are those held now or at a time to come. `role_id` keeps to who holds that role, `no_assignment` to who holds none. `q` searches name and email.
+         * @description Roles are those held now or at a time to come. `role_id` keeps to who holds that role, `no_assignment` to who holds none. `q` is that of the list of identities.
          *
          *     Requires `identity.view` at the environment's root.
          */

@@ -6,7 +6,8 @@ import { Identity } from './identity.js';
 /** An Identity's place in an Environment. */
 @Entity('environment_memberships')
 @Index('environment_memberships_one_per_identity', ['environmentId', 'identityId'], { unique: true })
-@Index('environment_memberships_by_age', ['environmentId', 'createdAt', 'identityId'])
+@Index('environment_memberships_in_order', { synchronize: false })
+@Index('environment_memberships_inactive', { synchronize: false })
 @Index('environment_memberships_identity', ['identityId'])
 @Index('environment_memberships_directory', { synchronize: false })
 export class EnvironmentMembership {

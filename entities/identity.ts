@@ -5,7 +5,9 @@ import { Account } from './account.js';
 @Entity('identities')
 @Index('identities_email', ['accountId', 'email'], { unique: true })
 @Index('identities_by_age', ['accountId', 'createdAt', 'id'])
-@Index('identities_text_trigrams', { synchronize: false })
+@Index('identities_by_first_name', ['accountId', 'firstName', 'id'])
+@Index('identities_by_last_name', ['accountId', 'lastName', 'id'])
+@Index('identities_search', { synchronize: false })
 @Index('identities_external_id', ['accountId', 'externalId'], { unique: true })
 export class Identity {
   @PrimaryColumn('uuid') id!: string;

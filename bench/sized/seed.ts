@@ -23,15 +23,29 @@ export const emailOf = (identity: number): string => `u${String(identity).padSta
  * Fills an empty installation. By SQL and as the owner: the service's own rules would take minutes for ten thousand nodes.
  * @returns after a vacuum: the planner knows the sizes, and the trigram index has its pending entries merged.
  */
-export async function seedSized({ databaseUrl, ownerUrl }: Installation, size: Size): Promise<SizedSeed> {
-  const base = await seedBase(databaseUrl);
+export const seedSized = async (installation: Installation, size: Size): Promise<SizedSeed> =>
+  fillSized(installation, await seedBase(installation.databaseUrl), size);
+
+/** People who are there already, by their numbers in the model, and who of them is to be inactive. */
+export interface People {
+  memberIds: readonly string[];
+  isInactive(number: number, size: Size): boolean;
+}
+
+/** The same in an Environment that has what all others have, and maybe its people. */
+export async function fillSized(
+  { ownerUrl }: Installation,
+  base: Seed,
+  size: Size,
+  people?: People,
+): Promise<SizedSeed> {
   const model = createModel(size);
   const owner = new pg.Client({ connectionString: ownerUrl });
   await owner.connect();
   try {
     await owner.query('begin');
     const rows = { owner, scope: base.scope, size, model };
-    const memberIds = await seedIdentities(rows);
+    const memberIds = people ? await deactivate(rows, people) : await seedIdentities(rows);
     const { nodeIds, moved } = await seedNodes(rows);
     await seedAssignments(rows, memberIds, nodeIds);
     await owner.query('commit');
@@ -71,15 +85,28 @@ const familyNames = [
   'Kaya',
 ];
 
+/** What the person of that number is called. */
+export const profileOf = (i: number) => ({
+  email: emailOf(i),
+  first_name: givenNames[i % givenNames.length] as string,
+  last_name: familyNames[i % familyNames.length] as string,
+});
+
+async function deactivate({ owner, scope, size }: Rows, { memberIds, isInactive }: People): Promise<readonly string[]> {
+  await owner.query(
+    'update environment_memberships set is_active = false where environment_id = $1 and identity_id = any($2)',
+    [scope.environmentId, memberIds.filter((_, number) => isInactive(number, size))],
+  );
+  return memberIds;
+}
+
 async function seedIdentities({ owner, scope: { accountId, environmentId }, size }: Rows): Promise<string[]> {
   const ids = uuids(size.identities);
   const ageOf = agesOf(ids.length);
   const profiles = ids.map((id, i) => ({
     id,
     account_id: accountId,
-    email: emailOf(i),
-    first_name: givenNames[i % givenNames.length],
-    last_name: familyNames[i % familyNames.length],
+    ...profileOf(i),
     metadata: {},
     email_verified_at: ageOf(i),
     created_at: ageOf(i),

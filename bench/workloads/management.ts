@@ -22,23 +22,23 @@ const pageOf = async (connection: Connection, path: string, seed: SizedSeed) =>
 /**
  * One full page of a list, with the total beside it.
  * @param seeded how many rows the list has at least
- * @param number of the page, for a list of `total` rows
+ * @param which the number of the page, for a list of `total` rows, and further parameters
  */
-const page = (
+export const listed = (
   name: string,
   about: string,
   list: 'identities' | 'nodes',
   seeded: (seed: SizedSeed) => number,
-  number: (total: number) => number = () => 1,
+  { numberOf = () => 1, query = '' }: { numberOf?: (total: number, take: number) => number; query?: string } = {},
 ): SizedWorkload => ({
   name,
   about,
   limit: 'reads',
   uses: 1,
   async prepare({ connection, seed }) {
-    const path = `/api/v1/${list}?take=${take}`;
+    const path = `/api/v1/${list}?take=${take}${query}`;
     const { pagination: first } = await pageOf(connection, path, seed);
-    const asked = number(first.item_count);
+    const asked = numberOf(first.item_count, take);
     return async () => {
       const { items, pagination } = await pageOf(connection, `${path}&page=${asked}`, seed);
       const hasTotal = pagination.item_count >= seeded(seed) && pagination.page === asked;
@@ -47,11 +47,37 @@ const page = (
   },
 });
 
+/**
+ * A search whose first page is asked for.
+ * @param textOf what is searched for
+ * @param isRight whether so many can have been found
+ */
+export const searched = (
+  name: string,
+  about: string,
+  textOf: (random: () => number) => string,
+  isRight: (total: number) => boolean,
+): SizedWorkload => ({
+  name,
+  about,
+  limit: 'reads',
+  uses: 1,
+  async prepare({ index, connection, seed }) {
+    const random = createRandom(index);
+    return async () => {
+      const path = `/api/v1/identities?take=${take}&q=${encodeURIComponent(textOf(random))}`;
+      const { items, pagination } = await pageOf(connection, path, seed);
+      const { item_count: total } = pagination;
+      expectContent(isRight(total) && items.length === Math.min(take, total), 'who is searched for, and the total');
+    };
+  },
+});
+
 /** It stays full while others are created: newer ones come first. */
 const lastFullPage = (total: number) => Math.floor(total / take);
 
 export const managementWorkloads: SizedWorkload[] = [
-  page('nodes-list', `GET /api/v1/nodes: the first page of ${take}`, 'nodes', ({ size }) => size.nodes + size.moved),
+  listed('nodes-list', `GET /api/v1/nodes: the first page of ${take}`, 'nodes', ({ size }) => size.nodes + size.moved),
   {
     name: 'move-subtree',
     about: 'POST of a node with 1 000 (quick: 100) below it to another parent and back, one at a time',
@@ -72,13 +98,15 @@ export const managementWorkloads: SizedWorkload[] = [
       };
     },
   },
-  page(
+  listed(
     'identities-first',
     `GET /api/v1/identities: the first page of ${take}`,
     'identities',
     ({ size }) => size.identities,
   ),
-  page('identities-last', 'the same, the last full page', 'identities', ({ size }) => size.identities, lastFullPage),
+  listed('identities-last', 'the same, the last full page', 'identities', ({ size }) => size.identities, {
+    numberOf: lastFullPage,
+  }),
   {
     name: 'identities-search-one',
     about: 'the same, searched by a part of an address that one identity has',

@@ -37,6 +37,7 @@ import { SsoTests1763700000081 } from './1763700000081-sso-tests.js';
 import { SingleLogout1763700000082 } from './1763700000082-single-logout.js';
 import { ScimAtSize1763700000084 } from './1763700000084-scim-at-size.js';
 import { DirectoryAtSize1763700000085 } from './1763700000085-directory-at-size.js';
+import { MillionIdentities1763700000088 } from './1763700000088-million-identities.js';
 
 /** In the order in which they run. */
 export const migrations = [
@@ -79,4 +80,5 @@ export const migrations = [
   SingleLogout1763700000082,
   ScimAtSize1763700000084,
   DirectoryAtSize1763700000085,
+  MillionIdentities1763700000088,
 ];

@@ -1,3 +1,5 @@
+import type { DomainError } from '../../src/domain/errors.js';
+import { readMembers } from '../../src/domain/identities/read-members.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { asOwner } from '../support/database.js';
 
@@ -50,8 +52,8 @@ const seed = ({ accountId, environmentId }: { accountId: string; environmentId: 
     );
   }, api.database.ownerUrl);
 
-async function pageOf(query: string): Promise<Page> {
-  const answer = await api.app.inject({ url: `/api/v1/identities?${query}`, headers: key });
+async function pageOf(query: string, list = ''): Promise<Page> {
+  const answer = await api.app.inject({ url: `/api/v1/identities${list}?${query}`, headers: key });
   expect([query, answer.statusCode]).toEqual([query, 200]);
   return answer.json();
 }
@@ -107,6 +109,71 @@ test.each([
     }
   },
 );
+
+describe('a search that means too many', () => {
+  const found = (q: string, most: number, isActive?: boolean) =>
+    readMembers(
+      api.database.db,
+      account.scope,
+      { page: 1, take: 20, sortBy: 'created_at', order: 'desc', q, isActive },
+      { isActive, mostFound: most },
+    ).then(
+      ({ itemCount }) => itemCount,
+      (error: DomainError) => error.options.details?.map(({ field, code }) => `${field} ${code}`).join(),
+    );
+
+  test('is refused, and not cut off: whatever it is filtered by', async () => {
+    expect(await found('example.com', count)).toBe(count);
+    expect(await found('example.com', count - 1)).toBe('q too_broad');
+    expect(await found('example.com', count - 1, false)).toBe('q too_broad');
+    expect(await found('p10@example.com', 1, true)).toBe(0); // inactive, as every tenth is
+  });
+
+  test('of fewer than three letters in a row is one among many members', async () => {
+    expect(await found('p1', count)).toBe(42);
+    expect(await found('p1', count - 1)).toBe('q too_short');
+    expect(await found('@p-', count - 1)).toBe('q too_short');
+  });
+});
+
+test('a list with roles has the pages of the list, and of who holds a role', async () => {
+  const { roleId, holders } = await giveRole(members.filter((_, i) => i % 3 === 0));
+  for (const query of ['take=50&page=2', 'status=inactive', 'q=p1&take=7&page=3', 'sort_by=email&page=7&order=asc']) {
+    const [one, other] = [await pageOf(query), await pageOf(query, '/with-roles')];
+    expect(other.items.map(({ id }) => id)).toEqual(one.items.map(({ id }) => id));
+    expect(other.pagination).toEqual(one.pagination);
+  }
+  const others = members.filter((member) => !holders.includes(member));
+  for (const [role, expected] of [
+    [roleId, holders],
+    ['no_assignment', others],
+  ] as const) {
+    const ordered = sortedBy('created_at', 'desc', [...expected]);
+    for (const page of [1, 2, Math.ceil(expected.length / 20), 9]) {
+      const { items, pagination } = await pageOf(`role_id=${role}&page=${page}`, '/with-roles');
+      expect(items.map(({ id }) => id)).toEqual(ordered.slice((page - 1) * 20, page * 20).map(({ id }) => id));
+      expect(pagination.item_count).toBe(expected.length);
+    }
+    const found = await pageOf(`role_id=${role}&q=p1&status=active`, '/with-roles');
+    const isFound = ({ email, is_active }: Member) => email.startsWith('p1') && is_active;
+    expect(found.pagination.item_count).toBe(expected.filter(isFound).length);
+  }
+});
+
+async function giveRole(holders: Member[]): Promise<{ roleId: string; holders: Member[] }> {
+  const headers = { ...key };
+  const role = await api.app.inject({
+    method: 'POST',
+    url: '/api/v1/roles',
+    headers,
+    payload: { name: 'Every third', permission_keys: [] },
+  });
+  const roleId = role.json().data.id;
+  const payload = { role_assignments: holders.map(({ id }) => ({ identity_id: id, role_id: roleId })) };
+  const given = await api.app.inject({ method: 'POST', url: '/api/v1/role-assignments', headers, payload });
+  expect([role.statusCode, given.statusCode]).toEqual([201, 200]);
+  return { roleId, holders };
+}
 
 test('of another Account nobody is found', async () => {
   const other = await newAccount(api);

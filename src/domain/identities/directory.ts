@@ -3,6 +3,7 @@ import type { EnvironmentMembership } from '../../../entities/environment-member
 import { Identity } from '../../../entities/identity.js';
 import type { Db } from '../../platform/db.js';
 import { DomainError } from '../errors.js';
+import { isShort, searchedText } from '../identity-search.js';
 import { containing, type Page, type PageRequest, readPage } from '../paging.js';
 import type { AccountScope } from '../scope.js';
 
@@ -59,9 +60,10 @@ export function createDirectory({ db }: { db: Db }) {
         const query = tx.createQueryBuilder(Identity, 'identity').where({ accountId }).setParameters({ accountId });
         const { q, environmentId, isActive } = page;
         if (q) {
-          query.andWhere('identity.id in (select gatehouse_matching_directory(:accountId, :pattern))', {
-            pattern: containing(q),
-          });
+          const found = isShort(q)
+            ? `${searchedText('identity')} ilike :pattern`
+            : 'identity.id in (select gatehouse_matching_directory(:accountId, :pattern))';
+          query.andWhere(found, { pattern: containing(q) });
         }
         if (environmentId === null) query.andWhere(`not exists ${memberships()}`);
         const there = environmentId ? 'and m.environment_id = :environmentId' : '';

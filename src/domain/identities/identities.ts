@@ -17,6 +17,7 @@ import {
   type IdentitiesWithRolesPage,
   type IdentityInEnvironment,
   type IdentityWithRoles,
+  type ListedWithRoles,
   listWithRoles,
 } from './lists.js';
 import { assertMetadata } from './metadata.js';
@@ -25,7 +26,7 @@ import { addNewcomer, type RunsStatement } from './newcomers.js';
 import type { Profile } from './profile.js';
 import { type ListedMember, readMembers } from './read-members.js';
 
-export type { IdentityInEnvironment, IdentitySort } from './lists.js';
+export type { IdentityInEnvironment, IdentitySort, ListedWithRoles } from './lists.js';
 export type { ListedMember } from './read-members.js';
 
 export interface NewIdentity extends Partial<Profile> {
@@ -39,7 +40,7 @@ export type ForNewcomer = (tx: EntityManager, identityId: string) => Promise<unk
 
 export interface Identities {
   list(scope: EnvironmentScope, page: IdentitiesPage): Promise<Page<ListedMember>>;
-  listWithRoles(scope: EnvironmentScope, page: IdentitiesWithRolesPage): Promise<Page<IdentityWithRoles>>;
+  listWithRoles(scope: EnvironmentScope, page: IdentitiesWithRolesPage): Promise<Page<ListedWithRoles>>;
   /** Who holds a role at a node itself. @throws DomainError nodes.node_not_found */
   listAtNode(scope: EnvironmentScope, nodeId: string, page: NodeIdentitiesPage): Promise<Page<IdentityWithRoles>>;
   /** @throws DomainError identity.not_found when it has no membership in the Environment. */

@@ -1,11 +1,11 @@
-import type { EntityManager, SelectQueryBuilder } from 'typeorm';
+import type { EntityManager } from 'typeorm';
 import { EnvironmentMembership } from '../../../entities/environment-membership.js';
 import { Identity } from '../../../entities/identity.js';
 import { within } from '../../platform/db.js';
 import { type AssignedRole, assignedRolesOf } from '../access/assigned-roles.js';
-import { readCounter } from '../counters.js';
-import { containing, type Page, type PageRequest, readPage } from '../paging.js';
+import type { Page, PageRequest } from '../paging.js';
 import type { EnvironmentScope } from '../scope.js';
+import { type ListedMember, type Meant, readPageOfMembers } from './read-members.js';
 
 /** An Identity as a member of one Environment. */
 export interface IdentityInEnvironment {
@@ -31,40 +31,31 @@ export const columns: Record<IdentitySort, string[]> = {
   last_name: ['identity.lastName', 'membership.identityId'],
 };
 
-/** Who is in an Environment, with what each holds and has not lost; the total of all is kept, others are counted. */
+/** A member as a list shows it, with what they hold and have not lost. */
+export type ListedWithRoles = ListedMember & { roles: AssignedRole[] };
+
+/**
+ * Who is in an Environment, with what each holds and has not lost; the total of all is kept, others are counted.
+ * @throws DomainError validation.failed for a search that means too many
+ */
 export async function listWithRoles(
   tx: EntityManager,
   scope: EnvironmentScope,
   { roleId, ...page }: IdentitiesWithRolesPage,
   at: Date,
-): Promise<Page<IdentityWithRoles>> {
-  const query = members(tx, scope, page);
-  if (roleId !== undefined) {
-    query.andWhere(
-      `${roleId === null ? 'not' : ''} exists (select from role_assignments a
-        where a.identity_id = membership.identity_id and a.environment_id = :environmentId and a.removed_at is null
-          and (a.effective_to is null or a.effective_to > :at)${roleId === null ? '' : ' and a.role_id = :roleId'})`,
-      { environmentId: scope.environmentId, at, roleId },
-    );
-  }
-  const isWhole = page.isActive === undefined && !page.q && roleId === undefined;
-  const found = await read(tx, scope, page, query, isWhole);
+): Promise<Page<ListedWithRoles>> {
+  const { isActive } = page;
+  const meant: Meant = roleId === undefined ? { isActive } : { isActive, and: (put) => holding(put, roleId, at) };
+  const found = await readPageOfMembers((text, values) => tx.query(text, values), scope, page, meant);
   const ids = found.rows.map(({ identity }) => identity.id);
   const roles = await assignedRolesOf(tx, scope, ids, { at });
   return { ...found, rows: found.rows.map((row) => ({ ...row, roles: roles.get(row.identity.id) ?? [] })) };
 }
 
-function members(tx: EntityManager, scope: EnvironmentScope, { isActive, q }: IdentitiesPage) {
-  const query = membersOf(tx, scope, isActive);
-  if (q) {
-    // By way of a function, since row-level security keeps PostgreSQL from using the trigrams.
-    query.andWhere(
-      'membership.identityId in (select gatehouse_matching_identities(:accountId, :environmentId, :pattern))',
-      { accountId: scope.accountId, environmentId: scope.environmentId, pattern: containing(q) },
-    );
-  }
-  return query;
-}
+const holding = (put: (value: unknown) => string, roleId: string | null, at: Date) => `
+${roleId === null ? 'not ' : ''}exists (select from role_assignments a
+  where a.identity_id = m.identity_id and a.environment_id = $2 and a.removed_at is null
+    and (a.effective_to is null or a.effective_to > ${put(at)})${roleId === null ? '' : ` and a.role_id = ${put(roleId)}`})`;
 
 /** Memberships in an Environment, each with its Identity; `membersIn` tells the two apart. */
 export function membersOf(tx: EntityManager, scope: EnvironmentScope, isActive: boolean | undefined) {
@@ -74,18 +65,6 @@ export function membersOf(tx: EntityManager, scope: EnvironmentScope, isActive: 
     .where(within(scope));
   if (isActive !== undefined) query.andWhere('membership.isActive = :isActive', { isActive });
   return query;
-}
-
-async function read(
-  tx: EntityManager,
-  scope: EnvironmentScope,
-  page: IdentitiesPage,
-  query: SelectQueryBuilder<EnvironmentMembership>,
-  isWhole: boolean,
-): Promise<Page<IdentityInEnvironment>> {
-  const count = isWhole ? await readCounter(tx, scope, 'identities') : undefined;
-  const { rows, ...rest } = await readPage(query, page, columns[page.sortBy], count);
-  return { ...rest, rows: membersIn(rows) };
 }
 
 export const membersIn = (rows: EnvironmentMembership[]): IdentityInEnvironment[] =>

@@ -3,7 +3,8 @@ import type { Identity } from '../../../entities/identity.js';
 import type { Db, Statement } from '../../platform/db.js';
 import { inSnakeCase } from '../../platform/naming.js';
 import { counterTotal } from '../counters.js';
-import { containing, type Page } from '../paging.js';
+import { assertFew, foundIn, isShort, type Totals, totalOfFound, mostFound as usualMost } from '../identity-search.js';
+import type { Page } from '../paging.js';
 import type { EnvironmentScope } from '../scope.js';
 import type { IdentitiesPage, IdentitySort } from './lists.js';
 import { type ListedProfile, listedFields } from './profile.js';
@@ -14,8 +15,8 @@ export interface ListedMember {
   membership: Pick<EnvironmentMembership, 'isActive'>;
 }
 
-/** `total` is that of the whole list, where the statement was asked for it. */
-type Row = ListedMember['identity'] & ListedMember['membership'] & { total?: string };
+/** `total` is that of the whole list, where the statement was asked for it; `found` is that of a search before filters. */
+type Row = ListedMember['identity'] & ListedMember['membership'] & Totals;
 
 const columns: Record<IdentitySort, string> = {
   created_at: 'm.created_at',
@@ -25,45 +26,57 @@ const columns: Record<IdentitySort, string> = {
 };
 const profileOfRow = listedFields.map((field) => `i.${inSnakeCase(field)} as "${field}"`).join(', ');
 const shown = `i.id, i.email, ${profileOfRow}, i.created_at as "createdAt", m.is_active as "isActive"`;
-const kept = counterTotal('identities');
 
 /** Runs one statement in the scope of the list. */
-type Ask = (text: string, values: unknown[]) => Promise<Row[]>;
+export type Ask = (text: string, values: unknown[]) => Promise<Row[]>;
+
+/** Who of the members is meant, as conditions on a membership `m`; more values come behind account and Environment. */
+export interface Meant {
+  isActive: boolean | undefined;
+  /** How many a search may find. */
+  mostFound?: number;
+  /** @param put takes a value and answers how it is called in the text */
+  and?(put: (value: unknown) => string): string;
+}
 
 /**
  * One page of an Environment's members, as plain rows: a list of fifty costs half of what entities would. Sorted by age, fifty
  * memberships are found before any Identity is read. That and a search have one way to go whatever they are asked, so that
  * each of their statements is one round trip with a plan that is kept; for all else PostgreSQL chooses a plan, as ever.
+ * @throws DomainError validation.failed for a search that means too many
  */
 export function readMembers(
   db: Pick<Db, 'statementIn' | 'transaction'>,
   scope: EnvironmentScope,
   page: IdentitiesPage,
+  meant: Meant = { isActive: page.isActive },
 ): Promise<Page<ListedMember>> {
-  const hasOnePlan = page.q || (page.sortBy === 'created_at' && page.isActive === undefined);
-  if (hasOnePlan) return read((text, values) => db.statementIn(scope, statementOf(text), values), scope, page);
-  return db.transaction(scope, (tx) => read((text, values) => tx.query(text, values), scope, page));
+  const alone: Ask = (text, values) => db.statementIn(scope, statementOf(text), values);
+  if (page.q || page.sortBy === 'created_at') return readPageOfMembers(alone, scope, page, meant);
+  return db.transaction(scope, (tx) => readPageOfMembers((text, values) => tx.query(text, values), scope, page, meant));
 }
 
-async function read(
+/** The same by an open transaction, or by whatever runs a statement. @throws DomainError validation.failed */
+export async function readPageOfMembers(
   ask: Ask,
   { accountId, environmentId }: EnvironmentScope,
   page: IdentitiesPage,
+  meant: Meant,
 ): Promise<Page<ListedMember>> {
   const of = [accountId, environmentId];
-  if (page.q) return readFound(ask, of, page);
-  if (page.page === 1 && page.isActive === undefined) {
-    const rows = await readSlice(ask, of, page, { at: 0, count: page.take, fromBack: false, total: kept });
+  if (page.q) return readFound(ask, of, page, meant);
+  if (page.page === 1 && isEverybody(meant)) {
+    const rows = await readSlice(ask, of, page, meant, { at: 0, count: page.take, fromBack: false, total: kept });
     return pageOf(page, rows, rows[0] ? Number(rows[0].total) : 0);
   }
-  const itemCount = await total(ask, of, page.isActive);
+  const itemCount = await countOf(ask, of, meant);
   const before = (page.page - 1) * page.take;
   const count = Math.max(0, Math.min(page.take, itemCount - before));
   if (count === 0) return pageOf(page, [], itemCount);
   // A page in the back half is read from the back, so that the last page costs like the first.
   const behind = itemCount - before - count;
   const fromBack = behind < before;
-  const rows = await readSlice(ask, of, page, { at: fromBack ? behind : before, count, fromBack });
+  const rows = await readSlice(ask, of, page, meant, { at: fromBack ? behind : before, count, fromBack });
   return pageOf(page, fromBack ? rows.reverse() : rows, itemCount);
 }
 
@@ -78,13 +91,13 @@ interface Slice {
 async function readSlice(
   ask: Ask,
   of: string[],
-  { isActive, sortBy, order }: IdentitiesPage,
+  { sortBy, order }: IdentitiesPage,
+  meant: Meant,
   { at, count, fromBack, total }: Slice,
 ): Promise<Row[]> {
   const direction = (order === 'asc') === fromBack ? 'desc' : 'asc';
   const values: unknown[] = [...of];
-  let members = 'm.account_id = $1 and m.environment_id = $2';
-  if (isActive !== undefined) members += ` and m.is_active = $${values.push(isActive)}`;
+  const members = conditionOf(meant, values);
   let skipped = '';
   if (at > 0) skipped = ` offset $${values.push(at)}`;
   const sorted = `order by ${columns[sortBy]} ${direction}, m.identity_id ${direction}`;
@@ -98,32 +111,59 @@ async function readSlice(
   return rows.slice(0, count);
 }
 
-/** What a search finds, by way of a function, since row-level security keeps PostgreSQL from using the trigrams. */
-async function readFound(ask: Ask, of: string[], page: IdentitiesPage): Promise<Page<ListedMember>> {
-  const { isActive, sortBy, order, take } = page;
-  const values: unknown[] = [...of, containing(page.q as string)];
-  let from = `(select id from gatehouse_matching_identities($1, $2, $3) as id offset 0) found
-    cross join lateral (select identity_id, is_active, created_at from environment_memberships
-      where environment_id = $2 and identity_id = found.id and account_id = $1 offset 0) m
-    ${identity('found.id')}`;
-  if (isActive !== undefined) from += ` where m.is_active = $${values.push(isActive)}`;
+/** What a search finds: looked for and counted first, and read for the page only. */
+async function readFound(ask: Ask, of: string[], page: IdentitiesPage, meant: Meant): Promise<Page<ListedMember>> {
+  const { sortBy, order, take } = page;
+  const { mostFound = usualMost } = meant;
+  const q = page.q as string;
+  if (isShort(q)) assertFew(await countOf(ask, of, { isActive: undefined }), mostFound);
   const at = (page.page - 1) * take;
+  const values: unknown[] = [...of];
+  const found = foundIn(q, values, mostFound);
+  const condition = conditionOf(meant, values, 'true');
   const slice = `order by ${columns[sortBy]} ${order}, m.identity_id ${order} limit ${limitFor(take)}`;
   const skipped = at > 0 ? ` offset $${values.length + 1}` : '';
-  const text = `select ${shown}, count(*) over () as total from ${from} ${slice}${skipped}`;
+  const counted = `(select *, count(*) over () as total from (select *, count(*) over () as found from ${found}) m where ${condition}`;
+  const from =
+    sortBy === 'created_at'
+      ? `${counted} ${slice}${skipped}) m ${identity('m.identity_id')} order by m.created_at ${order}, m.identity_id ${order}`
+      : `${counted}) m ${identity('m.identity_id')} ${slice}${skipped}`;
+  const text = `select ${shown}, m.total, m.found from ${from}`;
   const rows: Row[] = await ask(text, at > 0 ? [...values, at] : values);
-  if (rows[0] || at === 0) return pageOf(page, rows.slice(0, take), Number(rows[0]?.total ?? 0));
-  const [counted] = await ask(`select count(*) as total from ${from}`, values);
-  return pageOf(page, [], Number(counted!.total));
+  if (rows[0] || (at === 0 && isEverybody(meant))) {
+    return pageOf(page, rows.slice(0, take), totalOfFound(rows[0] ?? {}, mostFound));
+  }
+  const both = `select count(*) as found, count(*) filter (where ${condition}) as total from ${found} m`;
+  const [counts] = await ask(both, values);
+  return pageOf(page, [], totalOfFound(counts!, mostFound));
 }
 
-async function total(ask: Ask, of: string[], isActive: boolean | undefined): Promise<number> {
-  const counting =
-    'select count(*) as total from environment_memberships where account_id = $1 and environment_id = $2';
-  const [row] =
-    isActive === undefined
-      ? await ask(`select ${kept} as total`, of)
-      : await ask(`${counting} and is_active = $3`, [...of, isActive]);
+const kept = counterTotal('identities');
+const ofEnvironment = 'm.account_id = $1 and m.environment_id = $2';
+/** Of their own index, which has nobody else (migration 0088). */
+const inactive = `(select count(*) from environment_memberships m where ${ofEnvironment} and not m.is_active)`;
+const isEverybody = ({ isActive, and }: Meant) => isActive === undefined && !and;
+
+/** Written out instead of a value, so that PostgreSQL knows the index of who is inactive. */
+function conditionOf({ isActive, and }: Meant, values: unknown[], place = ofEnvironment): string {
+  const all = [place];
+  if (isActive !== undefined) all.push(isActive ? 'm.is_active' : 'not m.is_active');
+  if (and) all.push(and((value) => `$${values.push(value)}`));
+  return all.join(' and ');
+}
+
+/** Who is active is everybody but the inactive: both numbers are of one moment. */
+async function countOf(ask: Ask, of: string[], meant: Meant): Promise<number> {
+  const values: unknown[] = [...of];
+  const { isActive, and } = meant;
+  const total = and
+    ? `(select count(*) from environment_memberships m where ${conditionOf(meant, values)})`
+    : isActive === undefined
+      ? kept
+      : isActive
+        ? `${kept} - ${inactive}`
+        : inactive;
+  const [row] = await ask(`select ${total} as total`, values);
   return Number(row!.total);
 }
 

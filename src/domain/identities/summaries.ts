@@ -1,7 +1,7 @@
 import type { EntityManager } from 'typeorm';
 import { MfaFactor } from '../../../entities/mfa-factor.js';
 import { within } from '../../platform/db.js';
-import { readCounter } from '../counters.js';
+import { counterTotal } from '../counters.js';
 import type { EnvironmentScope } from '../scope.js';
 import { findMember } from './find.js';
 
@@ -14,19 +14,22 @@ export interface IdentitiesSummary {
   mfaEnrolled: number;
 }
 
-/** The total is kept; the others are counted, in one pass. */
+/** The total is kept; of the others each reads its own index or table, and looks up who is in the Environment. Of one moment. */
 export async function summaryOf(tx: EntityManager, scope: EnvironmentScope): Promise<IdentitiesSummary> {
-  const [counted] = await tx.query<Omit<IdentitiesSummary, 'total'>[]>(
-    `select count(*) filter (where m.is_active)::int as active, count(*) filter (where not m.is_active)::int as inactive,
-       count(*) filter (where i.email_verified_at is null)::int as unverified,
-       count(*) filter (where f.identity_id is not null)::int as "mfaEnrolled"
-     from environment_memberships m join identities i on i.id = m.identity_id
-       left join (select distinct identity_id from mfa_factors where account_id = $1) f on f.identity_id = m.identity_id
-     where m.account_id = $1 and m.environment_id = $2`,
+  const isHere = (id: string) =>
+    `exists (select from environment_memberships m where m.environment_id = $2 and m.identity_id = ${id} and m.account_id = $1)`;
+  const [counted] = await tx.query<IdentitiesSummary[]>(
+    `select total, total - inactive as active, inactive, unverified, "mfaEnrolled"
+     from (select ${counterTotal('identities')}::int as total) t,
+       (select count(*)::int as inactive from environment_memberships
+        where account_id = $1 and environment_id = $2 and not is_active) i,
+       (select count(*)::int as unverified from identities p
+        where account_id = $1 and email_verified_at is null and ${isHere('p.id')}) u,
+       (select count(distinct identity_id)::int as "mfaEnrolled" from mfa_factors f
+        where account_id = $1 and ${isHere('f.identity_id')}) f`,
     [scope.accountId, scope.environmentId],
   );
-  const total = await readCounter(tx, scope, 'identities');
-  return { total, ...(counted as Omit<IdentitiesSummary, 'total'>) };
+  return counted as IdentitiesSummary;
 }
 
 /** What is enrolled of second factors, without anything secret (specification, "MFA enrollment summary"). */

@@ -6,6 +6,7 @@ import { within } from '../../platform/db.js';
 import { type AssignedRole, assignedRolesOf } from '../access/assigned-roles.js';
 import { DomainError } from '../errors.js';
 import type { IdentityInEnvironment } from '../identities/identities.js';
+import { isShort, searchedText } from '../identity-search.js';
 import { containing, type Page, type PageRequest, readPage } from '../paging.js';
 import type { EnvironmentScope } from '../scope.js';
 import { find } from './find.js';
@@ -26,6 +27,9 @@ const columns: Record<MemberSort, string[]> = {
   last_name: ['identity.lastName', 'member.identityId'],
 };
 
+/** Whose names are compared one by one: it takes PostgreSQL some ms for a thousand. */
+const fewMembers = 20_000;
+
 /** The total of all is kept, others are counted. @throws DomainError organization.not_found */
 export async function listMembers(
   tx: EntityManager,
@@ -36,14 +40,15 @@ export async function listMembers(
 ): Promise<Page<Member>> {
   const { memberCount } = await find(tx, scope, organizationId);
   const query = queryOf(tx, scope, organizationId);
-  if (q) {
+  const pattern = q && containing(q);
+  if (pattern && (memberCount <= fewMembers || isShort(q))) {
+    // The trigrams would find everybody of the Environment first.
+    query.andWhere(`${searchedText('identity')} ilike :pattern`, { pattern });
+  } else if (pattern) {
     // By way of a function, since row-level security keeps PostgreSQL from using the trigrams.
     query.andWhere(
       'member.identityId in (select gatehouse_matching_identities(:accountId, :environmentId, :pattern))',
-      {
-        ...within(scope),
-        pattern: containing(q),
-      },
+      { ...within(scope), pattern },
     );
   }
   const { rows, ...rest } = await readPage(query, page, columns[page.sortBy], q ? undefined : memberCount);

@@ -23,16 +23,24 @@ export async function listRows(
   { page, take, order, now, ...filters }: ListRequest & { now: Date },
 ): Promise<Page<ProcessRow>> {
   const values: unknown[] = [accountId, now];
-  const from = `from (${union(kinds, filters.kind)}) process where ${conditions(filters, now, values)}`;
-  const [{ count: itemCount }] = await tx.query<[{ count: number }]>(`select count(*)::int as count ${from}`, values);
+  const where = conditions(filters, now, values);
+  const [{ count: itemCount }] = await tx.query<[{ count: number }]>(
+    `select count(*)::int as count from (${union(kinds, filters.kind)}) process where ${where}`,
+    values,
+  );
   const before = (page - 1) * take;
   const rowsOnPage = Math.max(0, Math.min(take, itemCount - before));
   if (rowsOnPage === 0) return { rows: [], itemCount, page, take };
   const behind = itemCount - before - rowsOnPage;
   const fromBack = behind < before;
   const direction = (order === 'asc') === fromBack ? 'desc' : 'asc';
+  const skipped = fromBack ? behind : before;
+  // Each kind gives no more than what the page can have of it, by its own index.
+  const sorted = `order by "createdAt" ${direction}, id ${direction}`;
+  const each = (of: string) =>
+    `(select * from (${of}) listed where ${stands} and ${where} ${sorted} limit ${skipped + rowsOnPage})`;
   const rows = await tx.query<ProcessRow[]>(
-    `select * ${from} order by "createdAt" ${direction}, id ${direction} limit ${rowsOnPage} offset ${fromBack ? behind : before}`,
+    `select * from (${union(kinds, filters.kind, each)}) process ${sorted} limit ${rowsOnPage} offset ${skipped}`,
     values,
   );
   return { rows: fromBack ? rows.reverse() : rows, itemCount, page, take };
@@ -62,11 +70,17 @@ export async function findRow(
 }
 
 /** Without what is in an Environment that is being removed: it goes with that. */
-const union = (kinds: Kinds, only?: KindName) => {
-  const all = (only ? [kinds[only]] : Object.values<Kind>(kinds)).map(({ sql }) => sql).join('\nunion all');
-  return `select * from (${all}) listed
-where not exists (select from environments e where e.id = listed."environmentId" and e.account_id is null)`;
-};
+const stands = 'not exists (select from environments e where e.id = listed."environmentId" and e.account_id is null)';
+
+/** @param each what is read of a kind */
+function union(
+  kinds: Kinds,
+  only?: KindName,
+  each = (of: string) => `select * from (${of}) listed where ${stands}`,
+): string {
+  const all = only ? [kinds[only]] : Object.values<Kind>(kinds);
+  return all.map(({ sql }) => each(sql)).join('\nunion all\n');
+}
 
 type Filters = Pick<ListRequest, 'state' | 'subjectId' | 'olderThanMs' | 'open' | 'q'>;
 

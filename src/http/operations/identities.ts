@@ -30,7 +30,9 @@ export const listIdentities = operation({
   method: 'GET',
   path: '/identities',
   summary: 'List identities',
-  description: 'Profile data only: no credentials, no assignments. `q` searches first name, last name and email.',
+  description:
+    'Profile data only: no credentials, no assignments. `q` searches first name, last name and email; one that finds more than 100 000 is ' +
+    'refused, as is one without three letters or digits in a row where there are more members than that.',
   tag: 'Identities',
   level: 'environment',
   query: listQuery(personSorts, { status: Status }),
@@ -52,7 +54,7 @@ export const listIdentitiesWithRoles = operation({
   path: '/identities/with-roles',
   summary: 'List identities with their roles',
   description:
-    'Roles are those held now or at a time to come. `role_id` keeps to who holds that role, `no_assignment` to who holds none. `q` searches name and email.',
+    'Roles are those held now or at a time to come. `role_id` keeps to who holds that role, `no_assignment` to who holds none. `q` is that of the list of identities.',
   tag: 'Identities',
   level: 'environment',
   query: listQuery(personSorts, {

@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import type { Identity } from '../../../entities/identity.js';
 import type { AssignedRole } from '../../domain/access/assigned-roles.js';
 import { fullNameOf } from '../../domain/full-name.js';
-import type { IdentityInEnvironment } from '../../domain/identities/identities.js';
+import type { ListedWithRoles } from '../../domain/identities/identities.js';
 import { Id, Nullable, Timestamp } from '../schemas.js';
 import { ListedProfileFields } from './identity-profile.js';
 
@@ -24,7 +24,7 @@ const { first_name, last_name, avatar_url } = ListedProfileFields;
 /** Who somebody is, where a list is about something else of theirs. */
 export const PersonFields = { email: Type.String(), first_name, last_name, name: Nullable(Type.String()), avatar_url };
 
-export const presentPerson = (identity: Identity) => ({
+export const presentPerson = (identity: Pick<Identity, 'email' | 'firstName' | 'lastName' | 'avatarUrl'>) => ({
   email: identity.email,
   first_name: identity.firstName,
   last_name: identity.lastName,
@@ -50,7 +50,7 @@ export const presentAssignedRole = (role: AssignedRole) => ({
   effective_to: role.effectiveTo,
 });
 
-export const rowWithRoles = ({ identity, membership, roles }: IdentityInEnvironment & { roles: AssignedRole[] }) => ({
+export const rowWithRoles = ({ identity, membership, roles }: ListedWithRoles) => ({
   id: identity.id,
   ...presentPerson(identity),
   is_active: membership.isActive,

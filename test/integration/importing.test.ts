@@ -1,0 +1,129 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { createServer, type OutgoingHttpHeaders, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { projectRoot } from '../../src/platform/root.js';
+import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
+import { patience } from '../support/patience.js';
+import { rowsOf } from './portal-setup.js';
+
+/** The program of `docs/importing.md`, as whoever copies it from there runs it. */
+
+let api: TestApi;
+let account: TestAccount;
+let key: Record<string, string>;
+let folder: string;
+let server: Server;
+let origin: string;
+/** What becomes of the requests, by their numbers from 1. */
+let fate: (request: number) => 'answered' | 'refused' | 'unanswered';
+let requests: number;
+let running: ChildProcess | undefined;
+let complaint: string;
+
+beforeAll(async () => {
+  api = await startApi();
+  account = await newAccount(api);
+  key = await account.apiKey(['identity.manage', 'identity.view']);
+  folder = await mkdtemp(join(tmpdir(), 'gatehouse-import-'));
+  const text = await readFile(join(projectRoot, 'docs/importing.md'), 'utf8');
+  await writeFile(join(folder, 'import.mjs'), /```js\n([\s\S]*?)```/.exec(text)?.[1] as string);
+  server = createServer(async (request, response) => {
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk);
+    const what = fate(++requests);
+    if (what === 'refused') return response.writeHead(503, { 'retry-after': '0' }).end();
+    const { method, url, headers } = request;
+    const payload = Buffer.concat(chunks);
+    const answer = await api.app.inject({ method: method as 'POST', url: url as string, headers, payload });
+    if (what === 'answered') {
+      return response.writeHead(answer.statusCode, answer.headers as OutgoingHttpHeaders).end(answer.payload);
+    }
+    running?.kill('SIGKILL'); // its work is done, and it never hears of that
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+});
+afterAll(async () => {
+  running?.kill('SIGKILL');
+  server.closeAllConnections();
+  server.close();
+  await rm(folder, { recursive: true });
+  await api.stop();
+});
+beforeEach(() => {
+  fate = () => 'answered';
+  requests = 0;
+});
+
+const pathOf = (name: string) => join(folder, name);
+const lines = async (name: string) => (await readFile(pathOf(name), 'utf8')).split('\n').filter(Boolean);
+
+/** @returns what it says at its end; null where it was killed */
+async function run(file: string): Promise<Record<string, number> | null> {
+  const env = { ...process.env, NODE_OPTIONS: '', GATEHOUSE_URL: origin, GATEHOUSE_API_KEY: key['x-api-key'] };
+  running = spawn(process.execPath, ['import.mjs', file], {
+    cwd: folder,
+    env: { ...env, BATCH_SIZE: '50', AT_ONCE: '2' },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let said = '';
+  complaint = '';
+  running.stdout?.on('data', (chunk) => {
+    said += chunk;
+  });
+  running.stderr?.on('data', (chunk) => {
+    complaint += chunk;
+  });
+  const [code] = await once(running, 'close');
+  return code === 0 ? JSON.parse(said) : null;
+}
+
+const made = () =>
+  rowsOf<{ email: string; has: boolean; events: number }>(
+    api,
+    `select i.email::text, i.password_hash is not null as has,
+       (select count(*)::int from events e where e.resource_id = i.id::text and e.action = 'identity.created') as events
+     from identities i where i.account_id = $1 order by 1`,
+    [account.scope.accountId],
+  );
+
+test(
+  'interrupted and started again, it has made everybody once, and says who was refused',
+  async () => {
+    const emails = Array.from({ length: 500 }, (_, i) => `p${String(i).padStart(3, '0')}@example.com`);
+    const people: object[] = emails.map((email) => ({ email, first_name: 'Ana', email_verified: true }));
+    people[120] = { email: emails[120], password_hash: `$2b$12$${'a'.repeat(53)}` };
+    people[333] = { email: 'no address' };
+    await writeFile(pathOf('people.ndjson'), people.map((person) => `${JSON.stringify(person)}\n`).join(''));
+
+    fate = (request) => (request === 2 ? 'refused' : request === 5 ? 'unanswered' : 'answered');
+    expect(await run('people.ndjson')).toBeNull();
+    expect((await lines('people.ndjson.done')).length).toBeLessThan(10);
+    fate = () => 'answered';
+    expect(await run('people.ndjson')).toMatchObject({ exists: 0 }); // whose answer was lost is answered as before
+    expect((await lines('people.ndjson.done')).map(Number).sort((a, b) => a - b)).toEqual([...Array(10).keys()]);
+    const expected = emails.filter((email) => email !== emails[333]);
+    expect(await made()).toEqual(expected.map((email) => ({ email, has: email === emails[120], events: 1 })));
+
+    const [failed, ...more] = (await lines('people.ndjson.failed')).map((line) => JSON.parse(line));
+    expect(more).toEqual([]);
+    expect(failed).toMatchObject({ email: 'no address', error: { code: 'validation.failed' } });
+    await writeFile(pathOf('mended.ndjson'), JSON.stringify({ ...failed, email: emails[333] }));
+    expect(await run('mended.ndjson')).toEqual({ created: 1, exists: 0, failed: 0 });
+    requests = 0;
+    expect(await run('people.ndjson')).toEqual({ created: 0, exists: 0, failed: 0 }); // all of it is through
+    expect(requests).toBe(0);
+  },
+  patience,
+);
+
+test('what no pause mends ends it, and says why', async () => {
+  await writeFile(pathOf('other.ndjson'), '{"email":"somebody@example.com"}\n');
+  key = { 'x-api-key': 'ghk_test_unknown' };
+  expect(await run('other.ndjson')).toBeNull();
+  expect([requests, complaint]).toEqual([1, expect.stringContaining('Error: 401: ')]);
+});
