@@ -13,5 +13,6 @@ export default {
   setupFilesAfterEnv: ['<rootDir>/test/support/conformance-setup.ts'],
   // Ends what hangs, also on a machine that is ten times slower: no test says anything about speed by it.
   testTimeout: 900_000,
-  maxWorkers: 2,
+  // One more than the two cores that it is made for: where processes and workflows are tested, much is waited for.
+  maxWorkers: 3,
 };

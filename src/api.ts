@@ -1,6 +1,5 @@
 import 'reflect-metadata';
 import { checkDatabase, logEventFaults } from './common.js';
-import { composeApi } from './compose.js';
 import { loadConfig } from './config.js';
 import { openDb } from './platform/db.js';
 import { createLog } from './platform/log.js';
@@ -23,6 +22,8 @@ await runProcess('api', async () => {
   });
   await checkDatabase(db, config);
 
+  // Only now: what keeps it from starting is said without having loaded the rest of it, which takes most of the time.
+  const { composeApi } = await import('./compose.js');
   const { app, registry, close } = await composeApi(config, db, log);
   const { port, host } = config.listen;
   await app.listen({ port, host });

@@ -60,6 +60,7 @@ const { create } = Worker;
 Worker.create = (options) => {
   const { interceptors } = options;
   const activity = [...(interceptors?.activity ?? []), crash];
-  return create.call(Worker, { ...options, interceptors: { ...interceptors, activity } });
+  // Workflows share the thread of the process: it starts some dozen times, and threads of theirs take half of that.
+  return create.call(Worker, { ...options, debugMode: true, interceptors: { ...interceptors, activity } });
 };
 await import('../../src/worker.js');

@@ -16,10 +16,11 @@ async function importsOf(folder: string): Promise<Import[]> {
       const from = join(folder, name);
       const text = await readFile(join(projectRoot, from), 'utf8');
       const statements = text.matchAll(/^(?:import|export)\s+(type\s)?(?:[^'";]*?\sfrom\s+)?'(\.[^']*)'/gm);
-      return [...statements].map(([, type, path]) => ({
+      const later = text.matchAll(/\bimport\(()'(\.[^']*)'\)/g);
+      return [...statements, ...later].map(([, type, path]) => ({
         from,
         to: join(dirname(from), (path as string).replace(/\.js$/, '.ts')),
-        isType: type !== undefined,
+        isType: Boolean(type),
       }));
     }),
   );
