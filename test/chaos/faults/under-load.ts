@@ -36,7 +36,7 @@ export async function worldOf(
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify(seed.admin),
   });
-  const { access_token: adminToken } = ((await login.json()) as { data: { access_token: string } }).data;
+  const { access_token: token } = ((await login.json()) as { data: { access_token: string } }).data;
   const subscription = await fetch(`${origins[0]}/api/v1/webhooks`, {
     method: 'POST',
     headers: { 'content-type': 'application/json', 'x-api-key': seed.apiKey },
@@ -44,7 +44,8 @@ export async function worldOf(
   });
   if (subscription.status !== 201) throw new Error(`subscribe: ${subscription.status} ${await subscription.text()}`);
   return {
-    ...{ service, seed, ledger, mails, dns, receiver, random, adminToken, findings },
+    ...{ service, seed, ledger, mails, dns, receiver, random, findings },
+    admin: { token, since: Date.now() },
     client: createClient(origins),
     ended: [],
     find: (what) => void findings.push(what),
