@@ -41,6 +41,8 @@ export class Event {
   @Column('text') category!: string;
   @Column('text') severity!: string;
   @Column('uuid') correlationId!: string;
+  /** The trace that it is part of, as W3C Trace Context writes it, where traces are kept. */
+  @Column('text', { nullable: true }) traceparent!: string | null;
   /** False for what only the audit log tells, such as a failed sign-in. */
   @Column('boolean') isDomainEvent!: boolean;
   @Column('boolean') customerVisible!: boolean;

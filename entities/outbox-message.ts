@@ -13,4 +13,6 @@ export class OutboxMessage {
   @Column('timestamptz') dueAt!: Date;
   @Column('integer') attempts!: number;
   @Column('text', { nullable: true }) lastError!: string | null;
+  /** The trace of the change, as W3C Trace Context writes it, where traces are kept. */
+  @Column('text', { nullable: true }) traceparent!: string | null;
 }

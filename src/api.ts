@@ -1,19 +1,18 @@
 import 'reflect-metadata';
-import { checkDatabase, logEventFaults } from './common.js';
+import { checkDatabase, startLog } from './common.js';
 import { loadConfig } from './config.js';
 import { openDb } from './platform/db.js';
-import { createLog } from './platform/log.js';
 import { serveMetrics } from './platform/metrics-server.js';
 import { runProcess } from './platform/process.js';
 import { stopAtSignals } from './platform/stopping.js';
+import { stopTracing } from './platform/tracing.js';
 
 /** Long enough for a login's hashing and a slow database; a load balancer has moved on by then. */
 const drainWithinMs = 10_000;
 
 await runProcess('api', async () => {
   const config = loadConfig('api');
-  const log = createLog('api', config.logLevel);
-  logEventFaults(log);
+  const log = await startLog('api', config);
   const db = await openDb({
     url: config.database.url as string,
     poolSize: config.database.poolSize,
@@ -35,6 +34,7 @@ await runProcess('api', async () => {
       await app.close(); // takes no more, and waits for what is being answered
       await metrics.close();
       await close();
+      await stopTracing();
     },
     { log, withinMs: drainWithinMs },
   );

@@ -10,8 +10,11 @@ import { type Clock, systemClock } from './platform/clock.js';
 import { createSealing } from './platform/crypto/sealing.js';
 import type { Db } from './platform/db.js';
 import { createDns } from './platform/dns.js';
+import { createLog } from './platform/log.js';
 import { pendingMigrations } from './platform/migrations.js';
 import { StartError } from './platform/start-error.js';
+import { startTracing, traceOfLine } from './platform/tracing.js';
+import { tracedDns } from './platform/tracing-calls.js';
 
 export interface CommonDeps {
   config: Pick<
@@ -29,8 +32,16 @@ export interface CommonDeps {
   now: Clock;
 }
 
+/** The log of a process, and its traces where the settings ask for them: before any part of it is put together. */
+export async function startLog(process: 'api' | 'worker', { logLevel, traces }: Pick<Config, 'logLevel' | 'traces'>) {
+  const log = createLog(process, logLevel, traces ? traceOfLine : undefined);
+  if (traces) await startTracing({ ...traces, serviceName: `gatehouse-${process}`, log });
+  logEventFaults(log);
+  return log;
+}
+
 /** A process of the service goes on where a test would fail. */
-export const logEventFaults = (log: { error(fields: object, message: string): void }): void =>
+const logEventFaults = (log: { error(fields: object, message: string): void }): void =>
   reportEventFaults((fault) => log.error({ fault }, 'an event is not as declared'));
 
 /** @throws StartError where the database is not one that this version, with these master keys, can work on */
@@ -54,7 +65,7 @@ export function composeCommon({ config, db, now }: CommonDeps) {
     domainChecks: createDomainChecks({
       db,
       now,
-      dns: createDns({ servers: config.dnsServers, allowedNetworks: config.outboundNetworks }),
+      dns: tracedDns(createDns({ servers: config.dnsServers, allowedNetworks: config.outboundNetworks })),
       schedule: config.domainSchedule,
     }),
   };

@@ -87,6 +87,7 @@ import { createOutbound } from './platform/outbound/fetch.js';
 import { createGuard } from './platform/outbound/guard.js';
 import { createResolveName } from './platform/outbound/names.js';
 import { createProcesses } from './platform/processes.js';
+import { tracedOutbound } from './platform/tracing-calls.js';
 import { listenForever } from './platform/wake-up.js';
 import type { Services } from './services.js';
 
@@ -142,7 +143,7 @@ export async function composeApi(
   const changeBells = createBells({ url: config.database.url as string, channel: changesChannel });
   const allowedNetworks = config.outboundNetworks;
   const resolveName = createResolveName({ servers: config.dnsServers });
-  const outbound = createOutbound({ allowedNetworks, resolveName });
+  const outbound = tracedOutbound(createOutbound({ allowedNetworks, resolveName }));
   const guard = createGuard({ allowedNetworks, resolveName });
   const logins = createLogins({
     db,

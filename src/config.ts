@@ -19,6 +19,7 @@ import {
   urlOf,
 } from './platform/setting-values.js';
 import { tlsTo } from './platform/temporal-connection.js';
+import type { TracesConfig } from './platform/tracing.js';
 import { Settings } from './settings.js';
 
 export { Settings };
@@ -85,6 +86,8 @@ export function loadConfig(process: ProcessName, data: NodeJS.ProcessEnv = globa
   for (const [name, schemes] of Object.entries(schemesOf) as [keyof typeof schemesOf, string[]][]) {
     if (env[name]) check(name, () => urlOf(env[name] as string, schemes));
   }
+  const tracesUrl = env.OTEL_EXPORTER_OTLP_ENDPOINT;
+  if (tracesUrl) check('OTEL_EXPORTER_OTLP_ENDPOINT', () => urlOf(tracesUrl, ['http', 'https']));
   const temporalUiUrl = env.TEMPORAL_UI_URL;
   if (temporalUiUrl) check('TEMPORAL_UI_URL', () => urlOf(temporalUiUrl, ['http', 'https']));
   const [serverCa, clientCert, clientKey] = tlsFiles.map((name) => check(name, () => pemOf(env[name])));
@@ -140,6 +143,7 @@ export function loadConfig(process: ProcessName, data: NodeJS.ProcessEnv = globa
       anonymous: env.REQUESTS_PER_MINUTE_ADDRESS,
     },
     metricsPort: env.METRICS_PORT,
+    traces: tracesUrl ? { protocol: env.OTEL_EXPORTER_OTLP_PROTOCOL as TracesConfig['protocol'] } : null,
     overload: {
       maxLoopDelayMs: parseDuration(env.MAX_EVENT_LOOP_DELAY),
       mostWaitingForDatabase: 20 * env.DATABASE_POOL_SIZE,

@@ -97,6 +97,38 @@ export const Settings = Type.Object({
       "Threads of Node's pool, which Node reads itself. All but two of them hash passwords, no more than there are cores: on more " +
       'than two cores set it to two more than these.',
   }),
+  OTEL_EXPORTER_OTLP_ENDPOINT: optional(
+    'Where traces are sent by OTLP over HTTP, such as `http://localhost:4318`; without it there are none. This and the next ones ' +
+      'are read by the OpenTelemetry SDK itself.',
+  ),
+  OTEL_EXPORTER_OTLP_PROTOCOL: Type.String({
+    enum: ['http/protobuf', 'http/json'],
+    default: 'http/protobuf',
+    description: 'How traces are written.',
+  }),
+  OTEL_EXPORTER_OTLP_HEADERS: optional('Headers that are sent with them, as `name=value,name=value`.'),
+  OTEL_SERVICE_NAME: optional(
+    'What the process is called in traces. Without it, `gatehouse-api` and `gatehouse-worker`.',
+  ),
+  OTEL_TRACES_SAMPLER: Type.String({
+    enum: [
+      'always_on',
+      'always_off',
+      'traceidratio',
+      'parentbased_always_on',
+      'parentbased_always_off',
+      'parentbased_traceidratio',
+    ],
+    default: 'parentbased_always_on',
+    description: 'Which traces are kept.',
+  }),
+  OTEL_TRACES_SAMPLER_ARG: Type.Optional(
+    Type.Number({
+      minimum: 0,
+      maximum: 1,
+      description: 'Which share of them, for the samplers whose name ends in `traceidratio`.',
+    }),
+  ),
   METRICS_PORT: port(9464, 'Port of `/metrics`; 0 switches it off. The worker uses the next one.'),
   REGISTRATION_TTL: duration('24h', 'Life of a registration link.'),
   REGISTRATION_REMINDER: duration('20h', 'When the one reminder of an open registration is sent.'),

@@ -1,8 +1,7 @@
 import 'reflect-metadata';
-import { checkDatabase, logEventFaults } from './common.js';
+import { checkDatabase, startLog } from './common.js';
 import { loadConfig } from './config.js';
 import { openDb } from './platform/db.js';
-import { createLog } from './platform/log.js';
 import { createMailer } from './platform/mail/mailer.js';
 import { pendingMigrations } from './platform/migrations.js';
 import { createOutbound } from './platform/outbound/fetch.js';
@@ -11,6 +10,8 @@ import { startOutboxRelay } from './platform/outbox-relay.js';
 import { runProcess } from './platform/process.js';
 import { createProcesses } from './platform/processes.js';
 import { stopAtSignals } from './platform/stopping.js';
+import { stopTracing } from './platform/tracing.js';
+import { tracedMailer, tracedOutbound } from './platform/tracing-calls.js';
 import { ensureWorkflowBundle } from './platform/workflow-bundle.js';
 import { composeWorker } from './worker/compose.js';
 import { startHealthServer } from './worker/health.js';
@@ -25,8 +26,7 @@ const stopWithinMs = 9_000;
 
 await runProcess('worker', async () => {
   const config = loadConfig('worker');
-  const log = createLog('worker', config.logLevel);
-  logEventFaults(log);
+  const log = await startLog('worker', config);
   if (config.metricsPort === 0) installRuntime(log);
   const temporalMetrics = config.metricsPort === 0 ? undefined : await installMeasuredRuntime(log);
   const databaseUrl = config.database.url as string;
@@ -40,11 +40,9 @@ await runProcess('worker', async () => {
   const codePath = await ensureWorkflowBundle();
   const server = { ...config.temporal, address: config.temporal.address as string };
   const processes = createProcesses(server);
-  const mailer = createMailer({ smtpUrl: config.mail.smtpUrl as string, from: config.mail.from });
-  const outbound = createOutbound({
-    allowedNetworks: config.outboundNetworks,
-    resolveName: createResolveName({ servers: config.dnsServers }),
-  });
+  const mailer = tracedMailer(createMailer({ smtpUrl: config.mail.smtpUrl as string, from: config.mail.from }));
+  const resolveName = createResolveName({ servers: config.dnsServers });
+  const outbound = tracedOutbound(createOutbound({ allowedNetworks: config.outboundNetworks, resolveName }));
   const metrics = createMetrics(db, temporalMetrics);
   const activities = composeWorker({ config, db, log, mailer, outbound, processes });
 
@@ -83,6 +81,7 @@ await runProcess('worker', async () => {
       await Promise.all([fanOut.stop(), relay.stop(), workers.stop()]);
       mailer.close();
       await Promise.all([health?.close(), outbound.close(), processes.close(), db.close()]);
+      await stopTracing();
     },
     { log, withinMs: stopWithinMs },
   );

@@ -37,6 +37,7 @@ import { SsoTests1763700000081 } from './1763700000081-sso-tests.js';
 import { SingleLogout1763700000082 } from './1763700000082-single-logout.js';
 import { ScimAtSize1763700000084 } from './1763700000084-scim-at-size.js';
 import { DirectoryAtSize1763700000085 } from './1763700000085-directory-at-size.js';
+import { Traces1763700000086 } from './1763700000086-traces.js';
 import { MillionIdentities1763700000088 } from './1763700000088-million-identities.js';
 
 /** In the order in which they run. */
@@ -80,5 +81,6 @@ export const migrations = [
   SingleLogout1763700000082,
   ScimAtSize1763700000084,
   DirectoryAtSize1763700000085,
+  Traces1763700000086,
   MillionIdentities1763700000088,
 ];

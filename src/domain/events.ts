@@ -2,6 +2,7 @@ import type { EntityManager } from 'typeorm';
 import { v7 as uuidv7 } from 'uuid';
 import { type Actor, currentContext } from '../platform/context.js';
 import { afterCommit } from '../platform/scoped-runner.js';
+import { traceparent } from '../platform/tracing.js';
 import { type EventAction, type EventKind, eventCatalogue } from './event-catalogue.js';
 import { countEvent } from './event-counts.js';
 import { holdToDeclaration } from './event-declarations.js';
@@ -53,10 +54,10 @@ export const eventInsert = (
   { resourceId = 'e.resource_id', actorId = 'e.actor_id', metadata = 'e.metadata', from = '' }: FromStatement = {},
 ): string => `
 insert into events (id, transaction_id, account_id, application_id, environment_id, actor_type, actor_id, actor_label, action,
-  resource_type, resource_id, resource_label, metadata, outcome, category, severity, correlation_id, is_domain_event, customer_visible, identity_visible, created_at)
+  resource_type, resource_id, resource_label, metadata, outcome, category, severity, correlation_id, is_domain_event, customer_visible, identity_visible, created_at, traceparent)
 select e.id, pg_current_xact_id()::text::bigint, e.account_id, e.application_id, e.environment_id, e.actor_type, ${actorId}, e.actor_label,
   e.action, e.resource_type, ${resourceId}, e.resource_label, ${metadata}, e.outcome, e.category, e.severity, e.correlation_id, ${announced},
-  e.customer_visible, e.identity_visible, ${written}
+  e.customer_visible, e.identity_visible, ${written}, e.traceparent
 from jsonb_populate_record(null::events, ${row}::jsonb) e${from}`;
 
 /** An event's row as `eventInsert` takes it. Whoever writes it by a statement of their own also counts it. */
@@ -67,6 +68,7 @@ export function eventRow(action: EventAction, details: EventDetails): string {
   const actor = details.actor ?? caller;
   const entry: EventKind = eventCatalogue[action];
   const outcome = details.outcome ?? 'success';
+  const trace = traceparent();
   return JSON.stringify({
     id: uuidv7(),
     account_id: details.accountId ?? null,
@@ -84,6 +86,7 @@ export function eventRow(action: EventAction, details: EventDetails): string {
     category: entry.category,
     severity: outcome === 'success' ? (entry.severity ?? 'info') : 'warning',
     correlation_id: correlationId,
+    ...(trace && { traceparent: trace }),
     is_domain_event: entry.domainEvent ?? true,
     customer_visible: details.accountId != null,
     identity_visible: entry.identityVisible ?? false,

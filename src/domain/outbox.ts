@@ -2,6 +2,7 @@ import type { EntityManager } from 'typeorm';
 import { v7 as uuidv7 } from 'uuid';
 import { OutboxMessage } from '../../entities/outbox-message.js';
 import type { ProcessInput, ProcessName } from '../platform/process-kinds.js';
+import { traceparent } from '../platform/tracing.js';
 
 /** The channel on which the relay is woken. */
 export const outboxChannel = 'gatehouse_outbox';
@@ -25,6 +26,7 @@ export async function startLater<P extends ProcessName>(
     dueAt: now,
     attempts: 0,
     lastError: null,
+    traceparent: traceparent(),
   });
   await tx.query(`select pg_notify($1, '')`, [outboxChannel]);
 }
@@ -37,9 +39,9 @@ export async function startAllLater<P extends ProcessName>(
 ): Promise<void> {
   if (inputs.length === 0) return;
   await tx.query(
-    `insert into outbox (id, process, input, created_at, due_at, attempts)
-     select gen_random_uuid(), $1, input, clock_timestamp(), clock_timestamp(), 0 from jsonb_array_elements($2::jsonb) as input`,
-    [process, JSON.stringify(inputs)],
+    `insert into outbox (id, process, input, created_at, due_at, attempts, traceparent)
+     select gen_random_uuid(), $1, input, clock_timestamp(), clock_timestamp(), 0, $3::text from jsonb_array_elements($2::jsonb) as input`,
+    [process, JSON.stringify(inputs), traceparent()],
   );
   await tx.query(`select pg_notify($1, '')`, [outboxChannel]);
 }

@@ -18,6 +18,7 @@ import { openApi } from './openapi/index.js';
 import { newRequestId } from './request-ids.js';
 import { buildSerializer } from './serialization.js';
 import { type SheddingOptions, shedLoad } from './shedding.js';
+import { traceRequests } from './tracing.js';
 import { answerUnknownRoutes } from './unknown-routes.js';
 import { validatorCompiler } from './validation.js';
 
@@ -78,6 +79,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   app.decorateRequest('refused', null);
   app.decorateRequest('idempotencyClaim', null);
   draining.drain(app);
+  traceRequests(app);
   carryContext(app);
   if (options.shedding) shedLoad(app, options.shedding);
   secureAnswers(app, options.baseUrl);

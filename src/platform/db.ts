@@ -13,6 +13,7 @@ import { createPreparedTexts } from './prepared-texts.js';
 import { runStatement } from './run-statement.js';
 import { ScopedQuery } from './scoped-query.js';
 import { ScopedRunner } from './scoped-runner.js';
+import { tracedDb } from './tracing-db.js';
 
 /**
  * Whose rows a transaction may see. `system` is for what belongs to no tenant yet (a link, a cookie, the relay);
@@ -81,7 +82,7 @@ export interface DbOptions {
 export async function openDb(options: DbOptions): Promise<Db> {
   const db = createDb(options);
   await db.source.initialize();
-  return db;
+  return tracedDb(db);
 }
 
 /** The ways to the database without a connection yet: for composing what is only looked at. */

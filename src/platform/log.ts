@@ -2,9 +2,12 @@ import { writeSync } from 'node:fs';
 import { type Logger, pino } from 'pino';
 import { faultOf, framesOf } from './faults.js';
 
-/** JSON lines on stdout. What is logged names ids and kinds of faults, never people or secrets. */
-export const createLog = (process: string, level: string): Logger =>
-  pino({ level, base: { process }, serializers: { err: faultForLog } }, { write: writeLine });
+/**
+ * JSON lines on stdout. What is logged names ids and kinds of faults, never people or secrets.
+ * @param mixin what every line says besides
+ */
+export const createLog = (process: string, level: string, mixin?: () => object): Logger =>
+  pino({ level, base: { process }, serializers: { err: faultForLog }, ...(mixin && { mixin }) }, { write: writeLine });
 
 /** An error without what it carries: PostgreSQL's hold the values of the statement, and many messages quote their input. */
 export const faultForLog = (error: unknown) => ({

@@ -4,6 +4,7 @@ import type { Db, Statement } from './db.js';
 import { faultOf } from './faults.js';
 import { isProcessName } from './process-kinds.js';
 import type { Processes } from './processes.js';
+import { activeTracing } from './tracing.js';
 import { createBell, listenForever } from './wake-up.js';
 
 export interface OutboxRelayDeps {
@@ -22,6 +23,8 @@ interface Message {
   process: string;
   input: Record<string, unknown>;
   attempts: number;
+  /** The trace of the change that asked; null where none was kept. */
+  traceparent: string | null;
 }
 
 // A batch is leased rather than locked, so that no transaction stays open while Temporal is asked. A relay that dies
@@ -30,7 +33,7 @@ const claim = (name: string, which: string) => ({
   name,
   text: `update outbox set due_at = clock_timestamp() + interval '15 seconds', attempts = attempts + 1
     where id in (select id from outbox where ${which} and due_at <= clock_timestamp() order by due_at, id limit $1 for update skip locked)
-    returning id, process, input, attempts`,
+    returning id, process, input, attempts, traceparent`,
 });
 // Two lanes, each with an index: one event can ask for a thousand deliveries, and no sign-up waits behind them.
 const lanes = [
@@ -42,6 +45,14 @@ const postpone = {
   name: 'outbox_postpone',
   text: `update outbox set due_at = clock_timestamp() + make_interval(secs => $2), last_error = $3 where id = $1`,
 };
+
+/** In the trace of the change that asked, where there is one. */
+function inTraceOf<T>({ process, traceparent, attempts }: Message, start: () => Promise<T>): Promise<T> {
+  const tracing = activeTracing();
+  if (!tracing || traceparent === null) return start();
+  const attributes = { 'gatehouse.attempt': attempts };
+  return tracing.run({ name: `relay ${process}`, kind: 'consumer', attributes, parent: traceparent }, start);
+}
 
 /** Seconds until a message is tried again: soon while Temporal is away, rarely when it is the message that is wrong. */
 const pauseAfter = (attempts: number, away: boolean) => Math.min(2 ** Math.min(attempts, 10), away ? 5 : 300);
@@ -91,7 +102,8 @@ async function runLane(
     try {
       if (!isProcessName(message.process)) throw new Error(`no process ${message.process}`);
       // The input was checked by the compiler when it was written, and is stored as it was.
-      await processes.start(message.process, message.input as never);
+      const { process, input } = message;
+      await inTraceOf(message, () => processes.start(process, input as never));
       return message.id;
     } catch (error) {
       const outage = error instanceof DomainError && error.code === 'service.unavailable';

@@ -15,6 +15,7 @@ import {
 } from './process-kinds.js';
 import { lookAt, type ProcessLook } from './process-look.js';
 import { connectionOptions, type TemporalServer } from './temporal-connection.js';
+import { tracedClient } from './tracing-client.js';
 
 export type Processes = ReturnType<typeof createProcesses>;
 
@@ -34,7 +35,7 @@ export function createProcesses(
   { answerWithinMs = 5_000, finishWithinMs = 10_000 }: Waits = {},
 ) {
   const connection = Connection.lazy(connectionOptions(server));
-  const client = new Client({ connection, namespace: server.namespace });
+  const client = new Client({ connection, namespace: server.namespace, ...tracedClient() });
   const closing = new AbortController();
   const within = <T>(ms: number, call: () => Promise<T>) => repeating(connection, ms, call, closing.signal);
   const answers = createAnswers(client, within, { answerWithinMs, finishWithinMs });

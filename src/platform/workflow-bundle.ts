@@ -24,6 +24,7 @@ export async function ensureWorkflowBundle(): Promise<string> {
 async function build(hash: string): Promise<void> {
   const { code } = await bundleWorkflowCode({
     workflowsPath: join(sources, 'index.ts'),
+    workflowInterceptorModules: [join(sources, 'tracing.ts')],
     logger: new DefaultLogger('WARN', ({ message }) => process.stderr.write(`${message}\n`)),
   });
   await mkdir(dirname(bundlePath), { recursive: true });

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { NativeConnection, Worker } from '@temporalio/worker';
+import { type ActivityInterceptorsFactory, NativeConnection, Worker } from '@temporalio/worker';
 import type { Logger } from 'pino';
 import type { createActivities } from '../../activities/index.js';
 import { faultOf } from '../platform/faults.js';
@@ -8,6 +8,7 @@ import type { Processes } from '../platform/processes.js';
 import { credentialsOf, type TemporalServer } from '../platform/temporal-connection.js';
 import { keepSchedules, prepareServer } from './kept-schedules.js';
 import type { Metrics } from './metrics.js';
+import { activitySpans, workflowSpans } from './tracing.js';
 
 export interface TemporalWorkers {
   server: TemporalServer;
@@ -81,6 +82,9 @@ const connect = (server: TemporalServer) =>
 async function createWorkers(options: TemporalWorkers, connection: NativeConnection): Promise<Worker[]> {
   const { server, processes, activities, codePath, metrics, log } = options;
   await prepareServer({ processes, namespace: server.namespace, log });
+  const timed: ActivityInterceptorsFactory[] = metrics
+    ? [(context) => ({ inbound: metrics.interceptor(context.info.activityType) })]
+    : [];
   return Promise.all(
     (Object.keys(activities) as TaskQueue[]).map((taskQueue) =>
       Worker.create({
@@ -97,9 +101,8 @@ async function createWorkers(options: TemporalWorkers, connection: NativeConnect
         maxHeartbeatThrottleInterval: '3s', // by default four fifths of the time after which a worker counts as dead
         shutdownGraceTime: '4s',
         shutdownForceTime: '7s', // an orchestrator kills after ten
-        interceptors: metrics && {
-          activity: [(context) => ({ inbound: metrics.interceptor(context.info.activityType) })],
-        },
+        interceptors: { activity: [...timed, ...activitySpans()] },
+        sinks: workflowSpans(),
       }),
     ),
   );

@@ -22,7 +22,7 @@ with taken as (
   returning id, event_id, event_created_at
 ),
 told as materialized (
-  select t.id as place, e.id, e.action, e.account_id, e.environment_id,
+  select t.id as place, e.id, e.action, e.account_id, e.environment_id, e.traceparent,
     json_build_object('type', e.action,
       'timestamp', to_char(e.created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'),
       'data', e.metadata || jsonb_build_object('resource_type', e.resource_type, 'resource_id', e.resource_id),
@@ -42,12 +42,13 @@ made as (
       and (r.scope_id = told.account_id or told.action <> all ($2::text[])) offset 0
   ) r cross join lateral (select id, environment_id from webhooks where id = r.webhook_id offset 0) w
   order by told.place
-  returning id, webhook_id, account_id, environment_id
+  returning id, webhook_id, account_id, environment_id, event_id
 ),
 asked as (
-  insert into outbox (id, process, input, created_at, due_at, attempts)
-  select gen_random_uuid(), 'webhookDelivery', jsonb_build_object('deliveryId', id, 'webhookId', webhook_id,
-    'accountId', account_id, 'environmentId', environment_id), clock_timestamp(), clock_timestamp(), 0 from made
+  insert into outbox (id, process, input, created_at, due_at, attempts, traceparent)
+  select gen_random_uuid(), 'webhookDelivery', jsonb_build_object('deliveryId', made.id, 'webhookId', made.webhook_id,
+    'accountId', made.account_id, 'environmentId', made.environment_id), clock_timestamp(), clock_timestamp(), 0, told.traceparent
+  from made join told on told.id = made.event_id
 )
 select (select count(*)::int from taken) as events, made.count as deliveries,
   case when made.count > 0 then pg_notify('${outboxChannel}', '') end

@@ -1,0 +1,42 @@
+import type { FastifyInstance } from 'fastify';
+import { activeTracing, type Span } from '../platform/tracing.js';
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Only where there are traces. */
+    span?: Span;
+  }
+}
+
+/**
+ * A span for each request, in its caller's trace if it says one. It has the route's pattern, for the reason that the log has:
+ * paths, queries, headers and addresses can hold personal data and secrets. No hook is added where there are no traces.
+ */
+export function traceRequests(app: FastifyInstance): void {
+  const tracing = activeTracing();
+  if (!tracing) return;
+  app.addHook('onRequest', (request, _reply, done) => {
+    const { method, headers, routeOptions } = request;
+    const { url: route, config } = routeOptions;
+    if (config?.neverShed) return done(); // probes, every few seconds
+    const attributes = { 'http.request.method': method, 'gatehouse.request_id': request.id };
+    request.span = tracing.begin({
+      name: route ? `${method} ${route}` : method,
+      kind: 'server',
+      attributes: route ? { ...attributes, 'http.route': route } : attributes,
+      parent: one(headers.traceparent),
+    });
+    tracing.within(request.span, done);
+  });
+  // Reading a body leaves the context, as in `carryContext`.
+  app.addHook('preValidation', ({ span }, _reply, done) => (span ? tracing.within(span, done) : done()));
+  app.addHook('onResponse', ({ span }, { statusCode }, done) => {
+    if (!span) return done();
+    span.set({ 'http.response.status_code': statusCode });
+    if (statusCode >= 500) span.fail(String(statusCode));
+    span.end();
+    tracing.within(span, done); // for the line in the log
+  });
+}
+
+const one = (header: string | string[] | undefined) => (Array.isArray(header) ? header[0] : header);

@@ -1,0 +1,46 @@
+import type { ClientInterceptors, Headers, WorkflowClientInterceptor } from '@temporalio/client';
+import { defaultPayloadConverter } from '@temporalio/common';
+import { traceHeader } from '../../workflows/trace-header.js';
+import { activeTracing, type Tracing, traceparent } from './tracing.js';
+
+/** Has what is asked of Temporal carry the trace along; nothing where there are no traces. */
+export function tracedClient(): { interceptors?: ClientInterceptors } {
+  const tracing = activeTracing();
+  return tracing ? { interceptors: { workflow: [interceptor(tracing)] } } : {};
+}
+
+/** What came with a call of Temporal's; undefined where it has no trace. */
+export function traceparentIn(headers: Headers): string | undefined {
+  const payload = headers[traceHeader];
+  return payload && defaultPayloadConverter.fromPayload<{ traceparent?: string }>(payload).traceparent;
+}
+
+/** Names and attributes are those of Temporal's own interceptors (docs/decisions/0054). */
+function interceptor(tracing: Tracing): WorkflowClientInterceptor {
+  const carried = <T>(name: string, workflowId: string, call: (header: Headers) => Promise<T>): Promise<T> =>
+    tracing.run({ name, kind: 'client', attributes: { temporalWorkflowId: workflowId } }, () =>
+      call({ [traceHeader]: defaultPayloadConverter.toPayload({ traceparent: traceparent() }) }),
+    );
+  return {
+    startWithDetails: (input, next) =>
+      carried(`StartWorkflow:${input.workflowType}`, input.options.workflowId, (header) =>
+        next({ ...input, headers: { ...input.headers, ...header } }),
+      ),
+    signal: (input, next) =>
+      carried(`SignalWorkflow:${input.signalName}`, input.workflowExecution.workflowId ?? '', (header) =>
+        next({ ...input, headers: { ...input.headers, ...header } }),
+      ),
+    signalWithStart: (input, next) =>
+      carried(`SignalWithStartWorkflow:${input.workflowType}`, input.options.workflowId, (header) =>
+        next({ ...input, headers: { ...input.headers, ...header } }),
+      ),
+    startUpdateWithStart: (input, next) =>
+      carried(`UpdateWithStartWorkflow:${input.workflowType}`, input.workflowStartOptions.workflowId, (header) =>
+        next({
+          ...input,
+          workflowStartHeaders: { ...input.workflowStartHeaders, ...header },
+          updateHeaders: { ...input.updateHeaders, ...header },
+        }),
+      ),
+  };
+}

@@ -1,0 +1,41 @@
+import type { ActivityInterceptorsFactory, InjectedSinks } from '@temporalio/worker';
+import type { TracingSinks } from '../../workflows/tracing.js';
+import { activeTracing, type Tracing } from '../platform/tracing.js';
+import { traceparentIn } from '../platform/tracing-client.js';
+
+/** Where the spans of workflows go. It is there without traces too: one that runs may have begun with them. */
+export function workflowSpans(): InjectedSinks<TracingSinks> {
+  const tracing = activeTracing();
+  return {
+    tracing: {
+      record: {
+        fn({ workflowId, runId }, span) {
+          tracing?.record({ ...span, attributes: { temporalWorkflowId: workflowId, run_id: runId } });
+        },
+      },
+    },
+  };
+}
+
+/** A span for each attempt of an activity, in the trace of what asked for it; of what a schedule started, in one of its own. */
+export function activitySpans(): ActivityInterceptorsFactory[] {
+  const tracing = activeTracing();
+  return tracing ? [(context) => ({ inbound: inbound(tracing, context) })] : [];
+}
+
+type Parts = Parameters<ActivityInterceptorsFactory>[0];
+
+const inbound = (tracing: Tracing, { info }: Parts): ReturnType<ActivityInterceptorsFactory>['inbound'] => ({
+  execute(input, next) {
+    const attributes = {
+      temporalWorkflowId: info.workflowExecution?.workflowId ?? '',
+      run_id: info.workflowExecution?.runId ?? '',
+      temporalActivityId: info.activityId,
+      'gatehouse.attempt': info.attempt,
+    };
+    return tracing.run(
+      { name: `RunActivity:${info.activityType}`, attributes, parent: traceparentIn(input.headers) },
+      () => next(input),
+    );
+  },
+});
