@@ -97,7 +97,7 @@ export function createEvaluation({ db, now }: { db: Pick<Db, 'statement'>; now: 
       uuidArray(checks.map(({ nodeId }) => nodeId)),
       asOf,
     ]);
-    return (row!.reasons?.split(',') ?? []).map(decisionOf);
+    return (row?.reasons?.split(',') ?? []).map(decisionOf);
   }
   const together = createGathering<Check, Decision>((environmentId, checks) => ask(environmentId, checks, now()));
 
