@@ -1,7 +1,9 @@
 // `npm run coverage`: what the tests reach of src/domain, in coverage/ (docs/decisions/0049). `npm run coverage -- FILES` for
 // some tests, with `--add` to what others have reached; `npm run coverage -- --report` of what is there.
-import { spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { readFileSync, rmSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { CoverageReport } from 'monocart-coverage-reports';
 import { compiled } from '../test/runner/compiled.js';
@@ -16,7 +18,7 @@ const options = process.argv.slice(2);
 const tests = options.filter((option) => !option.startsWith('--'));
 if (!options.includes('--report')) {
   if (!options.includes('--add')) rmSync(measured, { recursive: true, force: true });
-  run(tests.length > 0 ? tests : inThisProcess);
+  await (tests.length > 0 ? run(tests, '1/1') : runAll());
 }
 const { pct } = (await report()).summary.branches;
 process.stdout.write(
@@ -24,15 +26,19 @@ process.stdout.write(
 );
 if (pct <= leastBranches) process.exitCode = 1;
 
-/** In one process: V8 writes when a process ends, and jest ends its workers before that. */
-function run(files) {
+/** All of them, in as many processes as there are cores: what each has counted is added. */
+async function runAll() {
+  const count = availableParallelism();
+  await Promise.all(Array.from({ length: count }, (_, i) => run(inThisProcess, `${i + 1}/${count}`)));
+}
+
+/** A share of some tests in one process without workers: V8 writes when a process ends, and jest ends its workers before that. */
+async function run(files, shard) {
   const env = { ...process.env, NODE_V8_COVERAGE: measured };
-  const { status } = spawnSync(process.execPath, ['node_modules/jest/bin/jest.js', '--runInBand', ...files], {
-    stdio: 'inherit',
-    cwd: root,
-    env,
-  });
-  if (status !== 0) process.exitCode = 1;
+  const args = ['node_modules/jest/bin/jest.js', '--runInBand', `--shard=${shard}`, ...files];
+  const jest = spawn(process.execPath, args, { stdio: 'inherit', cwd: root, env });
+  const [code] = await once(jest, 'exit');
+  if (code !== 0) process.exitCode = 1;
 }
 
 /** Counts by the syntax of the code: V8's own ranges leave out the branches of functions that nobody called. */
