@@ -86,7 +86,12 @@ describe('npm start', () => {
     expect(first.service.out.stderr).toBe('');
 
     const second = await ready(folder, env);
-    expect(second.demo).toEqual(first.demo);
+    // A port that nobody asked for is another one where a test beside this one has taken it meanwhile.
+    const asked = (demo: object) =>
+      JSON.stringify(demo).replace(/(?<=(?:127\.0\.0\.1|localhost)(?::|%3A))\d+/g, (port) =>
+        Object.values(env).includes(port) ? port : 'any',
+      );
+    expect(asked(second.demo)).toBe(asked(first.demo));
     expect((await signIn(second.demo)).status).toBe(200);
     const listed = await fetch(`${second.demo.base_url}/api/v1/identities?q=kept@example.com`, {
       headers: { 'x-api-key': second.demo.api_key },
