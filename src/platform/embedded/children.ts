@@ -166,3 +166,16 @@ function whenEnded(child: ChildProcess): Promise<Exit> {
 function inheritedEnv(without: RegExp = /^$/): NodeJS.ProcessEnv {
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => !without.test(name)));
 }
+
+/**
+ * A server that runs, as whoever asked for it sees it: how it ended, with its last lines; once it is stopped, what was held for it
+ * is let go.
+ */
+export const running = (server: Child, letGo: () => Promise<void>) => ({
+  pid: server.pid,
+  exited: server.exited.then((exit) => ({ ...exit, tail: server.tail() })),
+  async stop(): Promise<void> {
+    await server.stop();
+    await letGo();
+  },
+});

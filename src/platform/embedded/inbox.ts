@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { projectRoot } from '../root.js';
-import { type Exit, startChild, untilReady } from './children.js';
+import { type Exit, running, startChild, untilReady } from './children.js';
 import { type Claim, claimFolder } from './claims.js';
 import { onFreePorts } from './ports.js';
 
@@ -54,12 +54,7 @@ export async function startInbox(options: StartInbox = {}): Promise<EmbeddedInbo
       return {
         smtpUrl,
         webUrl,
-        pid: server.pid,
-        exited: server.exited.then((exit) => ({ ...exit, tail: server.tail() })),
-        async stop() {
-          await server.stop();
-          await close();
-        },
+        ...running(server, close),
       };
     });
   } catch (error) {

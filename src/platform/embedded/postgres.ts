@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { StartError } from '../start-error.js';
-import { type Child, type Exit, runChild, startChild, untilReady } from './children.js';
+import { type Child, type Exit, runChild, running, startChild, untilReady } from './children.js';
 import { type Claim, claimFolder, identityOf, stopStranger } from './claims.js';
 import { onFreePorts, rememberedPort, rememberPort } from './ports.js';
 import { giveTo, type PostgresHome, postgresHome } from './postgres-home.js';
@@ -85,12 +85,7 @@ export async function startPostgres(options: StartPostgres): Promise<EmbeddedPos
     return {
       url: urlOf(cluster, port, DATABASE),
       port,
-      pid: server.pid,
-      exited: server.exited.then((exit) => ({ ...exit, tail: server.tail() })),
-      async stop() {
-        await server.stop();
-        await claim.release();
-      },
+      ...running(server, claim.release),
     };
   } catch (error) {
     await claim.release();

@@ -6,7 +6,7 @@ import { msToTs } from '@temporalio/common/lib/time.js';
 import { days } from '../clock.js';
 import { ensureSearchAttributes } from '../search-attributes.js';
 import { StartError } from '../start-error.js';
-import { type Child, startChild, untilReady } from './children.js';
+import { type Child, running, startChild, untilReady } from './children.js';
 import { claimFolder } from './claims.js';
 import { onFreePorts } from './ports.js';
 import type { EmbeddedTemporal } from './temporal.js';
@@ -63,12 +63,7 @@ export async function startTemporalServer(options: StartTemporalServer): Promise
       address: `127.0.0.1:${port}`,
       uiUrl: null,
       port,
-      pid: server.pid,
-      exited: server.exited.then((exit) => ({ ...exit, tail: server.tail() })),
-      async stop() {
-        await server.stop();
-        await claim.release();
-      },
+      ...running(server, claim.release),
     };
   } catch (error) {
     await claim.release();

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { mkdir, readdir, realpath, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Connection } from '@temporalio/client';
-import { type Exit, startChild, untilReady } from './children.js';
+import { type Exit, running, startChild, untilReady } from './children.js';
 import { type Claim, claimFolder } from './claims.js';
 import { onFreePorts, rememberedPort, rememberPort } from './ports.js';
 
@@ -55,12 +55,7 @@ export async function startTemporal(options: StartTemporal): Promise<EmbeddedTem
         address: `127.0.0.1:${port}`,
         uiUrl,
         port: port!,
-        pid: server.pid,
-        exited: server.exited.then((exit) => ({ ...exit, tail: server.tail() })),
-        async stop() {
-          await server.stop();
-          await store?.claim.release();
-        },
+        ...running(server, async () => store?.claim.release()),
       };
     });
   } catch (error) {
