@@ -189,6 +189,9 @@ test.each([
   ['invalidFilter', { op: 'remove', path: 'emails[type xx "home"]' }],
   ['mutability', { op: 'replace', path: 'id', value: 'x' }],
   ['mutability', { op: 'remove', path: 'userName' }],
+  ['mutability', { op: 'remove', path: 'userName', value: 'ana@acme.com' }],
+  ['mutability', { op: 'remove', path: 'emails' }],
+  ['mutability', { op: 'remove', path: 'emails', value: [] }],
   ['invalidSyntax', { op: 'move', path: 'userName', value: 'x' }],
   ['invalidValue', { op: 'add', value: 'x' }],
   ['invalidValue', { op: 'add', path: 'title', value: { a: 1 } }],
@@ -244,6 +247,7 @@ test('PATCH leaves what is not meant as it is', () => {
   expect(patch({ op: 'remove', path: 'emails[type eq "home"].type' }).emails).toEqual([work, { value: home?.value }]);
   const phones = { op: 'add', path: 'phoneNumbers', value: [{ value: '1' }, { value: '2' }] };
   expect(patch(phones, { ...phones, op: 'remove', value: [{ value: '2' }] }).phoneNumbers).toEqual([{ value: '1' }]);
+  expect(patch({ op: 'remove', path: 'emails', value: [{ value: home?.value }] }).emails).toEqual([work]);
 });
 
 test('PATCH takes away what has nothing left in it', () => {

@@ -40,7 +40,7 @@ function readOperation(kind: ResourceKind, operation: unknown): PatchOperation[]
     if (typeof path !== 'string' || path.length > 4000)
       throw new ScimRefused('invalidPath', 'The path of an operation is a text');
     const target = patchTargetOf(kind, path);
-    assertWritable(op, target);
+    assertWritable(op, target, value);
     return [{ op, target, value }];
   }
   if (op === 'remove') throw new ScimRefused('noTarget', 'What is removed is named by a path');
@@ -54,10 +54,12 @@ function readOperation(kind: ResourceKind, operation: unknown): PatchOperation[]
   });
 }
 
-function assertWritable(op: PatchOp, { attribute, sub, filter }: PatchTarget): void {
+function assertWritable(op: PatchOp, { attribute, sub, filter }: PatchTarget, value: unknown): void {
   if (attribute?.mutability === 'readOnly' || sub?.mutability === 'readOnly')
     throw new ScimRefused('mutability', `${(sub ?? attribute)?.name} cannot be changed`);
-  if (op === 'remove' && attribute?.required && !sub && !filter)
+  // What names the values that go (`changeAll`) leaves others.
+  const isSome = sub || filter || (attribute?.multiValued && !isUnassigned(value));
+  if (op === 'remove' && attribute?.required && !isSome)
     throw new ScimRefused('mutability', `${attribute.name} has to be there`);
 }
 
