@@ -3,6 +3,7 @@ import { writeFile } from 'node:fs/promises';
 import { cpus } from 'node:os';
 import { createStops, type Stops } from '../src/dev/stops.js';
 import { type Cell, type CellPlan, measureCell, type Server } from './cells.js';
+import { measureFlames } from './flame/index.js';
 import { growthTable } from './growth.js';
 import { install } from './installation.js';
 import { measureLimits, startHellos } from './limits/index.js';
@@ -24,6 +25,7 @@ const say = (line: string) => process.stderr.write(`${line}\n`);
 
 /** How long each part may take, in ms. */
 const fullTimes = { limit: 3000, warm: 500, measured: 2200 };
+const flameTimes = { warm: 3000, measured: 5000 };
 const quickTimes = { limit: 800, warm: 150, measured: 700 };
 
 async function main(options: Options): Promise<number> {
@@ -34,6 +36,7 @@ async function main(options: Options): Promise<number> {
   const stops = createStops(); // a signal ends everything too
   try {
     if (options.part) return await measurePart({ ...options, part: options.part }, stops);
+    if (options.flame) return await draw({ ...options, flame: options.flame }, stops);
     return await (options.serve ? serve(stops) : measure(options, stops));
   } finally {
     await stops.all();
@@ -70,10 +73,17 @@ async function measurePart(options: Options & { part: PartOption }, stops: Stops
   return 0;
 }
 
+/** Draws flame graphs of the workloads, and measures nothing else. */
+async function draw({ flame: folder, ...options }: Options & { flame: string }, stops: Stops): Promise<number> {
+  const times = options.quick ? quickTimes : flameTimes;
+  return reportErrors(await measureFlames(chosenBy(options), { folder, quick: options.quick, times }, stops, say));
+}
+
+const chosenBy = ({ only }: Pick<Options, 'only'>): Workload[] =>
+  workloads.filter(({ name }) => only.length === 0 || only.some((part) => name.includes(part)));
+
 async function measure(options: Options, stops: Stops): Promise<number> {
-  const chosen = workloads.filter(
-    ({ name }) => options.only.length === 0 || options.only.some((part) => name.includes(part)),
-  );
+  const chosen = chosenBy(options);
   const times = options.quick ? quickTimes : fullTimes;
   say('starting PostgreSQL and seeding');
   const installation = await install(stops);

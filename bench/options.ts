@@ -13,6 +13,8 @@ export interface Options {
   quick: boolean;
   /** Where the results go besides the table. */
   json: string | null;
+  /** The folder for flame graphs of the workloads, which are drawn instead of measuring the machine too. */
+  flame: string | null;
   /** Prints what external drivers need to reach a development installation, and measures nothing. */
   peers: boolean;
   /** Brings everything up, prints what external drivers need, and waits for Ctrl-C. */
@@ -33,10 +35,12 @@ const durable = benchParts
   .map(({ name }) => name)
   .join(', ');
 
-export const usage = `npm run bench -- [--quick] [--json FILE] [--peers] [--serve] [--temporal server] [PART [N…] | NAME…]
+export const usage = `npm run bench -- [--quick] [--json FILE] [--flame FOLDER] [--peers] [--serve] [--temporal server] [PART [N…] | NAME…]
 
   --quick      few loads, short cells, less data: a few minutes for all workloads
   --json FILE  writes the results there too
+  --flame FOLDER  draws where an api process spends its CPU time under each workload, one SVG each; at full size, and
+               with short cells and less data by --quick
   --peers      prints, from demo.json of a running \`npm start\`, what external drivers need to reach it; measures nothing
   --serve      brings up a seeded installation, prints the same of it, and waits for Ctrl-C; measures nothing
   --temporal server  runs the durable processes of a part (${durable}) on a Temporal server
@@ -54,6 +58,7 @@ export function parseOptions(args: readonly string[]): Options {
   const options: Options = {
     quick: false,
     json: null,
+    flame: null,
     peers: false,
     serve: false,
     part: null,
@@ -64,6 +69,7 @@ export function parseOptions(args: readonly string[]): Options {
   for (let arg = rest.shift(); arg !== undefined; arg = rest.shift()) {
     if (arg === '--quick' || arg === '--peers' || arg === '--serve') options[arg.slice(2) as 'quick'] = true;
     else if (arg === '--json') options.json = rest.shift() ?? fail('--json needs a file');
+    else if (arg === '--flame') options.flame = rest.shift() ?? fail('--flame needs a folder');
     else if (arg === '--temporal') options.temporal = temporalNamed(rest.shift());
     else if (partNamed(arg)) options.part = { name: arg, counts: countsIn(rest, partNamed(arg)?.usual ?? []) };
     else if (arg.startsWith('-')) fail(`unknown option ${arg}`);
@@ -71,6 +77,7 @@ export function parseOptions(args: readonly string[]): Options {
     else fail(`no workload is called ${arg}`);
   }
   const isDurable = options.part !== null && partNamed(options.part.name)?.isDurable;
+  if (options.flame !== null && options.part) fail('--flame is for workloads');
   if (options.temporal !== 'in memory' && !isDurable) fail(`--temporal is for ${durable}`);
   return options;
 }

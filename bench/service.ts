@@ -10,6 +10,8 @@ import type { Installation } from './installation.js';
 export interface Api {
   origin: string;
   pid: number;
+  /** Where its inspector listens; null where it has none. */
+  inspectorPort: number | null;
   /** From its start to its first answer out of the database. */
   readyMs: number;
   /** Its memory `afterMs` after it was ready, waiting as long as that takes; null off Linux. */
@@ -17,12 +19,19 @@ export interface Api {
 }
 
 const readyWithinMs = 30_000;
+/** What Node.js says when somebody looks into a process. */
+const isOfInspector = /^(Debugger |For help, see: )/;
 
 /**
  * Starts one api process after the other on free ports, with one database and one issuer: what a load balancer would hide.
  * Temporal is not there; nothing that is measured needs it.
  */
-export async function startApis(count: number, { databaseUrl, masterKeys }: Installation, stops: Stops) {
+export async function startApis(
+  count: number,
+  { databaseUrl, masterKeys }: Installation,
+  stops: Stops,
+  { isInspected = false } = {},
+) {
   const apis: Api[] = [];
   const ports: number[] = [];
   for (let i = 0; i < count; i++) ports.push(await freePort(undefined, ports));
@@ -41,19 +50,27 @@ export async function startApis(count: number, { databaseUrl, masterKeys }: Inst
       METRICS_PORT: '0',
       LOG_LEVEL: process.env.LOG_LEVEL ?? 'warn',
     };
-    apis.push(await startApi(port, env, stops));
+    const inspectorPort = isInspected ? await freePort(undefined, [...ports, closedPort]) : null;
+    apis.push(await startApi(port, env, stops, inspectorPort));
   }
   return apis;
 }
 
-async function startApi(port: number, env: Record<string, string>, stops: Stops): Promise<Api> {
+async function startApi(
+  port: number,
+  env: Record<string, string>,
+  stops: Stops,
+  inspectorPort: number | null,
+): Promise<Api> {
+  const inspected =
+    inspectorPort === null ? [] : [`--inspect=127.0.0.1:${inspectorPort}`, '--inspect-publish-uid=http'];
   const startedAt = performance.now();
   const child = await startChild({
     command: process.execPath,
-    args: ['--max-semi-space-size=8', '--heap-growing-percent=80', 'dist/src/api.js'], // as `npm run start:api`
+    args: [...inspected, '--max-semi-space-size=8', '--heap-growing-percent=80', 'dist/src/api.js'], // as `npm run start:api`
     cwd: projectRoot,
     env,
-    onLine: (line) => process.stderr.write(`api | ${line}\n`),
+    onLine: (line) => isOfInspector.test(line) || process.stderr.write(`api | ${line}\n`),
   });
   stops.add({ name: 'api', ...child });
   const origin = `http://127.0.0.1:${port}`;
@@ -63,6 +80,7 @@ async function startApi(port: number, env: Record<string, string>, stops: Stops)
   return {
     origin,
     pid: child.pid,
+    inspectorPort,
     readyMs: readyAt - startedAt,
     async rssAfter(afterMs) {
       await sleep(Math.max(0, readyAt + afterMs - performance.now()));

@@ -21,12 +21,14 @@ export interface BaseSite {
   seed: Seed;
   apis: Api[];
   isQuick: boolean;
+  /** Whether the api processes can be looked into. */
+  isInspected?: boolean;
 }
 
 /** Whatever the workloads need besides the base: a database and as many api processes for each size. */
 export async function openSites(
   workloads: readonly Workload[],
-  { installation, seed, apis, isQuick }: BaseSite,
+  { installation, seed, apis, isQuick, isInspected = false }: BaseSite,
   stops: Stops,
   say: (line: string) => void,
 ): Promise<Sites> {
@@ -42,7 +44,8 @@ export async function openSites(
     const size = sizesOf(isQuick)[name];
     say(`seeding ${size.identities} identities, ${size.nodes} nodes, ${size.roleAssignments} role assignments`);
     const beside = await installBeside(installation, `bench_${name}`);
-    sites.set(name, siteOf(beside, await seedSized(beside, size), await startApis(apis.length, beside, stops)));
+    const seeded = await seedSized(beside, size);
+    sites.set(name, siteOf(beside, seeded, await startApis(apis.length, beside, stops, { isInspected })));
   }
   return sites;
 }

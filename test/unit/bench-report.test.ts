@@ -95,6 +95,9 @@ test('a part is measured with the numbers that follow its name, or with the usua
   expect(parseOptions(['deliveries']).temporal).toBe('in memory');
   for (const wrong of [['--temporal', 'cloud', 'deliveries'], ['--temporal', 'server', 'refresh'], ['--temporal']])
     expect(() => parseOptions(wrong)).toThrow(/--temporal (takes "server"|is for registrations, domains, deliveries)/);
-  expect(parseOptions(['refresh'])).toMatchObject({ part: null, only: ['refresh'] });
+  expect(parseOptions(['refresh'])).toMatchObject({ part: null, only: ['refresh'], flame: null });
+  expect(parseOptions(['--flame', 'graphs', 'refresh'])).toMatchObject({ only: ['refresh'], flame: 'graphs' });
+  for (const wrong of [['--flame'], ['--flame', 'graphs', 'domains']])
+    expect(() => parseOptions(wrong)).toThrow('--flame');
   expect(() => parseOptions(['nothing-like-it'])).toThrow(/no workload is called nothing-like-it[\s\S]*domains \[N…\]/);
 });
