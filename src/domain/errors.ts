@@ -97,6 +97,8 @@ const messages = {
   'organization.sso_connection_not_owned': "This SSO connection is looked after by the application's developers",
   'origin.foreign': 'Requests from other origins are not accepted here',
   'password.breached': 'This password is known from a data breach; choose another one',
+  'password.context_specific':
+    'This password is little more than a name or an address, of the person or of this service; choose another one',
   'password.hash_out_of_bounds': 'The hash is out of the bounds within which hashes are imported',
   'password.hash_unreadable': 'Not a hash that can be imported: argon2, scrypt or PBKDF2 as a PHC string, or bcrypt',
   'password.link_invalid': 'This link is unknown, has expired or was used already',

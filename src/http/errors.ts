@@ -98,6 +98,7 @@ const statuses: Record<ErrorCode, number> = {
   'organization.sso_connection_not_owned': 409,
   'origin.foreign': 403,
   'password.breached': 400,
+  'password.context_specific': 400,
   'password.hash_out_of_bounds': 400,
   'password.hash_unreadable': 400,
   'password.link_invalid': 400,

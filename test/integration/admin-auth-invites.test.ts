@@ -114,6 +114,7 @@ test('a password is required of a new person, long enough and not known from a b
   expect(await detailOf({ password: 'short' })).toEqual(['validation.failed', 'password', 'password.too_short']);
   expect(await detailOf({ password: 'x'.repeat(129) })).toEqual(['validation.failed', 'password', 'password.too_long']);
   expect(await detailOf({ password: 'password123' })).toEqual(['password.breached']);
+  expect(await detailOf({ password: made.email })).toEqual(['password.context_specific']);
   for (const body of [{ first_name: '' }, { last_name: undefined }, { last_name: 'a\nb' }, { role_id: roles.owner }]) {
     expect((await detailOf(body))[0]).toBe('validation.failed');
   }
@@ -257,6 +258,7 @@ describe('the page', () => {
     for (const [typed, text] of [
       ['short', 'too short'],
       ['password123', 'data breach'],
+      ['iwan iwan', 'little more than a name'],
       ['', 'too short'],
     ] as const) {
       const refused = await form(

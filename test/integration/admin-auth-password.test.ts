@@ -124,6 +124,8 @@ describe('reset', () => {
     const user = await auth.addUser();
     const token = await tokenOf(user);
     expect(outcome(await auth.post('/password/reset', { token, password: 'password1' }))).toBe('400 password.breached');
+    const guessable = await auth.post('/password/reset', { token, password: user.email });
+    expect(outcome(guessable)).toBe('400 password.context_specific');
     const short = await auth.post('/password/reset', { token, password: 'short' });
     expect(short.json().error.details).toMatchObject([{ field: 'password', code: 'password.too_short' }]);
     expect(outcome(await auth.post('/password/reset', { token, password: next }))).toBe('200 ok');
@@ -195,6 +197,7 @@ describe('the page of the link', () => {
     const token = await tokenOf(user);
     for (const [password, text] of [
       ['password1', 'known from a data breach'],
+      ['Gatehouse!', 'little more than a name'],
       ['short', 'too short'],
       ['x'.repeat(200), 'too long'],
     ] as const) {
@@ -250,6 +253,7 @@ describe('change', () => {
     expect(outcome(await change(token, 'not the password'))).toBe('400 password.wrong');
     expect(await eventsAbout(user.id, 'auth.password_change_failed')).toHaveLength(1);
     expect(outcome(await change(token, user.password, 'password1'))).toBe('400 password.breached');
+    expect(outcome(await change(token, user.password, user.email))).toBe('400 password.context_specific');
     expect((await change(token, user.password, 'short')).json().error.details).toMatchObject([
       { field: 'new_password', code: 'password.too_short' },
     ]);

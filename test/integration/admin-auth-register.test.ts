@@ -72,12 +72,19 @@ test('it takes as long for a known address as for a new one', async () => {
   );
 });
 
-test('a known password is refused in the same way for every address', async () => {
+test('a known or guessable password is refused in the same way for every address', async () => {
   const known = await auth.addUser();
   for (const email of [request().email, known.email]) {
     const answer = await auth.post('/register', request({ email, password: 'Password1' }));
     expect(answer.statusCode).toBe(400);
     expect(answer.json().error.code).toBe('password.breached');
+    for (const contextual of [email, 'Northwind, 2026']) {
+      const guessable = await auth.post(
+        '/register',
+        request({ email, password: contextual, account_name: 'Northwind' }),
+      );
+      expect([guessable.statusCode, guessable.json().error.code]).toEqual([400, 'password.context_specific']);
+    }
   }
 });
 

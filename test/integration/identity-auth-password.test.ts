@@ -51,6 +51,7 @@ describe('changing the own password', () => {
   test.each([
     ['wrong', { current_password: 'wrong', new_password: next }, 400, 'password.wrong'],
     ['short', { current_password: password, new_password: 'short' }, 400, 'validation.failed'],
+    ['guessable', { current_password: password, new_password: 'acme4acme' }, 400, 'password.context_specific'],
     ['missing', { new_password: next }, 400, 'validation.failed'],
   ])('is refused where something is %s', async (_, body, status, code) => {
     const { client, ana } = await someone();
@@ -92,6 +93,8 @@ describe('a forgotten password', () => {
     const link = await mailedToken(place);
     const short = await reset(client, link, 'short');
     expect([short.statusCode, short.json().error.details[0].field]).toEqual([400, 'password']);
+    const guessable = await reset(client, link, ana.email);
+    expect([guessable.statusCode, guessable.json().error.code]).toEqual([400, 'password.context_specific']);
     expect((await reset(client, link)).statusCode).toBe(200);
     expect((await api.get('/me', bearer(token))).statusCode).toBe(401);
     expect((await api.login(client, ana, { password: next })).statusCode).toBe(200);

@@ -183,6 +183,7 @@ test('a password is required of a new person, long enough and not known from a b
   expect(await detailOf({ password: 'short' })).toEqual(['validation.failed', 'password', 'password.too_short']);
   expect(await detailOf({ password: 'x'.repeat(129) })).toEqual(['validation.failed', 'password', 'password.too_long']);
   expect(await detailOf({ password: 'password123' })).toEqual(['password.breached']);
+  expect(await detailOf({ password: 'Portal-2026' })).toEqual(['password.context_specific']);
   for (const body of [{ first_name: '' }, { last_name: 'a\nb' }, { role_id: uuidv7() }])
     expect((await detailOf(body))[0]).toBe('validation.failed');
   expect(await personWith(made.email)).toBeUndefined();

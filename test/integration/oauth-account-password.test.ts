@@ -71,6 +71,11 @@ test('the password is changed with the current one; this session stays, all othe
 test.each([
   [{ current_password: 'not the current one' }, 'That is not your current password.'],
   [{ new_password: 'nine char' }, 'This password is too short. Use at least 10 characters.'],
+  [
+    { new_password: 'Acme-2026!!' },
+    'This password is little more than a name or an email address that others can guess: yours, or that of this service. ' +
+      'Choose another one.',
+  ],
   [{ new_password: 'x'.repeat(129) }, 'This password is too long. Use at most 128 characters.'],
 ])('%j is refused in words, and changes nothing', async (fields, said) => {
   const page = await openAccount(laptop, address(), ana);

@@ -61,6 +61,7 @@ test('what is wrong is said on the form, and nothing is consumed', async () => {
   expect(await wrong({})).toBe('Choose a password.');
   expect(await wrong({ password: 'short' })).toContain('at least 8 characters');
   expect(await wrong({ password: 'password123' })).toContain('data breach');
+  expect(await wrong({ password: 'typed-typed' })).toContain('little more than a name');
   expect(await wrong({ password: 'violet tractor 19', last_name: 'x'.repeat(201) })).toContain('200 characters');
   expect(await statusOf(made.id)).toBe('pending');
   const foreign = await submit(

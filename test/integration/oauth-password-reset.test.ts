@@ -333,12 +333,13 @@ describe('the link', () => {
   });
 
   test('stays good when the password was refused, which the form says', async () => {
-    const { link } = await linkFor({ passwordMinLength: 15 });
+    const { link, person } = await linkFor({ passwordMinLength: 15 });
     const cases: [string, RegExp][] = [
       ['', /^Choose a password/],
       ['fourteen chars', /^This password is too short. Use at least 15 characters/],
       ['x'.repeat(129), /^This password is too long/],
       ['passwordpassword', /^This password is known from a data breach/],
+      [`${person.email} 2026`, /^This password is little more than a name/],
     ];
     for (const [typed, message] of cases) expect(messageOf((await set(link, typed)).body)).toMatch(message);
     expect((await set(link)).statusCode).toBe(200);

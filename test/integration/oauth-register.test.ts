@@ -230,6 +230,8 @@ test('what is wrong with the form is said on it, and what was typed stays, but t
     [{ email, password: 'elevenchars' }, /^This password is too short. Use at least 12 characters/],
     [{ email, password: 'x'.repeat(129) }, /^This password is too long/],
     [{ email, password: 'passwordpassword' }, /^This password is known from a data breach/],
+    [{ email, password: 'Acme-2026-Acme' }, /^This password is little more than a name/],
+    [{ email, password: 'Josefine 12345', first_name: 'Josefine' }, /^This password is little more than a name/],
     [{ email, first_name: 'a'.repeat(201) }, /^A name has at most 200/],
     [{ email, last_name: 'a\u0007b' }, /^A name has at most 200/],
   ];

@@ -99,6 +99,11 @@ test('a password that is set is the only one, ends all sessions, and is told of'
   expect(changed?.actor_type).toBe('api_key');
   const short = await call('PUT', `/identities/${id}/password`, 400, { password: 'short' });
   expect(short.json().error.details[0].code).toBe('password.too_short');
+  const guessable = await call('PUT', `/identities/${id}/password`, 400, { password: email });
+  expect(guessable.json().error.code).toBe('password.context_specific');
+  const newcomer = { email: 'josefine.kern@example.com', password: 'Josefine-Kern-1' };
+  const unmade = await call('POST', '/identities', 400, newcomer);
+  expect(unmade.json().error.code).toBe('password.context_specific');
 });
 
 test('a forced reset takes the password and all sessions, and mails a link', async () => {

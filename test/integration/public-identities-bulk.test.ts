@@ -95,6 +95,7 @@ describe('creating', () => {
       ],
       ...[
         { email: address(), password: 'password1' },
+        { email: address(), password: 'Josefine-22', last_name: 'Josefine' },
         { email: address(), password_hash: 'md5' },
       ],
       { email: address(), password: 'violet tractor 19', password_hash: `$2b$04$${'a'.repeat(53)}` },
@@ -104,7 +105,8 @@ describe('creating', () => {
     expect(statuses(items)).toEqual([
       ...[invalid, invalid, invalid, invalid, invalid],
       ...['identity.external_id_taken', invalid, invalid, invalid, invalid, invalid],
-      ...['role.not_found', invalid, 'password.breached', 'password.hash_unreadable', invalid, 'created'],
+      ...['role.not_found', invalid, 'password.breached', 'password.context_specific'],
+      ...['password.hash_unreadable', invalid, 'created'],
     ]);
     const fields = items.map(({ error }) => error?.details?.map(({ field, code }) => `${field} ${code}`).join());
     expect(fields).toEqual([
@@ -112,7 +114,7 @@ describe('creating', () => {
       ...['identities[3].email required', 'identities[4] type', undefined, 'identities[6].metadata too_large'],
       ...['identities[7] unstorable', 'identities[8] unstorable', 'identities[9] unstorable'],
       ...['identities[10].node_id without_role', undefined, 'identities[12].password password.too_short'],
-      ...[undefined, undefined, 'identities[15].password_hash with_password', undefined],
+      ...[undefined, undefined, undefined, 'identities[16].password_hash with_password', undefined],
     ]);
     expect(await total()).toBe(before + 2); // the one of before, and the last
   });

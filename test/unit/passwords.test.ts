@@ -8,7 +8,7 @@ import { expectEqualTimes } from '../support/equal-times.js';
 import { patience } from '../support/patience.js';
 
 const offline = createPasswords({ breachUrl: null });
-const rule = { minLength: 8, field: 'password' };
+const rule = { minLength: 8, context: [], field: 'password' };
 const sha1 = (text: string) => createHash('sha1').update(text).digest('hex').toUpperCase();
 
 describe('hashes', () => {

@@ -53,9 +53,9 @@ export function createIdentityAdministration({ db, sealing, passwords, attempts,
     setActive: (scope: EnvironmentScope, id: string, isActive: boolean): Promise<void> =>
       inAccount(scope, (tx) => setActive(tx, scope, id, { isActive, at: now() })),
 
-    /** @throws DomainError validation.failed, password.breached */
+    /** @throws DomainError validation.failed, password.breached, password.context_specific */
     async setPassword(scope: EnvironmentScope, id: string, password: string): Promise<void> {
-      const passwordHash = await hashAcceptable({ db, passwords }, scope, password);
+      const passwordHash = await hashAcceptable({ db, passwords }, scope, password, { id });
       const email = await inAccount(scope, (tx) => setPassword(tx, scope, id, { passwordHash, at: now() }));
       await attempts.forgive(scope, { identityId: id, email });
     },

@@ -7,10 +7,10 @@ import type { Placed } from '../access/assigning.js';
 import type { Assignments } from '../access/assignments.js';
 import type { Caller } from '../caller.js';
 import { DomainError, invalidField } from '../errors.js';
+import { environmentRule, type RuleOfEnvironment } from '../passwords/context-rows.js';
 import { importable } from '../passwords/importable.js';
 import type { Passwords } from '../passwords/passwords.js';
 import { type Added, addIdentities, type ToAdd } from './add-many.js';
-import { minLengthIn } from './find.js';
 import type { NewIdentity } from './identities.js';
 import { assertMetadata } from './metadata.js';
 
@@ -42,7 +42,7 @@ interface Candidate extends ToAdd {
 /** Adds many Identities to an Environment, each on its own (contract §5, docs/decisions/0023). */
 export function createBulkIdentities({ db, passwords, assignments, now }: BulkDeps) {
   /** What will be stored of it. @throws DomainError with what is wrong */
-  async function candidate(index: number, one: BulkIdentity, minLength: number): Promise<Candidate> {
+  async function candidate(index: number, one: BulkIdentity, rule: RuleOfEnvironment): Promise<Candidate> {
     const { password, passwordHash, ...rest } = one;
     if (!isStorable(rest)) throw invalidField('', 'unstorable', 'holds a character that cannot be stored');
     assertMetadata(one.metadata);
@@ -50,7 +50,8 @@ export function createBulkIdentities({ db, passwords, assignments, now }: BulkDe
     if (password === null)
       return { ...rest, index, passwordHash: passwordHash && importable(passwordHash, 'password_hash') };
     if (passwordHash !== null) throw invalidField('password_hash', 'with_password', 'cannot come with a `password`');
-    await passwords.assertAcceptable(password, { minLength, field: 'password' });
+    const context = [...rule.context, one.email, one.firstName, one.lastName];
+    await passwords.assertAcceptable(password, { ...rule, context, field: 'password' });
     return { ...rest, index, passwordHash: await passwords.hash(password) };
   }
 
@@ -83,12 +84,12 @@ export function createBulkIdentities({ db, passwords, assignments, now }: BulkDe
     wanted: readonly (BulkIdentity | DomainError)[],
   ): Promise<Added[]> => {
     assertFewPasswords(wanted);
-    const minLength = await minLengthIn(db, scope);
+    const rule = await db.transaction(scope, (tx) => environmentRule(tx, scope));
     const results: (Added | undefined)[] = [];
     const candidates: Candidate[] = [];
     // One after the other: more would crowd sign-ins out of the thread pool.
     for (const [index, one] of wanted.entries()) {
-      const outcome = one instanceof DomainError ? one : await candidate(index, one, minLength).catch(refusedAt(index));
+      const outcome = one instanceof DomainError ? one : await candidate(index, one, rule).catch(refusedAt(index));
       if (outcome instanceof DomainError) results[index] = { status: 'failed', error: outcome };
       else candidates.push(outcome);
     }

@@ -1,12 +1,13 @@
 import type { EntityManager } from 'typeorm';
 import { EnvironmentMembership } from '../../../entities/environment-membership.js';
-import { EnvironmentSettings } from '../../../entities/environment-settings.js';
 import { Identity } from '../../../entities/identity.js';
 import { type Db, within } from '../../platform/db.js';
 import { DomainError } from '../errors.js';
+import { environmentRule } from '../passwords/context-rows.js';
 import type { Passwords } from '../passwords/passwords.js';
 import type { EnvironmentScope } from '../scope.js';
 import type { IdentityInEnvironment } from './lists.js';
+import type { Profile } from './profile.js';
 
 /** @throws DomainError identity.not_found when it has no membership in the Environment */
 export async function findMember(
@@ -35,23 +36,19 @@ export async function lockMember(
   return findMember(tx, scope, id);
 }
 
-/** @throws DomainError validation.failed, password.breached */
+/** Whose password it is: somebody who is there, or the names and the address of a newcomer. */
+export type Whose = { id: string } | (Pick<Identity, 'email'> & Partial<Pick<Profile, 'firstName' | 'lastName'>>);
+
+/** @throws DomainError validation.failed, password.breached, password.context_specific */
 export async function hashAcceptable(
   { db, passwords }: { db: Db; passwords: Pick<Passwords, 'assertAcceptable' | 'hash'> },
   scope: EnvironmentScope,
   password: string,
+  whose: Whose,
 ): Promise<string> {
-  await passwords.assertAcceptable(password, { minLength: await minLengthIn(db, scope), field: 'password' });
+  const known = 'id' in whose ? whose.id : null;
+  const { minLength, context } = await db.transaction(scope, (tx) => environmentRule(tx, scope, known));
+  const own = 'id' in whose ? [] : [whose.email, whose.firstName, whose.lastName];
+  await passwords.assertAcceptable(password, { minLength, context: [...context, ...own], field: 'password' });
   return passwords.hash(password);
-}
-
-/** How long a password in an Environment has to be. */
-export async function minLengthIn(db: Db, scope: EnvironmentScope): Promise<number> {
-  const { passwordMinLength } = await db.transaction(scope, (tx) =>
-    tx.findOneOrFail(EnvironmentSettings, {
-      where: within(scope),
-      select: { environmentId: true, passwordMinLength: true },
-    }),
-  );
-  return passwordMinLength;
 }

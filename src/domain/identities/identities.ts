@@ -71,7 +71,7 @@ export function createIdentities({ db, now, passwords }: { db: Db; now: Clock; p
     async create(scope, input, alongside) {
       assertMetadata(input.metadata);
       const passwordHash =
-        input.password === null ? null : await hashAcceptable({ db, passwords }, scope, input.password);
+        input.password === null ? null : await hashAcceptable({ db, passwords }, scope, input.password, input);
       const identity = newIdentity(scope, input, passwordHash, now());
       const made = { identity, membership: newMembership(scope, identity.id, identity.createdAt) };
       const add = async (): Promise<IdentityInEnvironment> => {

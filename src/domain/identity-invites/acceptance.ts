@@ -38,7 +38,7 @@ export interface IdentityInviteAcceptance {
   /**
    * Lets whom the link was sent to in, once. A new person becomes an Identity whose address is proved, and so does an
    * unverified one, whose password and sessions of before end. Of a verified one, nothing changes.
-   * @throws DomainError invite.link_invalid, password.breached, validation.failed
+   * @throws DomainError invite.link_invalid, password.breached, password.context_specific, validation.failed
    */
   accept(acceptance: IdentityAcceptance): Promise<OfferedIdentityInvite>;
   /** From where scripts may use the link of an invite: the pages of the Environment's clients. Null: the link is void. */
@@ -77,8 +77,7 @@ export function createIdentityInviteAcceptance({
     let passwordHash: string | null = null;
     // Checked and hashed before the transaction: both are slow, and the first one asks another service.
     if (offered.asksPassword && password) {
-      const minLength = offered.settings.passwordMinLength;
-      await passwords.assertAcceptable(password, { minLength, field: 'password' });
+      await passwords.assertAcceptable(password, { ...ruleOf(offered, names), field: 'password' });
       passwordHash = await passwords.hash(password);
     }
     if (offered.asksPassword && passwordHash === null) throw passwordRequired();
@@ -128,5 +127,17 @@ async function keepInOrder(tx: EntityManager, { accountId, email, organizationId
   await tx.query(person, [accountId, email]);
   await keepOrganizations(tx, [organizationId]);
 }
+
+/** What the password has to be, whose names may be those of the invite or others. */
+const ruleOf = (
+  { email, firstName, lastName, accountName, applicationName, organizationName, settings }: OfferedIdentityInvite,
+  names: Pick<IdentityAcceptance, 'firstName' | 'lastName'>,
+) => ({
+  minLength: settings.passwordMinLength,
+  context: [
+    ...[email, firstName, lastName, names.firstName, names.lastName],
+    ...[accountName, applicationName, organizationName, settings.branding.name],
+  ],
+});
 
 const passwordRequired = () => invalidField('password', 'password.required', 'is required');

@@ -40,7 +40,7 @@ export interface InviteAcceptance {
   /**
    * Makes whom the link was sent to an administrator. A new person becomes a verified User, and so does an unverified User
    * with the names and the password given here. A verified User stays as they are, but for a first password.
-   * @throws DomainError invite.link_invalid, password.breached, validation.failed
+   * @throws DomainError invite.link_invalid, password.breached, password.context_specific, validation.failed
    */
   accept(acceptance: Acceptance): Promise<{ accountName: string }>;
 }
@@ -62,11 +62,13 @@ export function createInviteAcceptance({ db, passwords, now }: InviteAcceptanceD
     });
 
   async function accept({ token, password, ...names }: Acceptance): Promise<{ accountName: string }> {
-    const { account, asksPassword, ssoAvailable } = await find(token);
+    const { invite: looked, account, asksPassword, ssoAvailable } = await find(token);
     let passwordHash: string | null = null;
     // Checked and hashed before the transaction: both are slow, and the first one asks another service.
     if (asksPassword && password !== undefined) {
-      await passwords.assertAcceptable(password, { minLength: passwordLength.min, field: 'password' });
+      const { email, firstName, lastName } = looked;
+      const context = [email, firstName, lastName, names.firstName, names.lastName, account.name];
+      await passwords.assertAcceptable(password, { minLength: passwordLength.min, context, field: 'password' });
       passwordHash = await passwords.hash(password);
     }
     if (asksPassword && passwordHash === null && !ssoAvailable) throw passwordRequired();

@@ -22,7 +22,6 @@ export interface ApiStanding {
   /** What the person is called; the address where nothing is known. */
   name: string;
   application: string;
-  minLength: number;
   allowed: string[];
 }
 
@@ -31,7 +30,7 @@ const standingStatement = {
   text: `
 select s.amr, s.acr, i.password_hash is not null as "hasPassword", i.email::text,
   coalesce(nullif(concat_ws(' ', i.first_name, i.last_name), ''), i.email::text) as name, a.name as application,
-  e.password_min_length as "minLength", e.mfa_allowed_factors as allowed,
+  e.mfa_allowed_factors as allowed,
   exists (select from mfa_factors f where f.account_id = $1 and f.identity_id = i.id) as "hasFactors",
   exists (select from mfa_factors f where f.account_id = $1 and f.identity_id = i.id and f.type in ('totp', 'webauthn'))
     as "hasStrongFactor"

@@ -11,14 +11,15 @@ export interface ApiPasswordChange {
 /**
  * Changes the password of who is signed in, by the current one. A person without a password has none to prove, and sets one by
  * a mailed link.
- * @throws DomainError password.wrong, rate_limit.exceeded, password.breached, validation.failed, auth.reauthentication_required
+ * @throws DomainError password.wrong, rate_limit.exceeded, password.breached, password.context_specific, validation.failed,
+ * auth.reauthentication_required
  */
 export const createApiPassword =
   ({ own, logins }: { own: ApiOwn; logins: Pick<Logins, 'ownPassword'> }) =>
   async (subject: ApiProofOf, change: ApiPasswordChange): Promise<void> => {
-    const { hasPassword, minLength } = await own.assertStrong(subject);
+    const { hasPassword } = await own.assertStrong(subject);
     if (!hasPassword) throw new DomainError('password.wrong');
     const { identityId, sessionId, accountId, applicationId, environmentId } = subject;
     const scope = { accountId, applicationId, environmentId };
-    await logins.ownPassword(scope, { identityId, sessionId, minLength, ...change });
+    await logins.ownPassword(scope, { identityId, sessionId, ...change });
   };

@@ -3,6 +3,7 @@ import type { Db, EnvironmentScope } from '../../platform/db.js';
 import { createLimiter } from '../../platform/limiter.js';
 import { DomainError } from '../errors.js';
 import { recordEvent } from '../events.js';
+import { environmentRule } from '../passwords/context-rows.js';
 import { settleNewPassword } from '../passwords/new-password.js';
 import type { Passwords } from '../passwords/passwords.js';
 
@@ -13,8 +14,6 @@ export interface OwnPasswordChange {
   /** What the person says it is now; not looked at where they have none. */
   currentPassword: string;
   newPassword: string;
-  /** The Environment's `password_min_length`. */
-  minLength: number;
   locale: 'en' | 'de';
 }
 
@@ -57,7 +56,8 @@ interface Locked {
 /**
  * Changes the password of who is signed in; somebody who has none, because they sign in by other ways, chooses one. The caller
  * has made sure that the sign-in is recent and strong enough.
- * @throws DomainError password.wrong, rate_limit.exceeded, password.breached, validation.failed, session.not_found
+ * @throws DomainError password.wrong, rate_limit.exceeded, password.breached, password.context_specific, validation.failed,
+ * session.not_found
  */
 export function createOwnPassword({ db, passwords, rateLimits, now }: OwnPasswordDeps) {
   const failures = rateLimits ? createLimiter(db, ownPasswordFailures) : null;
@@ -83,7 +83,7 @@ export function createOwnPassword({ db, passwords, rateLimits, now }: OwnPasswor
   }
 
   return async (scope: EnvironmentScope, change: OwnPasswordChange): Promise<void> => {
-    const { identityId, sessionId, currentPassword, newPassword, minLength, locale } = change;
+    const { identityId, sessionId, currentPassword, newPassword, locale } = change;
     const { accountId, environmentId } = scope;
     const [before] = await db.statement<{ hash: string | null; changedAt: Date | null }>(readHash, [
       accountId,
@@ -91,7 +91,8 @@ export function createOwnPassword({ db, passwords, rateLimits, now }: OwnPasswor
     ]);
     const hash = before?.hash ?? null;
     if (hash !== null) await prove(scope, identityId, hash, currentPassword);
-    await passwords.assertAcceptable(newPassword, { minLength, field: 'new_password' });
+    const rule = await db.transaction(scope, (tx) => environmentRule(tx, scope, identityId));
+    await passwords.assertAcceptable(newPassword, { ...rule, field: 'new_password' });
     const passwordHash = await passwords.hash(newPassword);
     // The person has one password in the Account, and sessions in any of its Environments.
     await db.transaction({ accountId }, async (tx) => {

@@ -8,6 +8,7 @@ import { queueEmail } from '../emails/queue.js';
 import { DomainError } from '../errors.js';
 import { recordEvent } from '../events.js';
 import { type FoundLink, findIdentityLink, insertIdentityLink, type LinkClient } from '../identity-links.js';
+import { environmentRule, type RuleOfEnvironment } from '../passwords/context-rows.js';
 import { settleNewPassword } from '../passwords/new-password.js';
 import type { Passwords } from '../passwords/passwords.js';
 import type { Attempts } from './attempts.js';
@@ -36,13 +37,13 @@ export interface IdentityPasswordReset {
   look(held: HeldResetLink): Promise<LookedAtReset>;
   /**
    * Sets the password, counts the address as proved, and ends every session, grant and half-done sign-in of the Identity.
-   * @throws DomainError password.link_invalid, or validation.failed and password.breached with the link still good
+   * @throws DomainError password.link_invalid, or validation.failed, password.breached and password.context_specific with the link still good
    */
   reset(held: HeldResetLink & { password: string }): Promise<FoundLink>;
 }
 
 export type LookedAtReset =
-  | { outcome: 'open'; link: FoundLink; minLength: number }
+  | { outcome: 'open'; link: FoundLink; rule: RuleOfEnvironment }
   /** `link` is null for one that was never made. */
   | { outcome: 'void'; link: FoundLink | null };
 
@@ -80,11 +81,7 @@ export function createIdentityPasswordReset({
     db.transaction('system', async (tx) => {
       const link = await find(tx, held);
       if (!isOpen(link)) return { outcome: 'void', link };
-      const [settings] = await tx.query<{ minLength: number }[]>(
-        'select password_min_length as "minLength" from environment_settings where environment_id = $1',
-        [link.environmentId],
-      );
-      return { outcome: 'open', link, minLength: settings?.minLength as number };
+      return { outcome: 'open', link, rule: await environmentRule(tx, link, link.identityId) };
     });
 
   return {
@@ -115,8 +112,8 @@ export function createIdentityPasswordReset({
     async reset({ password, ...held }) {
       const looked = await look(held);
       if (looked.outcome === 'void') throw new DomainError('password.link_invalid');
-      const { link, minLength } = looked;
-      await passwords.assertAcceptable(password, { minLength, field: 'password' });
+      const { link, rule } = looked;
+      await passwords.assertAcceptable(password, { ...rule, field: 'password' });
       const passwordHash = await passwords.hash(password);
       // The person has one password in the Account, and sessions in any of its Environments.
       await db.transaction({ accountId: link.accountId }, async (tx) => {

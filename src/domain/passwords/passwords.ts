@@ -1,5 +1,6 @@
 import { DomainError, invalidField } from '../errors.js';
 import { type BreachOptions, createBreachCheck } from './breaches.js';
+import { isOfContext } from './context.js';
 import { createHashing, type Hashing, type HashingOptions, needsRehash, normalized } from './hashing.js';
 
 /** The least and the most that any setting may ask of a password, in code points (contract §3). */
@@ -8,13 +9,18 @@ export const passwordLength = { min: 8, max: 128 } as const;
 export interface PasswordRule {
   /** The Environment's `password_min_length`; the bounds of the contract hold whatever it says. */
   minLength: number;
+  /** Names and addresses of which it must not consist: of the person, the Account, the Application. */
+  context: readonly (string | null | undefined)[];
   /** Where the password was in the request, for the error's details. */
   field: string;
 }
 
 export interface Passwords extends Hashing {
   needsRehash(hash: string): boolean;
-  /** @throws DomainError `validation.failed` by the length, `password.breached` when the password is known. */
+  /**
+   * @throws DomainError `validation.failed` by the length, `password.context_specific` when it is little more than words of its
+   * context, `password.breached` when it is known
+   */
   assertAcceptable(password: string, rule: PasswordRule): Promise<void>;
 }
 
@@ -28,8 +34,9 @@ export function createPasswords({ hashing = { atOnce: 2 }, ...options }: Passwor
   return {
     ...createHashing(hashing),
     needsRehash,
-    async assertAcceptable(password, { minLength, field }) {
+    async assertAcceptable(password, { minLength, context, field }) {
       assertLength(password, Math.min(Math.max(minLength, passwordLength.min), passwordLength.max), field);
+      if (isOfContext(password, context)) throw new DomainError('password.context_specific');
       if (await isBreached(normalized(password))) throw new DomainError('password.breached');
     },
   };

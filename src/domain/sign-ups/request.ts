@@ -10,11 +10,12 @@ import { DomainError } from '../errors.js';
 import { recordEvent } from '../events.js';
 import { insertIdentityLink, type LinkClient } from '../identity-links.js';
 import type { Client } from '../oidc/clients.js';
+import { environmentRule } from '../passwords/context-rows.js';
 import type { Passwords } from '../passwords/passwords.js';
 import { countSignUp, createIdentity } from './sign-up.js';
 
 export interface SignUpRequest {
-  client: LinkClient & { settings: Pick<Client['settings'], 'passwordMinLength' | 'dailySelfSignupCap'> };
+  client: LinkClient & { settings: Pick<Client['settings'], 'dailySelfSignupCap'> };
   email: string;
   password: string;
   firstName: string | null;
@@ -27,7 +28,8 @@ export interface SignUpRequest {
 /**
  * Takes a sign-up. The answer, and what was done for it, are alike for every address: only its mailbox learns more.
  * @returns the value of the cookie with which this browser confirms by one click
- * @throws DomainError validation.failed, password.breached (both before the address is looked at), sign_up.daily_cap_reached
+ * @throws DomainError validation.failed, password.breached, password.context_specific (before the address is looked at),
+ * sign_up.daily_cap_reached
  */
 export type RequestSignUp = (request: SignUpRequest) => Promise<{ browser: string }>;
 
@@ -49,7 +51,9 @@ export function createRequestSignUp({ db, sealing, passwords, now }: RequestSign
     const { client } = request;
     const { accountId, applicationId, environmentId } = client;
     const scope = { accountId, applicationId, environmentId };
-    await passwords.assertAcceptable(password, { minLength: client.settings.passwordMinLength, field: 'password' });
+    const { minLength, context } = await db.transaction(scope, (tx) => environmentRule(tx, scope));
+    const own = [request.email, request.firstName, request.lastName];
+    await passwords.assertAcceptable(password, { minLength, context: [...context, ...own], field: 'password' });
     const passwordHash = await passwords.hash(password);
     const browser = newSecret();
     const parked = { passwordHash, browserHash: hashSecret(browser) };

@@ -3,6 +3,7 @@ import type { Db } from '../../platform/db.js';
 import { createLimiter } from '../../platform/limiter.js';
 import { DomainError } from '../errors.js';
 import { recordEvent } from '../events.js';
+import { contextOfUser } from '../passwords/context-rows.js';
 import { type Passwords, passwordLength } from '../passwords/passwords.js';
 import type { AdminSubject } from './admin-tokens.js';
 import { lockForPassword, writePassword } from './password-write.js';
@@ -37,7 +38,8 @@ const isAlive = `select from user_sessions where id = $1 and revoked_at is null 
 /**
  * Changes the password of who is signed in, ends the other sessions and keeps the one that asks. A user without a password
  * has none to prove, and sets one by a mailed link.
- * @throws DomainError password.wrong, rate_limit.exceeded, password.breached, validation.failed, auth.invalid_credentials
+ * @throws DomainError password.wrong, rate_limit.exceeded, password.breached, password.context_specific, validation.failed,
+ * auth.invalid_credentials
  */
 export function createPasswordChange({ db, passwords, rateLimits, now }: PasswordChangeDeps) {
   const failures = rateLimits ? createLimiter(db, passwordFailures) : null;
@@ -59,7 +61,8 @@ export function createPasswordChange({ db, passwords, rateLimits, now }: Passwor
     const matches = await passwords.verify(user?.hash ?? null, currentPassword);
     if (!matches) return refuse(userId);
     await failures?.giveBack(userId);
-    await passwords.assertAcceptable(newPassword, { minLength: passwordLength.min, field: 'new_password' });
+    const context = await db.transaction('system', (tx) => contextOfUser(tx, userId));
+    await passwords.assertAcceptable(newPassword, { minLength: passwordLength.min, context, field: 'new_password' });
     const passwordHash = await passwords.hash(newPassword);
     await db.transaction('system', async (tx) => {
       const locked = await lockForPassword(tx, userId);

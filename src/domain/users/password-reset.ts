@@ -3,6 +3,7 @@ import { PasswordLink } from '../../../entities/password-link.js';
 import type { Clock } from '../../platform/clock.js';
 import type { Db } from '../../platform/db.js';
 import { DomainError } from '../errors.js';
+import { contextOfUser } from '../passwords/context-rows.js';
 import { findPasswordLink, type UsablePasswordLink } from '../passwords/links.js';
 import { type Passwords, passwordLength } from '../passwords/passwords.js';
 import { lockForPassword, writePassword } from './password-write.js';
@@ -12,7 +13,8 @@ export interface PasswordReset {
   preview(token: string): Promise<Pick<UsablePasswordLink, 'email' | 'purpose' | 'locale'>>;
   /**
    * Sets the password, ends every session of the user and counts the address as proved.
-   * @throws DomainError password.link_invalid, or password.breached and validation.failed with the link still good
+   * @throws DomainError password.link_invalid, or validation.failed, password.breached and password.context_specific with the
+   * link still good
    */
   reset(request: { token: string; password: string }): Promise<void>;
 }
@@ -31,11 +33,16 @@ export function createPasswordReset({ db, passwords, now }: PasswordResetDeps): 
     return link;
   };
   const preview = (token: string) => db.transaction('system', (tx) => find(tx, token));
+  const look = (token: string) =>
+    db.transaction('system', async (tx) => {
+      const { userId } = await find(tx, token);
+      return { userId, context: await contextOfUser(tx, userId) };
+    });
   return {
     preview,
     async reset({ token, password }) {
-      const { userId } = await preview(token);
-      await passwords.assertAcceptable(password, { minLength: passwordLength.min, field: 'password' });
+      const { userId, context } = await look(token);
+      await passwords.assertAcceptable(password, { minLength: passwordLength.min, context, field: 'password' });
       const passwordHash = await passwords.hash(password);
       await db.transaction('system', async (tx) => {
         await lockForPassword(tx, userId);

@@ -20,6 +20,8 @@ export interface RegisterDeps {
 export const createRegister =
   ({ passwords, registrations }: RegisterDeps) =>
   async ({ password, ...request }: RegistrationRequest): Promise<void> => {
-    await passwords.assertAcceptable(password, { minLength: passwordLength.min, field: 'password' });
+    const { email, firstName, lastName, accountName, applicationName } = request;
+    const context = [email, firstName, lastName, accountName, applicationName];
+    await passwords.assertAcceptable(password, { minLength: passwordLength.min, context, field: 'password' });
     await registrations.park({ ...request, passwordHash: await passwords.hash(password) });
   };

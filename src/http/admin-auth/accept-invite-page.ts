@@ -51,6 +51,7 @@ const passwordErrors: Record<string, TextKey> = {
 
 function wrongWith({ code, options }: DomainError): TextKey | null {
   if (code === 'password.breached') return 'choose_password.error.breached';
+  if (code === 'password.context_specific') return 'choose_password.error.context_specific';
   if (code !== 'validation.failed') return null;
   const [detail] = options.details ?? [];
   return passwordErrors[detail?.code ?? ''] ?? 'accept_invite.error.incomplete';

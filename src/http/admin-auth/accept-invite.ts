@@ -65,6 +65,7 @@ export const acceptInvite: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (
             'validation.failed',
             'invite.link_invalid',
             'password.breached',
+            'password.context_specific',
             'origin.foreign',
             'rate_limit.exceeded',
             'service.unavailable',

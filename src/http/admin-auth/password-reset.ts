@@ -65,6 +65,7 @@ export const passwordReset: FastifyPluginAsyncTypebox<AdminAuthOptions> = async 
             'validation.failed',
             'password.link_invalid',
             'password.breached',
+            'password.context_specific',
             'origin.foreign',
             'rate_limit.exceeded',
             'service.unavailable',
@@ -96,6 +97,7 @@ const bothForms = { content: { 'application/json': { schema: Message }, ...Html.
 function wrongWith(error: unknown): TextKey | null {
   if (!(error instanceof DomainError)) return null;
   if (error.code === 'password.breached') return 'choose_password.error.breached';
+  if (error.code === 'password.context_specific') return 'choose_password.error.context_specific';
   const [detail] = error.options.details ?? [];
   if (detail?.code === 'password.too_short') return 'choose_password.error.too_short';
   return detail?.code === 'password.too_long' ? 'choose_password.error.too_long' : null;

@@ -32,7 +32,10 @@ export const acceptInvite: FastifyPluginAsyncTypebox<IdentityAuthOptions> = asyn
           last_name: Type.Optional(Nullable(Name)),
           password: Type.Optional(
             Nullable(
-              Type.String({ maxLength: 1024, description: 'As long as the environment asks, and in no known breach.' }),
+              Type.String({
+                maxLength: 1024,
+                description: 'As long as the environment asks, in no known breach, and more than a name or an address.',
+              }),
             ),
           ),
         }),
@@ -42,6 +45,7 @@ export const acceptInvite: FastifyPluginAsyncTypebox<IdentityAuthOptions> = asyn
             'validation.failed',
             'invite.link_invalid',
             'password.breached',
+            'password.context_specific',
             'identity.email_taken',
             'rate_limit.exceeded',
             'service.unavailable',

@@ -27,6 +27,7 @@ export const passwordReset: FastifyPluginAsyncTypebox<IdentityAuthOptions> = asy
             'validation.failed',
             'password.link_invalid',
             'password.breached',
+            'password.context_specific',
             'auth.multiple_credentials',
             'auth.invalid_credentials',
             'rate_limit.exceeded',

@@ -9,7 +9,8 @@ import { proofOf } from './signed-in.js';
 /** More than any password that can be set; normalizing a megabyte would hold up everyone else. */
 export const Password = Type.String({
   maxLength: 1024,
-  description: 'As long as the environment wants it, 128 characters at most, not known from a breach.',
+  description:
+    'As long as the environment wants it, 128 characters at most, not known from a breach, more than a name or an address.',
 });
 
 export const password: FastifyPluginAsyncTypebox<IdentityAuthOptions> = async (app, { api }) => {
@@ -31,6 +32,7 @@ export const password: FastifyPluginAsyncTypebox<IdentityAuthOptions> = async (a
             'validation.failed',
             'password.wrong',
             'password.breached',
+            'password.context_specific',
             'auth.multiple_credentials',
             'auth.invalid_credentials',
             'auth.reauthentication_required',

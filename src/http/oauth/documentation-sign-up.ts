@@ -28,7 +28,7 @@ export const signUpDocumentation: Documentation = {
     body: Type.Object({
       ...authorizeParameters,
       email: text('Of the person'),
-      password: text('As long as the Environment asks, and in no known breach'),
+      password: text('As long as the Environment asks, in no known breach, and more than a name or an address'),
       first_name: text('Up to 200 characters'),
       last_name: text('Up to 200 characters'),
       'cf-turnstile-response': text('Where the Environment demands a captcha'),

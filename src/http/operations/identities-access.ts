@@ -51,7 +51,13 @@ export const setIdentityPassword = operation({
   events: ['identity.password_changed'],
   answers: {
     ...detail,
-    ...errors('identity.not_found', 'identity.holds_more', 'password.breached', 'validation.failed'),
+    ...errors(
+      'identity.not_found',
+      'identity.holds_more',
+      'password.breached',
+      'password.context_specific',
+      'validation.failed',
+    ),
   },
   async handle({ params, body, ...asking }) {
     await asking.services.assertMayTakeOver(asking.scope, asking.caller, params.id);

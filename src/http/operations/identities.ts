@@ -90,6 +90,7 @@ export const createIdentity = operation({
       'identity.email_taken',
       'identity.external_id_taken',
       'password.breached',
+      'password.context_specific',
       'validation.failed',
       'permission.required',
       'role.cannot_grant',

@@ -19,14 +19,13 @@ export const password: FastifyPluginAsyncTypebox<AccountOptions> = async (app, {
   app.post('/oauth/account/password', async (request, reply) => {
     const visit = await visits.act(request, reply, page);
     if (!visit || !(await mayChange(visit))) return reply;
-    const { scope, session, client, form } = visit;
+    const { scope, session, form } = visit;
     try {
       await logins.ownPassword(scope, {
         identityId: session.identityId,
         sessionId: session.id,
         currentPassword: form.get('current_password') ?? '',
         newPassword: form.get('new_password') ?? '',
-        minLength: client.settings.passwordMinLength,
         locale: localeOf(visit),
       });
     } catch (error) {
@@ -55,6 +54,7 @@ function textOf(error: unknown): TextKey | null {
   if (!(error instanceof DomainError)) return null;
   if (error.code === 'password.wrong') return 'account.password.error.wrong';
   if (error.code === 'password.breached') return 'choose_password.error.breached';
+  if (error.code === 'password.context_specific') return 'choose_password.error.context_specific';
   if (error.code !== 'validation.failed') return null;
   const tooLong = error.options.details?.some(({ code }) => code === 'password.too_long');
   return tooLong ? 'choose_password.error.too_long' : 'account.password.error.too_short';

@@ -3,6 +3,7 @@ import type { TextKey } from '../../../platform/mail/texts.js';
 
 const errors: Record<string, TextKey> = {
   'password.breached': 'sign_up.error.breached',
+  'password.context_specific': 'choose_password.error.context_specific',
   'password.too_short': 'sign_up.error.too_short',
   'password.too_long': 'sign_up.error.too_long',
   'sign_up.daily_cap_reached': 'sign_up.error.cap',

@@ -19,7 +19,7 @@ export const passwordReset: FastifyPluginAsyncTypebox<HostedOptions> = async (ap
     const looked = await look({ token });
     const visit = await linkVisit(provider, request, reply, looked.link);
     if (looked.outcome === 'void') return sendLinkVoid(visit, { resendToken: null });
-    return sendForm(visit, looked.link, { token, minLength: looked.minLength, error: null });
+    return sendForm(visit, looked.link, { token, minLength: looked.rule.minLength, error: null });
   });
 
   app.post('/oauth/password/reset', throttled(limits, 'POST /oauth/password/reset'), async (request, reply) => {
@@ -29,7 +29,8 @@ export const passwordReset: FastifyPluginAsyncTypebox<HostedOptions> = async (ap
     const looked = await look({ token });
     const visit = await linkVisit(provider, request, reply, looked.link);
     if (looked.outcome === 'void') return sendLinkVoid(visit, { resendToken: null });
-    const { link, minLength } = looked;
+    const { link, rule } = looked;
+    const { minLength } = rule;
     try {
       if (password === '') return sendForm(visit, link, { token, minLength, error: 'sign_up.error.password_missing' });
       await reset({ token, password });
