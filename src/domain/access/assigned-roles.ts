@@ -12,6 +12,24 @@ export interface AssignedRole {
   effectiveTo: Date | null;
 }
 
+/** Of an assignment `a`, as `AssignedRole` has it. */
+const columns = `a.id as "assignmentId", r.id as "roleId", r.name as "roleName", n.id as "nodeId", n.name as "nodeName",
+       a.effective_from as "effectiveFrom", a.effective_to as "effectiveTo"`;
+const assignments = 'role_assignments a join roles r on r.id = a.role_id join nodes n on n.id = a.node_id';
+const notEnded = (at: string) => `a.removed_at is null and (a.effective_to is null or a.effective_to > ${at})`;
+
+/** What one Identity of an Environment holds and has not ended, the oldest first, as an expression that `rolesInJson` reads. */
+export const rolesOfOne = ({ identity, environment, at }: Record<'identity' | 'environment' | 'at', string>) =>
+  `(select coalesce(json_agg(held), '[]') from (select ${columns} from ${assignments}
+     where a.environment_id = ${environment} and a.identity_id = ${identity} and ${notEnded(at)}
+     order by a.created_at, a.id) held)`;
+
+type InJson<T> = { [K in keyof T]: Date extends T[K] ? string | null : T[K] };
+export type RolesInJson = InJson<AssignedRole>[];
+export const rolesInJson = (roles: RolesInJson): AssignedRole[] =>
+  roles.map((role) => ({ ...role, effectiveFrom: dated(role.effectiveFrom), effectiveTo: dated(role.effectiveTo) }));
+const dated = (text: string | null) => (text === null ? null : new Date(text));
+
 /**
  * What some Identities hold in an Environment and has not ended, by Identity; the oldest first.
  * @param nodeId only what is held at this very node
@@ -25,11 +43,9 @@ export async function assignedRolesOf(
   const byIdentity = new Map<string, AssignedRole[]>(identityIds.map((id) => [id, []]));
   if (identityIds.length === 0) return byIdentity;
   const rows = await tx.query<(AssignedRole & { identityId: string })[]>(
-    `select a.identity_id as "identityId", a.id as "assignmentId", r.id as "roleId", r.name as "roleName", n.id as "nodeId",
-       n.name as "nodeName", a.effective_from as "effectiveFrom", a.effective_to as "effectiveTo"
-     from role_assignments a join roles r on r.id = a.role_id join nodes n on n.id = a.node_id
-     where a.account_id = $1 and a.environment_id = $2 and a.identity_id = any($3) and a.removed_at is null
-       and (a.effective_to is null or a.effective_to > $4) and ($5::uuid is null or a.node_id = $5)
+    `select a.identity_id as "identityId", ${columns} from ${assignments}
+     where a.account_id = $1 and a.environment_id = $2 and a.identity_id = any($3) and ${notEnded('$4')}
+       and ($5::uuid is null or a.node_id = $5)
      order by a.created_at, a.id`,
     [accountId, environmentId, identityIds, at, nodeId],
   );

@@ -3,7 +3,6 @@ import { EnvironmentMembership } from '../../../entities/environment-membership.
 import { Identity } from '../../../entities/identity.js';
 import type { Clock } from '../../platform/clock.js';
 import { type Db, type EnvironmentScope, violates } from '../../platform/db.js';
-import { assignedRolesOf } from '../access/assigned-roles.js';
 import { addToCounter } from '../counters.js';
 import { assertStays } from '../erasures/staying.js';
 import { DomainError } from '../errors.js';
@@ -11,6 +10,7 @@ import { recordEvent } from '../events.js';
 import type { Page } from '../paging.js';
 import type { Passwords } from '../passwords/passwords.js';
 import { identitiesAt, type NodeIdentitiesPage } from './at-node.js';
+import { findMemberInDetail, type MemberInDetail } from './detail.js';
 import { findMember, hashAcceptable } from './find.js';
 import {
   type IdentitiesPage,
@@ -46,7 +46,7 @@ export interface Identities {
   /** @throws DomainError identity.not_found when it has no membership in the Environment. */
   get(scope: EnvironmentScope, id: string): Promise<IdentityInEnvironment>;
   /** The same with what it holds and has not lost. @throws DomainError identity.not_found */
-  getWithRoles(scope: EnvironmentScope, id: string): Promise<IdentityWithRoles>;
+  getInDetail(scope: EnvironmentScope, id: string): Promise<MemberInDetail>;
   /**
    * Makes an Identity, or gives one that the Account's directory has already a membership here (contract §10).
    * @throws DomainError identity.email_taken, identity.external_id_taken, password.*, and what `alongside` refuses
@@ -61,12 +61,7 @@ export function createIdentities({ db, now, passwords }: { db: Db; now: Clock; p
     listAtNode: (scope, nodeId, page) => db.transaction(scope, (tx) => identitiesAt(tx, scope, nodeId, page, now())),
     get: (scope, id) => db.transaction(scope, (tx) => findMember(tx, scope, id)),
 
-    getWithRoles: (scope, id) =>
-      db.transaction(scope, async (tx) => {
-        const found = await findMember(tx, scope, id);
-        const roles = await assignedRolesOf(tx, scope, [found.identity.id], { at: now() });
-        return { ...found, roles: roles.get(found.identity.id) ?? [] };
-      }),
+    getInDetail: (scope, id) => findMemberInDetail(db, scope, id, now()),
 
     async create(scope, input, alongside) {
       assertMetadata(input.metadata);

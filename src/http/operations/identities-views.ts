@@ -64,7 +64,7 @@ const managing = { permissions: ['identity.manage'], capability: 'identities.man
 
 /** `{ data }` of an Identity as it is now, for this caller. @throws DomainError identity.not_found */
 export async function detailOf({ services, scope, caller }: Asking, id: string) {
-  const found = await services.identities.getWithRoles(scope, id);
+  const found = await services.identities.getInDetail(scope, id);
   const { metadata, emailVerifiedAt, updatedAt } = found.identity;
   return {
     data: {

@@ -1,0 +1,42 @@
+import type { Identity } from '../../../entities/identity.js';
+import type { Db, Statement } from '../../platform/db.js';
+import { inSnakeCase } from '../../platform/naming.js';
+import { type AssignedRole, type RolesInJson, rolesInJson, rolesOfOne } from '../access/assigned-roles.js';
+import { DomainError } from '../errors.js';
+import type { EnvironmentScope } from '../scope.js';
+import { emptyProfile, type Profile } from './profile.js';
+import type { ListedMember } from './read-members.js';
+
+/** All that is shown of one member, with what they hold and have not lost. */
+export interface MemberInDetail extends ListedMember {
+  identity: Pick<Identity, 'id' | 'email' | 'emailVerifiedAt' | 'createdAt' | 'updatedAt'> & Profile;
+  roles: AssignedRole[];
+}
+
+type Row = MemberInDetail['identity'] & MemberInDetail['membership'] & { roles: RolesInJson };
+
+const fields = Object.keys(emptyProfile) as (keyof Profile)[];
+const statement: Statement = {
+  name: 'find_member_in_detail',
+  text: `
+select i.id, i.email, i.email_verified_at as "emailVerifiedAt", i.created_at as "createdAt", i.updated_at as "updatedAt",
+  ${fields.map((field) => `i.${inSnakeCase(field)} as "${field}"`).join(', ')}, m.is_active as "isActive",
+  ${rolesOfOne({ environment: '$2', identity: '$3', at: '$4' })} as roles
+from environment_memberships m cross join lateral (select * from identities where id = m.identity_id offset 0) i
+where m.environment_id = $2 and m.identity_id = $3 and (m.account_id = $1) is true`,
+};
+
+/**
+ * One member by its id, in one round trip (docs/decisions/0032).
+ * @throws DomainError identity.not_found when it has no membership in the Environment
+ */
+export async function findMemberInDetail(
+  db: Pick<Db, 'statementIn'>,
+  scope: EnvironmentScope,
+  id: string,
+  at: Date,
+): Promise<MemberInDetail> {
+  const [row] = await db.statementIn<Row>(scope, statement, [scope.accountId, scope.environmentId, id, at]);
+  if (!row) throw new DomainError('identity.not_found');
+  return { identity: row, membership: row, roles: rolesInJson(row.roles) };
+}
