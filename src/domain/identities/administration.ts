@@ -89,7 +89,7 @@ export function createIdentityAdministration({ db, sealing, passwords, attempts,
       inAccount(scope, (tx) => authStateOf(tx, scope, id, now())),
     /** The node at which permissions are asked for. @throws DomainError nodes.node_not_found */
     askedNode: (scope: EnvironmentScope, id: string, nodeId: string | null): Promise<string> =>
-      db.transaction(scope, (tx) => askedNode(tx, scope, id, nodeId)),
+      askedNode(db, scope, id, nodeId),
     /** The topmost nodes at which a permission is held. @throws DomainError permission.not_found */
     locations: (scope: EnvironmentScope, id: string, permission: string): Promise<Location[]> =>
       db.transaction(scope, (tx) => locationsOf(tx, scope, id, permission, now())),

@@ -1,20 +1,33 @@
 import type { EntityManager } from 'typeorm';
 import { Permission } from '../../../entities/permission.js';
-import { within } from '../../platform/db.js';
+import { type Db, type Statement, within } from '../../platform/db.js';
 import { DomainError } from '../errors.js';
-import { find, rootOf } from '../hierarchy/nodes.js';
 import type { EnvironmentScope } from '../scope.js';
 import { findMember } from './find.js';
 
+const askedNodeStatement: Statement = {
+  name: 'asked_node_of_member',
+  text: `
+select exists (
+    select from environment_memberships where environment_id = $2 and identity_id = $3 and (account_id = $1) is true
+  ) as "isMember",
+  case when $4::uuid is null then (select id from nodes where environment_id = $2 and parent_node_id is null)
+    else (select id from nodes where id = $4 and (environment_id = $2) is true) end as "nodeId"`,
+};
+
 /** The node at which permissions are asked for; null is the root. @throws DomainError identity.not_found, nodes.node_not_found */
 export async function askedNode(
-  tx: EntityManager,
+  db: Pick<Db, 'statementIn'>,
   scope: EnvironmentScope,
   identityId: string,
   nodeId: string | null,
 ): Promise<string> {
-  await findMember(tx, scope, identityId);
-  return (nodeId === null ? await rootOf(tx, scope) : await find(tx, scope, nodeId)).id;
+  const values = [scope.accountId, scope.environmentId, identityId, nodeId];
+  const [found] = await db.statementIn<{ isMember: boolean; nodeId: string | null }>(scope, askedNodeStatement, values);
+  if (!found?.isMember) throw new DomainError('identity.not_found');
+  // Every Environment has a root, as long as it is not being removed.
+  if (found.nodeId === null) throw new DomainError(nodeId === null ? 'environment.not_found' : 'nodes.node_not_found');
+  return found.nodeId;
 }
 
 /** A node at which somebody was given a permission; it is held there and at every active node below. */
