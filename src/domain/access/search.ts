@@ -13,11 +13,13 @@ export interface SearchPage {
   limit: number;
 }
 
-/** Of an assignment `a` that counts at a moment: in force, of an active role that holds the permission with the key. */
-const inForce = (key: string, at: string) => `
+/** Of an assignment `a` that counts at a moment, if its role does. */
+const inForce = (at: string) => `
   a.created_at <= ${at} and a.removed_at is null and (a.effective_from is null or a.effective_from <= ${at})
-  and (a.effective_to is null or ${at} < a.effective_to)
-  and exists (select from roles r join role_permissions rp on rp.role_id = r.id join permissions asked on asked.id = rp.permission_id
+  and (a.effective_to is null or ${at} < a.effective_to)`;
+/** Of an assignment `a`: its role is active and holds the permission with the key. */
+const allows = (key: string) => `
+  exists (select from roles r join role_permissions rp on rp.role_id = r.id join permissions asked on asked.id = rp.permission_id
     where r.id = a.role_id and r.is_active and asked.environment_id = a.environment_id and asked.key = ${key})`;
 /** The node `n` with an id; null is the root. A `case` around the comparison itself would read every node. */
 const rootIfNull = (id: string) => `n.id = case when ${id}::uuid is null
@@ -30,15 +32,15 @@ const subjectsStatement = {
 select distinct a.identity_id as id
 from nodes n join role_assignments a on a.node_id = any(n.path)
   join environment_memberships m on m.environment_id = $1 and m.identity_id = a.identity_id and m.is_active
-where n.environment_id = $1 and ${rootIfNull('$2')} and ${isOpen('n.path')} and a.environment_id = $1 and ${inForce('$3', '$4')}
-  and ($5::uuid is null or a.identity_id > $5) order by id limit $6`,
+where n.environment_id = $1 and ${rootIfNull('$2')} and ${isOpen('n.path')} and a.environment_id = $1 and ${inForce('$4')}
+  and ${allows('$3')} and ($5::uuid is null or a.identity_id > $5) order by id limit $6`,
 };
 const resourcesStatement = {
   name: 'search_resources',
   text: `
 with held as materialized (
   select coalesce(array_agg(a.node_id), '{}') as ids from role_assignments a
-  where a.identity_id = $2 and a.environment_id = $1 and ${inForce('$3', '$4')}
+  where a.identity_id = $2 and a.environment_id = $1 and ${inForce('$4')} and ${allows('$3')}
     and exists (select from environment_memberships where environment_id = $1 and identity_id = $2 and is_active)
 )
 select n.id from nodes n, held
@@ -47,14 +49,19 @@ order by n.id limit $6`,
 };
 const actionsStatement = {
   name: 'search_actions',
+  // Roles first, and then what they hold: an Environment may have a thousand permissions, and each would be tried by itself.
   text: `
-select p.key as id from permissions p
-where p.environment_id = $1 and ($5::text is null or p.key > $5) and exists (
-  select from nodes n join role_assignments a on a.node_id = any(n.path)
+with held as materialized (
+  select distinct r.id from nodes n join role_assignments a on a.node_id = any(n.path)
+    join roles r on r.id = a.role_id and r.is_active
   where n.environment_id = $1 and ${rootIfNull('$3')} and ${isOpen('n.path')}
-    and a.identity_id = $2 and a.environment_id = $1 and ${inForce('p.key', '$4')})
-  and exists (select from environment_memberships where environment_id = $1 and identity_id = $2 and is_active)
-order by p.key limit $6`,
+    and a.identity_id = $2 and a.environment_id = $1 and ${inForce('$4')}
+    and exists (select from environment_memberships where environment_id = $1 and identity_id = $2 and is_active)
+)
+select distinct p.key as id from held
+  cross join lateral (select permission_id from role_permissions where role_id = held.id offset 0) rp
+  cross join lateral (select key from permissions where id = rp.permission_id offset 0) p
+where $5::text is null or p.key > $5 order by id limit $6`,
 };
 
 /** The questions behind a decision, asked the other way around (AuthZEN 1.0 §8): who, where, and what. */
