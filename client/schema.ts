@@ -4026,7 +4026,10 @@ export interface components {
                 authenticated_at: string;
                 /** Format: date-time */
                 created_at: string;
-                /** Format: date-time */
+                /**
+                 * Format: date-time
+                 * @description At the latest: one that nobody uses ends earlier where the environment has `session_idle_ttl_seconds`.
+                 */
                 expires_at: string;
                 ip_address: string | null;
                 user_agent: string | null;
@@ -7524,6 +7527,8 @@ export interface components {
                 refresh_token_max_ttl_seconds: number;
                 /** @description Seconds. */
                 session_ttl_seconds: number;
+                /** @description Seconds after which a session of the hosted pages ends that nobody has used, a minute less at most; null: when its `session_ttl_seconds` are over. What applications hold goes by `refresh_token_ttl_seconds`. */
+                session_idle_ttl_seconds: number | null;
                 /**
                  * Format: uuid
                  * @description The active connection of the environment's own to which everybody is sent who signs in; null: they are asked. Is taken away when the connection is disabled or deleted.
@@ -7577,6 +7582,8 @@ export interface components {
             refresh_token_max_ttl_seconds?: number;
             /** @description Seconds. */
             session_ttl_seconds?: number;
+            /** @description Seconds after which a session of the hosted pages ends that nobody has used, a minute less at most; null: when its `session_ttl_seconds` are over. What applications hold goes by `refresh_token_ttl_seconds`. */
+            session_idle_ttl_seconds?: number | null;
             /**
              * Format: uuid
              * @description The active connection of the environment's own to which everybody is sent who signs in; null: they are asked. Is taken away when the connection is disabled or deleted.

@@ -60,6 +60,8 @@ export class EnvironmentSettings {
   /** Life of a grant however often it is refreshed. */
   @Column('integer') refreshTokenMaxTtlSeconds!: number;
   @Column('integer') sessionTtlSeconds!: number;
+  /** How long a session may be unused; null: until its own time is over. */
+  @Column('integer', { nullable: true }) sessionIdleTtlSeconds!: number | null;
   /** Origins whose scripts may call the token and userinfo endpoints. */
   @Column('text', { array: true }) allowedOrigins!: string[];
   /** The identity provider that end users are sent to at once, if any. */

@@ -38,5 +38,7 @@ export class Session {
   @Column('text', { nullable: true }) userAgent!: string | null;
   @Column('timestamptz') createdAt!: Date;
   @Column('timestamptz') expiresAt!: Date;
+  /** Its sign-in, and later uses to a minute where its Environment ends unused sessions; null of a release without those. */
+  @Column('timestamptz', { nullable: true }) usedAt!: Date | null;
   @Column('timestamptz', { nullable: true }) revokedAt!: Date | null;
 }

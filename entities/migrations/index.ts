@@ -39,6 +39,7 @@ import { ScimAtSize1763700000084 } from './1763700000084-scim-at-size.js';
 import { DirectoryAtSize1763700000085 } from './1763700000085-directory-at-size.js';
 import { Traces1763700000086 } from './1763700000086-traces.js';
 import { MillionIdentities1763700000088 } from './1763700000088-million-identities.js';
+import { IdleSessions1763700000089 } from './1763700000089-idle-sessions.js';
 
 /** In the order in which they run. */
 export const migrations = [
@@ -83,4 +84,5 @@ export const migrations = [
   DirectoryAtSize1763700000085,
   Traces1763700000086,
   MillionIdentities1763700000088,
+  IdleSessions1763700000089,
 ];

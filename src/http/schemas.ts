@@ -20,6 +20,10 @@ const uuid = '[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}';
 export const idOrNone = (description: string) => Type.String({ pattern: `^(none|${uuid})$`, description });
 export const noneIsNull = (id: string | undefined): string | null | undefined => (id === 'none' ? null : id);
 export const Timestamp = Type.String({ format: 'date-time' });
+export const SessionEnd = Type.String({
+  format: 'date-time',
+  description: 'At the latest: one that nobody uses ends earlier where the environment has `session_idle_ttl_seconds`.',
+});
 export const Url = Type.String({ format: 'uri', maxLength: 2048 });
 export const Email = Type.String({ format: 'email', maxLength: 254 });
 /** No control character; written so that other languages' expressions, too, can read it in the document. */

@@ -242,6 +242,12 @@ describe('If-Match and ETag', () => {
       data: { version: 2, branding: { primary_color: '#123456' } },
     });
     expect((await patch('2', { password_min_length: 4 })).json().error.details[0].field).toBe('password_min_length');
+    const idle = 'session_idle_ttl_seconds';
+    expect(changed.json().data[idle]).toBeNull();
+    for (const wrong of [299, 7_776_001, 'never'])
+      expect((await patch('2', { [idle]: wrong })).json().error.details[0].field).toBe(idle);
+    expect((await patch('2', { [idle]: 3_600 })).json().data[idle]).toBe(3_600);
+    expect((await patch('3', { [idle]: null })).json().data[idle]).toBeNull();
   });
 
   test('of twenty writers with one version one wins', async () => {

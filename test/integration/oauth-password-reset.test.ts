@@ -101,10 +101,10 @@ test('every session, refresh token, code and half-done sign-in of before is over
   await browser.submit(await browser.get(await lastLink(provider, environment.environmentId)), { password: chosen });
 
   expect((await refresh(provider.app, client, tokens.refresh_token)).statusCode).toBe(400);
-  expect(await provider.provider.sessions.find(cookieOf(mine), environment.environmentId)).toBeNull();
+  expect(await provider.provider.sessions.find(cookieOf(mine), environment.environmentId, null)).toBeNull();
   expect(await provider.logins.pendingSignIns.find(half.token, 'hosted')).toBeNull();
   expect((await refresh(provider.app, client, others.refresh_token)).statusCode).toBe(200);
-  expect(await provider.provider.sessions.find(cookieOf(theirs), environment.environmentId)).not.toBeNull();
+  expect(await provider.provider.sessions.find(cookieOf(theirs), environment.environmentId, null)).not.toBeNull();
 
   const mails = await waitingMails(provider, environment.environmentId);
   expect(mails.map(({ template, to }) => [template, to])).toEqual([['identity-password-changed', person.email]]);

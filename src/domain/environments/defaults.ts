@@ -26,6 +26,7 @@ export const environmentDefaults = (): Omit<EnvironmentSettings, 'environmentId'
   refreshTokenTtlSeconds: 30 * day,
   refreshTokenMaxTtlSeconds: 90 * day,
   sessionTtlSeconds: 12 * hour,
+  sessionIdleTtlSeconds: null,
   allowedOrigins: [],
   defaultSsoConnectionId: null,
 });

@@ -5,6 +5,7 @@ import { type Db, type EnvironmentScope, within } from '../../platform/db.js';
 import { DomainError } from '../errors.js';
 import type { Client } from '../oidc/clients.js';
 import { containing, type Page, type PageRequest, readPage } from '../paging.js';
+import { idleSecondsOf, openUntil } from '../sessions/idle.js';
 import { endSessions, livingGrant } from '../sessions/own-sessions.js';
 
 /** Whose session asks. */
@@ -64,8 +65,8 @@ export function createApiSessions({ db, now }: { db: Db; now: Clock }) {
           .where({ ...within(subject), identityId: subject.identityId })
           .andWhere('session.revokedAt is null')
           .andWhere(
-            `(session.expiresAt > :at or exists (select from grants g where g.session_id = session.id and ${livingGrant(':at')}))`,
-            { at: now() },
+            `(${openUntil('session', idleSecondsOf(':environmentId'))} > :at or exists (select from grants g where g.session_id = session.id and ${livingGrant(':at')}))`,
+            { at: now(), environmentId: subject.environmentId },
           );
         if (page.q) {
           const pattern = containing(page.q);

@@ -25,6 +25,7 @@ export interface Client extends Omit<OAuthClient, 'createdAt' | 'updatedAt'> {
     | 'refreshTokenTtlSeconds'
     | 'refreshTokenMaxTtlSeconds'
     | 'sessionTtlSeconds'
+    | 'sessionIdleTtlSeconds'
     | 'allowedOrigins'
   > & {
     branding: Branding;
@@ -55,7 +56,7 @@ select c.id, c.account_id as "accountId", c.application_id as "applicationId", c
     'mfaTrustedDeviceDays', s.mfa_trusted_device_days, 'branding', s.branding, 'defaultLocale', s.default_locale,
     'accessTokenTtlSeconds', s.access_token_ttl_seconds, 'refreshTokenTtlSeconds', s.refresh_token_ttl_seconds,
     'refreshTokenMaxTtlSeconds', s.refresh_token_max_ttl_seconds, 'sessionTtlSeconds', s.session_ttl_seconds,
-    'allowedOrigins', s.allowed_origins,
+    'sessionIdleTtlSeconds', s.session_idle_ttl_seconds, 'allowedOrigins', s.allowed_origins,
     'defaultSsoConnectionId', (select id from sso_connections where id = s.default_sso_connection_id and status = 'active'),
     'hasSso', exists (select from sso_connections where environment_id = s.environment_id and status = 'active')) as settings
 from oauth_clients c join environment_settings s on s.environment_id = c.environment_id

@@ -4,6 +4,7 @@ import type { Actor } from '../../platform/context.js';
 import type { Db, EnvironmentScope } from '../../platform/db.js';
 import { DomainError } from '../errors.js';
 import { recordEvent } from '../events.js';
+import { idleSecondsOf, openUntil } from './idle.js';
 
 /** A browser or device in which a person is signed in to an Environment, as that person sees it. */
 export interface OwnSession {
@@ -43,14 +44,16 @@ export const livingGrant = (now: string) => `g.revoked_at is null and g.expires_
     select from refresh_tokens t
     where t.family_id = g.id and t.kind = 'grant' and t.spent_at is null and t.expires_at > ${now})`;
 
+const isOpen = `${openUntil('s', idleSecondsOf('$2'))} > $4`;
+
 const listStatement = {
   name: 'own_sessions',
   text: `
 select s.id, s.user_agent as "userAgent", s.created_at as "createdAt", s.authenticated_at as "authenticatedAt",
-  s.expires_at > $4 as "isOpen"
+  ${isOpen} as "isOpen"
 from sessions s
 where s.account_id = $1 and s.environment_id = $2 and s.identity_id = $3 and s.revoked_at is null
-  and (s.expires_at > $4 or exists (select from grants g where g.session_id = s.id and ${livingGrant('$4')}))
+  and (${isOpen} or exists (select from grants g where g.session_id = s.id and ${livingGrant('$4')}))
 order by s.authenticated_at desc, s.id desc limit ${most}`,
 };
 

@@ -7,6 +7,7 @@ import { countEvent } from '../event-counts.js';
 import { eventInsert, eventRow, recordEvent } from '../events.js';
 import { endedByPolicy } from '../organizations/belonging.js';
 import { codeInsert } from './code-insert.js';
+import { lastUse, openUntil, usesKeptEvery } from './idle.js';
 
 /** An Identity signed in with this browser (contract §2, `hosted_session`). */
 export interface HostedSession {
@@ -57,13 +58,20 @@ const findStatement = {
   name: 'find_hosted_session',
   text: `
 select s.id, s.identity_id as "identityId", i.email, s.authenticated_at as "authenticatedAt", s.amr, s.acr,
-  s.second_factor_at as "secondFactorAt", s.sso_connection_id as "ssoConnectionId", s.sso_session_id as "ssoSessionId"
+  s.second_factor_at as "secondFactorAt", s.sso_connection_id as "ssoConnectionId", s.sso_session_id as "ssoSessionId",
+  ${lastUse('s')} as "usedAt"
 from sessions s
   cross join lateral (select is_active from environment_memberships
     where environment_id = s.environment_id and identity_id = s.identity_id offset 0) m
   cross join lateral (select email from identities where id = s.identity_id offset 0) i
-where s.browser_hash = $1 and s.environment_id = $2 and s.expires_at > $3 and s.revoked_at is null and m.is_active
+where s.browser_hash = $1 and s.environment_id = $2 and ${openUntil('s', '$4::integer')} > $3 and s.revoked_at is null
+  and m.is_active
   and ${endedByPolicy('s.expires_at', 's.authenticated_at', 's.environment_id', 's.identity_id')} > $3`,
+};
+
+const useStatement = {
+  name: 'use_hosted_session',
+  text: 'update sessions set used_at = $2 where id = $1 and revoked_at is null and (used_at is null or used_at < $2)',
 };
 
 /**
@@ -96,6 +104,7 @@ moved as (
     sso_connection_id = case when environment_id = $5 and identity_id = $6 then $19::uuid else sso_connection_id end,
     sso_session_id = case when environment_id = $5 and identity_id = $6 then $20::uuid else sso_session_id end,
     expires_at = case when environment_id = $5 and identity_id = $6 then (select expires_at from life) else expires_at end,
+    used_at = case when environment_id = $5 and identity_id = $6 then $3 else used_at end,
     ip_address = case when environment_id = $5 and identity_id = $6 then $10 else ip_address end,
     user_agent = case when environment_id = $5 and identity_id = $6 then $11 else user_agent end,
     revoked_at = case when environment_id = $5 and identity_id <> $6 then $3 end
@@ -108,8 +117,8 @@ kept as (
 ),
 created as (
   insert into sessions (id, account_id, environment_id, identity_id, browser_hash, authenticated_at, second_factor_at, amr, acr,
-    ip_address, user_agent, created_at, expires_at, sso_connection_id, sso_session_id)
-  select $12::uuid, $4::uuid, $5::uuid, $6::uuid, $2::bytea, $15::timestamptz, $16::timestamptz, $7::text[], $8::text, $10::text, $11::text, $3, (select expires_at from life), $19::uuid, $20::uuid
+    ip_address, user_agent, created_at, used_at, expires_at, sso_connection_id, sso_session_id)
+  select $12::uuid, $4::uuid, $5::uuid, $6::uuid, $2::bytea, $15::timestamptz, $16::timestamptz, $7::text[], $8::text, $10::text, $11::text, $3, $3, (select expires_at from life), $19::uuid, $20::uuid
   where not exists (select from kept) and (select unchanged from person)
   returning id
 ),
@@ -134,10 +143,24 @@ from going_on`,
 /** Sessions of the hosted login: one cookie a browser, one session an Environment. */
 export function createSessions({ db, now }: { db: Db; now: Clock }) {
   return {
-    async find(browser: string | null, environmentId: string): Promise<HostedSession | null> {
+    /**
+     * The browser's session, which is used by that.
+     * @param idleSeconds how long it may have been unused; null: it is found, and not used, however long that is
+     */
+    async find(
+      browser: string | null,
+      environmentId: string,
+      idleSeconds: number | null,
+    ): Promise<HostedSession | null> {
       if (browser === null) return null;
-      const [session] = await db.statement<HostedSession>(findStatement, [hashSecret(browser), environmentId, now()]);
-      return session ?? null;
+      const at = now();
+      const values = [hashSecret(browser), environmentId, at, idleSeconds];
+      const [found] = await db.statement<HostedSession & { usedAt: Date }>(findStatement, values);
+      if (!found) return null;
+      const { usedAt, ...session } = found;
+      const isDue = idleSeconds !== null && at.getTime() - usedAt.getTime() >= usesKeptEvery;
+      if (isDue) await db.statement(useStatement, [session.id, at]);
+      return session;
     },
 
     /**

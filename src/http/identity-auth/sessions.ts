@@ -4,7 +4,7 @@ import type { Session } from '../../../entities/session.js';
 import type { ApiSubject } from '../../domain/logins/api-sessions.js';
 import { listQuery, paginated } from '../lists.js';
 import { errors } from '../operation.js';
-import { Id, listOf, Nullable, Timestamp } from '../schemas.js';
+import { Id, listOf, Nullable, SessionEnd, Timestamp } from '../schemas.js';
 import type { IdentityAuthOptions } from './options.js';
 import { provenOf, subjectOf } from './signed-in.js';
 
@@ -13,7 +13,7 @@ const SessionView = Type.Object({
   current: Type.Boolean({ description: 'Whether it is the session that asks.' }),
   authenticated_at: Timestamp,
   created_at: Timestamp,
-  expires_at: Timestamp,
+  expires_at: SessionEnd,
   ip_address: Nullable(Type.String()),
   user_agent: Nullable(Type.String()),
 });

@@ -43,7 +43,9 @@ export const authorize: FastifyPluginAsyncTypebox<HostedOptions> = async (
 
   async function proceed(visit: Visit, { chosen }: { chosen: boolean }) {
     const { request, client, asked, hintedSubject } = visit;
-    const session = await sessions.find(hosted.cookies.browser.read(request), client.environmentId);
+    const { environmentId, settings } = client;
+    const browser = hosted.cookies.browser.read(request);
+    const session = await sessions.find(browser, environmentId, settings.sessionIdleTtlSeconds);
     switch (nextStep(asked, { session, hintedSubject, chosen, now: now() })) {
       case 'continue':
         return hosted.resumed(visit, session as HostedSession, () => askForAnother(visit));

@@ -40,7 +40,8 @@ export const logout: FastifyPluginAsyncTypebox<OAuthOptions> = async (app, { pro
   async function currentSession({ client, hint }: LogoutRequest, browser: string | null) {
     if (browser === null) return 'none';
     if (!client) return 'other'; // of whichever Environment
-    const session = await sessions.find(browser, client.environmentId);
+    // However long it is unused: what applications hold of it has to end.
+    const session = await sessions.find(browser, client.environmentId, null);
     if (!session) return 'none';
     return hint && (hint.sessionId === session.id || hint.subject === session.identityId) ? 'hinted' : 'other';
   }

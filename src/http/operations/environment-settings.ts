@@ -41,6 +41,15 @@ const Fields = {
   refresh_token_ttl_seconds: Seconds(300, 365 * day),
   refresh_token_max_ttl_seconds: Seconds(300, 365 * day),
   session_ttl_seconds: Seconds(300, 90 * day),
+  session_idle_ttl_seconds: Nullable(
+    Type.Integer({
+      minimum: 300,
+      maximum: 90 * day,
+      description:
+        'Seconds after which a session of the hosted pages ends that nobody has used, a minute less at most; null: when its ' +
+        '`session_ttl_seconds` are over. What applications hold goes by `refresh_token_ttl_seconds`.',
+    }),
+  ),
   default_sso_connection_id: Nullable(
     Type.String({
       format: 'uuid',
@@ -86,6 +95,7 @@ const present = (settings: EnvironmentSettings) => ({
   refresh_token_ttl_seconds: settings.refreshTokenTtlSeconds,
   refresh_token_max_ttl_seconds: settings.refreshTokenMaxTtlSeconds,
   session_ttl_seconds: settings.sessionTtlSeconds,
+  session_idle_ttl_seconds: settings.sessionIdleTtlSeconds,
   default_sso_connection_id: settings.defaultSsoConnectionId,
   allowed_origins: settings.allowedOrigins,
   branding: settings.branding,
@@ -140,6 +150,7 @@ export const updateEnvironmentSettings = operation({
       refreshTokenTtlSeconds: body.refresh_token_ttl_seconds,
       refreshTokenMaxTtlSeconds: body.refresh_token_max_ttl_seconds,
       sessionTtlSeconds: body.session_ttl_seconds,
+      sessionIdleTtlSeconds: body.session_idle_ttl_seconds,
       defaultSsoConnectionId: body.default_sso_connection_id,
       allowedOrigins: body.allowed_origins,
       branding: body.branding,

@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { listQuery, paginated } from '../lists.js';
 import { errors, operation } from '../operation.js';
-import { Body, Id, listOf, Nullable, single, Timestamp } from '../schemas.js';
+import { Body, Id, listOf, Nullable, SessionEnd, single, Timestamp } from '../schemas.js';
 import { changing, detailOf, IdentityDetail, ofOne } from './identities-views.js';
 
 const manage = { ...ofOne, ...changing } as const;
@@ -102,7 +102,7 @@ const SessionView = Type.Object({
   id: Id,
   authenticated_at: Timestamp,
   created_at: Timestamp,
-  expires_at: Timestamp,
+  expires_at: SessionEnd,
   ip_address: Nullable(Type.String()),
   user_agent: Nullable(Type.String()),
 });

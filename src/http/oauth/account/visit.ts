@@ -54,12 +54,13 @@ export function createAccountVisits({ provider, logins, hosted }: Deps) {
     const form = onlyOnce(read, [...read.values.keys()]);
     const uiLocales = form.get('ui_locales')?.slice(0, 100) ?? null;
     const params = { client_id: client.clientId, ...(uiLocales !== null && { ui_locales: uiLocales }) };
-    const session = await sessions.find(hosted.cookies.browser.read(request), client.environmentId);
+    const { accountId, applicationId, environmentId, settings } = client;
+    const browser = hosted.cookies.browser.read(request);
+    const session = await sessions.find(browser, environmentId, settings.sessionIdleTtlSeconds);
     if (!session) {
       toSignIn({ request, reply, params }, page);
       return null;
     }
-    const { accountId, applicationId, environmentId } = client;
     const scope = { accountId, applicationId, environmentId };
     return { request, reply, client, scope, session, form, uiLocales, params };
   }
