@@ -18,6 +18,7 @@ await runProcess('api', async () => {
     poolSize: config.database.poolSize,
     applicationName: 'gatehouse api',
     onError: () => log.warn('a connection to PostgreSQL was lost'),
+    answerWithinMs: 0.6 * config.requestTimeoutMs, // with the wait for a connection, less than the request has
   });
   await checkDatabase(db, config);
 

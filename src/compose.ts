@@ -244,6 +244,7 @@ export async function composeApi(
     baseUrl,
     logger: log,
     trustProxy: config.trustProxy,
+    answerWithinMs: config.requestTimeoutMs,
     metrics: createHttpMetrics(registry),
     shedding: { ...config.overload, registry, log, waitingForDatabase: db.waiting, isHashingFull: passwords.isFull },
     health: {

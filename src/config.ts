@@ -144,6 +144,7 @@ export function loadConfig(process: ProcessName, data: NodeJS.ProcessEnv = globa
     },
     metricsPort: env.METRICS_PORT,
     traces: tracesUrl ? { protocol: env.OTEL_EXPORTER_OTLP_PROTOCOL as TracesConfig['protocol'] } : null,
+    requestTimeoutMs: parseDuration(env.REQUEST_TIMEOUT),
     overload: {
       maxLoopDelayMs: parseDuration(env.MAX_EVENT_LOOP_DELAY),
       mostWaitingForDatabase: 20 * env.DATABASE_POOL_SIZE,

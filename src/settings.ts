@@ -85,6 +85,10 @@ export const Settings = Type.Object({
     minimum: 1,
     description: 'General limit per unauthenticated address and process.',
   }),
+  REQUEST_TIMEOUT: duration(
+    '25s',
+    'How long a request to the api may take before it is answered with 503, whatever it waits for. A statement has three fifths of it.',
+  ),
   MAX_EVENT_LOOP_DELAY: duration(
     '200ms',
     'How late the api may be with its own work, on average, before it refuses part of what comes with 503; `0s` switches that off.',

@@ -1,6 +1,7 @@
 import 'reflect-metadata';
 import { checkDatabase, startLog } from './common.js';
 import { loadConfig } from './config.js';
+import { minutes } from './platform/clock.js';
 import { openDb } from './platform/db.js';
 import { createMailer } from './platform/mail/mailer.js';
 import { pendingMigrations } from './platform/migrations.js';
@@ -35,6 +36,7 @@ await runProcess('worker', async () => {
     poolSize: config.database.poolSize,
     applicationName: 'gatehouse worker',
     onError: () => log.warn('a connection to PostgreSQL was lost'),
+    answerWithinMs: minutes(15), // longer than any batch; only what will never be answered takes as long
   });
   await checkDatabase(db, config);
   const codePath = await ensureWorkflowBundle();

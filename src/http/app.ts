@@ -26,6 +26,11 @@ export interface AppOptions {
   baseUrl: string;
   logger: FastifyServerOptions['loggerInstance'];
   trustProxy: boolean | string[];
+  /**
+   * Milliseconds that a request has, whatever it waits for; what it asked to wait for comes on top (`waitsMs`). Absent: as long as
+   * it takes.
+   */
+  answerWithinMs?: number;
   health: HealthOptions;
   metrics: HttpMetrics;
   /** Absent: nothing is refused because of load. */
@@ -44,6 +49,8 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** What the route may have recorded when it answers (`operation.ts`). */
     events?: readonly EventAction[];
+    /** Milliseconds that its callers may ask it to wait for something to happen. */
+    waitsMs?: number;
   }
 }
 
@@ -79,6 +86,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   app.decorateRequest('refused', null);
   app.decorateRequest('idempotencyClaim', null);
   draining.drain(app);
+  if (options.answerWithinMs !== undefined) answerInTime(app, options.answerWithinMs);
   traceRequests(app);
   carryContext(app);
   if (options.shedding) shedLoad(app, options.shedding);
@@ -96,6 +104,13 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   return app;
 }
 
+/** Fastify answers what is late with an error of its own, and whatever comes of it later is nobody's answer. */
+function answerInTime(app: FastifyInstance, answerWithinMs: number) {
+  app.addHook('onRoute', (route) => {
+    route.handlerTimeout = answerWithinMs + (route.config?.waitsMs ?? 0);
+  });
+}
+
 /** Whatever a request awaits knows whose request it is; parsing a body leaves the context, so it is entered again. */
 function carryContext(app: FastifyInstance) {
   app.addHook('onRequest', (request, reply, done) => {
@@ -103,6 +118,7 @@ function carryContext(app: FastifyInstance) {
       correlationId: request.id,
       actor: { type: 'anonymous', id: null },
       declaredEvents: request.routeOptions.config?.events ?? [],
+      outcome: { isUnknown: false },
     };
     reply.header('x-request-id', request.id);
     runInContext(request.context, done);

@@ -1,8 +1,8 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { DomainError, type ErrorCode, type ErrorDetail } from '../domain/errors.js';
-import { isOutage } from '../platform/db.js';
 import type { LimitPolicy, LimitState } from '../platform/limiter.js';
+import { isOutage } from '../platform/outages.js';
 import { lostRaceOf } from './lost-races.js';
 import { Nullable } from './schemas.js';
 import { detailsOf } from './validation.js';
@@ -208,7 +208,7 @@ export const pathOf = (request: FastifyRequest): string => request.url.split('?'
 /** Whatever a handler or Fastify threw, as a refusal that a caller can act on; null when it is a fault of ours. */
 export function refusalOf(error: unknown): DomainError | null {
   if (error instanceof DomainError) return error;
-  if (isOutage(error)) return new DomainError('service.unavailable', { retryAfter: 5, cause: error });
+  if (isOutage(error) || isLate(error)) return new DomainError('service.unavailable', { retryAfter: 5, cause: error });
   const lostRace = lostRaceOf(error);
   if (lostRace) return lostRace;
   const { code = '', validation, validationContext, statusCode } = error as Partial<FastifyError>;
@@ -224,6 +224,9 @@ export function refusalOf(error: unknown): DomainError | null {
   }
   return null;
 }
+
+/** The request has had its time; what it waited for may still happen. */
+const isLate = (error: unknown): boolean => (error as Partial<FastifyError>)?.code === 'FST_ERR_HANDLER_TIMEOUT';
 
 const unstorable: ErrorDetail = { field: '', code: 'unstorable', message: 'holds a character that cannot be stored' };
 

@@ -1,5 +1,12 @@
 import { createHash } from 'node:crypto';
-import type { FastifyContextConfig, FastifyInstance, FastifyReply, FastifyRequest, FastifySchema } from 'fastify';
+import type {
+  FastifyContextConfig,
+  FastifyInstance,
+  FastifyReply,
+  FastifyRequest,
+  FastifySchema,
+  onSendHookHandler,
+} from 'fastify';
 import { type TSchema, Type } from 'typebox';
 import { v4 as uuidv4, v5 as uuidv5 } from 'uuid';
 import { DomainError, type ErrorCode } from '../domain/errors.js';
@@ -39,11 +46,19 @@ export function takeIdempotencyKeys(
   app.addHook('preHandler', async (request, reply) => {
     if (await replayOrClaim(requests, credentialOf(request), request, reply, mayRepeatCookies)) return reply;
   });
-  app.addHook('onSend', async (request, reply, payload) => {
-    await settleClaim(requests, request, reply, payload);
-    return payload;
-  });
+  app.addHook('onSend', keptAnswers(requests));
 }
+
+/** As `onSend`: no answer leaves before it is kept. One that took too long was answered meanwhile, and is not sent again. */
+export const keptAnswers =
+  (requests: IdempotentRequests): onSendHookHandler =>
+  (request, reply, payload, done) => {
+    if (!request.idempotencyClaim) return done(null, payload); // most requests have no key
+    settleClaim(requests, request, reply, payload).then(
+      () => reply.sent || done(null, payload),
+      (error) => reply.sent || done(error),
+    );
+  };
 
 /** What a route that takes keys is documented with besides. */
 export const keyCodesOf = (route: { method: string | string[]; config?: FastifyContextConfig }): ErrorCode[] => [
@@ -142,8 +157,11 @@ async function sendAgain(reply: FastifyReply, { statusCode, headers, body }: Kep
   await reply.serializer((text: unknown) => text as string).send(body);
 }
 
-/** Keeps the answer of a claimed request, or frees the key after a fault of ours (5xx), before the answer leaves. */
-export async function settleClaim(
+/**
+ * Keeps the answer of a claimed request, or frees the key after a fault of ours (5xx), before the answer leaves. Where nobody
+ * knows whether the request was carried out, the key stays taken: once its time is up, what it did is looked for.
+ */
+async function settleClaim(
   requests: IdempotentRequests,
   request: FastifyRequest,
   reply: FastifyReply,
@@ -152,7 +170,10 @@ export async function settleClaim(
   const claim = request.idempotencyClaim;
   if (!claim) return;
   request.idempotencyClaim = null;
-  if (reply.statusCode >= 500) return requests.release(claim);
+  if (reply.statusCode >= 500) {
+    const isUnknown = request.context.outcome?.isUnknown || request.signal.aborted;
+    return isUnknown ? undefined : requests.release(claim);
+  }
   const cookies = ([] as string[]).concat((reply.getHeader('set-cookie') as string | string[] | undefined) ?? []);
   const headers = Object.fromEntries(
     kept.flatMap((name) => (reply.hasHeader(name) ? [[name, String(reply.getHeader(name))]] : [])),

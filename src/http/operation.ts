@@ -57,6 +57,8 @@ export interface OperationSpec<L extends Level, P extends TSchema, Q extends TSc
    * the same Idempotency-Key gets the first answer all the same. Never where the answer holds a secret.
    */
   retriedWithoutAccess?: true;
+  /** Milliseconds that a caller may ask it to wait for something to happen, before it has to answer. */
+  waitsMs?: number;
   /** Refuses with the 404 of what the path names; asked only when the rest of the request is not valid. */
   exists?(context: Pick<Context<L, P, TSchema, TSchema>, 'services' | 'scope' | 'caller' | 'params'>): Promise<unknown>;
   handle(context: Context<L, P, Q, B>): Promise<unknown>;

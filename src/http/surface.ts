@@ -8,7 +8,7 @@ import type { Services } from '../services.js';
 import { elementRefusals } from './bulk-items.js';
 import { denied } from './denials.js';
 import { statusOf } from './errors.js';
-import { mayBeRetry, replay, replayOrClaim, settleClaim } from './idempotency.js';
+import { keptAnswers, mayBeRetry, replay, replayOrClaim } from './idempotency.js';
 import { etagOf, versionOf } from './if-match.js';
 import { Answer, type Operation } from './operation.js';
 import { schemaOf, successOf } from './surface-schema.js';
@@ -62,7 +62,7 @@ export function mount(
       method: operation.method,
       url: surface.pathOf(operation),
       schema: schemaOf(operation, surface),
-      config: { events: operation.events ?? [] },
+      config: { events: operation.events ?? [], waitsMs: operation.waitsMs ?? 0 },
       attachValidation: true,
       ...(operation.bodyLimit !== undefined && { bodyLimit: operation.bodyLimit }),
       onRequest: async (request, reply) => {
@@ -77,10 +77,7 @@ export function mount(
       // Most requests are valid and have no key: there is nothing to wait for.
       preHandler: (request, reply, done) =>
         isPlain(operation, request) ? done() : beforeHandling(operation, request, reply, services),
-      onSend: (request, reply, payload, done) => {
-        if (!request.idempotencyClaim) return done(null, payload); // most requests have no key
-        settleClaim(services.idempotentRequests, request, reply, payload).then(() => done(null, payload), done);
-      },
+      onSend: keptAnswers(services.idempotentRequests),
       handler: handlerOf(operation, services),
     });
   }

@@ -15,6 +15,8 @@ export interface RequestContext {
   actor: Actor;
   /** Which events the request's operation says that it records; undefined where a process acts by itself. */
   declaredEvents?: readonly string[] | undefined;
+  /** Whether something that it sent to be done may have been done although nobody said so. One for the request and all who act in it. */
+  outcome?: { isUnknown: boolean };
 }
 
 const storage = new AsyncLocalStorage<RequestContext>();

@@ -9,6 +9,7 @@ import type { PostgresDriver } from 'typeorm/driver/postgres/PostgresDriver.js';
 import { entities } from '../../entities/index.js';
 import { seconds } from './clock.js';
 import { SnakeCaseNaming } from './naming.js';
+import { driverErrorOf, noticingLoss } from './outages.js';
 import { createPreparedTexts } from './prepared-texts.js';
 import { runStatement } from './run-statement.js';
 import { ScopedQuery } from './scoped-query.js';
@@ -77,6 +78,11 @@ export interface DbOptions {
   onError: (error: Error) => void;
   /** Milliseconds that somebody waits for a connection: a new one, or until one of the pool is free. By default five seconds. */
   connectWithinMs?: number;
+  /**
+   * Milliseconds that an answer to a statement is waited for; then the connection is thrown away. PostgreSQL itself ends the
+   * statement somewhat earlier, if it can. By default nobody looks at the clock: batches take as long as they take.
+   */
+  answerWithinMs?: number;
 }
 
 export async function openDb(options: DbOptions): Promise<Db> {
@@ -87,7 +93,7 @@ export async function openDb(options: DbOptions): Promise<Db> {
 
 /** The ways to the database without a connection yet: for composing what is only looked at. */
 export function createDb({ url, connectWithinMs = seconds(5), ...options }: DbOptions): Db {
-  const { poolSize, applicationName, onError } = options;
+  const { poolSize, applicationName, onError, answerWithinMs } = options;
   const source = createDataSource(url, { ...options, connectWithinMs });
   const texts = createPreparedTexts();
   // The scope is a property of these connections (docs/decisions/0003), so that setting it costs no round trip. Their
@@ -98,8 +104,7 @@ export function createDb({ url, connectWithinMs = seconds(5), ...options }: DbOp
     application_name: `${applicationName} statements`,
     options: '-c gatehouse.scope=system -c plan_cache_mode=force_generic_plan',
     connectionTimeoutMillis: connectWithinMs,
-    keepAlive: true,
-    pipeline: true,
+    ...connections(answerWithinMs),
   });
   pool.on('error', onError);
   const pools = (): Record<string, pg.Pool> => {
@@ -114,7 +119,7 @@ export function createDb({ url, connectWithinMs = seconds(5), ...options }: DbOp
       try {
         await runner.begin(scope);
         const result = await work(runner.manager);
-        await runner.commitTransaction();
+        await noticingLoss(() => runner.commitTransaction());
         return result;
       } catch (error) {
         // TypeORM lets go of a connection that is lost between two statements, and then blames who uses it.
@@ -126,15 +131,16 @@ export function createDb({ url, connectWithinMs = seconds(5), ...options }: DbOp
         await runner.release();
       }
     },
-    statement: ({ name, text }, values) => runStatement<never>(pool, { name, text, values }),
+    statement: ({ name, text }, values) => noticingLoss(() => runStatement<never>(pool, { name, text, values })),
     async statementIn(scope, statement, values) {
-      const { rows } = await pool.query(new ScopedQuery(statement, values, scope) as unknown as pg.QueryConfig);
+      const query = new ScopedQuery(statement, values, scope) as unknown as pg.QueryConfig;
+      const { rows } = await noticingLoss(() => pool.query(query));
       return rows;
     },
     waiting: () => Object.values(pools()).reduce((sum, { waitingCount }) => sum + waitingCount, 0),
     pools,
     async ping() {
-      await pool.query('select 1');
+      await pool.query(ping);
     },
     async close() {
       await Promise.all([source.isInitialized && source.destroy(), pool.end()]);
@@ -150,6 +156,7 @@ export function createDataSource(
     applicationName = 'gatehouse',
     onError = () => {},
     connectWithinMs = seconds(5),
+    answerWithinMs,
   }: Partial<DbOptions> = {},
 ) {
   return new DataSource({
@@ -164,10 +171,28 @@ export function createDataSource(
     poolSize,
     poolErrorHandler: onError,
     connectTimeoutMS: connectWithinMs,
-    // Statements are sent without waiting for the answers to those before.
-    extra: { keepAlive: true, pipeline: true },
+    extra: connections(answerWithinMs),
   });
 }
+
+/** Whoever asks whether PostgreSQL is there asks again soon, and must not take up a connection each time. */
+const ping: pg.QueryConfig & { query_timeout: number } = { text: 'select 1', query_timeout: seconds(4) };
+
+/**
+ * What connections have alike. One whose other end is gone without a word is found out by probes where nothing was sent, and
+ * by the bound where something was. A PostgreSQL that was halted must not go on with what its callers have given up: it ends a
+ * statement, and a transaction of which it hears nothing more, by its own clock.
+ */
+const connections = (answerWithinMs: number | undefined) => ({
+  keepAlive: true,
+  keepAliveInitialDelayMillis: seconds(10),
+  pipeline: true, // statements are sent without waiting for the answers to those before
+  ...(answerWithinMs !== undefined && {
+    query_timeout: answerWithinMs,
+    statement_timeout: Math.ceil(0.8 * answerWithinMs),
+    idle_in_transaction_session_timeout: 2 * answerWithinMs,
+  }),
+});
 
 /** Whether `error` is PostgreSQL's refusal by the constraint or unique index of that name. */
 export function violates(error: unknown, constraint: string): boolean {
@@ -180,17 +205,3 @@ class ConnectionLost extends Error {
     super('Connection terminated between two statements', { cause });
   }
 }
-
-/** Whether `error` says that PostgreSQL is away for now: refused, lost, starting up or shutting down. */
-export function isOutage(error: unknown): boolean {
-  const { code = '', message = '' } = (driverErrorOf(error) ?? error ?? {}) as { code?: string; message?: string };
-  return (
-    /^(08...|57P0[123]|53300|ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN)$/.test(code) ||
-    /Connection terminated|timeout exceeded when trying to connect|connect timeout|not queryable|Client was closed/i.test(
-      message,
-    )
-  );
-}
-
-const driverErrorOf = (error: unknown): (pg.DatabaseError & { constraint?: string }) | undefined =>
-  (error as { driverError?: pg.DatabaseError })?.driverError ?? (error instanceof pg.DatabaseError ? error : undefined);

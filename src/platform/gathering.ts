@@ -1,4 +1,4 @@
-import { isOutage } from './db.js';
+import { isOutage } from './outages.js';
 
 /** Asks several questions of one group at once; answers in their order. */
 export type Ask<Question, Answer> = (group: string, questions: readonly Question[]) => Promise<Answer[]>;

@@ -1,5 +1,5 @@
 import { ConfigError } from '../config.js';
-import { isOutage } from './db.js';
+import { isOutage } from './outages.js';
 import { StartError } from './start-error.js';
 
 export { StartError };

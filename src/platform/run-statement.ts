@@ -26,4 +26,4 @@ export async function runStatement<Row extends pg.QueryResultRow>(
 const isToldByQuery = () => {};
 
 /** The connection is as good as before; after `FATAL` there is none. */
-const isRefusal = (error: unknown) => error instanceof pg.DatabaseError && error.severity === 'ERROR';
+export const isRefusal = (error: unknown) => error instanceof pg.DatabaseError && error.severity === 'ERROR';

@@ -11,6 +11,7 @@ import type { PostgresDriver } from 'typeorm/driver/postgres/PostgresDriver.js';
 import { PostgresQueryRunner } from 'typeorm/driver/postgres/PostgresQueryRunner.js';
 import type { Scope } from './db.js';
 import type { PreparedTexts } from './prepared-texts.js';
+import { isRefusal } from './run-statement.js';
 
 /**
  * One transaction in a scope. It begins with the first statement's round trip, not with one of its own, and has PostgreSQL
@@ -23,6 +24,8 @@ export class ScopedRunner extends PostgresQueryRunner {
   private isEnding = false;
   /** After it PostgreSQL refuses what was sent with it, and says no more of that than that it does. */
   private failure: QueryFailedError | undefined;
+  /** Why its connection is not to be used by others: an answer may still be under way on it. */
+  private loss: Error | undefined;
   /** What to do once all of it is committed. */
   readonly afterCommit: (() => void)[] = [];
 
@@ -38,9 +41,19 @@ export class ScopedRunner extends PostgresQueryRunner {
   async begin(scope: Scope): Promise<void> {
     const connection: pg.PoolClient = await this.connect();
     this.begun = connection.query(beginIn(scope));
-    this.begun.catch(() => {}); // the first statement fails too
+    this.begun.catch((error) => this.noteLoss(error)); // the first statement fails too
     this.isTransactionActive = true;
     this.transactionDepth = 1;
+  }
+
+  private noteLoss(error: unknown): void {
+    if (!isRefusal(error)) this.loss ??= error as Error;
+  }
+
+  /** A connection on which PostgreSQL did not answer is thrown away. */
+  override async release(): Promise<void> {
+    if (this.loss && !this.isReleased) void (await this.connect()).end(); // the pool keeps none that is ending
+    return super.release();
   }
 
   /** What kept the transaction from beginning, which says more than what failed because of it. */
@@ -82,6 +95,7 @@ export class ScopedRunner extends PostgresQueryRunner {
       if (!structured) return raw;
       return Object.assign(new QueryResult(), { records: rows, affected: rowCount, raw });
     } catch (error) {
+      if (!(error instanceof TransactionRolledBack)) this.noteLoss(error);
       const isFollowing = (error as pg.DatabaseError).code === inFailedTransaction;
       if (isFollowing && this.failure) throw this.failure;
       this.failure = new QueryFailedError(text, given, error as Error);

@@ -53,7 +53,10 @@ export function listenForever({
       connectionString: url,
       application_name: `gatehouse ${channel}`,
       keepAlive: true,
+      keepAliveInitialDelayMillis: 10_000, // it only listens: nothing else would tell it that the other end is gone
       connectionTimeoutMillis: 5_000,
+      query_timeout: 10_000,
+      pipeline: true, // with it a statement without an answer ends its connection
     });
     client = next;
     next.on('error', () => {}); // 'end' follows

@@ -1,5 +1,5 @@
 import type { EntityManager } from 'typeorm';
-import { isOutage } from '../../src/platform/db.js';
+import { isOutage } from '../../src/platform/outages.js';
 import { asOwner, newDatabase, type TestDatabase } from '../support/database.js';
 import { until } from '../support/until.js';
 

@@ -1,5 +1,5 @@
 import { v7 as uuidv7 } from 'uuid';
-import { isOutage } from '../../src/platform/db.js';
+import { isOutage } from '../../src/platform/outages.js';
 import { newDatabase, type TestDatabase } from '../support/database.js';
 
 let database: TestDatabase;

@@ -47,6 +47,7 @@ export async function startApi(
     BREACH_CHECK_URL: 'off',
     RATE_LIMITS: 'off',
     MAX_EVENT_LOOP_DELAY: '0s', // a busy machine of tests is no overload
+    REQUEST_TIMEOUT: '5m',
     DNS_SERVERS: '127.0.0.1:1', // nobody: tests ask nothing of the world
     ...env,
   });

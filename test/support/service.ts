@@ -114,6 +114,7 @@ export async function startSurroundings({
       RATE_LIMITS: 'off',
       BREACH_CHECK_URL: 'off',
       MAX_EVENT_LOOP_DELAY: '0s', // a busy machine of tests is no overload
+      REQUEST_TIMEOUT: '5m',
       ...env,
       PORT: String(port),
       BASE_URL: baseUrl,

@@ -8,7 +8,9 @@ import { Connection } from '@temporalio/client';
 import { pino } from 'pino';
 import { Registry } from 'prom-client';
 import { ConfigError, loadConfig } from '../../src/config.js';
+import type { IdempotentRequests } from '../../src/domain/idempotency.js';
 import { buildApp } from '../../src/http/app.js';
+import { takeIdempotencyKeys } from '../../src/http/idempotency.js';
 import { createHttpMetrics } from '../../src/http/metrics.js';
 import { newSelfSigned } from '../../src/platform/crypto/self-signed.js';
 import { faultForLog } from '../../src/platform/log.js';
@@ -83,6 +85,47 @@ test('a fault is told to the log by where it happened, and to the caller not at 
   expect(logged).toContain('unexpected error');
   expect(logged).toContain('transport.test');
   expect(fault.body + logged).not.toContain('ana@example.com');
+});
+
+test('what takes too long is answered with 503, and its own answer comes to nothing', async () => {
+  const lines: string[] = [];
+  let keep = () => {};
+  const kept = () => new Promise<void>((resolve) => (keep = resolve));
+  const requests = { claim: async () => null, settle: kept } as unknown as IdempotentRequests;
+  const app = await buildApp({
+    baseUrl: 'https://id.example.com',
+    logger: pino({ level: 'warn', serializers: { err: faultForLog } }, { write: (line) => void lines.push(line) }),
+    trustProxy: false,
+    answerWithinMs: 50,
+    health: { checks: {} },
+    metrics: createHttpMetrics(new Registry()),
+    surfaces: [
+      async (surface) => {
+        for (const method of ['GET', 'POST'])
+          surface.route({ method, url: '/never', handler: () => new Promise<never>(() => undefined) });
+        const later = async () => new Promise((resolve) => setTimeout(resolve, 200, { ok: true }));
+        surface.get('/waits', { config: { waitsMs: 3_600_000 } }, later);
+      },
+      async (surface) => {
+        takeIdempotencyKeys(surface, { requests, credentialOf: () => 'anybody' });
+        surface.post('/kept', async () => ({ ok: true }));
+      },
+    ],
+  });
+  const headers = { 'idempotency-key': 'one' };
+  const late = await Promise.all([
+    app.inject('/never'),
+    app.inject({ method: 'POST', url: '/never', payload: { any: 'thing' } }),
+    app.inject({ method: 'POST', url: '/kept', headers, payload: { any: 'thing' } }),
+  ]);
+  for (const answer of late) {
+    expect([answer.statusCode, answer.headers['retry-after']]).toEqual([503, '5']);
+    expect(answer.json().error.code).toBe('service.unavailable');
+  }
+  expect((await app.inject('/waits')).json()).toEqual({ ok: true });
+  keep();
+  await app.close();
+  expect(lines.join('')).not.toContain('already sent');
 });
 
 describe('TLS to Temporal', () => {

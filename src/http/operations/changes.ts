@@ -28,6 +28,9 @@ const ChangeView = Type.Object(
   },
 );
 
+/** Seconds. */
+const longestWait = 30;
+
 export const listChanges = operation({
   id: 'listChanges',
   method: 'GET',
@@ -53,7 +56,7 @@ export const listChanges = operation({
       types: Type.Optional(
         Type.String({ minLength: 1, maxLength: 4000, description: 'As `node.created,node.moved`.' }),
       ),
-      wait: Type.Integer({ minimum: 0, maximum: 30, default: 0, description: 'Seconds.' }),
+      wait: Type.Integer({ minimum: 0, maximum: longestWait, default: 0, description: 'Seconds.' }),
     },
     { additionalProperties: false },
   ),
@@ -65,6 +68,7 @@ export const listChanges = operation({
     }),
     ...errors('validation.failed', 'changes.cursor_invalid', 'changes.cursor_expired'),
   },
+  waitsMs: seconds(longestWait),
   async handle({ services, scope, query }) {
     const { items, nextCursor, hasMore } = await services.changeFeed.read(scope, {
       cursor: query.cursor ?? null,

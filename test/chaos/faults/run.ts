@@ -43,7 +43,8 @@ export async function runFaults(options: RunOptions): Promise<FaultsRun> {
     stops.push(witnesses.stop);
     options.say('starting PostgreSQL, Temporal, two apis and two workers');
     // In a run of some length invites expire meanwhile, by a timer that has to outlive all of it.
-    const env = { ...witnesses.env, INVITE_TTL: options.ms >= 60_000 ? '90s' : '7d' };
+    const asInProduction = { REQUEST_TIMEOUT: '25s' };
+    const env = { ...witnesses.env, ...asInProduction, INVITE_TTL: options.ms >= 60_000 ? '90s' : '7d' };
     const service = await startService({ ownPostgres: true, keepHistories: true, copies: 2, env });
     stops.push(service.stop);
     const origins = service.apis.map(({ healthUrl }) => healthUrl);

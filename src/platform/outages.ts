@@ -1,0 +1,45 @@
+import pg from 'pg';
+import { currentContext } from './context.js';
+
+interface Told {
+  code?: string;
+  message?: string;
+}
+const toldBy = (error: unknown): Told => (driverErrorOf(error) ?? error ?? {}) as Told;
+
+/** What PostgreSQL said, where it did: TypeORM wraps that. */
+export const driverErrorOf = (error: unknown): (pg.DatabaseError & { constraint?: string }) | undefined =>
+  (error as { driverError?: pg.DatabaseError })?.driverError ?? (error instanceof pg.DatabaseError ? error : undefined);
+
+/** Whether `error` says that PostgreSQL is away for now: refused, lost, silent, starting up or shutting down. */
+export function isOutage(error: unknown): boolean {
+  const { code = '', message = '' } = toldBy(error);
+  return codes.test(code) || messages.test(message);
+}
+
+/** 57014 is a statement that took longer than it may, 25P03 a transaction that nobody went on with. */
+const codes = /^(08...|25P03|57014|57P0[123]|53300|ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN)$/;
+const messages =
+  /Connection terminated|Query read timeout|timeout exceeded when trying to connect|connect timeout|not queryable|Client was closed/i;
+
+/** Whether `error` says that something was sent to PostgreSQL, and that nobody will say what became of it. */
+function isAnswerLost(error: unknown): boolean {
+  const { code = '', message = '' } = toldBy(error);
+  return /^(ECONNRESET|EPIPE|57P02)$/.test(code) || lost.test(message);
+}
+
+const lost = /Query read timeout|Connection terminated(?! due to connection timeout)/;
+
+/**
+ * Does what takes effect by being sent: a statement of its own, a commit. Where the answer is lost, the running request knows
+ * that it may have happened all the same.
+ */
+export async function noticingLoss<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    const { outcome } = currentContext();
+    if (outcome && isAnswerLost(error)) outcome.isUnknown = true;
+    throw error;
+  }
+}
