@@ -20,6 +20,7 @@ import { createApiKeyManagement } from './domain/api-keys/api-keys.js';
 import { createApiKeyAuthentication } from './domain/api-keys/authenticate.js';
 import { createApplications } from './domain/applications/applications.js';
 import { createAuditLog } from './domain/audit/audit-log.js';
+import { createBroadReads } from './domain/broad-reads.js';
 import { createChangeFeed } from './domain/changes/feed.js';
 import { createEnvironments } from './domain/environments/environments.js';
 import { createEnvironmentSettings } from './domain/environments/settings.js';
@@ -53,11 +54,8 @@ import { createScimTokens } from './domain/scim/tokens.js';
 import { createScimUsers } from './domain/scim/users.js';
 import { createSsoDomains } from './domain/sso/domains.js';
 import { createSsoConnections } from './domain/sso-connections/connections.js';
-
 import { createSsoRecoveryCodes } from './domain/sso-connections/recovery-codes.js';
-
 import { createSso } from './domain/sso-sign-in/sso.js';
-
 import { createApplicationStates } from './domain/users/application-state.js';
 import { createUsers } from './domain/users/users.js';
 import { createWebhookDeliveryLog } from './domain/webhooks/delivery-log.js';
@@ -66,7 +64,7 @@ import { adminAuth } from './http/admin-auth/index.js';
 import { buildApp } from './http/app.js';
 import { mountAuthzen } from './http/authzen/index.js';
 import { identityAuth } from './http/identity-auth/index.js';
-import { createHttpMetrics, watchHashing } from './http/metrics.js';
+import { createHttpMetrics, watchLines } from './http/metrics.js';
 import { oauth } from './http/oauth/index.js';
 import { mountPortalApi } from './http/portal-api.js';
 import { createAdminPrincipals } from './http/principals/admin.js';
@@ -119,7 +117,8 @@ export async function composeApi(
       log.warn('the breach check does not answer; the bundled list of common passwords decides');
     },
   });
-  watchHashing(registry, passwords.line);
+  const broadReads = createBroadReads({ poolSize: config.database.poolSize });
+  watchLines(registry, { passwords: passwords.line, broadReads: broadReads.line });
   const processes = createProcesses({ ...config.temporal, address: config.temporal.address as string });
   const users = createUsers({
     db,
@@ -195,6 +194,7 @@ export async function composeApi(
     assertMayTakeOver: createTakeoverGuard({ db, evaluation, now }),
     assignments,
     authenticationPolicies: createAuthenticationPolicies({ db }),
+    broadReads,
     bulkIdentities: createBulkIdentities({ db, passwords, assignments, now }),
     applicationStates: createApplicationStates({ db, now }),
     applications: createApplications({ db, now }),

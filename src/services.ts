@@ -39,6 +39,7 @@ import type { SsoDomains } from './domain/sso/domains.js';
 import type { SsoConnections } from './domain/sso-connections/connections.js';
 import type { SsoRecoveryCodes } from './domain/sso-connections/recovery-codes.js';
 import type { SsoTests } from './domain/sso-sign-in/tests.js';
+import type { Turns } from './domain/turns.js';
 import type { ApplicationStates } from './domain/users/application-state.js';
 import type { WebhookDeliveryLog } from './domain/webhooks/delivery-log.js';
 import type { Webhooks } from './domain/webhooks/webhooks.js';
@@ -70,6 +71,7 @@ export interface Services {
   environments: Environments;
   idempotentRequests: IdempotentRequests;
   authenticationPolicies: AuthenticationPolicies;
+  broadReads: Turns;
   bulkIdentities: BulkIdentities;
   directory: Directory;
   identities: Identities;

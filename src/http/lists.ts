@@ -19,6 +19,11 @@ export const listQuery = <const S extends string, P extends TProperties = Record
     { additionalProperties: false },
   );
 
+/** Of a list whose first page costs what is shown: whether it is more than that. */
+export const goesFar = ({ q, page }: { q?: string; page: number }): boolean => q !== undefined || page > 1;
+/** Of what counts or looks through all that there is, whatever was asked. */
+export const always = (): boolean => true;
+
 /** `{ items, pagination }` of one page. */
 export function paginated<T, R>({ rows, itemCount, page, take }: Page<T>, present: (row: T) => R) {
   const pageCount = Math.ceil(itemCount / take);

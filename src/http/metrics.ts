@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import { Gauge, Histogram, type Registry } from 'prom-client';
+import type { Line } from '../domain/turns.js';
 
 export interface HttpMetrics {
   duration: Histogram<'method' | 'route' | 'status'>;
@@ -15,17 +16,25 @@ export const createHttpMetrics = (registry: Registry): HttpMetrics => ({
   }),
 });
 
-/** Shows the line of passwords that are hashed, or wait for it. */
-export const watchHashing = (registry: Registry, line: () => { running: number; waiting: number }): void =>
-  void new Gauge({
-    name: 'gatehouse_password_hashes',
-    help: 'Passwords that are hashed now, and that wait for their turn.',
-    labelNames: ['state'],
-    registers: [registry],
-    collect() {
-      for (const [state, count] of Object.entries(line())) this.set({ state }, count);
-    },
-  });
+/** Shows how many run and wait in lines that have turns. */
+export function watchLines(registry: Registry, lines: Record<'passwords' | 'broadReads', () => Line>): void {
+  const show = (name: string, help: string, line: () => Line) =>
+    new Gauge({
+      name,
+      help,
+      labelNames: ['state'],
+      registers: [registry],
+      collect() {
+        for (const [state, count] of Object.entries(line())) this.set({ state }, count);
+      },
+    });
+  show('gatehouse_password_hashes', 'Passwords that are hashed now, and that wait for their turn.', lines.passwords);
+  show(
+    'gatehouse_broad_reads',
+    'Searches and counts that are made now, and that wait for their turn.',
+    lines.broadReads,
+  );
+}
 
 /** Counts every answer by its route's pattern; unknown paths share one label, so that callers cannot make new ones. */
 export function countRequests(app: FastifyInstance, { duration }: HttpMetrics): void {

@@ -59,6 +59,11 @@ export interface OperationSpec<L extends Level, P extends TSchema, Q extends TSc
   retriedWithoutAccess?: true;
   /** Milliseconds that a caller may ask it to wait for something to happen, before it has to answer. */
   waitsMs?: number;
+  /**
+   * Whether PostgreSQL may be busy with it for long, by how much there is: then it waits for its turn, so that tokens and decisions
+   * need not (`services.broadReads`).
+   */
+  isBroad?(query: Static<Q>): boolean;
   /** Refuses with the 404 of what the path names; asked only when the rest of the request is not valid. */
   exists?(context: Pick<Context<L, P, TSchema, TSchema>, 'services' | 'scope' | 'caller' | 'params'>): Promise<unknown>;
   handle(context: Context<L, P, Q, B>): Promise<unknown>;

@@ -149,8 +149,10 @@ async function handled(
   context: Parameters<Operation['handle']>[0],
   { authorized }: FastifyRequest,
 ): Promise<unknown> {
+  const { services, scope, query } = context;
   try {
-    return await operation.handle(context);
+    if (!operation.isBroad?.(query)) return await operation.handle(context);
+    return await services.broadReads(() => operation.handle(context), scope.accountId);
   } catch (error) {
     if (!(error instanceof DomainError && statusOf(error.code) === 403)) throw error;
     throw await denied(context.services.db, authorized as Authorized, operation.id, error);

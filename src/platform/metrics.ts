@@ -42,6 +42,10 @@ export const hashesRefused = counter(
   'gatehouse_password_hashes_refused_total',
   'Passwords that were not hashed because too many waited.',
 );
+export const broadReadsRefused = counter(
+  'gatehouse_broad_reads_refused_total',
+  'Searches and counts that were not made because too many waited, or waited too long.',
+);
 export const dependencyFailures = counter(
   'gatehouse_dependency_failures_total',
   'Questions that a service of others did not answer.',

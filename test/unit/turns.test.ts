@@ -4,7 +4,7 @@ import { promisify } from 'node:util';
 import bcrypt from 'bcrypt';
 import { hashPassword, verifyPassword } from '../../src/domain/passwords/hashing.js';
 import { createPasswords } from '../../src/domain/passwords/passwords.js';
-import { inTurns } from '../../src/domain/passwords/turns.js';
+import { inTurns } from '../../src/domain/turns.js';
 
 test('so many run at once, the others in their order, also behind one that failed', async () => {
   const turns = inTurns(2);
@@ -38,7 +38,7 @@ test('dear imported hashes keep no thread from a hash of ours', async () => {
 });
 
 test('who comes when enough wait is refused at once, and nobody who waits', async () => {
-  const turns = inTurns(1, 2);
+  const turns = inTurns(1, { longest: 2 });
   let finish = () => {};
   const first = turns(() => new Promise<string>((resolve) => (finish = () => resolve('first'))));
   const waiting = [turns(async () => 'second'), turns(async () => 'third')];
@@ -59,4 +59,68 @@ test('a burst of passwords leaves threads to other work of the pool, and what is
   expect(done).toBeLessThan(10);
   const results = await Promise.allSettled(burst);
   expect(results.filter(({ status }) => status === 'fulfilled')).toHaveLength(22);
+});
+
+describe('work of many', () => {
+  /** Work that ends when a test says so; `begun` has whose it was, in the order of their turns. */
+  function work(turns: ReturnType<typeof inTurns>) {
+    const begun: string[] = [];
+    const ends: (() => void)[] = [];
+    const run = (whose: string) =>
+      turns(() => {
+        begun.push(whose);
+        return new Promise<void>((resolve) => ends.push(resolve));
+      }, whose);
+    const endNext = async () => {
+      ends.shift()?.();
+      await nextTurn();
+    };
+    return { begun, run, endNext };
+  }
+
+  test('of one there is no more than a share at once, and who waits for theirs keeps nobody else waiting', async () => {
+    const turns = inTurns(3, { mostOfEach: 2 });
+    const { begun, run, endNext } = work(turns);
+    const all = ['ana', 'ana', 'ana', 'ana', 'ben', 'ben'].map(run);
+    expect([begun, turns.line()]).toEqual([['ana', 'ana', 'ben'], { running: 3, waiting: 3 }]);
+    await endNext();
+    expect(begun).toEqual(['ana', 'ana', 'ben', 'ana']);
+    await endNext();
+    expect(begun.at(-1)).toBe('ben');
+    for (let i = 0; i < 4; i++) await endNext();
+    await Promise.all(all);
+    expect(turns.line()).toEqual({ running: 0, waiting: 0 });
+  });
+
+  test('with one turn, whose many wait, gets it by turns with the others', async () => {
+    const { begun, run, endNext } = work(inTurns(1));
+    const all = ['ana', 'ana', 'ana', 'ben', 'cem'].map(run);
+    for (let i = 0; i < 5; i++) await endNext();
+    await Promise.all(all);
+    expect(begun).toEqual(['ana', 'ana', 'ben', 'cem', 'ana']);
+  });
+
+  test('a line of one is refused at its own length, and all of them together at theirs', async () => {
+    let refused = 0;
+    const turns = inTurns(1, { longest: 3, longestOfEach: 2, onRefused: () => refused++ });
+    const { run, endNext } = work(turns);
+    const taken = ['ana', 'ana', 'ana'].map(run);
+    await expect(run('ana')).rejects.toMatchObject({ code: 'service.unavailable' });
+    taken.push(run('ben'));
+    await expect(run('cem')).rejects.toMatchObject({ code: 'service.unavailable' });
+    expect(refused).toBe(2);
+    for (let i = 0; i < 4; i++) await endNext();
+    await Promise.all(taken);
+  });
+
+  test('who has waited too long is refused, and takes no turn any more', async () => {
+    const turns = inTurns(1, { withinMs: 20 });
+    const { begun, run, endNext } = work(turns);
+    const first = run('ana');
+    await expect(run('ben')).rejects.toMatchObject({ code: 'service.unavailable', options: { retryAfter: 1 } });
+    expect(turns.line()).toEqual({ running: 1, waiting: 0 });
+    await endNext();
+    await first;
+    expect([begun, turns.line()]).toEqual([['ana'], { running: 0, waiting: 0 }]);
+  });
 });

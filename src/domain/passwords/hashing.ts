@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import argon2 from 'argon2';
+import { hashesRefused } from '../../platform/metrics.js';
+import { inTurns } from '../turns.js';
 import { matches } from './matching.js';
 import { readHash, type StoredHash } from './stored-hash.js';
-import { inTurns } from './turns.js';
 
 /** OWASP's argon2id profile, contract §3. A change here rehashes everyone at their next sign-in. */
 const memoryCost = 19_456;
@@ -40,8 +41,12 @@ export interface Hashing {
  * keeps nobody waiting whose hash is ours.
  */
 export function createHashing({ atOnce, mostWaiting }: HashingOptions): Hashing {
-  const turns = inTurns(atOnce, mostWaiting);
-  const turnsOfImported = inTurns(Math.max(1, Math.floor(atOnce / 2)), mostWaiting);
+  const line = {
+    ...(mostWaiting !== undefined && { longest: mostWaiting }),
+    onRefused: () => hashesRefused.inc(),
+  };
+  const turns = inTurns(atOnce, line);
+  const turnsOfImported = inTurns(Math.max(1, Math.floor(atOnce / 2)), line);
   const prove = (hash: StoredHash, text: string): Promise<boolean> => {
     const work = () => turns(() => matches(hash, text));
     return costsAsOurs(hash) ? work() : turnsOfImported(work);

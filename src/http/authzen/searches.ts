@@ -1,6 +1,7 @@
 import { Type } from 'typebox';
 import type { FoundPage, SearchPage } from '../../domain/access/search.js';
 import { invalidField } from '../../domain/errors.js';
+import { always } from '../lists.js';
 import { operation } from '../operation.js';
 import {
   Action,
@@ -40,6 +41,7 @@ export const searchSubjects = operation({
     { additionalProperties: true },
   ),
   answers: answer(Typed),
+  isBroad: always,
   async handle({ services, scope: { environmentId }, body: { subject, action, resource, page } }) {
     const nodeId = nodeOf(resource, environmentId);
     const asked = { nodeId: nodeId ?? null, permission: action.name };
@@ -59,6 +61,7 @@ export const searchResources = operation({
     { additionalProperties: true },
   ),
   answers: answer(Typed),
+  isBroad: always,
   async handle({ services, scope: { environmentId }, body: { subject, action, resource, page } }) {
     const identityId = identityOf(subject);
     if (identityId === null || resource.type !== 'node') return answered(nobody, (id) => ({ type: 'node', id }));

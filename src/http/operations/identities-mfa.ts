@@ -1,6 +1,7 @@
 import { Type } from 'typebox';
 import type { EnvironmentScope } from '../../domain/scope.js';
 import type { Services } from '../../services.js';
+import { always } from '../lists.js';
 import { errors, operation } from '../operation.js';
 import { Id, Nullable, single, Timestamp } from '../schemas.js';
 import { changing, ofOne, viewing } from './identities-views.js';
@@ -126,6 +127,7 @@ export const getIdentitiesSummary = operation({
       }),
     ),
   },
+  isBroad: always,
   async handle({ services, scope }) {
     const { mfaEnrolled, ...counts } = await services.identityAdministration.summary(scope);
     return { data: { ...counts, mfa_enrolled: mfaEnrolled } };

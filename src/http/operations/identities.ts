@@ -3,7 +3,7 @@ import type { Caller } from '../../domain/caller.js';
 import { invalidField } from '../../domain/errors.js';
 import type { EnvironmentScope } from '../../domain/scope.js';
 import type { Services } from '../../services.js';
-import { listQuery, paginated } from '../lists.js';
+import { always, goesFar, listQuery, paginated } from '../lists.js';
 import { errors, operation } from '../operation.js';
 import { Body, listOf, OneOf, single } from '../schemas.js';
 import {
@@ -37,6 +37,7 @@ export const listIdentities = operation({
   level: 'environment',
   query: listQuery(personSorts, { status: Status }),
   answers: { 200: listOf(IdentityRow) },
+  isBroad: goesFar,
   async handle({ services, scope, query: { sort_by: sortBy, status, ...page } }) {
     return paginated(
       await services.identities.list(scope, { ...page, sortBy, isActive: isActiveOf(status) }),
@@ -64,6 +65,7 @@ export const listIdentitiesWithRoles = operation({
     ),
   }),
   answers: { 200: listOf(IdentityRowWithRoles) },
+  isBroad: always,
   async handle({ services, scope, query: { sort_by: sortBy, status, role_id, ...page } }) {
     const filters = { isActive: isActiveOf(status), roleId: role_id === 'no_assignment' ? null : role_id };
     return paginated(await services.identities.listWithRoles(scope, { ...page, ...filters, sortBy }), rowWithRoles);

@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import type { EnvironmentScope } from '../../domain/scope.js';
 import type { Services } from '../../services.js';
-import { paginated } from '../lists.js';
+import { always, paginated } from '../lists.js';
 import { errors, operation } from '../operation.js';
 import { Body, Id, listOf, Name, Nullable, noneIsNull, OneOf, single } from '../schemas.js';
 import { Address, changing, viewing } from './identities-views.js';
@@ -52,6 +52,7 @@ export const getIdentityInvitesSummary = operation({
   summary: 'Count invites',
   description: 'By status as of now; over all invites that were made in this environment.',
   answers: { 200: single(IdentityInvitesSummaryView) },
+  isBroad: always,
   handle: async ({ services, scope }) => ({ data: presentSummary(await services.identityInvites.summary(scope)) }),
 });
 

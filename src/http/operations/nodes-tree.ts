@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import type { Node } from '../../../entities/node.js';
-import { listQuery, paginated } from '../lists.js';
+import { always, listQuery, paginated } from '../lists.js';
 import { at, errors, operation, somewhere } from '../operation.js';
 import { Id, listOf, OneOf, single } from '../schemas.js';
 import { IdentityRowWithRoles, personSorts, rowWithRoles } from './identity-rows.js';
@@ -135,6 +135,7 @@ export const listNodeIdentities = operation({
   }),
   answers: { 200: listOf(IdentityRowWithRoles), ...errors('nodes.node_not_found') },
   exists: ({ services, scope, params }) => services.hierarchy.get(scope, everything, params.id),
+  isBroad: always,
   async handle({ services, scope, params, query: { sort_by: sortBy, role_id: roleId, status, ...page } }) {
     const isActive = status && status === 'active';
     const found = await services.identities.listAtNode(scope, params.id, { ...page, sortBy, roleId, isActive });

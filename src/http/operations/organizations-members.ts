@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import type { Member } from '../../domain/organizations/memberships.js';
 import type { EnvironmentScope } from '../../domain/scope.js';
 import type { Services } from '../../services.js';
-import { listQuery, paginated } from '../lists.js';
+import { goesFar, listQuery, paginated } from '../lists.js';
 import { errors, operation } from '../operation.js';
 import { Body, Id, listOf, single } from '../schemas.js';
 import { AssignedRoleView, PersonFields, personSorts, presentAssignedRole, presentPerson } from './identity-rows.js';
@@ -56,6 +56,7 @@ export const listOrganizationMembers = operation({
   description: '`q` searches first name, last name and email.',
   query: listQuery(personSorts),
   answers: { 200: listOf(MemberView), ...errors('organization.not_found') },
+  isBroad: goesFar,
   async handle({ services, scope, params, query: { sort_by: sortBy, ...page } }) {
     return paginated(await services.memberships.list(scope, params.id, { ...page, sortBy }), presentMember);
   },

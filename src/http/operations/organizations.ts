@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { definedOnly } from '../defined-only.js';
-import { listQuery, paginated } from '../lists.js';
+import { goesFar, listQuery, paginated } from '../lists.js';
 import { assertHoldsAt } from '../node-rights.js';
 import { at, atRoot, errors, operation, somewhere } from '../operation.js';
 import { Body, Id, listOf, Metadata, Name, Nullable, Slug, single } from '../schemas.js';
@@ -33,6 +33,7 @@ export const listOrganizations = operation({
   capability: viewing.capability,
   query: listQuery(['created_at', 'name', 'slug']),
   answers: { 200: listOf(OrganizationView) },
+  isBroad: goesFar,
   async handle({ services, scope, caller, query: { sort_by: sortBy, ...page } }) {
     const view = await services.rights.reach(scope, caller, viewing);
     const sight = { view, manage: [], activeOnly: caller.type === 'identity' };

@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import type { CountedRole } from '../../domain/access/roles.js';
 import { definedOnly } from '../defined-only.js';
-import { listQuery, paginated } from '../lists.js';
+import { always, listQuery, paginated } from '../lists.js';
 import { errors, operation } from '../operation.js';
 import { Body, Id, listOf, Name, Nullable, OneOf, single, Timestamp } from '../schemas.js';
 import { conflictAs } from '../version-conflict.js';
@@ -57,6 +57,7 @@ export const listRoles = operation({
     source: Type.Optional(OneOf(['system', 'custom'])),
   }),
   answers: { 200: listOf(RoleView) },
+  isBroad: always,
   async handle({ services, scope, query: { sort_by: sortBy, status, source, ...page } }) {
     const isActive = status && status === 'active';
     const isSystemRole = source && source === 'system';

@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { webhookDeliveryStatuses } from '../../../entities/webhook-delivery.js';
-import { listQuery, paginated } from '../lists.js';
+import { always, listQuery, paginated } from '../lists.js';
 import { errors, operation } from '../operation.js';
 import { listOf, OneOf, single } from '../schemas.js';
 import { ByDelivery, ById, exists, type WebhooksOf } from './webhook-scopes.js';
@@ -39,6 +39,7 @@ export const listWebhookDeliveries = ({ level, tag, prefix, owner, viewing }: We
       event_type: Type.Optional(Type.String({ maxLength: 100 })),
     }),
     answers: { 200: listOf(DeliveryView), ...errors('webhook.not_found') },
+    isBroad: always,
     async handle({ services, scope, params, query: { sort_by: sortBy, status, event_type: eventType, ...page } }) {
       const filters = { status, eventType };
       return paginated(

@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { fullNameOf } from '../../domain/full-name.js';
 import type { DirectoryEntry } from '../../domain/identities/directory.js';
-import { listQuery, paginated } from '../lists.js';
+import { always, listQuery, paginated } from '../lists.js';
 import { errors, operation } from '../operation.js';
 import { ListedProfileFields, presentProfile } from '../operations/identity-profile.js';
 import { Id, idOrNone, listOf, Nullable, noneIsNull, OneOf, single, Timestamp } from '../schemas.js';
@@ -65,6 +65,7 @@ export const listDirectory = operation({
     environment_id: Type.Optional(idOrNone('Who is a member of it; `none`: who is in the directory only.')),
   }),
   answers: { 200: listOf(Row) },
+  isBroad: always,
   handle: async ({ services, scope, query: { sort_by: sortBy, status, environment_id, ...page } }) =>
     paginated(
       await services.directory.list(scope, {
@@ -97,6 +98,7 @@ export const getDirectorySummary = operation({
       }),
     ),
   },
+  isBroad: always,
   handle: async ({ services, scope }) => {
     const { directoryOnly, mfaEnrolled, ...summary } = await services.directory.summary(scope);
     return { data: { ...summary, directory_only: directoryOnly, mfa_enrolled: mfaEnrolled } };

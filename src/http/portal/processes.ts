@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import type { LookedAtProcess, ShownProcess } from '../../domain/processes/account-processes.js';
 import { kindNames, states, verbs, waitsFor } from '../../domain/processes/kinds.js';
 import { durationPattern, parseDuration } from '../../platform/duration.js';
-import { listQuery, paginated } from '../lists.js';
+import { always, listQuery, paginated } from '../lists.js';
 import { errors, operation } from '../operation.js';
 import { Body, Id, listOf, Nullable, OneOf, single, Timestamp } from '../schemas.js';
 import { extensionOf } from './processes-extension.js';
@@ -127,6 +127,7 @@ export const listProcesses = operation({
     older_than: Type.Optional(Duration('Began at least this long ago, as `30m`, `24h`, `7d`.')),
   }),
   answers: { 200: listOf(ProcessView) },
+  isBroad: always,
   handle: async ({ services, scope, query }) => {
     const { sort_by: sortBy, subject_id: subjectId, older_than: olderThan, ...rest } = query;
     const olderThanMs = olderThan === undefined ? undefined : parseDuration(olderThan);
