@@ -16,6 +16,41 @@ const metric = async (reason: string) =>
     ({ labels }) => labels.reason === reason,
   )?.value ?? 0;
 
+test('while as many broad searches run as may, tokens and decisions are answered', async () => {
+  const headers = await account.apiKey();
+  const owner = await account.as('owner');
+  const payload = { email: 'ana@example.com', first_name: 'Ana', last_name: 'Brandt' };
+  const made = await api.app.inject({ method: 'POST', url: '/api/v1/identities', headers, payload });
+  const check = { identity_id: made.json().data.id, permission: 'identities.view' };
+  const decide = () =>
+    api.app.inject({ method: 'POST', url: '/api/v1/authorization/evaluate', headers, payload: check });
+  expect((await decide()).statusCode).toBe(200);
+  const connections = api.database.db.pool.options.max as number;
+  const answers = await asOwner(async (client) => {
+    await client.query('begin');
+    await client.query('lock table identities in access exclusive mode'); // what looks for names takes long
+    const searches = Array.from({ length: 2 * connections }, () =>
+      api.app.inject({ url: '/api/v1/identities/with-roles?q=brandt', headers }),
+    );
+    await until('one searches, and others wait', () => {
+      const { running, waiting } = api.services.broadReads.line();
+      return running === 1 && waiting > 0;
+    });
+    const [decided, shown] = await Promise.all([
+      decide(),
+      api.app.inject({ url: account.portalPath('/oauth-clients'), headers: owner }),
+    ]);
+    expect([decided.statusCode, shown.statusCode]).toEqual([200, 200]);
+    await client.query('rollback');
+    return Promise.all(searches);
+  }, api.database.ownerUrl);
+  // One Account's searches are half of the line; the rest of them is refused.
+  for (const { statusCode, headers } of answers.filter(({ statusCode }) => statusCode !== 200)) {
+    expect([statusCode, headers['retry-after']]).toEqual([503, '1']);
+  }
+  expect(answers.some(({ statusCode }) => statusCode === 200)).toBe(true);
+});
+
 test('where too many wait for the database, part of what comes is refused with 503, and health is not', async () => {
   const headers = await account.apiKey();
   const ask = () => api.app.inject({ url: '/api/v1/identities', headers });
@@ -82,39 +117,4 @@ test('on the hosted page, too, who cannot be served is refused before anything i
   });
   expect(refused.statusCode).toBe(503); // whoever has no such client is told so otherwise, with 400
   await burst;
-});
-
-test('while as many broad searches run as may, tokens and decisions are answered', async () => {
-  const headers = await account.apiKey();
-  const owner = await account.as('owner');
-  const payload = { email: 'ana@example.com', first_name: 'Ana', last_name: 'Brandt' };
-  const made = await api.app.inject({ method: 'POST', url: '/api/v1/identities', headers, payload });
-  const check = { identity_id: made.json().data.id, permission: 'identities.view' };
-  const decide = () =>
-    api.app.inject({ method: 'POST', url: '/api/v1/authorization/evaluate', headers, payload: check });
-  expect((await decide()).statusCode).toBe(200);
-  const connections = api.database.db.pool.options.max as number;
-  const answers = await asOwner(async (client) => {
-    await client.query('begin');
-    await client.query('lock table identities in access exclusive mode'); // what looks for names takes long
-    const searches = Array.from({ length: 2 * connections }, () =>
-      api.app.inject({ url: '/api/v1/identities/with-roles?q=brandt', headers }),
-    );
-    await until('one searches, and others wait', () => {
-      const { running, waiting } = api.services.broadReads.line();
-      return running === 1 && waiting > 0;
-    });
-    const [decided, shown] = await Promise.all([
-      decide(),
-      api.app.inject({ url: account.portalPath('/oauth-clients'), headers: owner }),
-    ]);
-    expect([decided.statusCode, shown.statusCode]).toEqual([200, 200]);
-    await client.query('rollback');
-    return Promise.all(searches);
-  }, api.database.ownerUrl);
-  // One Account's searches are half of the line; the rest of them is refused.
-  for (const { statusCode, headers } of answers.filter(({ statusCode }) => statusCode !== 200)) {
-    expect([statusCode, headers['retry-after']]).toEqual([503, '1']);
-  }
-  expect(answers.some(({ statusCode }) => statusCode === 200)).toBe(true);
 });
