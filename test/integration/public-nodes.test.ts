@@ -327,6 +327,26 @@ describe('reading', () => {
     }
   });
 
+  test.each([
+    ['the whole list', () => '/nodes?', 5],
+    ['what is filtered', () => '/nodes?status=active&', 4],
+    ['a subtree', () => `/nodes/${a.id}/subtree?`, 3],
+  ])('page by page, in any order: %s', async (_, path, count) => {
+    for (const sort of ['sort_by=created_at', 'sort_by=name', 'sort_by=slug']) {
+      const idsOf = async (query: string) => {
+        const { items, pagination } = (await key('GET', `${path()}${sort}&${query}`)).json();
+        expect(pagination.item_count).toBe(count);
+        return (items as TestNode[]).map(({ id }) => id);
+      };
+      const ascending = await idsOf('order=asc');
+      expect(new Set(ascending).size).toBe(count);
+      expect(await idsOf('order=desc')).toEqual(ascending.toReversed());
+      const walked: string[] = [];
+      for (let page = 1; page <= count + 1; page++) walked.push(...(await idsOf(`order=asc&take=1&page=${page}`)));
+      expect(walked).toEqual(ascending);
+    }
+  });
+
   test('the tree, whole or down to a depth', async () => {
     interface Branch {
       name: string;

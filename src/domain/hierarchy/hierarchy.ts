@@ -8,26 +8,29 @@ import { change, type NodeChanges } from './changes.js';
 import { create, type NewNode } from './nodes.js';
 import { remove } from './removal.js';
 import type { Sight } from './sight.js';
-import { ancestors, children, get, list, type NodePage, subtree, tree } from './tree.js';
+import { ancestors, children, get, list, type NodeInSight, type NodePage, subtree, tree } from './tree.js';
 
-/** The tree of an Environment: each of these in a transaction of its own. What they refuse is said where they come from. */
+/**
+ * The tree of an Environment: each of these in a transaction of its own, but for the list of all. What they refuse is said
+ * where they come from.
+ */
 export function createHierarchy({ db, now }: { db: Db; now: Clock }) {
   const slugTaken = (error: unknown): never => {
     throw violates(error, 'nodes_slug') ? new DomainError('nodes.slug_taken') : error;
   };
 
   return {
-    list: (scope: EnvironmentScope, sight: Sight, page: NodePage): Promise<Page<Node>> =>
-      db.transaction(scope, (tx) => list(tx, scope, sight, page)),
-    tree: (scope: EnvironmentScope, sight: Sight, depth: number | null): Promise<Node[]> =>
+    list: (scope: EnvironmentScope, sight: Sight, page: NodePage): Promise<Page<NodeInSight>> =>
+      list(db, scope, sight, page),
+    tree: (scope: EnvironmentScope, sight: Sight, depth: number | null): Promise<NodeInSight[]> =>
       db.transaction(scope, (tx) => tree(tx, scope, sight, depth)),
-    get: (scope: EnvironmentScope, sight: Sight, id: string): Promise<Node> =>
+    get: (scope: EnvironmentScope, sight: Sight, id: string): Promise<NodeInSight> =>
       db.transaction(scope, (tx) => get(tx, scope, sight, id)),
-    subtree: (scope: EnvironmentScope, sight: Sight, id: string, page: NodePage): Promise<Page<Node>> =>
+    subtree: (scope: EnvironmentScope, sight: Sight, id: string, page: NodePage): Promise<Page<NodeInSight>> =>
       db.transaction(scope, (tx) => subtree(tx, scope, sight, id, page)),
-    children: (scope: EnvironmentScope, sight: Sight, id: string, page: NodePage): Promise<Page<Node>> =>
+    children: (scope: EnvironmentScope, sight: Sight, id: string, page: NodePage): Promise<Page<NodeInSight>> =>
       db.transaction(scope, (tx) => children(tx, scope, sight, id, page)),
-    ancestors: (scope: EnvironmentScope, sight: Sight, id: string): Promise<Node[]> =>
+    ancestors: (scope: EnvironmentScope, sight: Sight, id: string): Promise<NodeInSight[]> =>
       db.transaction(scope, (tx) => ancestors(tx, scope, sight, id)),
 
     create: (scope: EnvironmentScope, input: NewNode): Promise<Node> =>

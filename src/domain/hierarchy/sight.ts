@@ -1,6 +1,7 @@
-import type { EntityManager, SelectQueryBuilder } from 'typeorm';
+import type { EntityManager } from 'typeorm';
 import type { Node } from '../../../entities/node.js';
 import type { ReachedNodes } from '../access/rights.js';
+import type { Put } from '../row-pages.js';
 import type { EnvironmentScope } from '../scope.js';
 
 /** What of a tree somebody sees, and where they may change it. */
@@ -11,10 +12,11 @@ export interface Sight {
   activeOnly: boolean;
 }
 
+/** What somebody may do at a node that is shown to them. */
 export interface Access {
-  /** `path_only`: it only leads to what is seen. */
-  state: 'accessible' | 'path_only';
-  canManage: boolean;
+  /** False where it only leads to what is seen. */
+  isSeen: boolean;
+  isManaged: boolean;
 }
 
 export const isIn = (reach: ReachedNodes, { path }: Pick<Node, 'path'>): boolean =>
@@ -22,27 +24,31 @@ export const isIn = (reach: ReachedNodes, { path }: Pick<Node, 'path'>): boolean
 
 /** Of a node that is shown: it is seen, or leads to what is. */
 export const accessTo = ({ view, manage }: Sight, node: Pick<Node, 'path'>): Access => ({
-  state: isIn(view, node) ? 'accessible' : 'path_only',
-  canManage: isIn(manage, node),
+  isSeen: isIn(view, node),
+  isManaged: isIn(manage, node),
 });
 
-/** Keeps to the nodes that are seen; with `leading`, also those. */
-export function onlySeen(
-  query: SelectQueryBuilder<Node>,
-  { accountId, environmentId }: EnvironmentScope,
-  { view, activeOnly }: Sight,
-  leading: readonly string[] = [],
-): SelectQueryBuilder<Node> {
+/** SQL: the same of a row `node`, so that nobody reads its path. */
+export const accessColumns = ({ view, manage }: Sight, put: Put): string =>
+  `${heldIn(view, put)} as "isSeen", ${heldIn(manage, put)} as "isManaged"`;
+
+const heldIn = (reach: ReachedNodes, put: Put) => (reach === null ? 'true' : `node.path && ${put(reach)}::uuid[]`);
+
+/** SQL: keeps to the rows `node` that are seen; with `leading`, also those. */
+export function onlySeen({ view, activeOnly }: Sight, put: Put, leading: readonly string[] = []): string[] {
+  const conditions: string[] = [];
   if (view !== null) {
-    const seen = 'node.id in (select gatehouse_subtree(:accountId, :environmentId, cast(:view as uuid[])))';
-    query.andWhere(leading.length > 0 ? `(${seen} or node.id = any(:leading))` : seen);
-    query.setParameters({ accountId, environmentId, view, leading });
+    const seen = `node.id in (select gatehouse_subtree($1, $2, ${put(view)}::uuid[]))`;
+    conditions.push(leading.length > 0 ? `(${seen} or node.id = any(${put(leading)}::uuid[]))` : seen);
   }
   if (activeOnly) {
-    query.andWhere(`not exists (select from nodes off where off.id = any(node.path) and off.status = 'inactive')`);
+    conditions.push(`not exists (select from nodes off where off.id = any(node.path) and off.status = 'inactive')`);
   }
-  return query;
+  return conditions;
 }
+
+/** Whether all of the tree is seen. */
+export const seesAll = ({ view, activeOnly }: Sight): boolean => view === null && !activeOnly;
 
 /** Every node on the way to what is seen. Nobody needs a way who sees everything. */
 export async function waysTo(

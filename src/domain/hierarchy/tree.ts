@@ -1,47 +1,66 @@
-import { type EntityManager, In } from 'typeorm';
-import { Node, type NodeStatus } from '../../../entities/node.js';
-import { within } from '../../platform/db.js';
-import { readCounter } from '../counters.js';
+import type { EntityManager } from 'typeorm';
+import type { Node, NodeStatus } from '../../../entities/node.js';
+import type { Db } from '../../platform/db.js';
+import { counterTotal } from '../counters.js';
 import { DomainError } from '../errors.js';
-import { containing, type Page, type PageRequest, readPage } from '../paging.js';
+import { containing, type Page, type PageRequest } from '../paging.js';
+import { columnsOf, type Put, type RowList, readPart, readRows, readWhole } from '../row-pages.js';
 import type { EnvironmentScope } from '../scope.js';
 import { find } from './nodes.js';
-import { isIn, onlySeen, type Sight, waysTo } from './sight.js';
+import { type Access, accessColumns, accessTo, isIn, onlySeen, type Sight, seesAll, waysTo } from './sight.js';
 
 export type NodeSort = 'created_at' | 'name' | 'slug';
 export type NodePage = PageRequest<NodeSort> & { nodeType?: string | undefined; status?: NodeStatus | undefined };
 
+/** What of a node's own is shown. */
+export const shownOfNode = [
+  ...([
+    'id',
+    'applicationId',
+    'parentNodeId',
+    'nodeType',
+    'name',
+    'description',
+    'slug',
+    'status',
+    'metadata',
+  ] as const),
+  ...(['version', 'createdAt', 'updatedAt'] as const),
+] satisfies (keyof Node)[];
+export type ShownNode = Pick<Node, (typeof shownOfNode)[number]>;
+export type NodeInSight = ShownNode & Access;
+
 /** More than this is no answer to anybody who looks at it. */
 const mostInTree = 20_000;
 
-const columns: Record<NodeSort, string[]> = {
-  created_at: ['node.createdAt', 'node.id'],
+/** By what lists of nodes are sorted. */
+export const columns: Record<NodeSort, string[]> = {
+  created_at: ['node.created_at', 'node.id'],
   name: ['node.name', 'node.id'],
   slug: ['node.slug', 'node.id'],
 };
 
-const selection = (
-  [
-    ...['id', 'accountId', 'applicationId', 'environmentId', 'parentNodeId', 'nodeType', 'name', 'description', 'slug'],
-    ...['status', 'metadata', 'path', 'version', 'createdAt', 'updatedAt'],
-  ] as (keyof Node)[]
-).map((property) => `node.${property} as "${property}"`);
+/** @param conditions on a row `node` beside its tenant */
+const nodesIn = (sight: Sight, conditions: (put: Put) => string[]): RowList => ({
+  from: 'nodes node',
+  where: (put) => ['node.account_id = $1 and node.environment_id = $2', ...conditions(put)].join(' and '),
+  key: 'node.id',
+  shownBy: 'nodes node on node.id = found.key',
+  select: (put) => `${columnsOf('node', shownOfNode)}, ${accessColumns(sight, put)}`,
+});
 
-const queryOf = (tx: EntityManager, scope: EnvironmentScope) =>
-  tx.createQueryBuilder(Node, 'node').where('node.accountId = :accountId and node.environmentId = :environmentId', {
-    ...within(scope),
-  });
-
-/** Those that are seen. */
-export async function list(
-  tx: EntityManager,
+/** Those that are seen; the total of all is kept, others are counted. */
+export function list(
+  db: Pick<Db, 'statementIn' | 'transaction'>,
   scope: EnvironmentScope,
   sight: Sight,
   page: NodePage,
-): Promise<Page<Node>> {
-  const isWhole = sight.view === null && !sight.activeOnly && !page.q && !page.nodeType && !page.status;
-  const count = isWhole ? await readCounter(tx, scope, 'nodes') : undefined;
-  return readPage(filtered(onlySeen(queryOf(tx, scope), scope, sight), page), page, columns[page.sortBy], count);
+): Promise<Page<NodeInSight>> {
+  const sorted = columns[page.sortBy];
+  const nodes = nodesIn(sight, (put) => [...onlySeen(sight, put), ...filters(page, put)]);
+  const isWhole = seesAll(sight) && !page.q && !page.nodeType && !page.status;
+  if (isWhole) return readWhole(db, scope, { ...nodes, total: counterTotal('nodes') }, page, sorted);
+  return db.transaction(scope, (tx) => readPart(tx, scope, nodes, page, sorted));
 }
 
 /**
@@ -54,10 +73,10 @@ export async function subtree(
   sight: Sight,
   id: string,
   page: NodePage,
-): Promise<Page<Node>> {
+): Promise<Page<NodeInSight>> {
   await find(tx, scope, id);
-  const query = onlySeen(queryOf(tx, scope), scope, { ...sight, view: [id] });
-  return readPage(filtered(query, page), page, columns[page.sortBy]);
+  const nodes = nodesIn(sight, (put) => [...onlySeen({ ...sight, view: [id] }, put), ...filters(page, put)]);
+  return readPart(tx, scope, nodes, page, columns[page.sortBy]);
 }
 
 /**
@@ -70,30 +89,40 @@ export async function children(
   sight: Sight,
   id: string,
   page: NodePage,
-): Promise<Page<Node>> {
+): Promise<Page<NodeInSight>> {
   const { node, ways } = await look(tx, scope, sight, id);
   const view = isIn(sight.view, node) ? null : sight.view;
-  const query = onlySeen(queryOf(tx, scope), scope, { ...sight, view }, ways);
-  query.andWhere('node.parentNodeId = :id', { id });
-  return readPage(filtered(query, page), page, columns[page.sortBy]);
+  const nodes = nodesIn(sight, (put) => [
+    ...onlySeen({ ...sight, view }, put, ways),
+    `node.parent_node_id = ${put(id)}`,
+    ...filters(page, put),
+  ]);
+  return readPart(tx, scope, nodes, page, columns[page.sortBy]);
 }
 
 /**
  * The nodes from the root down to a node's parent.
  * @throws DomainError nodes.node_not_found
  */
-export async function ancestors(tx: EntityManager, scope: EnvironmentScope, sight: Sight, id: string): Promise<Node[]> {
+export async function ancestors(
+  tx: EntityManager,
+  scope: EnvironmentScope,
+  sight: Sight,
+  id: string,
+): Promise<NodeInSight[]> {
   const { node } = await look(tx, scope, sight, id);
-  const above = await tx.findBy(Node, { ...within(scope), id: In(node.path.slice(0, -1)) });
-  return above.sort((a, b) => a.path.length - b.path.length);
+  const above = nodesIn(sight, (put) => [`node.id = any(${put(node.path.slice(0, -1))}::uuid[])`]);
+  return readRows(tx, scope, above, 'order by cardinality(node.path)');
 }
 
 /**
  * A node that is seen, or leads to what is.
  * @throws DomainError nodes.node_not_found
  */
-export const get = async (tx: EntityManager, scope: EnvironmentScope, sight: Sight, id: string): Promise<Node> =>
-  (await look(tx, scope, sight, id)).node;
+export async function get(tx: EntityManager, scope: EnvironmentScope, sight: Sight, id: string): Promise<NodeInSight> {
+  const { node } = await look(tx, scope, sight, id);
+  return { ...node, ...accessTo(sight, node) };
+}
 
 /**
  * The root and what is seen below it, with what leads there, by name.
@@ -105,17 +134,13 @@ export async function tree(
   scope: EnvironmentScope,
   sight: Sight,
   depth: number | null,
-): Promise<Node[]> {
+): Promise<NodeInSight[]> {
   const ways = await waysTo(tx, scope, sight);
-  const query = onlySeen(queryOf(tx, scope), scope, sight, ways);
-  if (depth !== null) query.andWhere('cardinality(node.path) <= :levels', { levels: depth + 1 });
-  // Without making entities of them: most of the time would be spent on that.
-  const rows = await query
-    .select(selection)
-    .orderBy('node.name', 'ASC')
-    .addOrderBy('node.id', 'ASC')
-    .limit(mostInTree + 1)
-    .getRawMany<Node>();
+  const nodes = nodesIn(sight, (put) => [
+    ...onlySeen(sight, put, ways),
+    ...(depth === null ? [] : [`cardinality(node.path) <= ${put(depth + 1)}`]),
+  ]);
+  const rows = await readRows<NodeInSight>(tx, scope, nodes, `order by node.name, node.id limit ${mostInTree + 1}`);
   if (rows.length > mostInTree) throw new DomainError('nodes.tree_too_large');
   return rows;
 }
@@ -127,9 +152,13 @@ async function look(tx: EntityManager, scope: EnvironmentScope, sight: Sight, id
   return { node, ways };
 }
 
-function filtered(query: ReturnType<typeof queryOf>, { q, nodeType, status }: NodePage) {
-  if (q) query.andWhere('(node.name ilike :pattern or node.slug ilike :pattern)', { pattern: containing(q) });
-  if (nodeType) query.andWhere('node.nodeType = :nodeType', { nodeType });
-  if (status) query.andWhere('node.status = :status', { status });
-  return query;
+function filters({ q, nodeType, status }: NodePage, put: Put): string[] {
+  const conditions: string[] = [];
+  if (q) {
+    const pattern = put(containing(q));
+    conditions.push(`(node.name ilike ${pattern} or node.slug ilike ${pattern})`);
+  }
+  if (nodeType) conditions.push(`node.node_type = ${put(nodeType)}`);
+  if (status) conditions.push(`node.status = ${put(status)}`);
+  return conditions;
 }

@@ -1,43 +1,50 @@
-import type { EntityManager, SelectQueryBuilder } from 'typeorm';
+import type { EntityManager } from 'typeorm';
 import { Node } from '../../../entities/node.js';
 import { Organization } from '../../../entities/organization.js';
-import { within } from '../../platform/db.js';
-import { readCounter } from '../counters.js';
+import { type Db, within } from '../../platform/db.js';
+import { counterTotal } from '../counters.js';
 import { DomainError } from '../errors.js';
-import { onlySeen, type Sight } from '../hierarchy/sight.js';
-import { containing, type Page, type PageRequest, readPage } from '../paging.js';
+import { onlySeen, type Sight, seesAll } from '../hierarchy/sight.js';
+import { columns, type ShownNode, shownOfNode } from '../hierarchy/tree.js';
+import { containing, type Page, type PageRequest } from '../paging.js';
+import { columnsOf, type RowList, readPart, readWhole } from '../row-pages.js';
 import type { EnvironmentScope } from '../scope.js';
 
+/** What is counted of an organization. */
+type Counts = Pick<Organization, 'memberCount' | 'pendingInviteCount'>;
 /** A node of type `organization` with what is counted of it. */
-export type OrganizationNode = Node & Pick<Organization, 'memberCount' | 'pendingInviteCount'>;
+export type OrganizationNode = Node & Counts;
+export type ShownOrganization = ShownNode & Counts;
 
 export type OrganizationSort = 'created_at' | 'name' | 'slug';
 export type OrganizationPage = PageRequest<OrganizationSort>;
 
-const columns: Record<OrganizationSort, string[]> = {
-  created_at: ['node.createdAt', 'node.id'],
-  name: ['node.name', 'node.id'],
-  slug: ['node.slug', 'node.id'],
-};
-
 /** Those that are seen; the total of all is kept, others are counted. */
-export async function list(
-  tx: EntityManager,
+export function list(
+  db: Pick<Db, 'statementIn' | 'transaction'>,
   scope: EnvironmentScope,
   sight: Sight,
   { q, ...page }: OrganizationPage,
-): Promise<Page<OrganizationNode>> {
-  const query = onlySeen(queryOf(tx, scope), scope, sight);
-  if (q) {
-    // By way of a function, since row-level security keeps PostgreSQL from using the trigrams.
-    query.andWhere('node.id in (select gatehouse_matching_organizations(:accountId, :environmentId, :pattern))', {
-      pattern: containing(q),
-    });
-  }
-  const isWhole = sight.view === null && !sight.activeOnly && !q;
-  const count = isWhole ? await readCounter(tx, scope, 'organizations') : undefined;
-  const { rows, ...rest } = await readPage(query, page, columns[page.sortBy], count);
-  return { ...rest, rows: rows.map(joined) };
+): Promise<Page<ShownOrganization>> {
+  const organizations: RowList = {
+    from: 'nodes node',
+    where: (put) =>
+      [
+        // The type is written out, so that PostgreSQL knows the indexes of organizations by it.
+        `node.account_id = $1 and node.environment_id = $2 and node.node_type = 'organization'`,
+        ...onlySeen(sight, put),
+        // By way of a function, since row-level security keeps PostgreSQL from using the trigrams.
+        ...(q ? [`node.id in (select gatehouse_matching_organizations($1, $2, ${put(containing(q))}))`] : []),
+      ].join(' and '),
+    key: 'node.id',
+    shownBy: 'nodes node on node.id = found.key join organizations organization on organization.id = node.id',
+    select: () =>
+      `${columnsOf('node', shownOfNode)}, ${columnsOf('organization', ['memberCount', 'pendingInviteCount'])}`,
+  };
+  const sorted = columns[page.sortBy];
+  const isWhole = seesAll(sight) && !q;
+  if (isWhole) return readWhole(db, scope, { ...organizations, total: counterTotal('organizations') }, page, sorted);
+  return db.transaction(scope, (tx) => readPart(tx, scope, organizations, page, sorted));
 }
 
 /** @throws DomainError organization.not_found */
@@ -54,13 +61,11 @@ export async function withCounts(tx: EntityManager, scope: EnvironmentScope, nod
   return { ...node, memberCount: organization.memberCount, pendingInviteCount: organization.pendingInviteCount };
 }
 
-// The type is written out, so that PostgreSQL knows the indexes of organizations by it.
-const queryOf = (tx: EntityManager, scope: EnvironmentScope): SelectQueryBuilder<Node> =>
+const queryOf = (tx: EntityManager, scope: EnvironmentScope) =>
   tx
     .createQueryBuilder(Node, 'node')
     .innerJoinAndMapOne('node.organization', Organization, 'organization', 'organization.id = node.id')
-    .where('node.accountId = :accountId and node.environmentId = :environmentId', { ...within(scope) })
-    .andWhere(`node.nodeType = 'organization'`);
+    .where({ ...within(scope), nodeType: 'organization' });
 
 function joined(row: Node): OrganizationNode {
   const { organization, ...node } = row as Node & { organization: Organization };

@@ -10,10 +10,17 @@ import { organizationType } from '../hierarchy/rules.js';
 import type { Sight } from '../hierarchy/sight.js';
 import type { Page } from '../paging.js';
 import type { EnvironmentScope } from '../scope.js';
-import { find, list, type OrganizationNode, type OrganizationPage, withCounts } from './find.js';
+import {
+  find,
+  list,
+  type OrganizationNode,
+  type OrganizationPage,
+  type ShownOrganization,
+  withCounts,
+} from './find.js';
 import { removeSome } from './remove-all.js';
 
-export type { OrganizationNode, OrganizationSort } from './find.js';
+export type { OrganizationNode, OrganizationSort, ShownOrganization } from './find.js';
 
 export type NewOrganization = Omit<NewNode, 'nodeType' | 'status'>;
 export type OrganizationChanges = Omit<NodeChanges, 'status' | 'parentId'>;
@@ -21,8 +28,8 @@ export type OrganizationChanges = Omit<NodeChanges, 'status' | 'parentId'>;
 /** An organization is a node with the same id (contract §5): what happens to it, happens to the node. */
 export function createOrganizations({ db, now }: { db: Db; now: Clock }) {
   return {
-    list: (scope: EnvironmentScope, sight: Sight, page: OrganizationPage): Promise<Page<OrganizationNode>> =>
-      db.transaction(scope, (tx) => list(tx, scope, sight, page)),
+    list: (scope: EnvironmentScope, sight: Sight, page: OrganizationPage): Promise<Page<ShownOrganization>> =>
+      list(db, scope, sight, page),
 
     /** @throws DomainError organization.not_found */
     get: (scope: EnvironmentScope, id: string): Promise<OrganizationNode> =>

@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
-import type { Node } from '../../../entities/node.js';
 import type { Caller } from '../../domain/caller.js';
-import { accessTo, type Sight } from '../../domain/hierarchy/sight.js';
+import type { Sight } from '../../domain/hierarchy/sight.js';
+import type { NodeInSight, ShownNode } from '../../domain/hierarchy/tree.js';
 import type { EnvironmentScope } from '../../domain/scope.js';
 import type { Services } from '../../services.js';
 import { Id, Metadata, Nullable, OneOf, Timestamp } from '../schemas.js';
@@ -36,7 +36,7 @@ export const SeenNode = Type.Object(SeenNodeFields, {
   description: 'A node, and what the caller may do with it.',
 });
 
-export const presentNode = (node: Node) => ({
+export const presentNode = (node: ShownNode) => ({
   id: node.id,
   application_id: node.applicationId,
   parent_node_id: node.parentNodeId,
@@ -51,17 +51,12 @@ export const presentNode = (node: Node) => ({
   version: node.version,
 });
 
-export const presentSeen = (sight: Sight) => (node: Node) => {
-  const { state, canManage } = accessTo(sight, node);
-  const can_access = state === 'accessible';
-  return {
-    ...presentNode(node),
-    ...(!can_access && { description: null, metadata: {} }),
-    access_state: state,
-    can_access,
-    can_manage: canManage,
-  };
-};
+export const presentSeen = (node: NodeInSight) =>
+  Object.assign(presentNode(node), !node.isSeen && { description: null, metadata: {} }, {
+    access_state: node.isSeen ? 'accessible' : 'path_only',
+    can_access: node.isSeen,
+    can_manage: node.isManaged,
+  } as const);
 
 export const viewing = { permissions: ['hierarchy.view'], capability: 'env_structure.view' } as const;
 export const managing = { permissions: ['hierarchy.manage'], capability: 'env_structure.manage' } as const;

@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import type { Node } from '../../../entities/node.js';
+import type { NodeInSight } from '../../domain/hierarchy/tree.js';
 import { always, listQuery, paginated } from '../lists.js';
 import { at, errors, operation, somewhere } from '../operation.js';
 import { Id, listOf, OneOf, single } from '../schemas.js';
@@ -20,12 +20,11 @@ const Subtrees = Type.Array(Type.Unsafe<object>({ type: 'object', additionalProp
   description: 'Nodes of the same form, each with its `children`; by name.',
 });
 
-type Seen = ReturnType<ReturnType<typeof presentSeen>>;
-type Branch = Seen & { children: Branch[] };
+type Branch = ReturnType<typeof presentSeen> & { children: Branch[] };
 
 /** The nodes below their parents. Those whose parent is not among them are left out. */
-function grown(nodes: readonly Node[], present: (node: Node) => Seen): Branch | undefined {
-  const branches = new Map(nodes.map((node) => [node.id, { ...present(node), children: [] } as Branch]));
+function grown(nodes: readonly NodeInSight[]): Branch | undefined {
+  const branches = new Map(nodes.map((node): [string, Branch] => [node.id, { ...presentSeen(node), children: [] }]));
   let root: Branch | undefined;
   for (const branch of branches.values()) {
     if (branch.parent_node_id === null) root = branch;
@@ -54,7 +53,7 @@ export const getNodeTree = operation({
   async handle({ query, ...context }) {
     const sight = await sightOf(context);
     const nodes = await context.services.hierarchy.tree(context.scope, sight, query.depth ?? null);
-    return { data: grown(nodes, presentSeen(sight)) };
+    return { data: grown(nodes) };
   },
 });
 
@@ -73,7 +72,7 @@ export const getNodeSubtree = operation({
     const { services, scope } = context;
     return paginated(
       await services.hierarchy.subtree(scope, sight, params.id, { ...page, sortBy, nodeType }),
-      presentSeen(sight),
+      presentSeen,
     );
   },
 });
@@ -96,7 +95,7 @@ export const listNodeChildren = operation({
     const { services, scope } = context;
     return paginated(
       await services.hierarchy.children(scope, sight, params.id, { ...page, sortBy, nodeType }),
-      presentSeen(sight),
+      presentSeen,
     );
   },
 });
@@ -114,7 +113,7 @@ export const listNodeAncestors = operation({
   async handle({ params, ...context }) {
     const sight = await sightOf(context);
     const above = await context.services.hierarchy.ancestors(context.scope, sight, params.id);
-    return { items: above.map(presentSeen(sight)) };
+    return { items: above.map(presentSeen) };
   },
 });
 

@@ -41,7 +41,7 @@ export const listNodes = operation({
   async handle({ query: { sort_by: sortBy, node_type: nodeType, ...page }, ...context }) {
     const sight = await sightOf(context);
     const found = await context.services.hierarchy.list(context.scope, sight, { ...page, sortBy, nodeType });
-    return paginated(found, presentSeen(sight));
+    return paginated(found, presentSeen);
   },
 });
 
@@ -97,7 +97,7 @@ export const getNode = operation({
   answers: { 200: single(SeenNode), ...errors('nodes.node_not_found') },
   async handle({ params, ...context }) {
     const sight = await sightOf(context);
-    return { data: presentSeen(sight)(await context.services.hierarchy.get(context.scope, sight, params.id)) };
+    return { data: presentSeen(await context.services.hierarchy.get(context.scope, sight, params.id)) };
   },
 });
 

@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import type { OrganizationNode } from '../../domain/organizations/organizations.js';
+import type { ShownOrganization } from '../../domain/organizations/organizations.js';
 import type { EnvironmentScope } from '../../domain/scope.js';
 import type { Services } from '../../services.js';
 import { at } from '../operation.js';
@@ -18,7 +18,7 @@ export const OrganizationView = Type.Object({
   version: Type.Integer(),
 });
 
-export const presentOrganization = (organization: OrganizationNode) => ({
+export const presentOrganization = (organization: ShownOrganization) => ({
   id: organization.id,
   name: organization.name,
   description: organization.description,

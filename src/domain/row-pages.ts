@@ -1,0 +1,128 @@
+import type { EntityManager } from 'typeorm';
+import type { Db, Statement } from '../platform/db.js';
+import { inSnakeCase } from '../platform/naming.js';
+import type { Page, PageRequest } from './paging.js';
+import type { EnvironmentScope } from './scope.js';
+
+/** Takes a value of a statement, and answers how it is called in the text; account and Environment are `$1` and `$2`. */
+export type Put = (value: unknown) => string;
+
+/**
+ * A list of plain rows, as SQL: a page of fifty costs a fraction of what entities would. A page is found first and then read by
+ * its keys, so that PostgreSQL sorts nothing but what is sorted by.
+ */
+export interface RowList {
+  /** What rows are found in, by an alias. */
+  from: string;
+  /** Which of them, account and Environment among the conditions. */
+  where(put: Put): string;
+  /** A column of the alias. */
+  key: string;
+  /** What is joined to show a row, by the same alias, where `found.key` is that column. */
+  shownBy: string;
+  /** What is shown, each column as its property is called. */
+  select(put: Put): string;
+}
+
+/** Runs one statement in the scope of a list. */
+type Ask = <Row>(text: string, values: unknown[]) => Promise<Row[]>;
+
+/** @returns columns for a select list, of a table's alias and by the names of properties */
+export const columnsOf = (alias: string, properties: readonly string[]): string =>
+  properties.map((property) => `${alias}.${inSnakeCase(property)} as "${property}"`).join(', ');
+
+/** All of a list's rows, by an open transaction. @param ending how they are sorted, and how many may come at the most */
+export async function readRows<Row>(
+  tx: EntityManager,
+  scope: EnvironmentScope,
+  list: Pick<RowList, 'select' | 'from' | 'where'>,
+  ending: string,
+): Promise<Row[]> {
+  const { put, values } = valuesIn(scope);
+  const where = list.where(put);
+  return tx.query(`select ${list.select(put)} from ${list.from} where ${where} ${ending}`, values);
+}
+
+/**
+ * One page of a list whose total is kept. What is asked is always the same but for how it is sorted, so that each statement
+ * is one round trip with a plan that is kept.
+ * @param total an expression for it, by account and Environment as `$1` and `$2`
+ * @param columns what to sort by, the id last
+ */
+export const readWhole = <Row>(
+  db: Pick<Db, 'statementIn'>,
+  scope: EnvironmentScope,
+  list: RowList & { total: string },
+  page: Sorted,
+  columns: readonly string[],
+): Promise<Page<Row>> =>
+  readSlice((text, values) => db.statementIn(scope, statementOf(text), values), scope, list, page, columns);
+
+/**
+ * One page of a list that is counted, by an open transaction. Ten rows and ten thousand ask for different plans, so that
+ * PostgreSQL makes one for the values at hand.
+ */
+export const readPart = <Row>(
+  tx: EntityManager,
+  scope: EnvironmentScope,
+  list: RowList,
+  page: Sorted,
+  columns: readonly string[],
+): Promise<Page<Row>> => readSlice((text, values) => tx.query(text, values), scope, list, page, columns);
+
+type Sorted = Pick<PageRequest, 'page' | 'take' | 'order'>;
+
+/** The first page comes with the total; a page in the back half is read from the back, so that the last costs like the first. */
+async function readSlice<Row>(
+  ask: Ask,
+  scope: EnvironmentScope,
+  list: RowList & { total?: string },
+  { page, take, order }: Sorted,
+  columns: readonly string[],
+): Promise<Page<Row>> {
+  const { put, values } = valuesIn(scope);
+  const where = list.where(put);
+  const total = list.total ?? `(select count(*) from ${list.from} where ${where})`;
+  const counted = [...values];
+  const select = (direction: string, count: number, skipped: number, more = '') => {
+    // A number in the text has it planned anew each time, as a page of no prepared statement (src/platform/prepared-texts.ts).
+    const offset = list.total === undefined ? `offset ${skipped}` : skipped > 0 ? `offset ${put(skipped)}` : '';
+    const sorted = `order by ${columns.map((column) => `${column} ${direction}`).join(', ')}`;
+    const found = `select ${list.key} as key from ${list.from} where ${where} ${sorted} limit ${limitFor(count)} ${offset}`;
+    return `select ${list.select(put)}${more} from (${found}) found join ${list.shownBy} ${sorted}`;
+  };
+  const before = (page - 1) * take;
+  if (before === 0) {
+    const text = select(order, take, 0, `, ${total} as "itemCount"`);
+    const rows = await ask<Row & { itemCount: string }>(text, values);
+    return { rows: rows.slice(0, take), itemCount: Number(rows[0]?.itemCount ?? 0), page, take };
+  }
+  const [row] = await ask<{ total: string }>(`select ${total} as total`, counted);
+  const itemCount = Number(row!.total);
+  const count = Math.max(0, Math.min(take, itemCount - before));
+  if (count === 0) return { rows: [], itemCount, page, take };
+  const behind = itemCount - before - count;
+  const fromBack = behind < before;
+  const text = select((order === 'asc') === fromBack ? 'desc' : 'asc', count, fromBack ? behind : before);
+  const rows = (await ask<Row>(text, values)).slice(0, count);
+  return { rows: fromBack ? rows.reverse() : rows, itemCount, page, take };
+}
+
+function valuesIn({ accountId, environmentId }: EnvironmentScope): { put: Put; values: unknown[] } {
+  const values: unknown[] = [accountId, environmentId];
+  return { values, put: (value) => `$${values.push(value)}` };
+}
+
+/** In the text, since PostgreSQL plans for few rows only when it knows that they are few; and in steps, so that texts are. */
+const limitFor = (count: number): number => (count <= 20 ? 20 : count <= 50 ? 50 : 100);
+
+/** There are as many as there are lists, and ways to sort and limit each. */
+const statements = new Map<string, Statement>();
+
+function statementOf(text: string): Statement {
+  const known = statements.get(text);
+  if (known) return known;
+  const made = { name: `list_rows_${statements.size + 1}`, text };
+  statements.set(text, made);
+  return made;
+}
