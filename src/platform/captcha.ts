@@ -1,4 +1,5 @@
 import { seconds } from './clock.js';
+import { tracedCaptcha } from './tracing-calls.js';
 
 export interface Captcha {
   /** What the page's widget is shown with; null when no keys are configured. */
@@ -34,7 +35,7 @@ export function createCaptcha({ siteKey, secretKey, verifyUrl, onOutage = () => 
     return answer.ok && ((await answer.json()) as { success?: unknown } | null)?.success === true;
   }
 
-  return {
+  return tracedCaptcha({
     siteKey,
     async verify(token, ipAddress) {
       if (token === '' || token.length > longestToken) return false;
@@ -46,5 +47,5 @@ export function createCaptcha({ siteKey, secretKey, verifyUrl, onOutage = () => 
         return false;
       }
     },
-  };
+  });
 }

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { RateLimiterPostgres, RateLimiterRes } from 'rate-limiter-flexible';
 import type { Db, Statement } from './db.js';
 import { throttled } from './metrics.js';
+import { tracedLimiter } from './tracing-calls.js';
 
 export interface LimitPolicy {
   /** Names what is counted; part of the stored key and of the `RateLimit` header. */
@@ -42,7 +43,7 @@ export function createLimiter(db: Pick<Db, 'pool'>, policy: LimitPolicy): Limite
     remaining: result.remainingPoints,
     resetSeconds: Math.ceil(result.msBeforeNext / 1000),
   });
-  return {
+  return tracedLimiter({
     policy,
     async consume(key) {
       try {
@@ -59,7 +60,7 @@ export function createLimiter(db: Pick<Db, 'pool'>, policy: LimitPolicy): Limite
     async reset(key) {
       await store.delete(hashed(key));
     },
-  };
+  });
 }
 
 const hashed = (key: string) => createHash('sha256').update(key).digest('base64url');

@@ -62,7 +62,10 @@ test('while PostgreSQL says nothing every request is answered with 503; when it 
     'unavailable',
     '5',
   ]);
-  for (const answer of await Promise.all(waiting)) expect(refusalOf(answer)).toEqual([503, 'service.unavailable', '5']);
+  for (const answer of await Promise.all(waiting)) {
+    // Who waited for the turn of a broad read comes back sooner than who waited for PostgreSQL.
+    expect(refusalOf(answer)).toEqual([503, 'service.unavailable', expect.stringMatching(/^[15]$/)]);
+  }
   await until('the connections that nothing came from are let go of', () => proxy.open() <= 2);
 
   proxy.speak();

@@ -78,6 +78,8 @@ test('a registration is one trace: request, outbox, workflow, activities, and th
   await received(registered, 'CompleteWorkflow:emailDelivery');
   expect(await formOf(registered, 'POST /v1/auth/register')).toEqual([
     'POST /v1/auth/register (gatehouse-api)',
+    '  check password (gatehouse-api)',
+    '  hash password (gatehouse-api)',
     '  relay registrationVerification (gatehouse-worker)',
     '    StartWorkflow:registrationVerification (gatehouse-worker)',
     '      RunWorkflow:registrationVerification (gatehouse-worker)',

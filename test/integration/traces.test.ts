@@ -107,6 +107,13 @@ describe('a sign-in with everything secret', () => {
     expect(new Set(requestsOf(spans).map(({ traceId }) => traceId)).size).toBe(requestsOf(spans).length);
   });
 
+  test('a password that is compared has a span below its request', () => {
+    const proof = spans.find(({ name }) => name === 'verify password');
+    expect(proof?.attributes).toEqual({});
+    const request = spans.find(({ spanId }) => spanId === proof?.parentSpanId);
+    expect(request?.name).toBe('POST /oauth/authorize');
+  });
+
   test('nothing of it is in any span: no address, password, code, token, header, path or query', () => {
     expect(text).toContain('/oauth/userinfo');
     expect(secrets.length).toBeGreaterThan(12);

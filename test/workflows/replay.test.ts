@@ -1,6 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { Worker } from '@temporalio/worker';
 import { ensureWorkflowBundle } from '../../src/platform/workflow-bundle.js';
+import { workflowSpans } from '../../src/worker/tracing.js';
 import * as workflows from '../../workflows/index.js';
 import { historiesFolder, readHistory } from '../support/histories.js';
 import { quiet } from '../support/temporal.js';
@@ -16,7 +17,10 @@ beforeAll(async () => {
   const histories = await Promise.all(
     files.map(async (file) => ({ workflowId: file, history: await readHistory(file) })),
   );
-  for await (const { workflowId, error } of Worker.runReplayHistories({ workflowBundle }, histories)) {
+  for await (const { workflowId, error } of Worker.runReplayHistories(
+    { workflowBundle, sinks: workflowSpans() },
+    histories,
+  )) {
     failures.set(workflowId, error);
   }
 });
@@ -30,6 +34,12 @@ test('there is a recorded history of every workflow', async () => {
   const recorded = await Promise.all(files.map(readHistory));
   const types = recorded.map(({ events }) => events?.[0]?.workflowExecutionStartedEventAttributes?.workflowType?.name);
   expect([...new Set(types)].sort()).toEqual(Object.keys(workflows).sort());
+});
+
+test('among them is one that began with traces', async () => {
+  const { events } = await readHistory('registration-traced.json');
+  const { header } = events?.[0]?.workflowExecutionStartedEventAttributes ?? {};
+  expect(Object.keys(header?.fields ?? {})).toContain('_tracer-data');
 });
 
 test('the bundle holds workflows only: no entity, no driver, no activity', async () => {

@@ -1,0 +1,15 @@
+import { activeTracing } from '../../platform/tracing.js';
+import type { Passwords } from './passwords.js';
+
+/** Passwords with a span for each hash, its wait for a turn included, and for the question whether one is known from a breach. */
+export function tracedPasswords(passwords: Passwords): Passwords {
+  const tracing = activeTracing();
+  if (!tracing) return passwords;
+  return {
+    ...passwords,
+    hash: (password) => tracing.run({ name: 'hash password' }, () => passwords.hash(password)),
+    verify: (hash, password) => tracing.run({ name: 'verify password' }, () => passwords.verify(hash, password)),
+    assertAcceptable: (password, rule) =>
+      tracing.run({ name: 'check password' }, () => passwords.assertAcceptable(password, rule)),
+  };
+}
