@@ -3,8 +3,9 @@ import { broadReadsRefused } from '../platform/metrics.js';
 import { inTurns, type Turns } from './turns.js';
 
 /** So many connections there are for each broad read that may run. */
-const connectionsForEach = 3;
-const waitingForEach = 20;
+const connectionsForEach = 2;
+/** Most reads are short: how long one has waited says more than how many do. */
+const waitingForEach = 100;
 
 /**
  * Turns of reads that may take PostgreSQL long: searches, counts, pages far into a list. They have a part of the connections, so that the
