@@ -49,7 +49,7 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** What the route may have recorded when it answers (`operation.ts`). */
     events?: readonly EventAction[];
-    /** Milliseconds that its callers may ask it to wait for something to happen. */
+    /** Milliseconds that it may take more than any request (`operation.ts`). */
     waitsMs?: number;
   }
 }
@@ -107,7 +107,8 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
 /** Fastify answers what is late with an error of its own, and whatever comes of it later is nobody's answer. */
 function answerInTime(app: FastifyInstance, answerWithinMs: number) {
   app.addHook('onRoute', (route) => {
-    route.handlerTimeout = answerWithinMs + (route.config?.waitsMs ?? 0);
+    const within = answerWithinMs + (route.config?.waitsMs ?? 0);
+    if (Number.isFinite(within)) route.handlerTimeout = within;
   });
 }
 

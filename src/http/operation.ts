@@ -57,7 +57,10 @@ export interface OperationSpec<L extends Level, P extends TSchema, Q extends TSc
    * the same Idempotency-Key gets the first answer all the same. Never where the answer holds a secret.
    */
   retriedWithoutAccess?: true;
-  /** Milliseconds that a caller may ask it to wait for something to happen, before it has to answer. */
+  /**
+   * Milliseconds that it may take more than any request: those that a caller may ask it to wait for something to happen; infinite
+   * where the answer goes out piece by piece, as fast as it is read.
+   */
   waitsMs?: number;
   /**
    * Whether PostgreSQL may be busy with it for long, by how much there is: then it waits for its turn, so that tokens and decisions

@@ -3,6 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Readable } from 'node:stream';
 import { createServer, type TLSSocket } from 'node:tls';
 import { Connection } from '@temporalio/client';
 import { pino } from 'pino';
@@ -10,8 +11,11 @@ import { Registry } from 'prom-client';
 import { ConfigError, loadConfig } from '../../src/config.js';
 import type { IdempotentRequests } from '../../src/domain/idempotency.js';
 import { buildApp } from '../../src/http/app.js';
+import { ExportAnswer } from '../../src/http/audit-rows.js';
+import { environmentOperations } from '../../src/http/environment-operations.js';
 import { takeIdempotencyKeys } from '../../src/http/idempotency.js';
 import { createHttpMetrics } from '../../src/http/metrics.js';
+import { portalOperations } from '../../src/http/portal-api.js';
 import { newSelfSigned } from '../../src/platform/crypto/self-signed.js';
 import { faultForLog } from '../../src/platform/log.js';
 import { connectionOptions } from '../../src/platform/temporal-connection.js';
@@ -105,6 +109,14 @@ test('what takes too long is answered with 503, and its own answer comes to noth
           surface.route({ method, url: '/never', handler: () => new Promise<never>(() => undefined) });
         const later = async () => new Promise((resolve) => setTimeout(resolve, 200, { ok: true }));
         surface.get('/waits', { config: { waitsMs: 3_600_000 } }, later);
+        const pieces = async function* () {
+          yield 'begun, ';
+          await later();
+          yield 'and whole';
+        };
+        surface.get('/streams', { config: { waitsMs: Number.POSITIVE_INFINITY } }, (_request, reply) =>
+          reply.send(Readable.from(pieces())),
+        );
       },
       async (surface) => {
         takeIdempotencyKeys(surface, { requests, credentialOf: () => 'anybody' });
@@ -123,9 +135,18 @@ test('what takes too long is answered with 503, and its own answer comes to noth
     expect(answer.json().error.code).toBe('service.unavailable');
   }
   expect((await app.inject('/waits')).json()).toEqual({ ok: true });
+  expect((await app.inject('/streams')).body).toBe('begun, and whole');
   keep();
   await app.close();
   expect(lines.join('')).not.toContain('already sent');
+});
+
+test('what is sent piece by piece may take as long as it is read', () => {
+  const streaming = [...environmentOperations, ...portalOperations].filter(
+    ({ answers }) => answers[200] === ExportAnswer,
+  );
+  expect(new Set(streaming.map(({ id }) => id))).toEqual(new Set(['exportAuditLogs', 'exportAuditLog']));
+  for (const { waitsMs } of streaming) expect(waitsMs).toBe(Number.POSITIVE_INFINITY);
 });
 
 describe('TLS to Temporal', () => {

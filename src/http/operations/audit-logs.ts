@@ -68,6 +68,7 @@ export const exportAuditLogs = operation({
     '`audit.exported`.',
   query: AuditExportQuery,
   events: ['audit.exported'],
+  waitsMs: Number.POSITIVE_INFINITY,
   answers: { 200: ExportAnswer, ...errors('validation.failed') },
   async handle({ services, scope, caller, query }) {
     const place = await placeOf(services, scope, caller);

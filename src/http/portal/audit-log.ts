@@ -53,6 +53,7 @@ export const exportAuditLog = operation({
   description: `Every row that is there when it begins. ${inReach} The export is a row of the log itself, \`audit.exported\`.`,
   query: AuditExportQuery,
   events: ['audit.exported'],
+  waitsMs: Number.POSITIVE_INFINITY,
   answers: { 200: ExportAnswer, ...errors('validation.failed') },
   async handle({ services, scope, caller, query }) {
     const batches = await services.auditLog.export(placeOf(scope, caller, 'all'), filtersOf(query), query.format);
