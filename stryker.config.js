@@ -10,11 +10,67 @@ const areas = {
     ],
     tests: ['unit/access-rules', 'unit/gathering'],
   },
+  assignments: {
+    rules: ['domain/access/{assigned-roles,assigning,assignments,taking,window-mails,window-rows,windows}'],
+    tests: ['integration/public-role-assignments', 'integration/role-window-mails'],
+  },
+  roles: {
+    rules: ['domain/access/{catalog,permissions,roles,root-permissions,seed,setup}'],
+    tests: [
+      'integration/public-roles',
+      'integration/portal-setup-permissions',
+      'integration/access-models-of-environments',
+      'integration/public-role-assignments',
+    ],
+  },
   logins: {
     rules: [
       'domain/logins/{address,api-challenges,api-own,api-selections,emailed-codes,gate,password,pending-sign-ins}',
     ],
     tests: ['unit/login-rules'],
+  },
+  passwords: {
+    rules: ['domain/logins/{own-password,own-profile,password-reset}'],
+    tests: ['integration/oauth-password-reset', 'integration/oauth-account-password', 'integration/oauth-account'],
+  },
+  'sign-ins': {
+    rules: ['domain/logins/{attempts,email-otp,emailed-codes,logins,mails,passkey,sign-in-terms}'],
+    tests: [
+      'integration/oauth-attempts',
+      'integration/oauth-email-code',
+      'integration/oauth-email-code-sign-up',
+      'integration/oauth-sign-in',
+      'integration/webauthn-passkey',
+    ],
+  },
+  'user-api': {
+    rules: ['domain/logins/{api-factors,api-grants,api-logins,api-me,api-password,api-sessions,api-sign-in}'],
+    tests: [
+      'integration/identity-auth-login',
+      'integration/identity-auth-mfa',
+      'integration/identity-auth-factors',
+      'integration/identity-auth-password',
+      'integration/identity-auth-sessions',
+    ],
+  },
+  clients: {
+    rules: ['domain/oidc/{asked-organization,client-assertions,client-keys,client-management,clients}'],
+    tests: [
+      'integration/oauth-client-assertions',
+      'integration/oauth-organization-parameter',
+      'integration/oauth-authorize',
+      'integration/portal-environments',
+    ],
+  },
+  keys: {
+    rules: ['domain/oidc/{access-tokens,discovery,keys,provider,verified-tokens}'],
+    tests: [
+      'unit/verified-tokens',
+      'integration/oauth-signing-keys',
+      'integration/oauth-discovery',
+      'integration/oauth-presented-tokens',
+      'integration/oauth-token',
+    ],
   },
   oidc: {
     rules: [
@@ -25,7 +81,14 @@ const areas = {
   },
   tokens: {
     rules: ['domain/oidc/{codes,grants,presented-tokens,refresh-tokens,tokens}'],
-    tests: ['integration/oauth-token', 'integration/oauth-refresh-tokens', 'integration/oauth-presented-tokens'],
+    tests: [
+      'unit/presented-tokens',
+      'integration/oauth-token',
+      'integration/oauth-refresh-tokens',
+      'integration/oauth-presented-tokens',
+      'integration/oauth-authorize',
+      'integration/identity-auth-select-application',
+    ],
   },
 };
 const area = process.env.AREA ?? 'access';

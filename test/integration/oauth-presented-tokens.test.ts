@@ -153,11 +153,17 @@ describe('revocation', () => {
     expect((await refresh(world.app, client, tokens.refresh_token)).json().error).toBe('invalid_grant');
     expect((await userinfo(world.app, tokens.access_token)).statusCode).toBe(401);
     expect((await revoke(tokens.refresh_token)).statusCode).toBe(200);
+    const { grant_id: grantId } = decodeJwt(tokens.access_token);
+    const events = (await world.events('auth.grant_revoked')).filter((event) => event.resource_id === grantId);
+    expect(events).toMatchObject([{ outcome: 'success' }]);
   });
 
-  test('of an access token ends that one only', async () => {
+  test('of an access token ends that one only, and is known until it would have expired', async () => {
     const tokens = await start();
     expect((await revoke(tokens.access_token)).statusCode).toBe(200);
+    const { jti, exp } = decodeJwt(tokens.access_token);
+    const denied = await world.query('select expires_at from revoked_access_tokens where jti = $1', [jti]);
+    expect(denied).toEqual([{ expires_at: new Date((exp as number) * 1000) }]);
     expect((await userinfo(world.app, tokens.access_token)).statusCode).toBe(401);
     const next = (await refresh(world.app, client, tokens.refresh_token)).json();
     expect((await userinfo(world.app, next.access_token)).statusCode).toBe(200);

@@ -89,6 +89,11 @@ describe('a public client', () => {
     expect((await userinfo(world.app, other.access_token)).statusCode).toBe(200);
     expect(await used(spa, other.refresh_token)).toMatchObject({ token_type: 'Bearer' });
     expect(await reuses()).toBe(1);
+    const reasons = await world.query(
+      'select revoked_reason from grants where identity_id = $1 and revoked_at is not null',
+      [ana.id],
+    );
+    expect(reasons).toEqual([{ revoked_reason: 'refresh_reuse' }]);
   });
 
   test('twenty parallel reuses are all refused and recorded once', async () => {
@@ -163,6 +168,14 @@ describe.each([
     }
     expect(await used(client(), unused)).toBe('invalid_grant');
     world.wait(days(4));
+    expect(await used(client(), token)).toBe('invalid_grant');
+  });
+
+  test('thirty days unused after a use end it too', async () => {
+    const { refresh_token: first } = await start(client());
+    world.wait(days(2));
+    const { refresh_token: token } = await used(client(), first);
+    world.wait(days(30));
     expect(await used(client(), token)).toBe('invalid_grant');
   });
 
@@ -246,5 +259,11 @@ describe('of platform admins', () => {
     expect(next?.expiresAt).toEqual(new Date(world.now().getTime() + days(2)));
     world.wait(days(2));
     expect(await world.refreshTokens.rotate(next?.token as string, 'user_session')).toBeNull();
+  });
+
+  test('are good for thirty days, however long their session is', async () => {
+    const { token } = await newFamily(days(60));
+    const next = await world.refreshTokens.rotate(token, 'user_session');
+    expect(next?.expiresAt).toEqual(new Date(world.now().getTime() + days(30)));
   });
 });

@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { decodeJwt, decodeProtectedHeader } from 'jose';
+import { challengeOf } from '../../src/domain/oidc/pkce.js';
 import { minutes, seconds } from '../../src/platform/clock.js';
 import {
   basicOf,
@@ -183,6 +185,12 @@ describe('authorization codes', () => {
     expect(plain.statusCode).toBe(200);
   });
 
+  test('a verifier of the wrong form is refused, though its challenge fits (RFC 7636 §4.1)', async () => {
+    const verifier = 'short';
+    const short = await flow(client, { code_challenge: challengeOf(verifier) });
+    await refused(client, { ...short, verifier });
+  });
+
   test('live a minute', async () => {
     const late = await flow();
     world.wait(seconds(60));
@@ -244,6 +252,11 @@ describe('authorization codes', () => {
     expect(plain.scope).toBe('email');
     const unscoped = await tokensFor(world.browser(), client, ana.email, { scope: undefined });
     expect(unscoped.scope).toBe('');
+    const all = await tokensFor(world.browser(), client, ana.email, { scope: 'openid permissions' });
+    expect(decodeProtectedHeader(all.id_token).typ).toBe('JWT');
+    expect(decodeProtectedHeader(all.access_token).typ).toBe('at+jwt');
+    expect(decodeJwt(all.access_token).permissions).toEqual([]);
+    expect(decodeJwt(plain.access_token)).not.toHaveProperty('permissions');
   });
 });
 

@@ -68,9 +68,10 @@ class InProcessRunner {
       const found = await this.#ask(suite, test, { mutant: activeMutant, hitLimit, isStatic });
       if (found) return { ...found, nrOfTests };
     }
-    // What only starts under the mutant show: one file's tests from the start, that with the most of them.
+    // What only starts under the mutant show: one file's tests from the start, that which noticed most of this source or has most.
     const raised = suites.filter((suite) => !testFilter || testFilter.includes(suite.setUpId));
-    const [suite] = raised.toSorted((a, b) => b.tests.length - a.tests.length);
+    const noticed = ({ tests }) => tests.reduce((sum, { id }) => sum + this.#countOf(activeMutant.fileName, id), 0);
+    const [suite] = raised.toSorted((a, b) => noticed(b) - noticed(a) || b.tests.length - a.tests.length);
     const failed = suite && !isStatic && (await this.#askFromStart(suite, { mutant: activeMutant, hitLimit }));
     return failed || { status: MutantRunStatus.Survived, nrOfTests };
   }
@@ -146,16 +147,19 @@ class InProcessRunner {
 
   /** Those that noticed most of the same source file first, then the quickest. */
   #inOrder(suites, testFilter, source) {
-    const counts = this.#noticed.get(source) ?? new Map();
     const asked = suites.flatMap((suite) => suite.tests.map((test) => ({ suite, test })));
     const reaching = testFilter ? asked.filter(({ test }) => testFilter.includes(test.id)) : asked;
-    const by = ({ test: { id } }) => [-(counts.get(id) ?? 0), this.#took.get(id) ?? 0];
+    const by = ({ test: { id } }) => [-this.#countOf(source, id), this.#took.get(id) ?? 0];
     return reaching.toSorted((a, b) => by(a)[0] - by(b)[0] || by(a)[1] - by(b)[1]);
   }
 
   #count(source, id) {
     const counts = this.#noticed.get(source) ?? new Map();
     this.#noticed.set(source, counts.set(id, (counts.get(id) ?? 0) + 1));
+  }
+
+  #countOf(source, id) {
+    return this.#noticed.get(source)?.get(id) ?? 0;
   }
 
   async #suitesOf(testFilter) {
