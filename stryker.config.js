@@ -12,7 +12,14 @@ const areas = {
   },
   assignments: {
     rules: ['domain/access/{assigned-roles,assigning,assignments,taking,window-mails,window-rows,windows}'],
-    tests: ['integration/public-role-assignments', 'integration/role-window-mails'],
+    tests: [
+      'integration/public-role-assignments',
+      'integration/role-window-mails',
+      'integration/public-identities-access',
+      'integration/public-identities-bulk',
+      'integration/identity-invites',
+      'integration/portal-removals',
+    ],
   },
   roles: {
     rules: ['domain/access/{catalog,permissions,roles,root-permissions,seed,setup}'],
@@ -36,7 +43,7 @@ const areas = {
   'sign-ins': {
     rules: ['domain/logins/{attempts,email-otp,emailed-codes,logins,mails,passkey,sign-in-terms}'],
     tests: [
-      'integration/oauth-attempts',
+      'integration/login-attempts',
       'integration/oauth-email-code',
       'integration/oauth-email-code-sign-up',
       'integration/oauth-sign-in',
@@ -54,19 +61,23 @@ const areas = {
     ],
   },
   clients: {
-    rules: ['domain/oidc/{asked-organization,client-assertions,client-keys,client-management,clients}'],
+    rules: ['domain/oidc/{asked-organization,client-assertions,client-keys,client-management,clients,provider}'],
     tests: [
+      'unit/kept-clients',
       'integration/oauth-client-assertions',
       'integration/oauth-organization-parameter',
-      'integration/oauth-authorize',
-      'integration/portal-environments',
+      'integration/oauth-token',
+      'integration/oauth-presented-tokens',
+      'integration/portal-oauth-clients',
     ],
   },
   keys: {
-    rules: ['domain/oidc/{access-tokens,discovery,keys,provider,verified-tokens}'],
+    rules: ['domain/oidc/{access-tokens,discovery,keys,verified-tokens}'],
     tests: [
       'unit/verified-tokens',
+      'unit/oidc-rules',
       'integration/oauth-signing-keys',
+      'integration/reencrypt',
       'integration/oauth-discovery',
       'integration/oauth-presented-tokens',
       'integration/oauth-token',

@@ -86,11 +86,23 @@ test('an assertion redeems a code, with the issuer or the token endpoint as its 
   }
 });
 
-test('an assertion counts once, also in parallel', async () => {
-  const once = await assertion(client);
+test('an assertion counts once, also in parallel, and is remembered for a minute longer than it is good', async () => {
+  const exp = Math.floor(world.now().getTime() / 1000) + 300;
+  const once = await assertion(client, { exp });
   const answers = await Promise.all(Array.from({ length: 10 }, () => errorOf(once)));
   expect(answers.filter((error) => error === 'invalid_grant')).toHaveLength(1);
   expect(answers.filter((error) => error === 'invalid_client')).toHaveLength(9);
+  const [used] = await world.query('select max(expires_at) as until from client_assertions where client_id = $1', [
+    client.clientId,
+  ]);
+  expect(used).toEqual({ until: new Date((exp + 60) * 1000) });
+});
+
+test('an assertion is good for an hour at most', async () => {
+  const at = Math.floor(world.now().getTime() / 1000);
+  const patient = await environment.newClient({ tokenEndpointAuthMethod: 'private_key_jwt', jwks });
+  expect(await errorOf(await assertion(patient, { exp: at + 3600 }))).toBe('invalid_grant');
+  expect(await errorOf(await assertion(patient, { exp: at + 3601 }))).toBe('invalid_client');
 });
 
 test('assertions that are not right are refused', async () => {

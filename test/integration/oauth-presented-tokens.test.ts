@@ -99,6 +99,8 @@ describe('userinfo', () => {
       'an unknown grant': await signed({ grant_id: uuidv4() }),
       'a grant of somebody else': await signed({ sub: uuidv4() }),
       'no grant': await signed({ grant_id: undefined }),
+      'no id': await signed({ jti: undefined }),
+      'no subject': await signed({ sub: undefined }),
       'another key': await new SignJWT(claims)
         .setProtectedHeader({ alg: 'RS256', typ: 'at+jwt', kid })
         .sign(privateKey),
@@ -239,5 +241,10 @@ test('the access token proves an identity to the rest of the service', async () 
     ...{ environmentId: environment.environmentId, clientId: client.clientId, scope: ['openid', 'org'] },
   });
   expect(await world.provider.accessTokens.prove('x')).toBeNull();
+  const unscoped = { ...decodeJwt(tokens.access_token), scope: '' };
+  for (const claims of [unscoped, { ...unscoped, scope: undefined }]) {
+    const token = await world.keys.sign(claims, { typ: 'at+jwt' });
+    expect(await world.provider.accessTokens.prove(token)).toMatchObject({ scope: [] });
+  }
   expect(decodeJwt(tokens.access_token).organizations).toEqual([]);
 });

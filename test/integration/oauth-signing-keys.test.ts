@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { createLocalJWKSet, decodeProtectedHeader, generateKeyPair, jwtVerify, SignJWT } from 'jose';
 import { createSigningKeys, isInvalidToken } from '../../src/domain/oidc/keys.js';
-import { days, hours, minutes } from '../../src/platform/clock.js';
+import { days, hours, minutes, seconds } from '../../src/platform/clock.js';
 import { createSealing } from '../../src/platform/crypto/sealing.js';
 import { asOwner, newDatabase, type TestDatabase } from '../support/database.js';
 
@@ -35,6 +35,7 @@ test('the first key is made on demand, once among processes, and its private par
   expect(row.public_jwk).not.toHaveProperty('d');
   expect(row.private_key_sealed).toMatch(/^test\.[\w-]+$/);
   expect(row.private_key_sealed).not.toContain('PRIVATE KEY');
+  expect(sealing.open(row.private_key_sealed, `signing-key/${row.kid}`)).toContain('PRIVATE KEY');
 });
 
 test('a token of one process is verified by another, and by anyone with the published keys', async () => {
@@ -67,7 +68,14 @@ test('tokens of another type, audience or issuer, expired, unsigned or of a fore
         (payload) => `${payload.slice(0, 5)}${payload[5] === 'A' ? 'B' : 'A'}${payload.slice(6)}`,
       ),
     ],
+    ['without its time', await keys.sign({ ...claims(), iat: undefined }, { typ: 'at+jwt' })],
     ['not a token', 'no.token.here'],
+    [
+      'unknown key',
+      await new SignJWT({ ...claims(), iss: issuer })
+        .setProtectedHeader({ alg: 'RS256', typ: 'at+jwt', kid: 'unknown' })
+        .sign(foreign.privateKey),
+    ],
     [
       'foreign key',
       await new SignJWT({ ...claims(), iss: issuer })
@@ -109,9 +117,71 @@ test('rotation: nothing before it is time, published a week before it signs, gon
   time += hours(23);
   await expect(keys.verify(last, { typ: 'at+jwt', audience: 'app' })).resolves.toBeDefined();
   time += hours(3);
+  expect((await process().jwks()).keys.map(({ kid }) => kid)).toEqual([second]);
   await keys.rotate();
   expect((await keys.jwks()).keys.map(({ kid }) => kid)).toEqual([second]);
   expect(await rows()).toHaveLength(1);
+});
+
+test('a new key is told of, with when it begins to sign', async () => {
+  await process().jwks();
+  time += days(83);
+  const { created } = await process().rotate();
+  const events = await asOwner(
+    async (c) => (await c.query('select action, metadata from events where resource_id = $1', [created])).rows,
+    database.ownerUrl,
+  );
+  const signsFrom = (await rows())[1].signs_from;
+  expect(events).toEqual([{ action: 'signing_key.created', metadata: { signs_from: signsFrom.toISOString() } }]);
+});
+
+test('a key that is not published any more verifies nothing, in a process that read it a moment before too', async () => {
+  const keys = process();
+  const first = await keys.sign(claims(), { typ: 'JWT' });
+  time += days(83);
+  await keys.rotate();
+  time += days(7) + hours(25) - seconds(30);
+  await expect(keys.verify(first, { typ: 'JWT', acceptExpired: true })).resolves.toBeDefined();
+  time += seconds(30);
+  await expect(keys.verify(first, { typ: 'JWT', acceptExpired: true })).rejects.toThrow('no applicable key');
+});
+
+test('what is published stays the same object until it changes, be it in as many keys', async () => {
+  const keys = process();
+  const first = await keys.jwks();
+  time += minutes(2);
+  expect(await keys.jwks()).toBe(first);
+  time += days(83);
+  await keys.rotate();
+  const both = await keys.jwks();
+  expect(both.keys).toHaveLength(2);
+  time += days(90);
+  await process().rotate();
+  const next = await keys.jwks();
+  expect(next.keys[0]).toEqual(both.keys[1]);
+  expect(next.keys[1]).not.toEqual(both.keys[1]);
+});
+
+test('signing and verifying ask the database once a minute', async () => {
+  let asked = 0;
+  const counting: typeof database.db = {
+    ...database.db,
+    transaction: (scope, work) => {
+      asked++;
+      return database.db.transaction(scope, work);
+    },
+  };
+  await process().jwks();
+  const keys = createSigningKeys({ db: counting, sealing, issuer, now });
+  const token = await keys.sign(claims(), { typ: 'JWT' });
+  expect(asked).toBe(1);
+  time += seconds(59);
+  await keys.sign(claims(), { typ: 'JWT' });
+  await keys.verify(token, { typ: 'JWT' });
+  expect(asked).toBe(1);
+  time += seconds(1);
+  await keys.sign(claims(), { typ: 'JWT' });
+  expect(asked).toBe(2);
 });
 
 test('a rotation that nobody ran: the old key goes on for a day, in which its successor is published', async () => {
@@ -123,6 +193,14 @@ test('a rotation that nobody ran: the old key goes on for a day, in which its su
   expect(second).toBeDefined();
   time += hours(24);
   expect(await kidOf(keys)).toBe(second?.kid);
+});
+
+test('a rotation is made up for as soon as the old key should sign no more', async () => {
+  const keys = process();
+  const first = await kidOf(keys);
+  time += days(90) + hours(1);
+  expect(await kidOf(keys)).toBe(first);
+  expect((await keys.jwks()).keys).toHaveLength(2);
 });
 
 test('parallel rotations make one key', async () => {

@@ -49,6 +49,13 @@ test('a role is assigned at the root or at a node, listed, and taken away', asyn
   await call('DELETE', `${path}/${data.assignment_id}`, 204);
   expect(codeOf(await call('DELETE', `${path}/${data.assignment_id}`, 404))).toBe('role_assignments.not_found');
   expect((await call('GET', path, 200)).json().items).toEqual([atRoot]);
+  const [{ metadata }] = (await rowsOf(api, 'select metadata from events where resource_id = $1', [
+    atRoot.assignment_id,
+  ])) as [{ metadata: object }];
+  expect(metadata).toEqual({
+    ...{ identity_id: identity, role_id: roleId, node_id: atRoot.node_id },
+    ...{ effective_from: null, effective_to: null },
+  });
   // Both are on the identity surface of the audit log: what somebody was given, and what was taken from them.
   expect(await eventsOf(data.assignment_id)).toEqual([
     { action: 'role_assignment.created', identity_visible: true },
@@ -63,7 +70,40 @@ test('one that exists alike is answered with itself; one that overlaps otherwise
   expect((await call('POST', path, 200, window)).json().data).toEqual(first);
   const overlapping = { ...window, effective_to: '2030-06-01T00:00:00Z' };
   expect(codeOf(await call('POST', path, 409, overlapping))).toBe('role_assignments.overlapping');
+  const later = { ...window, effective_from: '2030-06-01T00:00:00Z' };
+  expect(codeOf(await call('POST', path, 409, later))).toBe('role_assignments.overlapping');
   await call('POST', path, 201, { role_id: roleId, effective_from: window.effective_to });
+});
+
+test('alike is what the same person holds of the same role at the same node and still has', async () => {
+  const [ana, ben, node] = [await newIdentity(), await newIdentity(), await newNode()];
+  const other = await newRole(`Clerk ${ana}`, ['identity.view']);
+  const [short, long] = [
+    { effective_from: '2030-01-01T00:00:00Z', effective_to: '2031-01-01T00:00:00Z' },
+    { effective_from: '2030-01-01T00:00:00Z', effective_to: '2032-01-01T00:00:00Z' },
+  ];
+  const of = (identity_id: string, more: object) => ({ identity_id, role_id: roleId, ...more });
+  const outcomes = async (...wanted: object[]) =>
+    (await call('POST', '/role-assignments', 200, { role_assignments: wanted }))
+      .json()
+      .items.map(({ status, error }: { status: string; error: { code: string } | null }) => error?.code ?? status);
+  const taken = (await call('POST', `/identities/${ana}/role-assignments`, 201, { role_id: roleId, ...long })).json()
+    .data;
+  await call('DELETE', `/identities/${ana}/role-assignments/${taken.assignment_id}`, 204);
+  const there = [of(ben, long), of(ana, { ...long, role_id: other }), of(ana, { ...long, node_id: node })];
+  expect(await outcomes(of(ana, short), ...there)).toEqual(['created', 'created', 'created', 'created']);
+  expect(await outcomes(of(ana, long), ...there)).toEqual([
+    'role_assignments.overlapping',
+    ...['exists', 'exists', 'exists'],
+  ]);
+});
+
+test("what one identity holds is not taken away by another's address", async () => {
+  const [ana, ben] = [await newIdentity(), await newIdentity()];
+  const { data } = (await call('POST', `/identities/${ana}/role-assignments`, 201, { role_id: roleId })).json();
+  const foreign = `/identities/${ben}/role-assignments/${data.assignment_id}`;
+  expect(codeOf(await call('DELETE', foreign, 404))).toBe('role_assignments.not_found');
+  expect((await call('GET', `/identities/${ana}/role-assignments`, 200)).json().items).toEqual([data]);
 });
 
 test('of parallel ones that overlap exactly one is made', async () => {
@@ -83,6 +123,7 @@ test('of parallel ones that overlap exactly one is made', async () => {
 
 test.each([
   ['ends before it begins', { effective_from: '2031-01-01T00:00:00Z', effective_to: '2030-01-01T00:00:00Z' }],
+  ['ends as it begins', { effective_from: '2031-01-01T00:00:00Z', effective_to: '2031-01-01T00:00:00Z' }],
   ['is over already', { effective_to: '2020-01-01T00:00:00Z' }],
 ])('a window that %s is refused', async (_name, window) => {
   const path = `/identities/${await newIdentity()}/role-assignments`;
@@ -157,7 +198,7 @@ test('one with a bound ahead is told of from its making, until it is taken away 
 
 test('whoever assigns needs the right at the node, and all that the role allows there', async () => {
   const [mine, other] = [await newNode(), await newNode()];
-  const strong = await newRole('Strong', ['identity.manage']);
+  const strong = await newRole(`Strong ${mine}`, ['identity.manage']);
   const manager = await newIdentityCaller(api, account, [{ role: 'Organization manager', nodeId: mine }]);
   const path = `/identities/${await newIdentity()}/role-assignments`;
   const as = (status: number, payload: object) => call('POST', path, status, payload, manager.headers);
@@ -174,6 +215,9 @@ test('whoever assigns needs the right at the node, and all that the role allows 
   expect(codeOf(await call('POST', path, 403, { role_id: roleId }, nobody.headers))).toBe('permission.required');
   const narrow = await account.apiKey(['rbac.assign_roles']);
   expect(codeOf(await call('POST', path, 403, { role_id: roleId }, narrow))).toBe('role.cannot_grant');
+  await call('POST', path, 201, { role_id: await newRole(`Badge ${mine}`, []) }, narrow);
+  const unknown = await as(404, { role_id: uuidv7(), node_id: other });
+  expect(codeOf(unknown)).toBe('role.not_found');
 });
 
 test('whose right ended with an inactive node takes nothing away there; a key still does', async () => {

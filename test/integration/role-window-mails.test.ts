@@ -69,6 +69,13 @@ async function deliver(id: string) {
   for (const mail of waiting) await emails.send(mail.id);
   return sent.map(({ name }) => name);
 }
+const eventsOf = (id: string) =>
+  rowsOf<{ action: string; metadata: object; application_id: string; environment_id: string; account_id: string }>(
+    api,
+    `select action, metadata, account_id, application_id, environment_id from events
+     where resource_id = $1 and action <> 'role_assignment.created' order by id`,
+    [id],
+  );
 const look = async (id: string) => {
   await windows.advance(id);
   return deliver(id);
@@ -90,6 +97,8 @@ test('the holder hears of each moment once, at that moment, in words that say wh
   expect(await look(id)).toEqual(['role-activated', 'role-expiring', 'role-expiring', 'role-expired']);
   await windows.advance(id);
   expect(await look(id)).toHaveLength(4);
+  const told = (await eventsOf(id)).map(({ action }) => action.split('.')[1]);
+  expect(told).toEqual(['activated', 'expiring', 'expiring', 'expired']);
   expect(new Set(sent.map(({ to }) => to))).toEqual(new Set([holder.email]));
   const [first] = sent;
   const { subject, text } = await renderEmail('role-activated', 'en', first?.values as never);
@@ -158,12 +167,47 @@ test('who was not told in time, since no worker ran, gets the last mail only', a
   expect(await look(id)).toEqual(['role-expiring']);
   api.clock.advance(days(20));
   expect(await look(id)).toEqual(['role-expiring', 'role-expired']);
-  const events = await rowsOf<{ action: string }>(
-    api,
-    `select action from events where resource_id = $1 and action <> 'role_assignment.created' order by id`,
-    [id],
-  );
+  const events = await eventsOf(id);
   expect(events.map(({ action }) => action.split('.')[1])).toEqual(['activated', 'expiring', 'expiring', 'expired']);
+});
+
+test('its process learns when to look again, and that there is nothing more to tell', async () => {
+  const { accountId, applicationId, environmentId } = account.scope;
+  const bounds = { effective_from: inDays(1), effective_to: inDays(3) };
+  const holder = await newHolder();
+  const id = await assign(holder, bounds);
+  expect(await windows.advance(id)).toEqual({ status: 'running', wakeAt: bounds.effective_from });
+  api.clock.advance(days(1));
+  const running = await windows.advance(id);
+  expect(running).toEqual({
+    status: 'running',
+    wakeAt: new Date(Date.parse(bounds.effective_to) - days(1)).toISOString(),
+  });
+  expect(await windows.advance(id)).toEqual(running);
+  api.clock.advance(days(2));
+  expect(await windows.advance(id)).toEqual({ status: 'completed', wakeAt: null });
+  expect(await windows.advance(id)).toEqual({ status: 'completed', wakeAt: null });
+  const rows = await rowsOf(api, 'select status, ended_at from role_assignment_windows where id = $1', [id]);
+  expect(rows).toEqual([{ status: 'completed', ended_at: api.clock.now }]);
+  const place = { account_id: accountId, application_id: applicationId, environment_id: environmentId };
+  const metadata = { identity_id: holder.id, role_id: roleId, node_id: nodeId, ...bounds };
+  expect((await eventsOf(id))[0]).toEqual({
+    ...{ action: 'role_assignment.activated', ...place },
+    metadata: { ...metadata, at: bounds.effective_from },
+  });
+
+  const stopped = await assign(await newHolder(), { effective_to: inDays(20) });
+  expect(await windows.cancel(stopped, 'cancelled_by_operator')).toEqual({ status: 'cancelled', wakeAt: null });
+  api.clock.advance(days(20));
+  expect(await windows.advance(stopped)).toEqual({ status: 'cancelled', wakeAt: null });
+  expect(await eventsOf(stopped)).toMatchObject([
+    {
+      action: 'role_assignment.window_cancelled',
+      ...place,
+      metadata: { role_id: roleId, reason: 'cancelled_by_operator' },
+    },
+  ]);
+  expect(await windows.advance(uuidv7())).toEqual({ status: 'removed', wakeAt: null });
 });
 
 test('a mail that is no longer true is not sent: taken away, stopped, over, or the holder kept out', async () => {

@@ -68,12 +68,16 @@ class InProcessRunner {
       const found = await this.#ask(suite, test, { mutant: activeMutant, hitLimit, isStatic });
       if (found) return { ...found, nrOfTests };
     }
-    // What only starts under the mutant show: one file's tests from the start, that which noticed most of this source or has most.
+    // What only starts under the mutant show: all files' tests from the start where nothing but set-ups reaches it, else one file's,
+    // which noticed most of this source or has most.
     const raised = suites.filter((suite) => !testFilter || testFilter.includes(suite.setUpId));
     const noticed = ({ tests }) => tests.reduce((sum, { id }) => sum + this.#countOf(activeMutant.fileName, id), 0);
-    const [suite] = raised.toSorted((a, b) => noticed(b) - noticed(a) || b.tests.length - a.tests.length);
-    const failed = suite && !isStatic && (await this.#askFromStart(suite, { mutant: activeMutant, hitLimit }));
-    return failed || { status: MutantRunStatus.Survived, nrOfTests };
+    const likely = raised.toSorted((a, b) => noticed(b) - noticed(a) || b.tests.length - a.tests.length);
+    for (const suite of isStatic ? [] : likely.slice(0, asked.length > 0 ? 1 : likely.length)) {
+      const failed = await this.#askFromStart(suite, { mutant: activeMutant, hitLimit });
+      if (failed) return failed;
+    }
+    return { status: MutantRunStatus.Survived, nrOfTests };
   }
 
   async #ask(suite, test, { mutant, hitLimit, isStatic }) {

@@ -197,14 +197,41 @@ describe('what a request needs', () => {
 });
 
 test('discovery says what the specification lists', () => {
-  expect(discoveryDocument('https://id.example')).toMatchObject({
+  const confidential = ['client_secret_basic', 'client_secret_post', 'private_key_jwt'];
+  const algorithms = ['RS256', 'PS256', 'ES256'];
+  expect(discoveryDocument('https://id.example')).toEqual({
     issuer: 'https://id.example',
+    authorization_endpoint: 'https://id.example/oauth/authorize',
+    token_endpoint: 'https://id.example/oauth/token',
+    userinfo_endpoint: 'https://id.example/oauth/userinfo',
+    jwks_uri: 'https://id.example/.well-known/jwks.json',
+    revocation_endpoint: 'https://id.example/oauth/revoke',
+    introspection_endpoint: 'https://id.example/oauth/introspect',
+    end_session_endpoint: 'https://id.example/oauth/logout',
     response_types_supported: ['code'],
+    response_modes_supported: ['query'],
     grant_types_supported: ['authorization_code', 'refresh_token'],
+    subject_types_supported: ['public'],
     id_token_signing_alg_values_supported: ['RS256'],
     scopes_supported: ['openid', 'profile', 'email', 'org', 'permissions'],
+    claims_supported: supportedClaims,
+    claim_types_supported: ['normal'],
+    acr_values_supported: ['urn:gatehouse:aal1', 'urn:gatehouse:aal2'],
+    prompt_values_supported: ['none', 'login', 'consent', 'select_account'],
+    display_values_supported: ['page'],
+    ui_locales_supported: ['en', 'de'],
     code_challenge_methods_supported: ['S256'],
-    jwks_uri: 'https://id.example/.well-known/jwks.json',
+    token_endpoint_auth_methods_supported: expect.arrayContaining(['none', ...confidential]),
+    token_endpoint_auth_signing_alg_values_supported: algorithms,
+    revocation_endpoint_auth_methods_supported: expect.arrayContaining(['none', ...confidential]),
+    revocation_endpoint_auth_signing_alg_values_supported: algorithms,
+    introspection_endpoint_auth_methods_supported: confidential,
+    introspection_endpoint_auth_signing_alg_values_supported: algorithms,
+    authorization_response_iss_parameter_supported: true,
+    claims_parameter_supported: false,
+    request_parameter_supported: false,
+    request_uri_parameter_supported: false,
+    require_request_uri_registration: false,
   });
 });
 

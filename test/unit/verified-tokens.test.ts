@@ -42,6 +42,16 @@ test('of each token, to the last character', async () => {
   expect(await verified('a.b.c')).not.toBeNull();
 });
 
+test('five thousand are remembered, and then all of them are forgotten', async () => {
+  const { keys, verified } = world();
+  for (let i = 0; i < 5000; i++) await verified(`a.${i}.c`);
+  await verified('a.0.c');
+  expect(keys.asked).toBe(5000);
+  await verified('a.5000.c');
+  await verified('a.0.c');
+  expect(keys.asked).toBe(5002);
+});
+
 test('it is not valid any more at the second in which it expires, remembered or not', async () => {
   const { verified, keys, wait } = world({ expiresIn: seconds(20) });
   await verified('a.b.c');

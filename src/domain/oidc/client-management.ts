@@ -95,9 +95,10 @@ export function createClientManagement({ db, now }: { db: Db; now: Clock }): Cli
         const client = await find(tx, scope, id, true);
         if (!hasSecret(client)) throw new DomainError('oauth_client.has_no_secret');
         const secret = newSecret();
-        await tx.update(OAuthClient, { ...within(scope), id }, { secretHash: hashSecret(secret), updatedAt: now() });
+        const given = { secretHash: hashSecret(secret), updatedAt: now() };
+        await tx.update(OAuthClient, { ...within(scope), id }, given);
         await recordEvent(tx, 'oauth_client.secret_rotated', { ...scope, resourceId: id, resourceLabel: client.name });
-        return { client, secret };
+        return { client: { ...client, ...given }, secret };
       }),
     remove: (scope, id) =>
       db.transaction(scope, async (tx) => {

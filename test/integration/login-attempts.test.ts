@@ -1,0 +1,122 @@
+import { v7 as uuidv7 } from 'uuid';
+import { createAttempts } from '../../src/domain/logins/attempts.js';
+import { minutes, seconds } from '../../src/platform/clock.js';
+import { newProvider, type TestEnvironment, type TestProvider } from '../support/oauth.js';
+
+let world: TestProvider;
+let environment: TestEnvironment;
+beforeAll(async () => {
+  world = await newProvider();
+  environment = await world.newEnvironment();
+});
+afterAll(() => world.close());
+
+const attempts = ({ enabled = true } = {}) => createAttempts({ db: world.db, enabled, now: world.now });
+let networks = 0;
+/** Somebody who tries, from a network where nobody else is. */
+const newcomer = (email = `${uuidv7()}@example.com`) => ({
+  ...{ environmentId: environment.environmentId, email },
+  ipAddress: `2001:db8:${(++networks).toString(16)}::1`,
+});
+const scope = () => {
+  const { accountId, applicationId, environmentId } = environment;
+  return { accountId, applicationId, environmentId };
+};
+const times = (count: number) => Array.from({ length: count });
+const lockOf = async (identityId: string) =>
+  (
+    await world.query<{ until: Date | null }>(
+      'select locked_until as until from environment_memberships where identity_id = $1',
+      [identityId],
+    )
+  )[0]?.until;
+const eventsOf = (identityId: string) =>
+  world.query('select action, outcome, metadata from events where resource_id = $1 order by created_at, action', [
+    identityId,
+  ]);
+
+test('ten in fifteen minutes count for an address, however it is written and wherever it is tried from', async () => {
+  const { begin } = attempts();
+  const ana = newcomer();
+  for (const _ of times(10)) expect((await begin(ana)).locksUntil).toBeNull();
+  const elsewhere = newcomer(ana.email.toUpperCase());
+  await expect(begin(elsewhere)).rejects.toMatchObject({
+    code: 'rate_limit.exceeded',
+    options: { retryAfter: expect.any(Number), limit: { name: 'sign-in-address', points: 10, windowSeconds: 900 } },
+  });
+  await begin({ ...ana, email: `other-${ana.email}` });
+  await begin({ ...ana, environmentId: uuidv7() });
+});
+
+test('a hundred count for a network, and those that it is refused lock nobody', async () => {
+  const { begin } = attempts();
+  const { ipAddress } = newcomer();
+  for (const _ of times(100)) await begin({ ...newcomer(), ipAddress });
+  const ana = newcomer();
+  for (const _ of times(12)) {
+    const refused = begin({ ...ana, ipAddress });
+    await expect(refused).rejects.toMatchObject({ options: { limit: { name: 'sign-in-ip', points: 100 } } });
+  }
+  expect(await begin(ana)).toEqual({ ...ana, locksUntil: null });
+});
+
+test('what succeeded does not count, and forgets what the day counted', async () => {
+  const { begin, succeeded } = attempts();
+  const ana = newcomer();
+  for (const _ of times(55)) {
+    await begin(ana);
+    await succeeded(ana);
+  }
+  const { ipAddress } = ana;
+  for (const _ of times(100)) await begin({ ...newcomer(), ipAddress });
+  await expect(begin({ ...newcomer(), ipAddress })).rejects.toMatchObject({ code: 'rate_limit.exceeded' });
+});
+
+test('where nothing is limited nothing is counted', async () => {
+  const { begin, succeeded, forgive } = attempts({ enabled: false });
+  const ana = newcomer();
+  for (const _ of times(12)) expect(await begin(ana)).toEqual({ ...ana, locksUntil: null });
+  await succeeded(ana);
+  await forgive(scope(), { identityId: uuidv7(), email: ana.email });
+});
+
+test('the day’s last failure locks who has the address, with an event; the others are written down', async () => {
+  const { failed } = attempts();
+  const { id, email } = await environment.newIdentity();
+  const attempt = { ...newcomer(email), locksUntil: null };
+  await failed(scope(), attempt, { identityId: id, method: 'password' });
+  expect(await lockOf(id)).toBeNull();
+  const locksUntil = new Date(world.now().getTime() + minutes(5));
+  await failed(scope(), { ...attempt, locksUntil }, { identityId: null, method: 'email_otp' });
+  expect(await lockOf(id)).toBeNull();
+  world.wait(seconds(1));
+  await failed(scope(), { ...attempt, locksUntil }, { identityId: id, method: 'password' });
+  expect(await lockOf(id)).toEqual(locksUntil);
+  const failure = { action: 'auth.identity_sign_in_failed', outcome: 'failure', metadata: { method: 'password' } };
+  expect(await eventsOf(id)).toEqual([
+    failure,
+    failure,
+    { action: 'identity.locked', outcome: 'success', metadata: { locked_until: locksUntil.toISOString() } },
+  ]);
+});
+
+test('fifty in a day lock until the day is over, in four windows of burst; who is forgiven begins anew', async () => {
+  const { begin, failed, forgive } = attempts();
+  const { id, email } = await environment.newIdentity();
+  const ana = newcomer(email);
+  const newWindow = () => world.query("update rate_limits set expire = 0 where key like 'sign-in-address%'");
+  for (let i = 1; i < 50; i++) {
+    if (i % 10 === 0) await newWindow();
+    expect((await begin(ana)).locksUntil).toBeNull();
+  }
+  await newWindow();
+  const last = await begin(ana);
+  const day = world.now().getTime() + 86_400_000;
+  expect(last.locksUntil?.getTime()).toBeLessThanOrEqual(day);
+  expect(last.locksUntil?.getTime()).toBeGreaterThan(world.now().getTime());
+  await failed(scope(), last, { identityId: id, method: 'password' });
+  await expect(begin(ana)).rejects.toMatchObject({ options: { limit: { name: 'sign-in-day', points: 50 } } });
+  await forgive(scope(), { identityId: id, email });
+  expect(await lockOf(id)).toBeNull();
+  expect((await begin(ana)).locksUntil).toBeNull();
+});
