@@ -36,28 +36,36 @@ const areas = {
     ],
     tests: ['unit/login-rules'],
   },
+  attempts: {
+    rules: ['domain/logins/attempts'],
+    tests: ['integration/login-attempts'],
+  },
+  passkeys: {
+    rules: ['domain/logins/passkey'],
+    tests: ['integration/webauthn-passkey'],
+  },
+  'emailed-codes': {
+    rules: ['domain/logins/{email-otp,emailed-codes,mails}'],
+    tests: ['integration/oauth-email-code', 'integration/oauth-email-code-sign-up'],
+  },
   passwords: {
     rules: ['domain/logins/{own-password,own-profile,password-reset}'],
-    tests: ['integration/oauth-password-reset', 'integration/oauth-account-password', 'integration/oauth-account'],
+    tests: ['integration/oauth-password-reset', 'integration/oauth-account-password'],
   },
-  'sign-ins': {
-    rules: ['domain/logins/{attempts,email-otp,emailed-codes,logins,mails,passkey,sign-in-terms}'],
-    tests: [
-      'integration/login-attempts',
-      'integration/oauth-email-code',
-      'integration/oauth-email-code-sign-up',
-      'integration/oauth-sign-in',
-      'integration/webauthn-passkey',
-    ],
+  sessions: {
+    rules: ['domain/logins/{api-me,api-sessions}'],
+    tests: ['integration/identity-auth-sessions'],
+  },
+  factors: {
+    rules: ['domain/logins/{api-factors,api-password}'],
+    tests: ['integration/identity-auth-factors', 'integration/identity-auth-password'],
   },
   'user-api': {
-    rules: ['domain/logins/{api-factors,api-grants,api-logins,api-me,api-password,api-sessions,api-sign-in}'],
+    rules: ['domain/logins/{api-grants,api-logins,api-sign-in,logins,sign-in-terms}'],
     tests: [
       'integration/identity-auth-login',
       'integration/identity-auth-mfa',
-      'integration/identity-auth-factors',
-      'integration/identity-auth-password',
-      'integration/identity-auth-sessions',
+      'integration/identity-auth-select-application',
     ],
   },
   clients: {

@@ -30,6 +30,7 @@ test('who proves itself by a secret gets one, by either method, and nobody else'
   }
   const spa = await create({ client_type: 'public' });
   expect([spa.client_secret, spa.has_client_secret, await hashOf(spa.id)]).toEqual([null, false, null]);
+  expect(outcomeOf(await call('POST', `${path}/${spa.id}/rotate-secret`))).toBe('400 oauth_client.has_no_secret');
 });
 
 test('a secret stays while it is used, ends with the last method that uses one, and is given anew', async () => {
