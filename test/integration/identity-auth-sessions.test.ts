@@ -1,4 +1,7 @@
 import { randomBytes } from 'node:crypto';
+import { v7 as uuidv7 } from 'uuid';
+import { createApiProfiles } from '../../src/domain/logins/api-me.js';
+import { createApiSessions } from '../../src/domain/logins/api-sessions.js';
 import { createAdminTokens } from '../../src/domain/users/admin-tokens.js';
 import { minutes } from '../../src/platform/clock.js';
 import { newProvider, type TestProvider, tokensFor, userinfo } from '../support/oauth.js';
@@ -113,6 +116,19 @@ describe('signing out', () => {
     expect((await refreshed(client, data.refresh_token)).statusCode).toBe(401);
   });
 
+  test('tells once by which session at an identity provider it began, if by one', async () => {
+    const { signOutBy } = createApiSessions({ db: provider.db, now: provider.now });
+    const [local, federated] = [await signedIn(), await signedIn()];
+    const ssoSessionId = uuidv7();
+    await provider.query('update sessions set sso_session_id = $2 where identity_id = $1', [
+      federated.ana.id,
+      ssoSessionId,
+    ]);
+    expect(await signOutBy(local.client, local.refresh_token)).toEqual([]);
+    expect(await signOutBy(federated.client, federated.refresh_token)).toEqual([ssoSessionId]);
+    expect(await signOutBy(federated.client, federated.refresh_token)).toEqual([]);
+  });
+
   test('does nothing by the refresh token of another client', async () => {
     const { place, access_token: token, refresh_token: refreshToken } = await signedIn();
     const other = await place.newClient();
@@ -122,6 +138,13 @@ describe('signing out', () => {
     const unknown = await api.post('/logout', { client_id: 'unknown', refresh_token: refreshToken });
     expect(unknown.statusCode).toBe(401);
   });
+});
+
+test('who is gone since the token was proved is nobody', async () => {
+  const { place, ana } = await signedIn();
+  const { accountId, applicationId, environmentId } = place;
+  const subject = { accountId, applicationId, environmentId, identityId: ana.id, sessionId: uuidv7() };
+  expect(await createApiProfiles({ db: provider.db })(subject)).toBeNull();
 });
 
 const signedInRoutes = [

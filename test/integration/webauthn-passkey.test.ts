@@ -292,6 +292,14 @@ describe('a challenge', () => {
     }
   });
 
+  test('is good for its request in whatever order the parameters come', async () => {
+    const { authenticator } = await personWithPasskey();
+    const parameters = parametersOf(client);
+    const { options, passkey_token } = await begin(parameters);
+    const turned = Object.fromEntries(Object.entries(parameters).reverse());
+    expect((await answer(turned, passkey_token, authenticator.get(options))).statusCode).toBe(200);
+  });
+
   test('expires after half an hour', async () => {
     const { authenticator } = await personWithPasskey();
     const parameters = parametersOf(client);
