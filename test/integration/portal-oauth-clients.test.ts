@@ -77,6 +77,7 @@ test('the list has a search and both orders', async () => {
     (await call('GET', `${path}?${query}`)).json().items.map(({ name }: { name: string }) => name);
   expect(await names('sort_by=name&order=asc')).toEqual(['Alpha', 'Beta', 'Gamma 100%']);
   expect(await names('sort_by=created_at&order=asc')).toEqual(['Beta', 'Alpha', 'Gamma 100%']);
+  expect(await names('sort_by=created_at&order=desc')).toEqual(['Gamma 100%', 'Alpha', 'Beta']);
   expect(await names('q=0%25')).toEqual(['Gamma 100%']);
   expect(await names('q=nobody')).toEqual([]);
 });
