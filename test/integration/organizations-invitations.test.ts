@@ -205,6 +205,8 @@ test('it takes a right at the organization, and what giving the roles takes', as
   const owner = callsWith(api, await account.as('owner'), account.portalPath(''));
   expect(outcomeOf(await owner('POST', path, { email: newAddress(), role_ids: [offered] }))).toBe('201');
   expect(outcomeOf(await key('POST', path, { email: newAddress(), role_ids: [uuidv7()] }))).toBe('404 role.not_found');
+  const mixed = { email: newAddress(), role_ids: [await newRole(key), uuidv7()] };
+  expect(outcomeOf(await key('POST', path, mixed))).toBe('404 role.not_found');
 });
 
 test('an invitation is found in its own organization only', async () => {
