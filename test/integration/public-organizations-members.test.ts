@@ -257,6 +257,16 @@ describe('rights', () => {
     expect(await scoped('hierarchy.manage', 'rbac.assign_roles', 'identity.manage')).toEqual(everything);
   });
 
+  test('who may not give roles takes none either', async () => {
+    const reader = await newRole(key, 'Reader', ['hierarchy.view']);
+    await join(cleo, [reader]);
+    const manager = callsWith(api, await account.apiKey(['svc:organization.manage']));
+    const one = `${path}/${cleo}`;
+    expect(outcomeOf(await manager('PATCH', one, { role_ids: [] }))).toBe('403 permission.required');
+    expect(await rolesHeld(api, cleo, acme)).toEqual([reader]);
+    expect(outcomeOf(await key('PATCH', one, { role_ids: [] }))).toBe('200');
+  });
+
   test('of end users are their roles, and nobody gives what they do not hold', async () => {
     const who = async (role: string, nodeId: string) =>
       outcomesFor(
