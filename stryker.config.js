@@ -15,9 +15,12 @@ const areas = {
     tests: [
       'integration/public-role-assignments',
       'integration/role-window-mails',
+      'integration/public-identities',
       'integration/public-identities-access',
       'integration/public-identities-bulk',
       'integration/identity-invites',
+      'integration/organizations-invitations',
+      'integration/public-organizations-members',
       'integration/portal-removals',
     ],
   },
