@@ -7,7 +7,7 @@ import { Account } from './account.js';
 @Index('identities_by_age', ['accountId', 'createdAt', 'id'])
 @Index('identities_by_first_name', ['accountId', 'firstName', 'id'])
 @Index('identities_by_last_name', ['accountId', 'lastName', 'id'])
-@Index('identities_search', { synchronize: false })
+@Index('identities_text_of_account', { synchronize: false })
 @Index('identities_external_id', ['accountId', 'externalId'], { unique: true })
 export class Identity {
   @PrimaryColumn('uuid') id!: string;

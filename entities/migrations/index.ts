@@ -40,6 +40,7 @@ import { DirectoryAtSize1763700000085 } from './1763700000085-directory-at-size.
 import { Traces1763700000086 } from './1763700000086-traces.js';
 import { MillionIdentities1763700000088 } from './1763700000088-million-identities.js';
 import { IdleSessions1763700000089 } from './1763700000089-idle-sessions.js';
+import { SearchByTextFirst1763700000090 } from './1763700000090-search-by-text-first.js';
 
 /** In the order in which they run. */
 export const migrations = [
@@ -85,4 +86,5 @@ export const migrations = [
   Traces1763700000086,
   MillionIdentities1763700000088,
   IdleSessions1763700000089,
+  SearchByTextFirst1763700000090,
 ];
