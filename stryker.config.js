@@ -49,7 +49,12 @@ const areas = {
   },
   'emailed-codes': {
     rules: ['domain/logins/{email-otp,emailed-codes,mails}'],
-    tests: ['integration/oauth-email-code', 'integration/oauth-email-code-sign-up'],
+    tests: [
+      'unit/login-rules',
+      'integration/oauth-email-code',
+      'integration/oauth-email-code-sign-up',
+      'integration/oauth-throttles',
+    ],
   },
   passwords: {
     rules: ['domain/logins/{own-password,own-profile,password-reset}'],
@@ -64,8 +69,10 @@ const areas = {
     tests: ['integration/identity-auth-factors', 'integration/identity-auth-password'],
   },
   'user-api': {
-    rules: ['domain/logins/{api-grants,api-logins,api-sign-in,logins,sign-in-terms}'],
+    // What only composes (logins, api-logins) is held by the compiler: its mutants are objects without what is required.
+    rules: ['domain/logins/{api-grants,api-sign-in,sign-in-terms}'],
     tests: [
+      'unit/api-sign-in',
       'integration/identity-auth-login',
       'integration/identity-auth-mfa',
       'integration/identity-auth-select-application',

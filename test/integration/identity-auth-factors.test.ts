@@ -1,8 +1,10 @@
 import { v7 as uuidv7 } from 'uuid';
 import type { EnvironmentSettings } from '../../entities/environment-settings.js';
 import { minutes } from '../../src/platform/clock.js';
+import { createAuthenticator } from '../support/authenticator.js';
 import { enrollTotp, totpCode } from '../support/mfa.js';
 import { newProvider, type TestProvider, tokensFor } from '../support/oauth.js';
+import { until } from '../support/until.js';
 import { apiOf, bearer } from './identity-auth-setup.js';
 
 let provider: TestProvider;
@@ -42,11 +44,21 @@ async function withApp(settings: Partial<EnvironmentSettings> = {}) {
 }
 const refusalOf = ({ statusCode, json }: Awaited<ReturnType<typeof api.post>>) => [statusCode, json().error.code];
 const summary = async (as: Headers) => (await api.get('/mfa/factors', as)).json().data;
+const sessionOf = async (as: Headers) => (await api.get('/me', as)).json().data.session;
+/** What an Environment takes from now on. */
+async function allowOnly({ environmentId }: { environmentId: string }, kinds: string[]) {
+  await provider.query('update environment_settings set mfa_allowed_factors = $2 where environment_id = $1', [
+    environmentId,
+    kinds,
+  ]);
+  provider.wait(2000); // a process remembers a client's settings for a second
+}
 
 describe('an authenticator app', () => {
   test('is enrolled with its first code; with the first factor come ten recovery codes', async () => {
     const { ana, as } = await signedIn({ mfaPolicy: 'required' });
     const { begun, answer } = await enrolled(as);
+    expect(decodeURIComponent(begun.otpauth_uri)).toContain(`Acme:${ana.email}?`);
     expect(begun).toEqual({
       enrollment_token: expect.any(String),
       secret: expect.stringMatching(/^[A-Z2-7]{32}$/),
@@ -120,6 +132,41 @@ describe('an authenticator app', () => {
     expect(refusalOf(refused)).toEqual([400, 'mfa.factor_not_allowed']);
   });
 
+  test('is not enrolled where the environment has stopped to take any since it was begun', async () => {
+    const { place, as } = await signedIn();
+    const begun = (await api.post('/mfa/totp/enroll', undefined, as)).json().data;
+    await allowOnly(place, ['webauthn']);
+    const body = { enrollment_token: begun.enrollment_token, code: totpCode(begun.secret, provider.now()) };
+    expect(refusalOf(await api.post('/mfa/totp/confirm', body, as))).toEqual([400, 'mfa.factor_not_allowed']);
+    expect((await summary(as)).factors).toEqual([]);
+  });
+
+  test('of two that would be the first, confirmed at once, is the only one', async () => {
+    const { place, ana, as } = await signedIn();
+    const bodies: object[] = [];
+    for (let i = 0; i < 2; i++) {
+      const begun = (await api.post('/mfa/totp/enroll', undefined, as)).json().data;
+      bodies.push({ enrollment_token: begun.enrollment_token, code: totpCode(begun.secret, provider.now()) });
+    }
+    const waiting = () =>
+      provider.query(`select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()
+        and query like 'select from identities%'`);
+    const answers: number[] = [];
+    const confirm = async (body: object) => {
+      answers.push((await api.post('/mfa/totp/confirm', body, as)).statusCode);
+    };
+    let confirmed: Promise<void>[] = [];
+    await provider.db.transaction({ accountId: place.accountId }, async (tx) => {
+      await tx.query('select from identities where id = $1 for update', [ana.id]);
+      confirmed = bodies.map(confirm);
+      const look = async () => (await waiting()).length + answers.length === bodies.length;
+      await until('both have found no factor and wait', look);
+    });
+    await Promise.all(confirmed);
+    expect(answers.sort()).toEqual([201, 403]);
+    expect((await summary(as)).factors).toHaveLength(1);
+  });
+
   test('makes the session in which it was enrolled first as strong as itself', async () => {
     const { as } = await signedIn();
     const { answer } = await enrolled(as);
@@ -166,11 +213,7 @@ describe('whoever has a factor', () => {
   test('does not where the environment does not take that factor either', async () => {
     const { place, client, ana, as } = await withApp({ mfaPolicy: 'off' });
     const [{ id }] = (await summary(as)).factors;
-    await provider.query(
-      `update environment_settings set mfa_allowed_factors = '{email_otp}' where environment_id = $1`,
-      [place.environmentId],
-    );
-    provider.wait(2000); // a process remembers a client's settings for a second
+    await allowOnly(place, ['email_otp']);
     const weak = bearer((await api.signedIn(client, ana)).access_token);
     expect(refusalOf(await api.delete(`/mfa/factors/${id}`, weak))).toEqual([403, 'auth.reauthentication_required']);
   });
@@ -190,15 +233,44 @@ describe('whoever has a factor', () => {
     await api.post('/mfa/challenge/email-otp/send', ask);
     const code = await provider.mailedCode('mfa');
     const { data } = (await api.post('/mfa/challenge/email-otp', { ...ask, code })).json();
-    expect((await enrolled(bearer(data.access_token))).answer.statusCode).toBe(201);
+    const shown = bearer(data.access_token);
+    expect((await enrolled(shown)).answer.statusCode).toBe(201);
+    expect((await sessionOf(shown)).acr).toBe('urn:gatehouse:aal1'); // the code was the second factor, not the app
+  });
+
+  test('makes no recovery codes where the environment takes none', async () => {
+    const { place, as } = await withApp();
+    await allowOnly(place, ['totp', 'webauthn']);
+    const refused = await api.post('/mfa/recovery-codes', undefined, as);
+    expect(refusalOf(refused)).toEqual([400, 'mfa.factor_not_allowed']);
+    expect(await summary(as)).toMatchObject({ recovery_codes_generation: 1 });
+  });
+
+  test('is told when an administrator has reset it', async () => {
+    const { ana, as } = await withApp();
+    const at = new Date('2026-02-03T04:05:06Z');
+    await provider.query('update identities set mfa_admin_reset_at = $2 where id = $1', [ana.id, at]);
+    expect((await summary(as)).mfa_admin_reset_at).toBe(at.toISOString());
   });
 
   test('adds another, removes it, and makes new codes by a recent sign-in with it', async () => {
-    const { as, totp } = await withApp({ mfaPolicy: 'required' });
+    const { as, ana, totp } = await withApp({ mfaPolicy: 'required' });
     const { answer } = await enrolled(as);
     expect([answer.statusCode, answer.json().data.recovery_codes]).toEqual([201, null]);
     const { factors } = await summary(as);
     expect(factors).toHaveLength(2);
+    const key = createAuthenticator({ origin: provider.baseUrl });
+    const begun = (await api.post('/mfa/webauthn/enroll/options', undefined, as)).json().data;
+    expect(begun.options).toMatchObject({
+      rp: { id: 'localhost', name: 'Shop' },
+      user: { name: ana.email, displayName: 'Ana Arendt' },
+    });
+    const proof = { enrollment_token: begun.enrollment_token, response: key.create(begun.options) };
+    const added = await api.post('/mfa/webauthn/enroll/verify', proof, as);
+    expect([added.statusCode, added.json().data.recovery_codes]).toEqual([201, null]);
+    expect((await summary(as)).factors[2]).toEqual(added.json().data.factor);
+    expect((await api.delete(`/mfa/factors/${added.json().data.factor.id}`, as)).statusCode).toBe(204);
+    expect((await sessionOf(as)).amr).toEqual(['pwd', 'otp', 'mfa']); // as it signed in
     const renewed = await api.post('/mfa/recovery-codes', undefined, as);
     expect([renewed.statusCode, renewed.json().data.recovery_codes.length]).toEqual([201, 10]);
     expect(renewed.json().data.recovery_codes).not.toEqual(totp.recoveryCodes);

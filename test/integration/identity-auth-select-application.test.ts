@@ -1,3 +1,4 @@
+import { decodeJwt } from 'jose';
 import { v7 as uuidv7 } from 'uuid';
 import { Application } from '../../entities/application.js';
 import { Environment, type EnvironmentType } from '../../entities/environment.js';
@@ -93,6 +94,8 @@ test('who is a member elsewhere is shown where, gets no tokens, and goes on ther
     scope: null,
     selection_token: expect.any(String),
   });
+  const at = provider.now().getTime() / 1000;
+  provider.wait(minutes(4));
   const answer = await api.post('/select-application', {
     client_id: other.client.clientId,
     selection_token: result.selection_token,
@@ -102,6 +105,13 @@ test('who is a member elsewhere is shown where, gets no tokens, and goes on ther
   expect(answer.statusCode).toBe(200);
   const { data } = answer.json();
   expect(data).toMatchObject({ requires_application_selection: false, scope: 'openid' });
+  // What was proved is the password, when it was.
+  expect(decodeJwt(data.access_token)).toMatchObject({
+    sub: ana.id,
+    amr: ['pwd'],
+    acr: 'urn:gatehouse:aal1',
+    auth_time: at,
+  });
   const me = (await api.get('/me', bearer(data.access_token))).json().data;
   expect([me.environment.id, me.application.id]).toEqual([other.environmentId, other.applicationId]);
 });

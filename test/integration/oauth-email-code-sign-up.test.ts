@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import type { EnvironmentSettings } from '../../entities/environment-settings.js';
+import { waitingMails } from '../support/identity-mails.js';
 import {
   authorizeUrl,
   locationOf,
@@ -51,6 +52,9 @@ test('the first right code of an unknown address makes its identity, confirmed a
   const { browser, sent } = await asked(client, email);
   expect(sent.body).toContain(`If ${email} can sign in here, a code is on its way.`);
   expect(await identitiesOf(environment, email)).toEqual([]);
+  expect(await waitingMails(world, environment.environmentId)).toMatchObject([
+    { to: email, values: { first_name: email.split('@')[0] } },
+  ]);
   const code = await world.mailedCode('login');
   const wrong = await browser.submit(sent, { code: code === '000000' ? '000001' : '000000' });
   expect(wrong.body).toContain('That code is not right');
@@ -111,11 +115,46 @@ test('an identity of the Account joins; a deactivated member does not come back'
   const [joined] = await identitiesOf(environment, elsewhere.email);
   expect(joined).toMatchObject({ id: elsewhere.id, email_verified_at: world.now() });
   expect(await membershipsOf(environment)).toEqual([{ identity_id: elsewhere.id, is_active: true }]);
+  const verified = await environment.newIdentity({ isMember: false });
+  expect(isSignedIn(await entered(client, verified.email))).toBe(true);
+  const told = async (action: string) => {
+    const events = await world.query<{ resource_id: string; metadata: object }>(
+      'select resource_id, metadata from events where environment_id = $1 and action = $2 order by created_at',
+      [environment.environmentId, action],
+    );
+    return events.map(({ resource_id: id, metadata }) => [id, metadata]);
+  };
+  expect(await told('identity.email_verified')).toEqual([[elsewhere.id, { method: 'email_otp' }]]);
+  const how = { joined: true, signed_up: true };
+  expect(await told('identity.created')).toEqual([
+    [elsewhere.id, how],
+    [verified.id, how],
+  ]);
 
   const gone = await environment.newIdentity({ isActive: false });
   const page = await entered(client, gone.email);
   expect(page.statusCode).toBe(200);
   expect(page.body).toContain('That code is not right');
+  const mails = await waitingMails(world, environment.environmentId);
+  expect(mails.map(({ to }) => to)).not.toContain(gone.email);
+});
+
+test('who was made a member while their code was on its way signs in by it, unless they were deactivated since', async () => {
+  for (const isActive of [true, false]) {
+    const environment = await passwordless();
+    const { browser, sent } = await asked(await environment.newClient(), `new-${environment.environmentId}@example.com`);
+    const code = await world.mailedCode('login');
+    await environment.newIdentity({ email: `new-${environment.environmentId}@example.com`, isActive });
+    expect(isSignedIn(await browser.submit(sent, { code }))).toBe(isActive);
+    expect(await membershipsOf(environment)).toMatchObject([{ is_active: isActive }]);
+  }
+});
+
+test('what is no mail address is mailed no code', async () => {
+  const environment = await passwordless();
+  const { sent } = await asked(await environment.newClient(), 'no address');
+  expect(sent.body).toContain('a code is on its way');
+  expect(await waitingMails(world, environment.environmentId)).toEqual([]);
 });
 
 test('where self sign-up is off, or passwords are on, an unknown address stays one', async () => {

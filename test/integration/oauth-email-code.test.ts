@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { decodeJwt } from 'jose';
+import { waitingMails } from '../support/identity-mails.js';
 import {
   authorizeUrl,
   type Browser,
@@ -199,7 +200,10 @@ test('a right code confirms the address, once, and a code for an address that ha
   for (let i = 0; i < 2; i++) {
     const { browser, sent } = await asked(ana.email);
     expectSignedIn(await browser.submit(sent, { code: await world.mailedCode('login') }));
-    expect(await confirmed()).toMatchObject([{ outcome: 'success', metadata: { method: 'email_otp' } }]);
+    const byThemselves = { actor_type: 'identity', actor_id: ana.id, environment_id: environment.environmentId };
+    expect(await confirmed()).toMatchObject([
+      { outcome: 'success', metadata: { method: 'email_otp' }, ...byThemselves },
+    ]);
   }
   const [row] = await world.query<{ at: Date }>('select email_verified_at as at from identities where id = $1', [
     ana.id,
@@ -222,6 +226,63 @@ test('who was deactivated after the code was mailed is refused like anybody', as
   const code = await world.mailedCode('login');
   await world.query('update environment_memberships set is_active = false where identity_id = $1', [ana.id]);
   expectRefused(await browser.submit(sent, { code }));
+});
+
+test('a code lets in whom it was mailed to, not who has the address by now', async () => {
+  const [ana, ben] = [await environment.newIdentity(), await environment.newIdentity()];
+  const rename = (id: string, email: string) =>
+    world.query('update identities set email = $2 where id = $1', [id, email]);
+  const { browser, sent } = await asked(ana.email);
+  const code = await world.mailedCode('login');
+  await rename(ana.id, `former-${ana.email}`);
+  await rename(ben.id, ana.email);
+  expectRefused(await browser.submit(sent, { code }));
+
+  const free = `free-${ana.email}`; // nobody's, so that nobody was mailed a code
+  const unknown = await asked(free);
+  const guessed = await world.mailedCode('login');
+  await rename(ben.id, free);
+  expectRefused(await unknown.browser.submit(unknown.sent, { code: guessed }));
+});
+
+describe('the mail', () => {
+  /** An Environment of its own, whose code somebody has asked for, and what its mails would say right now. */
+  async function mailed(of: Parameters<TestEnvironment['newIdentity']>[0] = {}) {
+    const place = await world.newEnvironment({ emailOtpLoginEnabled: true });
+    const ana = await place.newIdentity(of);
+    const { browser, sent } = await asked(ana.email, {}, await place.newClient());
+    const code = await world.mailedCode('login');
+    return { ana, browser, sent, code, mails: () => waitingMails(world, place.environmentId) };
+  }
+
+  test('says the code in two groups, for what it is, and how many minutes are left, until it is over', async () => {
+    const { ana, code, mails } = await mailed();
+    const values = { first_name: 'Ana', code: `${code.slice(0, 3)} ${code.slice(3)}`, application_name: 'Acme' };
+    const mail = { template: 'sign-in-code', locale: 'en', to: ana.email };
+    expect(await mails()).toEqual([{ ...mail, values: { ...values, minutes_left: 10 } }]);
+    world.wait(60_001);
+    expect(await mails()).toEqual([{ ...mail, values: { ...values, minutes_left: 9 } }]);
+    world.wait(538_999);
+    expect(await mails()).toMatchObject([{ values: { minutes_left: 1 } }]);
+    world.wait(1000);
+    expect(await mails()).toEqual([]);
+  });
+
+  test('greets who has told no name as their mailbox is called', async () => {
+    const { ana, mails } = await mailed({ firstName: null });
+    expect(await mails()).toMatchObject([{ values: { first_name: ana.email.split('@')[0] } }]);
+  });
+
+  test('is not sent with a code that was used or is gone, nor to who may not sign in', async () => {
+    const { browser, sent, code, mails } = await mailed();
+    expectSignedIn(await browser.submit(sent, { code }));
+    expect(await mails()).toEqual([]);
+    const erased = await mailed();
+    await world.query('delete from emailed_codes where identity_id = $1', [erased.ana.id]);
+    expect(await erased.mails()).toEqual([]);
+    expect(await (await mailed({ isActive: false })).mails()).toEqual([]);
+    expect(await (await mailed({ isMember: false })).mails()).toEqual([]);
+  });
 });
 
 test('an address that cannot be anybody’s gets the same page and mails nothing', async () => {
