@@ -1,4 +1,5 @@
 import { createLocalJWKSet, jwtVerify } from 'jose';
+import { createApiGrants } from '../../src/domain/logins/api-grants.js';
 import { days, hours, minutes } from '../../src/platform/clock.js';
 import { expectEqualTimes } from '../support/equal-times.js';
 import { basicOf, newProvider, password, type TestProvider, userinfo } from '../support/oauth.js';
@@ -184,6 +185,32 @@ test('a sign-in with the old password ends where a new one is set meanwhile', as
   expect((await signingIn)?.statusCode).toBe(401);
   const left = await provider.query('select from sessions where identity_id = $1 and revoked_at is null', [ana.id]);
   expect(left).toHaveLength(0);
+});
+
+test.each([
+  ['who is deactivated', 'update environment_memberships set is_active = false where identity_id = $1'],
+  [
+    'whose password is changed',
+    `update identities set password_changed_at = password_changed_at + interval '1 second' where id = $1`,
+  ],
+])('%s between session and tokens gets none, and the session ends', async (_, change) => {
+  const place = await provider.newEnvironment();
+  const [client, ana] = [await place.newClient(), await place.newIdentity()];
+  const { sid } = await claimsOf((await api.signedIn(client, ana)).access_token);
+  const found = await provider.provider.clients.find(client.clientId);
+  if (!found) throw new Error('the client is there');
+  const grants = createApiGrants({ db: provider.db, now: provider.now });
+  const ended = async () => {
+    const [session] = await provider.query<{ at: Date | null }>('select revoked_at as at from sessions where id = $1', [
+      sid,
+    ]);
+    return session?.at;
+  };
+  expect(await grants.issue(found, String(sid), ['openid'])).toMatchObject({ granted: { sessionId: sid } });
+  expect(await ended()).toBeNull();
+  await provider.query(change, [ana.id]);
+  expect(await grants.issue(found, String(sid), ['openid'])).toBeNull();
+  expect(await ended()).toEqual(provider.now());
 });
 
 test('where the environment wants a captcha, one without is refused before the password is looked at', async () => {

@@ -10,6 +10,7 @@ import {
   type TestEnvironment,
   type TestProvider,
 } from '../support/oauth.js';
+import { until } from '../support/until.js';
 
 let world: TestProvider;
 
@@ -142,12 +143,43 @@ test('an identity of the Account joins; a deactivated member does not come back'
 test('who was made a member while their code was on its way signs in by it, unless they were deactivated since', async () => {
   for (const isActive of [true, false]) {
     const environment = await passwordless();
-    const { browser, sent } = await asked(await environment.newClient(), `new-${environment.environmentId}@example.com`);
+    const { browser, sent } = await asked(
+      await environment.newClient(),
+      `new-${environment.environmentId}@example.com`,
+    );
     const code = await world.mailedCode('login');
     await environment.newIdentity({ email: `new-${environment.environmentId}@example.com`, isActive });
     expect(isSignedIn(await browser.submit(sent, { code }))).toBe(isActive);
     expect(await membershipsOf(environment)).toMatchObject([{ is_active: isActive }]);
   }
+});
+
+test.each([
+  ['a member at the same moment signs in', true],
+  ['an identity of the Account, but no member, at the same moment is refused', false],
+])('who is made %s', async (_, isMember) => {
+  const environment = await passwordless();
+  const email = newAddress();
+  const { browser, sent } = await asked(await environment.newClient(), email);
+  const code = await world.mailedCode('login');
+  const faster = await environment.newIdentity({ isMember });
+  const waiting = () =>
+    world.query(`select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()
+      and query ilike 'insert into%identities%'`);
+  let entering: ReturnType<typeof entered> | undefined;
+  let page: Awaited<typeof entering>;
+  await world.db.transaction({ accountId: environment.accountId }, async (tx) => {
+    await tx.query('update identities set email = $2 where id = $1', [faster.id, email]); // unseen until it commits
+    entering = browser.submit(sent, { code }).then((answer) => {
+      page = answer;
+      return answer;
+    });
+    await until('the new identity waits for the address', async () => page ?? (await waiting()).length > 0);
+  });
+  page = await entering;
+  expect(page && isSignedIn(page)).toBe(isMember);
+  expect(page?.statusCode).toBe(isMember ? 303 : 200);
+  expect(await identitiesOf(environment, email)).toMatchObject([{ id: faster.id }]);
 });
 
 test('what is no mail address is mailed no code', async () => {

@@ -8,7 +8,14 @@ import { answering } from '../support/answering.js';
 const now = new Date('2026-03-01T12:00:00Z');
 const scope = { accountId: 'acc', applicationId: 'app', environmentId: 'env' };
 const client = { ...scope, id: 'id', clientId: 'web', settings: { passwordLoginEnabled: true, sessionTtlSeconds: 60 } };
-const visit = { client, scope: ['openid', 'email'], requiresAal2: true, device: 'device', ipAddress: '::1', userAgent: 'x' };
+const visit = {
+  client,
+  scope: ['openid', 'email'],
+  requiresAal2: true,
+  device: 'device',
+  ipAddress: '::1',
+  userAgent: 'x',
+};
 const first = firstFactor('ana', 'password', ['pwd'], { now });
 const ana = { id: 'ana', email: 'ana@example.com', firstName: 'Ana', lastName: null };
 
@@ -104,7 +111,12 @@ test('a second factor that is asked for waits with all that the sign-in was', as
 });
 
 test('whom an organization bars is told which ways are open instead', async () => {
-  const barred = { step: 'barred', code: 'login.method_not_allowed', methods: ['email_otp', 'passkey'], connections: [] };
+  const barred = {
+    step: 'barred',
+    code: 'login.method_not_allowed',
+    methods: ['email_otp', 'passkey'],
+    connections: [],
+  };
   const open = { field: 'method', message: 'is open, on the hosted pages' };
   expect(await refusalOf(after(barred).proved())).toEqual([
     'login.method_not_allowed',
