@@ -27,7 +27,9 @@ const areas = {
   roles: {
     rules: ['domain/access/{catalog,permissions,roles,root-permissions,seed,setup}'],
     tests: [
+      'integration/public-permissions',
       'integration/public-roles',
+      'integration/public-roles-rights',
       'integration/portal-setup-permissions',
       'integration/access-models-of-environments',
       'integration/public-role-assignments',

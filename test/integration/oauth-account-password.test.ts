@@ -42,10 +42,10 @@ const signsIn = async (typed: string) => {
   return (await browser.submit(form, { email: ana.email, password: typed })).statusCode === 303;
 };
 const events = (action: string) =>
-  world.query<{ metadata: Record<string, unknown> }>(
-    'select metadata from events where action = $1 and resource_id = $2',
-    [action, ana.id],
-  );
+  world.query<{ metadata: Record<string, unknown> }>('select * from events where action = $1 and resource_id = $2', [
+    action,
+    ana.id,
+  ]);
 
 test('the password is changed with the current one; this session stays, all others end', async () => {
   const phone = await tokensFor(world.browser(), client, ana.email);
@@ -61,11 +61,40 @@ test('the password is changed with the current one; this session stays, all othe
   expect((await refresh(world.app, client, phone.refresh_token)).statusCode).toBe(400);
   expect((await userinfo(world.app, here.access_token)).statusCode).toBe(200);
   expect(await events('identity.password_changed')).toMatchObject([{ metadata: { method: 'own' } }]);
-  const mails = await world.query('select 1 from emails where template = $1 and environment_id = $2', [
-    'identity-password-changed',
-    environment.environmentId,
-  ]);
+  const mails = await world.query(
+    `select 1 from emails where template = 'identity-password-changed' and subject_id =
+       (select id from environment_memberships where identity_id = $1)`,
+    [ana.id],
+  );
   expect(mails).toHaveLength(1);
+});
+
+test('who changes it has not proved the address by that', async () => {
+  const page = await openAccount(laptop, address(), ana);
+  await world.query('update identities set email_verified_at = null where id = $1', [ana.id]);
+  expect((await change(laptop, page)).statusCode).toBe(303);
+  expect(await world.query('select email_verified_at from identities where id = $1', [ana.id])).toEqual([
+    { email_verified_at: null },
+  ]);
+  expect(await events('identity.email_verified')).toEqual([]);
+});
+
+test('in a session that has ended meanwhile nothing is changed, and the one of somebody else is none', async () => {
+  const ben = await environment.newIdentity();
+  const [mine, theirs] = [world.browser(), world.browser()];
+  await tokensFor(mine, client, ana.email);
+  await tokensFor(theirs, client, ben.email);
+  const sessionOf = async ({ id }: { id: string }): Promise<string> =>
+    (await world.query<{ id: string }>('select id from sessions where identity_id = $1', [id]))[0]?.id as string;
+  const typed = { currentPassword: password, newPassword: next, locale: 'en' } as const;
+  const changeIn = (sessionId: string) =>
+    world.logins.ownPassword(environment, { identityId: ana.id, sessionId, ...typed });
+  await expect(changeIn(await sessionOf(ben))).rejects.toMatchObject({ code: 'session.not_found' });
+  const own = await sessionOf(ana);
+  await world.query('update sessions set revoked_at = $2 where id = $1', [own, world.now()]);
+  await expect(changeIn(own)).rejects.toMatchObject({ code: 'session.not_found' });
+  expect(await events('identity.password_changed')).toEqual([]);
+  expect(await signsIn(password)).toBe(true);
 });
 
 test.each([
@@ -103,8 +132,24 @@ test('guesses of the current password are counted, also parallel ones, and the r
   const late = await change(laptop, page);
   expect(late.statusCode).toBe(429);
   expect(Number(late.headers['retry-after'])).toBeGreaterThan(0);
-  expect(await events('auth.identity_password_change_failed')).toHaveLength(10);
+  const failed = await events('auth.identity_password_change_failed');
+  expect(failed).toHaveLength(10);
+  const { accountId: account_id, environmentId: environment_id } = environment;
+  const actor = { actor_type: 'identity', actor_id: ana.id };
+  expect(failed[0]).toMatchObject({ account_id, environment_id, ...actor, outcome: 'failure' });
   expect(await signsIn(password)).toBe(true);
+});
+
+test('only wrong guesses stay counted, for a quarter of an hour', async () => {
+  const page = await openAccount(laptop, address(), ana);
+  const guess = async () => (await change(laptop, page, { current_password: 'a wrong one' })).statusCode;
+  const before = await Promise.all(Array.from({ length: 9 }, guess));
+  expect(new Set(before)).toEqual(new Set([400]));
+  expect((await change(laptop, page)).statusCode).toBe(303);
+  expect([await guess(), await guess()]).toEqual([400, 429]);
+  const late = await change(laptop, page, { current_password: next });
+  expect(late.headers['ratelimit-policy']).toBe('"own-password-change";q=10;w=900');
+  expect(Number(late.headers['retry-after'])).toBeLessThanOrEqual(900);
 });
 
 test('it needs a sign-in of the last ten minutes, and leads back to where it was', async () => {

@@ -73,6 +73,32 @@ test('who forgot the password finds the way from the sign-in page, sets another 
   expect(messageOf((await signIn(provider.browser(), client, email, password)).body)).toMatch(/do not match/);
 });
 
+test('a link that was asked for is written down, and its mail is in the language of who asked, however often where nothing limits that', async () => {
+  const { environment, client } = await newShop();
+  const { email } = await environment.newIdentity({ email: newAddress() });
+  const browser = provider.browser();
+  const german = { 'accept-language': 'de' };
+  for (let i = 0; i < 6; i++) {
+    const page = await browser.get(toForgot(authorizeUrl(client)), german);
+    expect((await browser.submit(page, { email }, german)).statusCode).toBe(200);
+  }
+  expect((await waitingMails(provider, environment.environmentId)).map(({ locale }) => locale)).toEqual(['de']);
+  const links = await provider.query<{ id: string; locale: string }>(
+    'select id, locale from identity_links where environment_id = $1 order by id',
+    [environment.environmentId],
+  );
+  expect(links.map(({ locale }) => locale)).toEqual(Array(6).fill('de'));
+  const { accountId: account_id, applicationId: application_id, environmentId: environment_id } = environment;
+  const requested = await provider.query(
+    `select account_id, application_id, environment_id, resource_id from events
+     where action = 'auth.identity_password_link_requested' and environment_id = $1 order by resource_id`,
+    [environment_id],
+  );
+  expect(requested).toEqual(
+    links.map(({ id: resource_id }) => ({ account_id, application_id, environment_id, resource_id })),
+  );
+});
+
 test('every session, refresh token, code and half-done sign-in of before is over, in the whole Account, and the owner is told', async () => {
   const { environment, client } = await newShop({ mfaPolicy: 'off' });
   const person = await environment.newIdentity({ email: newAddress() });
@@ -425,7 +451,9 @@ describe('with limits', () => {
       expect(answers.map(({ statusCode }) => statusCode).sort()).toEqual([200, 200, 200, 200, 200, 429, 429, 429]);
       const refused = answers.find(({ statusCode }) => statusCode === 429);
       expect(Number(refused?.headers['retry-after'])).toBeGreaterThan(0);
+      expect(refused?.headers['ratelimit-policy']).toBe('"password-forgot-address";q=5;w=3600');
     }
+    expect((await ask(known.toUpperCase())).statusCode).toBe(429);
     const other = await (await limited.newEnvironment()).newClient();
     expect((await ask(known, other)).statusCode).toBe(200);
   });

@@ -36,9 +36,20 @@ const counts = (permissions_created: number, skipped_permissions: number, roles_
 
 test('permissions are registered and put into roles, with an event for each and one for all', async () => {
   const role = await newRole('Accountant', ['identity.view']);
+  const other = await newRole('Reader', ['identity.view']);
   const since = await databaseTime(api);
-  const made = await add([invoice], [{ role_id: role.id, permission_keys: ['billing:invoice.read', 'identity.view'] }]);
+  api.clock.advance(1000);
+  const made = await add(
+    [invoice],
+    [
+      { role_id: other.id, permission_keys: ['identity.view'] },
+      { role_id: role.id, permission_keys: ['billing:invoice.read', 'identity.view'] },
+    ],
+  );
   expect([made.statusCode, made.json()]).toEqual([201, counts(2, 0, 1)]);
+  const updated_at = api.clock.now.toISOString();
+  expect((await call('GET', `/roles/${role.id}`)).json().data).toMatchObject({ updated_at, permission_count: 2 });
+  expect((await call('GET', `/roles/${other.id}`)).json().data).toEqual(other);
   expect(await heldBy(role.id)).toMatchObject({
     version: 2,
     permission_keys: ['billing:invoice.read', 'identity.view'],
@@ -48,9 +59,11 @@ test('permissions are registered and put into roles, with an event for each and 
     {
       key: 'billing:invoice.read',
       name: 'billing:invoice.read',
+      description: null,
       category: 'billing:invoice',
       source: 'custom',
       version: 1,
+      created_at: updated_at,
     },
     { key: 'billing:invoice.write' },
   ]);
@@ -94,6 +107,11 @@ test('without roles permissions are made and bound to nothing; with nothing at a
   expect((await add([])).json()).toEqual(counts(0, 0, 0));
 });
 
+test('a thousand go at once; one of the service that is there is skipped like any other', async () => {
+  const many = { name: 'many', actions: Array.from({ length: 999 }, (_, i) => `a${i}`) };
+  expect((await add([many, { name: 'svc:organization', actions: ['manage'] }])).json()).toEqual(counts(999, 1, 0));
+});
+
 test('a role that is not of the environment is 404, one of the system 409, an unknown permission 400, and nothing is made', async () => {
   const role = await newRole('Accountant');
   const neighbour = await newAccount(api);
@@ -125,6 +143,8 @@ test('a role that is not of the environment is 404, one of the system 409, an un
   expect(unknown.json().error.details).toMatchObject([
     { field: 'role_permissions[0].permission_keys[1]', code: 'unknown' },
   ]);
+  const later = await add([invoice], [...bound(role.id, 'identity.view'), ...bound(role.id, 'no.such')]);
+  expect(later.json().error.details).toMatchObject([{ field: 'role_permissions[1].permission_keys[0]' }]);
   expect(await registered()).toEqual([]);
   expect((await heldBy(role.id)).version).toBe(1);
 });
