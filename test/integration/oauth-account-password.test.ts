@@ -1,4 +1,7 @@
+import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { createOwnPassword } from '../../src/domain/logins/own-password.js';
+import { createPasswords } from '../../src/domain/passwords/passwords.js';
 import { minutes } from '../../src/platform/clock.js';
 import { accountUrl, follow, noticeOf, openAccount, send } from '../support/account.js';
 import { alertOf, enrollTotp, hidden } from '../support/mfa.js';
@@ -79,7 +82,7 @@ test('who changes it has not proved the address by that', async () => {
   expect(await events('identity.email_verified')).toEqual([]);
 });
 
-test('in a session that has ended meanwhile nothing is changed, and the one of somebody else is none', async () => {
+test('in a session that has ended meanwhile nothing is changed, and the one of somebody else or of nobody is none', async () => {
   const ben = await environment.newIdentity();
   const [mine, theirs] = [world.browser(), world.browser()];
   await tokensFor(mine, client, ana.email);
@@ -87,10 +90,11 @@ test('in a session that has ended meanwhile nothing is changed, and the one of s
   const sessionOf = async ({ id }: { id: string }): Promise<string> =>
     (await world.query<{ id: string }>('select id from sessions where identity_id = $1', [id]))[0]?.id as string;
   const typed = { currentPassword: password, newPassword: next, locale: 'en' } as const;
-  const changeIn = (sessionId: string) =>
-    world.logins.ownPassword(environment, { identityId: ana.id, sessionId, ...typed });
+  const changeIn = (sessionId: string, identityId = ana.id) =>
+    world.logins.ownPassword(environment, { identityId, sessionId, ...typed });
   await expect(changeIn(await sessionOf(ben))).rejects.toMatchObject({ code: 'session.not_found' });
   const own = await sessionOf(ana);
+  await expect(changeIn(own, randomUUID())).rejects.toMatchObject({ code: 'session.not_found' });
   await world.query('update sessions set revoked_at = $2 where id = $1', [own, world.now()]);
   await expect(changeIn(own)).rejects.toMatchObject({ code: 'session.not_found' });
   expect(await events('identity.password_changed')).toEqual([]);
@@ -152,6 +156,23 @@ test('only wrong guesses stay counted, for a quarter of an hour', async () => {
   expect(Number(late.headers['retry-after'])).toBeLessThanOrEqual(900);
 });
 
+test('where nothing is limited, no guess is counted', async () => {
+  await tokensFor(laptop, client, ana.email);
+  const [{ id: sessionId } = { id: '' }] = await world.query<{ id: string }>(
+    'select id from sessions where identity_id = $1',
+    [ana.id],
+  );
+  const passwords = createPasswords({ breachUrl: null, onOutage: () => {} });
+  const ownPassword = createOwnPassword({ db: world.db, passwords, rateLimits: false, now: world.now });
+  const typed = { identityId: ana.id, sessionId, newPassword: next, locale: 'en' } as const;
+  for (let i = 0; i < 11; i++) {
+    const guess = ownPassword(environment, { ...typed, currentPassword: 'a wrong one' });
+    await expect(guess).rejects.toMatchObject({ code: 'password.wrong' });
+  }
+  await ownPassword(environment, { ...typed, currentPassword: password });
+  expect(await signsIn(next)).toBe(true);
+});
+
 test('it needs a sign-in of the last ten minutes, and leads back to where it was', async () => {
   const page = await openAccount(laptop, address(), ana);
   world.wait(minutes(10));
@@ -191,6 +212,7 @@ test('somebody without a password chooses one', async () => {
 
 test('of two changes at once one is made', async () => {
   const page = await openAccount(laptop, address(), ana);
+  world.wait(1); // the password of before is older
   const answers = await Promise.all([
     change(laptop, page, { new_password: 'first of the passwords' }),
     change(laptop, page, { new_password: 'second of the passwords' }),

@@ -107,6 +107,28 @@ test('without roles permissions are made and bound to nothing; with nothing at a
   expect((await add([])).json()).toEqual(counts(0, 0, 0));
 });
 
+test('what is only registered, or only put into roles, is told too, and each role tells what it got', async () => {
+  const [reader, writer] = [await newRole('Reader'), await newRole('Writer')];
+  const since = await databaseTime(api);
+  await add([invoice]);
+  const grant = ({ id }: { id: string }, key: string) => ({ role_id: id, permission_keys: [key] });
+  await add([], [grant(reader, 'billing:invoice.read'), grant(writer, 'billing:invoice.write')]);
+  const events = (await eventsSince(api, account.scope.accountId, since)).filter(
+    ({ action }) => action !== 'permission.created',
+  );
+  const told = events.map(({ action, metadata }) => ({ action, metadata }));
+  const setUp = (resources: string[], permissions_created: number, roles_updated: number) => ({
+    action: 'resource_permissions.added',
+    metadata: { resources, permissions_created, roles_updated },
+  });
+  const got = (key: string) => ({ action: 'role.updated', metadata: { added: [key], removed: [] } });
+  expect(told).toHaveLength(4);
+  expect(told[0]).toEqual(setUp(['billing:invoice'], 2, 0));
+  expect(told.slice(1)).toEqual(
+    expect.arrayContaining([got('billing:invoice.read'), got('billing:invoice.write'), setUp([], 0, 2)]),
+  );
+});
+
 test('a thousand go at once; one of the service that is there is skipped like any other', async () => {
   const many = { name: 'many', actions: Array.from({ length: 999 }, (_, i) => `a${i}`) };
   expect((await add([many, { name: 'svc:organization', actions: ['manage'] }])).json()).toEqual(counts(999, 1, 0));

@@ -67,7 +67,7 @@ test('nobody puts a permission into a role that they lack themselves', async () 
 });
 
 test('nobody activates a role that holds what they lack themselves; an administrator may', async () => {
-  const { id } = await newRole('Asleep', ['identity.manage']);
+  const { id } = await newRole('Asleep', ['identity.manage', 'rbac.view_roles']);
   await call('PATCH', `/roles/${id}`, 200, { is_active: false }, ifMatch(1));
   const keeper = await account.apiKey(['rbac.manage_roles', 'rbac.view_roles']);
   const patch = (headers: object, version: number, status: number, payload: object) =>
@@ -75,7 +75,9 @@ test('nobody activates a role that holds what they lack themselves; an administr
       ...{ method: 'PATCH', url: `/api/v1/roles/${id}`, payload },
       headers: { ...headers, ...ifMatch(version) },
     });
-  expect(codeOf(await patch(keeper, 2, 403, { is_active: true }))).toBe('role.cannot_grant');
+  const refused = (await patch(keeper, 2, 403, { is_active: true })).json();
+  const message = 'You do not hold identity.manage yourself';
+  expect(refused.error).toMatchObject({ code: 'role.cannot_grant', details: [{ message }] });
   await patch(keeper, 2, 200, { name: 'Still asleep', is_active: false });
   expect(codeOf(await patch(keeper, 2, 409, { is_active: true }))).toBe('version.conflict');
   await patch(key, 3, 200, { is_active: true });
