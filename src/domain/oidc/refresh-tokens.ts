@@ -90,6 +90,12 @@ export const standing = (since: string) =>
 /** When the successor of a presented token expires, if not before. */
 export const slidTo = `$2::timestamptz + interval '1 second' * p.lasts_seconds`;
 /**
+ * A token is spent when PostgreSQL does it: a statement that lay unread while PostgreSQL was halted is carried out after its caller has
+ * given up, and whoever asks again then has to be forgiven (docs/decisions/0061). More than a minute is no wait, but clocks that differ.
+ */
+const spentAt = `case when clock_timestamp() between $2::timestamptz and $2::timestamptz + interval '1 minute'
+    then clock_timestamp() else $2 end`;
+/**
  * `alive`, from `presented p`, has its `position`, its `standing` and `successor_expires_at`. The spent ones are written by their key
  * like the new ones: an `update` that joins would leave the way to each row to the planner. A token that came twice at once is spent once.
  */
@@ -99,7 +105,7 @@ fresh as (
 ),
 rotated as (
   insert into refresh_tokens (token_hash, kind, family_id, created_at, expires_at, spent_at, successor_hash, successor_key_id)
-  select token_hash, '${kind}', family_id, created_at, expires_at, $2, next_hash, $4 from fresh
+  select token_hash, '${kind}', family_id, created_at, expires_at, ${spentAt}, next_hash, $4 from fresh
   union all
   select next_hash, '${kind}', family_id, $2, successor_expires_at, null, null, null from fresh
   on conflict (token_hash) do update
