@@ -261,6 +261,14 @@ describe('of platform admins', () => {
     expect(await world.refreshTokens.rotate(next?.token as string, 'user_session')).toBeNull();
   });
 
+  test('are spent when PostgreSQL spends them, however long the statement lay there', async () => {
+    world.wait(Date.now() - world.now().getTime() - seconds(12));
+    const { token } = await newFamily();
+    const next = await world.refreshTokens.rotate(token, 'user_session');
+    world.wait(seconds(12));
+    expect((await world.refreshTokens.rotate(token, 'user_session'))?.token).toBe(next?.token);
+  });
+
   test('are good for thirty days, however long their session is', async () => {
     const { token } = await newFamily(days(60));
     const next = await world.refreshTokens.rotate(token, 'user_session');
