@@ -1,7 +1,7 @@
 import type { EntityManager } from 'typeorm';
 import type { Db, Statement } from '../platform/db.js';
 import { inSnakeCase } from '../platform/naming.js';
-import type { Page, PageRequest } from './paging.js';
+import { fromNearerEnd, type Page, type PageRequest } from './paging.js';
 import type { EnvironmentScope } from './scope.js';
 
 /** Takes a value of a statement, and answers how it is called in the text; account and Environment are `$1` and `$2`. */
@@ -72,7 +72,7 @@ export const readPart = <Row>(
 
 type Sorted = Pick<PageRequest, 'page' | 'take' | 'order'>;
 
-/** The first page comes with the total; a page in the back half is read from the back, so that the last costs like the first. */
+/** The first page comes with the total. */
 async function readSlice<Row>(
   ask: Ask,
   scope: EnvironmentScope,
@@ -91,19 +91,16 @@ async function readSlice<Row>(
     const found = `select ${list.key} as key from ${list.from} where ${where} ${sorted} limit ${limitFor(count)} ${offset}`;
     return `select ${list.select(put)}${more} from (${found}) found join ${list.shownBy} ${sorted}`;
   };
-  const before = (page - 1) * take;
-  if (before === 0) {
+  if (page === 1) {
     const text = select(order, take, 0, `, ${total} as "itemCount"`);
     const rows = await ask<Row & { itemCount: string }>(text, values);
     return { rows: rows.slice(0, take), itemCount: Number(rows[0]?.itemCount ?? 0), page, take };
   }
   const [row] = await ask<{ total: string }>(`select ${total} as total`, counted);
   const itemCount = Number(row!.total);
-  const count = Math.max(0, Math.min(take, itemCount - before));
+  const { at, count, fromBack, direction } = fromNearerEnd(itemCount, { page, take, order });
   if (count === 0) return { rows: [], itemCount, page, take };
-  const behind = itemCount - before - count;
-  const fromBack = behind < before;
-  const text = select((order === 'asc') === fromBack ? 'desc' : 'asc', count, fromBack ? behind : before);
+  const text = select(direction, count, at);
   const rows = (await ask<Row>(text, values)).slice(0, count);
   return { rows: fromBack ? rows.reverse() : rows, itemCount, page, take };
 }
@@ -114,12 +111,13 @@ function valuesIn({ accountId, environmentId }: EnvironmentScope): { put: Put; v
 }
 
 /** In the text, since PostgreSQL plans for few rows only when it knows that they are few; and in steps, so that texts are. */
-const limitFor = (count: number): number => (count <= 20 ? 20 : count <= 50 ? 50 : 100);
+export const limitFor = (count: number): number => (count <= 20 ? 20 : count <= 50 ? 50 : 100);
 
 /** There are as many as there are lists, and ways to sort and limit each. */
 const statements = new Map<string, Statement>();
 
-function statementOf(text: string): Statement {
+/** The statement with a text, always the same one, so that its plan is kept. */
+export function statementOf(text: string): Statement {
   const known = statements.get(text);
   if (known) return known;
   const made = { name: `list_rows_${statements.size + 1}`, text };

@@ -1,5 +1,6 @@
 import type { EntityManager } from 'typeorm';
 import type { EnvironmentScope } from '../scope.js';
+import { notEnded } from './in-force.js';
 
 /** A role that an Identity holds at a node, now or at a time to come. */
 export interface AssignedRole {
@@ -16,7 +17,6 @@ export interface AssignedRole {
 const columns = `a.id as "assignmentId", r.id as "roleId", r.name as "roleName", n.id as "nodeId", n.name as "nodeName",
        a.effective_from as "effectiveFrom", a.effective_to as "effectiveTo"`;
 const assignments = 'role_assignments a join roles r on r.id = a.role_id join nodes n on n.id = a.node_id';
-const notEnded = (at: string) => `a.removed_at is null and (a.effective_to is null or a.effective_to > ${at})`;
 
 /** What one Identity of an Environment holds and has not ended, the oldest first, as an expression that `rolesInJson` reads. */
 export const rolesOfOne = ({ identity, environment, at }: Record<'identity' | 'environment' | 'at', string>) =>

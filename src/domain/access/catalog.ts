@@ -7,6 +7,7 @@ import { changedFields } from '../changed-fields.js';
 import { DomainError, invalidField } from '../errors.js';
 import { recordEvent } from '../events.js';
 import { containing, type Page, type PageRequest, readPage } from '../paging.js';
+import { notEnded } from './in-force.js';
 
 export interface NewPermission {
   key: string;
@@ -115,8 +116,7 @@ export function createPermissionCatalog({ db, now }: { db: Db; now: Clock }) {
         await findPermission(tx, scope, id);
         return tx.query<PermissionUse[]>(
           `select r.id, r.name::text, r.system_key is not null as "isSystemRole",
-             (select count(*)::int from role_assignments a where a.role_id = r.id and a.removed_at is null
-               and (a.effective_to is null or a.effective_to > $3)) as "assignmentCount"
+             (select count(*)::int from role_assignments a where a.role_id = r.id and ${notEnded('$3')}) as "assignmentCount"
            from role_permissions rp join roles r on r.id = rp.role_id
            where rp.permission_id = $1 and rp.environment_id = $2 order by r.name, r.id`,
           [id, scope.environmentId, now()],

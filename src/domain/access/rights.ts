@@ -5,6 +5,7 @@ import type { Capability } from '../capabilities/administrator-roles.js';
 import { covers } from '../capabilities/limits.js';
 import { reachOf } from '../capabilities/reach.js';
 import type { Evaluation } from './evaluate.js';
+import { inForce } from './in-force.js';
 import type { Permission } from './permissions.js';
 
 /** What an operation asks of its caller: any of the permissions, or the capability where an administrator calls. */
@@ -24,8 +25,7 @@ from role_assignments a
   join roles r on r.id = a.role_id and r.is_active
   join role_permissions rp on rp.role_id = a.role_id
   join permissions p on p.id = rp.permission_id and p.key = any($3)
-where a.identity_id = $2 and a.environment_id = $1 and a.created_at <= $4 and a.removed_at is null
-  and (a.effective_from is null or a.effective_from <= $4) and (a.effective_to is null or $4 < a.effective_to)`,
+where a.identity_id = $2 and a.environment_id = $1 and ${inForce('$4')}`,
 };
 
 /** Where a node stands for an administrator: in what is reached, or in or above anything that their limits name. */

@@ -13,6 +13,7 @@ import { containing, type Page, type PageRequest, readPage } from '../paging.js'
 import { placeOf } from './catalog.js';
 import type { Evaluation } from './evaluate.js';
 import { lackingAt } from './granting.js';
+import { notEnded } from './in-force.js';
 import { lockAssignments } from './taking.js';
 
 export interface NewRole {
@@ -42,8 +43,8 @@ export function createRoles({ db, evaluation, now }: { db: Db; evaluation: Evalu
   async function counted(tx: EntityManager, scope: EnvironmentScope, roles: readonly Role[]): Promise<CountedRole[]> {
     const counts = await tx.query<{ id: string; permissionCount: number; memberCount: number }[]>(
       `select r.id, (select count(*)::int from role_permissions where role_id = r.id) as "permissionCount",
-         (select count(distinct identity_id)::int from role_assignments where role_id = r.id and removed_at is null
-           and (effective_to is null or effective_to > $3)) as "memberCount"
+         (select count(distinct a.identity_id)::int from role_assignments a
+           where a.role_id = r.id and ${notEnded('$3')}) as "memberCount"
        from roles r where r.environment_id = $1 and r.id = any($2)`,
       [scope.environmentId, roles.map(({ id }) => id), now()],
     );

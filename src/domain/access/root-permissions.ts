@@ -1,5 +1,6 @@
 import type { Clock } from '../../platform/clock.js';
 import type { Db } from '../../platform/db.js';
+import { inForce } from './in-force.js';
 
 const statement = {
   name: 'permissions_at_root',
@@ -10,8 +11,7 @@ from nodes n
   join roles r on r.id = a.role_id and r.is_active
   join role_permissions rp on rp.role_id = r.id
   join permissions p on p.id = rp.permission_id
-where n.environment_id = $1 and n.parent_node_id is null and n.status = 'active' and a.created_at <= $3 and a.removed_at is null
-  and (a.effective_from is null or a.effective_from <= $3) and (a.effective_to is null or $3 < a.effective_to)
+where n.environment_id = $1 and n.parent_node_id is null and n.status = 'active' and ${inForce('$3')}
 order by p.key`,
 };
 

@@ -1,5 +1,6 @@
 import type { Clock } from '../../platform/clock.js';
 import type { Db } from '../../platform/db.js';
+import { inForce } from './in-force.js';
 
 /** A page of ids in ascending order, and where the next one begins; null after the last. */
 export interface FoundPage {
@@ -13,10 +14,6 @@ export interface SearchPage {
   limit: number;
 }
 
-/** Of an assignment `a` that counts at a moment, if its role does. */
-const inForce = (at: string) => `
-  a.created_at <= ${at} and a.removed_at is null and (a.effective_from is null or a.effective_from <= ${at})
-  and (a.effective_to is null or ${at} < a.effective_to)`;
 /** Of an assignment `a`: its role is active and holds the permission with the key. */
 const allows = (key: string) => `
   exists (select from roles r join role_permissions rp on rp.role_id = r.id join permissions asked on asked.id = rp.permission_id

@@ -3,6 +3,7 @@ import type { Db, EnvironmentScope } from '../../platform/db.js';
 import type { Caller } from '../caller.js';
 import { DomainError } from '../errors.js';
 import type { Evaluation } from './evaluate.js';
+import { notEnded } from './in-force.js';
 
 const heldStatement = {
   name: 'everything_an_identity_holds',
@@ -12,7 +13,7 @@ from role_assignments a
   join roles r on r.id = a.role_id and r.is_active
   join role_permissions rp on rp.role_id = r.id
   join permissions p on p.id = rp.permission_id
-where a.environment_id = $1 and a.identity_id = $2 and a.removed_at is null and (a.effective_to is null or $3 < a.effective_to)`,
+where a.environment_id = $1 and a.identity_id = $2 and ${notEnded('$3')}`,
 };
 
 interface Held {

@@ -1,5 +1,6 @@
 import type { EntityManager } from 'typeorm';
 import { assignedRolesOf } from '../access/assigned-roles.js';
+import { notEnded } from '../access/in-force.js';
 import { find } from '../hierarchy/nodes.js';
 import { containing, type Page, type PageRequest, readPage } from '../paging.js';
 import type { EnvironmentScope } from '../scope.js';
@@ -24,8 +25,8 @@ export async function identitiesAt(
   await find(tx, scope, nodeId);
   const query = membersOf(tx, scope, isActive).andWhere(
     `membership.identityId in (select a.identity_id from role_assignments a
-      where a.environment_id = :environmentId and a.node_id = :nodeId and a.removed_at is null
-        and (a.effective_to is null or a.effective_to > :at)${roleId ? ' and a.role_id = :roleId' : ''})`,
+      where a.environment_id = :environmentId and a.node_id = :nodeId
+        and ${notEnded(':at')}${roleId ? ' and a.role_id = :roleId' : ''})`,
     { environmentId: scope.environmentId, nodeId, at, roleId },
   );
   if (q) {

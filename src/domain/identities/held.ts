@@ -1,6 +1,7 @@
 import type { EntityManager } from 'typeorm';
 import { Permission } from '../../../entities/permission.js';
 import { type Db, type Statement, within } from '../../platform/db.js';
+import { inForce } from '../access/in-force.js';
 import { DomainError } from '../errors.js';
 import type { EnvironmentScope } from '../scope.js';
 import { findMember } from './find.js';
@@ -62,9 +63,7 @@ export async function locationsOf(
            join roles r on r.id = a.role_id and r.is_active
            join role_permissions rp on rp.role_id = r.id
            join permissions p on p.id = rp.permission_id and p.key = $4
-         where a.account_id = $1 and a.environment_id = $2 and a.identity_id = $3 and a.created_at <= $5
-           and a.removed_at is null and (a.effective_from is null or a.effective_from <= $5)
-           and (a.effective_to is null or $5 < a.effective_to))
+         where a.account_id = $1 and a.environment_id = $2 and a.identity_id = $3 and ${inForce('$5')})
        and not exists (select from nodes above where above.id = any(n.path) and above.status = 'inactive')
      order by cardinality(n.path), n.name, n.id`,
     [scope.accountId, scope.environmentId, identityId, key, at],

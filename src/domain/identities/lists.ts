@@ -3,6 +3,7 @@ import { EnvironmentMembership } from '../../../entities/environment-membership.
 import { Identity } from '../../../entities/identity.js';
 import { within } from '../../platform/db.js';
 import { type AssignedRole, assignedRolesOf } from '../access/assigned-roles.js';
+import { notEnded } from '../access/in-force.js';
 import type { Page, PageRequest } from '../paging.js';
 import type { EnvironmentScope } from '../scope.js';
 import { type ListedMember, type Meant, readPageOfMembers } from './read-members.js';
@@ -54,8 +55,8 @@ export async function listWithRoles(
 
 const holding = (put: (value: unknown) => string, roleId: string | null, at: Date) => `
 ${roleId === null ? 'not ' : ''}exists (select from role_assignments a
-  where a.identity_id = m.identity_id and a.environment_id = $2 and a.removed_at is null
-    and (a.effective_to is null or a.effective_to > ${put(at)})${roleId === null ? '' : ` and a.role_id = ${put(roleId)}`})`;
+  where a.identity_id = m.identity_id and a.environment_id = $2
+    and ${notEnded(put(at))}${roleId === null ? '' : ` and a.role_id = ${put(roleId)}`})`;
 
 /** Memberships in an Environment, each with its Identity; `membersIn` tells the two apart. */
 export function membersOf(tx: EntityManager, scope: EnvironmentScope, isActive: boolean | undefined) {

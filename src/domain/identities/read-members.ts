@@ -1,10 +1,11 @@
 import type { EnvironmentMembership } from '../../../entities/environment-membership.js';
 import type { Identity } from '../../../entities/identity.js';
-import type { Db, Statement } from '../../platform/db.js';
+import type { Db } from '../../platform/db.js';
 import { inSnakeCase } from '../../platform/naming.js';
 import { counterTotal } from '../counters.js';
 import { assertFew, foundIn, isShort, type Totals, totalOfFound, mostFound as usualMost } from '../identity-search.js';
-import type { Page } from '../paging.js';
+import { fromNearerEnd, type Page, type Stretch } from '../paging.js';
+import { limitFor, statementOf } from '../row-pages.js';
 import type { EnvironmentScope } from '../scope.js';
 import type { IdentitiesPage, IdentitySort } from './lists.js';
 import { type ListedProfile, listedFields } from './profile.js';
@@ -66,36 +67,24 @@ export async function readPageOfMembers(
   const of = [accountId, environmentId];
   if (page.q) return readFound(ask, of, page, meant);
   if (page.page === 1 && isEverybody(meant)) {
-    const rows = await readSlice(ask, of, page, meant, { at: 0, count: page.take, fromBack: false, total: kept });
+    const rows = await readSlice(ask, of, page, meant, { at: 0, count: page.take, direction: page.order, total: kept });
     return pageOf(page, rows, rows[0] ? Number(rows[0].total) : 0);
   }
   const itemCount = await countOf(ask, of, meant);
-  const before = (page.page - 1) * page.take;
-  const count = Math.max(0, Math.min(page.take, itemCount - before));
-  if (count === 0) return pageOf(page, [], itemCount);
-  // A page in the back half is read from the back, so that the last page costs like the first.
-  const behind = itemCount - before - count;
-  const fromBack = behind < before;
-  const rows = await readSlice(ask, of, page, meant, { at: fromBack ? behind : before, count, fromBack });
-  return pageOf(page, fromBack ? rows.reverse() : rows, itemCount);
+  const stretch = fromNearerEnd(itemCount, page);
+  if (stretch.count === 0) return pageOf(page, [], itemCount);
+  const rows = await readSlice(ask, of, page, meant, stretch);
+  return pageOf(page, stretch.fromBack ? rows.reverse() : rows, itemCount);
 }
 
-interface Slice {
-  at: number;
-  count: number;
-  fromBack: boolean;
-  /** An expression for the total, to read it in the same round trip. */
-  total?: string;
-}
-
+/** @param total an expression for it, to read it in the same round trip */
 async function readSlice(
   ask: Ask,
   of: string[],
-  { sortBy, order }: IdentitiesPage,
+  { sortBy }: IdentitiesPage,
   meant: Meant,
-  { at, count, fromBack, total }: Slice,
+  { at, count, direction, total }: Omit<Stretch, 'fromBack'> & { total?: string },
 ): Promise<Row[]> {
-  const direction = (order === 'asc') === fromBack ? 'desc' : 'asc';
   const values: unknown[] = [...of];
   const members = conditionOf(meant, values);
   let skipped = '';
@@ -171,20 +160,6 @@ async function countOf(ask: Ask, of: string[], meant: Meant): Promise<number> {
 const identity = (id: string) =>
   `cross join lateral (select id, email, ${listedFields.map(inSnakeCase).join(', ')}, created_at from identities
      where id = ${id} and account_id = $1 offset 0) i`;
-
-/** In the text, since PostgreSQL plans for few rows only when it knows that they are few; and in steps, so that texts are. */
-const limitFor = (count: number) => (count <= 20 ? 20 : count <= 50 ? 50 : 100);
-
-/** There are as many as there are ways to sort, limit and filter. */
-const statements = new Map<string, Statement>();
-
-function statementOf(text: string): Statement {
-  const known = statements.get(text);
-  if (known) return known;
-  const made = { name: `list_members_${statements.size + 1}`, text };
-  statements.set(text, made);
-  return made;
-}
 
 const pageOf = ({ page, take }: IdentitiesPage, rows: Row[], itemCount: number): Page<ListedMember> => ({
   rows: rows.map((row) => ({ identity: row, membership: row })),

@@ -1,5 +1,6 @@
 import type { EntityManager } from 'typeorm';
 import { write } from '../access/assigning.js';
+import { notEnded } from '../access/in-force.js';
 import { DomainError } from '../errors.js';
 import type { EnvironmentScope } from '../scope.js';
 
@@ -62,8 +63,7 @@ export async function heldInside(
 ): Promise<string[]> {
   const rows = await tx.query<{ id: string }[]>(
     `select a.id from role_assignments a join nodes n on n.id = a.node_id
-     where a.account_id = $1 and a.environment_id = $2 and a.identity_id = $3 and a.removed_at is null
-       and (a.effective_to is null or a.effective_to > $5) and $4 = any(n.path)
+     where a.account_id = $1 and a.environment_id = $2 and a.identity_id = $3 and ${notEnded('$5')} and $4 = any(n.path)
        and (not exists (select from organization_members m
            where m.identity_id = $3 and m.environment_id = $2 and m.organization_id = any(n.path)
              and array_position(n.path, m.organization_id) > array_position(n.path, $4))

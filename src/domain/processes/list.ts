@@ -1,7 +1,7 @@
 import type { EntityManager } from 'typeorm';
 import { after } from '../../platform/clock.js';
 import { DomainError } from '../errors.js';
-import { containing, type Page, type PageRequest } from '../paging.js';
+import { containing, fromNearerEnd, type Page, type PageRequest } from '../paging.js';
 import type { AccountScope } from '../scope.js';
 import type { Kind, KindName, Kinds, ProcessRow } from './kinds.js';
 
@@ -28,19 +28,14 @@ export async function listRows(
     `select count(*)::int as count from (${union(kinds, filters.kind)}) process where ${where}`,
     values,
   );
-  const before = (page - 1) * take;
-  const rowsOnPage = Math.max(0, Math.min(take, itemCount - before));
-  if (rowsOnPage === 0) return { rows: [], itemCount, page, take };
-  const behind = itemCount - before - rowsOnPage;
-  const fromBack = behind < before;
-  const direction = (order === 'asc') === fromBack ? 'desc' : 'asc';
-  const skipped = fromBack ? behind : before;
+  const { at, count, fromBack, direction } = fromNearerEnd(itemCount, { page, take, order });
+  if (count === 0) return { rows: [], itemCount, page, take };
   // Each kind gives no more than what the page can have of it, by its own index.
   const sorted = `order by "createdAt" ${direction}, id ${direction}`;
   const each = (of: string) =>
-    `(select * from (${of}) listed where ${stands} and ${where} ${sorted} limit ${skipped + rowsOnPage})`;
+    `(select * from (${of}) listed where ${stands} and ${where} ${sorted} limit ${at + count})`;
   const rows = await tx.query<ProcessRow[]>(
-    `select * from (${union(kinds, filters.kind, each)}) process ${sorted} limit ${rowsOnPage} offset ${skipped}`,
+    `select * from (${union(kinds, filters.kind, each)}) process ${sorted} limit ${count} offset ${at}`,
     values,
   );
   return { rows: fromBack ? rows.reverse() : rows, itemCount, page, take };

@@ -1,5 +1,6 @@
 import type { EntityManager } from 'typeorm';
 import { readCounter } from '../counters.js';
+import { fromNearerEnd } from '../paging.js';
 import type { Directory } from './directory.js';
 import { conditionOf } from './filter-sql.js';
 import { assertBounded, type Found, type ListRequest, orderOf } from './lists.js';
@@ -21,23 +22,20 @@ export async function listUsers(
   return { total, rows: ids.flatMap((id) => found.get(id) ?? []) };
 }
 
-/** By age. A page in the back half is read from the back, so that the last page costs like the first. */
+/** By age. */
 async function pageOfAll(tx: EntityManager, directory: Directory, { startIndex, count }: ListRequest): Promise<Ids> {
   const total = await countPeople(tx, directory);
-  const before = startIndex - 1;
-  const size = Math.max(0, Math.min(count, total - before));
-  if (size === 0) return { total, rows: [] };
-  const behind = total - before - size;
-  const isFromBack = behind < before;
-  const direction = isFromBack ? 'desc' : 'asc';
+  const stretch = fromNearerEnd(total, { before: startIndex - 1, take: count, order: 'asc' });
+  if (stretch.count === 0) return { total, rows: [] };
+  const { at, fromBack, direction } = stretch;
   const values = createValues(directory);
   const rows = await tx.query<{ id: string }[]>(
     `select m.identity_id as id from environment_memberships m where ${isOfPlace(directory)}
-     order by m.created_at ${direction}, m.identity_id ${direction} offset ${isFromBack ? behind : before} limit ${size}`,
+     order by m.created_at ${direction}, m.identity_id ${direction} offset ${at} limit ${stretch.count}`,
     values.all,
   );
   const ids = rows.map(({ id }) => id);
-  return { total, rows: isFromBack ? ids.reverse() : ids };
+  return { total, rows: fromBack ? ids.reverse() : ids };
 }
 
 async function pageOfFound(tx: EntityManager, directory: Directory, request: ListRequest): Promise<Ids> {
