@@ -27,6 +27,7 @@ export interface CommonDeps {
     | 'dnsServers'
     | 'domainSchedule'
     | 'outboundNetworks'
+    | 'signingKeyBits'
   >;
   db: Db;
   now: Clock;
@@ -54,14 +55,14 @@ export async function checkDatabase(db: Db, { masterKeys }: Pick<Config, 'master
 
 /** What api and worker have alike: one writes what the other reads, so both make it from the same settings. */
 export function composeCommon({ config, db, now }: CommonDeps) {
-  const { masterKeys, baseUrl, registration, intentTtlMs, mfaGraceReminders: reminders } = config;
+  const { masterKeys, baseUrl, signingKeyBits: keyBits, registration, intentTtlMs } = config;
   const sealing = createSealing(masterKeys);
   return {
     sealing,
-    keys: createSigningKeys({ db, sealing, issuer: baseUrl, now }),
+    keys: createSigningKeys({ db, sealing, issuer: baseUrl, keyBits, now }),
     registrations: createRegistrations({ db, sealing, now, intentTtlMs, ...registration }),
     accountIntents: createAccountIntents({ db, sealing, now, intentTtlMs }),
-    graces: createMfaGraces({ db, now, reminders }),
+    graces: createMfaGraces({ db, now, reminders: config.mfaGraceReminders }),
     domainChecks: createDomainChecks({
       db,
       now,

@@ -49,6 +49,11 @@ export const Settings = Type.Object({
   INBOX_PORT: port(1080, 'Port of the embedded inbox page.'),
   MAIL_FROM: text('Sender of every mail.', 'Gatehouse <no-reply@gatehouse.localhost>'),
   MASTER_KEYS: optional('`id:base64[,id:base64]`, 32 bytes each; the first one encrypts, the others still decrypt.'),
+  SIGNING_KEY_BITS: Type.Integer({
+    enum: [2048, 3072],
+    default: 2048,
+    description: 'Size of the next RSA key that signs tokens; those that are there stay as they are.',
+  }),
   BREACH_CHECK_URL: text('k-anonymity range API for passwords, or `off`.', 'https://api.pwnedpasswords.com/range/'),
   TURNSTILE_SITE_KEY: optional('Site key of Cloudflare Turnstile, for Environments that demand a captcha.'),
   TURNSTILE_SECRET_KEY: optional('Secret key of Cloudflare Turnstile.'),

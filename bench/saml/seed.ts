@@ -20,7 +20,7 @@ export async function newSamlSeed(
   now: Date,
 ): Promise<SamlSeed> {
   const day = 86_400_000;
-  const validity = { from: new Date(now.getTime() - day), until: new Date(now.getTime() + day) };
+  const validity = { from: new Date(now.getTime() - day), until: new Date(now.getTime() + day), bits: 2048 } as const;
   const { privateKey, certificate } = await newSelfSigned('idp.bench.example', validity);
   const issuer = 'https://idp.bench.example/metadata';
   const connectionId = uuidv7();

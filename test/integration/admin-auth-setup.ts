@@ -52,6 +52,7 @@ export async function newAdminAuth({
     production: false,
     masterKeys: [{ id: 'test', key: randomBytes(32) }],
     baseUrl,
+    signingKeyBits: 2048,
     registration: { ttlMs: hours(24), reminderAfterMs: hours(20) },
     intentTtlMs: hours(24),
     mfaGraceReminders: [],

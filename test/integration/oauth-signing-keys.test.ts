@@ -1,9 +1,12 @@
 import { randomBytes } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { createLocalJWKSet, decodeProtectedHeader, generateKeyPair, jwtVerify, SignJWT } from 'jose';
 import { createSigningKeys, isInvalidToken } from '../../src/domain/oidc/keys.js';
 import { days, hours, minutes, seconds } from '../../src/platform/clock.js';
 import { createSealing } from '../../src/platform/crypto/sealing.js';
+import { projectRoot } from '../../src/platform/root.js';
 import { asOwner, newDatabase, type TestDatabase } from '../support/database.js';
 
 const issuer = 'https://id.example.com';
@@ -11,7 +14,7 @@ const sealing = createSealing([{ id: 'test', key: randomBytes(32) }]);
 let database: TestDatabase;
 let time: number;
 const now = () => new Date(time);
-const process = () => createSigningKeys({ db: database.db, sealing, issuer, now });
+const process = (keyBits?: number) => createSigningKeys({ db: database.db, sealing, issuer, keyBits, now });
 const claims = () => ({ sub: 'ana', aud: 'app', iat: time / 1000, exp: time / 1000 + 900 });
 const rows = () =>
   asOwner(async (c) => (await c.query('select * from signing_keys order by signs_from')).rows, database.ownerUrl);
@@ -201,6 +204,39 @@ test('a rotation is made up for as soon as the old key should sign no more', asy
   time += days(90) + hours(1);
   expect(await kidOf(keys)).toBe(first);
   expect((await keys.jwks()).keys).toHaveLength(2);
+});
+
+test('the size that is set is that of the next key, which is published beside a smaller one and can be had early', async () => {
+  const before = process();
+  const smaller = await before.sign(claims(), { typ: 'at+jwt' });
+  const keys = process(3072);
+  time += days(10);
+  expect(await keys.rotate()).toEqual({ created: null });
+  expect(await kidOf(keys)).toBe(decodeProtectedHeader(smaller).kid);
+
+  const [sooner] =
+    /^update signing_keys .*$/m.exec(await readFile(join(projectRoot, 'docs/operations.md'), 'utf8')) ?? [];
+  await asOwner(
+    (client) => client.query(String(sooner).replaceAll('now()', `timestamptz '${now().toISOString()}'`)),
+    database.ownerUrl,
+  );
+  const { created } = await keys.rotate();
+  time += days(7);
+  const larger = await keys.sign({ ...claims(), iat: time / 1000, exp: time / 1000 + 900 }, { typ: 'at+jwt' });
+  expect(decodeProtectedHeader(larger).kid).toBe(created);
+
+  const { keys: published } = await keys.jwks();
+  expect(published.map(({ n = '' }) => Buffer.from(n, 'base64url').length * 8)).toEqual([2048, 3072]);
+  const verify = (token: string, at: number) =>
+    jwtVerify(token, createLocalJWKSet({ keys: published }), {
+      issuer,
+      algorithms: ['RS256'],
+      currentDate: new Date(at),
+    });
+  await expect(verify(smaller, time - days(17))).resolves.toBeDefined();
+  await expect(verify(larger, time)).resolves.toBeDefined();
+  // A process that was started with another setting takes both, too.
+  await expect(process(2048).verify(larger, { typ: 'at+jwt', audience: 'app' })).resolves.toBeDefined();
 });
 
 test('parallel rotations make one key', async () => {

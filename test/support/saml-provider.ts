@@ -8,7 +8,11 @@ const bearer = 'urn:oasis:names:tc:SAML:2.0:cm:bearer';
 
 /** A key pair that a provider signs with. */
 export const newProviderKey = (): Promise<ProviderKey> =>
-  newSelfSigned('idp.example', { from: new Date(Date.now() - 86_400_000), until: new Date(Date.now() + 86_400_000) });
+  newSelfSigned('idp.example', {
+    from: new Date(Date.now() - 86_400_000),
+    until: new Date(Date.now() + 86_400_000),
+    bits: 2048,
+  });
 
 export interface ProviderKey {
   privateKey: string;

@@ -4,7 +4,8 @@ const day = 86_400_000;
 
 /** A certificate in PEM, valid from the day before until so many days from now. */
 export async function certificateFor(days = 30, name = 'idp.example', now = Date.now()): Promise<string> {
-  const made = await newSelfSigned(name, { from: new Date(now - 400 * day), until: new Date(now + days * day) });
+  const [from, until] = [new Date(now - 400 * day), new Date(now + days * day)];
+  const made = await newSelfSigned(name, { from, until, bits: 2048 });
   return made.certificate;
 }
 

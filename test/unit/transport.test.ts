@@ -30,7 +30,7 @@ const complete = {
   MASTER_KEYS: `test:${Buffer.alloc(32, 1).toString('base64')}`,
 };
 
-const span = { from: new Date(Date.now() - 60_000), until: new Date(Date.now() + 3_600_000) };
+const span = { from: new Date(Date.now() - 60_000), until: new Date(Date.now() + 3_600_000), bits: 2048 } as const;
 const [server, client] = await Promise.all([newSelfSigned('localhost', span), newSelfSigned('gatehouse', span)]);
 
 function refused(settings: Record<string, string>): string[] {

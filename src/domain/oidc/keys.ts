@@ -51,6 +51,8 @@ export interface SigningKeysDeps {
   sealing: Sealing;
   /** Our issuer: tokens with another one are refused even when one of our keys signed them. */
   issuer: string;
+  /** Of the modulus of the next key that is made; keys that are there stay as they are. */
+  keyBits?: number;
   now: Clock;
 }
 
@@ -76,7 +78,7 @@ interface Known {
 }
 
 /** The service's RS256 keys (contract §2, "Signing keys"), the same ones in every process. */
-export function createSigningKeys({ db, sealing, issuer, now }: SigningKeysDeps): SigningKeys {
+export function createSigningKeys({ db, sealing, issuer, keyBits = 2048, now }: SigningKeysDeps): SigningKeys {
   let known: Known | undefined;
   let reading: Promise<Known> | undefined;
   const privateKeys = new Map<string, KeyObject>();
@@ -139,7 +141,7 @@ export function createSigningKeys({ db, sealing, issuer, now }: SigningKeysDeps)
       return { created: null };
     }
     // Made before the lock is taken: it takes a while, and losing the race costs nothing but that.
-    const made = await generateKeyPair('RS256', { modulusLength: 2048, extractable: true });
+    const made = await generateKeyPair('RS256', { modulusLength: keyBits, extractable: true });
     const publicJwk = await exportJWK(made.publicKey);
     const kid = await calculateJwkThumbprint(publicJwk);
     const privateKeySealed = sealing.seal(await exportPKCS8(made.privateKey), signingKeyContext(kid));

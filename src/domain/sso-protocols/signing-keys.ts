@@ -31,7 +31,8 @@ export function createSsoSigningKeys({ db, sealing, now }: SsoSigningKeysDeps) {
   async function make(connection: SsoConnection): Promise<SsoSigningKey | null> {
     const { id: connectionId, accountId } = connection;
     const from = now();
-    const made = await newSelfSigned(connectionId, { from, until: after(from, certificateLife) });
+    const until = after(from, certificateLife);
+    const made = await newSelfSigned(connectionId, { from, until, bits: 3072 }); // 128 bits of security for ten years
     await db.transaction({ accountId }, (tx) =>
       tx
         .createQueryBuilder()

@@ -4,14 +4,16 @@ const algorithm = {
   name: 'RSASSA-PKCS1-v1_5',
   hash: 'SHA-256',
   publicExponent: new Uint8Array([1, 0, 1]),
-  modulusLength: 2048,
 };
 
-/** A new RSA key of 2048 bits and a certificate that it has signed for itself, both in PEM. */
-export async function newSelfSigned(named: string, { from, until }: { from: Date; until: Date }) {
+/** A new RSA key of so many bits and a certificate that it has signed for itself, both in PEM. */
+export async function newSelfSigned(
+  named: string,
+  { from, until, bits }: { from: Date; until: Date; bits: 2048 | 3072 },
+) {
   await import('reflect-metadata'); // which the library wants to be there before it
   const { X509CertificateGenerator } = await import('@peculiar/x509'); // 0.1 s that only who makes a key has to pay
-  const keys = await webcrypto.subtle.generateKey(algorithm, true, ['sign', 'verify']);
+  const keys = await webcrypto.subtle.generateKey({ ...algorithm, modulusLength: bits }, true, ['sign', 'verify']);
   const name = [{ CN: [named] }];
   const validity = { notBefore: from, notAfter: until };
   const certificate = await X509CertificateGenerator.createSelfSigned(
