@@ -4,7 +4,7 @@ import { EnvironmentSettings } from '../entities/environment-settings.js';
 import { Identity } from '../entities/identity.js';
 import { prepareDemoData } from '../src/dev/demo-data.js';
 import { addToCounter } from '../src/domain/counters.js';
-import { type ClientSettings, createClientManagement } from '../src/domain/oidc/client-management.js';
+import { createClientManagement, type NewClient } from '../src/domain/oidc/client-management.js';
 import { hashPassword } from '../src/domain/passwords/hashing.js';
 import { systemClock as now } from '../src/platform/clock.js';
 import { type EnvironmentScope, openDb } from '../src/platform/db.js';
@@ -42,7 +42,7 @@ export async function seed(databaseUrl: string): Promise<Seed> {
   const db = await openDb({ url: databaseUrl, poolSize: 2, applicationName: 'gatehouse bench', onError: () => {} });
   try {
     const clients = createClientManagement({ db, now });
-    const made = async (input: ClientSettings): Promise<Client> => {
+    const made = async (input: NewClient): Promise<Client> => {
       const { client, secret } = await clients.create(scope, input);
       return { id: client.clientId, secret };
     };
@@ -65,7 +65,7 @@ export async function seed(databaseUrl: string): Promise<Seed> {
   }
 }
 
-const newClient = (clientType: 'public' | 'confidential'): ClientSettings => ({
+const newClient = (clientType: 'public' | 'confidential'): NewClient => ({
   name: `Bench, ${clientType}`,
   clientType,
   redirectUris: [redirectUri],

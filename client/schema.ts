@@ -7614,6 +7614,8 @@ export interface components {
                 require_pkce: boolean;
                 /** @description Public clients always rotate. */
                 rotate_refresh_tokens: boolean;
+                /** @description What the client may be given; whatever else it asks for is left out of its tokens, at the next refresh too. All of them unless said. Without `openid` it is plain OAuth 2.0: no ID token, and no `userinfo`. */
+                scopes: ("openid" | "profile" | "email" | "org" | "permissions")[];
                 jwks: {
                     keys: {
                         [key: string]: unknown;
@@ -7646,6 +7648,8 @@ export interface components {
             require_pkce?: boolean;
             /** @description Public clients always rotate. */
             rotate_refresh_tokens?: boolean;
+            /** @description What the client may be given; whatever else it asks for is left out of its tokens, at the next refresh too. All of them unless said. Without `openid` it is plain OAuth 2.0: no ID token, and no `userinfo`. */
+            scopes?: ("openid" | "profile" | "email" | "org" | "permissions")[];
             jwks?: {
                 keys: {
                     [key: string]: unknown;
@@ -7674,6 +7678,8 @@ export interface components {
                 require_pkce: boolean;
                 /** @description Public clients always rotate. */
                 rotate_refresh_tokens: boolean;
+                /** @description What the client may be given; whatever else it asks for is left out of its tokens, at the next refresh too. All of them unless said. Without `openid` it is plain OAuth 2.0: no ID token, and no `userinfo`. */
+                scopes: ("openid" | "profile" | "email" | "org" | "permissions")[];
                 jwks: {
                     keys: {
                         [key: string]: unknown;
@@ -7707,6 +7713,8 @@ export interface components {
                 require_pkce: boolean;
                 /** @description Public clients always rotate. */
                 rotate_refresh_tokens: boolean;
+                /** @description What the client may be given; whatever else it asks for is left out of its tokens, at the next refresh too. All of them unless said. Without `openid` it is plain OAuth 2.0: no ID token, and no `userinfo`. */
+                scopes: ("openid" | "profile" | "email" | "org" | "permissions")[];
                 jwks: {
                     keys: {
                         [key: string]: unknown;
@@ -7731,6 +7739,8 @@ export interface components {
             require_pkce?: boolean;
             /** @description Public clients always rotate. */
             rotate_refresh_tokens?: boolean;
+            /** @description What the client may be given; whatever else it asks for is left out of its tokens, at the next refresh too. All of them unless said. Without `openid` it is plain OAuth 2.0: no ID token, and no `userinfo`. */
+            scopes?: ("openid" | "profile" | "email" | "org" | "permissions")[];
             jwks?: {
                 keys: {
                     [key: string]: unknown;

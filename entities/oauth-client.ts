@@ -30,6 +30,8 @@ export class OAuthClient {
   @Column('bytea', { nullable: true }) secretHash!: Buffer | null;
   @Column('boolean') requirePkce!: boolean;
   @Column('boolean') rotateRefreshTokens!: boolean;
+  /** What it may be given (RFC 7591 §2 `scope`). */
+  @Column('text', { array: true, default: ['openid', 'profile', 'email', 'org', 'permissions'] }) scopes!: string[];
   @Column('jsonb', { nullable: true }) jwks!: { keys: object[] } | null;
   @Column('text', { nullable: true }) jwksUri!: string | null;
   @Column('text', { nullable: true }) logoUrl!: string | null;

@@ -41,6 +41,7 @@ import { Traces1763700000086 } from './1763700000086-traces.js';
 import { MillionIdentities1763700000088 } from './1763700000088-million-identities.js';
 import { IdleSessions1763700000089 } from './1763700000089-idle-sessions.js';
 import { SearchByTextFirst1763700000090 } from './1763700000090-search-by-text-first.js';
+import { ScopesOfClients1763700000091 } from './1763700000091-scopes-of-clients.js';
 
 /** In the order in which they run. */
 export const migrations = [
@@ -87,4 +88,5 @@ export const migrations = [
   MillionIdentities1763700000088,
   IdleSessions1763700000089,
   SearchByTextFirst1763700000090,
+  ScopesOfClients1763700000091,
 ];

@@ -78,6 +78,8 @@ describe('the right password', () => {
     const { scope, access_token: token } = await api.signedIn(client, ana, { scope: 'email admin openid' });
     expect(scope).toBe('openid email');
     expect(await claimsOf(token)).toMatchObject({ scope: 'openid email' });
+    const narrow = await place.newClient({ scopes: ['email', 'org'] });
+    expect((await api.signedIn(narrow, ana)).scope).toBe('email');
   });
 
   test('begins a session of its own each time', async () => {

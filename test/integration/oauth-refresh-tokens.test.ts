@@ -207,6 +207,30 @@ describe.each([
     expect(await used(client(), narrow.refresh_token)).toMatchObject({ scope: 'openid email' });
   });
 
+  test('a client that may be given less since gets less, whatever it asks for, and all again with the list', async () => {
+    const { id } = client();
+    const allow = async (scopes: string[]) => {
+      await world.query('update oauth_clients set scopes = $2 where id = $1', [id, scopes]);
+      world.wait(seconds(2)); // a client is remembered for one
+    };
+    const { refresh_token: first } = await start(client(), { scope: 'openid email profile' });
+    await allow(['openid', 'email', 'org']);
+    const narrow = await used(client(), first);
+    expect(narrow.scope).toBe('openid email');
+    const asked = await used(client(), narrow.refresh_token, { scope: 'openid profile' });
+    expect(asked.scope).toBe('openid');
+    expect(JSON.parse(Buffer.from(asked.access_token.split('.')[1] as string, 'base64url').toString()).scope).toBe(
+      'openid',
+    );
+    expect(await used(client(), asked.refresh_token, { scope: 'openid org' })).toBe('invalid_scope');
+    await allow(['email']);
+    const plain = await used(client(), asked.refresh_token);
+    expect(plain).toMatchObject({ scope: 'email' });
+    expect(plain).not.toHaveProperty('id_token');
+    await allow(['openid', 'profile', 'email', 'org', 'permissions']);
+    expect((await used(client(), plain.refresh_token)).scope).toBe('openid profile email');
+  });
+
   test('the new ID token tells of the first sign-in, without its nonce', async () => {
     const first = await start(client());
     world.wait(hours(1));

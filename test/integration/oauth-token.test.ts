@@ -258,6 +258,17 @@ describe('authorization codes', () => {
     expect(decodeJwt(all.access_token).permissions).toEqual([]);
     expect(decodeJwt(plain.access_token)).not.toHaveProperty('permissions');
   });
+
+  test('give a client no more than it is registered for', async () => {
+    const narrow = await environment.newClient({ scopes: ['openid', 'org'] });
+    const given = await tokensFor(world.browser(), narrow, ana.email, { scope: 'openid email permissions' });
+    expect(given.scope).toBe('openid');
+    expect(decodeJwt(given.id_token)).not.toHaveProperty('email');
+    const plain = await environment.newClient({ scopes: ['email'] });
+    const without = await tokensFor(world.browser(), plain, ana.email, { scope: 'openid email' });
+    expect([without.scope, without.id_token]).toEqual(['email', undefined]);
+    expect((await userinfo(world.app, without.access_token)).statusCode).toBe(403);
+  });
 });
 
 test('scripts of the client’s origins may read the answer, others may not', async () => {

@@ -63,6 +63,18 @@ test('a change is written, told of once, and what is asked for as it is changes 
   );
 });
 
+test('a client may be given all scopes, or those that are listed', async () => {
+  const all = ['openid', 'profile', 'email', 'org', 'permissions'];
+  expect((await create()).scopes).toEqual(all);
+  const made = await create({ scopes: ['email', 'openid'] });
+  expect(made.scopes).toEqual(['openid', 'email']);
+  expect((await change(made.id, { name: 'Shop' })).scopes).toEqual(['openid', 'email']);
+  expect((await change(made.id, { scopes: ['openid'] })).scopes).toEqual(['openid']);
+  expect((await call('GET', `${path}/${made.id}`)).json().data.scopes).toEqual(['openid']);
+  for (const scopes of [[], ['openid', 'openid'], ['offline_access'], null])
+    expect(outcomeOf(await call('PATCH', `${path}/${made.id}`, { scopes }))).toBe('400 validation.failed');
+});
+
 test('one that is deleted is gone, and the others stay', async () => {
   const [web, shop] = [await create(), await create({ name: 'Shop' })];
   expect(outcomeOf(await call('DELETE', `${path}/${web.id}`))).toBe('204');

@@ -212,6 +212,7 @@ async function newEnvironment(db: Database, at: Date, settings: Partial<Environm
         secretHash: secret === null ? null : hashSecret(secret),
         requirePkce: true,
         rotateRefreshTokens: false,
+        scopes: ['openid', 'profile', 'email', 'org', 'permissions'],
         jwks: null,
         jwksUri: null,
         logoUrl: null,

@@ -6,6 +6,7 @@ import { readParameters } from '../../src/domain/oidc/parameters.js';
 const client: AuthorizeClient = {
   clientType: 'public',
   redirectUris: ['https://app.example.com/cb', 'http://127.0.0.1/cb'],
+  scopes: ['openid', 'profile', 'email'],
   requirePkce: true,
 };
 const confidential: AuthorizeClient = { ...client, clientType: 'confidential', requirePkce: false };
@@ -112,6 +113,13 @@ describe('accepted', () => {
   test('plain OAuth without openid, and no scope at all', () => {
     expect(request({ scope: 'email' }).scope).toEqual(['email']);
     expect(request({ scope: undefined }).scope).toEqual([]);
+  });
+
+  test('scopes that the client is not registered for are left out as unknown ones are', () => {
+    const asked = { scope: 'permissions email org openid' };
+    expect(request(asked).scope).toEqual(['openid', 'email']);
+    expect(request(asked, { ...client, scopes: ['org', 'permissions'] }).scope).toEqual(['org', 'permissions']);
+    expect(request(asked, { ...client, scopes: ['profile'] }).scope).toEqual([]);
   });
 
   test('hints and wishes of OpenID Connect', () => {

@@ -6,7 +6,7 @@ import { discoveryDocument } from '../../src/domain/oidc/discovery.js';
 import { nextStep } from '../../src/domain/oidc/interaction.js';
 import { challengeOf, isVerifier } from '../../src/domain/oidc/pkce.js';
 import { isRegistered, withParameters } from '../../src/domain/oidc/redirect-uris.js';
-import { knownScopes } from '../../src/domain/oidc/scopes.js';
+import { givenScopes, scopes } from '../../src/domain/oidc/scopes.js';
 import { isCallable, loopback } from '../../src/platform/outbound/addresses.js';
 
 describe('PKCE', () => {
@@ -68,8 +68,9 @@ describe('redirect URIs', () => {
 });
 
 test('scopes: the known ones, once, in a fixed order', () => {
-  expect(knownScopes('email openid openid  offline_access')).toEqual(['openid', 'email']);
-  expect(knownScopes(undefined)).toEqual([]);
+  expect(givenScopes('email openid openid  offline_access', scopes)).toEqual(['openid', 'email']);
+  expect(givenScopes('email openid', ['email', 'offline_access'])).toEqual(['email']);
+  expect(givenScopes(undefined, scopes)).toEqual([]);
 });
 
 describe('claims', () => {

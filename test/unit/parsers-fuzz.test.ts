@@ -87,7 +87,12 @@ async function neverFails(rights: readonly string[], read: (text: string) => unk
 }
 
 const environmentId = randomUUID();
-const client = { clientType: 'public', redirectUris: ['https://app.example/cb'], requirePkce: true } as const;
+const client = {
+  clientType: 'public',
+  redirectUris: ['https://app.example/cb'],
+  scopes: [],
+  requirePkce: true,
+} as const;
 const asked =
   'client_id=a&redirect_uri=https%3A%2F%2Fapp.example%2Fcb&response_type=code&scope=openid&max_age=5&prompt=login&claims=%7B%22id_token%22%3A%7B%7D%7D&acr_values=x&code_challenge=AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA&code_challenge_method=S256';
 const json = (read: (body: never) => unknown) => (text: string) => {

@@ -4,7 +4,7 @@ import { DomainError } from '../errors.js';
 import type { SecondFactor } from '../mfa/challenges.js';
 import type { Trusted } from '../mfa/trusted-devices.js';
 import type { Client, Clients } from '../oidc/clients.js';
-import { knownScopes } from '../oidc/scopes.js';
+import { givenScopes } from '../oidc/scopes.js';
 import type { ApiLogin, ApiSignIn, ApiVisit } from './api-sign-in.js';
 import type { Logins } from './logins.js';
 import { type OpenSignIn, provedIn } from './pending-sign-ins.js';
@@ -61,7 +61,7 @@ export function createApiChallenges({ db, logins, clients, signIn }: ApiChalleng
       const { identityId, requiresAal2 } = pending;
       const proved = await mfaChallenges.answer(pending, proof);
       if (!(await pendingSignIns.complete(pending.id))) throw new DomainError('mfa.challenge_invalid');
-      const visit = { client, scope: knownScopes(pending.parameters.scope), requiresAal2, ...browser };
+      const visit = { client, scope: givenScopes(pending.parameters.scope, client.scopes), requiresAal2, ...browser };
       const login = await signIn.proved(visit, { ...provedIn(pending), ...proved }, true);
       const days = client.settings.mfaTrustedDeviceDays;
       const isTrusting = remember && days > 0 && login.outcome === 'signed_in' && proved.secondFactorAt !== null;

@@ -32,6 +32,7 @@ export function parseAccountRequest(read: ReadParameters, baseUrl: string): Pars
   const parsed = parseAuthorizeRequest(asked, {
     clientType: 'confidential',
     redirectUris: [redirectUri],
+    scopes: [],
     requirePkce: false,
   });
   return 'redirected' in parsed ? parsed : { request: replayedAs(parsed.request, destination) };

@@ -3,7 +3,7 @@ import { OAuthError, type OAuthErrorCode } from './oauth-error.js';
 import { onlyOnce, type Parameters, type ReadParameters } from './parameters.js';
 import { isChallenge } from './pkce.js';
 import { isRegistered } from './redirect-uris.js';
-import { knownScopes, type ScopeName } from './scopes.js';
+import { givenScopes, type ScopeName } from './scopes.js';
 
 /** An authorization request (RFC 6749 §4.1.1, OpenID Connect Core 3.1.2.1) that was found well-formed. */
 export interface AuthorizeRequest {
@@ -29,6 +29,8 @@ export interface AuthorizeRequest {
 export interface AuthorizeClient {
   clientType: 'public' | 'confidential';
   redirectUris: readonly string[];
+  /** What it may be given. */
+  scopes: readonly string[];
   requirePkce: boolean;
 }
 
@@ -104,7 +106,7 @@ export function parseAuthorizeRequest(read: ReadParameters, client: AuthorizeCli
   return {
     request: {
       redirectUri,
-      scope: knownScopes(values.get('scope')),
+      scope: givenScopes(values.get('scope'), client.scopes),
       state,
       nonce: values.get('nonce') ?? null,
       codeChallenge: challengeIn(values, client),

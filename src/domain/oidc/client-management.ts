@@ -9,6 +9,7 @@ import { DomainError } from '../errors.js';
 import { recordEvent } from '../events.js';
 import { containing, type Page, type PageRequest, readPage } from '../paging.js';
 import { assertClient } from './client-rules.js';
+import { scopes } from './scopes.js';
 
 /** What an administrator says of a client; the service adds ids, hashes and times. */
 export type ClientSettings = Pick<
@@ -20,17 +21,21 @@ export type ClientSettings = Pick<
   | 'tokenEndpointAuthMethod'
   | 'requirePkce'
   | 'rotateRefreshTokens'
+  | 'scopes'
   | 'jwks'
   | 'jwksUri'
   | 'logoUrl'
 >;
+
+/** What is not said of a new one is as for an application of the Account's own. */
+export type NewClient = Omit<ClientSettings, 'scopes'> & { scopes?: ClientSettings['scopes'] | undefined };
 
 export interface ClientManagement {
   list(scope: EnvironmentScope, page: PageRequest<'created_at' | 'name'>): Promise<Page<OAuthClient>>;
   /** @throws DomainError oauth_client.not_found */
   get(scope: EnvironmentScope, id: string): Promise<OAuthClient>;
   /** The secret, where the client has one, is answered here and never again. @throws DomainError validation.failed */
-  create(scope: EnvironmentScope, input: ClientSettings): Promise<{ client: OAuthClient; secret: string | null }>;
+  create(scope: EnvironmentScope, input: NewClient): Promise<{ client: OAuthClient; secret: string | null }>;
   update(
     scope: EnvironmentScope,
     id: string,
@@ -53,7 +58,8 @@ export function createClientManagement({ db, now }: { db: Db; now: Clock }): Cli
         return readPage(query, page, columns[page.sortBy]);
       }),
     get: (scope, id) => db.transaction(scope, (tx) => find(tx, scope, id)),
-    async create(scope, input) {
+    async create(scope, given) {
+      const input = { ...given, scopes: given.scopes ?? [...scopes] };
       assertClient(input);
       const secret = hasSecret(input) ? newSecret() : null;
       const at = now();

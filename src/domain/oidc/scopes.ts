@@ -2,8 +2,11 @@
 export const scopes = ['openid', 'profile', 'email', 'org', 'permissions'] as const;
 export type ScopeName = (typeof scopes)[number];
 
-/** The known ones among those that were asked for, once each: unknown scopes are left out (contract §10). */
-export const knownScopes = (asked: string | undefined): ScopeName[] => {
+/**
+ * Those that were asked for and that the client may be given, once each: all others are left out (contract §10).
+ * @param allowed what the client is registered for
+ */
+export const givenScopes = (asked: string | undefined, allowed: readonly string[]): ScopeName[] => {
   const wanted = new Set(asked?.split(' '));
-  return scopes.filter((scope) => wanted.has(scope));
+  return scopes.filter((scope) => wanted.has(scope) && allowed.includes(scope));
 };

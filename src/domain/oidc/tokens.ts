@@ -38,8 +38,10 @@ export function createTokens({ keys, rootPermissions, organizationsClaim, baseUr
   async function issuingOf({
     client,
     granted,
-    scope,
+    scope: asked,
   }: Pick<TokenRequest, 'client' | 'granted' | 'scope'>): Promise<Issuing> {
+    // What the client may be given can have become less since its grant.
+    const scope = asked.filter((name) => client.scopes.includes(name));
     const has = (name: ScopeName) => scope.includes(name);
     const of = [client.environmentId, granted.identityId] as const;
     const [permissions, organizations] = await Promise.all([

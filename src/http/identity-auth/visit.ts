@@ -2,14 +2,17 @@ import type { FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import type { ApiVisit } from '../../domain/logins/api-sign-in.js';
 import type { Client } from '../../domain/oidc/clients.js';
-import { knownScopes } from '../../domain/oidc/scopes.js';
+import { givenScopes } from '../../domain/oidc/scopes.js';
 import { aal2 } from '../../domain/sessions/first-factor.js';
 import type { SecretCookie } from '../oauth/secret-cookie.js';
 
 /** What a sign-in asks for, as at the authorization endpoint. */
 export const VisitFields = {
   scope: Type.Optional(
-    Type.String({ maxLength: 1024, description: '`openid profile email` unless said; unknown ones are left out.' }),
+    Type.String({
+      maxLength: 1024,
+      description: '`openid profile email` unless said; those that the client may not be given are left out.',
+    }),
   ),
   acr_values: Type.Optional(
     Type.String({ maxLength: 1024, description: '`urn:gatehouse:aal2` asks for a second factor whatever the policy.' }),
@@ -21,7 +24,7 @@ export const visitOf = (request: FastifyRequest, client: Client, device: SecretC
   const { scope, acr_values: acrValues } = request.body as { scope?: string; acr_values?: string };
   return {
     client,
-    scope: knownScopes(scope ?? 'openid profile email'),
+    scope: givenScopes(scope ?? 'openid profile email', client.scopes),
     requiresAal2: acrValues?.split(' ').includes(aal2) ?? false,
     device: device.read(request),
     ...browserOf(request),

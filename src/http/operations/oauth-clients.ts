@@ -1,5 +1,6 @@
 import { Type } from 'typebox';
 import type { OAuthClient } from '../../../entities/oauth-client.js';
+import { scopes } from '../../domain/oidc/scopes.js';
 import { definedOnly } from '../defined-only.js';
 import { listQuery, paginated } from '../lists.js';
 import { errors, operation } from '../operation.js';
@@ -18,6 +19,12 @@ const Settings = {
   token_endpoint_auth_method: OneOf(methods),
   require_pkce: Type.Boolean(),
   rotate_refresh_tokens: Type.Boolean({ description: 'Public clients always rotate.' }),
+  scopes: Type.Array(OneOf(scopes), {
+    minItems: 1,
+    uniqueItems: true,
+    description:
+      'What the client may be given; whatever else it asks for is left out of its tokens, at the next refresh too. All of them unless said. Without `openid` it is plain OAuth 2.0: no ID token, and no `userinfo`.',
+  }),
   jwks: Nullable(Jwks),
   jwks_uri: Nullable(Url),
   logo_url: Nullable(Url),
@@ -49,6 +56,7 @@ const present = (client: OAuthClient) => ({
   token_endpoint_auth_method: client.tokenEndpointAuthMethod,
   require_pkce: client.requirePkce,
   rotate_refresh_tokens: client.rotateRefreshTokens,
+  scopes: scopes.filter((scope) => client.scopes.includes(scope)),
   jwks: client.jwks,
   jwks_uri: client.jwksUri,
   logo_url: client.logoUrl,
@@ -100,6 +108,7 @@ export const createOAuthClient = operation({
       tokenEndpointAuthMethod: body.token_endpoint_auth_method ?? (isPublic ? 'none' : 'client_secret_basic'),
       requirePkce: body.require_pkce ?? true,
       rotateRefreshTokens: body.rotate_refresh_tokens ?? isPublic,
+      scopes: body.scopes,
       jwks: body.jwks ?? null,
       jwksUri: body.jwks_uri ?? null,
       logoUrl: body.logo_url ?? null,
@@ -142,6 +151,7 @@ export const updateOAuthClient = operation({
       tokenEndpointAuthMethod: body.token_endpoint_auth_method,
       requirePkce: body.require_pkce,
       rotateRefreshTokens: body.rotate_refresh_tokens,
+      scopes: body.scopes,
       jwks: body.jwks,
       jwksUri: body.jwks_uri,
       logoUrl: body.logo_url,
