@@ -16,6 +16,8 @@ export class RecoveryCode {
   identityId!: string;
   @Column('integer') generation!: number;
   @Column('bytea') codeHash!: Buffer;
+  /** Of argon2id, with the salt of the set: a PHC string without its digest. Null: SHA-256, as sets of before have it. */
+  @Column('text', { nullable: true }) hashParameters!: string | null;
   @Column('timestamptz') createdAt!: Date;
   @Column('timestamptz', { nullable: true }) usedAt!: Date | null;
 }

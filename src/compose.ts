@@ -155,7 +155,7 @@ export async function composeApi(
     now,
   });
   const provider = createProvider({ db, keys, refreshTokens, outbound, baseUrl, now });
-  const sso = createSso({ db, sealing, outbound, users, baseUrl, rateLimits, now });
+  const sso = createSso({ db, sealing, outbound, passwords, users, baseUrl, rateLimits, now });
   const apiLogins = createApiLogins({ db, sealing, passwords, logins, provider, now });
   const captcha = createCaptcha({
     ...config.turnstile,
@@ -230,7 +230,7 @@ export async function composeApi(
     scimTokens: createScimTokens({ db, now }),
     ssoConnections: createSsoConnections({ db, sealing, guard, outbound, assignments, baseUrl, now }),
     ssoDomains: createSsoDomains({ db, now, schedule: config.domainSchedule, checks: domainChecks, processes }),
-    ssoRecoveryCodes: createSsoRecoveryCodes({ db, now }),
+    ssoRecoveryCodes: createSsoRecoveryCodes({ db, passwords, now }),
     ssoTests: sso.tests,
     webhookDeliveryLog: createWebhookDeliveryLog({ db, rateLimits, now }),
     webhooks: createWebhooks({ db, sealing, now, guard }),

@@ -42,6 +42,7 @@ import { MillionIdentities1763700000088 } from './1763700000088-million-identiti
 import { IdleSessions1763700000089 } from './1763700000089-idle-sessions.js';
 import { SearchByTextFirst1763700000090 } from './1763700000090-search-by-text-first.js';
 import { ScopesOfClients1763700000091 } from './1763700000091-scopes-of-clients.js';
+import { SlowRecoveryCodes1763700000093 } from './1763700000093-slow-recovery-codes.js';
 
 /** In the order in which they run. */
 export const migrations = [
@@ -89,4 +90,5 @@ export const migrations = [
   IdleSessions1763700000089,
   SearchByTextFirst1763700000090,
   ScopesOfClients1763700000091,
+  SlowRecoveryCodes1763700000093,
 ];

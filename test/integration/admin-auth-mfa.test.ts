@@ -6,6 +6,7 @@ import { UserRecoveryCode } from '../../entities/user-recovery-code.js';
 import { UserSession } from '../../entities/user-session.js';
 import { adminMfaMails } from '../../src/domain/admin-mfa/mails.js';
 import { minutes } from '../../src/platform/clock.js';
+import { hashSecret } from '../../src/platform/crypto/one-time-secret.js';
 import { totpCode } from '../support/mfa.js';
 import { ok, provedIn, refusalOf, withFactors } from './admin-auth-mfa-setup.js';
 import { type AdminAuth, bearer, cookieHeader, cookieOf, newAdminAuth } from './admin-auth-setup.js';
@@ -91,7 +92,10 @@ describe('an authenticator app', () => {
     const [factor] = await auth.db.transaction('system', (tx) => tx.findBy(UserMfaFactor, { userId: ana.id }));
     expect(factor?.secret).not.toContain(ana.app.secret);
     const codes = await auth.db.transaction('system', (tx) => tx.findBy(UserRecoveryCode, { userId: ana.id }));
-    for (const { codeHash } of codes) expect(codeHash).toHaveLength(32);
+    for (const { codeHash, hashParameters } of codes) {
+      expect([codeHash.length, hashParameters]).toEqual([32, codes[0]?.hashParameters]);
+    }
+    expect(codes[0]?.hashParameters).toMatch(/^\$argon2id\$/);
   });
 
   test('makes the session that enrols it one of two factors, also when it is refreshed', async () => {
@@ -223,6 +227,19 @@ describe('a sign-in with a second factor', () => {
       400,
       'mfa.challenge_invalid',
     ]);
+  });
+
+  test('takes a recovery code of before, which is SHA-256, once', async () => {
+    const ana = await withApp();
+    const [code] = ana.app.recovery_codes as [string];
+    await auth.db.transaction('system', async (tx) => {
+      const row = await tx.findOneByOrFail(UserRecoveryCode, { userId: ana.id });
+      const old = { codeHash: hashSecret(code.replaceAll('-', '')), hashParameters: null };
+      await tx.update(UserRecoveryCode, { id: row.id }, old);
+    });
+    const answer = async () => person.answer('recovery-code', await person.challenge(ana), code);
+    ok(await answer());
+    expect(refusalOf(await answer())).toEqual([401, 'mfa.code_invalid']);
   });
 
   test('takes a recovery code once, however it is typed, and tells by mail', async () => {

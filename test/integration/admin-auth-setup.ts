@@ -23,6 +23,7 @@ import { createAdminPrincipals } from '../../src/http/principals/admin.js';
 import { createRateLimits } from '../../src/http/rate-limits.js';
 import { hours } from '../../src/platform/clock.js';
 import { createOutbound } from '../../src/platform/outbound/fetch.js';
+import { cheapCodes } from '../support/cheap-codes.js';
 import { holdToDocument } from '../support/conformance.js';
 import { newDatabase } from '../support/database.js';
 
@@ -63,7 +64,7 @@ export async function newAdminAuth({
   const { sealing, keys, registrations, accountIntents } = composeCommon({ config, db, now });
   await keys.rotate(); // makes the first key
   const refreshTokens = createRefreshTokens({ db, sealing, now });
-  const passwords = createPasswords({ breachUrl: null });
+  const passwords = createPasswords({ breachUrl: null, hashing: cheapCodes });
   const processes = {
     confirmRegistration:
       options.confirmRegistration ??

@@ -1,5 +1,6 @@
 import type { EnvironmentSettings } from '../../entities/environment-settings.js';
 import { minutes } from '../../src/platform/clock.js';
+import { hashSecret } from '../../src/platform/crypto/one-time-secret.js';
 import { waitingMails } from '../support/identity-mails.js';
 import { alertOf, codeIn, enrollTotp, hidden, passwordStep, totpCode } from '../support/mfa.js';
 import { authorizeUrl, locationOf, newProvider, type TestProvider } from '../support/oauth.js';
@@ -134,6 +135,30 @@ test('a recovery code signs in once, in either field and however it is typed, an
     [ana.id],
   );
   expect(mails).toEqual([{ template: 'security-notice' }, { template: 'security-notice' }]);
+});
+
+test('a recovery code of before is SHA-256, and works once beside those under argon2id', async () => {
+  const { page, browser, totp, client, ana } = await newChallenge();
+  const [first = '', second = ''] = totp.recoveryCodes ?? [];
+  const [old] = await provider.query<{ id: string }>(
+    `update recovery_codes set code_hash = $2, hash_parameters = null
+     where id = (select min(id::text)::uuid from recovery_codes where identity_id = $1) returning id`,
+    [ana.id, hashSecret(first.replaceAll('-', ''))],
+  );
+  codeIn(await browser.submit(page, { recovery_code: first }));
+  const again = provider.browser();
+  const refused = await again.submit((await passwordStep(again, client, ana)).page, { recovery_code: first });
+  expect(alertOf(refused)).toMatch(/used already/);
+  codeIn(await again.submit(refused, { recovery_code: second }));
+  const kept = await provider.query<{ id: string; hash_parameters: string | null; used: boolean }>(
+    'select id, hash_parameters, used_at is not null as used from recovery_codes where identity_id = $1',
+    [ana.id],
+  );
+  expect(kept.filter(({ hash_parameters }) => hash_parameters === null)).toEqual([
+    { ...old, hash_parameters: null, used: true },
+  ]);
+  expect(new Set(kept.map(({ hash_parameters }) => hash_parameters)).size).toBe(2);
+  expect(kept.filter(({ used }) => used)).toHaveLength(2);
 });
 
 test('a recovery code in parallel is worth one sign-in', async () => {

@@ -1,6 +1,8 @@
 import type { Identity } from '../../entities/identity.js';
+import { createHashing } from '../../src/domain/passwords/hashing.js';
 import { createSsoRecoveryCodes } from '../../src/domain/sso-connections/recovery-codes.js';
 import { minutes } from '../../src/platform/clock.js';
+import { cheapCodes } from '../support/cheap-codes.js';
 import { alertOf, codeIn, enrollTotp, hidden, passwordStep } from '../support/mfa.js';
 import {
   authorizeUrl,
@@ -36,7 +38,7 @@ async function newMember(
   const overrides = { organizationId: organization.id, status };
   const connection = await newOidcConnection(world, environment, provider, overrides);
   const { accountId, applicationId, environmentId } = environment;
-  const codes = createSsoRecoveryCodes({ db: world.db, now: world.now });
+  const codes = createSsoRecoveryCodes({ db: world.db, passwords: createHashing(cheapCodes), now: world.now });
   const set = await codes.renew({ accountId, applicationId, environmentId }, organization.id);
   return { person, organization, connection, codes: set.codes as [string, ...string[]] };
 }

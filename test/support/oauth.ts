@@ -34,6 +34,7 @@ import { createCaptcha } from '../../src/platform/captcha.js';
 import { hashSecret, newSecret } from '../../src/platform/crypto/one-time-secret.js';
 import { createSealing, type Sealing } from '../../src/platform/crypto/sealing.js';
 import { createOutbound } from '../../src/platform/outbound/fetch.js';
+import { cheapCodes } from './cheap-codes.js';
 import { holdToDocument } from './conformance.js';
 import { newDatabase, openTestDb, rowsAsOwner, type TestDatabase } from './database.js';
 import { patience } from './patience.js';
@@ -73,10 +74,11 @@ export async function newProvider({
   const keys = createSigningKeys({ db, sealing, issuer: baseUrl, now });
   const refreshTokens = createRefreshTokens({ db, sealing, now });
   const faults: unknown[] = [];
+  const passwords = createPasswords({ breachUrl: null, onOutage: () => {}, hashing: cheapCodes });
   const logins = createLogins({
     db,
     sealing,
-    passwords: createPasswords({ breachUrl: null, onOutage: () => {} }),
+    passwords,
     graces: createMfaGraces({ db, now, reminders: [] }),
     rateLimits,
     baseUrl,
@@ -85,7 +87,7 @@ export async function newProvider({
   });
   const outbound = createOutbound({ allowedNetworks, withinMs: patience });
   const provider = createProvider({ db, keys, refreshTokens, outbound, baseUrl, now });
-  const sso = createSso({ db, sealing, outbound, users: { signIn: nobody }, baseUrl, rateLimits, now });
+  const sso = createSso({ db, sealing, outbound, passwords, users: { signIn: nobody }, baseUrl, rateLimits, now });
   const captchaKeys = { siteKey: captchaUrl && 'site-key', secretKey: captchaUrl && 'secret-key' };
   const captcha = createCaptcha({ ...captchaKeys, verifyUrl: captchaUrl ?? '' });
   const api = createApiLogins({ db, sealing, passwords: { verify: verifyPassword }, logins, provider, now });

@@ -3,6 +3,7 @@ import type { Sealing } from '../../platform/crypto/sealing.js';
 import type { Db } from '../../platform/db.js';
 import { createMfaAttempts } from '../mfa/attempts.js';
 import { createOwnWebauthn } from '../mfa/own-webauthn.js';
+import { type CodeHashing, createRecoveryCodeHashes } from '../mfa/recovery-code-hashes.js';
 import { type AdminChallenges, createAdminChallenges } from './challenges.js';
 import { createUserFactors } from './factors.js';
 import { createOwnAdminMfa, type OwnAdminMfa } from './own.js';
@@ -15,6 +16,7 @@ import { createUserWebauthn } from './webauthn.js';
 export interface AdminMfaDeps {
   db: Db;
   sealing: Pick<Sealing, 'seal' | 'open'>;
+  passwords: CodeHashing;
   /** Whether guesses are counted. */
   rateLimits: boolean;
   baseUrl: string;
@@ -27,13 +29,13 @@ export interface AdminMfa {
   own: OwnAdminMfa;
 }
 
-export function createAdminMfa({ db, sealing, rateLimits, baseUrl, now }: AdminMfaDeps): AdminMfa {
+export function createAdminMfa({ db, sealing, passwords, rateLimits, baseUrl, now }: AdminMfaDeps): AdminMfa {
   const proof = createProof({ db, now });
   const attempts = createMfaAttempts({ db, enabled: rateLimits, whose: 'user' });
   const pending = createPendingUserSignIns({ db, now });
   const totp = createUserTotp({ db, sealing, now });
   const webauthn = createUserWebauthn({ db, baseUrl, pending, now });
-  const recoveryCodes = createUserRecoveryCodes({ db, proof, now });
+  const recoveryCodes = createUserRecoveryCodes({ db, hashes: createRecoveryCodeHashes(passwords), proof, now });
   const factors = createUserFactors({ db, proof, recoveryCodes, now });
   const ownWebauthn = createOwnWebauthn({ db, sealing, webauthn, now });
   return {

@@ -32,7 +32,7 @@ export interface AddedUserFactor {
 export interface UserFactorsDeps {
   db: Db;
   proof: Pick<Proof, 'hold'>;
-  recoveryCodes: Pick<UserRecoveryCodes, 'renew'>;
+  recoveryCodes: Pick<UserRecoveryCodes, 'renew' | 'withSet'>;
   now: Clock;
 }
 
@@ -46,10 +46,12 @@ export function createUserFactors({ db, proof, recoveryCodes, now }: UserFactors
     { id, type }: Pick<UserMfaFactor, 'id' | 'type'>,
   ) => recordEvent(tx, action, { accountId, resourceId: userId, metadata: { factor_id: id, factor: type } });
 
+  /** Of which kinds the user has any. */
+  const kinds = async (userId: string): Promise<UserMfaFactor['type'][]> =>
+    (await db.statement<{ type: UserMfaFactor['type'] }>(kindsStatement, [userId])).map(({ type }) => type);
+
   return {
-    /** Of which kinds the user has any. */
-    kinds: async (userId: string): Promise<UserMfaFactor['type'][]> =>
-      (await db.statement<{ type: UserMfaFactor['type'] }>(kindsStatement, [userId])).map(({ type }) => type),
+    kinds,
 
     list: (userId: string): Promise<UserFactorSummary[]> =>
       db.transaction('system', (tx) => tx.find(UserMfaFactor, { ...summary, where: { userId } })),
@@ -59,26 +61,34 @@ export function createUserFactors({ db, proof, recoveryCodes, now }: UserFactors
      * @param amr the factor's own (RFC 8176)
      * @throws DomainError auth.reauthentication_required, mfa.already_enrolled, mfa.too_many_factors
      */
-    enroll: (
+    async enroll(
       admin: SignedInAdmin,
       { factor, amr }: { factor: NewUserFactor; amr: readonly string[] },
       locale: 'en' | 'de',
-    ): Promise<AddedUserFactor> =>
-      db.transaction('system', async (tx) => {
-        const session = await proof.hold(tx, admin);
-        const { userId } = admin;
-        if ((await tx.countBy(UserMfaFactor, { userId })) >= mostFactors) throw new DomainError('mfa.too_many_factors');
-        const at = now();
-        const row = { ...factor, userId, enrolledAt: at, lastUsedAt: at };
-        await tx.insert(UserMfaFactor, row).catch((error) => {
-          const isThere = constraintsOfSame.some((name) => violates(error, name));
-          throw isThere ? new DomainError('mfa.already_enrolled') : error;
-        });
-        await strengthen(tx, admin, session, { kind: factor.type, amr, at });
-        const eventId = await record(tx, 'auth.admin_mfa_enrolled', admin, factor);
-        await noticeAdmin(tx, { userId, eventId, locale, now: at });
-        return { factor: row, recoveryCodes: session.hasFactor ? null : await recoveryCodes.renew(tx, userId) };
-      }),
+    ): Promise<AddedUserFactor> {
+      const isFirst = (await kinds(admin.userId)).length === 0;
+      return recoveryCodes.withSet(isFirst, (take) =>
+        db.transaction('system', async (tx) => {
+          const session = await proof.hold(tx, admin);
+          const { userId } = admin;
+          if ((await tx.countBy(UserMfaFactor, { userId })) >= mostFactors)
+            throw new DomainError('mfa.too_many_factors');
+          const at = now();
+          const row = { ...factor, userId, enrolledAt: at, lastUsedAt: at };
+          await tx.insert(UserMfaFactor, row).catch((error) => {
+            const isThere = constraintsOfSame.some((name) => violates(error, name));
+            throw isThere ? new DomainError('mfa.already_enrolled') : error;
+          });
+          await strengthen(tx, admin, session, { kind: factor.type, amr, at });
+          const eventId = await record(tx, 'auth.admin_mfa_enrolled', admin, factor);
+          await noticeAdmin(tx, { userId, eventId, locale, now: at });
+          return {
+            factor: row,
+            recoveryCodes: session.hasFactor ? null : await recoveryCodes.renew(tx, userId, take()),
+          };
+        }),
+      );
+    },
 
     /** Calls a factor otherwise. @throws DomainError mfa.factor_not_found */
     rename: (admin: SignedInAdmin, id: string, label: string): Promise<UserFactorSummary> =>

@@ -6,13 +6,19 @@ import type { Clock } from '../../platform/clock.js';
 import type { Db } from '../../platform/db.js';
 import { DomainError } from '../errors.js';
 import { recordEvent } from '../events.js';
-import { looksLikeRecoveryCode, newRecoveryCodes, recoveryCodeHash } from '../mfa/recovery-code-form.js';
+import { looksLikeRecoveryCode } from '../mfa/recovery-code-form.js';
+import type { KeptCode, RecoveryCodeHashes, RecoveryCodeSet } from '../mfa/recovery-code-hashes.js';
 import { noticeAdmin } from './mails.js';
 import type { Proof, SignedInAdmin } from './proof.js';
 
+const leftStatement = {
+  name: 'user_recovery_codes_left',
+  text: `select id, code_hash as "codeHash", hash_parameters as "hashParameters"
+from user_recovery_codes where user_id = $1 and used_at is null`,
+};
 const redeemStatement = {
   name: 'redeem_user_recovery_code',
-  text: 'update user_recovery_codes set used_at = $3 where user_id = $1 and code_hash = $2 and used_at is null returning id',
+  text: 'update user_recovery_codes set used_at = $3 where user_id = $1 and id = $2 and used_at is null returning id',
 };
 const remainingStatement = {
   name: 'remaining_user_recovery_codes',
@@ -27,50 +33,56 @@ export interface RemainingCodes {
   remaining: number;
 }
 
+export interface UserRecoveryCodesDeps {
+  db: Db;
+  hashes: RecoveryCodeHashes;
+  proof: Pick<Proof, 'require' | 'hold'>;
+  now: Clock;
+}
+
 /** Recovery codes of platform admins: ten, each good once, stored as hashes (contract §3). */
-export function createUserRecoveryCodes({ db, proof, now }: { db: Db; proof: Pick<Proof, 'hold'>; now: Clock }) {
-  /** Makes a new set, which voids the one before. Under a lock on the user. */
-  async function renew(tx: EntityManager, userId: string): Promise<string[]> {
+export function createUserRecoveryCodes({ db, hashes, proof, now }: UserRecoveryCodesDeps) {
+  /** Stores a new set, which voids the one before. Under a lock on the user. */
+  async function renew(tx: EntityManager, userId: string, { codes, kept }: RecoveryCodeSet): Promise<string[]> {
     const gone = await tx.findBy(UserRecoveryCode, { userId });
     await tx.delete(UserRecoveryCode, { userId });
     const generation = Math.max(0, ...gone.map((code) => code.generation)) + 1;
-    const codes = newRecoveryCodes();
+    const common = { userId, generation, createdAt: now(), usedAt: null };
     await tx.insert(
       UserRecoveryCode,
-      codes.map((code) => ({
-        id: uuidv7(),
-        userId,
-        generation,
-        codeHash: recoveryCodeHash(code),
-        createdAt: now(),
-        usedAt: null,
-      })),
+      kept.map((code) => ({ id: uuidv7(), ...common, ...code })),
     );
     return codes;
   }
 
   return {
     renew,
+    withSet: hashes.withSet,
 
     /**
      * Makes a new set for somebody who asked for one, and tells them by mail.
      * @throws DomainError auth.reauthentication_required, mfa.not_enrolled
      */
-    replace: (admin: SignedInAdmin, locale: 'en' | 'de'): Promise<string[]> =>
-      db.transaction('system', async (tx) => {
+    async replace(admin: SignedInAdmin, locale: 'en' | 'de'): Promise<string[]> {
+      await proof.require(admin); // before ten hashes, and again under the lock
+      const set = await hashes.newSet();
+      return db.transaction('system', async (tx) => {
         await proof.hold(tx, admin);
         const { userId, accountId } = admin;
         if (!(await tx.existsBy(UserMfaFactor, { userId }))) throw new DomainError('mfa.not_enrolled');
-        const codes = await renew(tx, userId);
+        const codes = await renew(tx, userId, set);
         const eventId = await recordEvent(tx, 'auth.admin_recovery_codes_renewed', { accountId, resourceId: userId });
         await noticeAdmin(tx, { userId, eventId, locale, now: now() });
         return codes;
-      }),
+      });
+    },
 
     /** Spends a code. False for a wrong, spent or replaced one. */
     async redeem(userId: string, code: string): Promise<boolean> {
       if (!looksLikeRecoveryCode(code)) return false;
-      return (await db.statement(redeemStatement, [userId, recoveryCodeHash(code), now()])).length > 0;
+      const left = await db.statement<KeptCode & { id: string }>(leftStatement, [userId]);
+      const right = await hashes.find(left, code);
+      return right !== null && (await db.statement(redeemStatement, [userId, right.id, now()])).length > 0;
     },
 
     async remaining(userId: string): Promise<RemainingCodes> {

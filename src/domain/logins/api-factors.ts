@@ -41,17 +41,20 @@ export function createApiFactors({ db, own, logins, now }: ApiFactorsDeps) {
   /** Adds one that was just proved; with the first one the session itself becomes stronger. */
   async function add(
     subject: ApiProofOf,
-    { amr, acr, hasFactors }: ApiStanding,
+    { amr, acr, hasFactors, allowed: mayHave }: ApiStanding,
     { factor, proved }: { factor: NewFactor; proved: readonly string[] },
   ): Promise<AddedFactor> {
     const { identityId, sessionId } = subject;
-    const codes = await db.transaction({ accountId: subject.accountId }, async (tx) => {
-      const { allowed, enrolled } = await lockedStandingOf(tx, subject);
-      if (!allowed.includes(factor.type)) throw new DomainError('mfa.factor_not_allowed');
-      // Added by another request, which is the first one then.
-      if (!hasFactors && enrolled !== null) throw new DomainError('auth.reauthentication_required');
-      return (await factors.enrollIn(tx, subject, identityId, factor)).recoveryCodes;
-    });
+    const isExpected = !hasFactors && mayHave.includes('recovery_code');
+    const codes = await recoveryCodes.withSet(isExpected, (take) =>
+      db.transaction({ accountId: subject.accountId }, async (tx) => {
+        const { allowed, enrolled } = await lockedStandingOf(tx, subject);
+        if (!allowed.includes(factor.type)) throw new DomainError('mfa.factor_not_allowed');
+        // Added by another request, which is the first one then.
+        if (!hasFactors && enrolled !== null) throw new DomainError('auth.reauthentication_required');
+        return (await factors.enrollIn(tx, subject, identityId, { factor, take })).recoveryCodes;
+      }),
+    );
     const at = now();
     if (!hasFactors) {
       const kind = factor.type;

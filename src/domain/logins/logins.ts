@@ -72,7 +72,16 @@ export function createLogins({
   const emailedCodes = createEmailedCodes({ db, sealing, now });
   const pendingSignIns = createPendingSignIns({ db, now });
   const webauthn = createWebauthn({ db, baseUrl, pendingSignIns, now });
-  const secondFactors = createSecondFactors({ db, sealing, emailedCodes, webauthn, graces, rateLimits, now });
+  const secondFactors = createSecondFactors({
+    db,
+    sealing,
+    emailedCodes,
+    passwords,
+    webauthn,
+    graces,
+    rateLimits,
+    now,
+  });
   return {
     attempts,
     emailOtpLogin: createEmailOtpLogin({ db, sealing, emailedCodes, attempts, rateLimits, now }),

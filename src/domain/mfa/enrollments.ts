@@ -3,8 +3,9 @@ import type { Db } from '../../platform/db.js';
 import { DomainError } from '../errors.js';
 import type { OpenSignIn } from '../logins/pending-sign-ins.js';
 import type { Factors, NewFactor } from './factors.js';
+import type { RecoveryCodes } from './recovery-codes.js';
 import { withSecondFactor } from './second-factor.js';
-import { choicesAfter, lockedStandingOf } from './standing.js';
+import { bringsRecoveryCodes, choicesAfter, lockedStandingOf, standingOf } from './standing.js';
 
 export interface Enrolled {
   /** Of a first factor, where the Environment takes recovery codes: to be shown once. */
@@ -14,11 +15,12 @@ export interface Enrolled {
 export interface MfaEnrollmentsDeps {
   db: Db;
   factors: Pick<Factors, 'enrollIn'>;
+  recoveryCodes: Pick<RecoveryCodes, 'withSet'>;
   now: Clock;
 }
 
 /** Enrolling a factor in the middle of a sign-in, for which it counts as proved from then on. */
-export function createMfaEnrollments({ db, factors, now }: MfaEnrollmentsDeps) {
+export function createMfaEnrollments({ db, factors, recoveryCodes, now }: MfaEnrollmentsDeps) {
   return {
     /**
      * Adds a factor to the person of a waiting sign-in, and notes in it what it has proved by that.
@@ -26,25 +28,29 @@ export function createMfaEnrollments({ db, factors, now }: MfaEnrollmentsDeps) {
      * @throws DomainError mfa.enrollment_expired for one that has ended, or is overtaken: the person has got another factor
      *   meanwhile, and has not shown it; mfa.factor_not_allowed; mfa.already_enrolled, mfa.too_many_factors
      */
-    enroll: (pending: OpenSignIn, factor: NewFactor, amr: readonly string[]): Promise<Enrolled> =>
-      db.transaction({ accountId: pending.accountId }, async (tx) => {
-        const { id, identityId, accountId, applicationId, environmentId } = pending;
-        const standing = await lockedStandingOf(tx, pending);
-        const { enrollable, usable, provable } = choicesAfter(pending, standing);
-        const mayAdd =
-          pending.hasProvedFactor || pending.secondFactorAt !== null || [...usable, ...provable].length === 0;
-        if (!mayAdd) throw new DomainError('mfa.enrollment_expired');
-        if (!enrollable.includes(factor.type)) throw new DomainError('mfa.factor_not_allowed');
-        const at = now();
-        const proved = withSecondFactor(pending, { kind: factor.type, amr, counts: true, now: at });
-        const [noted] = await tx.query<[unknown[], number]>(
-          `update pending_sign_ins set amr = $3, acr = $4, second_factor_at = $5, has_proved_factor = true
+    async enroll(pending: OpenSignIn, factor: NewFactor, amr: readonly string[]): Promise<Enrolled> {
+      const isExpected = bringsRecoveryCodes(await standingOf(db, pending));
+      return recoveryCodes.withSet(isExpected, (take) =>
+        db.transaction({ accountId: pending.accountId }, async (tx) => {
+          const { id, identityId, accountId, applicationId, environmentId } = pending;
+          const standing = await lockedStandingOf(tx, pending);
+          const { enrollable, usable, provable } = choicesAfter(pending, standing);
+          const mayAdd =
+            pending.hasProvedFactor || pending.secondFactorAt !== null || [...usable, ...provable].length === 0;
+          if (!mayAdd) throw new DomainError('mfa.enrollment_expired');
+          if (!enrollable.includes(factor.type)) throw new DomainError('mfa.factor_not_allowed');
+          const at = now();
+          const proved = withSecondFactor(pending, { kind: factor.type, amr, counts: true, now: at });
+          const [noted] = await tx.query<[unknown[], number]>(
+            `update pending_sign_ins set amr = $3, acr = $4, second_factor_at = $5, has_proved_factor = true
            where id = $1 and account_id = $2 and completed_at is null and expires_at > $5 returning id`,
-          [id, accountId, proved.amr, proved.acr, at],
-        );
-        if (noted.length === 0) throw new DomainError('mfa.enrollment_expired');
-        return factors.enrollIn(tx, { accountId, applicationId, environmentId }, identityId, factor);
-      }),
+            [id, accountId, proved.amr, proved.acr, at],
+          );
+          if (noted.length === 0) throw new DomainError('mfa.enrollment_expired');
+          return factors.enrollIn(tx, { accountId, applicationId, environmentId }, identityId, { factor, take });
+        }),
+      );
+    },
   };
 }
 

@@ -8,8 +8,9 @@ import { DomainError } from '../errors.js';
 import { recordEvent } from '../events.js';
 import { settleEnrolment } from './grace-rules.js';
 import { noticeEmail } from './notices.js';
+import type { RecoveryCodeSet } from './recovery-code-hashes.js';
 import type { RecoveryCodes } from './recovery-codes.js';
-import { lockedStandingOf } from './standing.js';
+import { bringsRecoveryCodes, lockedStandingOf, standingOf } from './standing.js';
 import { distrustDevices } from './trusted-devices.js';
 
 /** More than anybody has; each app is one more secret that a code is compared with. */
@@ -37,7 +38,7 @@ export type FactorSummary = Pick<MfaFactor, 'id' | 'type' | 'label' | 'enrolledA
 
 export interface FactorsDeps {
   db: Db;
-  recoveryCodes: Pick<RecoveryCodes, 'renew'>;
+  recoveryCodes: Pick<RecoveryCodes, 'renew' | 'withSet'>;
   now: Clock;
 }
 
@@ -75,12 +76,17 @@ export function createFactors({ db, recoveryCodes, now }: FactorsDeps) {
      * Adds a factor of somebody who is signed in. With the first one come recovery codes, where the Environment takes them.
      * @throws DomainError mfa.already_enrolled, mfa.too_many_factors
      */
-    enroll: (
+    async enroll(
       scope: EnvironmentScope,
       identityId: string,
       factor: NewFactor,
-    ): Promise<{ recoveryCodes: string[] | null }> =>
-      db.transaction({ accountId: scope.accountId }, (tx) => enrollIn(tx, scope, identityId, factor)),
+    ): Promise<{ recoveryCodes: string[] | null }> {
+      const { accountId, environmentId } = scope;
+      const isExpected = bringsRecoveryCodes(await standingOf(db, { accountId, environmentId, identityId }));
+      return recoveryCodes.withSet(isExpected, (take) =>
+        db.transaction({ accountId }, (tx) => enrollIn(tx, scope, identityId, { factor, take })),
+      );
+    },
     enrollIn,
 
     list: ({ accountId }: AccountScope, identityId: string): Promise<FactorSummary[]> =>
@@ -118,12 +124,17 @@ export function createFactors({ db, recoveryCodes, now }: FactorsDeps) {
     return mfaPolicy === 'required';
   }
 
-  async function enrollIn(tx: EntityManager, scope: EnvironmentScope, identityId: string, factor: NewFactor) {
+  async function enrollIn(
+    tx: EntityManager,
+    scope: EnvironmentScope,
+    identityId: string,
+    { factor, take }: { factor: NewFactor; take: () => RecoveryCodeSet },
+  ) {
     const { isFirst } = await add(tx, scope, identityId, factor);
     if (!isFirst) return { recoveryCodes: null };
     const { allowed } = await lockedStandingOf(tx, { ...scope, identityId });
-    if (!allowed.includes('recovery_code')) return { recoveryCodes: null };
-    return { recoveryCodes: await recoveryCodes.renew(tx, scope, identityId) };
+    if (!bringsRecoveryCodes({ allowed, enrolled: null })) return { recoveryCodes: null };
+    return { recoveryCodes: await recoveryCodes.renew(tx, scope, identityId, take()) };
   }
 
   async function recordAndTell(

@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto';
-import { hashSecret } from '../../platform/crypto/one-time-secret.js';
 
 /** Contract §3. */
 const howMany = 10;
@@ -16,14 +15,11 @@ function newCode(): string {
 export const newRecoveryCodes = (): string[] => Array.from({ length: howMany }, newCode);
 
 /** A code as it is hashed, whichever way it was typed; 0, 1 and 8 are no letters of ours and misread ones. */
-const letters = (code: string) =>
+export const lettersOf = (code: string) =>
   code
     .toUpperCase()
     .replace(/[\s-]/g, '')
     .replace(/[018]/g, (digit) => ({ '0': 'O', '1': 'I', '8': 'B' })[digit] as string);
 
 /** Whether a text can be one at all, as opposed to a code of an app. */
-export const looksLikeRecoveryCode = (code: string): boolean => /^[A-Z2-7]{16}$/.test(letters(code));
-
-/** All that is kept of a code. */
-export const recoveryCodeHash = (code: string): Buffer => hashSecret(letters(code));
+export const looksLikeRecoveryCode = (code: string): boolean => /^[A-Z2-7]{16}$/.test(lettersOf(code));

@@ -5,21 +5,39 @@ import type { Clock } from '../../platform/clock.js';
 import type { AccountScope, Db, EnvironmentScope } from '../../platform/db.js';
 import { recordEvent } from '../events.js';
 import { noticeEmail } from './notices.js';
-import { looksLikeRecoveryCode, newRecoveryCodes, recoveryCodeHash } from './recovery-code-form.js';
+import { looksLikeRecoveryCode } from './recovery-code-form.js';
+import type { KeptCode, RecoveryCodeHashes, RecoveryCodeSet } from './recovery-code-hashes.js';
 
+const leftStatement = {
+  name: 'recovery_codes_left',
+  text: `
+select c.id, c.code_hash as "codeHash", c.hash_parameters as "hashParameters"
+from identities i join recovery_codes c on c.identity_id = i.id
+where (i.account_id = $1) is true and i.id = $2 and (c.account_id = $1) is true
+  and c.generation = i.recovery_codes_generation and c.used_at is null`,
+};
+// A set that was renewed meanwhile has no rows any more.
 const redeemStatement = {
   name: 'redeem_recovery_code',
   text: `
-update recovery_codes c set used_at = $4 from identities i
-where i.account_id = $1 and i.id = $2 and c.account_id = $1 and c.identity_id = i.id and c.code_hash = $3
-  and c.generation = i.recovery_codes_generation and c.used_at is null
-returning c.id`,
+update recovery_codes set used_at = $3 where (account_id = $1) is true and id = $2 and used_at is null returning id`,
 };
 
+export interface RecoveryCodesDeps {
+  db: Db;
+  hashes: RecoveryCodeHashes;
+  now: Clock;
+}
+
 /** Codes for the day on which all factors are lost: ten, each good once, stored as hashes (contract §3). */
-export function createRecoveryCodes({ db, now }: { db: Db; now: Clock }) {
-  /** Makes a new set, which voids the one before. In a transaction of the Account. */
-  async function renew(tx: EntityManager, { accountId }: AccountScope, identityId: string): Promise<string[]> {
+export function createRecoveryCodes({ db, hashes, now }: RecoveryCodesDeps) {
+  /** Stores a new set, which voids the one before. In a transaction of the Account. */
+  async function renew(
+    tx: EntityManager,
+    { accountId }: AccountScope,
+    identityId: string,
+    { codes, kept }: RecoveryCodeSet,
+  ): Promise<string[]> {
     const [[row]] = await tx.query<[{ generation: number }[], number]>(
       `update identities set recovery_codes_generation = recovery_codes_generation + 1 where account_id = $1 and id = $2
        returning recovery_codes_generation as generation`,
@@ -27,41 +45,37 @@ export function createRecoveryCodes({ db, now }: { db: Db; now: Clock }) {
     );
     const { generation } = row as { generation: number };
     await tx.delete(RecoveryCode, { accountId, identityId });
-    const codes = newRecoveryCodes();
+    const common = { accountId, identityId, generation, createdAt: now(), usedAt: null };
     await tx.insert(
       RecoveryCode,
-      codes.map((code) => ({
-        id: uuidv7(),
-        accountId,
-        identityId,
-        generation,
-        codeHash: recoveryCodeHash(code),
-        createdAt: now(),
-        usedAt: null,
-      })),
+      kept.map((code) => ({ id: uuidv7(), ...common, ...code })),
     );
     return codes;
   }
 
   return {
     renew,
+    withSet: hashes.withSet,
 
     /** Makes a new set for somebody who asked for one, and tells them by mail. */
-    replace: (scope: EnvironmentScope, identityId: string): Promise<string[]> =>
-      db.transaction({ accountId: scope.accountId }, async (tx) => {
-        const codes = await renew(tx, scope, identityId);
+    async replace(scope: EnvironmentScope, identityId: string): Promise<string[]> {
+      const set = await hashes.newSet();
+      return db.transaction({ accountId: scope.accountId }, async (tx) => {
+        const codes = await renew(tx, scope, identityId, set);
         const actor = { type: 'identity', id: identityId } as const;
         const event = await recordEvent(tx, 'auth.recovery_codes_renewed', { ...scope, resourceId: identityId, actor });
         await noticeEmail(tx, scope, event, now());
         return codes;
-      }),
+      });
+    },
 
     /** Spends a code. False for a wrong, spent or replaced one. */
     async redeem(scope: EnvironmentScope, identityId: string, code: string): Promise<boolean> {
       if (!looksLikeRecoveryCode(code)) return false;
       const { accountId } = scope;
-      const spent = await db.statement(redeemStatement, [accountId, identityId, recoveryCodeHash(code), now()]);
-      return spent.length > 0;
+      const left = await db.statement<KeptCode & { id: string }>(leftStatement, [accountId, identityId]);
+      const right = await hashes.find(left, code);
+      return right !== null && (await db.statement(redeemStatement, [accountId, right.id, now()])).length > 0;
     },
 
     /** How many codes of the current set are left. */

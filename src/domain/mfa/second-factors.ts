@@ -9,6 +9,7 @@ import { createMfaEnrollments, type MfaEnrollments } from './enrollments.js';
 import { createFactors, type Factors } from './factors.js';
 import { createMfaGate, type MfaGate } from './gate.js';
 import type { MfaGraces } from './grace.js';
+import { type CodeHashing, createRecoveryCodeHashes } from './recovery-code-hashes.js';
 import { createRecoveryCodes, type RecoveryCodes } from './recovery-codes.js';
 import { createMfaReset, type MfaReset } from './reset.js';
 import { createSealedCodes, type SealedCodes } from './sealed-codes.js';
@@ -34,6 +35,7 @@ export interface SecondFactorsDeps {
   db: Db;
   sealing: Sealing;
   emailedCodes: EmailedCodes;
+  passwords: CodeHashing;
   webauthn: Pick<Webauthn, 'verifyAssertion'>;
   graces: Pick<MfaGraces, 'find' | 'start'>;
   rateLimits: boolean;
@@ -41,10 +43,10 @@ export interface SecondFactorsDeps {
 }
 
 export function createSecondFactors(deps: SecondFactorsDeps): SecondFactors {
-  const { db, sealing, emailedCodes, webauthn, graces, rateLimits, now } = deps;
+  const { db, sealing, emailedCodes, passwords, webauthn, graces, rateLimits, now } = deps;
   const attempts = createMfaAttempts({ db, enabled: rateLimits });
   const emailFactor = createEmailFactor({ db, emailedCodes, attempts });
-  const recoveryCodes = createRecoveryCodes({ db, now });
+  const recoveryCodes = createRecoveryCodes({ db, hashes: createRecoveryCodeHashes(passwords), now });
   const factors = createFactors({ db, recoveryCodes, now });
   const totp = createTotp({ db, sealing, now });
   const trustedDevices = createTrustedDevices({ db, now });
@@ -53,7 +55,7 @@ export function createSecondFactors(deps: SecondFactorsDeps): SecondFactors {
     factors,
     mfaGate: createMfaGate({ graces, devices: trustedDevices, now }),
     mfaChallenges: createMfaChallenges({ db, attempts, totp, recoveryCodes, emailFactor, webauthn, now }),
-    mfaEnrollments: createMfaEnrollments({ db, factors, now }),
+    mfaEnrollments: createMfaEnrollments({ db, factors, recoveryCodes, now }),
     mfaReset: createMfaReset({ db, now }),
     recoveryCodes,
     sealedCodes: createSealedCodes({ db, sealing, now }),

@@ -44,6 +44,10 @@ export async function lockedStandingOf(tx: EntityManager, of: StandingOf): Promi
   return (await tx.query<Standing[]>(standingStatement.text, valuesOf(of)))[0] ?? noStanding;
 }
 
+/** Whether a factor that is enrolled now brings recovery codes with it: the first one does, where the Environment takes them. */
+export const bringsRecoveryCodes = ({ allowed, enrolled }: Pick<Standing, 'allowed' | 'enrolled'>): boolean =>
+  enrolled === null && allowed.includes('recovery_code');
+
 export interface Choices {
   /** Kinds whose enrolment would be enough for this sign-in. */
   enrollable: EnrollableKind[];

@@ -1,14 +1,16 @@
 import { randomBytes } from 'node:crypto';
-import argon2 from 'argon2';
 import { hashesRefused } from '../../platform/metrics.js';
 import { inTurns } from '../turns.js';
-import { matches } from './matching.js';
-import { readHash, type StoredHash } from './stored-hash.js';
+import { digestOf, matches } from './matching.js';
+import { type Argon2Hash, readHash, type StoredHash } from './stored-hash.js';
+
+/** What an argon2id of one lane costs. */
+export type Cost = Pick<Argon2Hash, 'memoryKib' | 'passes'>;
 
 /** OWASP's argon2id profile, contract §3. A change here rehashes everyone at their next sign-in. */
-const memoryCost = 19_456;
-const timeCost = 2;
-const parallelism = 1;
+const ofPasswords: Cost = { memoryKib: 19_456, passes: 2 };
+/** OWASP's profile of the least memory: half as long for ten at once (docs/decisions/0064). A change counts for new sets. */
+const ofCodes: Cost = { memoryKib: 7_168, passes: 5 };
 
 /** Unicode can write one password in several ways; keyboards differ in which they send. */
 export const normalized = (password: string): string => password.normalize('NFKC');
@@ -18,6 +20,8 @@ export interface HashingOptions {
   atOnce: number;
   /** How many may wait for their turn; who comes then is refused. */
   mostWaiting?: number;
+  /** What each code of a new set costs; by default a profile that OWASP names. */
+  costOfCodes?: Cost;
 }
 
 export interface Hashing {
@@ -29,6 +33,10 @@ export interface Hashing {
    * @throws DomainError service.unavailable where too many wait
    */
   verify(hash: string | null, password: string): Promise<boolean>;
+  /** Of argon2id, with a new salt, for a set of secrets that share it: a PHC string without its digest. */
+  newParameters(): string;
+  /** 32 bytes: a secret by the parameters of its set. @throws DomainError service.unavailable where too many wait */
+  digest(parameters: string, secret: string): Promise<Buffer>;
   /** Whether a hash that was asked for now would be refused. */
   isFull(): boolean;
   /** How many hashes are computed now, and how many wait for their turn. */
@@ -40,7 +48,7 @@ export interface Hashing {
  * Imported hashes take half of the turns at most: whoever imports the dearest ones that are allowed and signs in with them
  * keeps nobody waiting whose hash is ours.
  */
-export function createHashing({ atOnce, mostWaiting }: HashingOptions): Hashing {
+export function createHashing({ atOnce, mostWaiting, costOfCodes = ofCodes }: HashingOptions): Hashing {
   const line = {
     ...(mostWaiting !== undefined && { longest: mostWaiting }),
     onRefused: () => hashesRefused.inc(),
@@ -51,16 +59,18 @@ export function createHashing({ atOnce, mostWaiting }: HashingOptions): Hashing 
     const work = () => turns(() => matches(hash, text));
     return costsAsOurs(hash) ? work() : turnsOfImported(work);
   };
+  const digest = (parameters: string, secret: string) =>
+    turns(() => digestOf(readHash(phc(parameters, unknownDigest)) as Argon2Hash, secret));
   return {
     isFull: turns.isFull,
     // An imported one that runs has a turn of both.
     line: () => ({ ...turns.line(), waiting: turns.line().waiting + turnsOfImported.line().waiting }),
-    hash: (password) =>
-      turns(async () => {
-        const salt = randomBytes(16);
-        const options = { type: argon2.argon2id, memoryCost, timeCost, parallelism, salt, raw: true } as const;
-        return phc(salt, await argon2.hash(normalized(password), options));
-      }),
+    async hash(password) {
+      const parameters = newParameters(ofPasswords);
+      return phc(parameters, await digest(parameters, normalized(password)));
+    },
+    newParameters: () => newParameters(costOfCodes),
+    digest,
     async verify(hash, password) {
       const known = hash === null ? null : readHash(hash);
       // An imported hash may be of what was typed as it was typed; whoever types the same in two forms waits for both, always.
@@ -77,21 +87,23 @@ export const { hash: hashPassword, verify: verifyPassword } = createHashing({ at
 
 const costsAsOurs = (hash: StoredHash): boolean =>
   hash.algorithm === 'argon2id' &&
-  hash.memoryKib * hash.passes <= memoryCost * timeCost &&
-  hash.memoryKib <= memoryCost &&
-  hash.lanes <= parallelism;
+  hash.memoryKib * hash.passes <= ofPasswords.memoryKib * ofPasswords.passes &&
+  hash.memoryKib <= ofPasswords.memoryKib &&
+  hash.lanes <= 1;
 
 /** Whether the hash is another than one of today's, or weaker. An argon2id with stronger parameters stays as it is. */
 export function needsRehash(hash: string): boolean {
   const known = readHash(hash);
   if (known?.algorithm !== 'argon2id' || known.version !== 19) return true;
-  return known.memoryKib < memoryCost || known.passes < timeCost;
+  return known.memoryKib < ofPasswords.memoryKib || known.passes < ofPasswords.passes;
 }
 
 // The library would write `m,p,t`, in an order that argon2's reference decoder refuses.
-const phc = (salt: Buffer, digest: Buffer) =>
-  `$argon2id$v=19$m=${memoryCost},t=${timeCost},p=${parallelism}$${base64(salt)}$${base64(digest)}`;
+const newParameters = ({ memoryKib, passes }: Cost) =>
+  `$argon2id$v=19$m=${memoryKib},t=${passes},p=1$${base64(randomBytes(16))}`;
+const phc = (parameters: string, digest: Buffer) => `${parameters}$${base64(digest)}`;
 const base64 = (bytes: Buffer) => bytes.toString('base64').replaceAll('=', '');
 
+const unknownDigest = Buffer.alloc(32);
 // Of no password at all: random bytes in the place of the digest cost a verification the same.
-const dummy = readHash(phc(randomBytes(16), randomBytes(32))) as StoredHash;
+const dummy = readHash(phc(newParameters(ofPasswords), randomBytes(32))) as StoredHash;

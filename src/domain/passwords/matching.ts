@@ -10,7 +10,8 @@ export async function matches(hash: StoredHash, text: string): Promise<boolean> 
   return timingSafeEqual(await digestOf(hash, text), hash.digest);
 }
 
-function digestOf(hash: Argon2Hash | ScryptHash | Pbkdf2Hash, text: string): Promise<Buffer> {
+/** What a text is by the hash's parameters and salt, as long as its digest. */
+export function digestOf(hash: Argon2Hash | ScryptHash | Pbkdf2Hash, text: string): Promise<Buffer> {
   if (hash.algorithm === 'scrypt') return scryptDigest(hash, text);
   if (hash.algorithm === 'pbkdf2') return pbkdf2Digest(hash, text);
   const { algorithm, version, memoryKib: memoryCost, passes: timeCost, lanes: parallelism, salt, digest } = hash;

@@ -9,6 +9,7 @@ export function tracedPasswords(passwords: Passwords): Passwords {
     ...passwords,
     hash: (password) => tracing.run({ name: 'hash password' }, () => passwords.hash(password)),
     verify: (hash, password) => tracing.run({ name: 'verify password' }, () => passwords.verify(hash, password)),
+    digest: (parameters, secret) => tracing.run({ name: 'hash code' }, () => passwords.digest(parameters, secret)),
     assertAcceptable: (password, rule) =>
       tracing.run({ name: 'check password' }, () => passwords.assertAcceptable(password, rule)),
   };

@@ -3,7 +3,7 @@ import { SsoRecoveryCode } from '../../../entities/sso-recovery-code.js';
 import type { Clock } from '../../platform/clock.js';
 import { type Db, within } from '../../platform/db.js';
 import { recordEvent } from '../events.js';
-import { newRecoveryCodes, recoveryCodeHash } from '../mfa/recovery-code-form.js';
+import { type CodeHashing, createRecoveryCodeHashes } from '../mfa/recovery-code-hashes.js';
 import { find as findOrganization } from '../organizations/find.js';
 import { lockOrganization } from '../organizations/members.js';
 import type { EnvironmentScope } from '../scope.js';
@@ -17,13 +17,20 @@ export interface RecoverySet {
   createdAt: Date | null;
 }
 
+export interface SsoRecoveryCodesDeps {
+  db: Db;
+  passwords: CodeHashing;
+  now: Clock;
+}
+
 export type SsoRecoveryCodes = ReturnType<typeof createSsoRecoveryCodes>;
 
 /**
  * Codes by which members of an organization that requires its identity provider can sign in while that is down: ten, each good
  * for one sign-in, for whoever has proved who they are in another way. Stored as hashes.
  */
-export function createSsoRecoveryCodes({ db, now }: { db: Db; now: Clock }) {
+export function createSsoRecoveryCodes({ db, passwords, now }: SsoRecoveryCodesDeps) {
+  const hashes = createRecoveryCodeHashes(passwords);
   return {
     /** @throws DomainError organization.not_found */
     read: (scope: EnvironmentScope, organizationId: string): Promise<RecoverySet> =>
@@ -43,25 +50,25 @@ export function createSsoRecoveryCodes({ db, now }: { db: Db; now: Clock }) {
      * @returns the codes, answered here and never again
      * @throws DomainError organization.not_found
      */
-    renew: (scope: EnvironmentScope, organizationId: string): Promise<RecoverySet & { codes: string[] }> =>
-      db.transaction(scope, async (tx) => {
+    async renew(scope: EnvironmentScope, organizationId: string): Promise<RecoverySet & { codes: string[] }> {
+      const { codes, kept } = await hashes.newSet();
+      return db.transaction(scope, async (tx) => {
         await lockOrganization(tx, scope, organizationId);
         const where = { ...within(scope), organizationId };
         const generation = ((await tx.maximum(SsoRecoveryCode, 'generation', where)) ?? 0) + 1;
         await tx.delete(SsoRecoveryCode, where);
-        const [codes, createdAt] = [newRecoveryCodes(), now()];
+        const createdAt = now();
         const { accountId, environmentId } = scope;
+        const common = { accountId, environmentId, organizationId, generation, createdAt, usedAt: null };
         await tx.insert(
           SsoRecoveryCode,
-          codes.map((code) => ({
-            ...{ id: uuidv7(), accountId, environmentId, organizationId, generation, createdAt, usedAt: null },
-            codeHash: recoveryCodeHash(code),
-          })),
+          kept.map((code) => ({ id: uuidv7(), ...common, ...code })),
         );
         const metadata = { generation };
         const resourceId = organizationId;
         await recordEvent(tx, 'organization.sso_recovery_codes_renewed', { ...scope, resourceId, metadata });
         return { codes, count: codes.length, remaining: codes.length, generation, createdAt };
-      }),
+      });
+    },
   };
 }

@@ -4,7 +4,8 @@ import type { Db, EnvironmentScope } from '../../platform/db.js';
 import { createLimiter } from '../../platform/limiter.js';
 import { DomainError } from '../errors.js';
 import { recordEvent } from '../events.js';
-import { looksLikeRecoveryCode, recoveryCodeHash } from '../mfa/recovery-code-form.js';
+import { looksLikeRecoveryCode } from '../mfa/recovery-code-form.js';
+import { type CodeHashing, createRecoveryCodeHashes, type KeptCode } from '../mfa/recovery-code-hashes.js';
 import { organizationsOf } from '../organizations/belonging.js';
 import type { OfferedConnection } from '../organizations/sign-in-policy.js';
 import type { FirstFactor } from '../sessions/first-factor.js';
@@ -29,6 +30,7 @@ export type Redeemed = { isRight: true; first: FirstFactor } | { isRight: false;
 export interface SsoRecoveryDeps {
   db: Db;
   sealing: Pick<Sealing, 'seal' | 'open'>;
+  passwords: CodeHashing;
   rateLimits: boolean;
   now: Clock;
 }
@@ -39,19 +41,24 @@ export type SsoRecovery = ReturnType<typeof createSsoRecovery>;
 const wanted = `coalesce((select id from sso_connections where organization_id = o.id),
   (select default_sso_connection_id from environment_settings where environment_id = $2))`;
 
+const organizations = `(select o.id, ${wanted} as connection_id from ${organizationsOf('$2', '$3')}
+    and ((o.authentication_policy->>'require_sso')::boolean or o.authentication_policy->'allowed_methods' = '["sso"]')) mine`;
+const left = `c.account_id = $1 and c.environment_id = $2 and c.organization_id = mine.id and c.used_at is null
+  and mine.connection_id is not null`;
+
+const leftText = `
+select c.id, c.code_hash as "codeHash", c.hash_parameters as "hashParameters"
+from ${organizations} join sso_recovery_codes c on ${left}`;
 const redeemText = `
-update sso_recovery_codes c set used_at = $5
-from (select o.id, ${wanted} as connection_id from ${organizationsOf('$2', '$3')}
-    and ((o.authentication_policy->>'require_sso')::boolean or o.authentication_policy->'allowed_methods' = '["sso"]')) mine
-where c.account_id = $1 and c.environment_id = $2 and c.organization_id = mine.id and c.code_hash = $4 and c.used_at is null
-  and mine.connection_id is not null
+update sso_recovery_codes c set used_at = $5 from ${organizations} where ${left} and c.id = $4
 returning c.organization_id as "organizationId", mine.connection_id as "connectionId"`;
 
 /**
  * Codes of an organization whose provider is down: whoever has proved who they are in another way, and is a member, passes with
  * one as if its connection had let them in. That holds for the one session that begins by it.
  */
-export function createSsoRecovery({ db, sealing, rateLimits, now }: SsoRecoveryDeps) {
+export function createSsoRecovery({ db, sealing, passwords, rateLimits, now }: SsoRecoveryDeps) {
+  const hashes = createRecoveryCodeHashes(passwords);
   const limiter = rateLimits ? createLimiter(db, tries) : null;
 
   /** Counted before it is looked at, so that parallel guesses cannot slip through. @throws DomainError rate_limit.exceeded */
@@ -70,6 +77,15 @@ export function createSsoRecovery({ db, sealing, rateLimits, now }: SsoRecoveryD
     } catch {
       return null;
     }
+  }
+
+  /** The id of a code that was typed, of any organization of the person; null where none is right. */
+  async function idOf(scope: EnvironmentScope, identityId: string, code: string): Promise<string | null> {
+    if (!looksLikeRecoveryCode(code)) return null;
+    const codes = await db.transaction(scope, (tx) =>
+      tx.query<(KeptCode & { id: string })[]>(leftText, [scope.accountId, scope.environmentId, identityId]),
+    );
+    return (await hashes.find(codes, code))?.id ?? null;
   }
 
   return {
@@ -93,9 +109,10 @@ export function createSsoRecovery({ db, sealing, rateLimits, now }: SsoRecoveryD
       const { scope } = signIn;
       await count(identityId);
       const actor = { type: 'identity', id: identityId } as const;
+      const id = await idOf(scope, identityId, code); // before the transaction, since it waits for a hash
       const spent = await db.transaction(scope, async (tx) => {
-        const values = [scope.accountId, scope.environmentId, identityId, recoveryCodeHash(code), now()];
-        const [rows] = looksLikeRecoveryCode(code)
+        const values = [scope.accountId, scope.environmentId, identityId, id, now()];
+        const [rows] = id
           ? await tx.query<[{ organizationId: string; connectionId: string }[], number]>(redeemText, values)
           : [[]];
         const [row] = rows;

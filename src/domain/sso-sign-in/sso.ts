@@ -2,6 +2,7 @@ import type { Clock } from '../../platform/clock.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
 import type { Db } from '../../platform/db.js';
 import type { Outbound } from '../../platform/outbound/fetch.js';
+import type { CodeHashing } from '../mfa/recovery-code-hashes.js';
 import { clientSecretOf } from '../sso-connections/secrets.js';
 import { createOidcProtocol, type OidcProtocol } from '../sso-protocols/oidc/oidc.js';
 import { createSamlProtocol } from '../sso-protocols/saml/protocol.js';
@@ -32,13 +33,14 @@ export interface SsoDeps {
   db: Db;
   sealing: Sealing;
   outbound: Outbound;
+  passwords: CodeHashing;
   users: { signIn: Pick<SignIn, 'signInByProvider'> };
   baseUrl: string;
   rateLimits: boolean;
   now: Clock;
 }
 
-export function createSso({ db, sealing, outbound, users, baseUrl, rateLimits, now }: SsoDeps): Sso {
+export function createSso({ db, sealing, outbound, passwords, users, baseUrl, rateLimits, now }: SsoDeps): Sso {
   const secretOf: Parameters<typeof createOidcProtocol>[0]['clientSecretOf'] = (connection) =>
     clientSecretOf(sealing, connection);
   const oidc = createOidcProtocol({ baseUrl, clientSecretOf: secretOf, outbound, now });
@@ -54,7 +56,7 @@ export function createSso({ db, sealing, outbound, users, baseUrl, rateLimits, n
     administrators: createAdministratorSso({ db, signIn: users.signIn, sessions, now }),
     endUsers: createEndUserSso({ db, sessions, now }),
     leaving,
-    recovery: createSsoRecovery({ db, sealing, rateLimits, now }),
+    recovery: createSsoRecovery({ db, sealing, passwords, rateLimits, now }),
     tests: createSsoTests({ db, sealing, signIn, baseUrl, now }),
   };
 }

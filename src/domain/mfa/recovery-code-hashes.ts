@@ -1,0 +1,76 @@
+import { timingSafeEqual } from 'node:crypto';
+import { hashSecret } from '../../platform/crypto/one-time-secret.js';
+import type { Hashing } from '../passwords/hashing.js';
+import { lettersOf, newRecoveryCodes } from './recovery-code-form.js';
+
+/** How secrets of a set are hashed. */
+export type CodeHashing = Pick<Hashing, 'newParameters' | 'digest'>;
+
+/** All that is kept of a code. */
+export interface KeptCode {
+  codeHash: Buffer;
+  /** What argon2id made it with, as a PHC string without its digest: one for a set. Null of sets of before: SHA-256. */
+  hashParameters: string | null;
+}
+
+/** A new set: the codes are shown once, what is kept of them is in the same order. */
+export interface RecoveryCodeSet {
+  codes: string[];
+  kept: KeptCode[];
+}
+
+/** Recovery codes under a slow hash, whosever they are (docs/decisions/0064). */
+export function createRecoveryCodeHashes(hashing: CodeHashing) {
+  /** @throws DomainError service.unavailable where too many wait for a hash */
+  async function newSet(): Promise<RecoveryCodeSet> {
+    const codes = newRecoveryCodes();
+    const hashParameters = hashing.newParameters();
+    const kept: KeptCode[] = [];
+    // One after the other, so that no set takes more than one turn from those who sign in.
+    for (const code of codes) {
+      kept.push({ codeHash: await hashing.digest(hashParameters, lettersOf(code)), hashParameters });
+    }
+    return { codes, kept };
+  }
+
+  /**
+   * Does work that may turn out to need a new set, which `take` answers. It is made before, since no transaction waits for a
+   * hash; where none was expected, the work is given up and done anew with one.
+   */
+  async function withSet<T>(isExpected: boolean, work: (take: () => RecoveryCodeSet) => Promise<T>): Promise<T> {
+    const set = isExpected ? await newSet() : null;
+    const take = () => {
+      if (!set) throw new UnexpectedSet();
+      return set;
+    };
+    return work(take).catch((error) => {
+      if (!set && error instanceof UnexpectedSet) return withSet(true, work);
+      throw error;
+    });
+  }
+
+  return {
+    newSet,
+    withSet,
+
+    /**
+     * Which of the codes that are left was typed: hashed once for each set among them, and compared in constant time.
+     * @throws DomainError service.unavailable where too many wait for a hash
+     */
+    async find<Code extends KeptCode>(left: readonly Code[], code: string): Promise<Code | null> {
+      let found: Code | null = null;
+      for (const parameters of new Set(left.map(({ hashParameters }) => hashParameters))) {
+        const letters = lettersOf(code);
+        const typed = parameters === null ? hashSecret(letters) : await hashing.digest(parameters, letters);
+        for (const one of left) {
+          if (one.hashParameters === parameters && timingSafeEqual(one.codeHash, typed)) found = one;
+        }
+      }
+      return found;
+    },
+  };
+}
+
+export type RecoveryCodeHashes = ReturnType<typeof createRecoveryCodeHashes>;
+
+class UnexpectedSet extends Error {}

@@ -1,0 +1,96 @@
+import argon2 from 'argon2';
+import { newRecoveryCodes } from '../../src/domain/mfa/recovery-code-form.js';
+import { createRecoveryCodeHashes, type RecoveryCodeSet } from '../../src/domain/mfa/recovery-code-hashes.js';
+import { createHashing } from '../../src/domain/passwords/hashing.js';
+import { hashSecret } from '../../src/platform/crypto/one-time-secret.js';
+import { cheapCodes } from '../support/cheap-codes.js';
+
+const plain = (code: string) => code.replaceAll('-', '');
+
+/** How codes are kept, and which texts were hashed on the way. */
+function newHashes() {
+  const hashing = createHashing(cheapCodes);
+  const hashed: string[] = [];
+  const digest = (parameters: string, secret: string) => {
+    hashed.push(secret);
+    return hashing.digest(parameters, secret);
+  };
+  return { ...createRecoveryCodeHashes({ ...hashing, digest }), hashed };
+}
+
+test('cost what OWASP asks of argon2id, each set with a salt of 128 bits of its own', async () => {
+  const hashing = createHashing({ atOnce: 2 });
+  const [one, other] = [hashing.newParameters(), hashing.newParameters()];
+  expect(one).toMatch(/^\$argon2id\$v=19\$m=7168,t=5,p=1\$[A-Za-z0-9+/]{22}$/);
+  expect(other).not.toBe(one);
+  const digest = (await hashing.digest(one, 'ABCD')).toString('base64').replaceAll('=', '');
+  expect(await argon2.verify(`${one}$${digest}`, 'ABCD')).toBe(true);
+  expect(await argon2.verify(`${one}$${digest}`, 'ABCE')).toBe(false);
+});
+
+test('are ten, hashed one by one with the salt of their set', async () => {
+  const { newSet, hashed } = newHashes();
+  const { codes, kept } = await newSet();
+  expect(hashed).toEqual(codes.map(plain));
+  expect(new Set(kept.map(({ hashParameters }) => hashParameters)).size).toBe(1);
+  expect(new Set(kept.map(({ codeHash }) => codeHash.toString('hex'))).size).toBe(10);
+});
+
+test('are found by one hash for each set, however they are typed', async () => {
+  const { newSet, find, hashed } = newHashes();
+  const sets = [await newSet(), await newSet()];
+  const left = sets.flatMap(({ kept }) => kept);
+  hashed.length = 0;
+  const code = sets[1]?.codes[7] as string;
+  expect(await find(left, ` ${code.toLowerCase().replaceAll('-', ' ')}`)).toBe(left[17]);
+  expect(hashed).toEqual([plain(code), plain(code)]);
+  const [others] = newRecoveryCodes();
+  expect(await find(left, others as string)).toBeNull();
+  expect(await find([...left.slice(0, 17), ...left.slice(18)], code)).toBeNull();
+  hashed.length = 0;
+  expect(await find([], code)).toBeNull();
+  expect(hashed).toEqual([]);
+});
+
+test('that cost more or less when they were made work on, and so do those of before, SHA-256', async () => {
+  const dearer = createRecoveryCodeHashes(createHashing({ atOnce: 2, costOfCodes: { memoryKib: 128, passes: 2 } }));
+  const { codes, kept } = await newHashes().newSet();
+  const [ours = '', old = ''] = [codes[3], newRecoveryCodes()[0]];
+  const left = [{ codeHash: hashSecret(plain(old)), hashParameters: null }, ...kept];
+  expect(await dearer.find(left, ours)).toBe(left[4]);
+  expect(await dearer.find(left, old)).toBe(left[0]);
+  // What stands for a slow hash is no SHA-256 of anything, and the other way round.
+  expect(await dearer.find([{ ...kept[3], hashParameters: null } as (typeof kept)[0]], ours)).toBeNull();
+});
+
+describe('work that wants a set', () => {
+  const wanting = () => {
+    const sets: RecoveryCodeSet[] = [];
+    const work = jest.fn(async (take: () => RecoveryCodeSet) => {
+      sets.push(take());
+      return 'done';
+    });
+    return { work, sets };
+  };
+
+  test('has it at hand where it was expected', async () => {
+    const { work, sets } = wanting();
+    expect(await newHashes().withSet(true, work)).toBe('done');
+    expect([work.mock.calls.length, sets.length]).toEqual([1, 1]);
+  });
+
+  test('is done anew with one where none was expected', async () => {
+    const { work, sets } = wanting();
+    expect(await newHashes().withSet(false, work)).toBe('done');
+    expect([work.mock.calls.length, sets.length]).toEqual([2, 1]);
+  });
+
+  test('costs nothing where it wants none after all, and fails as it fails', async () => {
+    const { withSet, hashed } = newHashes();
+    expect(await withSet(false, async () => 'none')).toBe('none');
+    const failing = jest.fn(() => Promise.reject(new Error('gone')));
+    await expect(withSet(false, failing)).rejects.toThrow('gone');
+    expect(failing).toHaveBeenCalledTimes(1);
+    expect(hashed).toEqual([]);
+  });
+});
