@@ -7529,6 +7529,8 @@ export interface components {
                 session_ttl_seconds: number;
                 /** @description Seconds after which a session of the hosted pages ends that nobody has used, a minute less at most; null: when its `session_ttl_seconds` are over. What applications hold goes by `refresh_token_ttl_seconds`. */
                 session_idle_ttl_seconds: number | null;
+                /** @description True: every OAuth client needs PKCE. Those with `require_pkce` false stay and need it too, a second after the change at the latest, and none can be registered so; once this is false again each goes by its own. */
+                require_pkce: boolean;
                 /**
                  * Format: uuid
                  * @description The active connection of the environment's own to which everybody is sent who signs in; null: they are asked. Is taken away when the connection is disabled or deleted.
@@ -7584,6 +7586,8 @@ export interface components {
             session_ttl_seconds?: number;
             /** @description Seconds after which a session of the hosted pages ends that nobody has used, a minute less at most; null: when its `session_ttl_seconds` are over. What applications hold goes by `refresh_token_ttl_seconds`. */
             session_idle_ttl_seconds?: number | null;
+            /** @description True: every OAuth client needs PKCE. Those with `require_pkce` false stay and need it too, a second after the change at the latest, and none can be registered so; once this is false again each goes by its own. */
+            require_pkce?: boolean;
             /**
              * Format: uuid
              * @description The active connection of the environment's own to which everybody is sent who signs in; null: they are asked. Is taken away when the connection is disabled or deleted.
@@ -7611,6 +7615,7 @@ export interface components {
                 post_logout_redirect_uris: string[];
                 /** @enum {string} */
                 token_endpoint_auth_method: "none" | "client_secret_basic" | "client_secret_post" | "private_key_jwt";
+                /** @description False only for confidential clients, and not where the environment has `require_pkce`, which counts for all. */
                 require_pkce: boolean;
                 /** @description Public clients always rotate. */
                 rotate_refresh_tokens: boolean;
@@ -7645,6 +7650,7 @@ export interface components {
             post_logout_redirect_uris?: string[];
             /** @enum {string} */
             token_endpoint_auth_method?: "none" | "client_secret_basic" | "client_secret_post" | "private_key_jwt";
+            /** @description False only for confidential clients, and not where the environment has `require_pkce`, which counts for all. */
             require_pkce?: boolean;
             /** @description Public clients always rotate. */
             rotate_refresh_tokens?: boolean;
@@ -7675,6 +7681,7 @@ export interface components {
                 post_logout_redirect_uris: string[];
                 /** @enum {string} */
                 token_endpoint_auth_method: "none" | "client_secret_basic" | "client_secret_post" | "private_key_jwt";
+                /** @description False only for confidential clients, and not where the environment has `require_pkce`, which counts for all. */
                 require_pkce: boolean;
                 /** @description Public clients always rotate. */
                 rotate_refresh_tokens: boolean;
@@ -7710,6 +7717,7 @@ export interface components {
                 post_logout_redirect_uris: string[];
                 /** @enum {string} */
                 token_endpoint_auth_method: "none" | "client_secret_basic" | "client_secret_post" | "private_key_jwt";
+                /** @description False only for confidential clients, and not where the environment has `require_pkce`, which counts for all. */
                 require_pkce: boolean;
                 /** @description Public clients always rotate. */
                 rotate_refresh_tokens: boolean;
@@ -7736,6 +7744,7 @@ export interface components {
             post_logout_redirect_uris?: string[];
             /** @enum {string} */
             token_endpoint_auth_method?: "none" | "client_secret_basic" | "client_secret_post" | "private_key_jwt";
+            /** @description False only for confidential clients, and not where the environment has `require_pkce`, which counts for all. */
             require_pkce?: boolean;
             /** @description Public clients always rotate. */
             rotate_refresh_tokens?: boolean;

@@ -62,6 +62,8 @@ export class EnvironmentSettings {
   @Column('integer') sessionTtlSeconds!: number;
   /** How long a session may be unused; null: until its own time is over. */
   @Column('integer', { nullable: true }) sessionIdleTtlSeconds!: number | null;
+  /** Whether every client needs PKCE, whatever its own `requirePkce` says. */
+  @Column('boolean', { default: false }) requirePkce!: boolean;
   /** Origins whose scripts may call the token and userinfo endpoints. */
   @Column('text', { array: true }) allowedOrigins!: string[];
   /** The identity provider that end users are sent to at once, if any. */

@@ -75,6 +75,44 @@ test('a client may be given all scopes, or those that are listed', async () => {
     expect(outcomeOf(await call('PATCH', `${path}/${made.id}`, { scopes }))).toBe('400 validation.failed');
 });
 
+test('an environment that requires PKCE refuses clients without it, and those that are there need it too', async () => {
+  const older = await create({ require_pkce: false });
+  const asks = async () => {
+    api.clock.now = new Date(api.clock.now.getTime() + 2_000); // what is remembered of a client is a second old at most
+    const query = new URLSearchParams({
+      client_id: older.client_id,
+      redirect_uri: settings.redirect_uris[0] as string,
+      response_type: 'code',
+      scope: 'openid',
+    });
+    const { statusCode, body } = await api.app.inject({ url: `/oauth/authorize?${query}` });
+    return statusCode === 200 ? 'page' : /this client must send a code_challenge/.exec(body)?.[0];
+  };
+  const require = async (require_pkce: boolean) => {
+    const at = path.replace('oauth-clients', 'settings');
+    const { version } = (await call('GET', at)).json().data;
+    return (await call('PATCH', at, { require_pkce }, { 'if-match': `"${version}"` })).json().data.require_pkce;
+  };
+  const refused = (answer: { json(): { error?: { details: object[] } } }) => answer.json().error?.details;
+  const why = [expect.objectContaining({ field: 'require_pkce', code: 'required_by_environment' })];
+
+  expect(await asks()).toBe('page');
+  expect(await require(true)).toBe(true);
+  expect(await asks()).toBe('this client must send a code_challenge');
+  expect(refused(await call('POST', path, { ...settings, require_pkce: false }))).toEqual(why);
+  const other = await create();
+  expect(refused(await call('PATCH', `${path}/${other.id}`, { require_pkce: false }))).toEqual(why);
+  // It stays what it is, and can be changed for all that.
+  expect(await change(older.id, { name: 'Older', require_pkce: false })).toMatchObject({
+    name: 'Older',
+    require_pkce: false,
+  });
+
+  expect(await require(false)).toBe(false);
+  expect(await asks()).toBe('page');
+  expect(await change(other.id, { require_pkce: false })).toMatchObject({ require_pkce: false });
+});
+
 test('one that is deleted is gone, and the others stay', async () => {
   const [web, shop] = [await create(), await create({ name: 'Shop' })];
   expect(outcomeOf(await call('DELETE', `${path}/${web.id}`))).toBe('204');

@@ -27,6 +27,7 @@ export const environmentDefaults = (): Omit<EnvironmentSettings, 'environmentId'
   refreshTokenMaxTtlSeconds: 90 * day,
   sessionTtlSeconds: 12 * hour,
   sessionIdleTtlSeconds: null,
+  requirePkce: false,
   allowedOrigins: [],
   defaultSsoConnectionId: null,
 });

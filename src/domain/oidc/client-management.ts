@@ -1,11 +1,12 @@
 import type { EntityManager } from 'typeorm';
 import { v7 as uuidv7 } from 'uuid';
+import { EnvironmentSettings } from '../../../entities/environment-settings.js';
 import { OAuthClient } from '../../../entities/oauth-client.js';
 import type { Clock } from '../../platform/clock.js';
 import { hashSecret, newSecret } from '../../platform/crypto/one-time-secret.js';
 import { type Db, type EnvironmentScope, within } from '../../platform/db.js';
 import { changedFields } from '../changed-fields.js';
-import { DomainError } from '../errors.js';
+import { DomainError, invalidField } from '../errors.js';
 import { recordEvent } from '../events.js';
 import { containing, type Page, type PageRequest, readPage } from '../paging.js';
 import { assertClient } from './client-rules.js';
@@ -73,6 +74,7 @@ export function createClientManagement({ db, now }: { db: Db; now: Clock }): Cli
           createdAt: at,
           updatedAt: at,
         };
+        if (!client.requirePkce) await assertWithoutPkce(tx, scope);
         await tx.insert(OAuthClient, client);
         await recordEvent(tx, 'oauth_client.created', { ...scope, resourceId: client.id, resourceLabel: client.name });
         return { client, secret };
@@ -85,6 +87,7 @@ export function createClientManagement({ db, now }: { db: Db; now: Clock }): Cli
         if (changed.length === 0) return current;
         const updated: OAuthClient = { ...current, ...changes, updatedAt: now() };
         assertClient(updated);
+        if (changed.includes('require_pkce') && !updated.requirePkce) await assertWithoutPkce(tx, scope);
         // A client that is told to use a secret must be given one, and one that no longer does must not keep it.
         if (hasSecret(updated) !== hasSecret(current)) updated.secretHash = null;
         await tx.update(OAuthClient, { ...within(scope), id }, updated);
@@ -117,6 +120,20 @@ export function createClientManagement({ db, now }: { db: Db; now: Clock }): Cli
 
 const hasSecret = ({ tokenEndpointAuthMethod: method }: Pick<OAuthClient, 'tokenEndpointAuthMethod'>): boolean =>
   method === 'client_secret_basic' || method === 'client_secret_post';
+
+/** @throws DomainError validation.failed where the Environment has every client use PKCE; those of before may stay as they are. */
+async function assertWithoutPkce(tx: EntityManager, scope: EnvironmentScope): Promise<void> {
+  const { requirePkce } = await tx.findOneOrFail(EnvironmentSettings, {
+    select: { requirePkce: true },
+    where: within(scope),
+  });
+  if (requirePkce)
+    throw invalidField(
+      'require_pkce',
+      'required_by_environment',
+      "cannot be false: the environment's require_pkce is true",
+    );
+}
 
 async function find(tx: EntityManager, scope: EnvironmentScope, id: string, lock = false): Promise<OAuthClient> {
   const where = { ...within(scope), id };

@@ -50,6 +50,11 @@ const Fields = {
         '`session_ttl_seconds` are over. What applications hold goes by `refresh_token_ttl_seconds`.',
     }),
   ),
+  require_pkce: Type.Boolean({
+    description:
+      'True: every OAuth client needs PKCE. Those with `require_pkce` false stay and need it too, a second after the change at the ' +
+      'latest, and none can be registered so; once this is false again each goes by its own.',
+  }),
   default_sso_connection_id: Nullable(
     Type.String({
       format: 'uuid',
@@ -96,6 +101,7 @@ const present = (settings: EnvironmentSettings) => ({
   refresh_token_max_ttl_seconds: settings.refreshTokenMaxTtlSeconds,
   session_ttl_seconds: settings.sessionTtlSeconds,
   session_idle_ttl_seconds: settings.sessionIdleTtlSeconds,
+  require_pkce: settings.requirePkce,
   default_sso_connection_id: settings.defaultSsoConnectionId,
   allowed_origins: settings.allowedOrigins,
   branding: settings.branding,
@@ -151,6 +157,7 @@ export const updateEnvironmentSettings = operation({
       refreshTokenMaxTtlSeconds: body.refresh_token_max_ttl_seconds,
       sessionTtlSeconds: body.session_ttl_seconds,
       sessionIdleTtlSeconds: body.session_idle_ttl_seconds,
+      requirePkce: body.require_pkce,
       defaultSsoConnectionId: body.default_sso_connection_id,
       allowedOrigins: body.allowed_origins,
       branding: body.branding,

@@ -17,7 +17,10 @@ const Settings = {
   redirect_uris: RedirectUris,
   post_logout_redirect_uris: RedirectUris,
   token_endpoint_auth_method: OneOf(methods),
-  require_pkce: Type.Boolean(),
+  require_pkce: Type.Boolean({
+    description:
+      'False only for confidential clients, and not where the environment has `require_pkce`, which counts for all.',
+  }),
   rotate_refresh_tokens: Type.Boolean({ description: 'Public clients always rotate.' }),
   scopes: Type.Array(OneOf(scopes), {
     minItems: 1,
