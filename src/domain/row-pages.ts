@@ -31,16 +31,40 @@ type Ask = <Row>(text: string, values: unknown[]) => Promise<Row[]>;
 export const columnsOf = (alias: string, properties: readonly string[]): string =>
   properties.map((property) => `${alias}.${inSnakeCase(property)} as "${property}"`).join(', ');
 
+type Rows = Pick<RowList, 'select' | 'from' | 'where'>;
+
 /** All of a list's rows, by an open transaction. @param ending how they are sorted, and how many may come at the most */
-export async function readRows<Row>(
+export function readRows<Row>(tx: EntityManager, scope: EnvironmentScope, list: Rows, ending: string): Promise<Row[]> {
+  const { text, values } = allOf(scope, list, ending);
+  return tx.query(text, values);
+}
+
+/** Rows of which the driver makes objects at once; some milliseconds of work. */
+const portion = 1000;
+
+/** The same where they may be thousands: read in portions, between which other requests have their turns. */
+export async function readManyRows<Row>(
   tx: EntityManager,
   scope: EnvironmentScope,
-  list: Pick<RowList, 'select' | 'from' | 'where'>,
+  list: Rows,
   ending: string,
 ): Promise<Row[]> {
+  const { text, values } = allOf(scope, list, ending);
+  await tx.query(`declare listed no scroll cursor for ${text}`, values);
+  const all: Row[] = [];
+  for (let isMore = true; isMore; ) {
+    const rows = await tx.query<Row[]>(`fetch ${portion} from listed`);
+    for (const row of rows) all.push(row);
+    isMore = rows.length === portion;
+  }
+  await tx.query('close listed');
+  return all;
+}
+
+function allOf(scope: EnvironmentScope, list: Rows, ending: string) {
   const { put, values } = valuesIn(scope);
   const where = list.where(put);
-  return tx.query(`select ${list.select(put)} from ${list.from} where ${where} ${ending}`, values);
+  return { text: `select ${list.select(put)} from ${list.from} where ${where} ${ending}`, values };
 }
 
 /**

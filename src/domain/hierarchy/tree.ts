@@ -4,7 +4,7 @@ import type { Db } from '../../platform/db.js';
 import { counterTotal } from '../counters.js';
 import { DomainError } from '../errors.js';
 import { containing, type Page, type PageRequest } from '../paging.js';
-import { columnsOf, type Put, type RowList, readPart, readRows, readWhole } from '../row-pages.js';
+import { columnsOf, type Put, type RowList, readManyRows, readPart, readRows, readWhole } from '../row-pages.js';
 import type { EnvironmentScope } from '../scope.js';
 import { find } from './nodes.js';
 import { type Access, accessColumns, accessTo, isIn, onlySeen, type Sight, seesAll, waysTo } from './sight.js';
@@ -140,7 +140,7 @@ export async function tree(
     ...onlySeen(sight, put, ways),
     ...(depth === null ? [] : [`cardinality(node.path) <= ${put(depth + 1)}`]),
   ]);
-  const rows = await readRows<NodeInSight>(tx, scope, nodes, `order by node.name, node.id limit ${mostInTree + 1}`);
+  const rows = await readManyRows<NodeInSight>(tx, scope, nodes, `order by node.name, node.id limit ${mostInTree + 1}`);
   if (rows.length > mostInTree) throw new DomainError('nodes.tree_too_large');
   return rows;
 }

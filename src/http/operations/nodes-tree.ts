@@ -1,11 +1,11 @@
 import { Type } from 'typebox';
-import type { NodeInSight } from '../../domain/hierarchy/tree.js';
 import { always, listQuery, paginated } from '../lists.js';
-import { at, errors, operation, somewhere } from '../operation.js';
+import { Answer, at, errors, operation, somewhere } from '../operation.js';
 import { Id, listOf, OneOf, single } from '../schemas.js';
 import { IdentityRowWithRoles, personSorts, rowWithRoles } from './identity-rows.js';
 import { presentSeen, SeenNode, SeenNodeFields, sightOf } from './node-views.js';
 import { nodeQuery } from './nodes.js';
+import { treeInPieces } from './tree-in-pieces.js';
 
 const common = {
   tag: 'Hierarchy',
@@ -20,19 +20,6 @@ const Subtrees = Type.Array(Type.Unsafe<object>({ type: 'object', additionalProp
   description: 'Nodes of the same form, each with its `children`; by name.',
 });
 
-type Branch = ReturnType<typeof presentSeen> & { children: Branch[] };
-
-/** The nodes below their parents. Those whose parent is not among them are left out. */
-function grown(nodes: readonly NodeInSight[]): Branch | undefined {
-  const branches = new Map(nodes.map((node): [string, Branch] => [node.id, { ...presentSeen(node), children: [] }]));
-  let root: Branch | undefined;
-  for (const branch of branches.values()) {
-    if (branch.parent_node_id === null) root = branch;
-    else branches.get(branch.parent_node_id)?.children.push(branch);
-  }
-  return root;
-}
-
 export const getNodeTree = operation({
   ...common,
   id: 'getNodeTree',
@@ -41,6 +28,8 @@ export const getNodeTree = operation({
   description:
     'The root with what the caller may see below it, and what leads there (`path_only`). `depth` is how many levels below the ' +
     'root; without it, all of them. More than 20 000 nodes are no answer: 400.',
+  waitsMs: Number.POSITIVE_INFINITY,
+  isBroad: ({ depth }) => depth === undefined,
   permission: somewhere('hierarchy.view'),
   query: Type.Object(
     { depth: Type.Optional(Type.Integer({ minimum: 0, maximum: 100 })) },
@@ -53,7 +42,7 @@ export const getNodeTree = operation({
   async handle({ query, ...context }) {
     const sight = await sightOf(context);
     const nodes = await context.services.hierarchy.tree(context.scope, sight, query.depth ?? null);
-    return { data: grown(nodes) };
+    return new Answer(200, treeInPieces(nodes), { 'content-type': 'application/json; charset=utf-8' });
   },
 });
 

@@ -1,0 +1,57 @@
+import { Readable } from 'node:stream';
+import { setImmediate } from 'node:timers/promises';
+import { DomainError } from '../../domain/errors.js';
+import type { NodeInSight } from '../../domain/hierarchy/tree.js';
+import { presentSeen } from './node-views.js';
+
+/** Characters of a piece: a millisecond or two of work, so that nobody's token waits for somebody's tree. */
+const pieceOf = 64 * 1024;
+
+/**
+ * `{ data }` with the root, each node with its `children` in the order they came, as JSON that is written no faster than it is
+ * taken. Those whose parent is not among them are left out.
+ * @throws DomainError nodes.node_not_found without a root: the Environment is being removed
+ */
+export function treeInPieces(nodes: readonly NodeInSight[]): Readable {
+  const below = new Map<string | null, NodeInSight[]>();
+  for (const node of nodes) {
+    const siblings = below.get(node.parentNodeId);
+    if (siblings) siblings.push(node);
+    else below.set(node.parentNodeId, [node]);
+  }
+  const [root] = below.get(null) ?? [];
+  if (!root) throw new DomainError('nodes.node_not_found');
+  return Readable.from(inPieces(branch(root, below)));
+}
+
+function* branch(root: NodeInSight, below: ReadonlyMap<string | null, NodeInSight[]>) {
+  yield `{"data":${opened(root)}`;
+  const open = [(below.get(root.id) ?? []).values()]; // no recursion: a tree may be deep
+  let isFirst = true;
+  for (let children = open.at(-1); children; children = open.at(-1)) {
+    const { value: node, done } = children.next();
+    if (done) {
+      open.pop();
+      yield ']}';
+    } else {
+      yield isFirst ? opened(node) : `,${opened(node)}`;
+      open.push((below.get(node.id) ?? []).values());
+    }
+    isFirst = !done;
+  }
+  yield '}';
+}
+
+const opened = (node: NodeInSight) => `${JSON.stringify(presentSeen(node)).slice(0, -1)},"children":[`;
+
+async function* inPieces(texts: Iterable<string>) {
+  let piece = '';
+  for (const text of texts) {
+    piece += text;
+    if (piece.length < pieceOf) continue;
+    yield piece;
+    piece = '';
+    await setImmediate(); // a socket that takes it at once would have the next follow before anybody else
+  }
+  yield piece;
+}
