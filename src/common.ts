@@ -12,6 +12,7 @@ import type { Db } from './platform/db.js';
 import { createDns } from './platform/dns.js';
 import { createLog } from './platform/log.js';
 import { pendingMigrations } from './platform/migrations.js';
+import { createResolveName } from './platform/outbound/names.js';
 import { StartError } from './platform/start-error.js';
 import { startTracing, traceOfLine } from './platform/tracing.js';
 import { tracedDns } from './platform/tracing-calls.js';
@@ -52,6 +53,13 @@ export async function checkDatabase(db: Db, { masterKeys }: Pick<Config, 'master
   const reason = await wrongMasterKeys({ db, sealing: createSealing(masterKeys), now: systemClock });
   if (reason) throw new StartError(reason);
 }
+
+/** Which URLs of tenants are called, and how their names are looked up. */
+export const whatIsCallable = (config: Pick<Config, 'outboundNetworks' | 'outboundHosts' | 'dnsServers'>) => ({
+  allowedNetworks: config.outboundNetworks,
+  allowedHosts: config.outboundHosts,
+  resolveName: createResolveName({ servers: config.dnsServers }),
+});
 
 /** What api and worker have alike: one writes what the other reads, so both make it from the same settings. */
 export function composeCommon({ config, db, now }: CommonDeps) {

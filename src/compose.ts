@@ -1,6 +1,6 @@
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
 import type { Registry } from 'prom-client';
-import { composeCommon } from './common.js';
+import { composeCommon, whatIsCallable } from './common.js';
 import type { Config } from './config.js';
 import { createAssignments } from './domain/access/assignments.js';
 import { createPermissionCatalog } from './domain/access/catalog.js';
@@ -83,7 +83,6 @@ import { createRegistry, watchPools } from './platform/metrics-server.js';
 import { pendingMigrations } from './platform/migrations.js';
 import { createOutbound } from './platform/outbound/fetch.js';
 import { createGuard } from './platform/outbound/guard.js';
-import { createResolveName } from './platform/outbound/names.js';
 import { createProcesses } from './platform/processes.js';
 import { tracedOutbound } from './platform/tracing-calls.js';
 import { listenForever } from './platform/wake-up.js';
@@ -140,10 +139,9 @@ export async function composeApi(
     onWake: apiKeys.forget,
   });
   const changeBells = createBells({ url: config.database.url as string, channel: changesChannel });
-  const allowedNetworks = config.outboundNetworks;
-  const resolveName = createResolveName({ servers: config.dnsServers });
-  const outbound = tracedOutbound(createOutbound({ allowedNetworks, resolveName }));
-  const guard = createGuard({ allowedNetworks, resolveName });
+  const callable = whatIsCallable(config);
+  const outbound = tracedOutbound(createOutbound(callable));
+  const guard = createGuard(callable);
   const logins = createLogins({
     db,
     sealing,
@@ -200,7 +198,7 @@ export async function composeApi(
     applications: createApplications({ db, now }),
     auditLog: createAuditLog({ db }),
     changeFeed: createChangeFeed({ db, bells: changeBells }),
-    clientManagement: createClientManagement({ db, now }),
+    clientManagement: createClientManagement({ db, now, guard }),
     directory: createDirectory({ db }),
     environmentSettings: createEnvironmentSettings({ db, graces, now }),
     environments: createEnvironments({ db, now }),

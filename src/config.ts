@@ -7,6 +7,7 @@ import { parseServers } from './platform/dns.js';
 import { parseDuration, parseDurations } from './platform/duration.js';
 import { parseMailbox } from './platform/mail/addresses.js';
 import { loopback } from './platform/outbound/addresses.js';
+import { parseHosts } from './platform/outbound/hosts.js';
 import { projectRoot } from './platform/root.js';
 import {
   assertSafeOrigin,
@@ -99,6 +100,9 @@ export function loadConfig(process: ProcessName, data: NodeJS.ProcessEnv = globa
   const trustProxy = check('TRUST_PROXY', () => flagOrNetworks(env.TRUST_PROXY, proxyNames));
   const privateAddresses = env.WEBHOOK_ALLOW_PRIVATE_ADDRESSES ?? String(!production);
   const outbound = check('WEBHOOK_ALLOW_PRIVATE_ADDRESSES', () => flagOrNetworks(privateAddresses));
+  const outboundHosts = check('OUTBOUND_ALLOWED_HOSTS', () =>
+    env.OUTBOUND_ALLOWED_HOSTS ? parseHosts(env.OUTBOUND_ALLOWED_HOSTS) : null,
+  );
   const dnsServers = check('DNS_SERVERS', () => (env.DNS_SERVERS ? parseServers(env.DNS_SERVERS) : []));
   const pauses = check('DOMAIN_POLL_SCHEDULE', () => parseDurations(env.DOMAIN_POLL_SCHEDULE));
   if (lines.length > 0) throw new ConfigError(lines);
@@ -135,6 +139,7 @@ export function loadConfig(process: ProcessName, data: NodeJS.ProcessEnv = globa
       verifyUrl: env.TURNSTILE_VERIFY_URL,
     },
     outboundNetworks: typeof outbound === 'boolean' ? (outbound ? [...loopback] : []) : outbound,
+    outboundHosts,
     trustProxy,
     logLevel: env.LOG_LEVEL,
     rateLimits: env.RATE_LIMITS === 'on',

@@ -64,6 +64,9 @@ export const Settings = Type.Object({
   WEBHOOK_ALLOW_PRIVATE_ADDRESSES: optional(
     'Non-public addresses that URLs of tenants may name: `false` (none; production), `true` (loopback; development), or networks.',
   ),
+  OUTBOUND_ALLOWED_HOSTS: optional(
+    'The only hosts that URLs of tenants may have the service call, as `hooks.example.com,*.example.org`. Without it: any.',
+  ),
   TRUST_PROXY: text('Proxies whose `X-Forwarded-*` count: `false`, `true`, or networks.', 'false'),
   LOG_LEVEL: Type.String({
     enum: ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'],

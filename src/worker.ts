@@ -1,12 +1,11 @@
 import 'reflect-metadata';
-import { checkDatabase, startLog } from './common.js';
+import { checkDatabase, startLog, whatIsCallable } from './common.js';
 import { loadConfig } from './config.js';
 import { minutes } from './platform/clock.js';
 import { openDb } from './platform/db.js';
 import { createMailer } from './platform/mail/mailer.js';
 import { pendingMigrations } from './platform/migrations.js';
 import { createOutbound } from './platform/outbound/fetch.js';
-import { createResolveName } from './platform/outbound/names.js';
 import { startOutboxRelay } from './platform/outbox-relay.js';
 import { runProcess } from './platform/process.js';
 import { createProcesses } from './platform/processes.js';
@@ -43,8 +42,7 @@ await runProcess('worker', async () => {
   const server = { ...config.temporal, address: config.temporal.address as string };
   const processes = createProcesses(server);
   const mailer = tracedMailer(createMailer({ smtpUrl: config.mail.smtpUrl as string, from: config.mail.from }));
-  const resolveName = createResolveName({ servers: config.dnsServers });
-  const outbound = tracedOutbound(createOutbound({ allowedNetworks: config.outboundNetworks, resolveName }));
+  const outbound = tracedOutbound(createOutbound(whatIsCallable(config)));
   const metrics = createMetrics(db, temporalMetrics);
   const activities = composeWorker({ config, db, log, mailer, outbound, processes });
 

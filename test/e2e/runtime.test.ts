@@ -235,6 +235,7 @@ describe.each(['api', 'worker'] as const)('the %s does not start, and says why i
       SMTP_URL: 'http://localhost',
       TRUST_PROXY: 'everybody',
       WEBHOOK_ALLOW_PRIVATE_ADDRESSES: '10.0.0.0/99',
+      OUTBOUND_ALLOWED_HOSTS: 'https://hooks.example.com',
       BREACH_CHECK_URL: 'no',
       TEMPORAL_ADDRESS: 'http://localhost:7233/x',
       MAIL_FROM: 'nobody',

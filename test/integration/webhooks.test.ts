@@ -1,8 +1,12 @@
+import { createWebhookDeliveries } from '../../src/domain/webhooks/deliveries.js';
 import { createWebhookDeliveryLog } from '../../src/domain/webhooks/delivery-log.js';
 import { disableWebhook } from '../../src/domain/webhooks/disable.js';
 import { fanOutWebhooks } from '../../src/domain/webhooks/fan-out.js';
 import { secretContext } from '../../src/domain/webhooks/secrets.js';
+import { hours } from '../../src/platform/clock.js';
 import { createSealing } from '../../src/platform/crypto/sealing.js';
+import { createOutbound } from '../../src/platform/outbound/fetch.js';
+import { parseHosts } from '../../src/platform/outbound/hosts.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { rowsOf } from './portal-setup.js';
 import { deliveriesOf, happen, subscribe } from './webhooks-setup.js';
@@ -406,4 +410,49 @@ test('what was made for an Environment goes with it', async () => {
   await rowsOf(api, `delete from environments where id = '${account.scope.environmentId}'`);
   expect(await deliveriesOf(api, account)).toEqual([]);
   expect(await rowsOf(api, `select from webhooks where account_id = '${account.scope.accountId}'`)).toEqual([]);
+});
+
+test('where an operator lists hosts no other is registered, and what was before is an attempt that has failed', async () => {
+  const { id: webhookId } = (await (await onThePublicApi())('POST', '/webhooks', wanted)).body.data;
+  await happen(api, account);
+  await fanOutWebhooks(api.database.db, 100);
+  const [{ id } = { id: '' }] = await rowsOf<{ id: string }>(
+    api,
+    `select id from webhook_deliveries where webhook_id = '${webhookId}'`,
+  );
+
+  const listed = 'hooks.example.com';
+  const strict = await startApi({ OUTBOUND_ALLOWED_HOSTS: listed }, undefined, api.database);
+  const headers = await account.as('owner');
+  const create = async (path: string, payload: object) => {
+    const answer = await strict.app.inject({ method: 'POST', url: account.portalPath(path), headers, payload });
+    return answer.statusCode === 201 ? 201 : fieldOf({ body: answer.json() });
+  };
+  const client = { name: 'Web', client_type: 'confidential', token_endpoint_auth_method: 'private_key_jwt' };
+  const withKeysAt = (host: string) => ({ ...client, redirect_uris: [], jwks_uri: `https://${host}/jwks` });
+  const oidc = (host: string) => ({ type: 'oidc', name: 'IdP', oidc_discovery_url: `https://${host}/` });
+  expect(await create('/webhooks', wanted)).toBe('url host');
+  expect(await create('/webhooks', { ...wanted, url: `https://${listed}/` })).toBe(201);
+  expect(await create('/oauth-clients', withKeysAt('keys.example.com'))).toBe('jwks_uri host');
+  expect(await create('/oauth-clients', withKeysAt(listed))).toBe(201);
+  expect(await create('/sso-connections', oidc('idp.example.com'))).toBe('oidc_discovery_url host');
+  expect(await create('/sso-connections', oidc(listed))).toBe(201);
+  const visited = { type: 'saml', name: 'IdP', saml_sso_url: 'https://idp.example.com/' }; // by browsers, not by us
+  expect(await create('/sso-connections', visited)).toBe(201);
+  await strict.stop();
+
+  let time = Date.now();
+  const deliveries = createWebhookDeliveries({
+    db: api.database.db,
+    sealing: createSealing([{ id: 'test', key: Buffer.alloc(32, 7) }]),
+    outbound: createOutbound({ allowedHosts: parseHosts(listed) }),
+    now: () => new Date(time),
+    schedule: [hours(1)],
+    onFault: () => {},
+  });
+  expect(await deliveries.attempt(id, webhookId)).toMatchObject({ status: 'pending', attempts: 1 });
+  time += hours(2);
+  expect(await deliveries.attempt(id, webhookId)).toMatchObject({ status: 'failed', attempts: 2 });
+  const attempts = `select error from webhook_attempts where delivery_id = '${id}'`;
+  expect(await rowsOf(api, attempts)).toEqual([{ error: 'host' }, { error: 'host' }]);
 });

@@ -4,6 +4,7 @@ import { parseServers } from '../../src/platform/dns.js';
 import { loopback } from '../../src/platform/outbound/addresses.js';
 import { createOutbound } from '../../src/platform/outbound/fetch.js';
 import { createGuard } from '../../src/platform/outbound/guard.js';
+import { isListed, parseHosts } from '../../src/platform/outbound/hosts.js';
 import { createResolveName, type FoundAddress } from '../../src/platform/outbound/names.js';
 import { type PostLimits, post } from '../../src/platform/outbound/post.js';
 import { startNameServer } from '../support/name-server.js';
@@ -124,6 +125,60 @@ describe('what is not called', () => {
     await expect(outbound.post(url, message)).rejects.toMatchObject({ reason: 'address' });
     expect(names.asked()).toBe(2);
     expect(inner.requests).toEqual([]);
+  });
+});
+
+describe('where an operator lists hosts', () => {
+  const listed = (text: string, url: string) => isListed(new URL(url).hostname, parseHosts(text));
+
+  test.each([
+    ['hooks.example.com', 'https://hooks.example.com/a'],
+    ['hooks.example.com', 'https://HOOKS.example.com.:8443/a'],
+    ['Hooks.Example.com.', 'https://hooks.example.com/'],
+    ['bücher.example', 'https://xn--bcher-kva.example/'],
+    ['other.example, *.example.com', 'https://a.b.example.com/'],
+    ['203.0.113.7', 'https://203.0.113.7/'],
+    ['203.0.113.7', 'https://0xcb.0x0.0x71.7/'],
+    ['[2001:DB8::7]', 'https://[2001:db8:0::7]/'],
+  ])('%s is %s', (text, url) => expect(listed(text, url)).toBe(true));
+
+  test.each([
+    ['hooks.example.com', 'https://example.com/'],
+    ['hooks.example.com', 'https://a.hooks.example.com/'],
+    ['hooks.example.com', 'https://hooks.example.com@evil.example/'],
+    ['hooks.example.com', 'https://hooks.example.com.evil.example/'],
+    ['*.example.com', 'https://example.com/'],
+    ['*.example.com', 'https://badexample.com/'],
+    ['*.example.com', 'https://a.example.com.evil.example/'],
+  ])('%s is not %s', (text, url) => expect(listed(text, url)).toBe(false));
+
+  test.each([
+    ...['*', '*.', '**.example.com', 'a.*.example.com', '*.203.0.113.7', 'https://example.com', 'example.com/hooks'],
+    ...['example.com:443', 'example.com:8443', 'ana@example.com', 'a b', '300.1.1.1', ',', 'a.example,,b.example'],
+  ])('%s is no list of hosts', (text) => expect(() => parseHosts(text)).toThrow('must be hosts'));
+
+  test('nobody else is asked or called, however public, and those only where their address may be', async () => {
+    const here = await receiver((_, response) => response.writeHead(204).end());
+    let lookups = 0;
+    const resolveName = async () => {
+      lookups++;
+      return [{ address: '127.0.0.1', family: 4 as const }];
+    };
+    const outbound = createOutbound({
+      allowedNetworks: loopback,
+      allowedHosts: parseHosts('hooks.example.com'),
+      resolveName,
+    });
+    const url = (host: string) => `http://${host}:${here.port}/`;
+    for (const host of ['other.example.com', '127.0.0.1', 'localhost']) {
+      await expect(outbound.post(url(host), message)).rejects.toMatchObject({ reason: 'host' });
+      await expect(outbound.get(url(host))).rejects.toMatchObject({ reason: 'host' });
+    }
+    expect([here.requests, lookups]).toEqual([[], 0]);
+    expect(await outbound.post(url('hooks.example.com'), message)).toMatchObject({ status: 204 });
+    expect(await outbound.get(url('hooks.example.com'))).toMatchObject({ status: 204 });
+    const narrow = createOutbound({ allowedHosts: parseHosts('hooks.example.com'), resolveName });
+    await expect(narrow.post('https://hooks.example.com/', message)).rejects.toMatchObject({ reason: 'address' });
   });
 });
 

@@ -1,13 +1,14 @@
 import { DomainError } from '../../src/domain/errors.js';
 import { assertReceiver } from '../../src/domain/webhooks/rules.js';
 import { createGuard } from '../../src/platform/outbound/guard.js';
+import { parseHosts } from '../../src/platform/outbound/hosts.js';
 
 const resolveName = () => Promise.reject(new Error('nothing is looked up'));
 const guardFor = (...allowedNetworks: string[]) => createGuard({ allowedNetworks, resolveName });
 
-const refusalOf = (url: string, ...allowed: string[]): string | null => {
+const because = (work: () => void): string | null => {
   try {
-    assertReceiver(url, guardFor(...allowed));
+    work();
     return null;
   } catch (error) {
     if (!(error instanceof DomainError)) throw error;
@@ -15,6 +16,8 @@ const refusalOf = (url: string, ...allowed: string[]): string | null => {
     return `${detail?.field} ${detail?.code}`;
   }
 };
+const refusalOf = (url: string, ...allowed: string[]): string | null =>
+  because(() => assertReceiver(url, guardFor(...allowed)));
 
 test.each([
   ['http://receiver.example/', 'url scheme'],
@@ -37,4 +40,10 @@ test('https at a public address or a name is taken, and plain http where the ope
   expect(refusalOf('https://8.8.8.8/')).toBeNull();
   expect(refusalOf('http://10.1.2.3:8080/hook', '10.0.0.0/8')).toBeNull();
   expect(refusalOf('http://10.1.2.3:8080/hook', '192.168.0.0/16')).toBe('url address');
+});
+
+test('where an operator lists hosts no receiver elsewhere is taken', () => {
+  const guard = createGuard({ allowedNetworks: [], allowedHosts: parseHosts('*.receiver.example'), resolveName });
+  expect(() => assertReceiver('https://eu.receiver.example/hook', guard)).not.toThrow();
+  expect(because(() => assertReceiver('https://receiver.example/hook', guard))).toBe('url host');
 });

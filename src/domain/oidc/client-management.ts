@@ -5,6 +5,7 @@ import { OAuthClient } from '../../../entities/oauth-client.js';
 import type { Clock } from '../../platform/clock.js';
 import { hashSecret, newSecret } from '../../platform/crypto/one-time-secret.js';
 import { type Db, type EnvironmentScope, within } from '../../platform/db.js';
+import { faultOfTarget, type Guard } from '../../platform/outbound/guard.js';
 import { changedFields } from '../changed-fields.js';
 import { DomainError, invalidField } from '../errors.js';
 import { recordEvent } from '../events.js';
@@ -50,7 +51,22 @@ export interface ClientManagement {
 
 const columns = { created_at: ['client.createdAt', 'client.id'], name: ['client.name', 'client.id'] };
 
-export function createClientManagement({ db, now }: { db: Db; now: Clock }): ClientManagement {
+/** @param guard what may be called; without one nothing is said of it until it is */
+export function createClientManagement({
+  db,
+  now,
+  guard,
+}: {
+  db: Db;
+  now: Clock;
+  guard?: Pick<Guard, 'enter'>;
+}): ClientManagement {
+  /** @throws DomainError validation.failed */
+  function assertCallable(jwksUri: string | null): void {
+    const fault = guard && jwksUri ? faultOfTarget(guard, jwksUri) : null;
+    if (fault) throw invalidField('jwks_uri', fault.code, fault.message);
+  }
+
   return {
     list: (scope, page) =>
       db.transaction(scope, (tx) => {
@@ -62,6 +78,7 @@ export function createClientManagement({ db, now }: { db: Db; now: Clock }): Cli
     async create(scope, given) {
       const input = { ...given, scopes: given.scopes ?? [...scopes] };
       assertClient(input);
+      assertCallable(input.jwksUri);
       const secret = hasSecret(input) ? newSecret() : null;
       const at = now();
       return db.transaction(scope, async (tx) => {
@@ -87,6 +104,7 @@ export function createClientManagement({ db, now }: { db: Db; now: Clock }): Cli
         if (changed.length === 0) return current;
         const updated: OAuthClient = { ...current, ...changes, updatedAt: now() };
         assertClient(updated);
+        if (changed.includes('jwks_uri')) assertCallable(updated.jwksUri);
         if (changed.includes('require_pkce') && !updated.requirePkce) await assertWithoutPkce(tx, scope);
         // A client that is told to use a secret must be given one, and one that no longer does must not keep it.
         if (hasSecret(updated) !== hasSecret(current)) updated.secretHash = null;

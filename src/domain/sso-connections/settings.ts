@@ -1,7 +1,6 @@
 import type { SsoConnection, SsoType } from '../../../entities/sso-connection.js';
 import { inSnakeCase } from '../../platform/naming.js';
-import { OutboundError } from '../../platform/outbound/errors.js';
-import type { Guard } from '../../platform/outbound/guard.js';
+import { faultOfTarget, type Guard } from '../../platform/outbound/guard.js';
 import { isSame } from '../changed-fields.js';
 import { DomainError, type ErrorDetail } from '../errors.js';
 import { allExpired, readCertificates } from './certificates.js';
@@ -65,7 +64,12 @@ export const emptySettings = (type: SsoType): Omit<ConnectionSettings, 'name'> =
   defaultRoleId: null,
 });
 
-const urls = ['samlSsoUrl', 'samlSloUrl', 'oidcDiscoveryUrl'] as const;
+/** And who goes there. */
+const urls = [
+  ['samlSsoUrl', 'browser'],
+  ['samlSloUrl', 'browser'],
+  ['oidcDiscoveryUrl', 'us'],
+] as const;
 
 export interface Judging {
   guard: Pick<Guard, 'enter'>;
@@ -90,9 +94,9 @@ export function settledSettings(
     const isOfOther = field.startsWith(other) && !isSame(value, current[field as keyof Stored] ?? null);
     if (isOfOther) refuse(field, 'not_of_type', `is no setting of a connection of the type ${current.type}`);
   }
-  for (const field of urls) {
+  for (const [field, by] of urls) {
     const url = wanted[field];
-    const fault = url ? faultOfUrl(url, guard) : null;
+    const fault = url ? faultOfUrl(url, guard, by) : null;
     if (fault) refuse(field, fault.code, fault.message);
   }
   const certificates = wanted.samlSigningCert ? readCertificates(wanted.samlSigningCert, now) : null;
@@ -121,20 +125,16 @@ export const inOrder = (mapping: Readonly<Record<string, string>>): Record<strin
   Object.fromEntries(Object.entries(mapping).sort(([a], [b]) => (a < b ? -1 : 1)));
 
 /** What is wrong with a tenant's URL, as far as can be said before it is called; null where nothing is. */
-export function faultOfUrl(url: string, guard: Pick<Guard, 'enter'>): { code: string; message: string } | null {
+export function faultOfUrl(
+  url: string,
+  guard: Pick<Guard, 'enter'>,
+  by: 'us' | 'browser' = 'us',
+): { code: string; message: string } | null {
   if (!URL.canParse(url)) return { code: 'url', message: 'must be an absolute URL' };
   const { username, password } = new URL(url);
   if (username || password) return { code: 'credentials', message: 'must not hold credentials' };
   if (url.includes('#')) return { code: 'fragment', message: 'must not have a fragment' };
-  try {
-    guard.enter(url);
-    return null;
-  } catch (error) {
-    if (!(error instanceof OutboundError)) throw error;
-    return error.reason === 'scheme'
-      ? { code: 'scheme', message: 'must use https' }
-      : { code: 'address', message: error.message };
-  }
+  return faultOfTarget(guard, url, by);
 }
 
 const required = {

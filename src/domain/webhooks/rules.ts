@@ -1,5 +1,4 @@
-import { OutboundError } from '../../platform/outbound/errors.js';
-import type { Guard } from '../../platform/outbound/guard.js';
+import { faultOfTarget, type Guard } from '../../platform/outbound/guard.js';
 import { invalidField } from '../errors.js';
 import type { EventAction } from '../event-catalogue.js';
 import type { WebhookScope } from './find.js';
@@ -29,10 +28,6 @@ export function assertReceiver(url: string, guard: Pick<Guard, 'enter'>): void {
   const { username, password } = new URL(url);
   if (username || password) throw refuse('credentials', 'must not hold credentials; verify the signature instead');
   if (url.includes('#')) throw refuse('fragment', 'must not have a fragment');
-  try {
-    guard.enter(url);
-  } catch (error) {
-    if (!(error instanceof OutboundError)) throw error;
-    throw error.reason === 'scheme' ? refuse('scheme', 'must use https') : refuse('address', error.message);
-  }
+  const fault = faultOfTarget(guard, url);
+  if (fault) throw refuse(fault.code, fault.message);
 }

@@ -1,5 +1,6 @@
 const texts = {
   address: 'the address is not a public one',
+  host: "the host is not on this installation's list of hosts that are called",
   scheme: 'only https is called',
   size: 'the answer is too long',
   timeout: 'no answer in time',

@@ -2,6 +2,7 @@ import type { Agent } from 'undici';
 import { seconds } from '../clock.js';
 import { asOutboundError, OutboundError } from './errors.js';
 import { createGuard, type Guard } from './guard.js';
+import type { HostList } from './hosts.js';
 import { createResolveName, type ResolveName } from './names.js';
 import { type OutboundPost, type PostAnswer, post } from './post.js';
 
@@ -31,6 +32,8 @@ export interface Outbound {
 export interface OutboundOptions {
   /** What an operator allows besides public addresses, also over plain http: loopback in development. */
   allowedNetworks?: readonly string[];
+  /** The only hosts that are called; null: any. */
+  allowedHosts?: HostList | null;
   resolveName?: ResolveName;
   /** For a question and its whole answer, in milliseconds. */
   withinMs?: number;
@@ -41,10 +44,11 @@ const sizeLimit = 64 * 1024;
 /** Calls to URLs that tenants give (contract §7), through one guard. No redirect is followed. */
 export function createOutbound({
   allowedNetworks = [],
+  allowedHosts = null,
   resolveName = createResolveName(),
   withinMs = seconds(5),
 }: OutboundOptions = {}): Outbound {
-  const guard = createGuard({ allowedNetworks, resolveName });
+  const guard = createGuard({ allowedNetworks, allowedHosts, resolveName });
   let opened: Promise<Agent> | undefined;
   const open = () => {
     opened ??= openAgent(guard, withinMs);

@@ -1,6 +1,7 @@
 import { isIP, type LookupFunction } from 'node:net';
 import { isCallable } from './addresses.js';
 import { OutboundError } from './errors.js';
+import { type HostList, isListed } from './hosts.js';
 import type { FoundAddress, ResolveName } from './names.js';
 
 export type Guard = ReturnType<typeof createGuard>;
@@ -9,13 +10,16 @@ export type Guard = ReturnType<typeof createGuard>;
  * What every call to a URL of a tenant's passes (contract §7): https only, public addresses only. The address that was
  * checked is the one that is connected to, so a name cannot change its mind in between.
  * @param allowedNetworks what an operator allows besides, also over plain http: loopback in development.
+ * @param allowedHosts the only ones that are called, wherever they are; null: any
  */
 export function createGuard({
   allowedNetworks,
+  allowedHosts = null,
   resolveName,
   isPublic = (address) => isCallable(address),
 }: {
   allowedNetworks: readonly string[];
+  allowedHosts?: HostList | null;
   resolveName: ResolveName;
   isPublic?: (address: string) => boolean;
 }) {
@@ -30,10 +34,12 @@ export function createGuard({
     isPublic,
     /**
      * Reads a URL, and judges what can be judged without a look-up: a literal address is connected to without one.
-     * @throws OutboundError scheme, address
+     * @param by who goes there: a browser that is sent somewhere is no call of ours, and not bound by the list of hosts
+     * @throws OutboundError host, scheme, address
      */
-    enter(url: string): { target: URL; literal: string | null } {
+    enter(url: string, by: 'us' | 'browser' = 'us'): { target: URL; literal: string | null } {
       const target = new URL(url);
+      if (by === 'us' && allowedHosts && !isListed(target.hostname, allowedHosts)) throw new OutboundError('host');
       const host = target.hostname.replace(/^\[|\]$/g, '');
       const literal = isIP(host) ? host : null;
       if (literal && !isCallable(literal, allowedNetworks)) throw new OutboundError('address');
@@ -56,4 +62,19 @@ export function createGuard({
         );
       },
   };
+}
+
+/** Why a URL cannot be registered, as far as can be said before it is called; null where nothing is against it. */
+export function faultOfTarget(
+  guard: Pick<Guard, 'enter'>,
+  url: string,
+  by: 'us' | 'browser' = 'us',
+): { code: string; message: string } | null {
+  try {
+    guard.enter(url, by);
+    return null;
+  } catch (error) {
+    if (!(error instanceof OutboundError)) throw error;
+    return { code: error.reason, message: error.reason === 'scheme' ? 'must use https' : error.message };
+  }
 }

@@ -1,0 +1,40 @@
+/** A host name or literal address as URLs have them, and of `*.example.com` the part behind the star, with its dot. */
+export interface HostList {
+  names: ReadonlySet<string>;
+  below: readonly string[];
+}
+
+/**
+ * Reads hosts as an operator lists them: `api.example.com`, `*.example.com` (every name below it, not itself), `203.0.113.7`, `[2001:db8::7]`.
+ * @throws Error where one of them is none
+ */
+export function parseHosts(text: string): HostList {
+  const names = new Set<string>();
+  const below: string[] = [];
+  for (const item of text.split(',').map((part) => part.trim())) {
+    const isBelow = item.startsWith('*.');
+    const host = hostOf(isBelow ? item.slice(2) : item);
+    // Below an address there is nothing.
+    if (host === null || (isBelow && /^[\d.]+$|^\[/.test(host))) {
+      throw new Error('must be hosts such as hooks.example.com or *.example.com, separated by commas');
+    }
+    if (isBelow) below.push(`.${host}`);
+    else names.add(host);
+  }
+  return { names, below };
+}
+
+/** Whether the host of a URL is listed. @param hostname as `URL` has it: in lower case, names in ASCII */
+export function isListed(hostname: string, { names, below }: HostList): boolean {
+  const name = withoutLastDot(hostname);
+  return names.has(name) || below.some((end) => name.endsWith(end));
+}
+
+/** As `URL` writes it: a name in ASCII, an address in its usual notation; null where there is more than a host, or none. */
+function hostOf(text: string): string | null {
+  if (!/^[^\s/?#@*\\]+$/.test(text) || !URL.canParse(`https://${text}/`)) return null;
+  const { host, hostname } = new URL(`https://${text}/`);
+  return host === hostname && !/:443$/.test(text) ? withoutLastDot(hostname) : null;
+}
+
+const withoutLastDot = (name: string): string => name.replace(/\.$/, '');
