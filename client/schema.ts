@@ -7517,6 +7517,8 @@ export interface components {
                 mfa_allowed_factors: ("totp" | "webauthn" | "recovery_code" | "email_otp")[];
                 /** @description 0: no device is trusted. */
                 mfa_trusted_device_days: number;
+                /** @description How many time steps of 30 seconds before and after the present one codes of an authenticator app may belong to. With 0 clocks have to be right: telephones that are not fail already when the app is enrolled. */
+                totp_drift_steps: number;
                 /** @enum {string} */
                 default_locale: "en" | "de";
                 /** @description Seconds. */
@@ -7531,6 +7533,10 @@ export interface components {
                 session_idle_ttl_seconds: number | null;
                 /** @description True: every OAuth client needs PKCE. Those with `require_pkce` false stay and need it too, a second after the change at the latest, and none can be registered so; once this is false again each goes by its own. */
                 require_pkce: boolean;
+                /** @description Whether people end other sessions of theirs, and what applications were given, by a sign-in of the last ten minutes alone, as they change second factors. Signing out never needs one. */
+                session_end_require_recent_sign_in: boolean;
+                /** @description Whether somebody who is signed in is asked before an application is told: to go on with one press, or to use another account. `prompt=none` is then answered `interaction_required`. */
+                sso_require_confirmation: boolean;
                 /**
                  * Format: uuid
                  * @description The active connection of the environment's own to which everybody is sent who signs in; null: they are asked. Is taken away when the connection is disabled or deleted.
@@ -7574,6 +7580,8 @@ export interface components {
             mfa_allowed_factors?: ("totp" | "webauthn" | "recovery_code" | "email_otp")[];
             /** @description 0: no device is trusted. */
             mfa_trusted_device_days?: number;
+            /** @description How many time steps of 30 seconds before and after the present one codes of an authenticator app may belong to. With 0 clocks have to be right: telephones that are not fail already when the app is enrolled. */
+            totp_drift_steps?: number;
             /** @enum {string} */
             default_locale?: "en" | "de";
             /** @description Seconds. */
@@ -7588,6 +7596,10 @@ export interface components {
             session_idle_ttl_seconds?: number | null;
             /** @description True: every OAuth client needs PKCE. Those with `require_pkce` false stay and need it too, a second after the change at the latest, and none can be registered so; once this is false again each goes by its own. */
             require_pkce?: boolean;
+            /** @description Whether people end other sessions of theirs, and what applications were given, by a sign-in of the last ten minutes alone, as they change second factors. Signing out never needs one. */
+            session_end_require_recent_sign_in?: boolean;
+            /** @description Whether somebody who is signed in is asked before an application is told: to go on with one press, or to use another account. `prompt=none` is then answered `interaction_required`. */
+            sso_require_confirmation?: boolean;
             /**
              * Format: uuid
              * @description The active connection of the environment's own to which everybody is sent who signs in; null: they are asked. Is taken away when the connection is disabled or deleted.

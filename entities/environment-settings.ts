@@ -26,6 +26,7 @@ export type FactorKind = (typeof factorKinds)[number];
   'environment_settings_mfa_factors',
   `mfa_allowed_factors <@ array['totp', 'webauthn', 'recovery_code', 'email_otp']`,
 )
+@Check('environment_settings_totp_drift', 'totp_drift_steps in (0, 1)')
 @Check('environment_settings_access_model', `access_model in ('flat', 'organizations', 'hierarchy')`)
 @Check('environment_settings_locale', `default_locale in ('en', 'de')`)
 export class EnvironmentSettings {
@@ -51,6 +52,8 @@ export class EnvironmentSettings {
   @Column('text', { array: true }) mfaAllowedFactors!: FactorKind[];
   /** 0: no device is trusted. */
   @Column('integer') mfaTrustedDeviceDays!: number;
+  /** Time steps before and after the present one whose codes of an app count. */
+  @Column('integer', { default: 1 }) totpDriftSteps!: number;
   @Column('integer') passwordMinLength!: number;
   @Column('jsonb') branding!: Branding;
   @Column('text') defaultLocale!: 'en' | 'de';
@@ -64,6 +67,10 @@ export class EnvironmentSettings {
   @Column('integer', { nullable: true }) sessionIdleTtlSeconds!: number | null;
   /** Whether every client needs PKCE, whatever its own `requirePkce` says. */
   @Column('boolean', { default: false }) requirePkce!: boolean;
+  /** Whether people have to have signed in lately to end other sessions of theirs, and what applications were given. */
+  @Column('boolean', { default: false }) sessionEndRequireRecentSignIn!: boolean;
+  /** Whether a session of before signs in to an application by the person's doing alone. */
+  @Column('boolean', { default: false }) ssoRequireConfirmation!: boolean;
   /** Origins whose scripts may call the token and userinfo endpoints. */
   @Column('text', { array: true }) allowedOrigins!: string[];
   /** The identity provider that end users are sent to at once, if any. */

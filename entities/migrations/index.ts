@@ -43,6 +43,7 @@ import { IdleSessions1763700000089 } from './1763700000089-idle-sessions.js';
 import { SearchByTextFirst1763700000090 } from './1763700000090-search-by-text-first.js';
 import { ScopesOfClients1763700000091 } from './1763700000091-scopes-of-clients.js';
 import { SlowRecoveryCodes1763700000093 } from './1763700000093-slow-recovery-codes.js';
+import { StricterEnvironments1763700000094 } from './1763700000094-stricter-environments.js';
 import { RequirePkce1763700000095 } from './1763700000095-require-pkce.js';
 
 /** In the order in which they run. */
@@ -92,5 +93,6 @@ export const migrations = [
   SearchByTextFirst1763700000090,
   ScopesOfClients1763700000091,
   SlowRecoveryCodes1763700000093,
+  StricterEnvironments1763700000094,
   RequirePkce1763700000095,
 ];

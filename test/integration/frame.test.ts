@@ -248,6 +248,12 @@ describe('If-Match and ETag', () => {
       expect((await patch('2', { [idle]: wrong })).json().error.details[0].field).toBe(idle);
     expect((await patch('2', { [idle]: 3_600 })).json().data[idle]).toBe(3_600);
     expect((await patch('3', { [idle]: null })).json().data[idle]).toBeNull();
+    const [drift, end, sso] = ['totp_drift_steps', 'session_end_require_recent_sign_in', 'sso_require_confirmation'];
+    expect(changed.json().data).toMatchObject({ [drift]: 1, [end]: false, [sso]: false });
+    for (const wrong of [{ [drift]: 2 }, { [drift]: -1 }, { [end]: 'yes' }, { [sso]: null }])
+      expect((await patch('4', wrong)).json().error.details[0].field).toBe(Object.keys(wrong)[0]);
+    const stricter = { [drift]: 0, [end]: true, [sso]: true };
+    expect((await patch('4', stricter)).json().data).toMatchObject(stricter);
   });
 
   test('of twenty writers with one version one wins', async () => {

@@ -82,6 +82,24 @@ describe('who is signed in', () => {
     expect(event?.resource_id).toBe(ana.id);
   });
 
+  test('ends another by a recent sign-in alone where the environment wants that, and its own by none', async () => {
+    const place = await provider.newEnvironment({ sessionEndRequireRecentSignIn: true });
+    const [client, ana] = [await place.newClient(), await place.newIdentity()];
+    const [old, other] = [await api.signedIn(client, ana), await api.signedIn(client, ana)];
+    provider.wait(minutes(10));
+    const { items } = (await api.get('/sessions', bearer(old.access_token))).json();
+    const idOf = (isOwn: boolean) => items.find(({ current }: { current: boolean }) => current === isOwn).id;
+    const end = async (id: string, { access_token }: { access_token: string }) => {
+      const answer = await api.delete(`/sessions/${id}`, bearer(access_token));
+      return [answer.statusCode, answer.body && answer.json().error.code];
+    };
+    expect(await end(idOf(false), old)).toEqual([403, 'auth.reauthentication_required']);
+    expect((await api.get('/me', bearer(other.access_token))).statusCode).toBe(200);
+    const recent = await api.signedIn(client, ana);
+    expect(await end(idOf(false), recent)).toEqual([204, '']);
+    expect(await end(idOf(true), old)).toEqual([204, '']);
+  });
+
   test('ends no session of somebody else, nor of another environment', async () => {
     const [ana, ben] = [await signedIn(), await signedIn()];
     const { items } = (await api.get('/sessions', bearer(ben.access_token))).json();

@@ -60,6 +60,20 @@ test.each([-2, -1, 0, 1, 2])('a code of %d steps from now', async (steps) => {
   else expect(alertOf(answer)).toMatch(/That code is not right/);
 });
 
+test('where the Environment takes codes of the present step alone, its neighbours do not count', async () => {
+  const { page, browser, totp, environment, ana } = await newChallenge({ totpDriftSteps: 0 });
+  provider.wait(60_000);
+  const at = (steps: number) => totpCode(totp.secret, new Date(provider.now().getTime() + steps * 30_000));
+  for (const steps of [-1, 1])
+    expect(alertOf(await browser.submit(page, { code: at(steps) }))).toMatch(/That code is not right/);
+  codeIn(await browser.submit(page, { code: at(0) }));
+  const { secret, sealed } = await provider.logins.totp.beginEnrollment(environment, { identityId: ana.id, email: '' });
+  const code = totpCode(secret, new Date(provider.now().getTime() - 30_000));
+  const enrol = (drift: number) => provider.logins.totp.confirmEnrollment(ana.id, { sealed, code, drift });
+  expect(() => enrol(0)).toThrow(expect.objectContaining({ code: 'mfa.code_invalid' }));
+  expect(enrol(1).type).toBe('totp');
+});
+
 test('a code works once, also in another sign-in, and none before it works any more', async () => {
   const { page, browser, totp, client, ana } = await newChallenge();
   const next = totpCode(totp.secret, new Date(provider.now().getTime() + 30_000));

@@ -21,7 +21,7 @@ const now = () => new Date(time * 1000);
 
 async function newPerson(secrets: string[]) {
   const { db } = database;
-  const [accountId, identityId] = [randomUUID(), randomUUID()];
+  const [accountId, environmentId, identityId] = [randomUUID(), randomUUID(), randomUUID()];
   const times = { createdAt: now(), updatedAt: now() };
   await db.transaction('system', async (tx) => {
     await tx.insert(Account, { id: accountId, name: 'Acme', slug: accountId, ...times });
@@ -50,7 +50,11 @@ async function newPerson(secrets: string[]) {
     }
   });
   const totp = createTotp({ db, sealing, now });
-  return { accountId, identityId, verify: (code: string, of = { accountId }) => totp.verify(of, identityId, code) };
+  return {
+    accountId,
+    identityId,
+    verify: (code: string, of = { accountId }) => totp.verify({ ...of, environmentId }, identityId, code),
+  };
 }
 
 test.each([

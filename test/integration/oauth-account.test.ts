@@ -188,6 +188,29 @@ test('an application loses its access in every browser, and only that applicatio
   expect((await send(laptop, page, 'applications', { revoke: client.id })).statusCode).toBe(404);
 });
 
+test('where the Environment wants a recent sign-in for it, neither sessions nor access end without one', async () => {
+  const strict = await world.newEnvironment({ sessionEndRequireRecentSignIn: true });
+  const [app, bob] = [await strict.newClient(), await strict.newIdentity()];
+  const tokens = await tokensFor(phone, app, bob.email);
+  const open = () => openAccount(laptop, url(app), { email: bob.email });
+  const page = await open();
+  world.wait(minutes(10));
+  for (const [where, what] of [
+    ['sessions', { end: 'others' }],
+    ['applications', { revoke: app.id }],
+  ] as const) {
+    const away = locationOf(await send(laptop, page, where, what));
+    expect([away.pathname, away.searchParams.get('max_age')]).toEqual(['/oauth/authorize', '600']);
+  }
+  const isThere = async () => (await userinfo(world.app, tokens.access_token)).statusCode;
+  expect(await isThere()).toBe(200);
+  const asked = await visit(laptop, `${locationOf(await send(laptop, page, 'sessions', { end: 'others' }))}`.slice(21));
+  const again = await follow(laptop, await laptop.submit(asked, { email: bob.email, password }));
+  const done = await send(laptop, again, 'sessions', { end: 'others' });
+  expect(locationOf(done).searchParams.get('done')).toBe('sessions_ended');
+  expect(await isThere()).toBe(401);
+});
+
 test('what belongs to somebody else, or to another Environment, is not there', async () => {
   const ben = await environment.newIdentity();
   const tokens = await tokensFor(phone, client, ben.email);

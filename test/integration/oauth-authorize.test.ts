@@ -325,6 +325,26 @@ describe('prompt, max_age and hints', () => {
     expect((await world.browser().submit(page, { choice: 'continue' })).body).toContain('name="password"');
   });
 
+  test('where the Environment wants it confirmed, nobody is signed in to an application without a press', async () => {
+    const strict = await world.newEnvironment({ ssoRequireConfirmation: true });
+    const [app, other, cara] = [await strict.newClient(), await strict.newClient(), await strict.newIdentity()];
+    const browser = world.browser();
+    await codeFor(browser, app, cara.email); // who has typed a password is not asked
+    const page = await browser.get(authorizeUrl(other));
+    expect(page.statusCode).toBe(200);
+    expect(page.body).toContain('Choose an account');
+    const silent = await browser.get(authorizeUrl(other, { prompt: 'none', state: 'x' }));
+    expect(parametersOf(silent)).toMatchObject({ error: 'interaction_required', state: 'x' });
+    const script = await browser.get(authorizeUrl(other), { accept: 'application/json' });
+    expect([script.statusCode, script.json().error]).toEqual([401, 'account_selection_required']);
+    expect(parametersOf(await browser.submit(page, { choice: 'continue' }))).toHaveProperty('code');
+    expect((await browser.submit(page, { choice: 'other' })).body).toContain('name="password"');
+    const nobody = await world.browser().get(authorizeUrl(other, { prompt: 'none' }));
+    expect(parametersOf(nobody)).toMatchObject({ error: 'login_required' });
+    const away = await browser.get(`/oauth/account?client_id=${other.clientId}`);
+    expect(away.statusCode).toBe(200); // the own account is no application
+  });
+
   test('max_age: an older sign-in is asked for again; with prompt=none it is login_required', async () => {
     const browser = await signedIn();
     expect((await browser.get(authorizeUrl(client, { max_age: '60' }))).statusCode).toBe(303);

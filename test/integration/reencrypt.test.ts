@@ -53,7 +53,8 @@ test('the secrets of authenticator apps too', async () => {
   const { db } = database;
   const at = new Date();
   const totpUnder = (...masterKeys: MasterKey[]) => createTotp({ db, sealing: under(...masterKeys), now: () => at });
-  const [accountId, identityId, factorId] = [randomUUID(), randomUUID(), randomUUID()];
+  const [accountId, environmentId] = [randomUUID(), randomUUID()];
+  const [identityId, factorId] = [randomUUID(), randomUUID()];
   const secret = 'JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP';
   await db.transaction('system', async (tx) => {
     const times = { createdAt: at, updatedAt: at };
@@ -65,10 +66,12 @@ test('the secrets of authenticator apps too', async () => {
     });
   });
   const code = totpCode(secret, at);
-  await expect(totpUnder(fresh).verify({ accountId }, identityId, code)).rejects.toThrow('old is not configured');
+  await expect(totpUnder(fresh).verify({ accountId, environmentId }, identityId, code)).rejects.toThrow(
+    'old is not configured',
+  );
   expect(await resealFactors({ db, sealing: under(fresh, old) })).toBe(1);
   expect(await resealFactors({ db, sealing: under(fresh, old) })).toBe(0);
-  expect(await totpUnder(fresh).verify({ accountId }, identityId, code)).toBe(true);
+  expect(await totpUnder(fresh).verify({ accountId, environmentId }, identityId, code)).toBe(true);
 });
 
 test('and the signing secrets of webhooks, also those of before a rotation', async () => {

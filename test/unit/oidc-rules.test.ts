@@ -176,7 +176,7 @@ describe('what a request needs', () => {
       ...changes,
     }) as AuthorizeRequest;
   const step = (changes: object = {}, situation: object = {}) =>
-    nextStep(request(changes), { session, hintedSubject: null, chosen: false, now, ...situation });
+    nextStep(request(changes), { session, hintedSubject: null, chosen: false, asksAlways: false, now, ...situation });
 
   test.each([
     ['a session is enough', {}, {}, 'continue'],
@@ -186,6 +186,11 @@ describe('what a request needs', () => {
     ['prompt login', { login: true }, {}, 'sign-in'],
     ['select_account', { selectAccount: true }, {}, 'select-account'],
     ['select_account, chosen', { selectAccount: true }, { chosen: true }, 'continue'],
+    ['a session, where it is always asked', {}, { asksAlways: true }, 'select-account'],
+    ['the same, chosen', {}, { asksAlways: true, chosen: true }, 'continue'],
+    ['the same, prompt none', { none: true }, { asksAlways: true }, 'interaction_required'],
+    ['no session, where it is always asked', {}, { asksAlways: true, session: null }, 'sign-in'],
+    ['the same, prompt none', { none: true }, { asksAlways: true, session: null }, 'login_required'],
     ['a session younger than max_age', { maxAge: 61 }, {}, 'continue'],
     ['a session as old as max_age', { maxAge: 60 }, {}, 'sign-in'],
     ['max_age 0', { maxAge: 0 }, { session: { ...session, authenticatedAt: now } }, 'sign-in'],

@@ -19,6 +19,7 @@ export const environmentDefaults = (): Omit<EnvironmentSettings, 'environmentId'
   mfaGracePeriodDays: 7,
   mfaAllowedFactors: ['totp', 'webauthn', 'recovery_code', 'email_otp'],
   mfaTrustedDeviceDays: 30,
+  totpDriftSteps: 1,
   passwordMinLength: 8,
   branding: { name: null, logo_url: null, primary_color: null, support_email: null },
   defaultLocale: 'en',
@@ -28,6 +29,8 @@ export const environmentDefaults = (): Omit<EnvironmentSettings, 'environmentId'
   sessionTtlSeconds: 12 * hour,
   sessionIdleTtlSeconds: null,
   requirePkce: false,
+  sessionEndRequireRecentSignIn: false,
+  ssoRequireConfirmation: false,
   allowedOrigins: [],
   defaultSsoConnectionId: null,
 });

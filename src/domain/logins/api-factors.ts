@@ -93,7 +93,7 @@ export function createApiFactors({ db, own, logins, now }: ApiFactorsDeps) {
      */
     async confirmTotp(subject: ApiProofOf, { sealed, code }: { sealed: string; code: string }): Promise<AddedFactor> {
       const standing = await own.assertMayAdd(subject);
-      const factor = totp.confirmEnrollment(subject.identityId, { sealed, code });
+      const factor = totp.confirmEnrollment(subject.identityId, { sealed, code, drift: standing.drift });
       return add(subject, standing, { factor, proved: ['otp'] });
     },
 

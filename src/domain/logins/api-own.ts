@@ -23,6 +23,10 @@ export interface ApiStanding {
   name: string;
   application: string;
   allowed: string[];
+  /** Of codes of apps, in steps. */
+  drift: number;
+  /** Whether ending one's other sessions needs a recent sign-in here. */
+  endsByProof: boolean;
 }
 
 const standingStatement = {
@@ -30,7 +34,7 @@ const standingStatement = {
   text: `
 select s.amr, s.acr, i.password_hash is not null as "hasPassword", i.email::text,
   coalesce(nullif(concat_ws(' ', i.first_name, i.last_name), ''), i.email::text) as name, a.name as application,
-  e.mfa_allowed_factors as allowed,
+  e.mfa_allowed_factors as allowed, e.totp_drift_steps as drift, e.session_end_require_recent_sign_in as "endsByProof",
   exists (select from mfa_factors f where f.account_id = $1 and f.identity_id = i.id) as "hasFactors",
   exists (select from mfa_factors f where f.account_id = $1 and f.identity_id = i.id and f.type in ('totp', 'webauthn'))
     as "hasStrongFactor"
@@ -82,6 +86,14 @@ export function createApiOwn({ db, logins }: { db: Pick<Db, 'statement'>; logins
       const isEnough = !standing.hasFactors || (await isRecent(subject, standing));
       if (!isEnough) throw new DomainError('auth.reauthentication_required');
       return standing;
+    },
+
+    /** The same for another session of theirs that is ended, where the Environment wants it. */
+    async assertMayEnd(subject: ApiProofOf, sessionId: string): Promise<void> {
+      if (sessionId === subject.sessionId) return; // as signing out
+      const standing = await standingOf(subject);
+      if (!standing.endsByProof || (await isRecent(subject, standing))) return;
+      throw new DomainError('auth.reauthentication_required');
     },
 
     /** aal2, however long ago, where the person has a factor for it: for what is proved by the password besides. */

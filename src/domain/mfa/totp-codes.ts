@@ -7,6 +7,8 @@ import { DomainError } from '../errors.js';
 
 /** RFC 6238, as every authenticator app takes it (contract §3). */
 const parameters = { algorithm: 'sha1', digits: 6, period: 30 } as const;
+/** Steps before and after the present one whose codes count, unless an Environment says otherwise (RFC 6238 §5.2). */
+const usualDrift = 1;
 const enrollmentLife = minutes(30);
 
 export interface TotpEnrollment {
@@ -43,12 +45,12 @@ interface Sealed {
   expiresAt: number;
 }
 
-/** The time step that a code belongs to, one before or after now at most; null for a wrong one. */
-export function stepOf(secret: string, code: string, now: Date): number | null {
+/** The time step that a code belongs to, `drift` before or after now at most; null for a wrong one. */
+export function stepOf(secret: string, code: string, now: Date, drift = usualDrift): number | null {
   const token = code.replace(/\s/g, '');
   if (!/^\d{6}$/.test(token)) return null;
   const epoch = Math.floor(now.getTime() / 1000);
-  const result = verifySync({ ...parameters, secret, token, epoch, epochTolerance: parameters.period });
+  const result = verifySync({ ...parameters, secret, token, epoch, epochTolerance: drift * parameters.period });
   return result.valid ? Math.floor(epoch / parameters.period) + result.delta : null;
 }
 
@@ -57,6 +59,13 @@ export interface TotpEnrollmentsDeps {
   /** What a secret is bound to while it waits in a person's page, and from then on in a factor's row. */
   contexts: { enrollment(personId: string): string; factor(factorId: string): string };
   now: Clock;
+}
+
+/** A first code, and what was `sealed` for the page that asked for it. */
+export interface FirstCode {
+  sealed: string;
+  code: string;
+  drift?: number;
 }
 
 /** How an authenticator app is enrolled, whoever's it is: its secret waits, sealed, in the page that shows it. */
@@ -78,9 +87,9 @@ export function createTotpEnrollments({ sealing, contexts, now }: TotpEnrollment
      * The factor that a first right code makes of it: added twice, its id is refused.
      * @throws DomainError mfa.enrollment_expired, mfa.code_invalid
      */
-    confirm(personId: string, { sealed, code }: { sealed: string; code: string }): TotpFactor {
+    confirm(personId: string, { sealed, code, drift }: FirstCode): TotpFactor {
       const { id, secret } = open(personId, sealed);
-      const step = stepOf(secret, code, now());
+      const step = stepOf(secret, code, now(), drift);
       if (step === null) throw new DomainError('mfa.code_invalid');
       return {
         id,
@@ -123,6 +132,7 @@ export interface StoredApp {
 export interface SpendCode {
   code: string;
   at: Date;
+  drift?: number;
   /** Of a stored app: its secret in clear. */
   open(app: StoredApp): string;
   /** Marks a step as used, in one statement with the look whether it or a later one was. False where it was. */
@@ -130,9 +140,12 @@ export interface SpendCode {
 }
 
 /** Whether a code is right for one of the apps, and spends its time step (RFC 6238 §5.2). */
-export async function spendCode(apps: readonly StoredApp[], { code, at, open, use }: SpendCode): Promise<boolean> {
+export async function spendCode(
+  apps: readonly StoredApp[],
+  { code, at, drift, open, use }: SpendCode,
+): Promise<boolean> {
   for (const app of apps) {
-    const step = stepOf(open(app), code, at);
+    const step = stepOf(open(app), code, at, drift);
     if (step !== null && (await use(app.id, step))) return true;
   }
   return false;

@@ -1,9 +1,9 @@
 import type { Clock } from '../../platform/clock.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
-import type { AccountScope, Db, EnvironmentScope } from '../../platform/db.js';
+import type { Db, EnvironmentScope } from '../../platform/db.js';
 import { applicationNameOf } from '../emails/brand.js';
 import type { NewFactor } from './factors.js';
-import { createTotpEnrollments, type StoredApp, spendCode, type TotpEnrollment } from './totp-codes.js';
+import { createTotpEnrollments, type FirstCode, type StoredApp, spendCode, type TotpEnrollment } from './totp-codes.js';
 
 export type { TotpEnrollment };
 
@@ -25,7 +25,10 @@ where account_id = $1 and id = $2 and (last_used_step is null or last_used_step 
 };
 const ofIdentityStatement = {
   name: 'totp_factors_of_identity',
-  text: `select id, secret from mfa_factors where account_id = $1 and identity_id = $2 and type = 'totp'`,
+  text: `
+select id, secret, coalesce(
+  (select totp_drift_steps from environment_settings where environment_id = $3 and account_id = $1), 0) as drift
+from mfa_factors where account_id = $1 and identity_id = $2 and type = 'totp'`,
 };
 
 /** Time-based codes of authenticator apps (RFC 6238). */
@@ -54,16 +57,21 @@ export function createTotp({ db, sealing, now }: { db: Db; sealing: Pick<Sealing
      * The factor that a first right code makes of it, for `factors`: added twice, its id is refused.
      * @throws DomainError mfa.enrollment_expired, mfa.code_invalid
      */
-    confirmEnrollment: (identityId: string, answer: { sealed: string; code: string }): NewFactor =>
-      enrollments.confirm(identityId, answer),
+    confirmEnrollment: (identityId: string, answer: FirstCode): NewFactor => enrollments.confirm(identityId, answer),
 
     /** Whether a code is right, and spends its time step (RFC 6238 §5.2): neither it nor an earlier one is accepted again. */
-    async verify({ accountId }: AccountScope, identityId: string, code: string): Promise<boolean> {
-      const apps = await db.statement<StoredApp>(ofIdentityStatement, [accountId, identityId]);
+    async verify(
+      { accountId, environmentId }: Pick<EnvironmentScope, 'accountId' | 'environmentId'>,
+      identityId: string,
+      code: string,
+    ): Promise<boolean> {
+      const values = [accountId, identityId, environmentId];
+      const apps = await db.statement<StoredApp & { drift: number }>(ofIdentityStatement, values);
       const at = now();
       return spendCode(apps, {
         code,
         at,
+        ...(apps[0] && { drift: apps[0].drift }),
         open: ({ id, secret }) => sealing.open(secret, secretContext(id)),
         use: async (id, step) => (await db.statement(useStatement, [accountId, id, step, at])).length > 0,
       });

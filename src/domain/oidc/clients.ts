@@ -22,12 +22,15 @@ export interface Client extends Omit<OAuthClient, 'createdAt' | 'updatedAt'> {
     | 'mfaGracePeriodDays'
     | 'mfaAllowedFactors'
     | 'mfaTrustedDeviceDays'
+    | 'totpDriftSteps'
     | 'defaultLocale'
     | 'accessTokenTtlSeconds'
     | 'refreshTokenTtlSeconds'
     | 'refreshTokenMaxTtlSeconds'
     | 'sessionTtlSeconds'
     | 'sessionIdleTtlSeconds'
+    | 'sessionEndRequireRecentSignIn'
+    | 'ssoRequireConfirmation'
     | 'allowedOrigins'
   > & {
     branding: Branding;
@@ -55,10 +58,13 @@ select c.id, c.account_id as "accountId", c.application_id as "applicationId", c
     'loginRequireCaptcha', s.login_require_captcha, 'allowSelfSignup', s.allow_self_signup,
     'selfSignupRequireCaptcha', s.self_signup_require_captcha, 'dailySelfSignupCap', s.daily_self_signup_cap,
     'mfaPolicy', s.mfa_policy, 'mfaGracePeriodDays', s.mfa_grace_period_days, 'mfaAllowedFactors', s.mfa_allowed_factors,
-    'mfaTrustedDeviceDays', s.mfa_trusted_device_days, 'branding', s.branding, 'defaultLocale', s.default_locale,
+    'mfaTrustedDeviceDays', s.mfa_trusted_device_days, 'totpDriftSteps', s.totp_drift_steps,
+    'branding', s.branding, 'defaultLocale', s.default_locale,
     'accessTokenTtlSeconds', s.access_token_ttl_seconds, 'refreshTokenTtlSeconds', s.refresh_token_ttl_seconds,
     'refreshTokenMaxTtlSeconds', s.refresh_token_max_ttl_seconds, 'sessionTtlSeconds', s.session_ttl_seconds,
-    'sessionIdleTtlSeconds', s.session_idle_ttl_seconds, 'allowedOrigins', s.allowed_origins,
+    'sessionIdleTtlSeconds', s.session_idle_ttl_seconds,
+    'sessionEndRequireRecentSignIn', s.session_end_require_recent_sign_in,
+    'ssoRequireConfirmation', s.sso_require_confirmation, 'allowedOrigins', s.allowed_origins,
     'defaultSsoConnectionId', (select id from sso_connections where id = s.default_sso_connection_id and status = 'active'),
     'hasSso', exists (select from sso_connections where environment_id = s.environment_id and status = 'active')) as settings
 from oauth_clients c join environment_settings s on s.environment_id = c.environment_id

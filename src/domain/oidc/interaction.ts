@@ -2,7 +2,7 @@ import { seconds } from '../../platform/clock.js';
 import type { HostedSession } from '../sessions/sessions.js';
 import type { AuthorizeRequest } from './authorize-request.js';
 
-export type Step = 'sign-in' | 'select-account' | 'continue' | 'login_required';
+export type Step = 'sign-in' | 'select-account' | 'continue' | 'login_required' | 'interaction_required';
 
 export interface Situation {
   session: HostedSession | null;
@@ -10,11 +10,16 @@ export interface Situation {
   hintedSubject: string | null;
   /** Whether the person has just chosen to go on with the session's account. */
   chosen: boolean;
+  /** Whether nobody goes on with a session without having chosen to. */
+  asksAlways: boolean;
   now: Date;
 }
 
 /** What an authorization request needs before it is answered (OpenID Connect Core 3.1.2.3). */
-export function nextStep(request: AuthorizeRequest, { session, hintedSubject, chosen, now }: Situation): Step {
+export function nextStep(
+  request: AuthorizeRequest,
+  { session, hintedSubject, chosen, asksAlways, now }: Situation,
+): Step {
   const { prompt, maxAge } = request;
   const accepted =
     session !== null &&
@@ -22,5 +27,6 @@ export function nextStep(request: AuthorizeRequest, { session, hintedSubject, ch
     (hintedSubject === null || session.identityId === hintedSubject) &&
     (maxAge === null || now.getTime() < session.authenticatedAt.getTime() + seconds(maxAge));
   if (!accepted) return prompt.none ? 'login_required' : 'sign-in';
-  return prompt.selectAccount && !chosen ? 'select-account' : 'continue';
+  if (chosen || !(prompt.selectAccount || asksAlways)) return 'continue';
+  return prompt.none ? 'interaction_required' : 'select-account';
 }

@@ -6,7 +6,7 @@ import { listQuery, paginated } from '../lists.js';
 import { errors } from '../operation.js';
 import { Id, listOf, Nullable, SessionEnd, Timestamp } from '../schemas.js';
 import type { IdentityAuthOptions } from './options.js';
-import { provenOf, subjectOf } from './signed-in.js';
+import { proofOf, provenOf, subjectOf } from './signed-in.js';
 
 const SessionView = Type.Object({
   id: Id,
@@ -56,7 +56,9 @@ export const sessions: FastifyPluginAsyncTypebox<IdentityAuthOptions> = async (a
       schema: {
         operationId: 'identityRevokeSession',
         summary: 'End one of the own sessions',
-        description: 'With everything that was issued in it, at once.',
+        description:
+          'With everything that was issued in it, at once. Where the environment has `session_end_require_recent_sign_in`, another ' +
+          'one than that which asks needs a sign-in of the last ten minutes, with a second factor where the person has one.',
         tags: ['End-user authentication'],
         security: [{ bearer: [] }],
         params: Type.Object({ id: Id }),
@@ -65,6 +67,7 @@ export const sessions: FastifyPluginAsyncTypebox<IdentityAuthOptions> = async (a
           ...errors(
             'validation.failed',
             'auth.invalid_credentials',
+            'auth.reauthentication_required',
             'principal.wrong_type',
             'session.not_found',
             'rate_limit.exceeded',
@@ -74,7 +77,9 @@ export const sessions: FastifyPluginAsyncTypebox<IdentityAuthOptions> = async (a
       },
     },
     async (request, reply) => {
-      await api.sessions.revoke(subjectOf(provenOf(request)), request.params.id);
+      const [subject, { id }] = [proofOf(request), request.params];
+      await api.own.assertMayEnd(subject, id);
+      await api.sessions.revoke(subject, id);
       return reply.code(204).send(null);
     },
   );

@@ -46,13 +46,17 @@ export const authorize: FastifyPluginAsyncTypebox<HostedOptions> = async (
     const { environmentId, settings } = client;
     const browser = hosted.cookies.browser.read(request);
     const session = await sessions.find(browser, environmentId, settings.sessionIdleTtlSeconds);
-    switch (nextStep(asked, { session, hintedSubject, chosen, now: now() })) {
+    // The own account is no application.
+    const asksAlways = settings.ssoRequireConfirmation && !visit.toAccount;
+    switch (nextStep(asked, { session, hintedSubject, chosen, asksAlways, now: now() })) {
       case 'continue':
         return hosted.resumed(visit, session as HostedSession, () => askForAnother(visit));
       case 'select-account':
         return showAccounts(visit, session?.email ?? '');
       case 'login_required':
         return hosted.refuse(visit, 'login_required', 'nobody is signed in as the request asks');
+      case 'interaction_required':
+        return hosted.refuse(visit, 'interaction_required', 'the person has to confirm who goes on');
       case 'sign-in':
         return begin(visit);
     }

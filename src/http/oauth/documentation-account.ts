@@ -52,6 +52,10 @@ const form = (
     response: { 303: Done, 400: Invalid, 403: Foreign, ...answers },
   });
 const sensitive = (answers: object = {}) => ({ description: `${proven} ${inJson}`, answers });
+const ending = {
+  description: `Where the Environment has \`session_end_require_recent_sign_in\`: ${proven.replace('Needs', 'needs')} ${inJson}`,
+  answers: { 404: NotFound },
+};
 const script = (operationId: string, summary: string, body: TProperties, answer: string) =>
   page(operationId, summary, {
     description: `For the script of the page. ${proven}`,
@@ -143,7 +147,7 @@ export const accountDocumentation: Documentation = {
     'endOwnSessions',
     'Sign out of another browser, or of all others',
     { end: Type.String({ description: 'A session’s id, or `others`' }) },
-    { answers: { 404: NotFound } },
+    ending,
   ),
   'POST /oauth/account/devices': form(
     'forgetOwnDevices',
@@ -155,6 +159,6 @@ export const accountDocumentation: Documentation = {
     'endOwnAccess',
     'End what an application was given',
     { revoke: Type.String({ description: 'The application’s id, as the page has it' }) },
-    { answers: { 404: NotFound } },
+    ending,
   ),
 };

@@ -20,7 +20,10 @@ export const authorizeParameters = {
   nonce: text('Comes back in the ID token'),
   code_challenge: text('RFC 7636; required of public clients, and of confidential ones unless they are exempt'),
   code_challenge_method: text('Only `S256`'),
-  prompt: text('`none`, `login`, `consent`, `select_account`'),
+  prompt: text(
+    '`none`, `login`, `consent`, `select_account`. Where the Environment has `sso_require_confirmation`, somebody who is ' +
+      'signed in is asked as by `select_account`, and `none` is answered `interaction_required`',
+  ),
   max_age: text('Seconds since the sign-in after which it has to be repeated'),
   id_token_hint: text('Who is expected'),
   login_hint: text('The address to begin with'),

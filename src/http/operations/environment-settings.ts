@@ -36,6 +36,13 @@ const Fields = {
   }),
   mfa_allowed_factors: Type.Array(OneOf(factorKinds), { uniqueItems: true }),
   mfa_trusted_device_days: Type.Integer({ minimum: 0, maximum: 365, description: '0: no device is trusted.' }),
+  totp_drift_steps: Type.Integer({
+    minimum: 0,
+    maximum: 1,
+    description:
+      'How many time steps of 30 seconds before and after the present one codes of an authenticator app may belong to. With 0 ' +
+      'clocks have to be right: telephones that are not fail already when the app is enrolled.',
+  }),
   default_locale: OneOf(['en', 'de']),
   access_token_ttl_seconds: Seconds(60, day),
   refresh_token_ttl_seconds: Seconds(300, 365 * day),
@@ -54,6 +61,16 @@ const Fields = {
     description:
       'True: every OAuth client needs PKCE. Those with `require_pkce` false stay and need it too, a second after the change at the ' +
       'latest, and none can be registered so; once this is false again each goes by its own.',
+  }),
+  session_end_require_recent_sign_in: Type.Boolean({
+    description:
+      'Whether people end other sessions of theirs, and what applications were given, by a sign-in of the last ten minutes ' +
+      'alone, as they change second factors. Signing out never needs one.',
+  }),
+  sso_require_confirmation: Type.Boolean({
+    description:
+      'Whether somebody who is signed in is asked before an application is told: to go on with one press, or to use another ' +
+      'account. `prompt=none` is then answered `interaction_required`.',
   }),
   default_sso_connection_id: Nullable(
     Type.String({
@@ -95,6 +112,7 @@ const present = (settings: EnvironmentSettings) => ({
   mfa_grace_period_days: settings.mfaGracePeriodDays,
   mfa_allowed_factors: settings.mfaAllowedFactors,
   mfa_trusted_device_days: settings.mfaTrustedDeviceDays,
+  totp_drift_steps: settings.totpDriftSteps,
   default_locale: settings.defaultLocale,
   access_token_ttl_seconds: settings.accessTokenTtlSeconds,
   refresh_token_ttl_seconds: settings.refreshTokenTtlSeconds,
@@ -102,6 +120,8 @@ const present = (settings: EnvironmentSettings) => ({
   session_ttl_seconds: settings.sessionTtlSeconds,
   session_idle_ttl_seconds: settings.sessionIdleTtlSeconds,
   require_pkce: settings.requirePkce,
+  session_end_require_recent_sign_in: settings.sessionEndRequireRecentSignIn,
+  sso_require_confirmation: settings.ssoRequireConfirmation,
   default_sso_connection_id: settings.defaultSsoConnectionId,
   allowed_origins: settings.allowedOrigins,
   branding: settings.branding,
@@ -151,6 +171,7 @@ export const updateEnvironmentSettings = operation({
       mfaGracePeriodDays: body.mfa_grace_period_days,
       mfaAllowedFactors: body.mfa_allowed_factors,
       mfaTrustedDeviceDays: body.mfa_trusted_device_days,
+      totpDriftSteps: body.totp_drift_steps,
       defaultLocale: body.default_locale,
       accessTokenTtlSeconds: body.access_token_ttl_seconds,
       refreshTokenTtlSeconds: body.refresh_token_ttl_seconds,
@@ -158,6 +179,8 @@ export const updateEnvironmentSettings = operation({
       sessionTtlSeconds: body.session_ttl_seconds,
       sessionIdleTtlSeconds: body.session_idle_ttl_seconds,
       requirePkce: body.require_pkce,
+      sessionEndRequireRecentSignIn: body.session_end_require_recent_sign_in,
+      ssoRequireConfirmation: body.sso_require_confirmation,
       defaultSsoConnectionId: body.default_sso_connection_id,
       allowedOrigins: body.allowed_origins,
       branding: body.branding,

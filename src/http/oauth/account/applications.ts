@@ -8,7 +8,7 @@ import { isId } from './visit.js';
 export const applications: FastifyPluginAsyncTypebox<AccountOptions> = async (app, { logins, visits }) => {
   app.post('/oauth/account/applications', async (request, reply) => {
     const visit = await visits.act(request, reply, 'account');
-    if (!visit) return reply;
+    if (!visit || !(await visits.mayEnd(visit))) return reply;
     const id = visit.form.get('revoke');
     if (id === undefined) throw new OAuthError('invalid_request', 'revoke is missing');
     if (!isId(id)) throw new DomainError('application.not_found');

@@ -8,7 +8,7 @@ import { isId } from './visit.js';
 export const sessions: FastifyPluginAsyncTypebox<AccountOptions> = async (app, { logins, visits }) => {
   app.post('/oauth/account/sessions', async (request, reply) => {
     const visit = await visits.act(request, reply, 'account');
-    if (!visit) return reply;
+    if (!visit || !(await visits.mayEnd(visit))) return reply;
     const { scope, session, form } = visit;
     const end = form.get('end');
     if (end === undefined) throw new OAuthError('invalid_request', 'end is missing');

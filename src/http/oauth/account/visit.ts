@@ -65,6 +65,26 @@ export function createAccountVisits({ provider, logins, hosted }: Deps) {
     return { request, reply, client, scope, session, form, uiLocales, params };
   }
 
+  /**
+   * Whether the person has proved recently and strongly enough who they are for what could lock the owner out: ten minutes
+   * ago at most, and with a second factor where they have one. Otherwise they are sent to do so, and back to `page`.
+   * @throws DomainError auth.reauthentication_required where no sign-in here can be strong enough
+   */
+  async function isProven(visit: AccountVisit, page: AccountPage): Promise<boolean> {
+    const { session, client, scope } = visit;
+    const { mfaPolicy, mfaAllowedFactors } = client.settings;
+    const ofFactors = page === 'account/password' ? null : { ...session, mfaPolicy };
+    const proven = await logins.ownProof(scope, session, mfaAllowedFactors, ofFactors);
+    if (proven.isEnough) return true;
+    if (!proven.isReachable) throw new DomainError('auth.reauthentication_required');
+    toSignIn(visit, page, {
+      login_hint: session.email,
+      max_age: String(proven.maxAgeSeconds),
+      ...(proven.needsAal2 && { acr_values: aal2 }),
+    });
+    return false;
+  }
+
   return {
     /** Somebody opens a page. Null when they were sent to sign in first. */
     open: enter,
@@ -86,25 +106,15 @@ export function createAccountVisits({ provider, logins, hosted }: Deps) {
       return null;
     },
 
+    isProven,
+
     /**
-     * Whether the person has proved recently and strongly enough who they are for what could lock the owner out: ten minutes
-     * ago at most, and with a second factor where they have one. Otherwise they are sent to do so, and back to `page`.
-     * @throws DomainError auth.reauthentication_required where no sign-in here can be strong enough
+     * Whether they may end other sessions, and what applications were given: anybody who is signed in, or where the Environment
+     * says so whoever has proved it as above.
+     * @throws DomainError auth.reauthentication_required as above
      */
-    async isProven(visit: AccountVisit, page: AccountPage): Promise<boolean> {
-      const { session, client, scope } = visit;
-      const { mfaPolicy, mfaAllowedFactors } = client.settings;
-      const ofFactors = page === 'account/password' ? null : { ...session, mfaPolicy };
-      const proven = await logins.ownProof(scope, session, mfaAllowedFactors, ofFactors);
-      if (proven.isEnough) return true;
-      if (!proven.isReachable) throw new DomainError('auth.reauthentication_required');
-      toSignIn(visit, page, {
-        login_hint: session.email,
-        max_age: String(proven.maxAgeSeconds),
-        ...(proven.needsAal2 && { acr_values: aal2 }),
-      });
-      return false;
-    },
+    mayEnd: async (visit: AccountVisit): Promise<boolean> =>
+      !visit.client.settings.sessionEndRequireRecentSignIn || isProven(visit, 'account'),
 
     /** To the page that shows new recovery codes once: sealed in its address, for this session alone. */
     toCodes: ({ request, reply, params, session }: AccountVisit, codes: string[]): FastifyReply =>

@@ -24,10 +24,12 @@ export const totp: FastifyPluginAsyncTypebox<AccountOptions> = async (app, optio
   app.post('/oauth/account/factors/totp', async (request, reply) => {
     const visit = await visits.act(request, reply, page);
     if (!visit || !(await adding.mayAdd(visit, 'totp', page))) return reply;
-    const { scope, session, form } = visit;
+    const { scope, session, form, client } = visit;
     const sealed = form.get('enrollment') ?? '';
     try {
-      const factor = logins.totp.confirmEnrollment(session.identityId, { sealed, code: form.get('code') ?? '' });
+      const { totpDriftSteps: drift } = client.settings;
+      const first = { sealed, code: form.get('code') ?? '', drift };
+      const factor = logins.totp.confirmEnrollment(session.identityId, first);
       return await adding.add(visit, { ...factor, label: labelIn(visit) ?? factor.label }, ['otp']);
     } catch (error) {
       if (!(error instanceof DomainError) || wantsJson(request)) throw error;

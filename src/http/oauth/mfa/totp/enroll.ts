@@ -13,10 +13,12 @@ export const mfaTotpEnroll: FastifyPluginAsyncTypebox<HostedOptions> = async (ap
   app.post('/oauth/mfa/totp/enroll', throttled(limits, 'POST /oauth/mfa/totp/enroll'), async (request, reply) => {
     const step = await steps.open(request, reply, 'enrollment', ['code', 'totp_token']);
     if (!step) return reply;
-    const { pending, form, read } = step;
+    const { pending, form, read, visit } = step;
     const sealed = form.get('totp_token') ?? '';
     try {
-      const factor = logins.totp.confirmEnrollment(pending.identityId, { sealed, code: form.get('code') ?? '' });
+      const { totpDriftSteps: drift } = visit.client.settings;
+      const first = { sealed, code: form.get('code') ?? '', drift };
+      const factor = logins.totp.confirmEnrollment(pending.identityId, first);
       return await steps.enrolled(step, await logins.mfaEnrollments.enroll(pending, factor, ['otp']));
     } catch (error) {
       if (!(error instanceof DomainError)) throw error;
