@@ -6,6 +6,7 @@ import { ApiKey } from './api-key.js';
 import { Application } from './application.js';
 import { AuthorizationCode } from './authorization-code.js';
 import { ClientAssertion } from './client-assertion.js';
+import { Consent } from './consent.js';
 import { Counter } from './counter.js';
 import { CounterStripe } from './counter-stripe.js';
 import { DailySignUps } from './daily-sign-ups.js';
@@ -89,6 +90,7 @@ export const entities = [
   Application,
   AuthorizationCode,
   ClientAssertion,
+  Consent,
   Counter,
   CounterStripe,
   DailySignUps,

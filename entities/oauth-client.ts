@@ -32,6 +32,8 @@ export class OAuthClient {
   @Column('boolean') rotateRefreshTokens!: boolean;
   /** What it may be given (RFC 7591 §2 `scope`). */
   @Column('text', { array: true, default: ['openid', 'profile', 'email', 'org', 'permissions'] }) scopes!: string[];
+  /** Whether each person is asked before it is given anything of theirs. */
+  @Column('boolean', { default: false }) consentRequired!: boolean;
   @Column('jsonb', { nullable: true }) jwks!: { keys: object[] } | null;
   @Column('text', { nullable: true }) jwksUri!: string | null;
   @Column('text', { nullable: true }) logoUrl!: string | null;

@@ -42,6 +42,7 @@ import { MillionIdentities1763700000088 } from './1763700000088-million-identiti
 import { IdleSessions1763700000089 } from './1763700000089-idle-sessions.js';
 import { SearchByTextFirst1763700000090 } from './1763700000090-search-by-text-first.js';
 import { ScopesOfClients1763700000091 } from './1763700000091-scopes-of-clients.js';
+import { Consents1763700000092 } from './1763700000092-consents.js';
 import { SlowRecoveryCodes1763700000093 } from './1763700000093-slow-recovery-codes.js';
 import { StricterEnvironments1763700000094 } from './1763700000094-stricter-environments.js';
 import { RequirePkce1763700000095 } from './1763700000095-require-pkce.js';
@@ -92,6 +93,7 @@ export const migrations = [
   IdleSessions1763700000089,
   SearchByTextFirst1763700000090,
   ScopesOfClients1763700000091,
+  Consents1763700000092,
   SlowRecoveryCodes1763700000093,
   StricterEnvironments1763700000094,
   RequirePkce1763700000095,

@@ -61,6 +61,7 @@ const messages = {
   'if_match.required': 'Send the version that you read in an If-Match header',
   'if_match.invalid': 'If-Match must be the version that you read, such as "7"',
   'invite.link_invalid': 'This link is unknown, has expired or was used already',
+  'login.consent_required': 'This application signs people in on the hosted pages, which ask for their consent',
   'login.method_not_allowed': 'An organization of yours does not let its members sign in this way',
   'member.already_member': 'This address belongs to a member of the account',
   'member.in_other_accounts':

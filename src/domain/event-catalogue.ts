@@ -166,6 +166,8 @@ export const eventCatalogue = {
   'identity.locked': ofIdentity({ severity: 'warning' }),
   'identity.signed_in': ofIdentity({ category: 'auth' }),
   'identity.sessions_revoked': ofIdentity({ category: 'auth', severity: 'notice' }),
+  'identity.consent_given': ofIdentity({ category: 'auth' }),
+  'identity.consent_withdrawn': ofIdentity({ category: 'auth', severity: 'notice' }),
   'auth.registration_requested': auth('pending_registration'),
   'auth.registration_confirmed': auth('pending_registration'),
   'auth.registration_expired': auth('pending_registration'),

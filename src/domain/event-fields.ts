@@ -151,6 +151,8 @@ export const eventFields: Partial<Record<EventAction, Fields>> = {
     connection_id: 'The SSO connection, where it was by one.',
   },
   'identity.sessions_revoked': { reason: 'Why.', session_ids: 'Which, where only some.' },
+  'identity.consent_given': { oauth_client_id: 'The client that asked.', scopes: 'What was allowed this time.' },
+  'identity.consent_withdrawn': { oauth_client_id: 'The client that had it.', scopes: 'What it was for.' },
   'identity.mfa_enrolled': factor,
   'identity.mfa_removed': factor,
   'scim_group.created': { ...directory, members_added: 'How many people are in it.' },

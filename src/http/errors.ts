@@ -65,6 +65,7 @@ const statuses: Record<ErrorCode, number> = {
   'if_match.required': 400,
   'if_match.invalid': 400,
   'invite.link_invalid': 400,
+  'login.consent_required': 403,
   'login.method_not_allowed': 403,
   'member.already_member': 409,
   'member.in_other_accounts': 409,

@@ -75,6 +75,17 @@ test('a client may be given all scopes, or those that are listed', async () => {
     expect(outcomeOf(await call('PATCH', `${path}/${made.id}`, { scopes }))).toBe('400 validation.failed');
 });
 
+test('a client of the Account’s own asks nobody, and one of others is marked', async () => {
+  expect((await create()).consent_required).toBe(false);
+  const partner = await create({ consent_required: true });
+  expect(partner.consent_required).toBe(true);
+  expect((await change(partner.id, { name: 'Partner' })).consent_required).toBe(true);
+  const since = await databaseTime(api);
+  expect((await change(partner.id, { consent_required: false })).consent_required).toBe(false);
+  const [event] = await eventsSince(api, account.scope.accountId, since);
+  expect(event).toMatchObject({ metadata: { changed: ['consent_required'] } });
+});
+
 test('an environment that requires PKCE refuses clients without it, and those that are there need it too', async () => {
   const older = await create({ require_pkce: false });
   const asks = async () => {

@@ -249,7 +249,15 @@ const few = [
 /** Which go with people, sessions, or the rows that they belong to. */
 const withOthers = [
   ...['scim_assignments', 'scim_group_members', 'scim_users'],
-  ...['authorization_codes', 'environment_memberships', 'grants', 'mfa_graces', 'pending_sign_ins', 'sessions'],
+  ...[
+    'authorization_codes',
+    'consents',
+    'environment_memberships',
+    'grants',
+    'mfa_graces',
+    'pending_sign_ins',
+    'sessions',
+  ],
   ...['role_assignment_windows', 'trusted_devices'],
 ];
 const inBatches = [

@@ -1,6 +1,7 @@
 import { v7 as uuidv7 } from 'uuid';
 import { newAccount, send, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { newIdentityCaller } from '../support/identity-caller.js';
+import { rowsOf } from './portal-setup.js';
 
 let api: TestApi;
 let account: TestAccount;
@@ -144,6 +145,10 @@ test('strangers, keys without the scope and identities without the permission ma
   await call('POST', '/authorization/explain', 403, body, nobody.headers);
   const somebody = await newIdentityCaller(api, account, [{ role: 'Administrator' }]);
   await call('POST', '/authorization/explain', 200, body, somebody.headers);
+  // An application of others never acts with the rights of whoever uses it.
+  await rowsOf(api, 'update oauth_clients set consent_required = true where client_id = $1', [somebody.clientId]);
+  const refused = await call('POST', '/authorization/explain', 403, body, somebody.headers);
+  expect(refused.json().error.code).toBeNull(); // of the caller, and not of what it lacks
   const url = account.portalPath('/authorization/evaluate');
   await send(api.app, 200, { method: 'POST', url, headers: await account.as('viewer'), payload: body });
   await send(api.app, 403, { method: 'POST', url, headers: await account.as('support'), payload: body });

@@ -256,6 +256,12 @@ describe('removing', () => {
       ...{ email: ida.email },
       ...{ emailVerified: false, password: null },
     });
+    await rowsOf(
+      api,
+      `insert into consents (identity_id, oauth_client_id, account_id, environment_id, scope, created_at, updated_at)
+       select $1, id, account_id, environment_id, '{openid}', now(), now() from oauth_clients where client_id = $2`,
+      [ida.id, ida.clientId],
+    );
     const untilLater = { role_id: roleId, effective_from: '2090-01-01T00:00:00Z', node_id: await newNode() };
     await call('POST', `/identities/${ida.id}/role-assignments`, 201, untilLater);
     const before = await total();
@@ -267,6 +273,7 @@ describe('removing', () => {
     expect(await total()).toBe(before - 1);
     await api.services.identities.get(account.productionScope, ida.id);
     expect(await rowsOf(api, 'select 1 from erasures where identity_id = $1', [ida.id])).toEqual([]);
+    expect(await rowsOf(api, 'select 1 from consents where identity_id = $1', [ida.id])).toEqual([]);
     const left = 'select 1 from role_assignments where identity_id = $1 and removed_at is null';
     expect(await rowsOf(api, left, [ida.id])).toEqual([]);
     const windows =

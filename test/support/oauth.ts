@@ -215,6 +215,7 @@ async function newEnvironment(db: Database, at: Date, settings: Partial<Environm
         requirePkce: true,
         rotateRefreshTokens: false,
         scopes: ['openid', 'profile', 'email', 'org', 'permissions'],
+        consentRequired: false,
         jwks: null,
         jwksUri: null,
         logoUrl: null,

@@ -382,7 +382,8 @@ describe('a second factor over the API', () => {
     ...{ parameters: { client_id: 'app', scope: 'openid other' }, amr: ['pwd'], acr: 'x', authenticatedAt: now },
     ...{ secondFactorAt: null, ssoConnectionId: null },
   } as unknown as OpenSignIn;
-  const client = { id: 'c', clientId: 'app', settings: { mfaTrustedDeviceDays: 30 } };
+  const scopes = ['openid', 'profile', 'email'];
+  const client = { id: 'c', clientId: 'app', scopes, settings: { mfaTrustedDeviceDays: 30 } };
   const answer = {
     token: 't',
     proof: {} as never,

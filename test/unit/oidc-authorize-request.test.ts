@@ -130,10 +130,10 @@ describe('accepted', () => {
   });
 
   test.each([
-    ['none', { none: true, login: false, selectAccount: false }],
-    ['login', { none: false, login: true, selectAccount: false }],
-    ['consent', { none: false, login: false, selectAccount: false }],
-    ['login select_account consent', { none: false, login: true, selectAccount: true }],
+    ['none', { none: true, login: false, consent: false, selectAccount: false }],
+    ['login', { none: false, login: true, consent: false, selectAccount: false }],
+    ['consent', { none: false, login: false, consent: true, selectAccount: false }],
+    ['login select_account consent', { none: false, login: true, consent: true, selectAccount: true }],
   ])('prompt %s', (prompt, read) => {
     expect(request({ prompt }).prompt).toEqual(read);
   });
@@ -178,7 +178,12 @@ describe('accepted', () => {
   });
 
   test('blanks around a prompt', () => {
-    expect(request({ prompt: ' login  consent ' }).prompt).toEqual({ none: false, login: true, selectAccount: false });
+    expect(request({ prompt: ' login  consent ' }).prompt).toEqual({
+      none: false,
+      login: true,
+      consent: true,
+      selectAccount: false,
+    });
     expect(request({ prompt: ' none ' }).prompt.none).toBe(true);
   });
 

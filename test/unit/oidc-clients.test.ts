@@ -26,7 +26,13 @@ const refusalOf = async (work: () => unknown): Promise<string | null> => {
 describe('what is registered of a client', () => {
   const publicClient: ClientSettings = {
     ...{ name: 'App', clientType: 'public', tokenEndpointAuthMethod: 'none', requirePkce: true, logoUrl: null },
-    ...{ redirectUris: ['https://app.example/cb'], postLogoutRedirectUris: [], rotateRefreshTokens: true, scopes: [] },
+    ...{
+      redirectUris: ['https://app.example/cb'],
+      postLogoutRedirectUris: [],
+      rotateRefreshTokens: true,
+      scopes: [],
+      consentRequired: false,
+    },
     ...{ jwks: null, jwksUri: null },
   };
   const secret = { clientType: 'confidential', tokenEndpointAuthMethod: 'client_secret_basic' } as const;

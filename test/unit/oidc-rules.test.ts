@@ -3,10 +3,10 @@ import type { AuthorizeRequest } from '../../src/domain/oidc/authorize-request.j
 import { accessTokenClaims, idTokenClaims, profileClaims, supportedClaims } from '../../src/domain/oidc/claims.js';
 import type { Client } from '../../src/domain/oidc/clients.js';
 import { discoveryDocument } from '../../src/domain/oidc/discovery.js';
-import { nextStep } from '../../src/domain/oidc/interaction.js';
+import { nextStep, suitsConsent } from '../../src/domain/oidc/interaction.js';
 import { challengeOf, isVerifier } from '../../src/domain/oidc/pkce.js';
 import { isRegistered, withParameters } from '../../src/domain/oidc/redirect-uris.js';
-import { givenScopes, scopes } from '../../src/domain/oidc/scopes.js';
+import { givenScopes, learntBy, scopes } from '../../src/domain/oidc/scopes.js';
 import { isCallable, loopback } from '../../src/platform/outbound/addresses.js';
 
 describe('PKCE', () => {
@@ -71,6 +71,8 @@ test('scopes: the known ones, once, in a fixed order', () => {
   expect(givenScopes('email openid openid  offline_access', scopes)).toEqual(['openid', 'email']);
   expect(givenScopes('email openid', ['email', 'offline_access'])).toEqual(['email']);
   expect(givenScopes(undefined, scopes)).toEqual([]);
+  expect(learntBy(['email', 'profile'])).toEqual(['openid', 'profile', 'email']);
+  expect(learntBy([])).toEqual(['openid']);
 });
 
 describe('claims', () => {
@@ -171,12 +173,28 @@ describe('what a request needs', () => {
   };
   const request = (changes: object = {}) =>
     ({
-      prompt: { none: false, login: false, selectAccount: false, ...changes },
+      prompt: { none: false, login: false, consent: false, selectAccount: false, ...changes },
       maxAge: null,
       ...changes,
     }) as AuthorizeRequest;
   const step = (changes: object = {}, situation: object = {}) =>
     nextStep(request(changes), { session, hintedSubject: null, chosen: false, asksAlways: false, now, ...situation });
+
+  const minutesAgo = (minutes: number) => ({ authenticatedAt: new Date(now.getTime() - minutes * 60_000) });
+  test.each([
+    ['any session', {}, minutesAgo(600), null, true],
+    ['of whom the hint names', {}, {}, 'ana', true],
+    ['of somebody else', {}, {}, 'ben', false],
+    ['a sign-in within the hour, where one was asked for', { login: true }, minutesAgo(59), null, true],
+    ['one of an hour ago', { login: true }, minutesAgo(60), null, false],
+    ['one of an hour ago, whatever age is taken', { login: true, maxAge: 7200 }, minutesAgo(60), null, false],
+    ['one that was new enough, and had to be read', { maxAge: 0 }, minutesAgo(59), null, true],
+    ['one that was not', { maxAge: 60 }, minutesAgo(60), null, false],
+    ['one within a long age', { maxAge: 7200 }, minutesAgo(119), null, true],
+    ['one past it', { maxAge: 7200 }, minutesAgo(120), null, false],
+  ])('consent is asked in %s', (_name, changes, of, hintedSubject, suits) => {
+    expect(suitsConsent(request(changes), { session: { ...session, ...of }, hintedSubject, now })).toBe(suits);
+  });
 
   test.each([
     ['a session is enough', {}, {}, 'continue'],

@@ -65,6 +65,16 @@ const everyPage = (value: string): Pages => ({
     organization: value,
     client: { name: value, logoUrl: null },
   },
+  consent: {
+    action: '/oauth/consent',
+    params: { state: value, session: value },
+    email: value,
+    scopes: ['openid', 'profile', 'email', 'org', 'permissions'],
+    destination: value,
+    days: 90,
+    accountUrl: `/oauth/account?client_id=${value}`,
+    client: { name: value, logoUrl: null },
+  },
   'select-account': {
     action: '/oauth/authorize',
     params: { state: value },
@@ -289,7 +299,10 @@ const everyAccountPage = (value: string): AccountPages => {
         { id, device, isCurrent: false, isOpen: false, createdAt: then, authenticatedAt: now },
       ],
       devices: [{ id, device, isCurrent: true, createdAt: then, expiresAt: now }],
-      applications: [{ id, name: value, since: then }],
+      applications: [
+        { id, name: value, since: then, scopes: null },
+        { id, name: value, since: then, scopes: ['openid', 'email'] },
+      ],
     },
     'account-password': {
       ...common,

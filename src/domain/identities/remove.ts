@@ -63,11 +63,13 @@ export async function removeMember(tx: EntityManager, scope: EnvironmentScope, i
     held.map((assignment) => assignment.id),
     at,
   );
-  await tx.query('delete from mfa_graces where account_id = $1 and environment_id = $2 and identity_id = $3', [
-    accountId,
-    environmentId,
-    id,
-  ]);
+  for (const table of ['mfa_graces', 'consents']) {
+    await tx.query(`delete from ${table} where account_id = $1 and environment_id = $2 and identity_id = $3`, [
+      accountId,
+      environmentId,
+      id,
+    ]);
+  }
   await tx.delete(EnvironmentMembership, { ...within(scope), id: membership.id });
   await recordEvent(tx, 'identity.deleted', { ...scope, resourceId: id });
   if (await tx.existsBy(EnvironmentMembership, { accountId, identityId: id })) return;

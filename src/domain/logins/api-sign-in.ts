@@ -104,9 +104,10 @@ export function createApiSignIn({ db, passwords, logins, sessions, tokens, grant
   /**
    * Goes on after a factor, as the hosted login does.
    * @param hasProvedFactor whether it was an enrolled one, be it enough or not
-   * @throws DomainError mfa.enrollment_required, login.method_not_allowed, sso_required, auth.invalid_credentials
+   * @throws DomainError mfa.enrollment_required, login.consent_required, login.method_not_allowed, sso_required, auth.invalid_credentials
    */
   async function proved(visit: ApiVisit, first: FirstFactor, hasProvedFactor = false): Promise<ApiLogin> {
+    assertFirstParty(visit);
     const { client, scope, device, requiresAal2 } = visit;
     const decision = await gate.decide({ client, first, device, requiresAal2, hasProvedFactor });
     if (decision.step === 'done') return complete(visit, { ...first, ...decision });
@@ -138,9 +139,10 @@ export function createApiSignIn({ db, passwords, logins, sessions, tokens, grant
 
     /**
      * @throws DomainError auth.invalid_credentials, one for every reason; identity.email_unverified after the right password;
-     * mfa.enrollment_required, login.method_not_allowed, sso_required, rate_limit.exceeded
+     * mfa.enrollment_required, login.consent_required, login.method_not_allowed, sso_required, rate_limit.exceeded
      */
     async withPassword(visit: ApiVisit, { email, password }: { email: string; password: string }): Promise<ApiLogin> {
+      assertFirstParty(visit);
       const { client, ipAddress } = visit;
       const at = now(); // what is changed while the password is looked at came later
       const result = await passwordLogin.signInAnywhere(scopeOf(client), { email, password, ipAddress });
@@ -182,6 +184,11 @@ export function createApiSignIn({ db, passwords, logins, sessions, tokens, grant
 export type ApiSignIn = ReturnType<typeof createApiSignIn>;
 
 const scopeOf = ({ accountId, applicationId, environmentId }: Client) => ({ accountId, applicationId, environmentId });
+
+/** Nobody is asked here what they allow somebody else's application, nor should that see their password. */
+function assertFirstParty({ client }: ApiVisit): void {
+  if (client.consentRequired) throw new DomainError('login.consent_required');
+}
 
 /** This API has passwords alone; the ways that are left are those of the hosted pages. */
 const barred = ({ code, methods, connections }: Barred) =>

@@ -18,6 +18,8 @@ export interface ProvenIdentity {
   sessionId: string;
   grantId: string;
   clientId: string;
+  /** Whether the client is somebody else's application, which people are asked about (`consent_required`). */
+  isThirdParty: boolean;
   scope: string[];
 }
 
@@ -38,12 +40,12 @@ export interface AccessTokens {
 const proveStatement = {
   name: 'prove_access_tokens',
   text: `
-select asked.position::int as position, c.client_id as "clientId", c.application_id as "applicationId",
+select asked.position::int as position, c.client_id as "clientId", c.application_id as "applicationId", c.consent_required as "isThirdParty",
   g.account_id as "accountId", g.environment_id as "environmentId", g.session_id as "sessionId", ${subjectColumns}
 from unnest($1::uuid[], $2::uuid[], $3::uuid[]) with ordinality as asked (grant_id, identity_id, jti, position)
   cross join lateral (select * from grants where id = asked.grant_id offset 0) g
   cross join lateral (select revoked_at from sessions where id = g.session_id offset 0) s
-  cross join lateral (select client_id, application_id from oauth_clients where id = g.oauth_client_id offset 0) c
+  cross join lateral (select client_id, application_id, consent_required from oauth_clients where id = g.oauth_client_id offset 0) c
   cross join lateral (select is_active from environment_memberships
     where environment_id = g.environment_id and identity_id = g.identity_id offset 0) m
   cross join lateral (select * from identities where id = g.identity_id offset 0) i
@@ -63,6 +65,7 @@ interface Row extends Subject {
   /** The token's place among those that were asked about, from 1. */
   position: number;
   clientId: string;
+  isThirdParty: boolean;
   accountId: string;
   applicationId: string;
   environmentId: string;
@@ -101,7 +104,16 @@ export function createAccessTokens({
       if (typeof grantId !== 'string' || !sub || !jti) return null;
       const [row] = await prove('all', [{ grantId, identityId: sub, jti }]);
       if (!row) return null;
-      const { position: _, clientId, accountId, applicationId, environmentId, sessionId, ...subject } = row;
+      const {
+        position: _,
+        clientId,
+        isThirdParty,
+        accountId,
+        applicationId,
+        environmentId,
+        sessionId,
+        ...subject
+      } = row;
       return {
         identityId: subject.identityId,
         accountId,
@@ -110,6 +122,7 @@ export function createAccessTokens({
         sessionId,
         grantId,
         clientId,
+        isThirdParty,
         scope: typeof scope === 'string' ? scope.split(' ').filter(Boolean) : [],
         claims,
         subject,

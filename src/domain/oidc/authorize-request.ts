@@ -12,7 +12,7 @@ export interface AuthorizeRequest {
   state: string | null;
   nonce: string | null;
   codeChallenge: string | null;
-  prompt: { none: boolean; login: boolean; selectAccount: boolean };
+  prompt: { none: boolean; login: boolean; consent: boolean; selectAccount: boolean };
   /** Seconds since the sign-in that the client accepts at most. */
   maxAge: number | null;
   /** Whether the first of the `acr_values` that we know is `urn:gatehouse:aal2` (OpenID Connect Core 3.1.2.1). */
@@ -165,6 +165,7 @@ function promptIn(values: Parameters): AuthorizeRequest['prompt'] {
   return {
     none: asked.includes('none'),
     login: asked.includes('login'),
+    consent: asked.includes('consent'),
     selectAccount: asked.includes('select_account'),
   };
 }

@@ -24,13 +24,17 @@ export type ClientSettings = Pick<
   | 'requirePkce'
   | 'rotateRefreshTokens'
   | 'scopes'
+  | 'consentRequired'
   | 'jwks'
   | 'jwksUri'
   | 'logoUrl'
 >;
 
 /** What is not said of a new one is as for an application of the Account's own. */
-export type NewClient = Omit<ClientSettings, 'scopes'> & { scopes?: ClientSettings['scopes'] | undefined };
+export type NewClient = Omit<ClientSettings, 'scopes' | 'consentRequired'> & {
+  scopes?: string[] | undefined;
+  consentRequired?: boolean | undefined;
+};
 
 export interface ClientManagement {
   list(scope: EnvironmentScope, page: PageRequest<'created_at' | 'name'>): Promise<Page<OAuthClient>>;
@@ -76,7 +80,8 @@ export function createClientManagement({
       }),
     get: (scope, id) => db.transaction(scope, (tx) => find(tx, scope, id)),
     async create(scope, given) {
-      const input = { ...given, scopes: given.scopes ?? [...scopes] };
+      const { scopes: listed = [...scopes], consentRequired = false } = given;
+      const input = { ...given, scopes: listed, consentRequired };
       assertClient(input);
       assertCallable(input.jwksUri);
       const secret = hasSecret(input) ? newSecret() : null;

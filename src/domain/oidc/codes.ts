@@ -2,6 +2,7 @@ import { v7 as uuidv7 } from 'uuid';
 import { after, type Clock, seconds } from '../../platform/clock.js';
 import { hashSecret, newSecret } from '../../platform/crypto/one-time-secret.js';
 import type { Db } from '../../platform/db.js';
+import type { Consents } from '../consents/consents.js';
 import { belongsTo, endedByPolicy } from '../organizations/belonging.js';
 import { codeInsert } from '../sessions/code-insert.js';
 import type { AuthorizeRequest } from './authorize-request.js';
@@ -79,8 +80,15 @@ select presented.grant_id as "spentFor", live.code_hash is not null as redeemed,
 from presented left join live on true left join lateral (select * from identities where id = live.identity_id offset 0) i on true`,
 };
 
+export interface CodesDeps {
+  db: Db;
+  grants: Grants;
+  consents: Pick<Consents, 'cover'>;
+  now: Clock;
+}
+
 /** Authorization codes (contract §2): 256 bits, a minute, once, bound to client, redirect URI and challenge. */
-export function createCodes({ db, grants, now }: { db: Db; grants: Grants; now: Clock }) {
+export function createCodes({ db, grants, consents, now }: CodesDeps) {
   /** A code and its row, which the statement that makes its session inserts with it (`sessions.signIn`). */
   function prepare(client: Client, request: AuthorizeRequest, session: PreparedFor) {
     const code = newSecret();
@@ -122,6 +130,11 @@ export function createCodes({ db, grants, now }: { db: Db; grants: Grants; now: 
       if (row?.spentFor) await grants.revoke(row.spentFor, 'code_reuse');
       if (!row?.redeemed) throw refused();
       const { spentFor: _, redeemed: __, nonce, ...granted } = row;
+      // Taken back since the code was issued, or asked for only since then.
+      if (client.consentRequired && !(await consents.cover(client, granted.identityId, granted.scope))) {
+        await grants.revoke(grantId, 'consent_missing');
+        throw refused();
+      }
       return { granted: { ...granted, grantId }, nonce, refreshToken };
     },
   };

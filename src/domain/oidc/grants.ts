@@ -25,6 +25,7 @@ import {
 const revocations = {
   code_reuse: 'session.code_reuse_detected',
   client_request: 'auth.grant_revoked',
+  consent_missing: 'auth.grant_revoked',
 } as const satisfies Record<string, EventAction>;
 
 export type RevocationReason = keyof typeof revocations;

@@ -1,4 +1,4 @@
-import { seconds } from '../../platform/clock.js';
+import { hours, seconds } from '../../platform/clock.js';
 import type { HostedSession } from '../sessions/sessions.js';
 import type { AuthorizeRequest } from './authorize-request.js';
 
@@ -29,4 +29,18 @@ export function nextStep(
   if (!accepted) return prompt.none ? 'login_required' : 'sign-in';
   if (chosen || !(prompt.selectAccount || asksAlways)) return 'continue';
   return prompt.none ? 'interaction_required' : 'select-account';
+}
+
+/** How long a sign-in is a new one while the person proves a second factor, enrols one and reads what they are asked. */
+const newFor = hours(1);
+
+/** Whether a session is what a request asks for, when the person has been asked for their consent after signing in. */
+export function suitsConsent(
+  { prompt, maxAge }: AuthorizeRequest,
+  { session, hintedSubject, now }: Pick<Situation, 'hintedSubject' | 'now'> & { session: HostedSession },
+): boolean {
+  if (hintedSubject !== null && session.identityId !== hintedSubject) return false;
+  if (!prompt.login && maxAge === null) return true;
+  const most = prompt.login ? newFor : Math.max(newFor, seconds(maxAge ?? 0));
+  return now.getTime() < session.authenticatedAt.getTime() + most;
 }

@@ -1,6 +1,7 @@
 /** RFC 6749 §4.1.2.1 and §5.2, OpenID Connect Core 3.1.2.6, RFC 6750 §3.1, RFC 7009 §2.2.1. */
 export type OAuthErrorCode =
   | 'access_denied'
+  | 'consent_required'
   | 'insufficient_scope'
   | 'interaction_required'
   | 'invalid_client'

@@ -2,6 +2,7 @@ import type { Clock } from '../../platform/clock.js';
 import type { Db } from '../../platform/db.js';
 import type { Outbound } from '../../platform/outbound/fetch.js';
 import { createRootPermissions } from '../access/root-permissions.js';
+import { type Consents, createConsents } from '../consents/consents.js';
 import { createOrganizationsClaim, type OrganizationsClaim } from '../organizations/claim.js';
 import { createSessions, type Sessions } from '../sessions/sessions.js';
 import { type AccessTokens, createAccessTokens } from './access-tokens.js';
@@ -24,6 +25,7 @@ export interface Provider {
   clients: Clients;
   clientAuthentication: ClientAuthentication;
   codes: Codes;
+  consents: Consents;
   grants: Grants;
   tokens: Tokens;
   accessTokens: AccessTokens;
@@ -48,6 +50,7 @@ export function createProvider({ db, keys, refreshTokens, outbound, baseUrl, now
   const clients = createClients({ db, now });
   const clientKeys = createClientKeys({ outbound, now });
   const assertions = createClientAssertions({ db, clientKeys, baseUrl, now });
+  const consents = createConsents({ db, now });
   const grants = createGrants({ db, refreshTokens, now });
   const accessTokens = createAccessTokens({ db, keys, baseUrl, now });
   const rootPermissions = createRootPermissions({ db, now });
@@ -57,7 +60,8 @@ export function createProvider({ db, keys, refreshTokens, outbound, baseUrl, now
     keys,
     clients,
     clientAuthentication: createClientAuthentication({ clients, assertions }),
-    codes: createCodes({ db, grants, now }),
+    codes: createCodes({ db, grants, consents, now }),
+    consents,
     grants,
     tokens: createTokens({ keys, rootPermissions, organizationsClaim, baseUrl, now }),
     accessTokens,

@@ -10,3 +10,7 @@ export const givenScopes = (asked: string | undefined, allowed: readonly string[
   const wanted = new Set(asked?.split(' '));
   return scopes.filter((scope) => wanted.has(scope) && allowed.includes(scope));
 };
+
+/** What an application learns by a scope, in order: it always knows who somebody is, since every token names them (RFC 9068 §2.2 `sub`). */
+export const learntBy = (scope: readonly string[]): ScopeName[] =>
+  scopes.filter((name) => name === 'openid' || scope.includes(name));

@@ -8,7 +8,10 @@ import { startAllLater } from '../outbox.js';
 type Of = Pick<EnvironmentRemoval, 'id' | 'environmentId'>;
 
 /** What a person has in an Environment beside sessions; each has an index on the person. */
-const theirs = ['trusted_devices', 'pending_sign_ins', 'emailed_codes', 'identity_links', 'organization_members'];
+const theirs = [
+  ...['consents', 'trusted_devices', 'pending_sign_ins', 'emailed_codes', 'identity_links'],
+  'organization_members',
+];
 
 /**
  * Takes some people out of the Environment, with all that they have in it. Who is in no other Environment of the Account is

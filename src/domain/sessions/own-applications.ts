@@ -1,31 +1,40 @@
 import type { Clock } from '../../platform/clock.js';
 import type { Db, EnvironmentScope } from '../../platform/db.js';
+import { withdrawConsent } from '../consents/consents.js';
 import { DomainError } from '../errors.js';
 import { recordEvent } from '../events.js';
 import { livingGrant } from './own-sessions.js';
 
-/** An application that holds living tokens of a person. */
+/** An application that holds living tokens of a person, or that they have allowed to. */
 export interface OwnApplication {
   /** Of the OAuth client. */
   id: string;
   name: string;
   since: Date;
+  /** What the person was asked for and has allowed; null where nobody asked. */
+  scopes: string[] | null;
 }
 
 export interface OwnApplications {
   list(scope: EnvironmentScope, identityId: string): Promise<OwnApplication[]>;
-  /** Ends all that it was given, in every browser. @throws DomainError application.not_found */
+  /** Ends all that it was given, in every browser, and what the person has allowed it. @throws DomainError application.not_found */
   revoke(scope: EnvironmentScope, identityId: string, id: string): Promise<void>;
 }
 
 const listStatement = {
   name: 'own_applications',
   text: `
-select c.id, c.name, min(g.created_at) as since
-from grants g join oauth_clients c on c.id = g.oauth_client_id
-where g.account_id = $1 and g.environment_id = $2 and g.identity_id = $3 and ${livingGrant('$4')}
+select c.id, c.name, min(given.created_at) as since, max(given.scopes) as scopes
+from (
+    select oauth_client_id, created_at, null::text[] as scopes from grants g
+    where g.account_id = $1 and g.environment_id = $2 and g.identity_id = $3 and ${livingGrant('$4')}
+    union all
+    select oauth_client_id, created_at, scope from (select * from consents where identity_id = $3 offset 0) allowed
+    where account_id = $1 and environment_id = $2
+  ) given
+  join oauth_clients c on c.id = given.oauth_client_id
 group by c.id, c.name
-order by max(g.created_at) desc, c.id`,
+order by max(given.created_at) desc, c.id`,
 };
 
 /** Which applications of an Environment act for a person, and how that ends. */
@@ -37,6 +46,7 @@ export function createOwnApplications({ db, now }: { db: Db; now: Clock }): OwnA
     revoke: (scope, identityId, id) =>
       db.transaction(scope, async (tx) => {
         const at = now();
+        const hadConsent = await withdrawConsent(tx, scope, identityId, id);
         const [grants] = await tx.query<[{ id: string }[], number]>(
           `update grants set revoked_at = $5, revoked_reason = 'revoked_by_person'
            where account_id = $1 and environment_id = $2 and identity_id = $3 and oauth_client_id = $4
@@ -44,7 +54,7 @@ export function createOwnApplications({ db, now }: { db: Db; now: Clock }): OwnA
            returning id`,
           [scope.accountId, scope.environmentId, identityId, id, at],
         );
-        if (grants.length === 0) throw new DomainError('application.not_found');
+        if (grants.length === 0 && !hadConsent) throw new DomainError('application.not_found');
         const actor = { type: 'identity', id: identityId } as const;
         for (const grant of grants) {
           const metadata = { reason: 'revoked_by_person', oauth_client_id: id };

@@ -50,6 +50,7 @@ export const login: FastifyPluginAsyncTypebox<IdentityAuthOptions> = async (
             'auth.multiple_credentials',
             'auth.invalid_credentials',
             'identity.email_unverified',
+            'login.consent_required',
             'login.method_not_allowed',
             'mfa.enrollment_required',
             'sso_required',

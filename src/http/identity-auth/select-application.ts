@@ -36,6 +36,7 @@ export const selectApplication: FastifyPluginAsyncTypebox<IdentityAuthOptions> =
             'validation.failed',
             'auth.multiple_credentials',
             'auth.invalid_credentials',
+            'login.consent_required',
             'login.method_not_allowed',
             'mfa.enrollment_required',
             'sso_required',

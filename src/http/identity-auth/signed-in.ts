@@ -33,6 +33,8 @@ export function requireSignIn(
       throw new DomainError('auth.invalid_credentials');
     }
     await limits.general('jwt', credentialOf(proven), reply);
+    // A person's own account is not among what they can allow somebody else's application (docs/decisions/0063).
+    if (proven.isThirdParty) throw new DomainError('principal.wrong_type');
     request.identity = proven;
     currentContext().actor = { type: 'identity', id: proven.identityId };
   });

@@ -157,7 +157,7 @@ export const accountDocumentation: Documentation = {
   ),
   'POST /oauth/account/applications': form(
     'endOwnAccess',
-    'End what an application was given',
+    'End what an application was given, with what the person has allowed it',
     { revoke: Type.String({ description: 'The application’s id, as the page has it' }) },
     ending,
   ),

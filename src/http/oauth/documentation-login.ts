@@ -21,7 +21,7 @@ export const authorizeParameters = {
   code_challenge: text('RFC 7636; required of public clients, and of confidential ones unless they are exempt'),
   code_challenge_method: text('Only `S256`'),
   prompt: text(
-    '`none`, `login`, `consent`, `select_account`. Where the Environment has `sso_require_confirmation`, somebody who is ' +
+    '`none`, `login`, `consent` (of clients with `consent_required`), `select_account`. Where the Environment has `sso_require_confirmation`, somebody who is ' +
       'signed in is asked as by `select_account`, and `none` is answered `interaction_required`',
   ),
   max_age: text('Seconds since the sign-in after which it has to be repeated'),
@@ -92,6 +92,38 @@ export const loginDocumentation: Documentation = {
       400: Page('The parameters are not valid'),
       403: Page(notLetIn),
       429: Page('Too many failures; `Retry-After` says when'),
+    },
+  }),
+  'GET /oauth/consent': page('askForConsent', 'Ask what the person allows an application', {
+    description:
+      'Of clients with `consent_required`, where the person has not allowed all of `scope` yet, or `prompt=consent` asks again: every way ' +
+      'of signing in leads here in the place of the client, with the parameters of the authorization request. Whoever is not signed in ' +
+      'begins there (303). With `Accept: application/json` the question is 409 `consent_required` with `session` and `scope`.',
+    querystring: Type.Object(authorizeParameters),
+    response: {
+      200: Page('The question'),
+      303: {
+        description: 'To the authorization endpoint, where there is nothing to ask or nobody is signed in',
+        type: 'null',
+      },
+      400: Page('The parameters are not valid'),
+    },
+  }),
+  'POST /oauth/consent': page('answerConsent', 'Allow an application what it asks for, or deny it', {
+    description:
+      'What is allowed is kept until the person takes it back. Denied, the client gets `access_denied`. With `Accept: application/json` a ' +
+      'redirect is answered as 200 `{ redirect_to }`.',
+    consumes: ['application/x-www-form-urlencoded', 'application/json'],
+    body: Type.Object({
+      ...authorizeParameters,
+      session: Type.String({ description: 'The session that the question was shown to; another one is asked anew' }),
+      choice: Type.String({ description: '`allow` or `deny`' }),
+    }),
+    response: {
+      200: Page('The question again, since somebody else is signed in by now'),
+      303: Redirect,
+      400: Page('The parameters are not valid'),
+      403: Page('Sent from a foreign origin'),
     },
   }),
   'POST /oauth/login/email-otp/start': page('startEmailCode', 'Have a code mailed to sign in with', {

@@ -1,4 +1,5 @@
 import type { FastifyReply } from 'fastify';
+import type { Consents } from '../../domain/consents/consents.js';
 import type { Logins } from '../../domain/logins/logins.js';
 import { type OpenSignIn, provedIn } from '../../domain/logins/pending-sign-ins.js';
 import type { CodeSession } from '../../domain/oidc/codes.js';
@@ -28,34 +29,55 @@ export function recoveredBy(visit: Pick<Visit, 'client' | 'asked'>): RecoveredSi
   return { scope: { accountId, applicationId, environmentId }, bound: boundParametersOf(visit) };
 }
 
+/** How a visit ends: with an error (OpenID Connect Core 3.1.2.6) or a code back at the client, or without at a page of ours. */
+const waysBack = (baseUrl: string) => ({
+  refuse: ({ request, reply, asked }: Visit, error: OAuthErrorCode, description: string) =>
+    redirect(request, reply, asked.redirectUri, {
+      error,
+      error_description: description,
+      state: asked.state,
+      iss: baseUrl,
+    }),
+  leave({ request, reply, asked }: Visit, code: string | null) {
+    if (code === null) return redirect(request, reply, asked.redirectUri);
+    return redirect(request, reply, asked.redirectUri, { code, state: asked.state, iss: baseUrl });
+  },
+});
+
+/** Whether the person is to be asked what they allow the client: an application of the Account's own asks nobody. */
+async function needsConsent(
+  consents: Consents,
+  { client, asked, toAccount }: Visit,
+  identityId: string,
+): Promise<boolean> {
+  if (!client.consentRequired || toAccount) return false;
+  return asked.prompt.consent || !(await consents.cover(client, identityId, asked.scope));
+}
+
+/** To the page that asks: the session is there, and a code is not. */
+const askForConsent = ({ request, reply, asked }: Visit) =>
+  redirect(request, reply, '/oauth/consent', asked.parameters);
+
 /** How every way of signing in goes on after its proof: through the MFA gate, and back to the client with a code. */
 export function createHostedLogin(
   provider: Provider,
   logins: Pick<Logins, 'gate' | 'pendingSignIns'>,
   { recovery }: Pick<Sso, 'recovery'>,
 ) {
-  const { baseUrl, codes, sessions, now } = provider;
+  const { baseUrl, codes, consents, sessions, now } = provider;
   const { gate, pendingSignIns } = logins;
   const browser = secretCookie(baseUrl, 'hosted_session');
   const device = secretCookie(baseUrl, 'trusted_device');
-
-  /** Back to the client with an error (OpenID Connect Core 3.1.2.6). */
-  const refuse = ({ request, reply, asked }: Visit, error: OAuthErrorCode, description: string) =>
-    redirect(request, reply, asked.redirectUri, {
-      error,
-      error_description: description,
-      state: asked.state,
-      iss: baseUrl,
-    });
-
-  /** Back to the client with a code; to a page of ours without. */
-  function leave({ request, reply, asked }: Visit, code: string | null) {
-    if (code === null) return redirect(request, reply, asked.redirectUri);
-    return redirect(request, reply, asked.redirectUri, { code, state: asked.state, iss: baseUrl });
-  }
+  const { refuse, leave } = waysBack(baseUrl);
 
   /** Answers the client by a session of before. */
-  async function answer(visit: Visit, session: Omit<CodeSession, 'organizationId'>) {
+  async function answer(visit: Visit, session: HostedSession) {
+    if (!(await needsConsent(consents, visit, session.identityId))) return issue(visit, session);
+    if (!visit.asked.prompt.none) return askForConsent(visit);
+    return refuse(visit, 'consent_required', 'the person has not allowed all of this');
+  }
+
+  async function issue(visit: Visit, session: Omit<CodeSession, 'organizationId'>) {
     const { client, asked, toAccount, organization } = visit;
     if (toAccount) return leave(visit, null);
     return leave(visit, await codes.issue(client, asked, { ...session, organizationId: organization?.id ?? null }));
@@ -68,7 +90,9 @@ export function createHostedLogin(
     // OpenID Connect Core 3.1.2.1: somebody else than the hint names is not what the client asked for.
     const isAnother = hintedSubject !== null && hintedSubject !== proof.identityId;
     const organizationId = organization?.id ?? null;
-    const issued = isAnother || toAccount ? null : codes.prepare(client, asked, { ...proof, organizationId });
+    const asksConsent = !isAnother && (await needsConsent(consents, visit, proof.identityId));
+    const issued =
+      isAnother || toAccount || asksConsent ? null : codes.prepare(client, asked, { ...proof, organizationId });
     const signedIn = await sessions.signIn({
       scope: { accountId, applicationId, environmentId },
       ...proof,
@@ -80,7 +104,7 @@ export function createHostedLogin(
     });
     browser.set(reply, signedIn.browser, signedIn.expiresAt, now());
     if (isAnother) return refuse(visit, 'login_required', 'another person signed in than id_token_hint names');
-    return leave(visit, issued?.code ?? null);
+    return asksConsent ? askForConsent(visit) : leave(visit, issued?.code ?? null);
   }
 
   const decide = (visit: Visit, first: FirstFactor, { hasProvedFactor = false }: Proved = {}) =>
@@ -170,12 +194,7 @@ export function createHostedLogin(
      * not belong to the organization that the sign-in is for: somebody else may.
      */
     async resumed(visit: Visit, session: HostedSession, askForAnother: () => FastifyReply): Promise<FastifyReply> {
-      const { id: _, email: __, ...proven } = session;
-      const first: FirstFactor = {
-        ...proven,
-        method: 'session',
-        acr: session.acr === aal2 ? aal2 : 'urn:gatehouse:aal1',
-      };
+      const first = factorOf(session);
       const decision = await decide(visit, first);
       if (decision.step === 'done') return answer(visit, session);
       if (visit.asked.prompt.none) {
@@ -186,7 +205,25 @@ export function createHostedLogin(
       if (decision.step === 'stranger') return askForAnother();
       return askForMore(visit, first, decision);
     },
+
+    /**
+     * Goes on with what a person has just allowed, in the session in which they were asked. Answers `begin`, and nothing is
+     * allowed, where that session is no longer enough for what the request asks.
+     */
+    async consented(visit: Visit, session: HostedSession, begin: () => FastifyReply): Promise<FastifyReply> {
+      const decision = await decide(visit, factorOf(session));
+      // Who was offered to enrol a factor on the way here has put that off.
+      const isEnough = decision.step === 'done' || (decision.step === 'enroll' && decision.until !== null);
+      if (!isEnough) return begin();
+      await consents.give(visit.client, session.identityId, visit.asked.scope);
+      return issue(visit, session);
+    },
   };
+}
+
+/** What a session of before proves. */
+function factorOf({ id: _, email: __, ...proven }: HostedSession): FirstFactor {
+  return { ...proven, method: 'session', acr: proven.acr === aal2 ? aal2 : 'urn:gatehouse:aal1' };
 }
 
 export type HostedLogin = ReturnType<typeof createHostedLogin>;

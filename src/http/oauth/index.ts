@@ -2,6 +2,7 @@ import formbody from '@fastify/formbody';
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { account } from './account/index.js';
 import { authorize } from './authorize.js';
+import { consent } from './consent.js';
 import { declareEvents } from './events.js';
 import { createHostedLogin } from './hosted-login.js';
 import { introspect } from './introspect.js';
@@ -42,6 +43,7 @@ export const oauth: FastifyPluginAsyncTypebox<OAuthOptions> = async (app, option
     const ssoWay = createSsoWay({ sso: options.sso, baseUrl, now });
     const hostedOptions = { ...options, hosted, signInPage: createSignInPage(options), ssoWay };
     await pages.register(authorize, hostedOptions);
+    await pages.register(consent, hostedOptions);
     await pages.register(emailOtpStart, hostedOptions);
     await pages.register(emailOtpVerify, hostedOptions);
     await pages.register(passkey, hostedOptions);

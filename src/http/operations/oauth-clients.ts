@@ -28,6 +28,10 @@ const Settings = {
     description:
       'What the client may be given; whatever else it asks for is left out of its tokens, at the next refresh too. All of them unless said. Without `openid` it is plain OAuth 2.0: no ID token, and no `userinfo`.',
   }),
+  consent_required: Type.Boolean({
+    description:
+      'For applications of others: each person is asked before it is given anything of theirs, and can take that back. Its tokens are for `userinfo` and for APIs of its own; neither this API nor the end-user API takes them.',
+  }),
   jwks: Nullable(Jwks),
   jwks_uri: Nullable(Url),
   logo_url: Nullable(Url),
@@ -60,6 +64,7 @@ const present = (client: OAuthClient) => ({
   require_pkce: client.requirePkce,
   rotate_refresh_tokens: client.rotateRefreshTokens,
   scopes: scopes.filter((scope) => client.scopes.includes(scope)),
+  consent_required: client.consentRequired,
   jwks: client.jwks,
   jwks_uri: client.jwksUri,
   logo_url: client.logoUrl,
@@ -112,6 +117,7 @@ export const createOAuthClient = operation({
       requirePkce: body.require_pkce ?? true,
       rotateRefreshTokens: body.rotate_refresh_tokens ?? isPublic,
       scopes: body.scopes,
+      consentRequired: body.consent_required,
       jwks: body.jwks ?? null,
       jwksUri: body.jwks_uri ?? null,
       logoUrl: body.logo_url ?? null,
@@ -155,6 +161,7 @@ export const updateOAuthClient = operation({
       requirePkce: body.require_pkce,
       rotateRefreshTokens: body.rotate_refresh_tokens,
       scopes: body.scopes,
+      consentRequired: body.consent_required,
       jwks: body.jwks,
       jwksUri: body.jwks_uri,
       logoUrl: body.logo_url,

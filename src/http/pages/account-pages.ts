@@ -1,4 +1,5 @@
 import type { EnrollableKind } from '../../domain/mfa/standing.js';
+import type { ScopeName } from '../../domain/oidc/scopes.js';
 import type { TextKey } from '../../platform/mail/texts.js';
 import type { PageClient } from './pages.js';
 
@@ -50,7 +51,13 @@ export interface AccountPages {
       authenticatedAt: Date;
     }[];
     devices: readonly { id: string; device: ShownDevice; isCurrent: boolean; createdAt: Date; expiresAt: Date }[];
-    applications: readonly { id: string; name: string; since: Date }[];
+    applications: readonly {
+      id: string;
+      name: string;
+      since: Date;
+      /** What the person has allowed it; null where it did not ask. */
+      scopes: readonly ScopeName[] | null;
+    }[];
   };
   'account-password': AccountPage & { email: string; hasPassword: boolean; minLength: number; error: TextKey | null };
   'account-totp': AccountPage & {

@@ -1,5 +1,6 @@
 import type { FactorKind } from '../../../entities/environment-settings.js';
 import type { EnrollableKind } from '../../domain/mfa/gate.js';
+import type { ScopeName } from '../../domain/oidc/scopes.js';
 import type { TextKey } from '../../platform/mail/texts.js';
 import type { AccountPages } from './account-pages.js';
 import type { SignUpPages } from './sign-up-pages.js';
@@ -74,6 +75,21 @@ export interface Pages extends AccountPages, SignUpPages {
   };
   /** Where nothing but passkeys is switched on. */
   'sign-in-passkey': { params: Params; error: TextKey | null; organization: string | null; client: PageClient };
+  consent: {
+    action: string;
+    params: Params;
+    /** Who is signed in. */
+    email: string;
+    /** What the application would learn; each has a text. */
+    scopes: readonly ScopeName[];
+    /** The host that the browser goes on to, or an app's scheme. */
+    destination: string;
+    /** For how long the application keeps its access at most after a sign-in. */
+    days: number;
+    /** Where it is taken back. */
+    accountUrl: string;
+    client: PageClient;
+  };
   'select-account': { action: string; params: Params; identity: { email: string }; client: PageClient };
   'mfa-challenge': {
     params: Params;

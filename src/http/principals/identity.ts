@@ -1,3 +1,4 @@
+import { DomainError } from '../../domain/errors.js';
 import type { Authorized } from '../surface.js';
 
 /** What the provider knows of a presented access token; see `domain/oidc`. */
@@ -9,13 +10,19 @@ export interface IdentityTokens {
     applicationId: string;
     environmentId: string;
     sessionId: string;
+    isThirdParty: boolean;
   } | null>;
 }
 
-/** An end user's access token as the caller of the Public API. */
+/**
+ * An end user's access token as the caller of the Public API. What others' applications hold says what a person has allowed them,
+ * which never is to act with all of that person's rights (docs/decisions/0063).
+ * @throws DomainError principal.wrong_type
+ */
 export async function proveIdentityToken(tokens: IdentityTokens, token: string): Promise<Authorized | null> {
   const proved = await tokens.prove(token);
   if (!proved) return null;
+  if (proved.isThirdParty) throw new DomainError('principal.wrong_type');
   const { identityId, sessionId, accountId, applicationId, environmentId } = proved;
   return {
     caller: { type: 'identity', identityId, sessionId },

@@ -37,5 +37,5 @@ export const inJson = ({
     created_at: createdAt,
     expires_at: expiresAt,
   })),
-  applications: applications.map(({ id, name, since }) => ({ id, name, since })),
+  applications: applications.map(({ id, name, since, scopes }) => ({ id, name, since, scopes })),
 });

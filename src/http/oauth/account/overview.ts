@@ -5,6 +5,7 @@ import { fullNameOf } from '../../../domain/full-name.js';
 import type { OwnProfile } from '../../../domain/logins/own-profile.js';
 import type { FactorSummary } from '../../../domain/mfa/factors.js';
 import type { EnrollableKind } from '../../../domain/mfa/standing.js';
+import { learntBy } from '../../../domain/oidc/scopes.js';
 import { hashSecret } from '../../../platform/crypto/one-time-secret.js';
 import { type TextKey, textKeys } from '../../../platform/mail/texts.js';
 import type { AccountPages } from '../../pages/account-pages.js';
@@ -67,7 +68,10 @@ export const overview: FastifyPluginAsyncTypebox<AccountOptions> = async (
         createdAt,
         expiresAt,
       })),
-      applications,
+      applications: applications.map(({ scopes: allowed, ...one }) => ({
+        ...one,
+        scopes: allowed && learntBy(allowed),
+      })),
     };
   }
 };

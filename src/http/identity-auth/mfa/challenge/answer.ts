@@ -28,6 +28,7 @@ export const challengeErrors = errors(
   'mfa.challenge_invalid',
   'auth.multiple_credentials',
   'mfa.code_invalid',
+  'login.consent_required',
   'login.method_not_allowed',
   'mfa.enrollment_required',
   'sso_required',

@@ -1,0 +1,86 @@
+import type { EntityManager } from 'typeorm';
+import type { Clock } from '../../platform/clock.js';
+import type { Db, EnvironmentScope } from '../../platform/db.js';
+import { DomainError } from '../errors.js';
+import { recordEvent } from '../events.js';
+
+/** The client that asks, by the id of its row. */
+type OfClient = EnvironmentScope & { id: string };
+
+export interface Consents {
+  /** Whether the person has allowed the client all of a scope, an empty one included. */
+  cover(client: OfClient, identityId: string, scope: readonly string[]): Promise<boolean>;
+  /** Adds to what the person has allowed it. @throws DomainError auth.invalid_credentials, when they have left meanwhile */
+  give(client: OfClient, identityId: string, scope: readonly string[]): Promise<void>;
+}
+
+/**
+ * Waits for whoever takes it back at this moment: what was issued before is ended by them, and whoever asks after finds none
+ * (`withdrawConsent`). Found by its key, whatever the planner believes of the table.
+ */
+const findStatement = {
+  name: 'find_consent',
+  text: `
+select scope from (select * from consents where identity_id = $1 and oauth_client_id = $2 offset 0 for key share) c
+where account_id = $3 and environment_id = $4`,
+};
+
+/** Nothing is left behind by somebody whose membership ends at this moment. */
+const giveText = `
+insert into consents as kept (identity_id, oauth_client_id, account_id, environment_id, scope, created_at, updated_at)
+select identity_id, $2, account_id, environment_id, $5::text[], $6::timestamptz, $6
+from environment_memberships where identity_id = $1 and account_id = $3 and environment_id = $4 for key share
+on conflict (identity_id, oauth_client_id) do update
+  set scope = array(select unnest(kept.scope) union select unnest(excluded.scope)), updated_at = excluded.updated_at
+returning 1`;
+
+/** What people have allowed the clients that have to ask them (`consent_required`; OpenID Connect Core 3.1.2.4). */
+export function createConsents({ db, now }: { db: Db; now: Clock }): Consents {
+  return {
+    async cover({ id, accountId, environmentId }, identityId, scope) {
+      const values = [identityId, id, accountId, environmentId];
+      const [found] = await db.statement<{ scope: string[] }>(findStatement, values);
+      return found !== undefined && scope.every((name) => found.scope.includes(name));
+    },
+
+    async give({ id, accountId, applicationId, environmentId }, identityId, scope) {
+      const place = { accountId, applicationId, environmentId };
+      await db.transaction(place, async (tx) => {
+        const values = [identityId, id, accountId, environmentId, scope, now()];
+        const given = await tx.query<unknown[]>(giveText, values);
+        if (given.length === 0) throw new DomainError('auth.invalid_credentials');
+        await recordEvent(tx, 'identity.consent_given', {
+          ...place,
+          resourceId: identityId,
+          actor: { type: 'identity', id: identityId },
+          metadata: { oauth_client_id: id, scopes: scope },
+        });
+      });
+    },
+  };
+}
+
+/**
+ * Takes a consent back, before the caller's transaction ends what it had led to.
+ * @returns whether there was one
+ */
+export async function withdrawConsent(
+  tx: EntityManager,
+  { accountId, applicationId, environmentId }: EnvironmentScope,
+  identityId: string,
+  oauthClientId: string,
+): Promise<boolean> {
+  const [[taken]] = await tx.query<[{ scope: string[] }[], number]>(
+    `delete from consents where account_id = $1 and environment_id = $2 and identity_id = $3 and oauth_client_id = $4
+     returning scope`,
+    [accountId, environmentId, identityId, oauthClientId],
+  );
+  if (!taken) return false;
+  await recordEvent(tx, 'identity.consent_withdrawn', {
+    ...{ accountId, applicationId, environmentId },
+    resourceId: identityId,
+    actor: { type: 'identity', id: identityId },
+    metadata: { oauth_client_id: oauthClientId, scopes: taken.scope },
+  });
+  return true;
+}

@@ -1,0 +1,108 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { accountUrl } from '../../domain/oidc/account-request.js';
+import { suitsConsent } from '../../domain/oidc/interaction.js';
+import { OAuthError } from '../../domain/oidc/oauth-error.js';
+import { onlyOnce, type ReadParameters, readParameters } from '../../domain/oidc/parameters.js';
+import { learntBy } from '../../domain/oidc/scopes.js';
+import type { HostedSession } from '../../domain/sessions/sessions.js';
+import { days, seconds } from '../../platform/clock.js';
+import type { HostedOptions } from './options.js';
+import { assertOwnOrigin } from './origin.js';
+import { pageOptions, redirect, sendPage, wantsJson } from './pages.js';
+import type { Visit } from './visit.js';
+
+/** What only our own form sends. */
+const formFields = ['choice', 'session'] as const;
+
+/**
+ * Asks who is signed in what they allow an application of others (OpenID Connect Core 3.1.2.4). Nothing of it is kept meanwhile:
+ * the session says who it is, the parameters what for, and without an answer there is no code.
+ */
+export const consent: FastifyPluginAsyncTypebox<HostedOptions> = async (app, { provider, hosted }) => {
+  const { baseUrl, sessions, now } = provider;
+
+  app.get('/oauth/consent', async (request, reply) => {
+    const asked = await enter(request, reply, readParameters(request.query));
+    return asked ? ask(asked) : reply;
+  });
+
+  app.post('/oauth/consent', async (request, reply) => {
+    assertOwnOrigin(request, baseUrl);
+    const read = readParameters(request.query, request.body);
+    const form = onlyOnce(read, formFields);
+    const asked = await enter(request, reply, read);
+    if (!asked) return reply;
+    const { visit, session } = asked;
+    // Two people at one browser do not answer for each other.
+    if (form.get('session') !== session.id) return ask(asked);
+    switch (form.get('choice')) {
+      case 'allow':
+        return hosted.consented(visit, session, () => fromBeginning(visit));
+      case 'deny':
+        return hosted.refuse(visit, 'access_denied', 'the person has not allowed it');
+      default:
+        throw new OAuthError('invalid_request', 'choice must be allow or deny');
+    }
+  });
+
+  /** Null when it was answered: there is nothing to ask, or nobody is signed in as the request wants. */
+  async function enter(request: FastifyRequest, reply: FastifyReply, read: ReadParameters) {
+    const visit = await hosted.enter(request, reply, read);
+    if (!visit) return null;
+    const { client, asked, hintedSubject, toAccount } = visit;
+    const { environmentId, settings } = client;
+    const browser = hosted.cookies.browser.read(request);
+    const session = await sessions.find(browser, environmentId, settings.sessionIdleTtlSeconds);
+    const isAsked = client.consentRequired && !toAccount && !asked.prompt.none;
+    if (isAsked && session && suitsConsent(asked, { session, hintedSubject, now: now() })) return { visit, session };
+    fromBeginning(visit);
+    return null;
+  }
+
+  const fromBeginning = ({ request, reply, asked }: Visit) =>
+    redirect(request, reply, '/oauth/authorize', asked.parameters);
+
+  function ask({ visit, session }: { visit: Visit; session: HostedSession }) {
+    const { request, reply, client, asked } = visit;
+    if (wantsJson(request)) return tell(visit, session);
+    return sendPage(
+      request,
+      reply,
+      'consent',
+      {
+        action: '/oauth/consent',
+        // What is allowed is what was shown, whatever the client may be given a moment later.
+        params: { ...asked.parameters, scope: asked.scope.join(' '), session: session.id },
+        email: session.email,
+        scopes: learntBy(asked.scope),
+        destination: destinationOf(asked.redirectUri),
+        days: Math.ceil(seconds(client.settings.refreshTokenMaxTtlSeconds) / days(1)),
+        accountUrl: accountUrl('', 'account', {
+          client_id: client.clientId,
+          ui_locales: asked.parameters.ui_locales ?? null,
+        }),
+        client: { name: client.name, logoUrl: client.logoUrl },
+      },
+      pageOptions(visit),
+    );
+  }
+};
+
+/** The same for a script. */
+const tell = ({ reply, asked }: Visit, session: HostedSession) =>
+  reply
+    .code(409)
+    .header('cache-control', 'no-store')
+    .send({
+      error: 'consent_required',
+      error_description: 'post the same parameters with session, and choice=allow or choice=deny',
+      session: session.id,
+      scope: asked.scope.join(' '),
+    });
+
+/** Where the browser goes on to, as people know it; of an app, its scheme (RFC 8252 §7.1). */
+function destinationOf(redirectUri: string): string {
+  const { host, protocol } = new URL(redirectUri);
+  return host || protocol.slice(0, -1);
+}
