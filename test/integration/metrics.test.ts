@@ -10,10 +10,10 @@ import { eventsRecorded, mailDelay, mails, signIns, throttled, tokenGrants } fro
 import { projectRoot } from '../../src/platform/root.js';
 import { createMetrics } from '../../src/worker/metrics.js';
 import { newAccount, startApi, type TestApi } from '../support/api.js';
-import { growthOf, namesShown } from '../support/metrics.js';
+import { growthOf, labelsAsked, labelsShown, namesShown } from '../support/metrics.js';
 import { codeFor, newProvider, redeem, refresh, type TestProvider } from '../support/oauth.js';
 import { registrationServices, rows } from '../support/registration.js';
-import { namesWatched } from '../support/watched.js';
+import { expressionsWatched, namesWatched } from '../support/watched.js';
 
 let world: TestProvider;
 let api: TestApi;
@@ -178,6 +178,21 @@ describe('what a process shows', () => {
     const own = [...new Set(namesShown(shown).filter((name) => name.startsWith('gatehouse_')))].sort();
     const told = [...reference.matchAll(/^\| `(gatehouse_\w+)`/gm)].map(([, name]) => name);
     expect([...told].sort()).toEqual(own);
+  });
+
+  test('has the labels that the reference says, and dashboard and alerts go by no others', async () => {
+    const reference = await readFile(join(projectRoot, 'docs/metrics.md'), 'utf8');
+    // As `kind`, `state`: `running`, `waiting`; `method`: the values of a label are behind its colon.
+    const labelsIn = (cell: string) =>
+      cell.split(';').flatMap((part) => [...(part.split(':')[0] as string).matchAll(/`(\w+)`/g)].map(([, one]) => one));
+    const cells = [...reference.matchAll(/^\| `(gatehouse_\w+)` \| ([^|]+) \|/gm)];
+    const told = new Map(cells.map(([, name = '', cell = '']) => [name, labelsIn(cell)]));
+    const have = [...labelsShown(shown)].filter(([name]) => told.has(name));
+    expect(have.length).toBeGreaterThan(15);
+    for (const [name, labels] of have) expect([name, [...labels].sort()]).toEqual([name, told.get(name)?.sort()]);
+    const asked = (await expressionsWatched()).flatMap(labelsAsked).filter(([name]) => told.has(name));
+    expect(asked.length).toBeGreaterThan(30);
+    expect(asked.filter(([name, label]) => !told.get(name)?.includes(label))).toEqual([]);
   });
 
   test('names nobody: no id, no address, nothing that a caller chose', () => {

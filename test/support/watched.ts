@@ -31,9 +31,12 @@ export async function dashboardPanels(): Promise<Panel[]> {
   return JSON.parse(await read('docs/grafana/gatehouse.json')).panels;
 }
 
-/** Every metric that the dashboard or an alert asks for. */
-export async function namesWatched(): Promise<string[]> {
+/** Every expression of the dashboard and of the alerts. */
+export async function expressionsWatched(): Promise<string[]> {
   const panels = (await dashboardPanels()).flatMap(({ targets = [] }) => targets.map(({ expr }) => expr));
-  const rules = (await alertRules()).map(({ expr }) => expr);
-  return [...new Set([...panels, ...rules].flatMap(namesAsked))].sort();
+  return [...panels, ...(await alertRules()).map(({ expr }) => expr)];
 }
+
+/** Every metric that the dashboard or an alert asks for. */
+export const namesWatched = async (): Promise<string[]> =>
+  [...new Set((await expressionsWatched()).flatMap(namesAsked))].sort();

@@ -11,12 +11,12 @@ import { createProcesses, type Processes } from '../../src/platform/processes.js
 import { projectRoot } from '../../src/platform/root.js';
 import { asOwner, newDatabase, type TestDatabase } from '../support/database.js';
 import { untoldFields } from '../support/log-fields.js';
-import { namesShown } from '../support/metrics.js';
+import { labelsAsked, labelsShown, namesShown } from '../support/metrics.js';
 import { patience, patient } from '../support/patience.js';
 import { aRequest, rows } from '../support/registration.js';
 import { namespace, startTestTemporal, type TestTemporal } from '../support/temporal.js';
 import { until } from '../support/until.js';
-import { namesWatched } from '../support/watched.js';
+import { expressionsWatched, namesWatched } from '../support/watched.js';
 
 const key = randomBytes(32);
 const sealing = createSealing([{ id: 'k1', key }]);
@@ -120,6 +120,9 @@ test('a registration survives Temporal away, SMTP away and a killed worker', asy
   const shown = await fetch(`http://localhost:${metricsPort + 1}/metrics`).then((answer) => answer.text());
   const missing = (await namesWatched()).filter((name) => name.startsWith('temporal_') && !shown.includes(name));
   expect(missing.filter((name) => !/_fail(ed|ure)_total$/.test(name))).toEqual([]);
+  const labels = labelsShown(shown);
+  const gone = (await expressionsWatched()).flatMap(labelsAsked).filter(([name]) => /^temporal_/.test(name));
+  expect(gone.filter(([name, label]) => labels.has(name) && !labels.get(name)?.has(label))).toEqual([]);
   expect(namesShown(shown)).toContain('gatehouse_activity_seconds');
   expect(shown).toMatch(
     /^temporal_worker_task_slots_available\{(?=.*task_queue="email").*worker_type="ActivityWorker"/m,
