@@ -1,7 +1,7 @@
 import type { EntityManager } from 'typeorm';
 import type { Db, Statement } from '../platform/db.js';
 import { inSnakeCase } from '../platform/naming.js';
-import { fromNearerEnd, type Page, type PageRequest } from './paging.js';
+import { fromNearerEnd, type Page, type PageRequest, type Stretch } from './paging.js';
 import type { EnvironmentScope } from './scope.js';
 
 /** Takes a value of a statement, and answers how it is called in the text; account and Environment are `$1` and `$2`. */
@@ -18,6 +18,8 @@ export interface RowList {
   where(put: Put): string;
   /** A column of the alias. */
   key: string;
+  /** What else of the alias `found` has, so that the row is not read again. */
+  carried?: string;
   /** What is joined to show a row, by the same alias, where `found.key` is that column. */
   shownBy: string;
   /** What is shown, each column as its property is called. */
@@ -70,13 +72,13 @@ function allOf(scope: EnvironmentScope, list: Rows, ending: string) {
 /**
  * One page of a list whose total is kept. What is asked is always the same but for how it is sorted, so that each statement
  * is one round trip with a plan that is kept.
- * @param total an expression for it, by account and Environment as `$1` and `$2`
+ * @param total an expression for it
  * @param columns what to sort by, the id last
  */
 export const readWhole = <Row>(
   db: Pick<Db, 'statementIn'>,
   scope: EnvironmentScope,
-  list: RowList & { total: string },
+  list: RowList & { total: Expression },
   page: Sorted,
   columns: readonly string[],
 ): Promise<Page<Row>> =>
@@ -96,37 +98,49 @@ export const readPart = <Row>(
 
 type Sorted = Pick<PageRequest, 'page' | 'take' | 'order'>;
 
+type Expression = (put: Put) => string;
+
 /** The first page comes with the total. */
 async function readSlice<Row>(
   ask: Ask,
   scope: EnvironmentScope,
-  list: RowList & { total?: string },
+  list: RowList & { total?: Expression },
   { page, take, order }: Sorted,
   columns: readonly string[],
 ): Promise<Page<Row>> {
-  const { put, values } = valuesIn(scope);
-  const where = list.where(put);
-  const total = list.total ?? `(select count(*) from ${list.from} where ${where})`;
-  const counted = [...values];
-  const select = (direction: string, count: number, skipped: number, more = '') => {
+  const run = <R>(build: (put: Put) => string): Promise<R[]> => {
+    const { put, values } = valuesIn(scope);
+    return ask<R>(build(put), values);
+  };
+  const total = list.total;
+  const totalOf = (put: Put, where: () => string) =>
+    total?.(put) ?? `(select count(*) from ${list.from} where ${where()})`;
+  const carried = list.carried === undefined ? '' : `, ${list.carried}`;
+  const select = (put: Put, where: string, { direction, count, at }: Omit<Stretch, 'fromBack'>, more = '') => {
     // A number in the text has it planned anew each time, as a page of no prepared statement (src/platform/prepared-texts.ts).
-    const offset = list.total === undefined ? `offset ${skipped}` : skipped > 0 ? `offset ${put(skipped)}` : '';
+    const offset = total === undefined ? `offset ${at}` : at > 0 ? `offset ${put(at)}` : '';
     const sorted = `order by ${columns.map((column) => `${column} ${direction}`).join(', ')}`;
-    const found = `select ${list.key} as key from ${list.from} where ${where} ${sorted} limit ${limitFor(count)} ${offset}`;
+    const found = `select ${list.key} as key${carried} from ${list.from} where ${where} ${sorted} limit ${limitFor(count)} ${offset}`;
     return `select ${list.select(put)}${more} from (${found}) found join ${list.shownBy} ${sorted}`;
   };
   if (page === 1) {
-    const text = select(order, take, 0, `, ${total} as "itemCount"`);
-    const rows = await ask<Row & { itemCount: string }>(text, values);
+    const rows = await run<Row & { itemCount: string }>((put) => {
+      const where = list.where(put);
+      return select(
+        put,
+        where,
+        { direction: order, count: take, at: 0 },
+        `, ${totalOf(put, () => where)} as "itemCount"`,
+      );
+    });
     return { rows: rows.slice(0, take), itemCount: Number(rows[0]?.itemCount ?? 0), page, take };
   }
-  const [row] = await ask<{ total: string }>(`select ${total} as total`, counted);
+  const [row] = await run<{ total: string }>((put) => `select ${totalOf(put, () => list.where(put))} as total`);
   const itemCount = Number(row!.total);
-  const { at, count, fromBack, direction } = fromNearerEnd(itemCount, { page, take, order });
-  if (count === 0) return { rows: [], itemCount, page, take };
-  const text = select(direction, count, at);
-  const rows = (await ask<Row>(text, values)).slice(0, count);
-  return { rows: fromBack ? rows.reverse() : rows, itemCount, page, take };
+  const stretch = fromNearerEnd(itemCount, { page, take, order });
+  if (stretch.count === 0) return { rows: [], itemCount, page, take };
+  const rows = (await run<Row>((put) => select(put, list.where(put), stretch))).slice(0, stretch.count);
+  return { rows: stretch.fromBack ? rows.reverse() : rows, itemCount, page, take };
 }
 
 function valuesIn({ accountId, environmentId }: EnvironmentScope): { put: Put; values: unknown[] } {

@@ -401,6 +401,9 @@ describe('reading', () => {
         .sort();
     expect(await idsAt(`/nodes/${a.id}/identities`)).toEqual([here.id, above.id].sort());
     expect(await idsAt(`/nodes/${a.id}/identities?q=${above.email}`)).toEqual([above.id]);
+    expect(await idsAt(`/nodes/${a.id}/identities?q=nobody&sort_by=email`)).toEqual([]);
+    const beyond = await key('GET', `/nodes/${a.id}/identities?page=2`);
+    expect(beyond.json()).toMatchObject({ items: [], pagination: { item_count: 2 } });
     expect(await idsAt(`/nodes/${a.id}/identities?status=inactive`)).toEqual([]);
     expect(await idsAt(`/nodes/${b.id}/identities?role_id=${items[0].roles[1].id}`)).toEqual([here.id]);
     // What has ended, or was taken away, does not count.

@@ -142,6 +142,7 @@ describe('the list', () => {
   test('is searched by name and address, sorted and paged', async () => {
     const names = ['ana', 'ben', 'cleo'];
     const people: string[] = [];
+    expect((await key('GET', path)).json()).toMatchObject({ items: [], pagination: { item_count: 0 } });
     for (const name of names) {
       people.push(await newPerson(api, account, `${name}.${uuidv7()}@example.com`));
       await join(people.at(-1) as string);
@@ -155,9 +156,12 @@ describe('the list', () => {
     };
     expect(await found('')).toEqual(['cleo', 'ben', 'ana', 3]);
     expect(await found('?sort_by=email&order=asc')).toEqual(['ana', 'ben', 'cleo', 3]);
+    expect(await found('?sort_by=last_name&take=2&page=2')).toEqual([expect.any(String), 3]);
     expect(await found('?take=1&page=3')).toEqual(['ana', 3]);
+    expect(await found('?page=2')).toEqual([3]);
     expect(await found('?q=ANA')).toEqual(['ana', 1]);
     expect(await found('?q=adler&take=2')).toEqual(['cleo', 'ben', 3]);
+    expect(await found('?q=adler&take=2&page=2')).toEqual(['ana', 3]);
     expect(outcomeOf(await key('GET', `${path}?sort_by=role`))).toBe('400 validation.failed');
   });
 

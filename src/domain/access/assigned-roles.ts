@@ -17,13 +17,21 @@ export interface AssignedRole {
 const columns = `a.id as "assignmentId", r.id as "roleId", r.name as "roleName", n.id as "nodeId", n.name as "nodeName",
        a.effective_from as "effectiveFrom", a.effective_to as "effectiveTo"`;
 const assignments = 'role_assignments a join roles r on r.id = a.role_id join nodes n on n.id = a.node_id';
+/** Of one Identity, who holds few: read by their keys, where a join may read all roles for each who is on a page. */
+const fewAssignments = `role_assignments a cross join lateral (select id, name from roles where id = a.role_id offset 0) r
+     join nodes n on n.id = a.node_id`;
 
-/** What one Identity of an Environment holds and has not ended, the oldest first, as an expression that `rolesInJson` reads. */
-export const rolesOfOne = ({ identity, environment, at }: Record<'identity' | 'environment' | 'at', string>) =>
-  `(select coalesce(json_agg(held), '[]') from (select ${columns} from ${assignments}
-     where a.environment_id = ${environment} and a.identity_id = ${identity} and ${notEnded(at)}
+/**
+ * What one Identity of an Environment holds and has not ended, the oldest first, as an expression that `rolesInJson` reads.
+ * @param node only what is held at this very node
+ */
+export const rolesOfOne = ({ identity, environment, at, node }: RolesOfOne) =>
+  `(select coalesce(json_agg(held), '[]') from (select ${columns} from ${fewAssignments}
+     where a.environment_id = ${environment} and a.identity_id = ${identity} and ${notEnded(at)}${node ? ` and a.node_id = ${node}` : ''}
      order by a.created_at, a.id) held)`;
 
+/** How a statement calls them. */
+type RolesOfOne = Record<'identity' | 'environment' | 'at', string> & { node?: string };
 type InJson<T> = { [K in keyof T]: Date extends T[K] ? string | null : T[K] };
 export type RolesInJson = InJson<AssignedRole>[];
 export const rolesInJson = (roles: RolesInJson): AssignedRole[] =>

@@ -1,4 +1,4 @@
-import { type EntityManager, In, IsNull } from 'typeorm';
+import { type EntityManager, In } from 'typeorm';
 import { v7 as uuidv7 } from 'uuid';
 import { Permission } from '../../../entities/permission.js';
 import { Role } from '../../../entities/role.js';
@@ -9,11 +9,11 @@ import type { Caller } from '../caller.js';
 import { changedFields } from '../changed-fields.js';
 import { DomainError, type ErrorDetail } from '../errors.js';
 import { recordEvent } from '../events.js';
-import { containing, type Page, type PageRequest, readPage } from '../paging.js';
+import type { Page } from '../paging.js';
 import { placeOf } from './catalog.js';
 import type { Evaluation } from './evaluate.js';
 import { lackingAt } from './granting.js';
-import { notEnded } from './in-force.js';
+import { assignableRoles, type CountedRole, countedRole, listRoles, type RolesPage } from './role-lists.js';
 import { lockAssignments } from './taking.js';
 
 export interface NewRole {
@@ -24,36 +24,9 @@ export interface NewRole {
 }
 export type RoleChanges = Partial<Omit<NewRole, 'permissionKeys'>>;
 
-/** A role with what its row does not say. `memberCount`: Identities that hold it somewhere now, or will. */
-export interface CountedRole extends Role {
-  permissionCount: number;
-  memberCount: number;
-}
-
-export type RoleSort = 'name' | 'created_at' | 'updated_at';
-
-const columns: Record<RoleSort, string[]> = {
-  name: ['role.name', 'role.id'],
-  created_at: ['role.createdAt', 'role.id'],
-  updated_at: ['role.updatedAt', 'role.id'],
-};
-
 /** The roles of an Environment; the system's are read-only. Nobody puts a permission into one that they lack (contract §5). */
 export function createRoles({ db, evaluation, now }: { db: Db; evaluation: Evaluation; now: Clock }) {
-  async function counted(tx: EntityManager, scope: EnvironmentScope, roles: readonly Role[]): Promise<CountedRole[]> {
-    const counts = await tx.query<{ id: string; permissionCount: number; memberCount: number }[]>(
-      `select r.id, (select count(*)::int from role_permissions where role_id = r.id) as "permissionCount",
-         (select count(distinct a.identity_id)::int from role_assignments a
-           where a.role_id = r.id and ${notEnded('$3')}) as "memberCount"
-       from roles r where r.environment_id = $1 and r.id = any($2)`,
-      [scope.environmentId, roles.map(({ id }) => id), now()],
-    );
-    const byId = new Map(counts.map((count) => [count.id, count]));
-    return roles.map((role) => ({ ...role, permissionCount: 0, memberCount: 0, ...byId.get(role.id) }));
-  }
-
-  const one = async (tx: EntityManager, scope: EnvironmentScope, role: Role): Promise<CountedRole> =>
-    (await counted(tx, scope, [role]))[0] as CountedRole;
+  const one = (tx: EntityManager, scope: EnvironmentScope, id: string) => countedRole(tx, scope, id, now());
 
   async function assertMayGrant(scope: EnvironmentScope, caller: Caller, keys: readonly string[]) {
     const lacking = await lackingAt(evaluation, scope, caller, keys, null);
@@ -69,31 +42,14 @@ export function createRoles({ db, evaluation, now }: { db: Db; evaluation: Evalu
   }
 
   return {
-    list: (
-      scope: EnvironmentScope,
-      page: PageRequest<RoleSort> & { isActive?: boolean | undefined; isSystemRole?: boolean | undefined },
-    ): Promise<Page<CountedRole>> =>
-      db.transaction(scope, async (tx) => {
-        const query = tx.createQueryBuilder(Role, 'role').where(within(scope));
-        if (page.q) query.andWhere('role.name::text ilike :pattern', { pattern: containing(page.q) });
-        if (page.isActive !== undefined) query.andWhere('role.isActive = :isActive', page);
-        if (page.isSystemRole !== undefined) {
-          query.andWhere(`role.systemKey is ${page.isSystemRole ? 'not null' : 'null'}`);
-        }
-        const { rows, ...rest } = await readPage(query, page, columns[page.sortBy]);
-        return { ...rest, rows: await counted(tx, scope, rows) };
-      }),
+    list: (scope: EnvironmentScope, page: RolesPage): Promise<Page<CountedRole>> => listRoles(db, scope, page, now()),
 
-    /** What can be offered to whoever gives roles: those that are active and not the system's, by name. */
     assignable: (scope: EnvironmentScope): Promise<CountedRole[]> =>
-      db.transaction(scope, async (tx) => {
-        const where = { ...within(scope), isActive: true, systemKey: IsNull() };
-        return counted(tx, scope, await tx.find(Role, { where, order: { name: 'asc' } }));
-      }),
+      db.transaction(scope, (tx) => assignableRoles(tx, scope, now())),
 
     /** @throws DomainError role.not_found */
     get: (scope: EnvironmentScope, id: string): Promise<CountedRole> =>
-      db.transaction(scope, async (tx) => one(tx, scope, await findRole(tx, scope, id))),
+      db.transaction(scope, (tx) => one(tx, scope, id)),
 
     /** @throws DomainError role.name_taken, role.cannot_grant, validation.failed for unknown permissions */
     async create(scope: EnvironmentScope, caller: Caller, { permissionKeys, ...input }: NewRole): Promise<CountedRole> {
@@ -135,16 +91,16 @@ export function createRoles({ db, evaluation, now }: { db: Db; evaluation: Evalu
       if (isActivated && seen.role.version === version) await assertMayGrant(scope, caller, keys);
       return named(() =>
         db.transaction(scope, async (tx) => {
-          const shown = (role: Role) => one(tx, scope, role);
+          const shown = () => one(tx, scope, id);
           const current = await lockCustom(tx, scope, id, version, shown);
           await assertAsSeen(current, seen.role, shown);
           const changed = changedFields(current, changes);
-          if (changed.length === 0) return shown(current);
+          if (changed.length === 0) return shown();
           const updated = { ...current, ...changes, version: version + 1, updatedAt: now() };
           await tx.update(Role, { ...within(scope), id }, updated);
           const metadata = { changed, is_active: updated.isActive };
           await recordEvent(tx, 'role.updated', { ...scope, resourceId: id, resourceLabel: updated.name, metadata });
-          return shown(updated);
+          return shown();
         }),
       );
     },
@@ -152,9 +108,9 @@ export function createRoles({ db, evaluation, now }: { db: Db; evaluation: Evalu
     /** @throws DomainError role.not_found, role.system, role.in_use, version.conflict */
     remove: (scope: EnvironmentScope, id: string, version: number): Promise<void> =>
       db.transaction(scope, async (tx) => {
-        const role = await lockCustom(tx, scope, id, version, (found) => one(tx, scope, found));
+        const role = await lockCustom(tx, scope, id, version, () => one(tx, scope, id));
         // What people hold is taken from them first, by name, and not by the way.
-        if ((await one(tx, scope, role)).memberCount > 0) throw new DomainError('role.in_use');
+        if ((await one(tx, scope, id)).memberCount > 0) throw new DomainError('role.in_use');
         await lockAssignments(tx, { ...within(scope), roleId: id }); // those that are over go with it
         await tx.delete(Role, { ...within(scope), id });
         await recordEvent(tx, 'role.deleted', { ...scope, resourceId: id, resourceLabel: role.name });

@@ -59,7 +59,7 @@ export function list(
   const sorted = columns[page.sortBy];
   const nodes = nodesIn(sight, (put) => [...onlySeen(sight, put), ...filters(page, put)]);
   const isWhole = seesAll(sight) && !page.q && !page.nodeType && !page.status;
-  if (isWhole) return readWhole(db, scope, { ...nodes, total: counterTotal('nodes') }, page, sorted);
+  if (isWhole) return readWhole(db, scope, { ...nodes, total: () => counterTotal('nodes') }, page, sorted);
   return db.transaction(scope, (tx) => readPart(tx, scope, nodes, page, sorted));
 }
 

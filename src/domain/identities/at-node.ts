@@ -1,10 +1,11 @@
 import type { EntityManager } from 'typeorm';
-import { assignedRolesOf } from '../access/assigned-roles.js';
 import { notEnded } from '../access/in-force.js';
 import { find } from '../hierarchy/nodes.js';
-import { containing, type Page, type PageRequest, readPage } from '../paging.js';
+import { searchedText } from '../identity-search.js';
+import { containing, type Page, type PageRequest } from '../paging.js';
+import type { Put } from '../row-pages.js';
 import type { EnvironmentScope } from '../scope.js';
-import { columns, type IdentitySort, type IdentityWithRoles, membersIn, membersOf } from './lists.js';
+import { type IdentitySort, type ListedWithRoles, pageWithRoles } from './lists.js';
 
 export type NodeIdentitiesPage = PageRequest<IdentitySort> & {
   isActive: boolean | undefined;
@@ -21,24 +22,13 @@ export async function identitiesAt(
   nodeId: string,
   { isActive, roleId, q, ...page }: NodeIdentitiesPage,
   at: Date,
-): Promise<Page<IdentityWithRoles>> {
+): Promise<Page<ListedWithRoles>> {
   await find(tx, scope, nodeId);
-  const query = membersOf(tx, scope, isActive).andWhere(
-    `membership.identityId in (select a.identity_id from role_assignments a
-      where a.environment_id = :environmentId and a.node_id = :nodeId
-        and ${notEnded(':at')}${roleId ? ' and a.role_id = :roleId' : ''})`,
-    { environmentId: scope.environmentId, nodeId, at, roleId },
-  );
-  if (q) {
-    // They are found by their roles; the trigrams would find everybody of the Environment first.
-    query.andWhere(
-      '(identity.email ilike :pattern or identity.firstName ilike :pattern or identity.lastName ilike :pattern)',
-      { pattern: containing(q) },
-    );
-  }
-  const { rows, ...rest } = await readPage(query, page, columns[page.sortBy]);
-  const found = membersIn(rows);
-  const ids = found.map(({ identity }) => identity.id);
-  const roles = await assignedRolesOf(tx, scope, ids, { nodeId, at });
-  return { ...rest, rows: found.map((row) => ({ ...row, roles: roles.get(row.identity.id) ?? [] })) };
+  const holding = (put: Put) => `m.identity_id in (select a.identity_id from role_assignments a
+    where a.environment_id = $2 and a.node_id = ${put(nodeId)} and ${notEnded(put(at))}${roleId ? ` and a.role_id = ${put(roleId)}` : ''})`;
+  // They are found by their roles; the trigrams would find everybody of the Environment first.
+  const named = (text: string, put: Put) => ` and exists (select from identities p
+    where p.id = m.identity_id and p.account_id = $1 and ${searchedText('p')} ilike ${put(containing(text))})`;
+  const meant = { isActive, and: (put: Put) => `${holding(put)}${q ? named(q, put) : ''}` };
+  return pageWithRoles(tx, scope, { ...page, isActive }, meant, { nodeId, at });
 }

@@ -16,7 +16,6 @@ import {
   type IdentitiesPage,
   type IdentitiesWithRolesPage,
   type IdentityInEnvironment,
-  type IdentityWithRoles,
   type ListedWithRoles,
   listWithRoles,
 } from './lists.js';
@@ -42,7 +41,7 @@ export interface Identities {
   list(scope: EnvironmentScope, page: IdentitiesPage): Promise<Page<ListedMember>>;
   listWithRoles(scope: EnvironmentScope, page: IdentitiesWithRolesPage): Promise<Page<ListedWithRoles>>;
   /** Who holds a role at a node itself. @throws DomainError nodes.node_not_found */
-  listAtNode(scope: EnvironmentScope, nodeId: string, page: NodeIdentitiesPage): Promise<Page<IdentityWithRoles>>;
+  listAtNode(scope: EnvironmentScope, nodeId: string, page: NodeIdentitiesPage): Promise<Page<ListedWithRoles>>;
   /** @throws DomainError identity.not_found when it has no membership in the Environment. */
   get(scope: EnvironmentScope, id: string): Promise<IdentityInEnvironment>;
   /** The same with what it holds and has not lost. @throws DomainError identity.not_found */

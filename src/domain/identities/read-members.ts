@@ -65,7 +65,7 @@ export async function readPageOfMembers(
   meant: Meant,
 ): Promise<Page<ListedMember>> {
   const of = [accountId, environmentId];
-  if (page.q) return readFound(ask, of, page, meant);
+  if (page.q || meant.and) return readFound(ask, of, page, meant);
   if (page.page === 1 && isEverybody(meant)) {
     const rows = await readSlice(ask, of, page, meant, { at: 0, count: page.take, direction: page.order, total: kept });
     return pageOf(page, rows, rows[0] ? Number(rows[0].total) : 0);
@@ -100,31 +100,37 @@ async function readSlice(
   return rows.slice(0, count);
 }
 
-/** What a search finds: looked for and counted first, and read for the page only. */
+/**
+ * What a search finds, or who is meant by what is said of them elsewhere: looked for and counted in one pass, and read for the page
+ * only. Page by page PostgreSQL would ask of everybody by age whether it is them, until there are enough.
+ */
 async function readFound(ask: Ask, of: string[], page: IdentitiesPage, meant: Meant): Promise<Page<ListedMember>> {
-  const { sortBy, order, take } = page;
+  const { q, sortBy, order, take } = page;
   const { mostFound = usualMost } = meant;
-  const q = page.q as string;
-  if (isShort(q)) assertFew(await countOf(ask, of, { isActive: undefined }), mostFound);
+  if (q && isShort(q)) assertFew(await countOf(ask, of, { isActive: undefined }), mostFound);
   const at = (page.page - 1) * take;
   const values: unknown[] = [...of];
-  const found = foundIn(q, values, mostFound);
+  const found = q
+    ? `(select *, count(*) over () as found from ${foundIn(q, values, mostFound)})`
+    : `(select m.identity_id, m.is_active, m.created_at, 0 as found from environment_memberships m where ${ofEnvironment})`;
   const condition = conditionOf(meant, values, 'true');
   const slice = `order by ${columns[sortBy]} ${order}, m.identity_id ${order} limit ${limitFor(take)}`;
   const skipped = at > 0 ? ` offset $${values.length + 1}` : '';
-  const counted = `(select *, count(*) over () as total from (select *, count(*) over () as found from ${found}) m where ${condition}`;
+  const counted = `(select *, count(*) over () as total from ${found} m where ${condition}`;
   const from =
     sortBy === 'created_at'
       ? `${counted} ${slice}${skipped}) m ${identity('m.identity_id')} order by m.created_at ${order}, m.identity_id ${order}`
       : `${counted}) m ${identity('m.identity_id')} ${slice}${skipped}`;
   const text = `select ${shown}, m.total, m.found from ${from}`;
   const rows: Row[] = await ask(text, at > 0 ? [...values, at] : values);
-  if (rows[0] || (at === 0 && isEverybody(meant))) {
+  if (rows[0] || (at === 0 && (!q || isEverybody(meant)))) {
     return pageOf(page, rows.slice(0, take), totalOfFound(rows[0] ?? {}, mostFound));
   }
-  const both = `select count(*) as found, count(*) filter (where ${condition}) as total from ${found} m`;
-  const [counts] = await ask(both, values);
-  return pageOf(page, [], totalOfFound(counts!, mostFound));
+  const counts = q
+    ? `select count(*) as found, count(*) filter (where ${condition}) as total from ${found} m`
+    : `select count(*) as total from ${found} m where ${condition}`;
+  const [totals] = await ask(counts, values);
+  return pageOf(page, [], totalOfFound(totals!, mostFound));
 }
 
 const kept = counterTotal('identities');
@@ -142,17 +148,9 @@ function conditionOf({ isActive, and }: Meant, values: unknown[], place = ofEnvi
 }
 
 /** Who is active is everybody but the inactive: both numbers are of one moment. */
-async function countOf(ask: Ask, of: string[], meant: Meant): Promise<number> {
-  const values: unknown[] = [...of];
-  const { isActive, and } = meant;
-  const total = and
-    ? `(select count(*) from environment_memberships m where ${conditionOf(meant, values)})`
-    : isActive === undefined
-      ? kept
-      : isActive
-        ? `${kept} - ${inactive}`
-        : inactive;
-  const [row] = await ask(`select ${total} as total`, values);
+async function countOf(ask: Ask, of: string[], { isActive }: Meant): Promise<number> {
+  const total = isActive === undefined ? kept : isActive ? `${kept} - ${inactive}` : inactive;
+  const [row] = await ask(`select ${total} as total`, of);
   return Number(row!.total);
 }
 

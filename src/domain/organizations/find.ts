@@ -43,7 +43,8 @@ export function list(
   };
   const sorted = columns[page.sortBy];
   const isWhole = seesAll(sight) && !q;
-  if (isWhole) return readWhole(db, scope, { ...organizations, total: counterTotal('organizations') }, page, sorted);
+  if (isWhole)
+    return readWhole(db, scope, { ...organizations, total: () => counterTotal('organizations') }, page, sorted);
   return db.transaction(scope, (tx) => readPart(tx, scope, organizations, page, sorted));
 }
 

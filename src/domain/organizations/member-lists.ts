@@ -1,59 +1,101 @@
 import type { EntityManager } from 'typeorm';
-import { EnvironmentMembership } from '../../../entities/environment-membership.js';
-import { Identity } from '../../../entities/identity.js';
-import { OrganizationMember } from '../../../entities/organization-member.js';
-import { within } from '../../platform/db.js';
-import { type AssignedRole, assignedRolesOf } from '../access/assigned-roles.js';
+import type { EnvironmentMembership } from '../../../entities/environment-membership.js';
+import type { Identity } from '../../../entities/identity.js';
+import type { Db } from '../../platform/db.js';
+import { type AssignedRole, type RolesInJson, rolesInJson, rolesOfOne } from '../access/assigned-roles.js';
 import { DomainError } from '../errors.js';
-import type { IdentityInEnvironment } from '../identities/identities.js';
 import { isShort, searchedText } from '../identity-search.js';
-import { containing, type Page, type PageRequest, readPage } from '../paging.js';
+import { containing, type Page, type PageRequest } from '../paging.js';
+import { columnsOf, type Put, type RowList, readPart, readRows, readWhole } from '../row-pages.js';
 import type { EnvironmentScope } from '../scope.js';
 import { find } from './find.js';
 
+const shownOfIdentity = ['id', 'email', 'firstName', 'lastName', 'avatarUrl'] as const satisfies (keyof Identity)[];
+
 /** A member of an organization; `roles` are those held at its node, now or at a time to come. */
-export interface Member extends IdentityInEnvironment {
+export interface Member {
+  identity: Pick<Identity, (typeof shownOfIdentity)[number]>;
+  membership: Pick<EnvironmentMembership, 'isActive'>;
   roles: AssignedRole[];
   joinedAt: Date;
 }
+type Row = Member['identity'] & Member['membership'] & Pick<Member, 'joinedAt'> & { roles: RolesInJson };
 
 export type MemberSort = 'created_at' | 'email' | 'first_name' | 'last_name';
 export type MembersPage = PageRequest<MemberSort>;
 
 const columns: Record<MemberSort, string[]> = {
-  created_at: ['member.createdAt', 'member.identityId'],
-  email: ['identity.email', 'member.identityId'],
-  first_name: ['identity.firstName', 'member.identityId'],
-  last_name: ['identity.lastName', 'member.identityId'],
+  created_at: ['member.created_at', 'member.identity_id'],
+  email: ['identity.email', 'member.identity_id'],
+  first_name: ['identity.first_name', 'member.identity_id'],
+  last_name: ['identity.last_name', 'member.identity_id'],
 };
 
 /** Whose names are compared one by one: it takes PostgreSQL some ms for a thousand. */
 const fewMembers = 20_000;
 
+// What is shown is read by its keys, whatever the planner believes of an organization's size.
+const person = `cross join lateral (select * from identities where id = member.identity_id and account_id = $1 offset 0) identity`;
+const membership = `cross join lateral (select is_active from environment_memberships
+  where account_id = $1 and environment_id = $2 and identity_id = member.identity_id offset 0) membership`;
+
+/** @param and on a row `member`, and on `identity` where `withPerson` has it joined */
+const membersOf = (
+  organizationId: string,
+  at: Date,
+  { withPerson = false, and }: { withPerson?: boolean; and?: (put: Put) => string } = {},
+): RowList => ({
+  from: `organization_members member ${withPerson ? person : ''}`,
+  where: (put) =>
+    `member.account_id = $1 and member.environment_id = $2 and member.organization_id = ${put(organizationId)}${and ? ` and ${and(put)}` : ''}`,
+  key: 'member.identity_id',
+  carried: 'member.created_at',
+  shownBy: `lateral (select found.key as identity_id, found.created_at) member on true ${person} ${membership}`,
+  select: (put) =>
+    `${columnsOf('identity', shownOfIdentity)}, membership.is_active as "isActive", member.created_at as "joinedAt", ${rolesOfOne(
+      { environment: '$2', identity: 'member.identity_id', node: put(organizationId), at: put(at) },
+    )} as roles`,
+});
+
+/**
+ * Always: with bounds that it does not know, PostgreSQL takes few for granted, and goes by the index in its order instead of
+ * sorting all members of an organization that has more than most.
+ */
+const atAnyTime = (put: Put) => `member.created_at between ${put('-infinity')} and ${put('infinity')}`;
+
+const kept = (organizationId: string) => (put: Put) =>
+  `(select member_count from organizations where account_id = $1 and environment_id = $2 and id = ${put(organizationId)})`;
+
 /** The total of all is kept, others are counted. @throws DomainError organization.not_found */
 export async function listMembers(
-  tx: EntityManager,
+  db: Pick<Db, 'statementIn' | 'transaction'>,
   scope: EnvironmentScope,
   organizationId: string,
   { q, ...page }: MembersPage,
   at: Date,
 ): Promise<Page<Member>> {
-  const { memberCount } = await find(tx, scope, organizationId);
-  const query = queryOf(tx, scope, organizationId);
-  const pattern = q && containing(q);
-  if (pattern && (memberCount <= fewMembers || isShort(q))) {
-    // The trigrams would find everybody of the Environment first.
-    query.andWhere(`${searchedText('identity')} ilike :pattern`, { pattern });
-  } else if (pattern) {
-    // By way of a function, since row-level security keeps PostgreSQL from using the trigrams.
-    query.andWhere(
-      'member.identityId in (select gatehouse_matching_identities(:accountId, :environmentId, :pattern))',
-      { ...within(scope), pattern },
-    );
+  const sorted = columns[page.sortBy];
+  const withPerson = page.sortBy !== 'created_at';
+  if (q) {
+    return db.transaction(scope, async (tx) => {
+      const { memberCount } = await find(tx, scope, organizationId);
+      const isCompared = memberCount <= fewMembers || isShort(q);
+      const and = (put: Put) => (isCompared ? compared(q, put) : lookedUp(q, put));
+      const found = membersOf(organizationId, at, { withPerson: withPerson || isCompared, and });
+      return membersIn(await readPart<Row>(tx, scope, found, page, sorted));
+    });
   }
-  const { rows, ...rest } = await readPage(query, page, columns[page.sortBy], q ? undefined : memberCount);
-  return { ...rest, rows: await withRoles(tx, scope, rows, at) };
+  const how = withPerson ? { withPerson } : { and: atAnyTime };
+  const members = { ...membersOf(organizationId, at, how), total: kept(organizationId) };
+  const found = await readWhole<Row>(db, scope, members, page, sorted);
+  if (found.itemCount === 0) await db.transaction(scope, (tx) => find(tx, scope, organizationId));
+  return membersIn(found);
 }
+
+const compared = (q: string, put: Put) => `${searchedText('identity')} ilike ${put(containing(q))}`;
+/** By way of a function, since row-level security keeps PostgreSQL from using the trigrams, which find everybody of the Environment. */
+const lookedUp = (q: string, put: Put) =>
+  `member.identity_id in (select gatehouse_matching_identities($1, $2, ${put(containing(q))}))`;
 
 /** @throws DomainError organization.not_found, organization.member_not_found */
 export async function findOneMember(
@@ -63,39 +105,18 @@ export async function findOneMember(
   at: Date,
 ): Promise<Member> {
   await find(tx, scope, organizationId);
-  const query = queryOf(tx, scope, organizationId).andWhere('member.identityId = :identityId', { identityId });
-  const [member] = await withRoles(tx, scope, await query.getMany(), at);
-  if (!member) throw new DomainError('organization.member_not_found');
-  return member;
+  const one = membersOf(organizationId, at, { and: (put) => `member.identity_id = ${put(identityId)}` });
+  const from = `organization_members member ${person} ${membership}`;
+  const [row] = await readRows<Row>(tx, scope, { ...one, from }, '');
+  if (!row) throw new DomainError('organization.member_not_found');
+  return memberOf(row);
 }
 
-const queryOf = (tx: EntityManager, scope: EnvironmentScope, organizationId: string) =>
-  tx
-    .createQueryBuilder(OrganizationMember, 'member')
-    .innerJoinAndMapOne('member.identity', Identity, 'identity', 'identity.id = member.identityId')
-    .innerJoinAndMapOne(
-      'member.membership',
-      EnvironmentMembership,
-      'membership',
-      'membership.environmentId = member.environmentId and membership.identityId = member.identityId',
-    )
-    .where({ ...within(scope), organizationId });
+const membersIn = ({ rows, ...page }: Page<Row>): Page<Member> => ({ ...page, rows: rows.map(memberOf) });
 
-async function withRoles(
-  tx: EntityManager,
-  scope: EnvironmentScope,
-  rows: readonly OrganizationMember[],
-  at: Date,
-): Promise<Member[]> {
-  const found = rows as (OrganizationMember & IdentityInEnvironment)[];
-  const nodeId = found[0]?.organizationId;
-  if (nodeId === undefined) return [];
-  const ids = found.map(({ identityId }) => identityId);
-  const roles = await assignedRolesOf(tx, scope, ids, { nodeId, at });
-  return found.map(({ identity, membership, createdAt }) => ({
-    identity,
-    membership,
-    joinedAt: createdAt,
-    roles: roles.get(identity.id) ?? [],
-  }));
-}
+const memberOf = (row: Row): Member => ({
+  identity: row,
+  membership: row,
+  roles: rolesInJson(row.roles),
+  joinedAt: row.joinedAt,
+});

@@ -36,7 +36,7 @@ export function createMemberships({ db, assignments, now }: MembershipsDeps) {
   return {
     /** @throws DomainError organization.not_found */
     list: (scope: EnvironmentScope, organizationId: string, page: MembersPage): Promise<Page<Member>> =>
-      db.transaction(scope, (tx) => listMembers(tx, scope, organizationId, page, now())),
+      listMembers(db, scope, organizationId, page, now()),
 
     /** @throws DomainError organization.not_found, organization.member_not_found */
     get: (scope: EnvironmentScope, member: MemberOf): Promise<Member> =>

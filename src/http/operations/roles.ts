@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import type { CountedRole } from '../../domain/access/roles.js';
+import type { CountedRole } from '../../domain/access/role-lists.js';
 import { definedOnly } from '../defined-only.js';
 import { always, listQuery, paginated } from '../lists.js';
 import { errors, operation } from '../operation.js';

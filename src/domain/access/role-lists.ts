@@ -1,0 +1,82 @@
+import type { EntityManager } from 'typeorm';
+import type { Role } from '../../../entities/role.js';
+import type { Db } from '../../platform/db.js';
+import { DomainError } from '../errors.js';
+import { containing, type Page, type PageRequest } from '../paging.js';
+import { columnsOf, type Put, type RowList, readPart, readRows, readWhole } from '../row-pages.js';
+import type { EnvironmentScope } from '../scope.js';
+import { notEnded } from './in-force.js';
+
+/** What of a role's own is shown. */
+const shownOfRole = [
+  ...(['id', 'applicationId', 'name', 'description', 'systemKey', 'isActive', 'version'] as const),
+  ...(['createdAt', 'updatedAt'] as const),
+] satisfies (keyof Role)[];
+export type ShownRole = Pick<Role, (typeof shownOfRole)[number]>;
+
+/** A role with what its row does not say. `memberCount`: Identities that hold it somewhere now, or will. */
+export interface CountedRole extends ShownRole {
+  permissionCount: number;
+  memberCount: number;
+}
+
+export type RoleSort = 'name' | 'created_at' | 'updated_at';
+export type RolesPage = PageRequest<RoleSort> & { isActive?: boolean | undefined; isSystemRole?: boolean | undefined };
+
+const columns: Record<RoleSort, string[]> = {
+  name: ['role.name', 'role.id'],
+  created_at: ['role.created_at', 'role.id'],
+  updated_at: ['role.updated_at', 'role.id'],
+};
+
+const ofTenant = 'role.account_id = $1 and role.environment_id = $2';
+
+const rolesWhere = (at: Date, where: (put: Put) => string): RowList => ({
+  from: 'roles role',
+  where,
+  key: 'role.id',
+  shownBy: 'roles role on role.id = found.key',
+  select: (put) => `${columnsOf('role', shownOfRole)},
+    (select count(*)::int from role_permissions held where held.role_id = role.id) as "permissionCount",
+    (select count(distinct a.identity_id)::int from role_assignments a where a.role_id = role.id
+      and ${notEnded(put(at))}) as "memberCount"`,
+});
+
+/** The roles of an Environment. There are few, so that one plan is right for all but a search. */
+export function listRoles(
+  db: Pick<Db, 'statementIn' | 'transaction'>,
+  scope: EnvironmentScope,
+  { q, isActive, isSystemRole, ...page }: RolesPage,
+  at: Date,
+): Promise<Page<CountedRole>> {
+  const conditions = [ofTenant];
+  if (isActive !== undefined) conditions.push(isActive ? 'role.is_active' : 'not role.is_active');
+  if (isSystemRole !== undefined) conditions.push(`role.system_key is ${isSystemRole ? 'not null' : 'null'}`);
+  const meant = conditions.join(' and ');
+  const sorted = columns[page.sortBy];
+  if (q) {
+    const found = rolesWhere(at, (put) => `${meant} and role.name::text ilike ${put(containing(q))}`);
+    return db.transaction(scope, (tx) => readPart(tx, scope, found, page, sorted));
+  }
+  const total = () => `(select count(*) from roles role where ${meant})`;
+  return readWhole(db, scope, { ...rolesWhere(at, () => meant), total }, page, sorted);
+}
+
+/** What can be offered to whoever gives roles: those that are active and not the system's, by name. */
+export const assignableRoles = (tx: EntityManager, scope: EnvironmentScope, at: Date): Promise<CountedRole[]> => {
+  const roles = rolesWhere(at, () => `${ofTenant} and role.is_active and role.system_key is null`);
+  return readRows(tx, scope, roles, 'order by role.name');
+};
+
+/** @throws DomainError role.not_found */
+export async function countedRole(
+  tx: EntityManager,
+  scope: EnvironmentScope,
+  id: string,
+  at: Date,
+): Promise<CountedRole> {
+  const one = rolesWhere(at, (put) => `${ofTenant} and role.id = ${put(id)}`);
+  const [role] = await readRows<CountedRole>(tx, scope, one, '');
+  if (!role) throw new DomainError('role.not_found');
+  return role;
+}
