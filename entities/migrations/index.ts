@@ -46,6 +46,7 @@ import { Consents1763700000092 } from './1763700000092-consents.js';
 import { SlowRecoveryCodes1763700000093 } from './1763700000093-slow-recovery-codes.js';
 import { StricterEnvironments1763700000094 } from './1763700000094-stricter-environments.js';
 import { RequirePkce1763700000095 } from './1763700000095-require-pkce.js';
+import { NodesByTextAndSlug1763700000096 } from './1763700000096-nodes-by-text-and-slug.js';
 
 /** In the order in which they run. */
 export const migrations = [
@@ -97,4 +98,5 @@ export const migrations = [
   SlowRecoveryCodes1763700000093,
   StricterEnvironments1763700000094,
   RequirePkce1763700000095,
+  NodesByTextAndSlug1763700000096,
 ];

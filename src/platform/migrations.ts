@@ -92,6 +92,7 @@ const functions = [
   'gatehouse_identity_id',
   'gatehouse_matching_directory',
   'gatehouse_matching_identities',
+  'gatehouse_matching_nodes',
   'gatehouse_matching_organizations',
   'gatehouse_matching_scim_users',
   'gatehouse_prepare_events',

@@ -3,10 +3,11 @@ import type { Node, NodeStatus } from '../../../entities/node.js';
 import type { Db } from '../../platform/db.js';
 import { counterTotal } from '../counters.js';
 import { DomainError } from '../errors.js';
-import { containing, type Page, type PageRequest } from '../paging.js';
+import type { Page, PageRequest } from '../paging.js';
 import { columnsOf, type Put, type RowList, readManyRows, readPart, readRows, readWhole } from '../row-pages.js';
 import type { EnvironmentScope } from '../scope.js';
 import { find } from './nodes.js';
+import { havingText } from './search.js';
 import { type Access, accessColumns, accessTo, isIn, onlySeen, type Sight, seesAll, waysTo } from './sight.js';
 
 export type NodeSort = 'created_at' | 'name' | 'slug';
@@ -57,10 +58,16 @@ export function list(
   page: NodePage,
 ): Promise<Page<NodeInSight>> {
   const sorted = columns[page.sortBy];
-  const nodes = nodesIn(sight, (put) => [...onlySeen(sight, put), ...filters(page, put)]);
   const isWhole = seesAll(sight) && !page.q && !page.nodeType && !page.status;
-  if (isWhole) return readWhole(db, scope, { ...nodes, total: () => counterTotal('nodes') }, page, sorted);
-  return db.transaction(scope, (tx) => readPart(tx, scope, nodes, page, sorted));
+  if (isWhole) {
+    const all = nodesIn(sight, () => []);
+    return readWhole(db, scope, { ...all, total: () => counterTotal('nodes') }, page, sorted);
+  }
+  return db.transaction(scope, async (tx) => {
+    const filters = await filtersOf(tx, scope, page);
+    const nodes = nodesIn(sight, (put) => [...onlySeen(sight, put), ...filters(put)]);
+    return readPart(tx, scope, nodes, page, sorted);
+  });
 }
 
 /**
@@ -75,7 +82,8 @@ export async function subtree(
   page: NodePage,
 ): Promise<Page<NodeInSight>> {
   await find(tx, scope, id);
-  const nodes = nodesIn(sight, (put) => [...onlySeen({ ...sight, view: [id] }, put), ...filters(page, put)]);
+  const filters = await filtersOf(tx, scope, page);
+  const nodes = nodesIn(sight, (put) => [...onlySeen({ ...sight, view: [id] }, put), ...filters(put)]);
   return readPart(tx, scope, nodes, page, columns[page.sortBy]);
 }
 
@@ -92,10 +100,11 @@ export async function children(
 ): Promise<Page<NodeInSight>> {
   const { node, ways } = await look(tx, scope, sight, id);
   const view = isIn(sight.view, node) ? null : sight.view;
+  const filters = await filtersOf(tx, scope, page);
   const nodes = nodesIn(sight, (put) => [
     ...onlySeen({ ...sight, view }, put, ways),
     `node.parent_node_id = ${put(id)}`,
-    ...filters(page, put),
+    ...filters(put),
   ]);
   return readPart(tx, scope, nodes, page, columns[page.sortBy]);
 }
@@ -152,13 +161,12 @@ async function look(tx: EntityManager, scope: EnvironmentScope, sight: Sight, id
   return { node, ways };
 }
 
-function filters({ q, nodeType, status }: NodePage, put: Put): string[] {
-  const conditions: string[] = [];
-  if (q) {
-    const pattern = put(containing(q));
-    conditions.push(`(node.name ilike ${pattern} or node.slug ilike ${pattern})`);
-  }
-  if (nodeType) conditions.push(`node.node_type = ${put(nodeType)}`);
-  if (status) conditions.push(`node.status = ${put(status)}`);
-  return conditions;
+async function filtersOf(tx: EntityManager, scope: EnvironmentScope, { q, nodeType, status }: NodePage) {
+  const named = await havingText(tx, scope, q);
+  return (put: Put): string[] => {
+    const conditions = named.map((condition) => condition(put));
+    if (nodeType) conditions.push(`node.node_type = ${put(nodeType)}`);
+    if (status) conditions.push(`node.status = ${put(status)}`);
+    return conditions;
+  };
 }
