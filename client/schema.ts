@@ -220,6 +220,50 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/identities/{id}/applications/{oauth_client_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * End the access of an application to an identity
+         * @description All that it was given in this Environment, and what the person has allowed it. Their sessions go on: where they are signed in, the application gets new tokens when they come back to it, after it has asked them where it has to.
+         *
+         *     Requires `identity.manage` at the environment's root.
+         */
+        delete: operations["endIdentityApplication"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/identities/{id}/applications": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the applications with access to an identity
+         * @description OAuth clients of this Environment that hold tokens of the identity, or that it has allowed to; the latest first.
+         *
+         *     Requires `identity.manage` at the environment's root.
+         */
+        get: operations["listIdentityApplications"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/identities/{id}/password/reset": {
         parameters: {
             query?: never;
@@ -4043,6 +4087,18 @@ export interface components {
                 has_next_page: boolean;
             };
         };
+        ListIdentityApplicationsResponse: {
+            items: {
+                /** Format: uuid */
+                oauth_client_id: string;
+                client_id: string;
+                name: string;
+                /** Format: date-time */
+                since: string;
+                /** @description What the person was asked for and has allowed (`consent_required`); null where nobody asked. */
+                scopes: string[] | null;
+            }[];
+        };
         ResetIdentityPasswordRequest: {
             client_id?: string;
         } | null;
@@ -7833,6 +7889,7 @@ export type CreateIdentitiesResponse = components['schemas']['CreateIdentitiesRe
 export type GetIdentityResponse = components['schemas']['GetIdentityResponse'];
 export type UpdateIdentityRequest = components['schemas']['UpdateIdentityRequest'];
 export type ListIdentitySessionsResponse = components['schemas']['ListIdentitySessionsResponse'];
+export type ListIdentityApplicationsResponse = components['schemas']['ListIdentityApplicationsResponse'];
 export type ResetIdentityPasswordRequest = components['schemas']['ResetIdentityPasswordRequest'];
 export type SetIdentityPasswordRequest = components['schemas']['SetIdentityPasswordRequest'];
 export type GetIdentitiesSummaryResponse = components['schemas']['GetIdentitiesSummaryResponse'];
@@ -8324,6 +8381,53 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            default: components["responses"]["Refusal"];
+        };
+    };
+    endIdentityApplication: {
+        parameters: {
+            query?: never;
+            header?: {
+                "Idempotency-Key"?: components["parameters"]["idempotency-key"];
+            };
+            path: {
+                id: string;
+                oauth_client_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            default: components["responses"]["Refusal"];
+        };
+    };
+    listIdentityApplications: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ListIdentityApplicationsResponse"];
+                };
             };
             default: components["responses"]["Refusal"];
         };

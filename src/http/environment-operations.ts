@@ -29,6 +29,7 @@ import {
   setIdentityPassword,
   verifyIdentityEmail,
 } from './operations/identities-access.js';
+import { endIdentityApplication, listIdentityApplications } from './operations/identities-applications.js';
 import { createIdentities } from './operations/identities-bulk.js';
 import {
   getIdentitiesSummary,
@@ -124,6 +125,8 @@ export const environmentOperations: readonly Operation[] = [
   endIdentitySession,
   endIdentitySessions,
   listIdentitySessions,
+  endIdentityApplication,
+  listIdentityApplications,
   resetIdentityPassword,
   setIdentityPassword,
   verifyIdentityEmail,

@@ -222,6 +222,43 @@ test('the summary counts what there is', async () => {
   expect(await summary()).toEqual({ total: 3, active: 2, inactive: 1, unverified: 1, mfa_enrolled: 0 });
 });
 
+test('applications with access are listed with what they were allowed, and their access is ended', async () => {
+  const { id, email } = await person();
+  const { accountId, environmentId } = account.scope;
+  const one = await signedIn(email);
+  await rowsOf(
+    api,
+    `insert into consents (identity_id, oauth_client_id, account_id, environment_id, scope, created_at, updated_at)
+     select $1, id, account_id, environment_id, '{openid,email}', now(), now() from oauth_clients
+     where account_id = $2 and environment_id = $3 and client_id = $4`,
+    [id, accountId, environmentId, clientId],
+  );
+  const path = `/identities/${id}/applications`;
+  const { items } = (await call('GET', path, 200)).json();
+  expect(items).toEqual([
+    {
+      ...{ oauth_client_id: expect.any(String), client_id: clientId, name: 'Test client' },
+      ...{ since: expect.any(String), scopes: ['openid', 'email'] },
+    },
+  ]);
+  const other = await person();
+  await signedIn(other.email);
+  expect((await call('GET', `/identities/${other.id}/applications`, 200)).json().items).toMatchObject([
+    { client_id: clientId, scopes: null },
+  ]);
+  const itself = `${path}/${items[0].oauth_client_id}`;
+  await inPortal('DELETE', itself, 204);
+  await me(401, one.headers);
+  expect((await call('GET', path, 200)).json().items).toEqual([]);
+  expect(outcomeOf(await call('DELETE', itself, 404))).toBe('404 application.not_found');
+  expect((await eventsOf(id)).at(-1)).toEqual({ action: 'identity.consent_withdrawn', actor_type: 'platform_admin' });
+  const reasons = 'select revoked_reason from grants where identity_id = any($1) order by revoked_reason nulls last';
+  expect(await rowsOf(api, reasons, [[id, other.id]])).toEqual([
+    { revoked_reason: 'revoked_by_administrator' },
+    { revoked_reason: null },
+  ]);
+});
+
 describe('who may', () => {
   test.each([
     ['POST', '/activate', 'manage'],
@@ -231,6 +268,8 @@ describe('who may', () => {
     ['GET', '/sessions', 'manage'],
     ['DELETE', '/sessions', 'manage'],
     ['DELETE', `/sessions/${uuidv7()}`, 'manage'],
+    ['GET', '/applications', 'manage'],
+    ['DELETE', `/applications/${uuidv7()}`, 'manage'],
     ['POST', '/email/verify', 'manage'],
     ['POST', '/mfa/reset', 'manage'],
     ['GET', '/mfa', 'view'],

@@ -1,5 +1,6 @@
 import type { EntityManager } from 'typeorm';
 import type { Clock } from '../../platform/clock.js';
+import type { Actor } from '../../platform/context.js';
 import type { Db, EnvironmentScope } from '../../platform/db.js';
 import { DomainError } from '../errors.js';
 import { recordEvent } from '../events.js';
@@ -68,7 +69,7 @@ export async function withdrawConsent(
   tx: EntityManager,
   { accountId, applicationId, environmentId }: EnvironmentScope,
   identityId: string,
-  oauthClientId: string,
+  { oauthClientId, by }: { oauthClientId: string; by: Actor },
 ): Promise<boolean> {
   const [[taken]] = await tx.query<[{ scope: string[] }[], number]>(
     `delete from consents where account_id = $1 and environment_id = $2 and identity_id = $3 and oauth_client_id = $4
@@ -79,7 +80,7 @@ export async function withdrawConsent(
   await recordEvent(tx, 'identity.consent_withdrawn', {
     ...{ accountId, applicationId, environmentId },
     resourceId: identityId,
-    actor: { type: 'identity', id: identityId },
+    actor: by,
     metadata: { oauth_client_id: oauthClientId, scopes: taken.scope },
   });
   return true;

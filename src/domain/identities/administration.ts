@@ -10,6 +10,7 @@ import type { Attempts } from '../logins/attempts.js';
 import type { MfaReset } from '../mfa/reset.js';
 import type { Page, PageRequest } from '../paging.js';
 import type { Passwords } from '../passwords/passwords.js';
+import { createOwnApplications, type OwnApplication } from '../sessions/own-applications.js';
 import { endSessions } from '../sessions/own-sessions.js';
 import { setActive } from './activation.js';
 import { changeIdentity, type IdentityChanges } from './change.js';
@@ -38,6 +39,7 @@ export function createIdentityAdministration({ db, sealing, passwords, attempts,
   const inAccount = <T>({ accountId }: EnvironmentScope, work: (tx: EntityManager) => Promise<T>) =>
     db.transaction({ accountId }, work);
   const sessions = createApiSessions({ db, now });
+  const applications = createOwnApplications({ db, now });
 
   return {
     /** @throws DomainError identity.email_taken, identity.external_id_taken, validation.failed */
@@ -81,6 +83,19 @@ export function createIdentityAdministration({ db, sealing, passwords, attempts,
         const ending = { reason: 'ended_by_administrator', at: now(), by, ...(only !== undefined && { only }) };
         const ended = await endSessions(tx, scope, id, ending);
         if (only !== undefined && ended.length === 0) throw new DomainError('session.not_found');
+      }),
+
+    /** Which applications hold living tokens of theirs in this Environment, or may have some. */
+    async applications(scope: EnvironmentScope, id: string): Promise<OwnApplication[]> {
+      await db.transaction(scope, (tx) => findMember(tx, scope, id));
+      return applications.list(scope, id);
+    },
+
+    /** Ends what an application was given, and what the person has allowed it. @throws DomainError application.not_found */
+    endApplication: (scope: EnvironmentScope, id: string, oauthClientId: string): Promise<void> =>
+      inAccount(scope, async (tx) => {
+        await lockMember(tx, scope, id);
+        await applications.revokeFor(tx, scope, id, oauthClientId);
       }),
 
     mfa: (scope: EnvironmentScope, id: string): Promise<MfaSummary> => inAccount(scope, (tx) => mfaOf(tx, scope, id)),

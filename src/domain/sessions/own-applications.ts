@@ -1,4 +1,6 @@
+import type { EntityManager } from 'typeorm';
 import type { Clock } from '../../platform/clock.js';
+import { type Actor, currentContext } from '../../platform/context.js';
 import type { Db, EnvironmentScope } from '../../platform/db.js';
 import { withdrawConsent } from '../consents/consents.js';
 import { DomainError } from '../errors.js';
@@ -9,6 +11,7 @@ import { livingGrant } from './own-sessions.js';
 export interface OwnApplication {
   /** Of the OAuth client. */
   id: string;
+  clientId: string;
   name: string;
   since: Date;
   /** What the person was asked for and has allowed; null where nobody asked. */
@@ -19,12 +22,14 @@ export interface OwnApplications {
   list(scope: EnvironmentScope, identityId: string): Promise<OwnApplication[]>;
   /** Ends all that it was given, in every browser, and what the person has allowed it. @throws DomainError application.not_found */
   revoke(scope: EnvironmentScope, identityId: string, id: string): Promise<void>;
+  /** The same for whoever administers people, who is the caller. @throws DomainError application.not_found */
+  revokeFor(tx: EntityManager, scope: EnvironmentScope, identityId: string, id: string): Promise<void>;
 }
 
 const listStatement = {
   name: 'own_applications',
   text: `
-select c.id, c.name, min(given.created_at) as since, max(given.scopes) as scopes
+select c.id, c.client_id as "clientId", c.name, min(given.created_at) as since, max(given.scopes) as scopes
 from (
     select oauth_client_id, created_at, null::text[] as scopes from grants g
     where g.account_id = $1 and g.environment_id = $2 and g.identity_id = $3 and ${livingGrant('$4')}
@@ -33,7 +38,7 @@ from (
     where account_id = $1 and environment_id = $2
   ) given
   join oauth_clients c on c.id = given.oauth_client_id
-group by c.id, c.name
+group by c.id
 order by max(given.created_at) desc, c.id`,
 };
 
@@ -44,22 +49,33 @@ export function createOwnApplications({ db, now }: { db: Db; now: Clock }): OwnA
       db.statement<OwnApplication>(listStatement, [accountId, environmentId, identityId, now()]),
 
     revoke: (scope, identityId, id) =>
-      db.transaction(scope, async (tx) => {
-        const at = now();
-        const hadConsent = await withdrawConsent(tx, scope, identityId, id);
-        const [grants] = await tx.query<[{ id: string }[], number]>(
-          `update grants set revoked_at = $5, revoked_reason = 'revoked_by_person'
-           where account_id = $1 and environment_id = $2 and identity_id = $3 and oauth_client_id = $4
-             and revoked_at is null and expires_at > $5
-           returning id`,
-          [scope.accountId, scope.environmentId, identityId, id, at],
-        );
-        if (grants.length === 0 && !hadConsent) throw new DomainError('application.not_found');
-        const actor = { type: 'identity', id: identityId } as const;
-        for (const grant of grants) {
-          const metadata = { reason: 'revoked_by_person', oauth_client_id: id };
-          await recordEvent(tx, 'auth.grant_revoked', { ...scope, resourceId: grant.id, actor, metadata });
-        }
-      }),
+      db.transaction(scope, (tx) =>
+        revoke(tx, scope, identityId, id, { by: { type: 'identity', id: identityId }, reason: 'revoked_by_person' }),
+      ),
+
+    revokeFor: (tx, scope, identityId, id) =>
+      revoke(tx, scope, identityId, id, { by: currentContext().actor, reason: 'revoked_by_administrator' }),
   };
+
+  async function revoke(
+    tx: EntityManager,
+    scope: EnvironmentScope,
+    identityId: string,
+    id: string,
+    { by, reason }: { by: Actor; reason: string },
+  ): Promise<void> {
+    const hadConsent = await withdrawConsent(tx, scope, identityId, { oauthClientId: id, by });
+    const [grants] = await tx.query<[{ id: string }[], number]>(
+      `update grants set revoked_at = $5, revoked_reason = $6
+       where account_id = $1 and environment_id = $2 and identity_id = $3 and oauth_client_id = $4
+         and revoked_at is null and expires_at > $5
+       returning id`,
+      [scope.accountId, scope.environmentId, identityId, id, now(), reason],
+    );
+    if (grants.length === 0 && !hadConsent) throw new DomainError('application.not_found');
+    for (const grant of grants) {
+      const metadata = { reason, oauth_client_id: id };
+      await recordEvent(tx, 'auth.grant_revoked', { ...scope, resourceId: grant.id, actor: by, metadata });
+    }
+  }
 }

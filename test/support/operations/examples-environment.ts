@@ -48,6 +48,11 @@ const identities: Record<string, Example> = {
     const identityId = await id('identity');
     return { path: { id: identityId, session_id: await id('session', identityId) } };
   },
+  listIdentityApplications: ofIdentity,
+  endIdentityApplication: async ({ id }) => {
+    const identityId = await id('identity');
+    return { path: { id: identityId, oauth_client_id: await id('allowedClient', identityId) } };
+  },
   resetIdentityPassword: async ({ id }) => ({
     path: { id: await id('identity') },
     body: { client_id: await id('clientId') },

@@ -80,6 +80,17 @@ export const kinds = {
     );
     return id;
   }),
+  /** An OAuth client that the Identity `of` has allowed something. */
+  allowedClient: ofEnvironment(async (place, of) => {
+    const id = await idFrom(clientOf(place));
+    const { accountId, environmentId } = place.scope;
+    await place.rows(
+      `insert into consents (identity_id, oauth_client_id, account_id, environment_id, scope, created_at, updated_at)
+       values ($1, $2, $3, $4, '{openid}', now(), now())`,
+      [of ?? (await newIdentity(place)), id, accountId, environmentId],
+    );
+    return id;
+  }),
   factor: ofOneself((place) => enrolledFactor(place, place.identity.headers)),
   ownSession: ofOneself(async (place) => sidOf(place.identity.headers)),
   userSession: ofAccount(async ({ account, rows }) => {

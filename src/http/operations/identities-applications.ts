@@ -1,0 +1,60 @@
+import { Type } from 'typebox';
+import { errors, operation } from '../operation.js';
+import { Id, Nullable, Timestamp } from '../schemas.js';
+import { changing, ofOne } from './identities-views.js';
+
+const manage = { ...ofOne, ...changing } as const;
+
+export const listIdentityApplications = operation({
+  ...manage,
+  id: 'listIdentityApplications',
+  method: 'GET',
+  path: '/identities/:id/applications',
+  summary: 'List the applications with access to an identity',
+  description:
+    'OAuth clients of this Environment that hold tokens of the identity, or that it has allowed to; the latest first.',
+  answers: {
+    200: Type.Object({
+      items: Type.Array(
+        Type.Object({
+          oauth_client_id: Id,
+          client_id: Type.String(),
+          name: Type.String(),
+          since: Timestamp,
+          scopes: Nullable(
+            Type.Array(Type.String(), {
+              description:
+                'What the person was asked for and has allowed (`consent_required`); null where nobody asked.',
+            }),
+          ),
+        }),
+      ),
+    }),
+    ...errors('identity.not_found'),
+  },
+  handle: async ({ services, scope, params }) => ({
+    items: (await services.identityAdministration.applications(scope, params.id)).map((application) => ({
+      oauth_client_id: application.id,
+      client_id: application.clientId,
+      name: application.name,
+      since: application.since,
+      scopes: application.scopes,
+    })),
+  }),
+});
+
+export const endIdentityApplication = operation({
+  ...manage,
+  id: 'endIdentityApplication',
+  method: 'DELETE',
+  path: '/identities/:id/applications/:oauth_client_id',
+  summary: 'End the access of an application to an identity',
+  description:
+    'All that it was given in this Environment, and what the person has allowed it. Their sessions go on: where they are signed in, the ' +
+    'application gets new tokens when they come back to it, after it has asked them where it has to.',
+  params: Type.Object({ id: Id, oauth_client_id: Id }),
+  events: ['auth.grant_revoked', 'identity.consent_withdrawn'],
+  answers: { 204: Type.Null(), ...errors('identity.not_found', 'application.not_found') },
+  handle: ({ services, scope, params }) =>
+    services.identityAdministration.endApplication(scope, params.id, params.oauth_client_id),
+});
