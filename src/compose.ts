@@ -129,6 +129,7 @@ export async function composeApi(
     accountIntents,
     processes,
     rateLimits,
+    totpDriftSteps: config.adminTotpDriftSteps,
     baseUrl,
     now,
   });

@@ -132,6 +132,7 @@ export function loadConfig(process: ProcessName, data: NodeJS.ProcessEnv = globa
     mail: { smtpUrl: env.SMTP_URL ?? null, from: env.MAIL_FROM, inboxPort: env.INBOX_PORT },
     masterKeys,
     signingKeyBits: env.SIGNING_KEY_BITS,
+    adminTotpDriftSteps: env.ADMIN_TOTP_DRIFT_STEPS,
     breachUrl,
     turnstile: {
       siteKey: env.TURNSTILE_SITE_KEY ?? null,

@@ -54,6 +54,12 @@ export const Settings = Type.Object({
     default: 2048,
     description: 'Size of the next RSA key that signs tokens; those that are there stay as they are.',
   }),
+  ADMIN_TOTP_DRIFT_STEPS: Type.Integer({
+    enum: [0, 1],
+    default: 1,
+    description:
+      "Steps of 30 seconds before and after the present one in which an administrator's code of an app counts.",
+  }),
   BREACH_CHECK_URL: text('k-anonymity range API for passwords, or `off`.', 'https://api.pwnedpasswords.com/range/'),
   TURNSTILE_SITE_KEY: optional('Site key of Cloudflare Turnstile, for Environments that demand a captcha.'),
   TURNSTILE_SECRET_KEY: optional('Secret key of Cloudflare Turnstile.'),

@@ -5,6 +5,7 @@ import { UserMfaFactor } from '../../entities/user-mfa-factor.js';
 import { UserRecoveryCode } from '../../entities/user-recovery-code.js';
 import { UserSession } from '../../entities/user-session.js';
 import { adminMfaMails } from '../../src/domain/admin-mfa/mails.js';
+import { createUserTotp } from '../../src/domain/admin-mfa/totp.js';
 import { minutes } from '../../src/platform/clock.js';
 import { hashSecret } from '../../src/platform/crypto/one-time-secret.js';
 import { totpCode } from '../support/mfa.js';
@@ -64,6 +65,22 @@ describe('an authenticator app', () => {
     expect(await mailsTo(ana.id)).toEqual([
       expect.objectContaining({ template: 'admin-security-notice', subjectId: event?.id }),
     ]);
+  });
+
+  test('counts within its own half minute alone, where whoever operates the service wants it so', async () => {
+    const { id, email, app } = await withApp();
+    const [usual, strict] = [1, 0].map((totpDriftSteps) => createUserTotp({ ...auth, totpDriftSteps }));
+    await auth.whileTimeStands(async () => {
+      const soon = new Date(auth.now().getTime() + 30_000);
+      const next = totpCode(app.secret, soon);
+      expect(await strict?.verify(id, next)).toBe(false);
+      expect(await usual?.verify(id, next)).toBe(true);
+      const { secret, sealed } = await strict!.begin({ id, email, issuer: 'Gatehouse' });
+      expect(() => strict?.confirm(id, { sealed, code: totpCode(secret, soon) })).toThrow(
+        expect.objectContaining({ code: 'mfa.code_invalid' }),
+      );
+      expect(strict?.confirm(id, { sealed, code: totpCode(secret, auth.now()) })).toMatchObject({ type: 'totp' });
+    });
   });
 
   test('is told of in the words of what happened, in either language', async () => {

@@ -95,6 +95,7 @@ export async function newAdminAuth({
     accountIntents,
     processes,
     rateLimits,
+    totpDriftSteps: 1,
     baseUrl,
     now,
   };

@@ -19,6 +19,7 @@ export interface AdminMfaDeps {
   passwords: CodeHashing;
   /** Whether guesses are counted. */
   rateLimits: boolean;
+  totpDriftSteps: number;
   baseUrl: string;
   now: Clock;
 }
@@ -29,11 +30,12 @@ export interface AdminMfa {
   own: OwnAdminMfa;
 }
 
-export function createAdminMfa({ db, sealing, passwords, rateLimits, baseUrl, now }: AdminMfaDeps): AdminMfa {
+export function createAdminMfa(deps: AdminMfaDeps): AdminMfa {
+  const { db, sealing, passwords, rateLimits, baseUrl, now } = deps;
   const proof = createProof({ db, now });
   const attempts = createMfaAttempts({ db, enabled: rateLimits, whose: 'user' });
   const pending = createPendingUserSignIns({ db, now });
-  const totp = createUserTotp({ db, sealing, now });
+  const totp = createUserTotp(deps);
   const webauthn = createUserWebauthn({ db, baseUrl, pending, now });
   const recoveryCodes = createUserRecoveryCodes({ db, hashes: createRecoveryCodeHashes(passwords), proof, now });
   const factors = createUserFactors({ db, proof, recoveryCodes, now });

@@ -1,7 +1,7 @@
 import type { Clock } from '../../platform/clock.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
 import type { Db } from '../../platform/db.js';
-import { createTotpEnrollments, type StoredApp, spendCode } from '../mfa/totp-codes.js';
+import { createTotpEnrollments, type FirstCode, type StoredApp, spendCode } from '../mfa/totp-codes.js';
 
 /** What a factor's sealed secret is bound to. */
 export const userSecretContext = (factorId: string) => `user_mfa_factors.secret/${factorId}`;
@@ -19,10 +19,22 @@ const ofUserStatement = {
   text: `select id, secret from user_mfa_factors where user_id = $1 and type = 'totp'`,
 };
 
+export interface UserTotpDeps {
+  db: Db;
+  sealing: Pick<Sealing, 'seal' | 'open'>;
+  /** Steps before and after the present one in which a code counts. */
+  totpDriftSteps: number;
+  now: Clock;
+}
+
 /** Authenticator apps of platform admins (RFC 6238). */
-export function createUserTotp({ db, sealing, now }: { db: Db; sealing: Pick<Sealing, 'seal' | 'open'>; now: Clock }) {
+export function createUserTotp({ db, sealing, totpDriftSteps: drift, now }: UserTotpDeps) {
+  const enrollments = createTotpEnrollments({ sealing, contexts, now });
   return {
-    ...createTotpEnrollments({ sealing, contexts, now }),
+    ...enrollments,
+
+    /** As of anybody, within the drift of administrators. @throws DomainError mfa.enrollment_expired, mfa.code_invalid */
+    confirm: (userId: string, first: Omit<FirstCode, 'drift'>) => enrollments.confirm(userId, { ...first, drift }),
 
     /** Whether a code is right, and spends its time step: neither it nor an earlier one is accepted again. */
     async verify(userId: string, code: string): Promise<boolean> {
@@ -31,6 +43,7 @@ export function createUserTotp({ db, sealing, now }: { db: Db; sealing: Pick<Sea
       return spendCode(apps, {
         code,
         at,
+        drift,
         open: ({ id, secret }) => sealing.open(secret, userSecretContext(id)),
         use: async (id, step) => (await db.statement(useStatement, [userId, id, step, at])).length > 0,
       });

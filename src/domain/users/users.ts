@@ -30,6 +30,8 @@ export interface UsersDeps {
   processes: ConfirmEmailDeps['processes'] & AccountCreationDeps['processes'];
   /** Whether guesses are counted. */
   rateLimits: boolean;
+  /** Steps before and after the present one in which a code of an app counts. */
+  totpDriftSteps: number;
   baseUrl: string;
   now: Clock;
 }
