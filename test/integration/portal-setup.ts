@@ -69,3 +69,14 @@ export async function finishRemovals(api: TestApi, accountId: string, batchSize?
     }
   }
 }
+
+/** That a list of what was made here comes in these orders, and the other way round. @param listed asks for it, and names what comes */
+export async function expectSorted(
+  listed: (query: string) => Promise<string[]>,
+  orders: Record<string, string[]>,
+): Promise<void> {
+  for (const [column, expected] of Object.entries(orders)) {
+    expect(await listed(`source=custom&sort_by=${column}&order=asc`)).toEqual(expected);
+    expect(await listed(`source=custom&sort_by=${column}`)).toEqual(expected.toReversed());
+  }
+}

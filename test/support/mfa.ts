@@ -33,7 +33,7 @@ export async function enrollTotp({ logins, now, wait }: Deps, scope: Scope, { id
   const { accountId, applicationId, environmentId } = scope;
   const place = { accountId, applicationId, environmentId };
   const { secret, sealed } = await logins.totp.beginEnrollment(place, { identityId: id, email });
-  const factor = logins.totp.confirmEnrollment(id, { sealed, code: totpCode(secret, now()) });
+  const factor = logins.totp.confirmEnrollment(id, { sealed, code: totpCode(secret, now()), drift: 1 });
   const { recoveryCodes } = await logins.factors.enroll(place, id, factor);
   wait(30_000);
   return { secret, recoveryCodes, code: () => totpCode(secret, now()) };

@@ -14,9 +14,8 @@ const mostLookedUp = 1000;
 export async function havingText(
   tx: EntityManager,
   { accountId, environmentId }: EnvironmentScope,
-  q: string | undefined,
-): Promise<((put: Put) => string)[]> {
-  if (!q) return [];
+  q: string,
+): Promise<(put: Put) => string> {
   const pattern = containing(q);
   if (!isShort(q)) {
     const found = await tx.query<{ id: string }[]>('select gatehouse_matching_nodes($1, $2, $3, $4) as id', [
@@ -26,7 +25,7 @@ export async function havingText(
       mostLookedUp + 1,
     ]);
     const ids = found.map(({ id }) => id);
-    if (ids.length <= mostLookedUp) return [(put) => `node.id = any(${put(ids)}::uuid[])`];
+    if (ids.length <= mostLookedUp) return (put) => `node.id = any(${put(ids)}::uuid[])`;
   }
-  return [(put) => `gatehouse_node_text(node.name, node.slug) ilike ${put(pattern)}`];
+  return (put) => `gatehouse_node_text(node.name, node.slug) ilike ${put(pattern)}`;
 }

@@ -162,9 +162,9 @@ async function look(tx: EntityManager, scope: EnvironmentScope, sight: Sight, id
 }
 
 async function filtersOf(tx: EntityManager, scope: EnvironmentScope, { q, nodeType, status }: NodePage) {
-  const named = await havingText(tx, scope, q);
+  const named = q ? await havingText(tx, scope, q) : null;
   return (put: Put): string[] => {
-    const conditions = named.map((condition) => condition(put));
+    const conditions = named ? [named(put)] : [];
     if (nodeType) conditions.push(`node.node_type = ${put(nodeType)}`);
     if (status) conditions.push(`node.status = ${put(status)}`);
     return conditions;

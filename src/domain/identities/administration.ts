@@ -10,7 +10,7 @@ import type { Attempts } from '../logins/attempts.js';
 import type { MfaReset } from '../mfa/reset.js';
 import type { Page, PageRequest } from '../paging.js';
 import type { Passwords } from '../passwords/passwords.js';
-import { createOwnApplications, type OwnApplication } from '../sessions/own-applications.js';
+import { createOwnApplications, endAccess, type OwnApplication } from '../sessions/own-applications.js';
 import { endSessions } from '../sessions/own-sessions.js';
 import { setActive } from './activation.js';
 import { changeIdentity, type IdentityChanges } from './change.js';
@@ -95,7 +95,8 @@ export function createIdentityAdministration({ db, sealing, passwords, attempts,
     endApplication: (scope: EnvironmentScope, id: string, oauthClientId: string): Promise<void> =>
       inAccount(scope, async (tx) => {
         await lockMember(tx, scope, id);
-        await applications.revokeFor(tx, scope, id, oauthClientId);
+        const by = currentContext().actor;
+        await endAccess(tx, scope, id, { oauthClientId, reason: 'revoked_by_administrator', at: now(), by });
       }),
 
     mfa: (scope: EnvironmentScope, id: string): Promise<MfaSummary> => inAccount(scope, (tx) => mfaOf(tx, scope, id)),

@@ -7,8 +7,6 @@ import { DomainError } from '../errors.js';
 
 /** RFC 6238, as every authenticator app takes it (contract §3). */
 const parameters = { algorithm: 'sha1', digits: 6, period: 30 } as const;
-/** Steps before and after the present one whose codes count, unless an Environment says otherwise (RFC 6238 §5.2). */
-const usualDrift = 1;
 const enrollmentLife = minutes(30);
 
 export interface TotpEnrollment {
@@ -45,8 +43,8 @@ interface Sealed {
   expiresAt: number;
 }
 
-/** The time step that a code belongs to, `drift` before or after now at most; null for a wrong one. */
-export function stepOf(secret: string, code: string, now: Date, drift = usualDrift): number | null {
+/** The time step that a code belongs to, `drift` steps before or after now at most (RFC 6238 §5.2); null for a wrong one. */
+export function stepOf(secret: string, code: string, now: Date, drift: number): number | null {
   const token = code.replace(/\s/g, '');
   if (!/^\d{6}$/.test(token)) return null;
   const epoch = Math.floor(now.getTime() / 1000);
@@ -65,7 +63,8 @@ export interface TotpEnrollmentsDeps {
 export interface FirstCode {
   sealed: string;
   code: string;
-  drift?: number;
+  /** Steps before and after the present one in which a code counts. */
+  drift: number;
 }
 
 /** How an authenticator app is enrolled, whoever's it is: its secret waits, sealed, in the page that shows it. */
@@ -132,7 +131,7 @@ export interface StoredApp {
 export interface SpendCode {
   code: string;
   at: Date;
-  drift?: number;
+  drift: number;
   /** Of a stored app: its secret in clear. */
   open(app: StoredApp): string;
   /** Marks a step as used, in one statement with the look whether it or a later one was. False where it was. */

@@ -71,7 +71,7 @@ export function createTotp({ db, sealing, now }: { db: Db; sealing: Pick<Sealing
       return spendCode(apps, {
         code,
         at,
-        ...(apps[0] && { drift: apps[0].drift }),
+        drift: apps[0]?.drift ?? 0,
         open: ({ id, secret }) => sealing.open(secret, secretContext(id)),
         use: async (id, step) => (await db.statement(useStatement, [accountId, id, step, at])).length > 0,
       });

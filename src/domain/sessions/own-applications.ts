@@ -1,6 +1,6 @@
 import type { EntityManager } from 'typeorm';
 import type { Clock } from '../../platform/clock.js';
-import { type Actor, currentContext } from '../../platform/context.js';
+import type { Actor } from '../../platform/context.js';
 import type { Db, EnvironmentScope } from '../../platform/db.js';
 import { withdrawConsent } from '../consents/consents.js';
 import { DomainError } from '../errors.js';
@@ -22,8 +22,6 @@ export interface OwnApplications {
   list(scope: EnvironmentScope, identityId: string): Promise<OwnApplication[]>;
   /** Ends all that it was given, in every browser, and what the person has allowed it. @throws DomainError application.not_found */
   revoke(scope: EnvironmentScope, identityId: string, id: string): Promise<void>;
-  /** The same for whoever administers people, who is the caller. @throws DomainError application.not_found */
-  revokeFor(tx: EntityManager, scope: EnvironmentScope, identityId: string, id: string): Promise<void>;
 }
 
 const listStatement = {
@@ -49,33 +47,36 @@ export function createOwnApplications({ db, now }: { db: Db; now: Clock }): OwnA
       db.statement<OwnApplication>(listStatement, [accountId, environmentId, identityId, now()]),
 
     revoke: (scope, identityId, id) =>
-      db.transaction(scope, (tx) =>
-        revoke(tx, scope, identityId, id, { by: { type: 'identity', id: identityId }, reason: 'revoked_by_person' }),
-      ),
-
-    revokeFor: (tx, scope, identityId, id) =>
-      revoke(tx, scope, identityId, id, { by: currentContext().actor, reason: 'revoked_by_administrator' }),
+      db.transaction(scope, (tx) => {
+        const by = { type: 'identity', id: identityId } as const;
+        return endAccess(tx, scope, identityId, { oauthClientId: id, reason: 'revoked_by_person', at: now(), by });
+      }),
   };
+}
 
-  async function revoke(
-    tx: EntityManager,
-    scope: EnvironmentScope,
-    identityId: string,
-    id: string,
-    { by, reason }: { by: Actor; reason: string },
-  ): Promise<void> {
-    const hadConsent = await withdrawConsent(tx, scope, identityId, { oauthClientId: id, by });
-    const [grants] = await tx.query<[{ id: string }[], number]>(
-      `update grants set revoked_at = $5, revoked_reason = $6
-       where account_id = $1 and environment_id = $2 and identity_id = $3 and oauth_client_id = $4
-         and revoked_at is null and expires_at > $5
-       returning id`,
-      [scope.accountId, scope.environmentId, identityId, id, now(), reason],
-    );
-    if (grants.length === 0 && !hadConsent) throw new DomainError('application.not_found');
-    for (const grant of grants) {
-      const metadata = { reason, oauth_client_id: id };
-      await recordEvent(tx, 'auth.grant_revoked', { ...scope, resourceId: grant.id, actor: by, metadata });
-    }
+/**
+ * Ends what an application was given of an Identity, and what it was allowed: in the caller's transaction, in the Environment of
+ * `scope`.
+ * @param by whose doing it is
+ * @throws DomainError application.not_found
+ */
+export async function endAccess(
+  tx: EntityManager,
+  scope: EnvironmentScope,
+  identityId: string,
+  { oauthClientId, reason, at, by }: { oauthClientId: string; reason: string; at: Date; by: Actor },
+): Promise<void> {
+  const hadConsent = await withdrawConsent(tx, scope, identityId, { oauthClientId, by });
+  const [grants] = await tx.query<[{ id: string }[], number]>(
+    `update grants set revoked_at = $5, revoked_reason = $6
+     where account_id = $1 and environment_id = $2 and identity_id = $3 and oauth_client_id = $4
+       and revoked_at is null and expires_at > $5
+     returning id`,
+    [scope.accountId, scope.environmentId, identityId, oauthClientId, at, reason],
+  );
+  if (grants.length === 0 && !hadConsent) throw new DomainError('application.not_found');
+  for (const grant of grants) {
+    const metadata = { reason, oauth_client_id: oauthClientId };
+    await recordEvent(tx, 'auth.grant_revoked', { ...scope, resourceId: grant.id, actor: by, metadata });
   }
 }
