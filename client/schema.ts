@@ -7589,7 +7589,7 @@ export interface components {
                 session_idle_ttl_seconds: number | null;
                 /** @description True: every OAuth client needs PKCE. Those with `require_pkce` false stay and need it too, a second after the change at the latest, and none can be registered so; once this is false again each goes by its own. */
                 require_pkce: boolean;
-                /** @description Whether people end other sessions of theirs, and what applications were given, by a sign-in of the last ten minutes alone, as they change second factors. Signing out never needs one. */
+                /** @description Whether people end other sessions of theirs, and what applications were given, by a sign-in of the last ten minutes alone, with a second factor where they have one that the environment takes. Signing out never needs one. */
                 session_end_require_recent_sign_in: boolean;
                 /** @description Whether somebody who is signed in is asked before an application is told: to go on with one press, or to use another account. `prompt=none` is then answered `interaction_required`. */
                 sso_require_confirmation: boolean;
@@ -7652,7 +7652,7 @@ export interface components {
             session_idle_ttl_seconds?: number | null;
             /** @description True: every OAuth client needs PKCE. Those with `require_pkce` false stay and need it too, a second after the change at the latest, and none can be registered so; once this is false again each goes by its own. */
             require_pkce?: boolean;
-            /** @description Whether people end other sessions of theirs, and what applications were given, by a sign-in of the last ten minutes alone, as they change second factors. Signing out never needs one. */
+            /** @description Whether people end other sessions of theirs, and what applications were given, by a sign-in of the last ten minutes alone, with a second factor where they have one that the environment takes. Signing out never needs one. */
             session_end_require_recent_sign_in?: boolean;
             /** @description Whether somebody who is signed in is asked before an application is told: to go on with one press, or to use another account. `prompt=none` is then answered `interaction_required`. */
             sso_require_confirmation?: boolean;

@@ -4,6 +4,7 @@ import { createApiProfiles } from '../../src/domain/logins/api-me.js';
 import { createApiSessions } from '../../src/domain/logins/api-sessions.js';
 import { createAdminTokens } from '../../src/domain/users/admin-tokens.js';
 import { minutes } from '../../src/platform/clock.js';
+import { enrollTotp } from '../support/mfa.js';
 import { newProvider, type TestProvider, tokensFor, userinfo } from '../support/oauth.js';
 import { apiOf, bearer } from './identity-auth-setup.js';
 
@@ -98,6 +99,33 @@ describe('who is signed in', () => {
     const recent = await api.signedIn(client, ana);
     expect(await end(idOf(false), recent)).toEqual([204, '']);
     expect(await end(idOf(true), old)).toEqual([204, '']);
+  });
+
+  test('ends another by the factor that the environment takes, and without one that it takes no more', async () => {
+    const settings = { sessionEndRequireRecentSignIn: true, mfaPolicy: 'optional', mfaTrustedDeviceDays: 0 } as const;
+    const place = await provider.newEnvironment(settings);
+    const [client, ana] = [await place.newClient(), await place.newIdentity()];
+    const { access_token } = await api.signedIn(client, ana);
+    const before = bearer(access_token);
+    const { items } = (await api.get('/sessions', before)).json();
+    await enrollTotp(provider, place, ana);
+    const end = async (headers: Record<string, string>) =>
+      (await api.delete(`/sessions/${items[0].id}`, headers)).statusCode;
+    const take = async (kinds: string[]) => {
+      const text = 'update environment_settings set mfa_allowed_factors = $2 where environment_id = $1';
+      await provider.query(text, [place.environmentId, kinds]);
+      provider.wait(2000); // a process remembers a client's settings for a second
+    };
+    await take([]);
+    const byPassword = bearer((await api.signedIn(client, ana)).access_token);
+    await take(['totp']);
+    expect(await end(byPassword)).toBe(403);
+    await take(['email_otp', 'recovery_code']);
+    provider.wait(minutes(10));
+    expect(await end(byPassword)).toBe(403);
+    const recent = bearer((await api.signedIn(client, ana)).access_token);
+    expect((await api.post('/mfa/recovery-codes', undefined, recent)).statusCode).toBe(403); // what factors protect
+    expect(await end(recent)).toBe(204);
   });
 
   test('ends no session of somebody else, nor of another environment', async () => {

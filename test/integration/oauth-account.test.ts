@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import type { LightMyRequestResponse } from 'fastify';
 import { days, hours, minutes } from '../../src/platform/clock.js';
 import { accountUrl, follow, openAccount, send } from '../support/account.js';
-import { hidden } from '../support/mfa.js';
+import { enrollTotp, hidden } from '../support/mfa.js';
 import {
   type Browser,
   locationOf,
@@ -209,6 +209,25 @@ test('where the Environment wants a recent sign-in for it, neither sessions nor 
   const done = await send(laptop, again, 'sessions', { end: 'others' });
   expect(locationOf(done).searchParams.get('done')).toBe('sessions_ended');
   expect(await isThere()).toBe(401);
+});
+
+test('a recent sign-in by what the Environment takes is enough for it, whatever else they have enrolled', async () => {
+  const strict = await world.newEnvironment({
+    ...{ sessionEndRequireRecentSignIn: true, mfaPolicy: 'optional', mfaAllowedFactors: ['email_otp'] },
+  });
+  const [app, bob] = [await strict.newClient(), await strict.newIdentity()];
+  const tokens = await tokensFor(phone, app, bob.email);
+  await enrollTotp(world, strict, bob);
+  const page = await openAccount(laptop, url(app), { email: bob.email });
+  expect((await send(laptop, page, 'password', {})).statusCode).toBe(403); // what factors protect
+  world.wait(minutes(10));
+  const away = locationOf(await send(laptop, page, 'sessions', { end: 'others' }));
+  expect([away.searchParams.get('max_age'), away.searchParams.get('acr_values')]).toEqual(['600', null]);
+  const form = await visit(laptop, `${away.pathname}${away.search}`);
+  const again = await follow(laptop, await laptop.submit(form, { email: bob.email, password }));
+  const done = await send(laptop, again, 'sessions', { end: 'others' });
+  expect(locationOf(done).searchParams.get('done')).toBe('sessions_ended');
+  expect((await userinfo(world.app, tokens.access_token)).statusCode).toBe(401);
 });
 
 test('what belongs to somebody else, or to another Environment, is not there', async () => {

@@ -1,4 +1,4 @@
-import { factorKinds } from '../../../entities/environment-settings.js';
+import { type FactorKind, factorKinds, type MfaPolicy } from '../../../entities/environment-settings.js';
 import type { Db } from '../../platform/db.js';
 import { DomainError } from '../errors.js';
 import { aal2 } from '../sessions/first-factor.js';
@@ -22,7 +22,9 @@ export interface ApiStanding {
   /** What the person is called; the address where nothing is known. */
   name: string;
   application: string;
-  allowed: string[];
+  allowed: FactorKind[];
+  mfaPolicy: MfaPolicy;
+  secondFactorAt: Date | null;
   /** Of codes of apps, in steps. */
   drift: number;
   /** Whether ending one's other sessions needs a recent sign-in here. */
@@ -32,7 +34,7 @@ export interface ApiStanding {
 const standingStatement = {
   name: 'standing_of_api_session',
   text: `
-select s.amr, s.acr, i.password_hash is not null as "hasPassword", i.email::text,
+select s.amr, s.acr, s.second_factor_at as "secondFactorAt", e.mfa_policy as "mfaPolicy", i.password_hash is not null as "hasPassword", i.email::text,
   coalesce(nullif(concat_ws(' ', i.first_name, i.last_name), ''), i.email::text) as name, a.name as application,
   e.mfa_allowed_factors as allowed, e.totp_drift_steps as drift, e.session_end_require_recent_sign_in as "endsByProof",
   exists (select from mfa_factors f where f.account_id = $1 and f.identity_id = i.id) as "hasFactors",
@@ -88,12 +90,14 @@ export function createApiOwn({ db, logins }: { db: Pick<Db, 'statement'>; logins
       return standing;
     },
 
-    /** The same for another session of theirs that is ended, where the Environment wants it. */
+    /** A sign-in of the last ten minutes for another session of theirs that is ended, where the Environment wants it. */
     async assertMayEnd(subject: ApiProofOf, sessionId: string): Promise<void> {
       if (sessionId === subject.sessionId) return; // as signing out
       const standing = await standingOf(subject);
-      if (!standing.endsByProof || (await isRecent(subject, standing))) return;
-      throw new DomainError('auth.reauthentication_required');
+      if (!standing.endsByProof) return;
+      const { acr, allowed } = standing;
+      const proven = await logins.ownProof(subject, { ...subject, acr }, allowed, { ...standing, change: 'ending' });
+      if (!proven.isEnough) throw new DomainError('auth.reauthentication_required');
     },
 
     /** aal2, however long ago, where the person has a factor for it: for what is proved by the password besides. */

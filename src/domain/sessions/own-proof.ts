@@ -14,8 +14,12 @@ export type Proven =
   /** `isReachable`: whether a sign-in of this Environment can be enough at all. */
   | { isEnough: false; maxAgeSeconds: number; needsAal2: boolean; isReachable: boolean };
 
-/** Where factors themselves are changed: what the sign-in has proved besides, and whether this Environment asks for it. */
-export interface OfFactors {
+/**
+ * What it is wanted for besides a new password: to change factors, or to end other sessions and what applications were given;
+ * with what the sign-in has proved, and whether this Environment asks for it.
+ */
+export interface WantedFor {
+  change: 'factors' | 'ending';
   mfaPolicy: MfaPolicy;
   amr: readonly string[];
   secondFactorAt: Date | null;
@@ -31,6 +35,9 @@ const kindsStatement = {
  * minutes, with a second factor where the person has one. One that this Environment does not take protects the person too: a
  * stolen password must neither remove it nor add another. An emailed code never makes aal2 (contract §3); somebody who has
  * nothing else shows it where factors are changed.
+ *
+ * Ending takes no key away, and what protects an account is no reason to leave a stranger in it: of factors it asks for those
+ * that a sign-in of this Environment takes, and whoever has none of them proves what is left to them.
  */
 export const createOwnProof =
   ({ db, now }: { db: Db; now: Clock }) =>
@@ -38,13 +45,16 @@ export const createOwnProof =
     { accountId }: EnvironmentScope,
     { identityId, authenticatedAt, acr }: Pick<HostedSession, 'identityId' | 'authenticatedAt' | 'acr'>,
     allowed: readonly FactorKind[],
-    ofFactors: OfFactors | null = null,
+    wanted: WantedFor | null = null,
   ): Promise<Proven> => {
     const rows = await db.statement<{ type: MfaFactorType }>(kindsStatement, [accountId, identityId]);
-    const hasStrong = rows.some(({ type }) => type !== 'email_otp');
-    const owesCode = rows.length > 0 && !hasStrong && ofFactors !== null && !showsCode(ofFactors);
+    const isEnding = wanted?.change === 'ending';
+    const counted = rows.filter(({ type }) => !isEnding || allowed.includes(type));
+    const hasStrong = counted.some(({ type }) => type !== 'email_otp');
     // Where a sign-in would not ask for the code, it has to be one that asks for everything.
-    const isAsked = ofFactors?.mfaPolicy !== 'off' && allowed.includes('email_otp');
+    const isAsked = wanted?.mfaPolicy !== 'off' && allowed.includes('email_otp');
+    const owesCode =
+      wanted !== null && counted.length > 0 && !hasStrong && !showsCode(wanted) && (isAsked || !isEnding);
     const needsAal2 = hasStrong || (owesCode && !isAsked);
     const isFresh = now().getTime() < authenticatedAt.getTime() + proofLife;
     if (isFresh && (acr === aal2 || !(needsAal2 || owesCode))) return { isEnough: true };
@@ -53,6 +63,6 @@ export const createOwnProof =
   };
 
 /** By a second factor, or by a sign-in with an emailed code. */
-const showsCode = ({ amr, secondFactorAt }: OfFactors) => secondFactorAt !== null || amr.includes('otp');
+const showsCode = ({ amr, secondFactorAt }: WantedFor) => secondFactorAt !== null || amr.includes('otp');
 
 export type OwnProof = ReturnType<typeof createOwnProof>;

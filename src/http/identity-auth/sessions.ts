@@ -58,7 +58,8 @@ export const sessions: FastifyPluginAsyncTypebox<IdentityAuthOptions> = async (a
         summary: 'End one of the own sessions',
         description:
           'With everything that was issued in it, at once. Where the environment has `session_end_require_recent_sign_in`, another ' +
-          'one than that which asks needs a sign-in of the last ten minutes, with a second factor where the person has one.',
+          'one than that which asks needs a sign-in of the last ten minutes, with a second factor where the person has one that the ' +
+          'environment takes.',
         tags: ['End-user authentication'],
         security: [{ bearer: [] }],
         params: Type.Object({ id: Id }),

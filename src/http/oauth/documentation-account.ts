@@ -53,7 +53,9 @@ const form = (
   });
 const sensitive = (answers: object = {}) => ({ description: `${proven} ${inJson}`, answers });
 const ending = {
-  description: `Where the Environment has \`session_end_require_recent_sign_in\`: ${proven.replace('Needs', 'needs')} ${inJson}`,
+  description: `Where the Environment has \`session_end_require_recent_sign_in\`: ${proven
+    .replace('Needs', 'needs')
+    .replace('has one', 'has one that the Environment takes')} ${inJson}`,
   answers: { 404: NotFound },
 };
 const script = (operationId: string, summary: string, body: TProperties, answer: string) =>

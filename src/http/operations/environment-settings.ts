@@ -65,7 +65,7 @@ const Fields = {
   session_end_require_recent_sign_in: Type.Boolean({
     description:
       'Whether people end other sessions of theirs, and what applications were given, by a sign-in of the last ten minutes ' +
-      'alone, as they change second factors. Signing out never needs one.',
+      'alone, with a second factor where they have one that the environment takes. Signing out never needs one.',
   }),
   sso_require_confirmation: Type.Boolean({
     description:

@@ -38,7 +38,7 @@ export const password: FastifyPluginAsyncTypebox<AccountOptions> = async (app, {
 
   async function mayChange(visit: AccountVisit): Promise<boolean> {
     if (!visit.client.settings.passwordLoginEnabled) throw new DomainError('route.not_found');
-    return visits.isProven(visit, page);
+    return visits.isProven(visit, page, 'password');
   }
 
   async function show(visit: AccountVisit, error: TextKey | null) {

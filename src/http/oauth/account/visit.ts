@@ -6,6 +6,7 @@ import type { Client } from '../../../domain/oidc/clients.js';
 import { OAuthError } from '../../../domain/oidc/oauth-error.js';
 import { onlyOnce, type Parameters, readParameters } from '../../../domain/oidc/parameters.js';
 import { aal2 } from '../../../domain/sessions/first-factor.js';
+import type { WantedFor } from '../../../domain/sessions/own-proof.js';
 import type { HostedSession } from '../../../domain/sessions/sessions.js';
 import type { EnvironmentScope } from '../../../platform/db.js';
 import type { TextKey } from '../../../platform/mail/texts.js';
@@ -33,6 +34,9 @@ export type Done = Extract<TextKey, `account.done.${string}`> extends `account.d
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 
 export const isId = (text: string | undefined): text is string => text !== undefined && uuid.test(text);
+
+/** What somebody is about to do that has to be proved for. */
+type Change = 'password' | WantedFor['change'];
 
 type Deps = Pick<HostedOptions, 'provider' | 'logins' | 'hosted'>;
 
@@ -70,11 +74,11 @@ export function createAccountVisits({ provider, logins, hosted }: Deps) {
    * ago at most, and with a second factor where they have one. Otherwise they are sent to do so, and back to `page`.
    * @throws DomainError auth.reauthentication_required where no sign-in here can be strong enough
    */
-  async function isProven(visit: AccountVisit, page: AccountPage): Promise<boolean> {
+  async function isProven(visit: AccountVisit, page: AccountPage, change: Change = 'factors'): Promise<boolean> {
     const { session, client, scope } = visit;
     const { mfaPolicy, mfaAllowedFactors } = client.settings;
-    const ofFactors = page === 'account/password' ? null : { ...session, mfaPolicy };
-    const proven = await logins.ownProof(scope, session, mfaAllowedFactors, ofFactors);
+    const wanted = change === 'password' ? null : { ...session, change, mfaPolicy };
+    const proven = await logins.ownProof(scope, session, mfaAllowedFactors, wanted);
     if (proven.isEnough) return true;
     if (!proven.isReachable) throw new DomainError('auth.reauthentication_required');
     toSignIn(visit, page, {
@@ -110,11 +114,10 @@ export function createAccountVisits({ provider, logins, hosted }: Deps) {
 
     /**
      * Whether they may end other sessions, and what applications were given: anybody who is signed in, or where the Environment
-     * says so whoever has proved it as above.
-     * @throws DomainError auth.reauthentication_required as above
+     * says so whoever has proved it as above, by the factors that it takes.
      */
     mayEnd: async (visit: AccountVisit): Promise<boolean> =>
-      !visit.client.settings.sessionEndRequireRecentSignIn || isProven(visit, 'account'),
+      !visit.client.settings.sessionEndRequireRecentSignIn || isProven(visit, 'account', 'ending'),
 
     /** To the page that shows new recovery codes once: sealed in its address, for this session alone. */
     toCodes: ({ request, reply, params, session }: AccountVisit, codes: string[]): FastifyReply =>
