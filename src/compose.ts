@@ -197,7 +197,7 @@ export async function composeApi(
     bulkIdentities: createBulkIdentities({ db, passwords, assignments, now }),
     applicationStates: createApplicationStates({ db, now }),
     applications: createApplications({ db, now }),
-    auditLog: createAuditLog({ db }),
+    auditLog: createAuditLog({ db, broadReads }),
     changeFeed: createChangeFeed({ db, bells: changeBells }),
     clientManagement: createClientManagement({ db, now, guard }),
     directory: createDirectory({ db }),
@@ -281,7 +281,8 @@ export async function composeApi(
       async (surface) => mountPortalApi(surface, admins, services),
       async (surface) => {
         const authenticate = createScimAuthentication({ db, now });
-        const [users, groups] = [createScimUsers({ db, assignments, now }), createScimGroups({ db, now })];
+        const users = createScimUsers({ db, broadReads, assignments, now });
+        const groups = createScimGroups({ db, broadReads, now });
         const denied = createScimDenials({ db });
         await surface.register(scim, { prefix: '/scim/v2', authenticate, denied, users, groups, limits, baseUrl });
       },

@@ -5,9 +5,10 @@ export interface Turns {
   /**
    * Does the work when its turn comes.
    * @param whose all that is of one takes turns with what is of others
+   * @param isPatient waits for it however long that takes
    * @throws DomainError service.unavailable where too many wait already, or its turn did not come in time
    */
-  <T>(work: () => Promise<T>, whose?: string): Promise<T>;
+  <T>(work: () => Promise<T>, whose?: string, options?: { isPatient: boolean }): Promise<T>;
   /** Whether whoever came now would be refused. */
   isFull(): boolean;
   /** How many pieces of work run now, and how many wait. */
@@ -83,9 +84,9 @@ export function inTurns(most: number, options: TurnsOptions = {}): Turns {
     waiting--;
   }
 
-  function turnOf(whose: string): Promise<() => void> {
+  function turnOf(whose: string, isPatient: boolean): Promise<() => void> {
     const line = lines.get(whose) ?? [];
-    if (waiting >= longest || line.length >= longestOfEach) return Promise.reject(refusal());
+    if (!isPatient && (waiting >= longest || line.length >= longestOfEach)) return Promise.reject(refusal());
     return new Promise((resolve, reject) => {
       let timer: NodeJS.Timeout | undefined;
       const one: Waiting = {
@@ -94,7 +95,7 @@ export function inTurns(most: number, options: TurnsOptions = {}): Turns {
           resolve(leave);
         },
       };
-      if (withinMs !== undefined) {
+      if (withinMs !== undefined && !isPatient) {
         timer = setTimeout(() => {
           stopWaiting(whose, one);
           reject(refusal());
@@ -105,9 +106,9 @@ export function inTurns(most: number, options: TurnsOptions = {}): Turns {
     });
   }
 
-  const take = async <T>(work: () => Promise<T>, whose = ''): Promise<T> => {
+  const take = async <T>(work: () => Promise<T>, whose = '', { isPatient } = { isPatient: false }): Promise<T> => {
     const mayBegin = running < most && !shares.isFull(whose);
-    const leave = mayBegin ? enter(whose) : await turnOf(whose);
+    const leave = mayBegin ? enter(whose) : await turnOf(whose, isPatient);
     try {
       return await work();
     } finally {

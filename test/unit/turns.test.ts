@@ -123,4 +123,16 @@ describe('work of many', () => {
     await first;
     expect([begun, turns.line()]).toEqual([['ana'], { running: 0, waiting: 0 }]);
   });
+
+  test('who is patient is never refused, and keeps their place', async () => {
+    const turns = inTurns(1, { longest: 1, withinMs: 20 });
+    const first = turns(async () => {
+      const patient = turns(async () => 'patient', 'ana', { isPatient: true });
+      const another = turns(async () => 'another', 'ana', { isPatient: true });
+      await expect(turns(async () => 'hasty', 'ben')).rejects.toMatchObject({ code: 'service.unavailable' });
+      await new Promise((resolve) => setTimeout(resolve, 60)); // longer than anybody else may wait
+      return [patient, another];
+    });
+    await expect(first.then((others) => Promise.all(others))).resolves.toEqual(['patient', 'another']);
+  });
 });

@@ -3,6 +3,7 @@ import type { Db } from '../../platform/db.js';
 import { DomainError } from '../errors.js';
 import { recordEvent } from '../events.js';
 import type { Page, PageRequest } from '../paging.js';
+import type { Turns } from '../turns.js';
 import type { AuditFilters, AuditPlace } from './conditions.js';
 import { timesOf } from './conditions.js';
 import { countDays, locate } from './days.js';
@@ -23,29 +24,33 @@ const rowsPerBatch = 500;
 export type AuditLog = ReturnType<typeof createAuditLog>;
 
 /** The audit log of an Account, or of one of its Environments (specification, "Audit row"; docs/decisions/0027). */
-export function createAuditLog({ db }: { db: Pick<Db, 'transaction'> }) {
+export function createAuditLog({ db, broadReads }: { db: Pick<Db, 'transaction'>; broadReads: Turns }) {
   const named = async (accountId: string, rows: AuditRow[]) =>
     rows.length === 0 ? rows : db.transaction('system', (tx) => nameThePeople(tx, accountId, rows));
 
-  async function* batches(place: AuditPlace, filters: AuditFilters, snapshot: string): AsyncGenerator<AuditRow[]> {
-    let last: AuditRow | undefined;
-    do {
-      const after = last;
-      const rows = await db.transaction(scopeOf(place), (tx) =>
-        readRows(tx, place, filters, {
-          order: 'asc',
-          take: rowsPerBatch,
-          and: (put) => [
-            ...timesOf(filters, put),
-            `pg_visible_in_snapshot(transaction_id::text::xid8, ${put(snapshot)}::pg_snapshot)`,
-            ...(after ? beyond(after, put) : []),
-          ],
-        }),
-      );
-      last = rows.at(-1);
-      if (last) yield await named(place.accountId, rows);
+  const read = (place: AuditPlace, filters: AuditFilters, snapshot: string, after?: AuditRow): Promise<AuditRow[]> =>
+    db.transaction(scopeOf(place), (tx) =>
+      readRows(tx, place, filters, {
+        order: 'asc',
+        take: rowsPerBatch,
+        and: (put) => [
+          ...timesOf(filters, put),
+          `pg_visible_in_snapshot(transaction_id::text::xid8, ${put(snapshot)}::pg_snapshot)`,
+          ...(after ? beyond(after, put) : []),
+        ],
+      }),
+    );
+
+  /** Each takes a turn of its own. There is no going on later: who has begun waits for it as long as it takes. */
+  async function* batches(place: AuditPlace, filters: AuditFilters, snapshot: string, first: AuditRow[]) {
+    const { accountId } = place;
+    let rows = first;
+    while (rows.length > 0) {
+      yield await named(accountId, rows);
+      const last = rows.at(-1);
       if (rows.length < rowsPerBatch) return;
-    } while (last);
+      rows = await broadReads(() => read(place, filters, snapshot, last), accountId, { isPatient: true });
+    }
   }
 
   return {
@@ -93,8 +98,7 @@ export function createAuditLog({ db }: { db: Pick<Db, 'transaction'> }) {
      * itself a row of the log.
      */
     async export(place: AuditPlace, filters: AuditFilters, format: string): Promise<AsyncGenerator<AuditRow[]>> {
-      const scope = scopeOf(place);
-      const snapshot = await db.transaction(scope, async (tx) => {
+      const begin = async (tx: EntityManager): Promise<string> => {
         const [now] = await tx.query<{ snapshot: string }[]>('select pg_current_snapshot()::text as snapshot');
         const chosen = Object.entries(filters).flatMap(([name, value]) => (value === undefined ? [] : [name]));
         const { environmentId = null } = place;
@@ -103,8 +107,11 @@ export function createAuditLog({ db }: { db: Pick<Db, 'transaction'> }) {
         const about = { accountId: place.accountId, applicationId, environmentId, resourceId: null, metadata };
         await recordEvent(tx, 'audit.exported', about);
         return now?.snapshot as string;
-      });
-      return batches(place, filters, snapshot);
+      };
+      return broadReads(async () => {
+        const snapshot = await db.transaction(scopeOf(place), begin);
+        return batches(place, filters, snapshot, await read(place, filters, snapshot));
+      }, place.accountId);
     },
   };
 }

@@ -7,7 +7,7 @@ import type { Directory } from './directory.js';
 import { type Column, type ColumnOf, conditionOf } from './filter-sql.js';
 import type { Filter } from './filter-syntax.js';
 import { groupKind } from './kinds.js';
-import { assertBounded, type Found, type ListRequest, orderOf } from './lists.js';
+import { assertBounded, type Found, isBroad, type ListRequest, orderOf } from './lists.js';
 import { type LookUpsOf, meantBy, mostFound } from './look-ups.js';
 import { ScimRefused } from './refusal.js';
 import { createValues } from './user-rows.js';
@@ -50,6 +50,10 @@ const ofComparison: LookUpsOf<By> = (path, op, value) => {
   const by = (['id', 'displayName', 'externalId', 'members'] as const).find((name) => name === attribute?.name);
   return op === 'eq' && by && (!sub || sub.name === 'value') ? [{ by, value }] : null;
 };
+
+/** Whether a list of groups has to wait for its turn (`isBroad`). */
+export const isBroadForGroups = (request: ListRequest): boolean =>
+  isBroad(request, ofComparison, ['id', 'displayName', 'externalId', 'members']);
 
 /** Ids of all that a filter can mean, as `meantBy`. */
 const meantGroups = (tx: EntityManager, { scope, directoryId }: Directory, filter: Filter) =>

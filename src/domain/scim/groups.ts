@@ -5,6 +5,7 @@ import type { Clock } from '../../platform/clock.js';
 import { type Db, within } from '../../platform/db.js';
 import { changedFields } from '../changed-fields.js';
 import { recordEvent } from '../events.js';
+import type { Turns } from '../turns.js';
 import { changing, type Directory } from './directory.js';
 import { settleRoles } from './granting.js';
 import {
@@ -17,7 +18,7 @@ import {
   setMembers,
 } from './group-members.js';
 import { groupVersion, type WantedGroup, wantedGroupOf } from './group-resource.js';
-import { findGroup, type GroupMember, listGroups, membersOf } from './group-rows.js';
+import { findGroup, type GroupMember, isBroadForGroups, listGroups, membersOf } from './group-rows.js';
 import { groupKind } from './kinds.js';
 import type { Found, ListRequest } from './lists.js';
 import { type PatchOperation, patched } from './patch.js';
@@ -32,18 +33,21 @@ export interface GroupWithMembers {
 }
 
 /** The groups of a directory (RFC 7643 §4.2); what their members hold by mappings changes with them. */
-export function createScimGroups({ db, now }: { db: Db; now: Clock }) {
+export function createScimGroups({ db, broadReads, now }: { db: Db; broadReads: Turns; now: Clock }) {
   return {
     /**
      * With members, so many groups at the most as have no more of them together than one group may have.
      * @throws ScimRefused invalidFilter, invalidPath, tooMany
      */
-    list: (directory: Directory, request: ListRequest, withMembers: boolean): Promise<Found<GroupWithMembers>> =>
-      db.transaction(directory.scope, async (tx) => {
-        const { total, rows } = await listGroups(tx, directory, request);
-        const shown = withMembers ? rows.slice(0, howManyFit(rows)) : rows;
-        return { total, rows: await withTheirMembers(tx, directory, shown, withMembers) };
-      }),
+    list: (directory: Directory, request: ListRequest, withMembers: boolean): Promise<Found<GroupWithMembers>> => {
+      const read = () =>
+        db.transaction(directory.scope, async (tx) => {
+          const { total, rows } = await listGroups(tx, directory, request);
+          const shown = withMembers ? rows.slice(0, howManyFit(rows)) : rows;
+          return { total, rows: await withTheirMembers(tx, directory, shown, withMembers) };
+        });
+      return isBroadForGroups(request) ? broadReads(read, directory.scope.accountId) : read();
+    },
 
     /** @param wantsMembers of what has this version @throws ScimRefused notFound */
     get: (directory: Directory, id: string, wantsMembers: IsExpected): Promise<GroupWithMembers> =>

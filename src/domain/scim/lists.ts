@@ -1,6 +1,6 @@
 import type { Column, ColumnOf } from './filter-sql.js';
 import type { Filter } from './filter-syntax.js';
-import { comparisonsIn } from './look-ups.js';
+import { comparisonsIn, type LookUpsOf, lookUpsOf } from './look-ups.js';
 import { ScimRefused } from './refusal.js';
 
 /** What a list is asked for (RFC 7644 §3.4.2). */
@@ -33,6 +33,21 @@ export function assertBounded({ filter, sortBy }: ListRequest, of: number): void
       'tooMany',
       'The directory is too large for this filter or order: filter by a userName, externalId, address, group or part of a name, or list everything by pages',
     );
+}
+
+/**
+ * Whether a list may take PostgreSQL long: it is neither the first page of everything, nor looks for those with one key. A directory
+ * asks for both before it changes anything, and waits for nobody's search.
+ * @param keys what few have the same of
+ */
+export function isBroad<By extends string>(
+  { filter, sortBy, startIndex }: ListRequest,
+  of: LookUpsOf<By>,
+  keys: readonly By[],
+): boolean {
+  if (filter === null) return sortBy !== null || startIndex > 1;
+  const [first, ...others] = lookUpsOf(filter, of) ?? [];
+  return !first || !keys.includes(first.by) || others.some(({ value }) => value !== first.value);
 }
 
 /** The order as SQL, with the paths of attributes. @throws ScimRefused invalidPath */

@@ -5,6 +5,7 @@ import { targetOf } from './attribute-path.js';
 import type { Directory } from './directory.js';
 import type { Filter } from './filter-syntax.js';
 import { userKind } from './kinds.js';
+import { isBroad, type ListRequest } from './lists.js';
 import { type LookUp, type LookUpsOf, meantBy, mostFound } from './look-ups.js';
 
 /** `kept` and `named`: whose texts in `scim_users`, or in `identities`, have the value somewhere. */
@@ -45,6 +46,10 @@ const ofComparison: LookUpsOf<By> = (path, op, value) => {
  */
 const isSearched = (value: string): boolean =>
   /[a-z0-9]{3}/i.test(value) && JSON.stringify(value).length === value.length + 2;
+
+/** Whether a list of users has to wait for its turn (`isBroad`). */
+export const isBroadForUsers = (request: ListRequest): boolean =>
+  isBroad(request, ofComparison, ['id', 'userName', 'externalId', 'address']);
 
 /**
  * Ids of all who can be meant by a filter, as `meantBy`. Row-level security and expressions over two tables would keep the

@@ -9,6 +9,7 @@ import { recordEvent } from '../events.js';
 import { changeIdentity } from '../identities/change.js';
 import { taken } from '../identities/identities.js';
 import { addMember } from '../organizations/members.js';
+import type { Turns } from '../turns.js';
 import { assertMayMove } from './addresses.js';
 import { changing, type Directory, vouchesFor } from './directory.js';
 import type { Found, ListRequest } from './lists.js';
@@ -17,6 +18,7 @@ import { createPresence } from './presence.js';
 import { ScimRefused } from './refusal.js';
 import type { Resource } from './schema.js';
 import { listUsers } from './user-lists.js';
+import { isBroadForUsers } from './user-look-ups.js';
 import { versionOf, type WantedUser, wantedOf, writableOf } from './user-resource.js';
 import { groupsOf, readUsers, type UserRow } from './user-rows.js';
 
@@ -31,12 +33,13 @@ export type IsExpected = (version: string) => boolean;
 
 export interface ScimUsersDeps {
   db: Db;
+  broadReads: Turns;
   assignments: Assignments;
   now: Clock;
 }
 
 /** The people of a directory, as SCIM Users: Identities with what the directory says of them (RFC 7643 §4.1). */
-export function createScimUsers({ db, assignments, now }: ScimUsersDeps) {
+export function createScimUsers({ db, broadReads, assignments, now }: ScimUsersDeps) {
   const presence = createPresence({ assignments, now });
   const change = <T>(directory: Directory, work: (tx: EntityManager) => Promise<T>): Promise<T> =>
     changing(db, directory, work).catch((error: unknown) => {
@@ -45,11 +48,14 @@ export function createScimUsers({ db, assignments, now }: ScimUsersDeps) {
 
   return {
     /** @throws ScimRefused invalidFilter, invalidPath, tooMany */
-    list: (directory: Directory, request: ListRequest, withGroups: boolean): Promise<Found<UserWithGroups>> =>
-      db.transaction(directory.scope, async (tx) => {
-        const { total, rows } = await listUsers(tx, directory, request);
-        return { total, rows: await withTheirGroups(tx, directory, rows, withGroups) };
-      }),
+    list: (directory: Directory, request: ListRequest, withGroups: boolean): Promise<Found<UserWithGroups>> => {
+      const read = () =>
+        db.transaction(directory.scope, async (tx) => {
+          const { total, rows } = await listUsers(tx, directory, request);
+          return { total, rows: await withTheirGroups(tx, directory, rows, withGroups) };
+        });
+      return isBroadForUsers(request) ? broadReads(read, directory.scope.accountId) : read();
+    },
 
     /** @throws ScimRefused notFound */
     get: (directory: Directory, id: string, withGroups: boolean): Promise<UserWithGroups> =>

@@ -14,7 +14,7 @@ import {
   presentDetail,
   presentRow,
 } from '../audit-rows.js';
-import { paginated } from '../lists.js';
+import { always, paginated } from '../lists.js';
 import { Answer, errors, operation } from '../operation.js';
 import { Id, listOf } from '../schemas.js';
 
@@ -51,6 +51,7 @@ export const listAuditLogs = operation({
     'Refusals too, by `outcome`. `item_count` is exact whatever is filtered, and a page deep in the log costs like the first.',
   query: AuditListQuery,
   answers: { 200: listOf(AuditRowView), ...errors('validation.failed') },
+  isBroad: always,
   async handle({ services, scope, caller, query: { page, take, order, ...query } }) {
     const place = await placeOf(services, scope, caller);
     return paginated(await services.auditLog.list(place, filtersOf(query), { page, take, order }), presentRow);

@@ -14,7 +14,7 @@ import {
   presentDetail,
   presentRow,
 } from '../audit-rows.js';
-import { paginated } from '../lists.js';
+import { always, paginated } from '../lists.js';
 import { Answer, errors, operation } from '../operation.js';
 import { Id, listOf } from '../schemas.js';
 import { administrator } from './administrator.js';
@@ -38,6 +38,7 @@ export const listAuditLog = operation({
   description: `In all of its environments and in itself. ${inReach}`,
   query: AuditListQuery,
   answers: { 200: listOf(AuditRowView), ...errors('validation.failed') },
+  isBroad: always,
   async handle({ services, scope, caller, query: { page, take, order, ...query } }) {
     const place = placeOf(scope, caller, 'all');
     return paginated(await services.auditLog.list(place, filtersOf(query), { page, take, order }), presentRow);
@@ -71,6 +72,7 @@ export const listIdentityAuditLog = operation({
   description: `Their sign-ins, factors, roles and profiles. ${inReach}`,
   query: AuditListQuery,
   answers: { 200: listOf(AuditRowView), ...errors('validation.failed') },
+  isBroad: always,
   async handle({ services, scope, caller, query: { page, take, order, ...query } }) {
     const place = placeOf(scope, caller, 'identities');
     return paginated(await services.auditLog.list(place, filtersOf(query), { page, take, order }), presentRow);
