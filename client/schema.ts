@@ -4912,6 +4912,8 @@ export interface components {
                     redirect_uri: string | null;
                     /** @description OpenID Connect: where it comes back to after a sign-out. */
                     post_logout_redirect_uri: string | null;
+                    /** @description OpenID Connect: where the provider itself says that a session there is over. */
+                    backchannel_logout_uri: string | null;
                 };
             };
         };
@@ -5059,6 +5061,8 @@ export interface components {
                 redirect_uri: string | null;
                 /** @description OpenID Connect: where it comes back to after a sign-out. */
                 post_logout_redirect_uri: string | null;
+                /** @description OpenID Connect: where the provider itself says that a session there is over. */
+                backchannel_logout_uri: string | null;
             };
         };
         TestOrganizationSsoConnectionResponse: {
@@ -7085,6 +7089,8 @@ export interface components {
                     redirect_uri: string | null;
                     /** @description OpenID Connect: where it comes back to after a sign-out. */
                     post_logout_redirect_uri: string | null;
+                    /** @description OpenID Connect: where the provider itself says that a session there is over. */
+                    backchannel_logout_uri: string | null;
                 };
             }[];
             pagination: {

@@ -94,6 +94,7 @@ test('an organization makes its connection: the detail is that of the specificat
       ...{ protocol: 'oidc', acs_url: null, entity_id: null, metadata_url: null, slo_url: null },
       redirect_uri: `${baseUrl}/sso/oidc/${id}/callback`,
       post_logout_redirect_uri: `${baseUrl}/sso/oidc/${id}/signed-out`,
+      backchannel_logout_uri: `${baseUrl}/sso/oidc/${id}/backchannel-logout`,
     },
   });
   expect((await server('GET', path)).json().data).toEqual(data);

@@ -22,7 +22,7 @@ import { answerTo, giveSigningKey, newSamlProvider, type SamlProvider } from '..
 import { acmeAddress, newSsoPlace, plannedConnections, type SsoPlace } from '../support/sso.js';
 
 const baseUrl = 'http://localhost:3000';
-const planned = plannedConnections(baseUrl, 6);
+const planned = plannedConnections(baseUrl, 8);
 let world: TestProvider;
 let openId: OpenIdProvider;
 let idp: SamlProvider;
@@ -265,8 +265,7 @@ describe('a provider’s own sign-out', () => {
 });
 
 describe('whoever has come by OpenID Connect and signs out', () => {
-  async function byOpenId(at: SsoPlace, jar: Map<string, string>) {
-    const login = `ana-${uuidv7()}`;
+  async function byOpenId(at: SsoPlace, jar: Map<string, string>, login = `ana-${uuidv7()}`) {
     openId.people.set(login, { email: `${login}@acme.example`, email_verified: true });
     const browser = world.browser();
     const back = await signInThere(await sentAway(browser, at), login, jar);
@@ -292,6 +291,49 @@ describe('whoever has come by OpenID Connect and signs out', () => {
       ...{ redirect: 'manual', headers: { cookie: [...jar].map(([name, value]) => `${name}=${value}`).join('; ') } },
     });
     expect(next.headers.get('location')).toContain('/interaction/');
+  });
+
+  test('is out here alone in what began in the session that their provider says is over', async () => {
+    const at = await place('oidc');
+    const [work, home] = [openId.newJar(), openId.newJar()];
+    const ana = await byOpenId(at, work);
+    const other = await byOpenId(at, home, ana.login);
+    const endSession = `${openId.issuer}/session/end?client_id=${openId.clientId}`;
+    await signOutThere(endSession, work);
+    world.wait(Date.now() - world.now().getTime()); // the token is good for two minutes of the provider's clock
+    const told = () => openId.logoutTokens.at(-1) ?? '';
+    const token = told();
+    const path = `/sso/oidc/${at.connection.id}/backchannel-logout`;
+    const say = (logout_token: string, to = path) => world.browser().post(to, { logout_token });
+    const wrong = await place('oidc', { oidcClientId: 'another' });
+    for (const [sent, to] of [
+      [`${token.slice(0, -8)}AAAAAAAA`, path],
+      [ana.tokens.id_token, path],
+      ['x', path],
+      [token, `/sso/oidc/${wrong.connection.id}/backchannel-logout`],
+      [token, `/sso/oidc/${uuidv7()}/backchannel-logout`],
+      ['', path],
+    ] as const) {
+      const refused = await say(sent, to);
+      expect([refused.statusCode, refused.json().error]).toEqual([400, 'invalid_request']);
+      expect(refused.headers['cache-control']).toBe('no-store');
+    }
+    expect(await isOpen(at, ana)).toBe(true);
+    const done = await say(token);
+    expect([done.statusCode, done.body, done.headers['cache-control']]).toEqual([200, '', 'no-store']);
+    expect([await isOpen(at, ana), await isOpen(at, other)]).toEqual([false, true]);
+    expect((await say(token)).json().error_description).toMatch(/^replayed: /);
+    const [event] = await world.query<{ metadata: object; actor_type: string }>(
+      `select metadata, actor_type from events where action = 'identity.sessions_revoked'
+       and resource_id::text = (select id::text from identities where email = $1)`,
+      [`${ana.login}@acme.example`],
+    );
+    expect(event).toMatchObject({ actor_type: 'system', metadata: { reason: 'provider_logout' } });
+    // Whoever leaves here first is told of once more by the provider: nothing else of theirs ends by it.
+    const third = await byOpenId(at, work, ana.login);
+    await signOutThere(await leave(third.browser, at, third.tokens.id_token), work);
+    expect((await say(told())).statusCode).toBe(200);
+    expect(await isOpen(at, other)).toBe(true);
   });
 
   test('a state of another browser, of nobody, or of another connection leads nowhere', async () => {

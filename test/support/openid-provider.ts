@@ -23,6 +23,7 @@ export async function startOpenIdProvider({
   signedOut?: string[];
 }) {
   const people = new Map<string, Claims>();
+  const logoutTokens: string[] = [];
   const { privateKey } = await generateKeyPair('RS256', { extractable: true });
   const { Provider: RealProvider } = await quietly(() => import('oidc-provider'));
   let provider: Provider | undefined;
@@ -39,8 +40,14 @@ export async function startOpenIdProvider({
         {
           ...{ client_id: 'gatehouse', client_secret: clientSecret, redirect_uris: callbacks },
           post_logout_redirect_uris: signedOut,
+          ...{ backchannel_logout_uri: 'http://localhost:3000/', backchannel_logout_session_required: true },
         },
       ],
+      // What it has to say from server to server: tests carry it on.
+      async fetch(_, init) {
+        logoutTokens.push(new URLSearchParams(String(init?.body)).get('logout_token') ?? '');
+        return new Response();
+      },
       claims: {
         openid: ['sub', 'amr'],
         email: ['email', 'email_verified'],
@@ -49,6 +56,7 @@ export async function startOpenIdProvider({
       findAccount: (_, id) => ({ accountId: id, claims: async () => ({ sub: id, ...people.get(id) }) }),
       features: {
         devInteractions: { enabled: false },
+        backchannelLogout: { enabled: true },
         rpInitiatedLogout: {
           enabled: true,
           logoutSource: (asked, form) => {
@@ -90,6 +98,8 @@ export async function startOpenIdProvider({
     clientId: 'gatehouse',
     clientSecret,
     people,
+    /** What it has sent to the back-channel logout of its client, the oldest first. */
+    logoutTokens,
     /** A browser's cookies at the provider. */
     newJar: () => new Map<string, string>(),
     stop: async () => {

@@ -1,5 +1,5 @@
 import type { SsoConnection } from '../../../entities/sso-connection.js';
-import { callbackUrlOf, signedOutUrlOf } from '../sso-protocols/oidc/oidc.js';
+import { backchannelLogoutUrlOf, callbackUrlOf, signedOutUrlOf } from '../sso-protocols/oidc/oidc.js';
 import { serviceProviderOf as samlServiceProviderOf } from '../sso-protocols/saml/settings.js';
 
 /** What the administrator of an identity provider enters there. What is not of the protocol is null. */
@@ -14,15 +14,22 @@ export interface ServiceProvider {
   /** OpenID Connect: where the browser comes back to, after a sign-in and after a sign-out. */
   redirectUri: string | null;
   postLogoutRedirectUri: string | null;
+  /** OpenID Connect: where the provider itself says that a session there is over. */
+  backchannelLogoutUri: string | null;
 }
 
 /** @param baseUrl without a slash at its end */
 export function serviceProviderOf(baseUrl: string, { id, type }: Pick<SsoConnection, 'id' | 'type'>): ServiceProvider {
-  const ofOidc = { redirectUri: null, postLogoutRedirectUri: null };
+  const ofOidc = { redirectUri: null, postLogoutRedirectUri: null, backchannelLogoutUri: null };
   const ofSaml = { acsUrl: null, entityId: null, metadataUrl: null, sloUrl: null };
   if (type === 'oidc') {
-    const postLogoutRedirectUri = signedOutUrlOf(baseUrl, id);
-    return { ...ofSaml, protocol: type, redirectUri: callbackUrlOf(baseUrl, id), postLogoutRedirectUri };
+    return {
+      ...{ ...ofSaml, protocol: type, redirectUri: callbackUrlOf(baseUrl, id) },
+      ...{
+        postLogoutRedirectUri: signedOutUrlOf(baseUrl, id),
+        backchannelLogoutUri: backchannelLogoutUrlOf(baseUrl, id),
+      },
+    };
   }
   const { acsUrl, entityId, sloUrl } = samlServiceProviderOf(baseUrl, id);
   // Our name is where our metadata is.

@@ -1,7 +1,10 @@
+import type { EntityManager } from 'typeorm';
 import type { SsoConnection } from '../../../entities/sso-connection.js';
 import type { Db } from '../../platform/db.js';
 import { spend } from '../spent-tokens.js';
 import { SsoRefused } from '../sso-protocols/assertion.js';
+
+type What = 'answer' | 'message';
 
 /**
  * Takes an answer, or another message, of a connection's provider once; ids are the provider's own.
@@ -12,8 +15,16 @@ export async function assertOnce(
   db: Pick<Db, 'statement'>,
   { id: connectionId }: Pick<SsoConnection, 'id'>,
   { id, until }: { id: string; until: Date },
-  what: 'answer' | 'message' = 'answer',
+  what: What = 'answer',
 ): Promise<void> {
   if (await spend(db, `sso:${connectionId}:${id}`, until)) return;
   throw new SsoRefused('replayed', `This ${what} was taken before`);
 }
+
+/** The same in a transaction: what is not done in the end was not taken. @throws SsoRefused replayed */
+export const assertOnceIn = (
+  tx: EntityManager,
+  connection: Pick<SsoConnection, 'id'>,
+  message: { id: string; until: Date },
+  what: What,
+): Promise<void> => assertOnce({ statement: ({ text }, values) => tx.query(text, values) }, connection, message, what);

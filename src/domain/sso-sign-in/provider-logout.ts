@@ -1,4 +1,4 @@
-import { type EntityManager, In, IsNull } from 'typeorm';
+import { type EntityManager, type FindOptionsWhere, In, IsNull } from 'typeorm';
 import { Session } from '../../../entities/session.js';
 import type { SsoConnection } from '../../../entities/sso-connection.js';
 import { SsoLink } from '../../../entities/sso-link.js';
@@ -10,34 +10,55 @@ import { applicationOf } from '../sso-connections/events.js';
 
 const by = { type: 'system', id: null } as const;
 
-/** Whose sessions at a provider have ended, and which: none named are all, and so is none that is known here. */
+/** Whose sessions at a provider have ended, and which. */
 export interface EndedAtProvider {
-  subject: string;
-  /** SAML's `SessionIndex`, or OpenID Connect's `sid`. */
+  /** Null: whoever has the sessions that are named. */
+  subject: string | null;
+  /** SAML's `SessionIndex`, or OpenID Connect's `sid`; none are all. */
   sessionIndexes: readonly string[];
+  /**
+   * What is meant where none of these is known: all of the person's, or those alone that the provider gave no name, since it has
+   * named all others.
+   */
+  ifUnknown: 'all' | 'unnamed';
 }
 
 /**
- * Ends the sessions that a person has begun by a connection, since their provider says that theirs is over. Where nobody
- * knows which those are, all of them: too much signed out is the safe side. In a transaction of the system.
+ * Ends the sessions that a person has begun by a connection, since their provider says that theirs is over. In a transaction of
+ * the system.
  */
 export async function endProviderSessions(
   tx: EntityManager,
   connection: SsoConnection,
-  { subject, sessionIndexes }: EndedAtProvider,
+  { subject, sessionIndexes, ifUnknown }: EndedAtProvider,
   now: Date,
 ): Promise<void> {
   const { id: connectionId, accountId } = connection;
+  const known = (where: FindOptionsWhere<SsoSession>) =>
+    tx.find(SsoSession, { where: { connectionId, ...where }, select: { id: true, linkId: true } });
+  const named = { indexHash: In(sessionIndexes.map(hashSecret)) };
+  if (subject === null) {
+    const meant = await known(named);
+    const links = await tx.findBy(SsoLink, { accountId, connectionId, id: In(meant.map(({ linkId }) => linkId)) });
+    for (const link of links) {
+      const ids = idsOf(meant.filter(({ linkId }) => linkId === link.id));
+      await endOf(tx, connection, link, { ids, at: now });
+    }
+    return;
+  }
   const link = await tx.findOneBy(SsoLink, { accountId, connectionId, subject });
   if (!link) return;
-  const indexHash = In(sessionIndexes.map(hashSecret));
-  const meant =
-    sessionIndexes.length === 0
-      ? []
-      : await tx.find(SsoSession, { where: { connectionId, linkId: link.id, indexHash }, select: { id: true } });
-  const ids = meant.length === 0 ? null : meant.map(({ id }) => id);
-  if (link.identityId) await endOfIdentity(tx, connection, { identityId: link.identityId, ids, at: now });
-  if (link.userId) await endOfUser(tx, connection, { userId: link.userId, ids, at: now });
+  const linkId = link.id;
+  let meant = sessionIndexes.length === 0 ? null : await known({ linkId, ...named });
+  if (meant?.length === 0) meant = ifUnknown === 'all' ? null : await known({ linkId, indexHash: IsNull() });
+  await endOf(tx, connection, link, { ids: meant && idsOf(meant), at: now });
+}
+
+const idsOf = (rows: readonly SsoSession[]): string[] => rows.map(({ id }) => id);
+
+async function endOf(tx: EntityManager, connection: SsoConnection, { identityId, userId }: SsoLink, ending: Ending) {
+  if (identityId) await endOfIdentity(tx, connection, { identityId, ...ending });
+  if (userId) await endOfUser(tx, connection, { userId, ...ending });
 }
 
 interface Ending {

@@ -8,7 +8,7 @@ import { SsoRefused } from '../sso-protocols/assertion.js';
 import type { SamlProtocol } from '../sso-protocols/saml/protocol.js';
 import type { LogoutMessage } from '../sso-protocols/saml/signed-messages.js';
 import type { SsoLeaving } from './leaving.js';
-import { assertOnce } from './once.js';
+import { assertOnce, assertOnceIn } from './once.js';
 import { endProviderSessions } from './provider-logout.js';
 import { requestLife } from './requests.js';
 import type { SsoSignIn } from './sign-in.js';
@@ -101,8 +101,10 @@ export function createSamlSso({ db, protocol, signIn, leaving, now }: SamlSsoDep
       const connection = await find(connectionId);
       if (!connection) return undefined;
       const request = await protocol.verifyLogout(connection, message);
-      await assertOnce(db, connection, request.once, 'message');
-      await db.transaction('system', (tx) => endProviderSessions(tx, connection, request, now()));
+      await db.transaction('system', async (tx) => {
+        await assertOnceIn(tx, connection, request.once, 'message');
+        await endProviderSessions(tx, connection, { ...request, ifUnknown: 'all' }, now());
+      });
       return protocol.answerLogout(connection, { id: request.id, relayState });
     },
 

@@ -9,6 +9,7 @@ import { createSamlProtocol } from '../sso-protocols/saml/protocol.js';
 import { createSsoSigningKeys } from '../sso-protocols/signing-keys.js';
 import type { SignIn } from '../users/sign-in.js';
 import { type AdministratorSso, createAdministratorSso } from './administrators.js';
+import { type BackchannelLogout, createBackchannelLogout } from './backchannel-logout.js';
 import { createEndUserSso, type EndUserSso } from './end-users.js';
 import { createSsoLeaving, type SsoLeaving } from './leaving.js';
 import { createProviderSessions } from './provider-sessions.js';
@@ -23,6 +24,7 @@ export interface Sso {
   oidc: OidcProtocol;
   saml: SamlSso;
   administrators: AdministratorSso;
+  backchannelLogout: BackchannelLogout;
   endUsers: EndUserSso;
   leaving: SsoLeaving;
   recovery: SsoRecovery;
@@ -54,6 +56,7 @@ export function createSso({ db, sealing, outbound, passwords, users, baseUrl, ra
     oidc,
     saml: createSamlSso({ db, protocol, signIn, leaving, now }),
     administrators: createAdministratorSso({ db, signIn: users.signIn, sessions, now }),
+    backchannelLogout: createBackchannelLogout({ db, protocol: oidc, now }),
     endUsers: createEndUserSso({ db, sessions, now }),
     leaving,
     recovery: createSsoRecovery({ db, sealing, passwords, rateLimits, now }),

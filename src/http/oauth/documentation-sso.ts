@@ -58,6 +58,23 @@ export const ssoDocumentation: Documentation = {
     }),
     response: { 303: { description: 'To `/sso/complete`', type: 'null' }, 400: stale },
   }),
+  'POST /sso/oidc/:connection_id/backchannel-logout': page(
+    'ssoBackchannelLogout',
+    'Where an OpenID provider says that a session there is over',
+    {
+      description:
+        'OpenID Connect Back-Channel Logout 1.0, as its relying party: ends what began here in the session that `sid` names, or all that ' +
+        'the person began by the connection where there is a `sub` alone. A token works once. Ones of sessions that nobody knows, or that ' +
+        'have ended, are answered alike.',
+      params: Type.Object({ connection_id: Type.String() }),
+      consumes: ['application/x-www-form-urlencoded'],
+      body: Type.Object({ logout_token: Type.String({ description: 'A signed JWT (§2.4)' }) }),
+      response: {
+        200: { description: 'Done', type: 'null' },
+        400: Type.Object({ error: Type.String(), error_description: Type.String() }),
+      },
+    },
+  ),
   'GET /sso/complete': page('completeSso', 'Go on after the identity provider', {
     description:
       'Only the browser that was sent to the provider goes on, once: with a code, a second factor, or a refusal.',

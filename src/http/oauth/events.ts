@@ -32,6 +32,7 @@ export const oauthEvents: Readonly<Record<string, readonly EventAction[]>> = {
   'POST /oauth/sso': [],
   'POST /oauth/sso/recovery': [...signInEvents, 'auth.sso_recovery_code_used'],
   'GET /sso/oidc/:connection_id/callback': ['auth.identity_sign_in_failed', 'sso_connection.auto_disabled'],
+  'POST /sso/oidc/:connection_id/backchannel-logout': providerLogoutEvents,
   'GET /sso/saml/:connection_id/metadata': [],
   'POST /sso/saml/:connection_id/acs': ['auth.identity_sign_in_failed', 'sso_connection.auto_disabled'],
   'GET /sso/saml/:connection_id/slo': providerLogoutEvents,

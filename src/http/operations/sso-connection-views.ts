@@ -138,6 +138,9 @@ export const ServiceProviderView = Type.Object({
   post_logout_redirect_uri: Nullable(
     Type.String({ description: 'OpenID Connect: where it comes back to after a sign-out.' }),
   ),
+  backchannel_logout_uri: Nullable(
+    Type.String({ description: 'OpenID Connect: where the provider itself says that a session there is over.' }),
+  ),
 });
 
 /** Specification, "Organization SSO connection detail". */
@@ -194,6 +197,7 @@ export const presentServiceProvider = (provider: ServiceProvider) => ({
   slo_url: provider.sloUrl,
   redirect_uri: provider.redirectUri,
   post_logout_redirect_uri: provider.postLogoutRedirectUri,
+  backchannel_logout_uri: provider.backchannelLogoutUri,
 });
 
 export const presentConnection = ({ connection: one, defaultRole, serviceProvider }: ConnectionDetail) => ({

@@ -5,6 +5,7 @@ import { createHostedLogin } from '../oauth/hosted-login.js';
 import type { OAuthOptions } from '../oauth/options.js';
 import { handlePageErrors } from '../oauth/pages.js';
 import { createAdminFinisher } from './admin-finisher.js';
+import { backchannelLogout } from './backchannel-logout.js';
 import { complete } from './complete.js';
 import { createIdentityFinisher } from './identity-finisher.js';
 import { leave } from './leave.js';
@@ -34,6 +35,7 @@ export const sso: FastifyPluginAsyncTypebox<SsoPagesOptions> = async (app, optio
   };
   await app.register(saml, { saml: sso.saml, baseUrl, now });
   await app.register(oidcCallback, { sso, baseUrl });
+  await app.register(backchannelLogout, { logOut: sso.backchannelLogout });
   await app.register(complete, { sso, baseUrl, finishers });
   await app.register(leave, { leaving: sso.leaving, clients: provider.clients, baseUrl, now });
   await app.register(test, { tests: sso.tests, baseUrl, now });

@@ -18,7 +18,8 @@ const ofProtocol = [
   'uti',
   'rh',
 ];
-const longestSubject = 255;
+/** OpenID Connect Core §2. */
+export const longestSubject = 255;
 const mostAttributes = 200;
 
 type Claims = Readonly<Record<string, unknown>>;

@@ -21,9 +21,11 @@ import {
 import type { SsoConnection } from '../../../../entities/sso-connection.js';
 import type { Clock } from '../../../platform/clock.js';
 import type { Outbound } from '../../../platform/outbound/fetch.js';
+import { createKeySets } from '../../../platform/outbound/key-sets.js';
 import { type Assertion, SsoRefused } from '../assertion.js';
 import { assertionOf, mappedClaims } from './claims.js';
 import { guardedFetch } from './guarded-fetch.js';
+import { type LogoutToken, verifyLogoutToken } from './logout-token.js';
 import { createMetadata, type ProviderMetadata } from './metadata.js';
 import { asRefusal } from './refusals.js';
 
@@ -39,7 +41,7 @@ export interface OidcProtocolDeps {
   baseUrl: string;
   /** The connection's client secret; null: it is a public client there. */
   clientSecretOf: (connection: Pick<SsoConnection, 'id' | 'oidcClientSecretSealed'>) => string | null;
-  outbound: Pick<Outbound, 'ask'>;
+  outbound: Pick<Outbound, 'ask' | 'get'>;
   now: Clock;
 }
 
@@ -58,6 +60,10 @@ export const callbackUrlOf = (baseUrl: string, connectionId: string): string =>
 export const signedOutUrlOf = (baseUrl: string, connectionId: string): string =>
   `${baseUrl}/sso/oidc/${connectionId}/signed-out`;
 
+/** Where a provider itself says that somebody's session there is over. */
+export const backchannelLogoutUrlOf = (baseUrl: string, connectionId: string): string =>
+  `${baseUrl}/sso/oidc/${connectionId}/backchannel-logout`;
+
 /** In characters: a URL that is longer gets nowhere. Without a hint, the client's id tells the provider who asks. */
 const longestHint = 4096;
 
@@ -65,6 +71,8 @@ const longestHint = 4096;
 export function createOidcProtocol({ baseUrl, clientSecretOf, outbound, now }: OidcProtocolDeps) {
   const fetch = guardedFetch(outbound);
   const metadata = createMetadata({ fetch, now });
+  const unreadable = () => new SsoRefused('provider_unreachable', "The provider's keys cannot be read");
+  const keySets = createKeySets({ outbound, unreadable, now });
 
   function configurationOf(connection: SsoConnection, { server, jwks }: ProviderMetadata): Configuration {
     const { oidcClientId } = connection;
@@ -153,6 +161,22 @@ export function createOidcProtocol({ baseUrl, clientSecretOf, outbound, now }: O
           state,
           ...(idToken.length <= longestHint && { id_token_hint: idToken }),
         }).href;
+      }),
+
+    /**
+     * Reads what the provider says of its own session.
+     * @throws SsoRefused
+     */
+    verifyLogout: (connection: SsoConnection, logoutToken: string): Promise<LogoutToken> =>
+      asked(async () => {
+        const { oidcClientId: clientId, oidcDiscoveryUrl } = connection;
+        if (!clientId) throw new SsoRefused('configuration_incomplete', 'The connection has no client id');
+        const { server } = await metadata.of(oidcDiscoveryUrl);
+        return verifyLogoutToken(logoutToken, {
+          ...{ issuer: server.issuer, clientId, now: now() },
+          algorithms: server.id_token_signing_alg_values_supported ?? [],
+          keys: await keySets.at(server.jwks_uri ?? ''),
+        });
       }),
   };
 }

@@ -43,7 +43,8 @@ function ofBody(error: ResponseBodyError): SsoRefused {
     : new SsoRefused('provider_error', `The provider answered with ${named(error.error)}`, { cause: error });
 }
 
-const byClaim: Record<string, SsoRefusal> = {
+/** What is wrong with a token, by the claim that the library finds fault with. */
+export const claimRefusals: Readonly<Record<string, SsoRefusal>> = {
   iss: 'issuer_mismatch',
   aud: 'audience_mismatch',
   azp: 'audience_mismatch',
@@ -78,7 +79,7 @@ function ofLibrary(error: ClientError): SsoRefused {
     return refused(statusOf(error) >= 500 ? 'provider_unreachable' : 'provider_error', error);
   if (code === 'OAUTH_KEY_SELECTION_FAILED') return refused('signature_invalid', error);
   if (code === 'OAUTH_UNSUPPORTED_OPERATION') return refused('algorithm_refused', error);
-  if (details.claim !== undefined) return refused(byClaim[details.claim] ?? 'malformed', error);
+  if (details.claim !== undefined) return refused(claimRefusals[details.claim] ?? 'malformed', error);
   const said = causes(error)
     .map((cause) => (cause as Error).message)
     .join('\n');

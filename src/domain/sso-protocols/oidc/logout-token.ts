@@ -1,0 +1,91 @@
+import { errors, type JWTPayload, type JWTVerifyGetKey, jwtVerify } from 'jose';
+import { hours, minutes } from '../../../platform/clock.js';
+import { isStorable } from '../../../platform/storable.js';
+import { type SsoRefusal, SsoRefused } from '../assertion.js';
+import { longestSubject } from './claims.js';
+import { claimRefusals } from './refusals.js';
+
+/** Which session at the provider is over, as its logout token says. */
+export interface LogoutToken {
+  /** `sub`; null: whoever has the session. */
+  subject: string | null;
+  /** `sid`; null: all of the person's. */
+  sessionId: string | null;
+  /** It works once, and until when it could be tried. */
+  once: { id: string; until: Date };
+}
+
+export interface LogoutTokenExpected {
+  issuer: string;
+  clientId: string;
+  algorithms: readonly string[];
+  keys: JWTVerifyGetKey;
+  now: Date;
+}
+
+const logoutEvent = 'http://schemas.openid.net/event/backchannel-logout';
+const skewMs = minutes(1);
+/** How old one is taken whose provider says no `exp`, as those of before errata 1 need not; and any at all. */
+const lifeMs = minutes(5);
+const longestLifeMs = hours(1);
+/** Of `jti` and `sid`, in characters. */
+const longestId = 1024;
+
+/**
+ * Checks a provider's logout token (OpenID Connect Back-Channel Logout 1.0 §2.4 and §2.6): signed like an ID token by a key of
+ * the provider, to us, of now, about a logout, and no ID token.
+ * @throws SsoRefused
+ */
+export async function verifyLogoutToken(
+  token: string,
+  { issuer, clientId, algorithms, keys, now }: LogoutTokenExpected,
+): Promise<LogoutToken> {
+  if (token.split('.').length === 5) throw new SsoRefused('encryption_unsupported', 'The logout token is encrypted');
+  const { payload } = await jwtVerify(token, keys, {
+    ...{ issuer, audience: clientId, algorithms: [...algorithms], requiredClaims: ['iat', 'jti', 'events'] },
+    ...{ currentDate: now, clockTolerance: skewMs / 1000, maxTokenAge: longestLifeMs / 1000 },
+  }).catch((error: unknown) => {
+    throw asRefusal(error);
+  });
+  return logoutIn(payload, now);
+}
+
+function logoutIn({ events, nonce, sub, sid, jti, iat = 0, exp }: JWTPayload, now: Date): LogoutToken {
+  if (!isObject(events) || !isObject(events[logoutEvent])) throw malformed('is about something else than a logout');
+  // §2.4: so that none is taken for an ID token, nor the other way round.
+  if (nonce !== undefined) throw malformed('has a nonce');
+  if (sub === undefined && sid === undefined) throw new SsoRefused('subject_missing', 'It has neither a sub nor a sid');
+  const isId = (value: unknown, longest: number) =>
+    typeof value === 'string' && value !== '' && value.length <= longest && isStorable(value);
+  if (sub !== undefined && !isId(sub, longestSubject)) throw malformed('has a sub that nobody can have');
+  if (sid !== undefined && !isId(sid, longestId)) throw malformed('has a sid that is no text of a usual length');
+  if (!isId(jti, longestId)) throw malformed('has a jti that is no text of a usual length');
+  const until = Math.min((exp ?? Infinity) * 1000, iat * 1000 + (exp === undefined ? lifeMs : longestLifeMs)) + skewMs;
+  if (until <= now.getTime()) throw new SsoRefused('expired', 'The logout token was issued too long ago');
+  return {
+    subject: sub ?? null,
+    sessionId: (sid as string | undefined) ?? null,
+    once: { id: jti as string, until: new Date(until) },
+  };
+}
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+const malformed = (how: string) => new SsoRefused('malformed', `The logout token ${how}`);
+
+/** What the library has against it; anything else is a fault, or the refusal of whoever looked for keys. */
+function asRefusal(error: unknown): unknown {
+  const refused = (code: SsoRefusal, how: string) => new SsoRefused(code, `The logout token ${how}`, { cause: error });
+  if (error instanceof errors.JWTExpired) return refused('expired', 'has expired');
+  if (error instanceof errors.JWTClaimValidationFailed)
+    return refused(claimRefusals[error.claim] ?? 'malformed', `has a ${error.claim} that is not taken, or none`);
+  if (error instanceof errors.JOSEAlgNotAllowed || error instanceof errors.JOSENotSupported)
+    return refused('algorithm_refused', 'is not signed by an algorithm with a public key that the provider names');
+  const isOfKey = [errors.JWSSignatureVerificationFailed, errors.JWKSNoMatchingKey, errors.JWKSMultipleMatchingKeys];
+  if (isOfKey.some((kind) => error instanceof kind))
+    return refused('signature_invalid', 'is not signed by a key of the provider');
+  // A key of the provider that cannot be imported is a TypeError or a DOMException.
+  if (error instanceof errors.JOSEError || error instanceof TypeError || error instanceof DOMException)
+    return refused('malformed', 'is not as OpenID Connect says');
+  return error;
+}

@@ -1,0 +1,37 @@
+import { SsoConnection } from '../../../entities/sso-connection.js';
+import type { Clock } from '../../platform/clock.js';
+import type { Db } from '../../platform/db.js';
+import type { OidcProtocol } from '../sso-protocols/oidc/oidc.js';
+import { assertOnceIn } from './once.js';
+import { endProviderSessions } from './provider-logout.js';
+
+export interface BackchannelLogoutDeps {
+  db: Db;
+  protocol: Pick<OidcProtocol, 'verifyLogout'>;
+  now: Clock;
+}
+
+/** What an OpenID provider says of its own sessions, from server to server (OpenID Connect Back-Channel Logout 1.0). */
+export function createBackchannelLogout({ db, protocol, now }: BackchannelLogoutDeps) {
+  /**
+   * Ends what began in the provider's session that is over. The token is spent with it: one whose answer never came can be
+   * sent again.
+   * @returns false where there is no such connection
+   * @throws SsoRefused
+   */
+  return async (connectionId: string, logoutToken: string): Promise<boolean> => {
+    const connection = await db.transaction('system', (tx) =>
+      tx.findOneBy(SsoConnection, { id: connectionId, type: 'oidc' }),
+    );
+    if (!connection) return false;
+    const { subject, sessionId, once } = await protocol.verifyLogout(connection, logoutToken);
+    const sessionIndexes = sessionId === null ? [] : [sessionId];
+    await db.transaction('system', async (tx) => {
+      await assertOnceIn(tx, connection, once, 'message');
+      await endProviderSessions(tx, connection, { subject, sessionIndexes, ifUnknown: 'unnamed' }, now());
+    });
+    return true;
+  };
+}
+
+export type BackchannelLogout = ReturnType<typeof createBackchannelLogout>;

@@ -1,0 +1,87 @@
+import { createLocalJWKSet, exportJWK, generateKeyPair, type JWTPayload, SignJWT } from 'jose';
+import { verifyLogoutToken } from '../../src/domain/sso-protocols/oidc/logout-token.js';
+
+const now = new Date('2026-11-22T10:00:00.000Z');
+const at = Math.floor(now.getTime() / 1000);
+const event = 'http://schemas.openid.net/event/backchannel-logout';
+const issuer = 'https://idp.example';
+const pairs = Promise.all([generateKeyPair('RS256'), generateKeyPair('RS256')]);
+
+async function keys() {
+  const [{ publicKey }] = await pairs;
+  return createLocalJWKSet({ keys: [{ ...(await exportJWK(publicKey)), kid: 'one' }] });
+}
+const right = {
+  iss: issuer,
+  aud: 'us',
+  iat: at,
+  exp: at + 120,
+  jti: 'j',
+  sub: 'ana',
+  sid: 's',
+  events: { [event]: {} },
+};
+
+/** A logout token that differs from a right one; `undefined` leaves out. */
+async function signed(changes: JWTPayload = {}, header: object = {}, by: 0 | 1 = 0): Promise<string> {
+  const payload = JSON.parse(JSON.stringify({ ...right, ...changes }));
+  const { privateKey } = (await pairs)[by];
+  return new SignJWT(payload)
+    .setProtectedHeader({ alg: 'RS256', kid: 'one', typ: 'logout+jwt', ...header })
+    .sign(privateKey);
+}
+const read = async (token: string, algorithms = ['RS256', 'ES256']) =>
+  verifyLogoutToken(token, { ...{ issuer, clientId: 'us', now, algorithms }, keys: await keys() });
+const codeOf = async (token: string | Promise<string>, algorithms?: string[]) =>
+  read(await token, algorithms).then(
+    () => null,
+    ({ code }) => code,
+  );
+
+test('says whose session is over, and until when it could be tried again', async () => {
+  const until = new Date((at + 180) * 1000);
+  expect(await read(await signed())).toEqual({ subject: 'ana', sessionId: 's', once: { id: 'j', until } });
+  expect(await read(await signed({ sid: undefined, aud: ['them', 'us'] }))).toMatchObject({ sessionId: null });
+  expect(await read(await signed({ sub: undefined }))).toMatchObject({ subject: null, sessionId: 's' });
+});
+
+test('may be without exp, as in the first edition, and is remembered for no more than an hour', async () => {
+  const untilOf = async (changes: JWTPayload) => (await read(await signed(changes))).once.until.getTime() / 1000 - at;
+  expect(await untilOf({ exp: undefined })).toBe(360);
+  expect(await untilOf({ exp: at + 10 ** 9 })).toBe(3660);
+  expect(await codeOf(signed({ exp: undefined, iat: at - 361 }))).toBe('expired');
+  expect(await codeOf(signed({ exp: at + 10 ** 9, iat: at - 3700 }))).toBe('expired');
+});
+
+test.each<[string, JWTPayload, string]>([
+  ['of another provider', { iss: 'https://evil.example' }, 'issuer_mismatch'],
+  ['of none', { iss: undefined }, 'issuer_mismatch'],
+  ['for somebody else', { aud: 'them' }, 'audience_mismatch'],
+  ['for nobody', { aud: undefined }, 'audience_mismatch'],
+  ['over', { exp: at - 61 }, 'expired'],
+  ['of the future', { iat: at + 61 }, 'not_yet_valid'],
+  ['without the time when it was issued', { iat: undefined }, 'not_yet_valid'],
+  ['without an id', { jti: undefined }, 'malformed'],
+  ['an ID token, which has no events', { events: undefined }, 'malformed'],
+  ['of another event', { events: { 'https://schemas.openid.net/secevent/risc/x': {} } }, 'malformed'],
+  ['of an event that is no object', { events: { [event]: true } }, 'malformed'],
+  ['of events that are a list', { events: [event] }, 'malformed'],
+  ['with a nonce', { nonce: 'n' }, 'malformed'],
+  ['of nobody', { sub: undefined, sid: undefined }, 'subject_missing'],
+  ['of a sid that is a number', { sid: 1 }, 'malformed'],
+  ['of an empty sub', { sub: '' }, 'malformed'],
+  ['of a character that no database has', { sub: 'a\u0000' }, 'malformed'],
+])('is refused that is %s', async (_, changes, code) => {
+  expect(await codeOf(signed(changes))).toBe(code);
+});
+
+test('is refused that is signed by nobody, by somebody else, by another algorithm than the provider names, or encrypted', async () => {
+  expect(await codeOf(signed({}, {}, 1))).toBe('signature_invalid');
+  expect(await codeOf(signed({}, { kid: 'two' }))).toBe('signature_invalid');
+  expect(await codeOf(signed(), ['ES256'])).toBe('algorithm_refused');
+  const [, payload] = (await signed()).split('.');
+  const none = Buffer.from(JSON.stringify({ alg: 'none' })).toString('base64url');
+  expect(await codeOf(`${none}.${payload}.`)).toBe('algorithm_refused');
+  expect(await codeOf('a.b.c.d.e')).toBe('encryption_unsupported');
+  for (const text of ['', 'x', '..', 'a.b', '\u0000']) expect(await codeOf(text)).toBe('malformed');
+});
