@@ -243,6 +243,27 @@ describe('a provider’s own sign-out', () => {
     expect(await isOpen(at, two)).toBe(false);
   });
 
+  test('by a transient NameID ends what began with it, whatever number its session has', async () => {
+    const at = await place('saml');
+    const format = ' Format="urn:oasis:names:tc:SAML:2.0:nameid-format:transient"';
+    const by = (nameId: string, address = acmeAddress()) =>
+      bySaml(at, {
+        ...{ nameId, nameIdAttributes: format, sessionIndex: '1' },
+        attributes: { mail: [address], 'urn:oasis:names:tc:SAML:attribute:subject-id': [address] },
+      });
+    const hers = acmeAddress();
+    const [one, two, other] = [await by('_one', hers), await by('_two', hers), await by('_other')];
+    const states = async () => [await isOpen(at, one), await isOpen(at, two), await isOpen(at, other)];
+    const named = (value: string) =>
+      request(at, '')
+        .replace('<saml:NameID>', `<saml:NameID${format}>${value}`)
+        .replace('</samlp:LogoutRequest>', '<samlp:SessionIndex>1</samlp:SessionIndex></samlp:LogoutRequest>');
+    expect((await send(at, named('_never'))).statusCode).toBe(303);
+    expect(await states()).toEqual([true, true, true]);
+    await send(at, named('_one'));
+    expect(await states()).toEqual([false, true, true]);
+  });
+
   test('ends nothing where it is forged, comes twice, is late, or of somebody at another connection', async () => {
     const [at, other, stranger] = [await place('saml'), await place('saml'), await newSamlProvider()];
     const ana = await bySaml(at);

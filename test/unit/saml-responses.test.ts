@@ -101,7 +101,7 @@ describe('who is meant', () => {
     await refused(signedResponse(parts({ nameId: '_x', nameIdAttributes }), key), 'subject_missing');
     const attributes = { 'urn:oasis:names:tc:SAML:attribute:subject-id': ['ana@acme.example'] };
     const lasting = await verify(signedResponse(parts({ nameId: '_x', nameIdAttributes, attributes }), key));
-    expect(lasting.subject).toBe('ana@acme.example');
+    expect([lasting.subject, lasting.sessionIndex]).toEqual(['ana@acme.example', 'transient _x']);
   });
 
   test('the address comes from the mapped attribute, from one that is usually called so, or from the NameID', async () => {

@@ -23,7 +23,7 @@ export interface Assertion {
   /** RFC 8176, as the provider said or as its `AuthnContextClassRef` means. */
   amr: readonly string[];
   authenticatedAt: Date | null;
-  /** SAML's `SessionIndex`, or OpenID Connect's `sid`: which of its sessions a logout means. */
+  /** SAML's `SessionIndex` (a transient NameID instead), or OpenID Connect's `sid`: which of its sessions a logout means. */
   sessionIndex: string | null;
   handle: ProviderHandle;
   /** What must not come a second time, and how long somebody could try; null where the protocol's own exchange sees to it. */

@@ -3,7 +3,7 @@ import { type Assertion, SsoRefused } from '../assertion.js';
 import { addressOf, attributesOf } from './attributes.js';
 import { amrOf } from './authn-context.js';
 import type { SamlProvider, ServiceProvider } from './settings.js';
-import { lastingNameOf, nameIdOf } from './subjects.js';
+import { lastingNameOf, nameIdOf, transientSessionOf } from './subjects.js';
 import { assertPast, assertWithin, instantOf, skewMs } from './times.js';
 import { childOf, childrenOf, samlNamespaces, type XmlElement } from './xml.js';
 
@@ -55,7 +55,7 @@ export function readAssertion(assertion: XmlElement, expected: Expected): Assert
     attributes,
     amr: amrOf(authentication.contextClass, attributes),
     authenticatedAt: authentication.at,
-    sessionIndex: authentication.sessionIndex,
+    sessionIndex: transientSessionOf(nameId) ?? authentication.sessionIndex,
     handle: { protocol: 'saml', nameId, sessionIndex: authentication.sessionIndex },
     once: { id, until: new Date(confirmedUntil.getTime() + skewMs) },
   };

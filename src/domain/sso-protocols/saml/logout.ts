@@ -7,7 +7,7 @@ import type { ServiceProviderKey } from './requests.js';
 import { assertSuccess } from './responses.js';
 import { providerOf, serviceProviderOf, signatureAlgorithmOf } from './settings.js';
 import { type LogoutMessage, readSigned } from './signed-messages.js';
-import { lastingNameOf, nameIdOf } from './subjects.js';
+import { lastingNameOf, nameIdOf, transientSessionOf } from './subjects.js';
 import { assertPast, assertWithin, instantOf, skewMs } from './times.js';
 import { childOf, childrenOf, samlNamespaces, type XmlElement } from './xml.js';
 
@@ -19,9 +19,9 @@ const lifeMs = 5 * 60_000;
 export interface LogoutRequest {
   /** Of the message, for its answer. */
   id: string;
-  /** As `Assertion.subject` names the person. */
-  subject: string;
-  /** Which of their sessions; none: all. */
+  /** As `Assertion.subject` names the person; null: whoever has the session, where the NameID is transient. */
+  subject: string | null;
+  /** Which of their sessions, as `Assertion.sessionIndex`; none: all. */
   sessionIndexes: string[];
   /** The message works once, and until when it could be tried. */
   once: { id: string; until: Date };
@@ -57,10 +57,18 @@ export async function verifyLogoutRequest(
   assertWithin(request, now);
   const until = instantOf(request, 'NotOnOrAfter') ?? new Date(issuedAt.getTime() + lifeMs);
   if (now.getTime() - skewMs >= until.getTime()) throw new SsoRefused('expired', 'It was issued too long ago');
+  const nameId = nameIdOf(request);
+  const transient = transientSessionOf(nameId);
+  const meant =
+    transient === null
+      ? {
+          subject: lastingNameOf(nameId, {}, parties),
+          sessionIndexes: childrenOf(request, protocol, 'SessionIndex').map(({ text }) => text.trim()),
+        }
+      : { subject: null, sessionIndexes: [transient] };
   return {
     id,
-    subject: lastingNameOf(nameIdOf(request), {}, parties),
-    sessionIndexes: childrenOf(request, protocol, 'SessionIndex').map(({ text }) => text.trim()),
+    ...meant,
     once: { id, until: new Date(until.getTime() + skewMs) },
   };
 }

@@ -62,6 +62,13 @@ export function lastingNameOf(
   return name;
 }
 
+/**
+ * By what the provider's session is known that a transient NameID is of: by that itself, since it is made for one (Core §8.3.8), while a
+ * SessionIndex may be a small number that recurs among people (§2.7.2). Null for a lasting NameID.
+ */
+export const transientSessionOf = ({ format, value }: NameId): string | null =>
+  format === nameIdFormats.transient ? `transient ${value}` : null;
+
 function nameOf(
   { value, format, nameQualifier, spNameQualifier }: NameId,
   attributes: Readonly<Record<string, readonly string[]>>,
