@@ -20,6 +20,7 @@ import { buildSerializer } from './serialization.js';
 import { type SheddingOptions, shedLoad } from './shedding.js';
 import { traceRequests } from './tracing.js';
 import { answerUnknownRoutes } from './unknown-routes.js';
+import { answerUnreadable } from './unreadable-requests.js';
 import { validatorCompiler } from './validation.js';
 
 export interface AppOptions {
@@ -70,6 +71,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
     serverFactory: draining.serverFactory,
     forceCloseConnections: 'idle',
     return503OnClosing: false, // what was taken is answered, and the answer says that the connection ends
+    clientErrorHandler: answerUnreadable,
     // A path that cannot be read is refused before any hook runs.
     frameworkErrors(error, request, reply) {
       reply.header('x-request-id', request.id);

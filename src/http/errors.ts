@@ -127,6 +127,9 @@ const statuses: Record<ErrorCode, number> = {
   'process.verb_not_supported': 409,
   'rate_limit.exceeded': 429,
   'registration.link_invalid': 400,
+  'request.headers_too_large': 431,
+  'request.malformed': 400,
+  'request.timed_out': 408,
   'route.method_not_allowed': 405,
   'role.cannot_grant': 403,
   'role.in_use': 409,
@@ -187,7 +190,10 @@ export const ErrorEnvelope = Type.Object({
 });
 
 /** The envelope of the specification; `path` leaves the query out, which may hold a token. */
-export function envelope(request: FastifyRequest, error: DomainError | { statusCode: number; message: string }) {
+export function envelope(
+  { path, method }: { path: string; method: string },
+  error: DomainError | { statusCode: number; message: string },
+) {
   const refusal = error instanceof DomainError ? error : null;
   const details = refusal?.options.details;
   return {
@@ -196,13 +202,15 @@ export function envelope(request: FastifyRequest, error: DomainError | { statusC
       code: refusal && shownCode(refusal.code),
       message: error.message,
       timestamp: new Date().toISOString(),
-      path: pathOf(request),
-      method: request.method,
+      path,
+      method,
       ...(details && { details }),
     },
     ...(refusal?.options.current !== undefined && { data: refusal.options.current }),
   };
 }
+
+const asked = (request: FastifyRequest) => ({ path: pathOf(request), method: request.method });
 
 export const pathOf = (request: FastifyRequest): string => request.url.split('?', 1)[0] as string;
 
@@ -254,12 +262,14 @@ export function sendError(error: unknown, request: FastifyRequest, reply: Fastif
   const refusal = refusalOf(error);
   if (!refusal) {
     request.log.error({ err: error }, 'unexpected error');
-    return reply.code(500).send(envelope(request, { statusCode: 500, message: 'Something went wrong on our side' }));
+    return reply
+      .code(500)
+      .send(envelope(asked(request), { statusCode: 500, message: 'Something went wrong on our side' }));
   }
   const status = statusOf(refusal.code);
   // Without a cause it is too much load, which is counted: a line for each would be more of it.
   if (status === 503 && refusal.options.cause) request.log.warn({ err: refusal.options.cause }, 'unavailable');
   tellWhen(reply, refusal);
   if (status === 401 && !reply.hasHeader('www-authenticate')) reply.header('www-authenticate', 'Bearer');
-  return reply.code(status).send(envelope(request, refusal));
+  return reply.code(status).send(envelope(asked(request), refusal));
 }

@@ -10,7 +10,10 @@ declare module 'fastify' {
   }
 }
 
-/** 404 for an unknown path, and 405 with `Allow` for a known one that does not take the method (RFC 9110 §15.5.6). */
+/**
+ * 404 for an unknown path, and 405 with `Allow` for a known one that does not take the method (RFC 9110 §15.5.6), whatever its
+ * body is. The surface that the path would be of gives the answer its form.
+ */
 export function answerUnknownRoutes(app: FastifyInstance): void {
   const methodsOf = new Map<string, Set<string>>();
   app.addHook('onRoute', ({ url, method }) => {
@@ -31,5 +34,9 @@ export function answerUnknownRoutes(app: FastifyInstance): void {
     return new DomainError('route.method_not_allowed');
   };
   app.decorate('refusalOfUnknown', refusal);
+  // After whoever asks has been looked at, and before a body is: it may be of any type and length, and is not read.
+  app.addHook('preParsing', async (request, reply) => {
+    if (request.is404) throw refusal(request, reply);
+  });
   app.setNotFoundHandler((request, reply) => sendError(refusal(request, reply), request, reply));
 }

@@ -545,6 +545,25 @@ test('what is not HTTP is refused on its connection, and others go on', async ()
   expect(logged.join('')).not.toContain(marker);
 });
 
+test.each([
+  ['no HTTP', 'hello\r\n\r\n', [400, 'request.malformed']],
+  ['a length that is none', 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: -1\r\n\r\n', [400, 'request.malformed']],
+  [
+    'a long header',
+    `GET / HTTP/1.1\r\nHost: a\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`,
+    [431, 'request.headers_too_large'],
+  ],
+  ['a long address', `GET /${'x'.repeat(20_000)} HTTP/1.1\r\nHost: a\r\n\r\n`, [431, 'request.headers_too_large']],
+])('%s is refused in the envelope', async (_name, text, refused) => {
+  if (!api.app.server.listening) await api.app.listen({ port: 0, host: '127.0.0.1' });
+  const { port } = api.app.server.address() as { port: number };
+  const [head = '', body = ''] = (await said(port, text)).split('\r\n\r\n');
+  const { error } = JSON.parse(body);
+  expect([error.statusCode, error.code]).toEqual(refused);
+  expect(error).toMatchObject({ message: expect.any(String), path: '', method: '' });
+  expect([head, head]).toEqual([expect.stringMatching(`^HTTP/1.1 ${refused[0]} `), expect.stringMatching('no-store')]);
+});
+
 /** What a connection is answered until the server ends it; nothing more comes within a second of the last of it. */
 function said(port: number, text: string): Promise<string> {
   return new Promise((resolve) => {

@@ -32,6 +32,18 @@ describe('errors', () => {
     expect(response.json().error.code).toBe('route.method_not_allowed');
   });
 
+  test.each([
+    ['{', json],
+    ['<a/>', { 'content-type': 'text/xml' }],
+    ['x'.repeat(1024 * 1024 + 1), json],
+  ])('what no route takes is refused as that, whatever its body is (%#)', async (payload, headers) => {
+    const sent = { payload, headers: { ...key, ...headers } };
+    const unknown = await send(api.app, 404, { method: 'POST', url: '/api/v1/nothing', ...sent });
+    expect(unknown.json().error.code).toBe('route.not_found');
+    const method = await send(api.app, 405, { method: 'PUT', url: '/api/v1/identities', ...sent });
+    expect(method.json().error.code).toBe('route.method_not_allowed');
+  });
+
   const post = (payload: string, headers: Record<string, string> = json) => ({
     method: 'POST' as const,
     url: '/api/v1/identities',

@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Readable } from 'node:stream';
+import { PassThrough, Readable } from 'node:stream';
 import { createServer, type TLSSocket } from 'node:tls';
 import { Connection } from '@temporalio/client';
 import { pino } from 'pino';
@@ -16,6 +16,7 @@ import { environmentOperations } from '../../src/http/environment-operations.js'
 import { takeIdempotencyKeys } from '../../src/http/idempotency.js';
 import { createHttpMetrics } from '../../src/http/metrics.js';
 import { portalOperations } from '../../src/http/portal-api.js';
+import { answerUnreadable } from '../../src/http/unreadable-requests.js';
 import { newSelfSigned } from '../../src/platform/crypto/self-signed.js';
 import { faultForLog } from '../../src/platform/log.js';
 import { connectionOptions } from '../../src/platform/temporal-connection.js';
@@ -50,6 +51,18 @@ test('in production browsers reach the service over https, or on its own machine
   const safe = ['https://id.example.com', 'http://localhost:3000', 'http://id.localhost', 'http://[::1]:3000'];
   for (const url of [...safe, 'http://127.0.0.1:3000']) expect(refused({ BASE_URL: url })).toEqual([]);
   expect(refused({ BASE_URL: plain[0] as string, NODE_ENV: 'development' })).toEqual([]);
+});
+
+test('what does not arrive whole in time is told so, and a connection that is gone nothing', async () => {
+  const answered = async (code: string) => {
+    const socket = new PassThrough();
+    answerUnreadable(Object.assign(new Error(), { code }) as never, socket as never);
+    return socket.destroyed ? null : String(await socket.toArray());
+  };
+  expect(await answered('ERR_HTTP_REQUEST_TIMEOUT')).toMatch(
+    /^HTTP\/1\.1 408 Request Timeout\r\n[\s\S]*"request\.timed_out"/,
+  );
+  expect(await answered('ECONNRESET')).toBeNull();
 });
 
 async function answers(trustProxy: boolean | string[], headers: Record<string, string>) {

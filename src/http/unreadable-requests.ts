@@ -1,0 +1,29 @@
+import { STATUS_CODES } from 'node:http';
+import type { FastifyServerOptions } from 'fastify';
+import { DomainError, type ErrorCode } from '../domain/errors.js';
+import { envelope, statusOf } from './errors.js';
+
+/** What Node's parser says of a request that it cannot read; all else is malformed. */
+const codes: Record<string, ErrorCode> = {
+  ERR_HTTP_REQUEST_TIMEOUT: 'request.timed_out',
+  HPE_HEADER_OVERFLOW: 'request.headers_too_large',
+};
+
+/**
+ * Answers what is no HTTP request in the envelope of all errors, and ends its connection: where the next request begins is not
+ * known. Neither method nor path are known either. Nothing is logged: the error that Node gives has the bytes in it.
+ */
+export const answerUnreadable: NonNullable<FastifyServerOptions['clientErrorHandler']> = (error, socket) => {
+  if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy();
+  const refusal = new DomainError(codes[error.code] ?? 'request.malformed');
+  const status = statusOf(refusal.code);
+  const body = JSON.stringify(envelope({ method: '', path: '' }, refusal));
+  const head = [
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
+    'Content-Type: application/json; charset=utf-8',
+    `Content-Length: ${Buffer.byteLength(body)}`,
+    'Cache-Control: no-store',
+    'Connection: close',
+  ];
+  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`);
+};
