@@ -9,6 +9,8 @@ export interface ProcessLook {
   status: string;
   historyLength: number;
   startedAt: Date;
+  /** It was asked to stop, and has not yet. */
+  isStopping: boolean;
   /** Steps that were begun and not finished. */
   pending: PendingStep[];
 }
@@ -25,12 +27,14 @@ export interface PendingStep {
 export async function lookAt(client: Client, workflowId: string): Promise<ProcessLook | null> {
   try {
     const described = await client.workflow.getHandle(workflowId).describe();
+    const isAskedToStop = described.raw.workflowExtendedInfo?.cancelRequested ?? false;
     return {
       workflowId,
       runId: described.runId,
       status: described.status.name.toLowerCase(),
       historyLength: described.historyLength,
       startedAt: described.startTime,
+      isStopping: isAskedToStop && described.status.name === 'RUNNING',
       pending: (described.raw.pendingActivities ?? []).map((step) => ({
         activity: step.activityType?.name ?? 'unknown',
         attempt: step.attempt ?? 1,

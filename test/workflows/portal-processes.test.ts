@@ -24,6 +24,8 @@ let mailServer: 'away' | 'there' = 'there';
 let thinking: { heard(): void; answer: Promise<void> } | undefined;
 const log = pino({ level: 'silent' });
 const stops: (() => Promise<unknown>)[] = [];
+let startWorkers: () => ReturnType<typeof startTemporalWorkers>;
+let workers: ReturnType<typeof startTemporalWorkers>;
 const address = 'ivo.private@example.com';
 
 const mailer: Pick<Mailer, 'send'> = {
@@ -61,9 +63,10 @@ beforeAll(async () => {
     outbound: createOutbound(),
     processes,
   });
-  const workers = startTemporalWorkers({ server, processes, activities, codePath: temporal.codePath, log });
+  startWorkers = () => startTemporalWorkers({ server, processes, activities, codePath: temporal.codePath, log });
+  workers = startWorkers();
   const relay = startOutboxRelay({ db, databaseUrl: url, processes, log, pollMs: 200 });
-  stops.push(relay.stop, workers.stop);
+  stops.push(relay.stop, () => workers.stop());
   const account = await newAccount(api);
   owner = callsOf(api, account.accountSlug, await account.as('owner'));
   roleId = (await rolesByKey(owner)).viewer as string;
@@ -222,4 +225,31 @@ test('an extended invite wakes up later, with the same workflow', async () => {
     JSON.stringify(await handleOf(`invite/${id}`).fetchHistory()).includes('"signalName":"resent"'),
   );
   expect(await read(id)).toMatchObject({ deadline, temporal: { status: 'running', run_id: before.run_id } });
+});
+
+test('what is retried while its cancelled run has not stopped is not ended by that run', async () => {
+  const domain = `${randomUUID()}.example`;
+  const { id } = (await owner('POST', '/sso/domains', { domain })).json().data.process;
+  const { temporal: before } = await until('it waits', async () => {
+    const process = await read(id);
+    return process.temporal?.pending.length === 0 && process;
+  });
+  await workers.stop(); // nobody carries the cancel out
+  const cancelled = await owner('POST', `/processes/${id}/cancel`, { reason: 'another one was meant' });
+  expect(cancelled.json().data).toMatchObject({ state: 'failed', workflow_end: askedToEnd });
+  await until('it is asked to stop', async () =>
+    JSON.stringify(await handleOf(`sso-domain/${id}`).fetchHistory()).includes('CancelRequested'),
+  );
+  expect(outcomeOf(await owner('POST', `/processes/${id}/retry`))).toBe('503 service.unavailable');
+  expect(await read(id)).toMatchObject({ state: 'failed', verbs: ['retry'] });
+  workers = startWorkers();
+  await until('its run before has stopped', async () => {
+    const outcome = outcomeOf(await owner('POST', `/processes/${id}/retry`));
+    return outcome === '200';
+  });
+  const again = await until('another run waits', async () => {
+    const process = await read(id);
+    return process.temporal?.run_id !== before.run_id && process.temporal?.pending.length === 0 && process;
+  });
+  expect(again).toMatchObject({ state: 'pending', ended_reason: null, temporal: { status: 'running' } });
 });

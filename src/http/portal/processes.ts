@@ -191,7 +191,8 @@ export const retryProcess = operation({
   description:
     'A mail that has failed is delivered anew, should there still be something to say. A cancelled grace period sends its ' +
     'remaining reminders; a cancelled erasure or removal of an environment goes on where it stopped. A delivery of a webhook that has failed or was ' +
-    'cancelled is attempted once more; a failed claim of a domain is looked for anew.',
+    'cancelled is attempted once more; a failed claim of a domain is looked for anew. While a run that was cancelled has not stopped yet, ' +
+    'the answer is 503.',
   capability: 'processes.manage',
   events: ['process.retried', 'identity.erasure_requested'],
   answers: {
