@@ -2617,7 +2617,7 @@ export interface paths {
         put?: never;
         /**
          * Have a process tried again
-         * @description A mail that has failed is delivered anew, should there still be something to say. A cancelled grace period sends its remaining reminders; a cancelled erasure or removal of an environment goes on where it stopped. A delivery of a webhook that has failed or was cancelled is attempted once more; a failed claim of a domain is looked for anew.
+         * @description A mail that has failed is delivered anew, should there still be something to say. A cancelled grace period sends its remaining reminders; a cancelled erasure or removal of an environment goes on where it stopped. A delivery of a webhook that has failed or was cancelled is attempted once more; a failed claim of a domain is looked for anew. While a run that was cancelled has not stopped yet, the answer is 503.
          *
          *     Requires the capability `processes.manage`.
          */
@@ -7607,7 +7607,10 @@ export interface components {
                 allowed_origins: string[];
                 branding: {
                     name: string | null;
-                    /** Format: uri */
+                    /**
+                     * Format: uri
+                     * @description By `https`, or a picture in a `data:` URL.
+                     */
                     logo_url: string | null;
                     primary_color: string | null;
                     /** Format: email */
@@ -7670,7 +7673,10 @@ export interface components {
             allowed_origins?: string[];
             branding?: {
                 name?: string | null;
-                /** Format: uri */
+                /**
+                 * Format: uri
+                 * @description By `https`, or a picture in a `data:` URL.
+                 */
                 logo_url?: string | null;
                 primary_color?: string | null;
                 /** Format: email */
@@ -7704,7 +7710,10 @@ export interface components {
                 } | null;
                 /** Format: uri */
                 jwks_uri: string | null;
-                /** Format: uri */
+                /**
+                 * Format: uri
+                 * @description By `https`, or a picture in a `data:` URL.
+                 */
                 logo_url: string | null;
                 has_client_secret: boolean;
                 /** Format: date-time */
@@ -7741,7 +7750,10 @@ export interface components {
             } | null;
             /** Format: uri */
             jwks_uri?: string | null;
-            /** Format: uri */
+            /**
+             * Format: uri
+             * @description By `https`, or a picture in a `data:` URL.
+             */
             logo_url?: string | null;
             name: string;
             /** @enum {string} */
@@ -7774,7 +7786,10 @@ export interface components {
                 } | null;
                 /** Format: uri */
                 jwks_uri: string | null;
-                /** Format: uri */
+                /**
+                 * Format: uri
+                 * @description By `https`, or a picture in a `data:` URL.
+                 */
                 logo_url: string | null;
                 has_client_secret: boolean;
                 /** Format: date-time */
@@ -7812,7 +7827,10 @@ export interface components {
                 } | null;
                 /** Format: uri */
                 jwks_uri: string | null;
-                /** Format: uri */
+                /**
+                 * Format: uri
+                 * @description By `https`, or a picture in a `data:` URL.
+                 */
                 logo_url: string | null;
                 has_client_secret: boolean;
                 /** Format: date-time */
@@ -7841,7 +7859,10 @@ export interface components {
             } | null;
             /** Format: uri */
             jwks_uri?: string | null;
-            /** Format: uri */
+            /**
+             * Format: uri
+             * @description By `https`, or a picture in a `data:` URL.
+             */
             logo_url?: string | null;
             name?: string;
         };
@@ -8055,12 +8076,17 @@ export interface operations {
     listIdentities: {
         parameters: {
             query?: {
+                /** @description Which page, from 1. */
                 page?: number;
+                /** @description How many items a page has at most. */
                 take?: number;
                 /** @description Substring filter. */
                 q?: string;
+                /** @description What to sort by; what is alike in that is sorted by `id`. */
                 sort_by?: "created_at" | "email" | "first_name" | "last_name";
+                /** @description Whether the sort ascends or descends. */
                 order?: "asc" | "desc";
+                /** @description Only those whose `status` this is. */
                 status?: "active" | "inactive";
             };
             header?: never;
@@ -8111,12 +8137,17 @@ export interface operations {
     listIdentitiesWithRoles: {
         parameters: {
             query?: {
+                /** @description Which page, from 1. */
                 page?: number;
+                /** @description How many items a page has at most. */
                 take?: number;
                 /** @description Substring filter. */
                 q?: string;
+                /** @description What to sort by; what is alike in that is sorted by `id`. */
                 sort_by?: "created_at" | "email" | "first_name" | "last_name";
+                /** @description Whether the sort ascends or descends. */
                 order?: "asc" | "desc";
+                /** @description Only those whose `status` this is. */
                 status?: "active" | "inactive";
                 /** @description The id of a role, or `no_assignment`. */
                 role_id?: string;
@@ -8341,11 +8372,15 @@ export interface operations {
     listIdentitySessions: {
         parameters: {
             query?: {
+                /** @description Which page, from 1. */
                 page?: number;
+                /** @description How many items a page has at most. */
                 take?: number;
                 /** @description Substring filter. */
                 q?: string;
+                /** @description What to sort by; what is alike in that is sorted by `id`. */
                 sort_by?: "authenticated_at" | "created_at";
+                /** @description Whether the sort ascends or descends. */
                 order?: "asc" | "desc";
             };
             header?: never;
@@ -8616,6 +8651,7 @@ export interface operations {
     getEffectivePermissions: {
         parameters: {
             query?: {
+                /** @description At this node; without it, at the root. */
                 node_id?: string;
             };
             header?: never;
@@ -8641,6 +8677,7 @@ export interface operations {
     getPermissionLocations: {
         parameters: {
             query: {
+                /** @description Its key. */
                 permission: string;
             };
             header?: never;
@@ -8666,12 +8703,17 @@ export interface operations {
     listIdentityInvites: {
         parameters: {
             query?: {
+                /** @description Which page, from 1. */
                 page?: number;
+                /** @description How many items a page has at most. */
                 take?: number;
                 /** @description Substring filter. */
                 q?: string;
+                /** @description What to sort by; what is alike in that is sorted by `id`. */
                 sort_by?: "created_at" | "expires_at" | "email";
+                /** @description Whether the sort ascends or descends. */
                 order?: "asc" | "desc";
+                /** @description Only those whose `status` this is. */
                 status?: "pending" | "accepted" | "expired" | "revoked";
                 /** @description Into which environment they lead; `none`: into the directory of the account only. */
                 environment_id?: string;
@@ -8818,13 +8860,19 @@ export interface operations {
     listNodes: {
         parameters: {
             query?: {
+                /** @description Which page, from 1. */
                 page?: number;
+                /** @description How many items a page has at most. */
                 take?: number;
                 /** @description Substring filter. */
                 q?: string;
+                /** @description What to sort by; what is alike in that is sorted by `id`. */
                 sort_by?: "created_at" | "name" | "slug";
+                /** @description Whether the sort ascends or descends. */
                 order?: "asc" | "desc";
+                /** @description Only those whose `node_type` this is. */
                 node_type?: string;
+                /** @description Only those whose `status` this is. */
                 status?: "active" | "inactive";
             };
             header?: never;
@@ -8875,6 +8923,7 @@ export interface operations {
     getNodeTree: {
         parameters: {
             query?: {
+                /** @description How many levels below it; without it, all. */
                 depth?: number;
             };
             header?: never;
@@ -8921,6 +8970,7 @@ export interface operations {
     deleteNode: {
         parameters: {
             query?: {
+                /** @description Whether all that stands below goes as well; without it, what has something below is refused. */
                 cascade?: boolean;
             };
             header: {
@@ -9007,13 +9057,19 @@ export interface operations {
     getNodeSubtree: {
         parameters: {
             query?: {
+                /** @description Which page, from 1. */
                 page?: number;
+                /** @description How many items a page has at most. */
                 take?: number;
                 /** @description Substring filter. */
                 q?: string;
+                /** @description What to sort by; what is alike in that is sorted by `id`. */
                 sort_by?: "created_at" | "name" | "slug";
+                /** @description Whether the sort ascends or descends. */
                 order?: "asc" | "desc";
+                /** @description Only those whose `node_type` this is. */
                 node_type?: string;
+                /** @description Only those whose `status` this is. */
                 status?: "active" | "inactive";
             };
             header?: never;
@@ -9039,13 +9095,19 @@ export interface operations {
     listNodeChildren: {
         parameters: {
             query?: {
+                /** @description Which page, from 1. */
                 page?: number;
+                /** @description How many items a page has at most. */
                 take?: number;
                 /** @description Substring filter. */
                 q?: string;
+                /** @description What to sort by; what is alike in that is sorted by `id`. */
                 sort_by?: "created_at" | "name" | "slug";
+                /** @description Whether the sort ascends or descends. */
                 order?: "asc" | "desc";
+                /** @description Only those whose `node_type` this is. */
                 node_type?: string;
+                /** @description Only those whose `status` this is. */
                 status?: "active" | "inactive";
             };
             header?: never;
@@ -9094,13 +9156,19 @@ export interface operations {
     listNodeIdentities: {
         parameters: {
             query?: {
+                /** @description Which page, from 1. */
                 page?: number;
+                /** @description How many items a page has at most. */
                 take?: number;
                 /** @description Substring filter. */
                 q?: string;
+                /** @description What to sort by; what is alike in that is sorted by `id`. */
                 sort_by?: "created_at" | "email" | "first_name" | "last_name";
+                /** @description Whether the sort ascends or descends. */
                 order?: "asc" | "desc";
+                /** @description Only those whose `status` this is. */
                 status?: "active" | "inactive";
+                /** @description Only those whose `role_id` this is. */
                 role_id?: string;
             };
             header?: never;
@@ -9175,11 +9243,15 @@ export interface operations {
     listOrganizations: {
         parameters: {
             query?: {
+                /** @description Which page, from 1. */
                 page?: number;
+                /** @description How many items a page has at most. */
                 take?: number;
                 /** @description Substring filter. */
                 q?: string;
+                /** @description What to sort by; what is alike in that is sorted by `id`. */
                 sort_by?: "created_at" | "name" | "slug";
+                /** @description Whether the sort ascends or descends. */
                 order?: "asc" | "desc";
             };
             header?: never;
@@ -9277,6 +9349,7 @@ export interface operations {
     deleteOrganization: {
         parameters: {
             query?: {
+                /** @description Whether all that stands below goes as well; without it, what has something below is refused. */
                 cascade?: boolean;
             };
             header: {
@@ -9409,11 +9482,15 @@ export interface operations {
     listOrganizationMembers: {
         parameters: {
             query?: {
+                /** @description Which page, from 1. */
                 page?: number;
+                /** @description How many items a page has at most. */
                 take?: number;
                 /** @description Substring filter. */
                 q?: string;
+                /** @description What to sort by; what is alike in that is sorted by `id`. */
                 sort_by?: "created_at" | "email" | "first_name" | "last_name";
+                /** @description Whether the sort ascends or descends. */
                 order?: "asc" | "desc";
             };
             header?: never;
@@ -9522,12 +9599,17 @@ export interface operations {
     listOrganizationDomains: {
         parameters: {
             query?: {
+                /** @description Which page, from 1. */
                 page?: number;
+                /** @description How many items a page has at most. */
                 take?: number;
                 /** @description Substring filter. */
                 q?: string;
+                /** @description What to sort by; what is alike in that is sorted by `id`. */
                 sort_by?: "created_at" | "domain";
+                /** @description Whether the sort ascends or descends. */
                 order?: "asc" | "desc";
+                /** @description Only those whose `status` this is. */
                 status?: "pending" | "verified" | "lapsed" | "failed";
             };
             header?: never;
@@ -9935,11 +10017,15 @@ export interface operations {
     listApiKeys: {
         parameters: {
             query?: {
+                /** @description Which page, from 1. */
                 page?: number;
+                /** @description How many items a page has at most. */
                 take?: number;
                 /** @description Substring filter. */
                 q?: string;
+                /** @description What to sort by; what is alike in that is sorted by `id`. */
                 sort_by?: "created_at" | "name";
+                /** @description Whether the sort ascends or descends. */
                 order?: "asc" | "desc";
             };
             header?: never;
@@ -10094,13 +10180,19 @@ export interface operations {
     listPermissions: {
         parameters: {
             query?: {
+                /** @description Which page, from 1. */
                 page?: number;
+                /** @description How many items a page has at most. */
                 take?: number;
                 /** @description Substring filter. */
                 q?: string;
+                /** @description What to sort by; what is alike in that is sorted by `id`. */
                 sort_by?: "created_at" | "key" | "name";
+                /** @description Whether the sort ascends or descends. */
                 order?: "asc" | "desc";
+                /** @description Only those whose `category` this is. */
                 category?: string;
+                /** @description Only those whose `source` this is. */
                 source?: "system" | "custom";
             };
             header?: never;
@@ -10251,13 +10343,19 @@ export interface operations {
     listRoles: {
         parameters: {
             query?: {
+                /** @description Which page, from 1. */
                 page?: number;
+                /** @description How many items a page has at most. */
                 take?: number;
                 /** @description Substring filter. */
                 q?: string;
+                /** @description What to sort by; what is alike in that is sorted by `id`. */
                 sort_by?: "created_at" | "name" | "updated_at";
+                /** @description Whether the sort ascends or descends. */
                 order?: "asc" | "desc";
+                /** @description Only those whose `status` this is. */
                 status?: "active" | "inactive";
+                /** @description Only those whose `source` this is. */
                 source?: "system" | "custom";
             };
             header?: never;
@@ -10438,11 +10536,15 @@ export interface operations {
     listIdentityRoleAssignments: {
         parameters: {
             query?: {
+                /** @description Which page, from 1. */
                 page?: number;
+                /** @description How many items a page has at most. */
                 take?: number;
                 /** @description Substring filter. */
                 q?: string;
+                /** @description What to sort by; what is alike in that is sorted by `id`. */
                 sort_by?: "created_at";
+                /** @description Whether the sort ascends or descends. */
                 order?: "asc" | "desc";
             };
             header?: never;
@@ -10584,12 +10686,17 @@ export interface operations {
     listOrganizationInvitations: {
         parameters: {
             query?: {
+                /** @description Which page, from 1. */
                 page?: number;
+                /** @description How many items a page has at most. */
                 take?: number;
                 /** @description Substring filter. */
                 q?: string;
+                /** @description What to sort by; what is alike in that is sorted by `id`. */
                 sort_by?: "created_at" | "expires_at" | "email";
+                /** @description Whether the sort ascends or descends. */
                 order?: "asc" | "desc";
+                /** @description Only those whose `status` this is. */
                 status?: "pending" | "accepted" | "expired" | "revoked";
             };
             header?: never;
@@ -10775,19 +10882,31 @@ export interface operations {
     listAuditLogs: {
         parameters: {
             query?: {
+                /** @description Which page, from 1. */
                 page?: number;
+                /** @description How many items a page has at most. */
                 take?: number;
                 /** @description An id of an actor, a resource or a request; anything else is looked for in the names of actions. */
                 q?: string;
+                /** @description What to sort by; what is alike in that is sorted by `id`. */
                 sort_by?: "created_at";
+                /** @description Whether the sort ascends or descends. */
                 order?: "asc" | "desc";
+                /** @description Only those whose `action` this is. */
                 action?: string;
+                /** @description Only those whose `actor_id` this is. */
                 actor_id?: string;
+                /** @description Only those whose `resource_type` this is. */
                 resource_type?: string;
+                /** @description Only those whose `resource_id` this is. */
                 resource_id?: string;
+                /** @description Only those whose `category` this is. */
                 category?: "auth" | "identity" | "access" | "structure" | "configuration" | "integration" | "security";
+                /** @description Only those whose `outcome` this is. */
                 outcome?: "success" | "failure" | "denied";
+                /** @description Only those whose `severity` this is. */
                 severity?: "info" | "notice" | "warning" | "critical";
+                /** @description Only those whose `correlation_id` this is. */
                 correlation_id?: string;
                 /** @description From this moment on. */
                 from?: string;
@@ -10815,16 +10934,25 @@ export interface operations {
     exportAuditLogs: {
         parameters: {
             query?: {
+                /** @description How the rows are written. */
                 format?: "ndjson" | "csv";
                 /** @description An id of an actor, a resource or a request; anything else is looked for in the names of actions. */
                 q?: string;
+                /** @description Only those whose `action` this is. */
                 action?: string;
+                /** @description Only those whose `actor_id` this is. */
                 actor_id?: string;
+                /** @description Only those whose `resource_type` this is. */
                 resource_type?: string;
+                /** @description Only those whose `resource_id` this is. */
                 resource_id?: string;
+                /** @description Only those whose `category` this is. */
                 category?: "auth" | "identity" | "access" | "structure" | "configuration" | "integration" | "security";
+                /** @description Only those whose `outcome` this is. */
                 outcome?: "success" | "failure" | "denied";
+                /** @description Only those whose `severity` this is. */
                 severity?: "info" | "notice" | "warning" | "critical";
+                /** @description Only those whose `correlation_id` this is. */
                 correlation_id?: string;
                 /** @description From this moment on. */
                 from?: string;
@@ -10878,6 +11006,7 @@ export interface operations {
             query?: {
                 /** @description Of the last answer; without one, from the oldest kept. */
                 cursor?: string;
+                /** @description How many at most. */
                 limit?: number;
                 /** @description As `node.created,node.moved`. */
                 types?: string;
@@ -10905,11 +11034,15 @@ export interface operations {
     listWebhooks: {
         parameters: {
             query?: {
+                /** @description Which page, from 1. */
                 page?: number;
+                /** @description How many items a page has at most. */
                 take?: number;
                 /** @description Substring filter. */
                 q?: string;
+                /** @description What to sort by; what is alike in that is sorted by `id`. */
                 sort_by?: "created_at" | "url";
+                /** @description Whether the sort ascends or descends. */
                 order?: "asc" | "desc";
             };
             header?: never;
@@ -11130,13 +11263,19 @@ export interface operations {
     listWebhookDeliveries: {
         parameters: {
             query?: {
+                /** @description Which page, from 1. */
                 page?: number;
+                /** @description How many items a page has at most. */
                 take?: number;
                 /** @description Substring filter. */
                 q?: string;
+                /** @description What to sort by; what is alike in that is sorted by `id`. */
                 sort_by?: "created_at";
+                /** @description Whether the sort ascends or descends. */
                 order?: "asc" | "desc";
+                /** @description Only those whose `status` this is. */
                 status?: "pending" | "succeeded" | "failed" | "cancelled";
+                /** @description Only those whose `event_type` this is. */
                 event_type?: string;
             };
             header?: never;
@@ -11349,6 +11488,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Slug of the Account. */
                 accountSlug: string;
             };
             cookie?: never;
@@ -11374,6 +11514,7 @@ export interface operations {
                 "Idempotency-Key"?: components["parameters"]["idempotency-key"];
             };
             path: {
+                /** @description Slug of the Account. */
                 accountSlug: string;
             };
             cookie?: never;
@@ -11401,6 +11542,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Slug of the Account. */
                 accountSlug: string;
             };
             cookie?: never;
@@ -11422,16 +11564,22 @@ export interface operations {
     portalListMembers: {
         parameters: {
             query?: {
+                /** @description Which page, from 1. */
                 page?: number;
+                /** @description How many items a page has at most. */
                 take?: number;
                 /** @description Substring filter. */
                 q?: string;
+                /** @description What to sort by; what is alike in that is sorted by `id`. */
                 sort_by?: "created_at" | "email" | "last_name";
+                /** @description Whether the sort ascends or descends. */
                 order?: "asc" | "desc";
+                /** @description Only those whose `role_id` this is. */
                 role_id?: string;
             };
             header?: never;
             path: {
+                /** @description Slug of the Account. */
                 accountSlug: string;
             };
             cookie?: never;
@@ -11455,6 +11603,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Slug of the Account. */
                 accountSlug: string;
                 id: string;
             };
@@ -11481,6 +11630,7 @@ export interface operations {
                 "Idempotency-Key"?: components["parameters"]["idempotency-key"];
             };
             path: {
+                /** @description Slug of the Account. */
                 accountSlug: string;
                 id: string;
             };
@@ -11505,6 +11655,7 @@ export interface operations {
                 "Idempotency-Key"?: components["parameters"]["idempotency-key"];
             };
             path: {
+                /** @description Slug of the Account. */
                 accountSlug: string;
                 id: string;
             };
@@ -11535,6 +11686,7 @@ export interface operations {
                 "Idempotency-Key"?: components["parameters"]["idempotency-key"];
             };
             path: {
+                /** @description Slug of the Account. */
                 accountSlug: string;
                 id: string;
             };
@@ -11557,15 +11709,20 @@ export interface operations {
     portalListAdministratorRoles: {
         parameters: {
             query?: {
+                /** @description Which page, from 1. */
                 page?: number;
+                /** @description How many items a page has at most. */
                 take?: number;
                 /** @description Substring filter. */
                 q?: string;
+                /** @description What to sort by; what is alike in that is sorted by `id`. */
                 sort_by?: "created_at" | "name";
+                /** @description Whether the sort ascends or descends. */
                 order?: "asc" | "desc";
             };
             header?: never;
             path: {
+                /** @description Slug of the Account. */
                 accountSlug: string;
             };
             cookie?: never;
@@ -11591,6 +11748,7 @@ export interface operations {
                 "Idempotency-Key"?: components["parameters"]["idempotency-key"];
             };
             path: {
+                /** @description Slug of the Account. */
                 accountSlug: string;
             };
             cookie?: never;
@@ -11618,6 +11776,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Slug of the Account. */
                 accountSlug: string;
                 id: string;
             };
@@ -11644,6 +11803,7 @@ export interface operations {
                 "Idempotency-Key"?: components["parameters"]["idempotency-key"];
             };
             path: {
+                /** @description Slug of the Account. */
                 accountSlug: string;
                 id: string;
             };
@@ -11668,6 +11828,7 @@ export interface operations {
                 "Idempotency-Key"?: components["parameters"]["idempotency-key"];
             };
             path: {
+                /** @description Slug of the Account. */
                 accountSlug: string;
                 id: string;
             };
@@ -11694,16 +11855,22 @@ export interface operations {
     portalListAdministratorInvites: {
         parameters: {
             query?: {
+                /** @description Which page, from 1. */
                 page?: number;
+                /** @description How many items a page has at most. */
                 take?: number;
                 /** @description Substring filter. */
                 q?: string;
+                /** @description What to sort by; what is alike in that is sorted by `id`. */
                 sort_by?: "created_at" | "expires_at" | "email";
+                /** @description Whether the sort ascends or descends. */
                 order?: "asc" | "desc";
+                /** @description Only those whose `status` this is. */
                 status?: "pending" | "accepted" | "expired" | "revoked";
             };
             header?: never;
             path: {
+                /** @description Slug of the Account. */
                 accountSlug: string;
             };
             cookie?: never;
@@ -11729,6 +11896,7 @@ export interface operations {
                 "Idempotency-Key"?: components["parameters"]["idempotency-key"];
             };
             path: {
+                /** @description Slug of the Account. */
                 accountSlug: string;
             };
             cookie?: never;
@@ -11756,6 +11924,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Slug of the Account. */
                 accountSlug: string;
                 id: string;
             };
@@ -11782,6 +11951,7 @@ export interface operations {
                 "Idempotency-Key"?: components["parameters"]["idempotency-key"];
             };
             path: {
+                /** @description Slug of the Account. */
                 accountSlug: string;
                 id: string;
             };
@@ -11808,6 +11978,7 @@ export interface operations {
                 "Idempotency-Key"?: components["parameters"]["idempotency-key"];
             };
             path: {
+                /** @description Slug of the Account. */
                 accountSlug: string;
                 id: string;
             };
@@ -11830,18 +12001,24 @@ export interface operations {
     portalListDirectory: {
         parameters: {
             query?: {
+                /** @description Which page, from 1. */
                 page?: number;
+                /** @description How many items a page has at most. */
                 take?: number;
                 /** @description Substring filter. */
                 q?: string;
+                /** @description What to sort by; what is alike in that is sorted by `id`. */
                 sort_by?: "created_at" | "email";
+                /** @description Whether the sort ascends or descends. */
                 order?: "asc" | "desc";
+                /** @description Only those whose `status` this is. */
                 status?: "active" | "inactive";
                 /** @description Who is a member of it; `none`: who is in the directory only. */
                 environment_id?: string;
             };
             header?: never;
             path: {
+                /** @description Slug of the Account. */
                 accountSlug: string;
             };
             cookie?: never;
@@ -11865,6 +12042,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Slug of the Account. */
                 accountSlug: string;
             };
             cookie?: never;
@@ -11888,6 +12066,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Slug of the Account. */
                 accountSlug: string;
                 id: string;
             };
@@ -11910,18 +12089,24 @@ export interface operations {
     portalListAccountIdentityInvites: {
         parameters: {
             query?: {
+                /** @description Which page, from 1. */
                 page?: number;
+                /** @description How many items a page has at most. */
                 take?: number;
                 /** @description Substring filter. */
                 q?: string;
+                /** @description What to sort by; what is alike in that is sorted by `id`. */
                 sort_by?: "created_at" | "expires_at" | "email";
+                /** @description Whether the sort ascends or descends. */
                 order?: "asc" | "desc";
+                /** @description Only those whose `status` this is. */
                 status?: "pending" | "accepted" | "expired" | "revoked";
                 /** @description Into which environment they lead; `none`: into the directory of the account only. */
                 environment_id?: string;
             };
             header?: never;
             path: {
+                /** @description Slug of the Account. */
                 accountSlug: string;
             };
             cookie?: never;
@@ -11947,6 +12132,7 @@ export interface operations {
                 "Idempotency-Key"?: components["parameters"]["idempotency-key"];
             };
             path: {
+                /** @description Slug of the Account. */
                 accountSlug: string;
             };
             cookie?: never;
@@ -11976,6 +12162,7 @@ export interface operations {
             };
             header?: never;
             path: {
+                /** @description Slug of the Account. */
                 accountSlug: string;
             };
             cookie?: never;
@@ -11999,6 +12186,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Slug of the Account. */
                 accountSlug: string;
                 id: string;
             };
@@ -12025,6 +12213,7 @@ export interface operations {
                 "Idempotency-Key"?: components["parameters"]["idempotency-key"];
             };
             path: {
+                /** @description Slug of the Account. */
                 accountSlug: string;
                 id: string;
             };
@@ -12051,6 +12240,7 @@ export interface operations {
                 "Idempotency-Key"?: components["parameters"]["idempotency-key"];
             };
             path: {
+                /** @description Slug of the Account. */
                 accountSlug: string;
                 id: string;
             };
@@ -12073,22 +12263,30 @@ export interface operations {
     portalListProcesses: {
         parameters: {
             query?: {
+                /** @description Which page, from 1. */
                 page?: number;
+                /** @description How many items a page has at most. */
                 take?: number;
                 /** @description Substring filter. */
                 q?: string;
+                /** @description What to sort by; what is alike in that is sorted by `id`. */
                 sort_by?: "created_at";
+                /** @description Whether the sort ascends or descends. */
                 order?: "asc" | "desc";
+                /** @description Only those whose `kind` this is. */
                 kind?: "invite" | "identity_invite" | "email" | "mfa_grace" | "identity_erasure" | "environment_removal" | "role_assignment" | "sso_domain" | "webhook_delivery";
+                /** @description Only those whose `state` this is. */
                 state?: "pending" | "running" | "accepted" | "sent" | "succeeded" | "completed" | "verified" | "lapsed" | "enrolled" | "reset" | "expired" | "revoked" | "removed" | "cancelled" | "failed";
                 /** @description Whether it goes on. */
                 open?: boolean;
+                /** @description Only those whose `subject_id` this is. */
                 subject_id?: string;
                 /** @description Began at least this long ago, as `30m`, `24h`, `7d`. */
                 older_than?: string;
             };
             header?: never;
             path: {
+                /** @description Slug of the Account. */
                 accountSlug: string;
             };
             cookie?: never;
@@ -12112,6 +12310,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Slug of the Account. */
                 accountSlug: string;
                 id: string;
             };
@@ -12138,6 +12337,7 @@ export interface operations {
                 "Idempotency-Key"?: components["parameters"]["idempotency-key"];
             };
             path: {
+                /** @description Slug of the Account. */
                 accountSlug: string;
                 id: string;
             };
@@ -12168,6 +12368,7 @@ export interface operations {
                 "Idempotency-Key"?: components["parameters"]["idempotency-key"];
             };
             path: {
+                /** @description Slug of the Account. */
                 accountSlug: string;
                 id: string;
             };
@@ -12194,6 +12395,7 @@ export interface operations {
                 "Idempotency-Key"?: components["parameters"]["idempotency-key"];
             };
             path: {
+                /** @description Slug of the Account. */
                 accountSlug: string;
                 id: string;
             };
@@ -12220,6 +12422,7 @@ export interface operations {
                 "Idempotency-Key"?: components["parameters"]["idempotency-key"];
             };
             path: {
+                /** @description Slug of the Account. */
                 accountSlug: string;
                 id: string;
             };
@@ -12246,17 +12449,24 @@ export interface operations {
     portalListAdminSsoConnections: {
         parameters: {
             query?: {
+                /** @description Which page, from 1. */
                 page?: number;
+                /** @description How many items a page has at most. */
                 take?: number;
                 /** @description Substring filter. */
                 q?: string;
+                /** @description What to sort by; what is alike in that is sorted by `id`. */
                 sort_by?: "created_at" | "name";
+                /** @description Whether the sort ascends or descends. */
                 order?: "asc" | "desc";
+                /** @description Only those whose `status` this is. */
                 status?: "configuring" | "active" | "disabled" | "auto_disabled";
+                /** @description Only those whose `type` this is. */
                 type?: "saml" | "oidc";
             };
             header?: never;
             path: {
+                /** @description Slug of the Account. */
                 accountSlug: string;
             };
             cookie?: never;
@@ -12282,6 +12492,7 @@ export interface operations {
                 "Idempotency-Key"?: components["parameters"]["idempotency-key"];
             };
             path: {
+                /** @description Slug of the Account. */
                 accountSlug: string;
             };
             cookie?: never;
@@ -12309,6 +12520,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Slug of the Account. */
                 accountSlug: string;
                 id: string;
             };
@@ -12335,6 +12547,7 @@ export interface operations {
                 "Idempotency-Key"?: components["parameters"]["idempotency-key"];
             };
             path: {
+                /** @description Slug of the Account. */
                 accountSlug: string;
                 id: string;
             };
@@ -12359,6 +12572,7 @@ export interface operations {
                 "Idempotency-Key"?: components["parameters"]["idempotency-key"];
             };
             path: {
+                /** @description Slug of the Account. */
                 accountSlug: string;
                 id: string;
             };
@@ -12389,6 +12603,7 @@ export interface operations {
                 "Idempotency-Key"?: components["parameters"]["idempotency-key"];
             };
             path: {
+                /** @description Slug of the Account. */
                 accountSlug: string;
                 id: string;
             };
@@ -12419,6 +12634,7 @@ export interface operations {
                 "Idempotency-Key"?: components["parameters"]["idempotency-key"];
             };
             path: {
+                /** @description Slug of the Account. */
                 accountSlug: string;
                 id: string;
             };
@@ -12445,6 +12661,7 @@ export interface operations {
                 "Idempotency-Key"?: components["parameters"]["idempotency-key"];
             };
             path: {
+                /** @description Slug of the Account. */
                 accountSlug: string;
                 id: string;
             };
@@ -12469,6 +12686,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Slug of the Account. */
                 accountSlug: string;
                 id: string;
             };
@@ -12495,6 +12713,7 @@ export interface operations {
                 "Idempotency-Key"?: components["parameters"]["idempotency-key"];
             };
             path: {
+                /** @description Slug of the Account. */
                 accountSlug: string;
                 id: string;
             };
@@ -12519,6 +12738,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Slug of the Account. */
                 accountSlug: string;
                 id: string;
                 test_id: string;
@@ -12542,20 +12762,30 @@ export interface operations {
     portalListSsoConnections: {
         parameters: {
             query?: {
+                /** @description Which page, from 1. */
                 page?: number;
+                /** @description How many items a page has at most. */
                 take?: number;
                 /** @description Substring filter. */
                 q?: string;
+                /** @description What to sort by; what is alike in that is sorted by `id`. */
                 sort_by?: "created_at" | "name";
+                /** @description Whether the sort ascends or descends. */
                 order?: "asc" | "desc";
+                /** @description Only those whose `status` this is. */
                 status?: "configuring" | "active" | "disabled" | "auto_disabled";
+                /** @description Only those whose `type` this is. */
                 type?: "saml" | "oidc";
+                /** @description Only those whose `organization_id` this is. */
                 organization_id?: string;
             };
             header?: never;
             path: {
+                /** @description Slug of the Account. */
                 accountSlug: string;
+                /** @description Slug of the Application. */
                 appSlug: string;
+                /** @description Slug of the Environment. */
                 envSlug: string;
             };
             cookie?: never;
@@ -12581,8 +12811,11 @@ export interface operations {
                 "Idempotency-Key"?: components["parameters"]["idempotency-key"];
             };
             path: {
+                /** @description Slug of the Account. */
                 accountSlug: string;
+                /** @description Slug of the Application. */
                 appSlug: string;
+                /** @description Slug of the Environment. */
                 envSlug: string;
             };
             cookie?: never;
@@ -12610,8 +12843,11 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Slug of the Account. */
                 accountSlug: string;
+                /** @description Slug of the Application. */
                 appSlug: string;
+                /** @description Slug of the Environment. */
                 envSlug: string;
                 id: string;
             };
@@ -12638,8 +12874,11 @@ export interface operations {
                 "Idempotency-Key"?: components["parameters"]["idempotency-key"];
             };
             path: {
+                /** @description Slug of the Account. */
                 accountSlug: string;
+                /** @description Slug of the Application. */
                 appSlug: string;
+                /** @description Slug of the Environment. */
                 envSlug: string;
                 id: string;
             };
@@ -12664,8 +12903,11 @@ export interface operations {
                 "Idempotency-Key"?: components["parameters"]["idempotency-key"];
             };
             path: {
+                /** @description Slug of the Account. */
                 accountSlug: string;
+                /** @description Slug of the Application. */
                 appSlug: string;
+                /** @description Slug of the Environment. */
                 envSlug: string;
                 id: string;
             };
@@ -12696,8 +12938,11 @@ export interface operations {
                 "Idempotency-Key"?: components["parameters"]["idempotency-key"];
             };
             path: {
+                /** @description Slug of the Account. */
                 accountSlug: string;
+                /** @description Slug of the Application. */
                 appSlug: string;
+                /** @description Slug of the Environment. */
                 envSlug: string;
                 id: string;
             };
@@ -12728,8 +12973,11 @@ export interface operations {
                 "Idempotency-Key"?: components["parameters"]["idempotency-key"];
             };
             path: {
+                /** @description Slug of the Account. */
                 accountSlug: string;
+                /** @description Slug of the Application. */
                 appSlug: string;
+                /** @description Slug of the Environment. */
                 envSlug: string;
                 id: string;
             };
@@ -12756,8 +13004,11 @@ export interface operations {
                 "Idempotency-Key"?: components["parameters"]["idempotency-key"];
             };
             path: {
+                /** @description Slug of the Account. */
                 accountSlug: string;
+                /** @description Slug of the Application. */
                 appSlug: string;
+                /** @description Slug of the Environment. */
                 envSlug: string;
                 id: string;
             };
@@ -12782,8 +13033,11 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Slug of the Account. */
                 accountSlug: string;
+                /** @description Slug of the Application. */
                 appSlug: string;
+                /** @description Slug of the Environment. */
                 envSlug: string;
                 id: string;
             };
@@ -12810,8 +13064,11 @@ export interface operations {
                 "Idempotency-Key"?: components["parameters"]["idempotency-key"];
             };
             path: {
+                /** @description Slug of the Account. */
                 accountSlug: string;
+                /** @description Slug of the Application. */
                 appSlug: string;
+                /** @description Slug of the Environment. */
                 envSlug: string;
                 id: string;
             };
@@ -12836,8 +13093,11 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Slug of the Account. */
                 accountSlug: string;
+                /** @description Slug of the Application. */
                 appSlug: string;
+                /** @description Slug of the Environment. */
                 envSlug: string;
                 id: string;
                 test_id: string;
@@ -12861,16 +13121,22 @@ export interface operations {
     portalListSsoDomains: {
         parameters: {
             query?: {
+                /** @description Which page, from 1. */
                 page?: number;
+                /** @description How many items a page has at most. */
                 take?: number;
                 /** @description Substring filter. */
                 q?: string;
+                /** @description What to sort by; what is alike in that is sorted by `id`. */
                 sort_by?: "created_at" | "domain";
+                /** @description Whether the sort ascends or descends. */
                 order?: "asc" | "desc";
+                /** @description Only those whose `status` this is. */
                 status?: "pending" | "verified" | "lapsed" | "failed";
             };
             header?: never;
             path: {
+                /** @description Slug of the Account. */
                 accountSlug: string;
             };
             cookie?: never;
@@ -12896,6 +13162,7 @@ export interface operations {
                 "Idempotency-Key"?: components["parameters"]["idempotency-key"];
             };
             path: {
+                /** @description Slug of the Account. */
                 accountSlug: string;
             };
             cookie?: never;
@@ -12923,6 +13190,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Slug of the Account. */
                 accountSlug: string;
                 domain: string;
             };
@@ -12949,6 +13217,7 @@ export interface operations {
                 "Idempotency-Key"?: components["parameters"]["idempotency-key"];
             };
             path: {
+                /** @description Slug of the Account. */
                 accountSlug: string;
                 domain: string;
             };
@@ -12973,6 +13242,7 @@ export interface operations {
                 "Idempotency-Key"?: components["parameters"]["idempotency-key"];
             };
             path: {
+                /** @description Slug of the Account. */
                 accountSlug: string;
                 domain: string;
             };
@@ -12995,16 +13265,22 @@ export interface operations {
     portalListScimTokens: {
         parameters: {
             query?: {
+                /** @description Which page, from 1. */
                 page?: number;
+                /** @description How many items a page has at most. */
                 take?: number;
                 /** @description Substring filter. */
                 q?: string;
+                /** @description What to sort by; what is alike in that is sorted by `id`. */
                 sort_by?: "created_at" | "name";
+                /** @description Whether the sort ascends or descends. */
                 order?: "asc" | "desc";
+                /** @description Only those whose `environment_id` this is. */
                 environment_id?: string;
             };
             header?: never;
             path: {
+                /** @description Slug of the Account. */
                 accountSlug: string;
             };
             cookie?: never;
@@ -13030,6 +13306,7 @@ export interface operations {
                 "Idempotency-Key"?: components["parameters"]["idempotency-key"];
             };
             path: {
+                /** @description Slug of the Account. */
                 accountSlug: string;
             };
             cookie?: never;
@@ -13059,6 +13336,7 @@ export interface operations {
                 "Idempotency-Key"?: components["parameters"]["idempotency-key"];
             };
             path: {
+                /** @description Slug of the Account. */
                 accountSlug: string;
                 id: string;
             };
@@ -13079,16 +13357,22 @@ export interface operations {
     portalListScimGroupMappings: {
         parameters: {
             query?: {
+                /** @description Which page, from 1. */
                 page?: number;
+                /** @description How many items a page has at most. */
                 take?: number;
                 /** @description Substring filter. */
                 q?: string;
+                /** @description What to sort by; what is alike in that is sorted by `id`. */
                 sort_by?: "created_at";
+                /** @description Whether the sort ascends or descends. */
                 order?: "asc" | "desc";
+                /** @description Only those whose `environment_id` this is. */
                 environment_id?: string;
             };
             header?: never;
             path: {
+                /** @description Slug of the Account. */
                 accountSlug: string;
             };
             cookie?: never;
@@ -13114,6 +13398,7 @@ export interface operations {
                 "Idempotency-Key"?: components["parameters"]["idempotency-key"];
             };
             path: {
+                /** @description Slug of the Account. */
                 accountSlug: string;
             };
             cookie?: never;
@@ -13141,6 +13426,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Slug of the Account. */
                 accountSlug: string;
                 id: string;
             };
@@ -13167,6 +13453,7 @@ export interface operations {
                 "Idempotency-Key"?: components["parameters"]["idempotency-key"];
             };
             path: {
+                /** @description Slug of the Account. */
                 accountSlug: string;
                 id: string;
             };
@@ -13191,6 +13478,7 @@ export interface operations {
                 "Idempotency-Key"?: components["parameters"]["idempotency-key"];
             };
             path: {
+                /** @description Slug of the Account. */
                 accountSlug: string;
                 id: string;
             };
@@ -13217,19 +13505,31 @@ export interface operations {
     portalListAuditLog: {
         parameters: {
             query?: {
+                /** @description Which page, from 1. */
                 page?: number;
+                /** @description How many items a page has at most. */
                 take?: number;
                 /** @description An id of an actor, a resource or a request; anything else is looked for in the names of actions. */
                 q?: string;
+                /** @description What to sort by; what is alike in that is sorted by `id`. */
                 sort_by?: "created_at";
+                /** @description Whether the sort ascends or descends. */
                 order?: "asc" | "desc";
+                /** @description Only those whose `action` this is. */
                 action?: string;
+                /** @description Only those whose `actor_id` this is. */
                 actor_id?: string;
+                /** @description Only those whose `resource_type` this is. */
                 resource_type?: string;
+                /** @description Only those whose `resource_id` this is. */
                 resource_id?: string;
+                /** @description Only those whose `category` this is. */
                 category?: "auth" | "identity" | "access" | "structure" | "configuration" | "integration" | "security";
+                /** @description Only those whose `outcome` this is. */
                 outcome?: "success" | "failure" | "denied";
+                /** @description Only those whose `severity` this is. */
                 severity?: "info" | "notice" | "warning" | "critical";
+                /** @description Only those whose `correlation_id` this is. */
                 correlation_id?: string;
                 /** @description From this moment on. */
                 from?: string;
@@ -13238,6 +13538,7 @@ export interface operations {
             };
             header?: never;
             path: {
+                /** @description Slug of the Account. */
                 accountSlug: string;
             };
             cookie?: never;
@@ -13259,16 +13560,25 @@ export interface operations {
     portalExportAuditLog: {
         parameters: {
             query?: {
+                /** @description How the rows are written. */
                 format?: "ndjson" | "csv";
                 /** @description An id of an actor, a resource or a request; anything else is looked for in the names of actions. */
                 q?: string;
+                /** @description Only those whose `action` this is. */
                 action?: string;
+                /** @description Only those whose `actor_id` this is. */
                 actor_id?: string;
+                /** @description Only those whose `resource_type` this is. */
                 resource_type?: string;
+                /** @description Only those whose `resource_id` this is. */
                 resource_id?: string;
+                /** @description Only those whose `category` this is. */
                 category?: "auth" | "identity" | "access" | "structure" | "configuration" | "integration" | "security";
+                /** @description Only those whose `outcome` this is. */
                 outcome?: "success" | "failure" | "denied";
+                /** @description Only those whose `severity` this is. */
                 severity?: "info" | "notice" | "warning" | "critical";
+                /** @description Only those whose `correlation_id` this is. */
                 correlation_id?: string;
                 /** @description From this moment on. */
                 from?: string;
@@ -13277,6 +13587,7 @@ export interface operations {
             };
             header?: never;
             path: {
+                /** @description Slug of the Account. */
                 accountSlug: string;
             };
             cookie?: never;
@@ -13299,19 +13610,31 @@ export interface operations {
     portalListIdentityAuditLog: {
         parameters: {
             query?: {
+                /** @description Which page, from 1. */
                 page?: number;
+                /** @description How many items a page has at most. */
                 take?: number;
                 /** @description An id of an actor, a resource or a request; anything else is looked for in the names of actions. */
                 q?: string;
+                /** @description What to sort by; what is alike in that is sorted by `id`. */
                 sort_by?: "created_at";
+                /** @description Whether the sort ascends or descends. */
                 order?: "asc" | "desc";
+                /** @description Only those whose `action` this is. */
                 action?: string;
+                /** @description Only those whose `actor_id` this is. */
                 actor_id?: string;
+                /** @description Only those whose `resource_type` this is. */
                 resource_type?: string;
+                /** @description Only those whose `resource_id` this is. */
                 resource_id?: string;
+                /** @description Only those whose `category` this is. */
                 category?: "auth" | "identity" | "access" | "structure" | "configuration" | "integration" | "security";
+                /** @description Only those whose `outcome` this is. */
                 outcome?: "success" | "failure" | "denied";
+                /** @description Only those whose `severity` this is. */
                 severity?: "info" | "notice" | "warning" | "critical";
+                /** @description Only those whose `correlation_id` this is. */
                 correlation_id?: string;
                 /** @description From this moment on. */
                 from?: string;
@@ -13320,6 +13643,7 @@ export interface operations {
             };
             header?: never;
             path: {
+                /** @description Slug of the Account. */
                 accountSlug: string;
             };
             cookie?: never;
@@ -13343,6 +13667,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Slug of the Account. */
                 accountSlug: string;
                 id: string;
             };
@@ -13367,6 +13692,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Slug of the Account. */
                 accountSlug: string;
                 id: string;
             };
@@ -13389,15 +13715,20 @@ export interface operations {
     portalListApplications: {
         parameters: {
             query?: {
+                /** @description Which page, from 1. */
                 page?: number;
+                /** @description How many items a page has at most. */
                 take?: number;
                 /** @description Substring filter. */
                 q?: string;
+                /** @description What to sort by; what is alike in that is sorted by `id`. */
                 sort_by?: "created_at" | "name" | "slug";
+                /** @description Whether the sort ascends or descends. */
                 order?: "asc" | "desc";
             };
             header?: never;
             path: {
+                /** @description Slug of the Account. */
                 accountSlug: string;
             };
             cookie?: never;
@@ -13423,6 +13754,7 @@ export interface operations {
                 "Idempotency-Key"?: components["parameters"]["idempotency-key"];
             };
             path: {
+                /** @description Slug of the Account. */
                 accountSlug: string;
             };
             cookie?: never;
@@ -13450,7 +13782,9 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Slug of the Account. */
                 accountSlug: string;
+                /** @description Slug of the Application. */
                 appSlug: string;
             };
             cookie?: never;
@@ -13479,7 +13813,9 @@ export interface operations {
                 "Idempotency-Key"?: components["parameters"]["idempotency-key"];
             };
             path: {
+                /** @description Slug of the Account. */
                 accountSlug: string;
+                /** @description Slug of the Application. */
                 appSlug: string;
             };
             cookie?: never;
@@ -13503,7 +13839,9 @@ export interface operations {
                 "Idempotency-Key"?: components["parameters"]["idempotency-key"];
             };
             path: {
+                /** @description Slug of the Account. */
                 accountSlug: string;
+                /** @description Slug of the Application. */
                 appSlug: string;
             };
             cookie?: never;
@@ -13529,17 +13867,24 @@ export interface operations {
     portalListEnvironments: {
         parameters: {
             query?: {
+                /** @description Which page, from 1. */
                 page?: number;
+                /** @description How many items a page has at most. */
                 take?: number;
                 /** @description Substring filter. */
                 q?: string;
+                /** @description What to sort by; what is alike in that is sorted by `id`. */
                 sort_by?: "created_at" | "name" | "slug";
+                /** @description Whether the sort ascends or descends. */
                 order?: "asc" | "desc";
+                /** @description Only those whose `type` this is. */
                 type?: "development" | "production";
             };
             header?: never;
             path: {
+                /** @description Slug of the Account. */
                 accountSlug: string;
+                /** @description Slug of the Application. */
                 appSlug: string;
             };
             cookie?: never;
@@ -13565,7 +13910,9 @@ export interface operations {
                 "Idempotency-Key"?: components["parameters"]["idempotency-key"];
             };
             path: {
+                /** @description Slug of the Account. */
                 accountSlug: string;
+                /** @description Slug of the Application. */
                 appSlug: string;
             };
             cookie?: never;
@@ -13593,8 +13940,11 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Slug of the Account. */
                 accountSlug: string;
+                /** @description Slug of the Application. */
                 appSlug: string;
+                /** @description Slug of the Environment. */
                 envSlug: string;
             };
             cookie?: never;
@@ -13623,8 +13973,11 @@ export interface operations {
                 "Idempotency-Key"?: components["parameters"]["idempotency-key"];
             };
             path: {
+                /** @description Slug of the Account. */
                 accountSlug: string;
+                /** @description Slug of the Application. */
                 appSlug: string;
+                /** @description Slug of the Environment. */
                 envSlug: string;
             };
             cookie?: never;
@@ -13648,8 +14001,11 @@ export interface operations {
                 "Idempotency-Key"?: components["parameters"]["idempotency-key"];
             };
             path: {
+                /** @description Slug of the Account. */
                 accountSlug: string;
+                /** @description Slug of the Application. */
                 appSlug: string;
+                /** @description Slug of the Environment. */
                 envSlug: string;
             };
             cookie?: never;
@@ -13677,6 +14033,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Slug of the Account. */
                 accountSlug: string;
             };
             cookie?: never;
@@ -13700,7 +14057,9 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Slug of the Account. */
                 accountSlug: string;
+                /** @description Slug of the Application. */
                 appSlug: string;
             };
             cookie?: never;
@@ -13726,7 +14085,9 @@ export interface operations {
                 "Idempotency-Key"?: components["parameters"]["idempotency-key"];
             };
             path: {
+                /** @description Slug of the Account. */
                 accountSlug: string;
+                /** @description Slug of the Application. */
                 appSlug: string;
             };
             cookie?: never;
@@ -13754,8 +14115,11 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Slug of the Account. */
                 accountSlug: string;
+                /** @description Slug of the Application. */
                 appSlug: string;
+                /** @description Slug of the Environment. */
                 envSlug: string;
             };
             cookie?: never;
@@ -13782,8 +14146,11 @@ export interface operations {
                 "If-Match": components["parameters"]["if-match"];
             };
             path: {
+                /** @description Slug of the Account. */
                 accountSlug: string;
+                /** @description Slug of the Application. */
                 appSlug: string;
+                /** @description Slug of the Environment. */
                 envSlug: string;
             };
             cookie?: never;
@@ -13809,17 +14176,24 @@ export interface operations {
     portalListOAuthClients: {
         parameters: {
             query?: {
+                /** @description Which page, from 1. */
                 page?: number;
+                /** @description How many items a page has at most. */
                 take?: number;
                 /** @description Substring filter. */
                 q?: string;
+                /** @description What to sort by; what is alike in that is sorted by `id`. */
                 sort_by?: "created_at" | "name";
+                /** @description Whether the sort ascends or descends. */
                 order?: "asc" | "desc";
             };
             header?: never;
             path: {
+                /** @description Slug of the Account. */
                 accountSlug: string;
+                /** @description Slug of the Application. */
                 appSlug: string;
+                /** @description Slug of the Environment. */
                 envSlug: string;
             };
             cookie?: never;
@@ -13845,8 +14219,11 @@ export interface operations {
                 "Idempotency-Key"?: components["parameters"]["idempotency-key"];
             };
             path: {
+                /** @description Slug of the Account. */
                 accountSlug: string;
+                /** @description Slug of the Application. */
                 appSlug: string;
+                /** @description Slug of the Environment. */
                 envSlug: string;
             };
             cookie?: never;
@@ -13874,8 +14251,11 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Slug of the Account. */
                 accountSlug: string;
+                /** @description Slug of the Application. */
                 appSlug: string;
+                /** @description Slug of the Environment. */
                 envSlug: string;
                 id: string;
             };
@@ -13902,8 +14282,11 @@ export interface operations {
                 "Idempotency-Key"?: components["parameters"]["idempotency-key"];
             };
             path: {
+                /** @description Slug of the Account. */
                 accountSlug: string;
+                /** @description Slug of the Application. */
                 appSlug: string;
+                /** @description Slug of the Environment. */
                 envSlug: string;
                 id: string;
             };
@@ -13928,8 +14311,11 @@ export interface operations {
                 "Idempotency-Key"?: components["parameters"]["idempotency-key"];
             };
             path: {
+                /** @description Slug of the Account. */
                 accountSlug: string;
+                /** @description Slug of the Application. */
                 appSlug: string;
+                /** @description Slug of the Environment. */
                 envSlug: string;
                 id: string;
             };
@@ -13960,8 +14346,11 @@ export interface operations {
                 "Idempotency-Key"?: components["parameters"]["idempotency-key"];
             };
             path: {
+                /** @description Slug of the Account. */
                 accountSlug: string;
+                /** @description Slug of the Application. */
                 appSlug: string;
+                /** @description Slug of the Environment. */
                 envSlug: string;
                 id: string;
             };
@@ -13988,8 +14377,11 @@ export interface operations {
                 "Idempotency-Key"?: components["parameters"]["idempotency-key"];
             };
             path: {
+                /** @description Slug of the Account. */
                 accountSlug: string;
+                /** @description Slug of the Application. */
                 appSlug: string;
+                /** @description Slug of the Environment. */
                 envSlug: string;
             };
             cookie?: never;
@@ -14015,15 +14407,20 @@ export interface operations {
     portalListAccountWebhooks: {
         parameters: {
             query?: {
+                /** @description Which page, from 1. */
                 page?: number;
+                /** @description How many items a page has at most. */
                 take?: number;
                 /** @description Substring filter. */
                 q?: string;
+                /** @description What to sort by; what is alike in that is sorted by `id`. */
                 sort_by?: "created_at" | "url";
+                /** @description Whether the sort ascends or descends. */
                 order?: "asc" | "desc";
             };
             header?: never;
             path: {
+                /** @description Slug of the Account. */
                 accountSlug: string;
             };
             cookie?: never;
@@ -14049,6 +14446,7 @@ export interface operations {
                 "Idempotency-Key"?: components["parameters"]["idempotency-key"];
             };
             path: {
+                /** @description Slug of the Account. */
                 accountSlug: string;
             };
             cookie?: never;
@@ -14079,6 +14477,7 @@ export interface operations {
             };
             header?: never;
             path: {
+                /** @description Slug of the Account. */
                 accountSlug: string;
             };
             cookie?: never;
@@ -14102,6 +14501,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Slug of the Account. */
                 accountSlug: string;
             };
             cookie?: never;
@@ -14125,6 +14525,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Slug of the Account. */
                 accountSlug: string;
                 id: string;
             };
@@ -14151,6 +14552,7 @@ export interface operations {
                 "Idempotency-Key"?: components["parameters"]["idempotency-key"];
             };
             path: {
+                /** @description Slug of the Account. */
                 accountSlug: string;
                 id: string;
             };
@@ -14175,6 +14577,7 @@ export interface operations {
                 "Idempotency-Key"?: components["parameters"]["idempotency-key"];
             };
             path: {
+                /** @description Slug of the Account. */
                 accountSlug: string;
                 id: string;
             };
@@ -14205,6 +14608,7 @@ export interface operations {
                 "Idempotency-Key"?: components["parameters"]["idempotency-key"];
             };
             path: {
+                /** @description Slug of the Account. */
                 accountSlug: string;
                 id: string;
             };
@@ -14231,6 +14635,7 @@ export interface operations {
                 "Idempotency-Key"?: components["parameters"]["idempotency-key"];
             };
             path: {
+                /** @description Slug of the Account. */
                 accountSlug: string;
                 id: string;
             };
@@ -14253,17 +14658,24 @@ export interface operations {
     portalListAccountWebhookDeliveries: {
         parameters: {
             query?: {
+                /** @description Which page, from 1. */
                 page?: number;
+                /** @description How many items a page has at most. */
                 take?: number;
                 /** @description Substring filter. */
                 q?: string;
+                /** @description What to sort by; what is alike in that is sorted by `id`. */
                 sort_by?: "created_at";
+                /** @description Whether the sort ascends or descends. */
                 order?: "asc" | "desc";
+                /** @description Only those whose `status` this is. */
                 status?: "pending" | "succeeded" | "failed" | "cancelled";
+                /** @description Only those whose `event_type` this is. */
                 event_type?: string;
             };
             header?: never;
             path: {
+                /** @description Slug of the Account. */
                 accountSlug: string;
                 id: string;
             };
@@ -14288,6 +14700,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Slug of the Account. */
                 accountSlug: string;
                 id: string;
                 delivery_id: string;
@@ -14315,6 +14728,7 @@ export interface operations {
                 "Idempotency-Key"?: components["parameters"]["idempotency-key"];
             };
             path: {
+                /** @description Slug of the Account. */
                 accountSlug: string;
                 id: string;
                 delivery_id: string;

@@ -6,6 +6,7 @@ import type { AuditRow } from '../domain/audit/rows.js';
 import { eventCategories, eventOutcomes, eventSeverities } from '../domain/event-catalogue.js';
 import { listQuery } from './lists.js';
 import { Id, instantOf, Metadata, Nullable, OneOf, single, Timestamp } from './schemas.js';
+import { worded } from './validation-words.js';
 
 /** The specification's audit row, its filters and its exports: alike for an Environment and an Account. */
 
@@ -89,7 +90,9 @@ const filters = {
   outcome: Type.Optional(OneOf(eventOutcomes)),
   severity: Type.Optional(OneOf(eventSeverities)),
   // No resource has it: an unknown one is a list without rows.
-  correlation_id: Type.Optional(Type.String({ pattern: '^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$' })),
+  correlation_id: Type.Optional(
+    Type.String({ pattern: worded('^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$', 'must be a UUID') }),
+  ),
   from: Type.Optional(Type.String({ format: 'date-time', description: 'From this moment on.' })),
   to: Type.Optional(Type.String({ format: 'date-time', description: 'Before this moment.' })),
 };

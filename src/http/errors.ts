@@ -226,6 +226,7 @@ export function refusalOf(error: unknown): DomainError | null {
   }
   if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') return new DomainError('body.too_large');
   if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') return new DomainError('body.unsupported_media_type');
+  if (code === 'FST_ERR_BAD_URL') return new DomainError('validation.failed', { details: [undecodable], cause: error });
   if (statusCode === 400) return new DomainError('body.malformed', { cause: error });
   // Class 22, data exception: a text that PostgreSQL cannot hold, such as one with a NUL character.
   if (/^22/.test((error as { driverError?: { code?: string } })?.driverError?.code ?? (code || ''))) {
@@ -237,6 +238,7 @@ export function refusalOf(error: unknown): DomainError | null {
 /** The request has had its time; what it waited for may still happen. */
 const isLate = (error: unknown): boolean => (error as Partial<FastifyError>)?.code === 'FST_ERR_HANDLER_TIMEOUT';
 
+const undecodable: ErrorDetail = { field: 'path', code: 'encoding', message: 'is not UTF-8 in percent-encoding' };
 const unstorable: ErrorDetail = { field: '', code: 'unstorable', message: 'holds a character that cannot be stored' };
 
 /** When to try again, and which limit it was (contract §1); what counted in the HTTP layer has said so already. */

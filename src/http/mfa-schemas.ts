@@ -1,5 +1,6 @@
 import { Type } from 'typebox';
 import { Id, Nullable, OneOf, Timestamp } from './schemas.js';
+import { worded } from './validation-words.js';
 
 /** A second factor of one of these kinds, as its owner sees it. */
 export const factorView = <const Kind extends string>(kinds: Kind[]) =>
@@ -49,7 +50,7 @@ export const presentTotpEnrollment = (begun: { sealed: string; secret: string; u
 
 export const TotpConfirmation = {
   enrollment_token: Type.String({ maxLength: 2048 }),
-  code: Type.String({ pattern: '^[0-9]{6}$', description: '6 digits.' }),
+  code: Type.String({ pattern: worded('^[0-9]{6}$', 'must be 6 digits'), description: '6 digits.' }),
 };
 
 /** A passkey or security key whose enrolment has begun. */

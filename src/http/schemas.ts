@@ -1,5 +1,6 @@
 import { type Static, type TProperties, type TSchema, Type } from 'typebox';
 import { invalidField } from '../domain/errors.js';
+import { worded } from './validation-words.js';
 
 /** OpenAPI 3.0 says `nullable`, where JSON Schema has a union with null; validator and serializer know it too. */
 export const Nullable = <S extends TSchema>(schema: S) => {
@@ -17,7 +18,8 @@ export const OneOf = <const V extends string>(
 export const Id = Type.String({ format: 'uuid' });
 const uuid = '[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}';
 /** In a query: an id, or the word `none` for what has none. */
-export const idOrNone = (description: string) => Type.String({ pattern: `^(none|${uuid})$`, description });
+export const idOrNone = (description: string) =>
+  Type.String({ pattern: worded(`^(none|${uuid})$`, 'must be a UUID or `none`'), description });
 export const noneIsNull = (id: string | undefined): string | null | undefined => (id === 'none' ? null : id);
 export const Timestamp = Type.String({ format: 'date-time' });
 export const SessionEnd = Type.String({
@@ -25,20 +27,47 @@ export const SessionEnd = Type.String({
   description: 'At the latest: one that nobody uses ends earlier where the environment has `session_idle_ttl_seconds`.',
 });
 export const Url = Type.String({ format: 'uri', maxLength: 2048 });
+/** Of what others put into links and pictures: no `javascript:`, whatever they do with it. */
+export const WebUrl = Type.String({
+  ...Url,
+  pattern: worded('^[Hh][Tt][Tt][Pp][Ss]?://', 'must be an http or https URL'),
+});
+/** As the hosted pages' policy lets a browser load it (`pages/urls.ts`): one that it does not would never be seen. */
+export const LogoUrl = Type.String({
+  ...Url,
+  pattern: worded(
+    '^([Hh][Tt][Tt][Pp][Ss]://|data:image/(png|jpeg|gif|webp|svg\\+xml)[;,])',
+    'must be an https URL, or a picture in a data: URL',
+  ),
+  description: 'By `https`, or a picture in a `data:` URL.',
+});
 export const Email = Type.String({ format: 'email', maxLength: 254 });
 /** No control character; written so that other languages' expressions, too, can read it in the document. */
-export const printable = '[^\\x00-\\x1f\\x7f-\\x9f]';
+const printable = '[^\\x00-\\x1f\\x7f-\\x9f]';
+const onOneLine = 'must be without control characters';
+export const somePrintable = worded(`^${printable}+$`, onOneLine);
+export const anyPrintable = worded(`^${printable}*$`, onOneLine);
 const blank = '[ \\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000\\ufeff]';
 /**
  * Text of one line: no control characters, and not only blanks (contract §1); trimmed by `text`. Each character fits one
  * part of the pattern only, so that a long text takes no longer than it has to.
  */
+const linePattern = `^${blank}*[^\\s\\x00-\\x1f\\x7f-\\x9f]${printable}*$`;
 const line = (maxLength: number) =>
-  Type.String({ minLength: 1, maxLength, pattern: `^${blank}*[^\\s\\x00-\\x1f\\x7f-\\x9f]${printable}*$` });
+  Type.String({
+    minLength: 1,
+    maxLength,
+    pattern: worded(linePattern, 'must be text on one line, and not only blanks'),
+  });
 export const Name = line(200);
 /** What people call something of their own. */
 export const Label = line(100);
-export const Slug = Type.String({ pattern: '^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$' });
+export const Slug = Type.String({
+  pattern: worded(
+    '^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$',
+    'must be 1 to 63 of a-z, 0-9 and -, with no - at either end',
+  ),
+});
 export const Metadata = Type.Unsafe<Record<string, unknown>>({ type: 'object', additionalProperties: true });
 
 /** A request body: unknown fields are refused (contract §1). */

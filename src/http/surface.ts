@@ -83,8 +83,16 @@ export function mount(
   }
 }
 
-const isPlain = ({ ifMatch }: Operation, { refused, validationError, headers }: FastifyRequest): boolean =>
-  !refused && !validationError && !ifMatch && headers['idempotency-key'] === undefined;
+const isPlain = (operation: Operation, request: FastifyRequest): boolean =>
+  !request.refused &&
+  !request.validationError &&
+  !operation.ifMatch &&
+  request.headers['idempotency-key'] === undefined &&
+  surplusOf(operation, request.body).length === 0;
+
+/** Fields that were sent where an operation takes no body: they are as unknown as any other (contract §1). */
+const surplusOf = (operation: Operation, body: unknown): string[] =>
+  operation.body || body == null ? [] : Object.keys(body);
 
 /** @returns the reply, when it has been sent already */
 async function beforeHandling(
@@ -120,6 +128,11 @@ async function refuseInvalid(operation: Operation, request: FastifyRequest, serv
   try {
     const isOfElements = operation.eachAlone !== undefined && elementRefusals(request, operation.eachAlone) !== null;
     if (validationError && !isOfElements) throw validationError;
+    const surplus = surplusOf(operation, request.body).slice(0, 20);
+    if (surplus.length > 0) {
+      const details = surplus.map((field) => ({ field, code: 'unknown_field', message: 'this takes no body' }));
+      throw new DomainError('validation.failed', { details });
+    }
     if (operation.ifMatch) versionOf(request.headers['if-match']);
   } catch (invalid) {
     if (validationError?.validationContext !== 'params') await operation.exists?.(contextOf(request, services));

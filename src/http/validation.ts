@@ -2,6 +2,7 @@ import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv';
 import addFormats from 'ajv-formats';
 import type { FastifySchemaCompiler, FastifySchemaValidationError } from 'fastify';
 import type { ErrorDetail } from '../domain/errors.js';
+import { wordsOf } from './validation-words.js';
 
 const options = { allErrors: true, useDefaults: true, allowUnionTypes: true, strict: false } as const;
 const formats = addFormats as unknown as (ajv: Ajv, formats: string[]) => Ajv;
@@ -37,7 +38,7 @@ export function detailOf(finding: FastifySchemaValidationError, prefix = ''): Er
   return {
     field: [prefix, jsonPath(error)].filter(Boolean).join('.'),
     code: error.keyword === 'additionalProperties' ? 'unknown_field' : error.keyword,
-    message: error.message ?? 'is not valid',
+    message: wordsOf(error),
   };
 }
 

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { newAccount, send, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { rowsOf } from './portal-setup.js';
 
@@ -76,6 +77,28 @@ describe('errors', () => {
     }
   });
 
+  test('fields are refused where there is nothing to send', async () => {
+    const { data } = (await send(api.app, 201, post(JSON.stringify({ email: 'surplus@example.com' })))).json();
+    const url = `/api/v1/identities/${data.id}/deactivate`;
+    const request = { method: 'POST' as const, url, headers: { ...key, ...json } };
+    const refused = await send(api.app, 400, { ...request, payload: '{"reason":"left"}' });
+    expect(refused.json().error).toMatchObject({
+      code: 'validation.failed',
+      details: [{ field: 'reason', code: 'unknown_field' }],
+    });
+    for (const payload of ['{}', 'null']) await send(api.app, 200, { ...request, payload });
+  });
+
+  test.each(['javascript:alert(1)', 'data:text/html,<script>', 'file:///etc/passwd'])(
+    'a picture at %s is refused, and one on the web is not',
+    async (avatar_url) => {
+      const refused = await send(api.app, 400, post(JSON.stringify({ email: 'pictured@example.com', avatar_url })));
+      expect(refused.json().error.details[0]).toMatchObject({ field: 'avatar_url', code: 'pattern' });
+      const shown = { email: `${randomUUID()}@example.com`, avatar_url: 'https://cdn.example.com/a.png' };
+      expect((await send(api.app, 201, post(JSON.stringify(shown)))).json().data).toMatchObject(shown);
+    },
+  );
+
   test('an unknown field, a wrong type and a missing field are named', async () => {
     const payload = JSON.stringify({ first_name: 7, nickname: 'x' });
     const { error } = (await send(api.app, 400, post(payload))).json();
@@ -100,7 +123,8 @@ describe('errors', () => {
   });
 
   test('a broken path encoding is 400', async () => {
-    await send(api.app, 400, { url: '/api/v1/identities/%zz/detail', headers: key });
+    const refused = await send(api.app, 400, { url: '/api/v1/identities/%zz/detail', headers: key });
+    expect(refused.json().error).toMatchObject({ code: 'validation.failed', details: [{ field: 'path' }] });
   });
 
   test('the request id of the caller is kept when it is a UUID, and made otherwise', async () => {

@@ -43,7 +43,9 @@ export function handleOAuthErrors(app: FastifyInstance): void {
       return reply.code(500).send({ error: 'server_error', error_description: 'something went wrong on our side' });
     }
     tellWhen(reply, refusal);
-    const answer = { error: oauthCodeOf(refusal), error_description: refusal.message };
+    const isOtherType = refusal.code === 'body.unsupported_media_type';
+    const description = isOtherType ? 'send the body as application/x-www-form-urlencoded' : refusal.message;
+    const answer = { error: oauthCodeOf(refusal), error_description: description };
     return reply.code(statusOf(refusal.code)).send(answer);
   });
 }

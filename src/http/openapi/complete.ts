@@ -11,6 +11,7 @@ import {
 import { addErrors, addRefusalPages, describeErrors, ErrorSchema, reasonOf, transportCodes } from './errors.js';
 import { exampleOf } from './examples.js';
 import { addHeaders, headerComponents, parameterComponents, shareParameters } from './headers.js';
+import { describeParameters } from './parameters.js';
 import { shareRefusals, shareSchemas } from './shared-schemas.js';
 import { tags } from './tags.js';
 
@@ -27,6 +28,7 @@ export function completed(document: OpenApiDocument): OpenApiDocument {
     if (isJsonSurface(path)) {
       addErrors(operation, transportCodes(method, operation));
       addRefusalPages(operation);
+      describeParameters(operation);
     }
     addExamples(operation);
     const at = { path: examplePath(path, operation), method };

@@ -2,7 +2,8 @@ import { Type } from 'typebox';
 import { accessModels, type EnvironmentSettings, factorKinds } from '../../../entities/environment-settings.js';
 import { definedOnly } from '../defined-only.js';
 import { errors, operation } from '../operation.js';
-import { Email, Id, Name, Nullable, OneOf, single, Timestamp, Url } from '../schemas.js';
+import { Email, Id, LogoUrl, Name, Nullable, OneOf, single, Timestamp } from '../schemas.js';
+import { worded } from '../validation-words.js';
 import { conflictAs } from '../version-conflict.js';
 
 const Seconds = (minimum: number, maximum: number) => Type.Integer({ minimum, maximum, description: 'Seconds.' });
@@ -10,8 +11,8 @@ const day = 86_400;
 
 const BrandingFields = {
   name: Nullable(Name),
-  logo_url: Nullable(Url),
-  primary_color: Nullable(Type.String({ pattern: '^#[0-9a-fA-F]{6}$' })),
+  logo_url: Nullable(LogoUrl),
+  primary_color: Nullable(Type.String({ pattern: worded('^#[0-9a-fA-F]{6}$', 'must be a color as #1a2b3c') })),
   support_email: Nullable(Email),
 };
 const Fields = {
@@ -80,10 +81,16 @@ const Fields = {
         'away when the connection is disabled or deleted.',
     }),
   ),
-  allowed_origins: Type.Array(Type.String({ pattern: '^https?://[^/?#\\s]+$', maxLength: 300 }), {
-    maxItems: 50,
-    uniqueItems: true,
-  }),
+  allowed_origins: Type.Array(
+    Type.String({
+      pattern: worded('^https?://[^/?#\\s]+$', 'must be an origin as https://app.example.com, without a path'),
+      maxLength: 300,
+    }),
+    {
+      maxItems: 50,
+      uniqueItems: true,
+    },
+  ),
 };
 const SettingsView = Type.Object({
   environment_id: Id,

@@ -6,6 +6,7 @@ import type { Services } from '../../services.js';
 import { always, goesFar, listQuery, paginated } from '../lists.js';
 import { errors, operation } from '../operation.js';
 import { Body, listOf, OneOf, single } from '../schemas.js';
+import { worded } from '../validation-words.js';
 import {
   Address,
   changing,
@@ -61,7 +62,10 @@ export const listIdentitiesWithRoles = operation({
   query: listQuery(personSorts, {
     status: Status,
     role_id: Type.Optional(
-      Type.String({ pattern: `^(no_assignment|${uuid})$`, description: 'The id of a role, or `no_assignment`.' }),
+      Type.String({
+        pattern: worded(`^(no_assignment|${uuid})$`, 'must be a UUID or `no_assignment`'),
+        description: 'The id of a role, or `no_assignment`.',
+      }),
     ),
   }),
   answers: { 200: listOf(IdentityRowWithRoles) },

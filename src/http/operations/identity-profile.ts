@@ -1,7 +1,7 @@
 import { type Static, type TProperties, type TSchema, Type } from 'typebox';
 import type { ListedProfile, Profile } from '../../domain/identities/profile.js';
 import type { SnakeCase } from '../../platform/naming.js';
-import { Metadata, Name, Nullable, Url } from '../schemas.js';
+import { Metadata, Name, Nullable, WebUrl } from '../schemas.js';
 
 /**
  * The profile of an Identity on the wire: how each field is written, how it is read, and which field of the domain it is.
@@ -14,7 +14,7 @@ type Named<P, Value> = { [K in keyof P & string as SnakeCase<K>]: Value };
 export const ProfileFields = {
   first_name: Type.Optional(Nullable(Name)),
   last_name: Type.Optional(Nullable(Name)),
-  avatar_url: Type.Optional(Nullable(Url)),
+  avatar_url: Type.Optional(Nullable(WebUrl)),
   external_id: Type.Optional(Nullable(Type.String({ minLength: 1, maxLength: 255 }))),
   metadata: Type.Optional(Metadata),
 } satisfies Named<Profile, TSchema> & TProperties;

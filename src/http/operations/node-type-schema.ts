@@ -2,10 +2,13 @@ import { Type } from 'typebox';
 import type { NodeTypeSchema } from '../../../entities/node-type-schema.js';
 import { errors, operation, somewhere } from '../operation.js';
 import { Body, Name, Nullable, single, Timestamp } from '../schemas.js';
+import { worded } from '../validation-words.js';
 import { conflictAs } from '../version-conflict.js';
 
 const common = { tag: 'Hierarchy', level: 'environment', path: '/node-type-schema' } as const;
-const Key = Type.String({ pattern: '^[a-z][a-z0-9_-]{0,62}$' });
+const Key = Type.String({
+  pattern: worded('^[a-z][a-z0-9_-]{0,62}$', 'must be 1 to 63 of a-z, 0-9, _ and -, and begin with a letter'),
+});
 const MetadataSchema = Type.Unsafe<Record<string, unknown>>({
   type: 'object',
   additionalProperties: true,

@@ -4,7 +4,7 @@ import { scopes } from '../../domain/oidc/scopes.js';
 import { definedOnly } from '../defined-only.js';
 import { listQuery, paginated } from '../lists.js';
 import { errors, operation } from '../operation.js';
-import { Id, listOf, Name, Nullable, OneOf, single, Timestamp, Url } from '../schemas.js';
+import { Id, LogoUrl, listOf, Name, Nullable, OneOf, single, Timestamp, Url } from '../schemas.js';
 
 const methods = ['none', 'client_secret_basic', 'client_secret_post', 'private_key_jwt'] as const;
 const Jwks = Type.Object({
@@ -34,7 +34,7 @@ const Settings = {
   }),
   jwks: Nullable(Jwks),
   jwks_uri: Nullable(Url),
-  logo_url: Nullable(Url),
+  logo_url: Nullable(LogoUrl),
 };
 const ClientFields = {
   id: Id,

@@ -3,18 +3,19 @@ import type { Permission } from '../../../entities/permission.js';
 import { definedOnly } from '../defined-only.js';
 import { listQuery, paginated } from '../lists.js';
 import { errors, operation } from '../operation.js';
-import { Body, Id, listOf, Name, Nullable, OneOf, printable, single, Timestamp } from '../schemas.js';
+import { Body, Id, listOf, Name, Nullable, OneOf, single, somePrintable, Timestamp } from '../schemas.js';
+import { worded } from '../validation-words.js';
 import { conflictAs } from '../version-conflict.js';
 
 /** `resource.action`; a colon may stand in the resource, as in `billing:invoice.read`. */
 export const PermissionKey = Type.String({
-  pattern: '^[a-z][a-z0-9_:-]*(\\.[a-z0-9][a-z0-9_-]*)+$',
+  pattern: worded('^[a-z][a-z0-9_:-]*(\\.[a-z0-9][a-z0-9_-]*)+$', 'must be as invoice.view, in lower case'),
   minLength: 3,
   maxLength: 150,
   description: 'Of the form `resource.action`.',
 });
 const Description = Nullable(Type.String({ maxLength: 1000 }));
-const Category = Type.String({ minLength: 1, maxLength: 100, pattern: `^${printable}+$` });
+const Category = Type.String({ minLength: 1, maxLength: 100, pattern: somePrintable });
 
 export const PermissionView = Type.Object({
   id: Id,

@@ -9,10 +9,11 @@ import {
   signatureAlgorithms,
 } from '../../domain/sso-connections/settings.js';
 import { definedOnly } from '../defined-only.js';
-import { Body, Id, Name, Nullable, OneOf, printable, Timestamp, Url } from '../schemas.js';
+import { Body, Id, Name, Nullable, OneOf, somePrintable, Timestamp, Url } from '../schemas.js';
+import { worded } from '../validation-words.js';
 
 const Line = (maxLength: number, description?: string) =>
-  Type.String({ minLength: 1, maxLength, pattern: `^${printable}+$`, ...(description && { description }) });
+  Type.String({ minLength: 1, maxLength, pattern: somePrintable, ...(description && { description }) });
 const Optional = Type.Optional;
 
 /** What an administrator can set of a connection; what is of the other type is refused. */
@@ -57,11 +58,16 @@ const SettingFields = {
   oidc_client_id: Optional(Nullable(Line(512))),
   oidc_client_secret: Optional(Nullable(Line(2048, 'Is kept encrypted, and never shown.'))),
   oidc_scopes: Optional(
-    Type.Array(Type.String({ pattern: '^[\\x21\\x23-\\x5B\\x5D-\\x7E]{1,100}$' }), {
-      maxItems: 30,
-      uniqueItems: true,
-      description: 'With `openid`.',
-    }),
+    Type.Array(
+      Type.String({
+        pattern: worded('^[\\x21\\x23-\\x5B\\x5D-\\x7E]{1,100}$', 'must be a scope of OAuth 2.0, without blanks'),
+      }),
+      {
+        maxItems: 30,
+        uniqueItems: true,
+        description: 'With `openid`.',
+      },
+    ),
   ),
   attribute_mapping: Optional(
     Type.Partial(

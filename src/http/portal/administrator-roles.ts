@@ -4,11 +4,11 @@ import { capabilities } from '../../domain/capabilities/administrator-roles.js';
 import { definedOnly } from '../defined-only.js';
 import { listQuery, paginated } from '../lists.js';
 import { errors, operation } from '../operation.js';
-import { Body, Id, listOf, Name, Nullable, OneOf, printable, single, Timestamp } from '../schemas.js';
+import { anyPrintable, Body, Id, listOf, Name, Nullable, OneOf, single, Timestamp } from '../schemas.js';
 import { administrator } from './administrator.js';
 
 const Capabilities = Type.Array(OneOf(capabilities), { uniqueItems: true, maxItems: capabilities.length });
-const Description = Nullable(Type.String({ maxLength: 1000, pattern: `^${printable}*$` }));
+const Description = Nullable(Type.String({ maxLength: 1000, pattern: anyPrintable }));
 const RoleView = Type.Object({
   id: Id,
   name: Type.String(),

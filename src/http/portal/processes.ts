@@ -5,10 +5,12 @@ import { durationPattern, parseDuration } from '../../platform/duration.js';
 import { always, listQuery, paginated } from '../lists.js';
 import { errors, operation } from '../operation.js';
 import { Body, Id, listOf, Nullable, OneOf, single, Timestamp } from '../schemas.js';
+import { worded } from '../validation-words.js';
 import { extensionOf } from './processes-extension.js';
 import { prolongerOf } from './prolonging.js';
 
-const Duration = (description: string) => Type.String({ pattern: durationPattern, description });
+const Duration = (description: string) =>
+  Type.String({ pattern: worded(durationPattern, 'must be a duration as 30m, 12h or 7d'), description });
 
 const fields = {
   id: Id,
@@ -160,7 +162,7 @@ export const cancelProcess = operation({
     'period the reminders stop and the deadline stays; an erasure, and the removal of an environment, stop between two steps and list what is left. It works ' +
     'while Temporal is away. The `reason` is kept in the audit log as it is written, for as long as that; leave names out.',
   capability: 'processes.manage',
-  body: Body({ reason: Type.String({ minLength: 1, maxLength: 500, pattern: '\\S' }) }),
+  body: Body({ reason: Type.String({ minLength: 1, maxLength: 500, pattern: worded('\\S', 'must say something') }) }),
   events: [
     'process.cancelled',
     'administrator_invite.revoked',

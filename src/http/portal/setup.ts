@@ -2,11 +2,18 @@ import { Type } from 'typebox';
 import { errors, operation } from '../operation.js';
 import { PermissionKeys } from '../operations/roles.js';
 import { Body, Id, single } from '../schemas.js';
+import { worded } from '../validation-words.js';
 
 const segment = '[a-z0-9][a-z0-9_-]*';
 const Resource = Body({
-  name: Type.String({ pattern: `^[a-z][a-z0-9_:-]*(\\.${segment})*$`, maxLength: 100 }),
-  actions: Type.Array(Type.String({ pattern: `^${segment}$`, maxLength: 49 }), { maxItems: 1000 }),
+  name: Type.String({
+    pattern: worded(`^[a-z][a-z0-9_:-]*(\\.${segment})*$`, 'must be as invoice or billing.invoice, in lower case'),
+    maxLength: 100,
+  }),
+  actions: Type.Array(
+    Type.String({ pattern: worded(`^${segment}$`, 'must be as view, in lower case'), maxLength: 49 }),
+    { maxItems: 1000 },
+  ),
 });
 const RolePermissions = Body({ role_id: Id, permission_keys: PermissionKeys });
 

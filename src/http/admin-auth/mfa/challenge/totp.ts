@@ -1,6 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
 import { Body } from '../../../schemas.js';
+import { worded } from '../../../validation-words.js';
 import type { AdminAuthOptions } from '../../options.js';
 import { sameOrigin } from '../../origin.js';
 import { answerWith, ChallengeFields, challengeAnswers, challengeEvents, perMinute } from './answer.js';
@@ -18,7 +19,10 @@ export const totpChallenge: FastifyPluginAsyncTypebox<AdminAuthOptions> = async 
         description:
           'A code works once. Answers as `login` does. 10 per minute per IP, and 10 wrong answers in 15 minutes per user.',
         tags: ['Admin authentication'],
-        body: Body({ ...ChallengeFields, code: Type.String({ pattern: '^[0-9]{6}$', description: '6 digits.' }) }),
+        body: Body({
+          ...ChallengeFields,
+          code: Type.String({ pattern: worded('^[0-9]{6}$', 'must be 6 digits'), description: '6 digits.' }),
+        }),
         response: challengeAnswers,
       },
     },

@@ -4,6 +4,7 @@ import { errors } from '../../../operation.js';
 import { chooseLocale } from '../../../pages/locale.js';
 import { Body, Message } from '../../../schemas.js';
 import { challengeEvents } from '../../../sign-in-events.js';
+import { worded } from '../../../validation-words.js';
 import type { IdentityAuthOptions } from '../../options.js';
 import { AnswerFields, allowChallenger, answerWith, ChallengeFields, challengeAnswers, perMinute } from './answer.js';
 
@@ -51,7 +52,10 @@ export const emailOtpChallenge: FastifyPluginAsyncTypebox<IdentityAuthOptions> =
         summary: 'Go on with a mailed code',
         description: 'Five tries a code. 10 per minute per IP, and 10 wrong ones in 15 minutes per person.',
         tags: ['End-user authentication'],
-        body: Body({ ...AnswerFields, code: Type.String({ pattern: '^[0-9 ]{6,7}$', description: '6 digits.' }) }),
+        body: Body({
+          ...AnswerFields,
+          code: Type.String({ pattern: worded('^[0-9 ]{6,7}$', 'must be 6 digits'), description: '6 digits.' }),
+        }),
         response: challengeAnswers,
       },
     },

@@ -2,6 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
 import { Body } from '../../../schemas.js';
 import { challengeEvents } from '../../../sign-in-events.js';
+import { worded } from '../../../validation-words.js';
 import type { IdentityAuthOptions } from '../../options.js';
 import { AnswerFields, allowChallenger, answerWith, challengeAnswers, perMinute } from './answer.js';
 
@@ -18,7 +19,10 @@ export const totpChallenge: FastifyPluginAsyncTypebox<IdentityAuthOptions> = asy
         summary: 'Go on with a code of an authenticator app',
         description: 'A code works once. 10 per minute per IP, and 10 wrong ones in 15 minutes per person.',
         tags: ['End-user authentication'],
-        body: Body({ ...AnswerFields, code: Type.String({ pattern: '^[0-9]{6}$', description: '6 digits.' }) }),
+        body: Body({
+          ...AnswerFields,
+          code: Type.String({ pattern: worded('^[0-9]{6}$', 'must be 6 digits'), description: '6 digits.' }),
+        }),
         response: challengeAnswers,
       },
     },

@@ -1,0 +1,31 @@
+import { openApiDocument } from '../../src/document.js';
+import { type OpenApiDocument, operationsOf } from '../../src/http/openapi/document.js';
+import { wordsOf } from '../../src/http/validation-words.js';
+
+const raw = 'must match pattern';
+const patternsIn = (schema: unknown): string[] =>
+  Object.entries(schema ?? {}).flatMap(([name, value]) =>
+    name === 'pattern' && typeof value === 'string' ? [value] : typeof value === 'object' ? patternsIn(value) : [],
+  );
+
+test('no caller is told an expression: what it asks for is said in words', async () => {
+  const document = (await openApiDocument()) as OpenApiDocument;
+  const bodies = [...operationsOf(document)].map(({ operation }) => operation.requestBody);
+  const queries = [...operationsOf(document)].map(({ operation }) =>
+    (operation.parameters ?? []).filter((parameter) => 'in' in parameter && parameter.in === 'query'),
+  );
+  const patterns = new Set(patternsIn([bodies, queries, document.components?.schemas]));
+  expect(patterns.size).toBeGreaterThan(5);
+  const unsaid = [...patterns].filter(
+    (pattern) => wordsOf({ keyword: 'pattern', params: { pattern }, message: raw }) === raw,
+  );
+  expect(unsaid).toEqual([]);
+});
+
+test('one of some values, a format and what is missing are said so that a reader knows what would be right', () => {
+  const said = (keyword: string, params: object) => wordsOf({ keyword, params, message: raw });
+  expect(said('enum', { allowedValues: ['active', 'inactive', null] })).toBe('must be one of active, inactive, null');
+  expect(said('format', { format: 'uuid' })).toBe('must be a UUID');
+  expect(said('required', { missingProperty: 'email' })).toBe('is missing');
+  expect(said('minLength', { limit: 1 })).toBe(raw);
+});
