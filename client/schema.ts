@@ -4864,6 +4864,15 @@ export interface components {
                     saml_sso_url: string | null;
                     saml_slo_url: string | null;
                     saml_signing_cert: string | null;
+                    /** @description The certificates of `saml_signing_cert`. They are told of by mail and `sso_connection.certificate_expiring` when the last one ends in 30 days, and in 7; sign-ins go on after that. */
+                    certificates: {
+                        /** @description Of the whole certificate, in hexadecimal with colons. */
+                        fingerprint_sha256: string;
+                        /** Format: date-time */
+                        not_before: string;
+                        /** Format: date-time */
+                        not_after: string;
+                    }[];
                     saml_signature_algorithm: string | null;
                     saml_want_assertions_signed: boolean;
                     saml_name_id_format: string | null;
@@ -4914,6 +4923,15 @@ export interface components {
                     post_logout_redirect_uri: string | null;
                     /** @description OpenID Connect: where the provider itself says that a session there is over. */
                     backchannel_logout_uri: string | null;
+                    /** @description SAML: of the key that signs our messages; null before the first message, which makes it. */
+                    signing_certificate: {
+                        /** @description Of the whole certificate, in hexadecimal with colons. */
+                        fingerprint_sha256: string;
+                        /** Format: date-time */
+                        not_before: string;
+                        /** Format: date-time */
+                        not_after: string;
+                    } | null;
                 };
             };
         };
@@ -5063,6 +5081,15 @@ export interface components {
                 post_logout_redirect_uri: string | null;
                 /** @description OpenID Connect: where the provider itself says that a session there is over. */
                 backchannel_logout_uri: string | null;
+                /** @description SAML: of the key that signs our messages; null before the first message, which makes it. */
+                signing_certificate: {
+                    /** @description Of the whole certificate, in hexadecimal with colons. */
+                    fingerprint_sha256: string;
+                    /** Format: date-time */
+                    not_before: string;
+                    /** Format: date-time */
+                    not_after: string;
+                } | null;
             };
         };
         TestOrganizationSsoConnectionResponse: {
@@ -7041,6 +7068,15 @@ export interface components {
                     saml_sso_url: string | null;
                     saml_slo_url: string | null;
                     saml_signing_cert: string | null;
+                    /** @description The certificates of `saml_signing_cert`. They are told of by mail and `sso_connection.certificate_expiring` when the last one ends in 30 days, and in 7; sign-ins go on after that. */
+                    certificates: {
+                        /** @description Of the whole certificate, in hexadecimal with colons. */
+                        fingerprint_sha256: string;
+                        /** Format: date-time */
+                        not_before: string;
+                        /** Format: date-time */
+                        not_after: string;
+                    }[];
                     saml_signature_algorithm: string | null;
                     saml_want_assertions_signed: boolean;
                     saml_name_id_format: string | null;
@@ -7091,6 +7127,15 @@ export interface components {
                     post_logout_redirect_uri: string | null;
                     /** @description OpenID Connect: where the provider itself says that a session there is over. */
                     backchannel_logout_uri: string | null;
+                    /** @description SAML: of the key that signs our messages; null before the first message, which makes it. */
+                    signing_certificate: {
+                        /** @description Of the whole certificate, in hexadecimal with colons. */
+                        fingerprint_sha256: string;
+                        /** Format: date-time */
+                        not_before: string;
+                        /** Format: date-time */
+                        not_after: string;
+                    } | null;
                 };
             }[];
             pagination: {

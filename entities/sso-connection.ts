@@ -47,6 +47,8 @@ export class SsoConnection {
   @Column('text', { nullable: true }) samlSloUrl!: string | null;
   /** One certificate in PEM, or several behind each other while the provider changes its key. */
   @Column('text', { nullable: true }) samlSigningCert!: string | null;
+  /** When it was last told by mail that these end. */
+  @Column('timestamptz', { nullable: true }) samlCertificateWarnedAt!: Date | null;
   @Column('text', { nullable: true }) samlSignatureAlgorithm!: string | null;
   @Column('boolean', { default: true }) samlWantAssertionsSigned!: boolean;
   @Column('text', { nullable: true }) samlNameIdFormat!: string | null;

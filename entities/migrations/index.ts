@@ -47,6 +47,7 @@ import { SlowRecoveryCodes1763700000093 } from './1763700000093-slow-recovery-co
 import { StricterEnvironments1763700000094 } from './1763700000094-stricter-environments.js';
 import { RequirePkce1763700000095 } from './1763700000095-require-pkce.js';
 import { NodesByTextAndSlug1763700000096 } from './1763700000096-nodes-by-text-and-slug.js';
+import { CertificateWarnings1763700000098 } from './1763700000098-certificate-warnings.js';
 
 /** In the order in which they run. */
 export const migrations = [
@@ -99,4 +100,5 @@ export const migrations = [
   StricterEnvironments1763700000094,
   RequirePkce1763700000095,
   NodesByTextAndSlug1763700000096,
+  CertificateWarnings1763700000098,
 ];

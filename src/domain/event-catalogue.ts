@@ -139,6 +139,7 @@ export const eventCatalogue = {
   'sso_connection.activated': { ...configuration('sso_connection'), severity: 'notice' },
   'sso_connection.disabled': { ...configuration('sso_connection'), severity: 'notice' },
   'sso_connection.auto_disabled': { ...configuration('sso_connection'), severity: 'warning' },
+  'sso_connection.certificate_expiring': { ...configuration('sso_connection'), severity: 'warning' },
   'sso_connection.deleted': { ...configuration('sso_connection'), severity: 'notice' },
   'sso_connection.test_started': { ...configuration('sso_connection'), domainEvent: false },
   'sso_connection.tested': { ...configuration('sso_connection'), domainEvent: false },

@@ -189,6 +189,10 @@ export const eventFields: Partial<Record<EventAction, Fields>> = {
     reason: 'Code of the last refusal.',
     consecutive_failures: 'How many answers were refused in a row.',
   },
+  'sso_connection.certificate_expiring': {
+    ...connection,
+    not_after: "When the last of the provider's certificates ends.",
+  },
   'sso_connection.deleted': connectionBefore,
   'sso_connection.test_started': { ...connection, test_id: 'The test.' },
   'sso_connection.tested': {

@@ -1,3 +1,4 @@
+import { X509Certificate } from 'node:crypto';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { LightMyRequestResponse } from 'fastify';
@@ -80,7 +81,7 @@ test('an organization makes its connection: the detail is that of the specificat
     connection: {
       ...{ id, account_id: account.scope.accountId, scope: 'organization', type: 'oidc', name: 'Acme Okta' },
       ...{ environment_id: account.scope.environmentId, organization_id: organization, status: 'configuring' },
-      ...{ saml_entity_id: null, saml_sso_url: null, saml_slo_url: null, saml_signing_cert: null },
+      ...{ saml_entity_id: null, saml_sso_url: null, saml_slo_url: null, saml_signing_cert: null, certificates: [] },
       ...{ saml_signature_algorithm: null, saml_want_assertions_signed: true, saml_name_id_format: null },
       ...{ saml_allow_idp_initiated: false, force_authn: false, oidc_discovery_url: 'https://acme.okta.example' },
       ...{ oidc_client_id: 'gatehouse', oidc_scopes: ['openid', 'profile', 'email'], has_oidc_client_secret: true },
@@ -95,6 +96,7 @@ test('an organization makes its connection: the detail is that of the specificat
       redirect_uri: `${baseUrl}/sso/oidc/${id}/callback`,
       post_logout_redirect_uri: `${baseUrl}/sso/oidc/${id}/signed-out`,
       backchannel_logout_uri: `${baseUrl}/sso/oidc/${id}/backchannel-logout`,
+      signing_certificate: null,
     },
   });
   expect((await server('GET', path)).json().data).toEqual(data);
@@ -213,7 +215,21 @@ describe('what cannot be', () => {
     const path = `/organizations/${organization}/sso-connection`;
     const [one, other] = [await someCertificate(), await certificateFor(10)];
     const made = await server('POST', path, { ...(await saml()), saml_signing_cert: `${one}\n\n${other}` });
-    expect(made.json().data.connection.saml_signing_cert.match(/BEGIN/g)).toHaveLength(2);
+    const { connection, service_provider } = made.json().data;
+    expect(connection.saml_signing_cert.match(/BEGIN/g)).toHaveLength(2);
+    const shown = (pem: string) => {
+      const { fingerprint256, validFrom, validTo } = new X509Certificate(pem);
+      const [not_before, not_after] = [validFrom, validTo].map((text) => new Date(text).toISOString());
+      return { fingerprint_sha256: fingerprint256, not_before, not_after };
+    };
+    expect(connection.certificates).toEqual([shown(one), shown(other)]);
+    // Our own is made when somebody first asks for the metadata, which has it.
+    expect(service_provider.signing_certificate).toBeNull();
+    const metadata = await api.app.inject(new URL(service_provider.metadata_url).pathname);
+    const [, ours] = />([A-Za-z0-9+/=\s]{400,})</.exec(metadata.body) ?? [];
+    const pem = `-----BEGIN CERTIFICATE-----\n${ours?.trim()}\n-----END CERTIFICATE-----`;
+    const again = (await server('GET', `${path}/service-provider`)).json().data;
+    expect(again.signing_certificate).toEqual(shown(pem));
     const expired = await server('PATCH', path, { saml_signing_cert: `${one}\n${await certificateFor(-1)}` });
     expect(faultsOf(expired)).toEqual(['saml_signing_cert expired']);
     expect((await server('PATCH', path, { saml_signing_cert: `hello ${one}` })).statusCode).toBe(400);

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { EntityManager } from 'typeorm';
 import { SsoConnection } from '../../entities/sso-connection.js';
+import { warnOfCertificates } from '../../src/domain/sso-connections/certificate-warnings.js';
 import {
   adminConnectionByAddress,
   adminConnectionFor,
@@ -11,7 +12,9 @@ import {
 } from '../../src/domain/sso-connections/covering.js';
 import { connectionMails } from '../../src/domain/sso-connections/mails.js';
 import { mostFailures, noteFailure, noteSuccess } from '../../src/domain/sso-connections/outcomes.js';
+import { days } from '../../src/platform/clock.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
+import { certificateFor } from '../support/sso-connections.js';
 import { invite, rolesByKey, tokenOf } from './administrators-setup.js';
 import { type Call, callsOf, outcomeOf, rowsOf } from './portal-setup.js';
 
@@ -169,6 +172,50 @@ describe('failures', () => {
     expect(await fail(id)).toBe(false);
     expect(await read(id)).toMatchObject({ status: 'active', lastLoginFailureAt: api.clock.now });
   });
+});
+
+test('managers are told a month before the last certificate of a provider ends, and a week; not of one that was replaced', async () => {
+  const now = Date.now();
+  const at = (day: number) => new Date(now + days(day));
+  const [short, long] = await Promise.all([20, 60].map((life) => certificateFor(life, 'idp.example', now)));
+  const id = await connect('/sso/connections', {
+    ...{ type: 'saml', oidc_discovery_url: undefined, oidc_client_id: undefined, oidc_client_secret: undefined },
+    ...{ saml_entity_id: 'https://idp.example', saml_sso_url: 'https://idp.example/sso' },
+    saml_signing_cert: `${short}\n${long}`,
+  });
+  const first = '00000000-0000-0000-0000-000000000000';
+  async function toldBy(day: number): Promise<[number, number]> {
+    for (let next: string | null = first; next !== null; ) {
+      ({ next } = await warnOfCertificates(api.database.db, next, 1, at(day)));
+    }
+    const asked = [
+      `select 1 from events where resource_id = $1 and action = 'sso_connection.certificate_expiring'`,
+      `select 1 from emails where subject_id = $1 and template = 'sso-certificate-expiring'`,
+    ].map((text) => rowsOf(api, text, [id]));
+    const [events = [], mails = []] = await Promise.all(asked);
+    return [events.length, mails.length];
+  }
+  const written = () =>
+    api.database.db.transaction('system', (tx) =>
+      connectionMails()['sso-certificate-expiring'](tx, id, 'en', account.userId),
+    );
+  expect(await toldBy(29)).toEqual([0, 0]); // the first one ended, and the second one is there
+  expect(await toldBy(31)).toEqual([1, 1]);
+  expect(await toldBy(32)).toEqual([1, 1]);
+  expect(await written()).toMatchObject({ values: { connection: 'Acme' } });
+  expect(await toldBy(54)).toEqual([2, 2]);
+  expect(await toldBy(90)).toEqual([2, 2]);
+  const [event] = await rowsOf<{ metadata: { not_after: string } }>(
+    api,
+    `select metadata from events where resource_id = $1 and action = 'sso_connection.certificate_expiring' limit 1`,
+    [id],
+  );
+  expect(new Date(event?.metadata.not_after ?? '').getTime()).toBe(Math.floor(at(60).getTime() / 1000) * 1000);
+  await owner('PATCH', `/sso/connections/${id}`, { saml_signing_cert: await certificateFor(200, 'idp.example', now) });
+  expect([await written(), await toldBy(91)]).toEqual([null, [2, 2]]);
+  expect(await toldBy(171)).toEqual([3, 3]);
+  await owner('POST', `/sso/connections/${id}/disable`);
+  expect(await toldBy(195)).toEqual([3, 3]);
 });
 
 test('recovery codes: ten are shown once, and a new set voids the one before', async () => {

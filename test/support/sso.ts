@@ -43,6 +43,7 @@ export async function newOidcConnection(
     samlSsoUrl: null,
     samlSloUrl: null,
     samlSigningCert: null,
+    samlCertificateWarnedAt: null,
     samlSignatureAlgorithm: null,
     samlWantAssertionsSigned: true,
     samlNameIdFormat: null,

@@ -1,5 +1,6 @@
 import { after, type Clock } from '../../platform/clock.js';
 import type { Db } from '../../platform/db.js';
+import { warnOfCertificates } from '../sso-connections/certificate-warnings.js';
 import { keepEvents } from './events.js';
 import { cutOff, rules, underWay } from './rules.js';
 import { byColumn, endedGrants, sessionsOfGrants, walkSessions } from './statements.js';
@@ -8,7 +9,7 @@ import { byColumn, endedGrants, sessionsOfGrants, walkSessions } from './stateme
 export interface Place {
   /** The rule that is on. */
   rule: string;
-  /** The last session that was looked at. */
+  /** The last session, or connection, that was looked at. */
   after: string | null;
   /** How many sessions this run has looked at. */
   looked: number;
@@ -22,8 +23,9 @@ export interface Swept {
 
 /** Sessions that one run looks at, the latest ones: more than expire between two runs. */
 const sessionsPerRun = 250_000;
+const first = '00000000-0000-0000-0000-000000000000';
 const byName = new Map(rules.map((rule) => [rule.name ?? rule.table, { rule, statement: byColumn(rule) }]));
-const order = ['grants', 'sessions', ...byName.keys(), 'events'];
+const order = ['grants', 'sessions', ...byName.keys(), 'events', 'certificates'];
 
 export type Housekeeping = ReturnType<typeof createHousekeeping>;
 
@@ -34,7 +36,10 @@ export interface HousekeepingDeps {
   auditRetentionDays: number;
 }
 
-/** Deletes what has served its time, a batch a call, each batch in a short transaction of its own. */
+/**
+ * Deletes what has served its time, a batch a call, each batch in a short transaction of its own; at the end it tells of certificates
+ * whose time is nearly over.
+ */
 export function createHousekeeping({ db, now, auditRetentionDays }: HousekeepingDeps) {
   async function sweepGrants(batchSize: number): Promise<number> {
     const end = after(now(), -underWay);
@@ -50,7 +55,7 @@ export function createHousekeeping({ db, now, auditRetentionDays }: Housekeeping
       after(now(), -underWay),
       batchSize,
       expiresAt ?? 'infinity', // PostgreSQL's own text: a Date has no microseconds, and the walk would not get past one
-      id ?? '00000000-0000-0000-0000-000000000000',
+      id ?? first,
     ]);
     const batch = row!;
     const walked = looked + batch.looked;
@@ -79,6 +84,10 @@ export function createHousekeeping({ db, now, auditRetentionDays }: Housekeeping
       }
       if (at.rule === 'events') {
         return { table: 'months of events', deleted: await keepEvents(db, auditRetentionDays), next };
+      }
+      if (at.rule === 'certificates') {
+        const { next: last } = await warnOfCertificates(db, at.after ?? first, batchSize, now());
+        return { table: 'certificates', deleted: 0, next: last === null ? next : { ...at, after: last } };
       }
       const deleted = await (at.rule === 'grants' ? sweepGrants(batchSize) : sweepBy(at.rule, batchSize));
       const table = byName.get(at.rule)?.rule.table ?? at.rule;

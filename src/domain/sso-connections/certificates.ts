@@ -1,4 +1,8 @@
 import { X509Certificate } from 'node:crypto';
+import { days } from '../../platform/clock.js';
+
+/** How long before a provider's last certificate ends whoever looks after the connection is told: the earliest first. */
+export const warnings = [days(30), days(7)] as const;
 
 /** More than a provider needs while it changes its key. */
 const most = 8;
@@ -31,9 +35,32 @@ export function readCertificates(text: string, now: Date): { pem: string } | Cer
 export const usableOf = (pems: readonly string[], now: Date): string[] =>
   pems.filter((pem) => 'pem' in readCertificates(pem, now));
 
+/** What a certificate says that anybody asks: which it is, and from when to when it is meant to be used. */
+export interface CertificateDates {
+  /** Of all of it, as others show it: 32 bytes in hexadecimal with colons. */
+  fingerprintSha256: string;
+  notBefore: Date;
+  notAfter: Date;
+}
+
+/** Those of a stored text. */
+export const datesOf = (pem: string): CertificateDates[] =>
+  readIn(pem).map((one) => ({
+    fingerprintSha256: one.fingerprint256,
+    notBefore: new Date(one.validFrom),
+    notAfter: endOf(one),
+  }));
+
+/** When the last certificate of a stored text ends; null where there is none. */
+export const lastEndOf = (pem: string): Date | null =>
+  readIn(pem)
+    .map(endOf)
+    .reduce<Date | null>((latest, end) => (latest && latest > end ? latest : end), null);
+
 /** Whether all certificates of a stored text have expired. */
-export const allExpired = (pem: string, now: Date): boolean =>
-  (pem.match(block) ?? []).every((one) => parsed(one) === null || endOf(new X509Certificate(one)) <= now);
+export const allExpired = (pem: string, now: Date): boolean => readIn(pem).every((one) => endOf(one) <= now);
+
+const readIn = (pem: string): X509Certificate[] => (pem.match(block) ?? []).flatMap((one) => parsed(one) ?? []);
 
 function parsed(pem: string): X509Certificate | null {
   try {

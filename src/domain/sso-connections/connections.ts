@@ -204,6 +204,7 @@ function blankConnection(
     ...{ name: '', ownedByOrganization: organizationId !== null && !isOfTeam(caller) },
     ...{ ...empty, oidcClientSecretSealed: null },
     ...{ lastLoginAt: null, lastLoginFailureAt: null, consecutiveFailures: 0, autoDisabledAt: null },
+    samlCertificateWarnedAt: null,
     ...{ createdAt: at, updatedAt: at },
   };
 }

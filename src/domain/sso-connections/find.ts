@@ -1,6 +1,7 @@
 import { type EntityManager, type FindOptionsWhere, In, IsNull, type SelectQueryBuilder } from 'typeorm';
 import { Role } from '../../../entities/role.js';
 import { SsoConnection } from '../../../entities/sso-connection.js';
+import { SsoSigningKey } from '../../../entities/sso-signing-key.js';
 import { within } from '../../platform/db.js';
 import type { Caller } from '../caller.js';
 import { DomainError } from '../errors.js';
@@ -65,9 +66,21 @@ export async function detailsOf(
   const ids = connections.flatMap(({ defaultRoleId }) => defaultRoleId ?? []);
   const accountId = connections[0]?.accountId;
   const roles = ids.length === 0 || !accountId ? [] : await tx.findBy(Role, { accountId, id: In(ids) });
+  const speakingSaml = connections.filter(({ type }) => type === 'saml').map(({ id }) => id);
+  const keys =
+    speakingSaml.length === 0 || !accountId
+      ? []
+      : await tx.find(SsoSigningKey, {
+          where: { accountId, connectionId: In(speakingSaml) },
+          select: { connectionId: true, certificate: true },
+        });
   return connections.map((connection) => ({
     connection,
     defaultRole: roles.find(({ id }) => id === connection.defaultRoleId) ?? null,
-    serviceProvider: serviceProviderOf(baseUrl, connection),
+    serviceProvider: serviceProviderOf(
+      baseUrl,
+      connection,
+      keys.find(({ connectionId }) => connectionId === connection.id)?.certificate ?? null,
+    ),
   }));
 }

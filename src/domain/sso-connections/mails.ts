@@ -7,41 +7,66 @@ import { inWords } from '../emails/in-words.js';
 import { localeOf } from '../emails/locale.js';
 import { queueEmail } from '../emails/queue.js';
 import type { EmailSubjects } from '../emails/subjects.js';
+import { lastEndOf, warnings } from './certificates.js';
 import { applicationOf } from './events.js';
 
 /** Has everybody who may manage a connection told by mail, after the commit, that it has switched itself off. */
 export async function tellAutoDisabled(tx: EntityManager, connection: SsoConnection, now: Date): Promise<void> {
+  await tell(tx, connection, 'sso-connection-auto-disabled', now);
+}
+
+/** Has the same people told that the certificates of its provider end. */
+export async function tellCertificateExpiring(tx: EntityManager, connection: SsoConnection, now: Date): Promise<void> {
+  await tell(tx, connection, 'sso-certificate-expiring', now);
+}
+
+async function tell(
+  tx: EntityManager,
+  connection: SsoConnection,
+  template: 'sso-connection-auto-disabled' | 'sso-certificate-expiring',
+  now: Date,
+) {
   const { id, accountId, environmentId } = connection;
   const locale = await localeOf(tx, { accountId, environmentId });
   for (const recipientId of await managersOf(tx, connection)) {
-    const cause = `sso-connection/${id}/auto-disabled/${now.getTime()}/${recipientId}`;
-    const mail = { template: 'sso-connection-auto-disabled', locale, subjectId: id, recipientId, cause } as const;
+    const cause = `sso-connection/${id}/${causes[template]}/${now.getTime()}/${recipientId}`;
     // Not as a mail of the Environment: its brand is for end users.
-    await queueEmail(tx, { ...mail, accountId }, now);
+    await queueEmail(tx, { template, locale, subjectId: id, recipientId, cause, accountId }, now);
   }
 }
+const causes = { 'sso-connection-auto-disabled': 'auto-disabled', 'sso-certificate-expiring': 'certificate' };
 
-/** What the mail says. Null once it is active again, or gone, or its reader has nothing to do with it any more. */
+/** What the mails say. Null once nothing of it is so any more, or its reader has nothing to do with it any more. */
 export const connectionMails = () =>
   ({
     'sso-connection-auto-disabled': async (tx, id, locale, recipientId) => {
       const connection = await tx.findOneBy(SsoConnection, { id, status: 'auto_disabled' });
-      if (!connection?.autoDisabledAt || !recipientId) return null;
-      const isManager = (await managersOf(tx, connection)).includes(recipientId);
-      const user = isManager && (await tx.findOneBy(User, { id: recipientId }));
-      if (!user) return null;
-      const account = await tx.findOneByOrFail(Account, { id: connection.accountId });
-      return {
-        to: user.email,
-        values: {
-          first_name: user.firstName,
-          account_name: account.name,
-          connection: connection.name,
-          since_text: inWords(connection.autoDisabledAt, locale),
-        },
-      };
+      const reader = connection?.autoDisabledAt && (await readerOf(tx, connection, recipientId));
+      if (!reader) return null;
+      const since_text = inWords(connection.autoDisabledAt as Date, locale);
+      return { to: reader.to, values: { ...reader.values, since_text } };
+    },
+    'sso-certificate-expiring': async (tx, id, locale, recipientId) => {
+      const connection = await tx.findOneBy(SsoConnection, { id, status: 'active' });
+      const end = lastEndOf(connection?.samlSigningCert ?? '');
+      const warnedAt = connection?.samlCertificateWarnedAt;
+      // A new certificate may have come meanwhile.
+      if (!end || !warnedAt || warnedAt.getTime() < end.getTime() - warnings[0]) return null;
+      const reader = await readerOf(tx, connection, recipientId);
+      return reader && { to: reader.to, values: { ...reader.values, until_text: inWords(end, locale) } };
     },
   }) satisfies Partial<EmailSubjects>;
+
+async function readerOf(tx: EntityManager, connection: SsoConnection, recipientId: string | null) {
+  if (!recipientId || !(await managersOf(tx, connection)).includes(recipientId)) return null;
+  const user = await tx.findOneBy(User, { id: recipientId });
+  if (!user) return null;
+  const account = await tx.findOneByOrFail(Account, { id: connection.accountId });
+  return {
+    to: user.email,
+    values: { first_name: user.firstName, account_name: account.name, connection: connection.name },
+  };
+}
 
 async function managersOf(tx: EntityManager, { accountId, environmentId }: SsoConnection): Promise<string[]> {
   const applicationId = await applicationOf(tx, environmentId);

@@ -1,5 +1,6 @@
 import { type Static, Type } from 'typebox';
 import { ssoConnectionStatuses, ssoScopes, ssoTypes } from '../../../entities/sso-connection.js';
+import { type CertificateDates, datesOf } from '../../domain/sso-connections/certificates.js';
 import type { ConnectionDetail } from '../../domain/sso-connections/find.js';
 import type { ServiceProvider } from '../../domain/sso-connections/service-provider.js';
 import {
@@ -134,6 +135,17 @@ export const settingsIn = (body: Static<typeof ConnectionChanges>): Partial<Conn
     defaultRoleId: body.default_role_id?.toLowerCase() ?? body.default_role_id,
   } satisfies { [K in keyof ConnectionSettings]: ConnectionSettings[K] | undefined });
 
+const CertificateFields = {
+  fingerprint_sha256: Type.String({ description: 'Of the whole certificate, in hexadecimal with colons.' }),
+  not_before: Timestamp,
+  not_after: Timestamp,
+};
+const presentCertificate = ({ fingerprintSha256, notBefore, notAfter }: CertificateDates) => ({
+  fingerprint_sha256: fingerprintSha256,
+  not_before: notBefore,
+  not_after: notAfter,
+});
+
 export const ServiceProviderView = Type.Object({
   protocol: OneOf(ssoTypes),
   acs_url: Nullable(Type.String({ description: 'SAML: where answers are posted to.' })),
@@ -146,6 +158,11 @@ export const ServiceProviderView = Type.Object({
   ),
   backchannel_logout_uri: Nullable(
     Type.String({ description: 'OpenID Connect: where the provider itself says that a session there is over.' }),
+  ),
+  signing_certificate: Nullable(
+    Type.Object(CertificateFields, {
+      description: 'SAML: of the key that signs our messages; null before the first message, which makes it.',
+    }),
   ),
 });
 
@@ -166,6 +183,11 @@ export const ConnectionView = Type.Object({
     saml_sso_url: Nullable(Type.String()),
     saml_slo_url: Nullable(Type.String()),
     saml_signing_cert: Nullable(Type.String()),
+    certificates: Type.Array(Type.Object(CertificateFields), {
+      description:
+        'The certificates of `saml_signing_cert`. They are told of by mail and `sso_connection.certificate_expiring` when the last one ends ' +
+        'in 30 days, and in 7; sign-ins go on after that.',
+    }),
     saml_signature_algorithm: Nullable(Type.String()),
     saml_want_assertions_signed: Type.Boolean(),
     saml_name_id_format: Nullable(Type.String()),
@@ -204,6 +226,7 @@ export const presentServiceProvider = (provider: ServiceProvider) => ({
   redirect_uri: provider.redirectUri,
   post_logout_redirect_uri: provider.postLogoutRedirectUri,
   backchannel_logout_uri: provider.backchannelLogoutUri,
+  signing_certificate: provider.signingCertificate && presentCertificate(provider.signingCertificate),
 });
 
 export const presentConnection = ({ connection: one, defaultRole, serviceProvider }: ConnectionDetail) => ({
@@ -220,6 +243,7 @@ export const presentConnection = ({ connection: one, defaultRole, serviceProvide
     saml_sso_url: one.samlSsoUrl,
     saml_slo_url: one.samlSloUrl,
     saml_signing_cert: one.samlSigningCert,
+    certificates: datesOf(one.samlSigningCert ?? '').map(presentCertificate),
     saml_signature_algorithm: one.samlSignatureAlgorithm,
     saml_want_assertions_signed: one.samlWantAssertionsSigned,
     saml_name_id_format: one.samlNameIdFormat,

@@ -41,6 +41,8 @@ export interface EmailTemplates {
   'role-expired': RoleWindowMail;
   /** To administrators, when ten answers of an identity provider in a row were refused. */
   'sso-connection-auto-disabled': { first_name: string; account_name: string; connection: string; since_text: string };
+  /** To the same, when the certificates of a provider that speaks SAML end soon, or have ended. */
+  'sso-certificate-expiring': { first_name: string; account_name: string; connection: string; until_text: string };
   /** To whoever claimed a domain whose record has gone. */
   'sso-domain-lapsed': { first_name: string; domain: string; record_name: string; record_value: string };
   /** To an end user whose second factors have changed, or whose recovery code was used. */

@@ -1,0 +1,61 @@
+import { MoreThan } from 'typeorm';
+import { SsoConnection } from '../../../entities/sso-connection.js';
+import type { Db } from '../../platform/db.js';
+import { lastEndOf, warnings } from './certificates.js';
+import { recordConnectionEvent } from './events.js';
+import { tellCertificateExpiring } from './mails.js';
+
+// Another run may have told of it, and somebody may have brought a new certificate, since it was read.
+const claimText = `
+update sso_connections set saml_certificate_warned_at = $2
+where id = $1 and status = 'active' and saml_signing_cert = $3
+  and (saml_certificate_warned_at is null or saml_certificate_warned_at < $4)
+returning id`;
+
+export interface WarnedOf {
+  warned: number;
+  /** The last connection that was looked at; null after the last one of all. */
+  next: string | null;
+}
+
+/**
+ * Looks at a page of active SAML connections, by their ids, and tells of those whose provider's certificates end: by the event
+ * `sso_connection.certificate_expiring` and by mail, each warning once. A connection goes on with a certificate that has
+ * ended, but mostly its provider changes the key then, and answers by the new one are refused.
+ */
+export async function warnOfCertificates(db: Db, after: string, take: number, now: Date): Promise<WarnedOf> {
+  const page = await db.transaction('system', (tx) =>
+    tx.find(SsoConnection, {
+      where: { id: MoreThan(after), type: 'saml', status: 'active' },
+      order: { id: 'ASC' },
+      take,
+    }),
+  );
+  let warned = 0;
+  for (const connection of page) {
+    if (await warnOf(db, connection, now)) warned += 1;
+  }
+  return { warned, next: page.length === take ? page.at(-1)!.id : null };
+}
+
+async function warnOf(db: Db, connection: SsoConnection, now: Date): Promise<boolean> {
+  const { id, samlSigningCert, samlCertificateWarnedAt: before } = connection;
+  const end = lastEndOf(samlSigningCert ?? '');
+  const since = end && dueSince(end, now);
+  if (!end || !since || (before && before >= since)) return false;
+  return db.transaction('system', async (tx) => {
+    const [claimed] = await tx.query<[{ id: string }[], number]>(claimText, [id, now, samlSigningCert, since]);
+    if (claimed.length === 0) return false;
+    await recordConnectionEvent(tx, 'sso_connection.certificate_expiring', connection, {
+      ...{ not_after: end.toISOString(), actor: { type: 'system', id: null } },
+    });
+    await tellCertificateExpiring(tx, connection, now);
+    return true;
+  });
+}
+
+/** Since when the last of the warnings that have come is due; null before the first one. */
+function dueSince(end: Date, now: Date): Date | null {
+  const moments = warnings.map((before) => new Date(end.getTime() - before)).filter((moment) => moment <= now);
+  return moments.at(-1) ?? null;
+}
