@@ -3930,6 +3930,30 @@ export interface components {
                 is_active: boolean;
                 /** Format: date-time */
                 created_at: string;
+                name: string | null;
+                metadata: {
+                    [key: string]: unknown;
+                };
+                email_verified: boolean;
+                /** @description Held now or at a time to come. */
+                roles: {
+                    /** Format: uuid */
+                    assignment_id: string;
+                    /** Format: uuid */
+                    id: string;
+                    name: string;
+                    /** Format: uuid */
+                    node_id: string;
+                    node_name: string;
+                    /** Format: date-time */
+                    effective_from: string | null;
+                    /** Format: date-time */
+                    effective_to: string | null;
+                }[];
+                /** @description Whether the caller holds `identity.manage`. */
+                can_manage: boolean;
+                /** Format: date-time */
+                updated_at: string;
             };
         };
         ListIdentitiesWithRolesResponse: {
@@ -4010,44 +4034,6 @@ export interface components {
                     }[];
                 } | null;
             }[];
-        };
-        GetIdentityResponse: {
-            data: {
-                /** Format: uuid */
-                id: string;
-                email: string;
-                first_name: string | null;
-                last_name: string | null;
-                avatar_url: string | null;
-                external_id: string | null;
-                is_active: boolean;
-                /** Format: date-time */
-                created_at: string;
-                name: string | null;
-                metadata: {
-                    [key: string]: unknown;
-                };
-                email_verified: boolean;
-                /** @description Held now or at a time to come. */
-                roles: {
-                    /** Format: uuid */
-                    assignment_id: string;
-                    /** Format: uuid */
-                    id: string;
-                    name: string;
-                    /** Format: uuid */
-                    node_id: string;
-                    node_name: string;
-                    /** Format: date-time */
-                    effective_from: string | null;
-                    /** Format: date-time */
-                    effective_to: string | null;
-                }[];
-                /** @description Whether the caller holds `identity.manage`. */
-                can_manage: boolean;
-                /** Format: date-time */
-                updated_at: string;
-            };
         };
         UpdateIdentityRequest: {
             /** Format: email */
@@ -7958,7 +7944,6 @@ export type CreateIdentityResponse = components['schemas']['CreateIdentityRespon
 export type ListIdentitiesWithRolesResponse = components['schemas']['ListIdentitiesWithRolesResponse'];
 export type CreateIdentitiesRequest = components['schemas']['CreateIdentitiesRequest'];
 export type CreateIdentitiesResponse = components['schemas']['CreateIdentitiesResponse'];
-export type GetIdentityResponse = components['schemas']['GetIdentityResponse'];
 export type UpdateIdentityRequest = components['schemas']['UpdateIdentityRequest'];
 export type ListIdentitySessionsResponse = components['schemas']['ListIdentitySessionsResponse'];
 export type ListIdentityApplicationsResponse = components['schemas']['ListIdentityApplicationsResponse'];
@@ -8259,7 +8244,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["GetIdentityResponse"];
+                    "application/json": components["schemas"]["CreateIdentityResponse"];
                 };
             };
             default: components["responses"]["Refusal"];
@@ -8311,7 +8296,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["GetIdentityResponse"];
+                    "application/json": components["schemas"]["CreateIdentityResponse"];
                 };
             };
             default: components["responses"]["Refusal"];
@@ -8334,7 +8319,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["GetIdentityResponse"];
+                    "application/json": components["schemas"]["CreateIdentityResponse"];
                 };
             };
             default: components["responses"]["Refusal"];
@@ -8359,7 +8344,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["GetIdentityResponse"];
+                    "application/json": components["schemas"]["CreateIdentityResponse"];
                 };
             };
             default: components["responses"]["Refusal"];
@@ -8384,7 +8369,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["GetIdentityResponse"];
+                    "application/json": components["schemas"]["CreateIdentityResponse"];
                 };
             };
             default: components["responses"]["Refusal"];
@@ -8541,7 +8526,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["GetIdentityResponse"];
+                    "application/json": components["schemas"]["CreateIdentityResponse"];
                 };
             };
             default: components["responses"]["Refusal"];
@@ -8570,7 +8555,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["GetIdentityResponse"];
+                    "application/json": components["schemas"]["CreateIdentityResponse"];
                 };
             };
             default: components["responses"]["Refusal"];
@@ -8595,7 +8580,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["GetIdentityResponse"];
+                    "application/json": components["schemas"]["CreateIdentityResponse"];
                 };
             };
             default: components["responses"]["Refusal"];

@@ -91,7 +91,7 @@ export const createIdentity = operation({
   body: Body(NewIdentityFields),
   events: ['identity.created', 'role_assignment.created'],
   answers: {
-    201: single(IdentityRow),
+    201: single(IdentityDetail),
     ...errors(
       'identity.email_taken',
       'identity.external_id_taken',
@@ -104,11 +104,11 @@ export const createIdentity = operation({
       'nodes.node_not_found',
     ),
   },
-  handle: async ({ services, scope, caller, body }) => ({
-    data: presentRow(
-      await services.identities.create(scope, newIdentityOf(body), initialRole(services, scope, caller, body)),
-    ),
-  }),
+  async handle({ services, scope, caller, body }) {
+    const role = initialRole(services, scope, caller, body);
+    const { identity } = await services.identities.create(scope, newIdentityOf(body), role);
+    return detailOf({ services, scope, caller }, identity.id);
+  },
 });
 
 export const getIdentity = operation({
