@@ -110,6 +110,7 @@ test('each filter narrows exactly, alone and together, settled or not', async ()
     action: `'api_key.rotated'`,
     category: `'security'`,
   });
+  await writeEvents(api, other, 2, { created_at: `'2026-01-05T12:00:00Z'`, action: `'webhook.updated'` });
   const counts: Record<string, number> = {
     [`actor_id=${actor}`]: 3,
     [`resource_id=${resource}`]: 2,
@@ -130,6 +131,11 @@ test('each filter narrows exactly, alone and together, settled or not', async ()
     'from=2026-01-01T12:00:00Z&to=2026-01-04T12:00:00Z&action=api_key.rotated': 5,
     'from=2026-01-03T00:00:00Z&action=api_key.rotated': 0,
     'to=2026-01-04T00:00:00Z': 5,
+    'from=2026-01-05T11:00:00Z&to=2026-01-05T12:00:00.001Z': 2, // within a day
+    'from=2026-01-05T11:00:00Z&to=2026-01-05T13:00:00Z&action=webhook.updated': 2,
+    'from=2026-01-05T13:00:00Z&to=2026-01-05T14:00:00Z': 0,
+    'from=2026-01-05T13:00:00Z&to=2026-01-05T11:00:00Z': 0,
+    'from=2026-01-06T13:00:00Z&to=2026-01-04T11:00:00Z': 0,
   };
   const ask = async () => {
     const found: Record<string, number> = {};

@@ -40,27 +40,26 @@ function countedParts(
   { from, to }: AuditFilters,
   put: Put,
 ): string[] {
+  const isSettled = `transaction_id < (select below from ${settledCounts})`;
+  const cut = (start: Date, end: Date) => rows(isSettled, ...timesOf({ from: start, to: end }, put));
+  const unsettled = rows(
+    `transaction_id >= (select below from ${settledCounts})`,
+    `created_at >= (select since from ${settledCounts})`,
+    ...times,
+  );
   const [fullFrom, fullTo] = [from && ceiling(from), to && floor(to)];
-  const isWithinADay = fullFrom !== undefined && fullTo !== undefined && fullFrom > fullTo;
+  // Within a day no day is full. What nothing names must not be put either: PostgreSQL could not tell its type.
+  if (from && to && ceiling(from) > floor(to)) return [cut(from, to), unsettled];
   const full = [
     ...common,
     ...(fullFrom ? [`day >= (${put(fullFrom)}::timestamptz at time zone 'UTC')::date`] : []),
     ...(fullTo ? [`day < (${put(fullTo)}::timestamptz at time zone 'UTC')::date`] : []),
   ];
-  const isSettled = `transaction_id < (select below from ${settledCounts})`;
-  const cut = (start: Date, end: Date) => rows(isSettled, ...timesOf({ from: start, to: end }, put));
   return [
-    ...(isWithinADay ? [cut(from as Date, to as Date)] : []),
-    ...(isWithinADay
-      ? []
-      : [`select day, sum(value) as count from event_counts where ${full.join(' and ')} group by day`]),
-    ...(!isWithinADay && from && fullFrom && from < fullFrom ? [cut(from, fullFrom)] : []),
-    ...(!isWithinADay && to && fullTo && fullTo < to ? [cut(fullTo, to)] : []),
-    rows(
-      `transaction_id >= (select below from ${settledCounts})`,
-      `created_at >= (select since from ${settledCounts})`,
-      ...times,
-    ),
+    `select day, sum(value) as count from event_counts where ${full.join(' and ')} group by day`,
+    ...(from && fullFrom && from < fullFrom ? [cut(from, fullFrom)] : []),
+    ...(to && fullTo && fullTo < to ? [cut(fullTo, to)] : []),
+    unsettled,
   ];
 }
 
