@@ -5,7 +5,7 @@ import { Identity } from './identity.js';
 
 export type MfaGraceStatus = 'running' | 'enrolled' | 'expired' | 'reset' | 'cancelled';
 
-/** The time that an Identity has, in an Environment that requires MFA, to enrol a first factor. One row for each of them. */
+/** The time that an Identity has, in an Environment that requires MFA, to enroll a first factor. One row for each of them. */
 @Entity('mfa_graces')
 @Index('mfa_graces_one_per_identity', ['environmentId', 'identityId'], { unique: true })
 @Index('mfa_graces_identity', ['identityId'])

@@ -8,7 +8,7 @@ import { SsoConnection } from './sso-connection.js';
 /** How the first factor was proved; `session`: by a sign-in of before, which has to become a stronger one. */
 export type FirstFactorMethod = 'password' | 'email_otp' | 'passkey' | 'sso' | 'session';
 
-/** A person who has proved a first factor and still has to prove, or to enrol, a second one. */
+/** A person who has proved a first factor and still has to prove, or to enroll, a second one. */
 @Entity('pending_sign_ins')
 @Index('pending_sign_ins_token', ['tokenHash'], { unique: true })
 @Index('pending_sign_ins_identity', ['identityId'])

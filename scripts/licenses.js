@@ -1,5 +1,5 @@
 /**
- * The licences of everything that is installed, from package-lock.json and, where that says nothing, the package itself: prints
+ * The licenses of everything that is installed, from package-lock.json and, where that says nothing, the package itself: prints
  * the list, or with `--check` only what is not allowed. Ends with 1 where something is not.
  */
 import { existsSync, readFileSync } from 'node:fs';
@@ -22,7 +22,7 @@ const { packages } = JSON.parse(readFileSync('package-lock.json', 'utf8'));
 const nameOf = (path) => path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length);
 const installed = Object.entries(packages).filter(([path, entry]) => path.includes('node_modules/') && !entry.link);
 
-/** A binary for one platform, which another platform does not install, has the licence of what asks for it. */
+/** A binary for one platform, which another platform does not install, has the license of what asks for it. */
 const asker = (name) =>
   installed.find(([, entry]) => name in (entry.optionalDependencies ?? {}) && typeof entry.license === 'string')?.[1];
 
@@ -35,7 +35,7 @@ function licenseOf(path, entry) {
   return (entry.optional && asker(name)?.license) || 'unknown';
 }
 
-/** One of the licences that are offered, with all that each of them joins; none of these expressions nests. */
+/** One of the licenses that are offered, with all that each of them joins; none of these expressions nests. */
 const isAllowed = (license, name) =>
   license === looked[name] ||
   license

@@ -9,7 +9,7 @@ const characterWidth = 6.03; // of 10 px, monospace
 const narrowest = 0.005;
 const mostBytes = 60_000;
 
-const colours: Record<Owner, string> = { project: '#f6b26b', package: '#ffe0a3', node: '#b8d4ea', v8: '#d5d5d5' };
+const colors: Record<Owner, string> = { project: '#f6b26b', package: '#ffe0a3', node: '#b8d4ea', v8: '#d5d5d5' };
 const owners: Record<Owner, string> = {
   project: 'the project',
   package: 'packages',
@@ -93,8 +93,8 @@ function fitting({ name, place }: Pick<Frame, 'name' | 'place'>, characters: num
   return characters >= 4 ? `${name.slice(0, characters - 1)}…` : '';
 }
 
-const css = Object.entries(colours)
-  .map(([owner, colour]) => `.${owner}{fill:${colour}}`)
+const css = Object.entries(colors)
+  .map(([owner, color]) => `.${owner}{fill:${color}}`)
   .join('');
 
 const legend = (): string =>

@@ -60,7 +60,7 @@ const statuses: Record<ErrorCode, number> = {
   'identity_invite.already_member': 409,
   'identity_invite.not_found': 404,
   'identity_invite.not_pending': 409,
-  'identity_invite.pending_exists': 409,
+  'identity_invite.already_pending': 409,
   'identity_invite.role_deleted': 409,
   'if_match.required': 400,
   'if_match.invalid': 400,

@@ -33,7 +33,7 @@ export const RecoveryCodes = Type.Array(Type.String(), { description: 'Shown thi
 /** Objects of WebAuthn's JSON forms (Level 3 §5.1.8): ours to hand through, not to describe. */
 export const Json = (description: string) => Type.Object({}, { additionalProperties: true, description });
 
-/** An authenticator app whose enrolment has begun. */
+/** An authenticator app whose enrollment has begun. */
 export const TotpEnrollmentView = Type.Object({
   enrollment_token: Type.String({ description: 'For `mfa/totp/confirm`, within 30 minutes.' }),
   secret: Type.String({ description: 'Base32, for those who type it.' }),
@@ -53,7 +53,7 @@ export const TotpConfirmation = {
   code: Type.String({ pattern: worded('^[0-9]{6}$', 'must be 6 digits'), description: '6 digits.' }),
 };
 
-/** A passkey or security key whose enrolment has begun. */
+/** A passkey or security key whose enrollment has begun. */
 export const WebauthnOptionsView = Type.Object({
   enrollment_token: Type.String({ description: 'For `mfa/webauthn/enroll/verify`, with the answer to these options.' }),
   options: Json('`PublicKeyCredentialCreationOptionsJSON`'),

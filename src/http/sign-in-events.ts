@@ -19,7 +19,7 @@ export const challengeEvents = [
 ] as const satisfies readonly EventAction[];
 
 /** A factor was enrolled: whoever had time to do so needs it no more. */
-export const enrolmentEvents = [
+export const enrollmentEvents = [
   'identity.mfa_enrolled',
   'auth.mfa_grace_enrolled',
 ] as const satisfies readonly EventAction[];

@@ -130,7 +130,7 @@ test('a passkey of the device signs in by itself: by the button, and from the su
   expect(await claim('amr').textContent()).toMatch(/swk.*user.*mfa/);
 });
 
-test('what is cancelled or not recognised says so, and leaves every other way open', async () => {
+test('what is cancelled or not recognized says so, and leaves every other way open', async () => {
   await arrive();
   await withoutSuggestions();
   const phone = await plugIn(page, 'platform');

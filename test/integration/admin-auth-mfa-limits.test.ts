@@ -67,7 +67,7 @@ test.each([
   expect(limited.map((answer) => answer.json().error.code)).toEqual(['rate_limit.exceeded', 'rate_limit.exceeded']);
 });
 
-test('the options of an enrolment are given out five times a minute', async () => {
+test('the options of an enrollment are given out five times a minute', async () => {
   const ana = await auth.addUser();
   const { access_token: token } = await loginOf(ana);
   const headers = { ...bearer(token), ...elsewhere() };

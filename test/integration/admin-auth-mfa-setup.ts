@@ -16,7 +16,7 @@ export function withFactors(auth: AdminAuth) {
     return ok(await login(person)).access_token;
   }
 
-  /** Enrols an authenticator app in a session, and lets half a minute go by, so that the next code can be used at once. */
+  /** Enrolls an authenticator app in a session, and lets half a minute go by, so that the next code can be used at once. */
   async function enrollTotp(token: string) {
     const begun = ok(await auth.post('/mfa/totp/enroll', undefined, bearer(token)));
     const code = () => totpCode(begun.secret, auth.now());

@@ -97,7 +97,7 @@ test("a stranger's key, and one whose counter went back, are refused; the latter
   expect(warned).toEqual([expect.objectContaining({ severity: 'warning', outcome: 'denied' })]);
 });
 
-test('an enrolment is of its session, works once and for six minutes; a key is enrolled once', async () => {
+test('an enrollment is of its session, works once and for six minutes; a key is enrolled once', async () => {
   const [ana, bob] = [await auth.addUser(), await auth.addUser()];
   const [token, other] = [await person.session(ana), await person.session(bob)];
   const key = person.newKey();

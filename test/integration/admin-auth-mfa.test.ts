@@ -115,7 +115,7 @@ describe('an authenticator app', () => {
     expect(codes[0]?.hashParameters).toMatch(/^\$argon2id\$/);
   });
 
-  test('makes the session that enrols it one of two factors, also when it is refreshed', async () => {
+  test('makes the session that enrolls it one of two factors, also when it is refreshed', async () => {
     const ana = await auth.addUser();
     const started = await person.login(ana);
     const token = ok(started).access_token;
@@ -341,7 +341,7 @@ describe('what changes factors', () => {
     expect(ok(await auth.get('/mfa/factors', bearer(thief))).factors).toHaveLength(1);
   });
 
-  test('of two sessions that enrol a first factor at the same moment one does', async () => {
+  test('of two sessions that enroll a first factor at the same moment one does', async () => {
     const ana = await auth.addUser();
     const tokens = await Promise.all([person.session(ana), person.session(ana)]);
     const begun = [];

@@ -53,8 +53,8 @@ describe('with DNS_SERVERS only those are asked', () => {
 
   test('the next one is asked where the first one fails or is silent', async () => {
     second.set(name, { txt: ['second'] });
-    for (const behaviour of [{ servfail: true }, { silent: true }] as const) {
-      first.set(name, behaviour);
+    for (const behavior of [{ servfail: true }, { silent: true }] as const) {
+      first.set(name, behavior);
       const dns = createDns({ servers: [first.server, second.server], withinMs: 30_000 });
       expect(await dns.txt(name)).toEqual({ kind: 'found', texts: ['second'] });
     }

@@ -22,7 +22,7 @@ async function signedIn(settings: Partial<EnvironmentSettings> = {}) {
   const [client, ana] = [await place.newClient(), await place.newIdentity()];
   return { place, client, ana, as: bearer((await api.signedIn(client, ana)).access_token) };
 }
-/** Begins to enrol an app and confirms it with its first code. */
+/** Begins to enroll an app and confirms it with its first code. */
 async function enrolled(as: Headers) {
   const begun = (await api.post('/mfa/totp/enroll', undefined, as)).json().data;
   const body = { enrollment_token: begun.enrollment_token, code: totpCode(begun.secret, provider.now()) };

@@ -315,7 +315,7 @@ describe('a device', () => {
   });
 });
 
-test('a factor that the environment does not take lets nobody in, and the time to enrol one that it takes counts', async () => {
+test('a factor that the environment does not take lets nobody in, and the time to enroll one that it takes counts', async () => {
   const { answer, totp, result, place } = await challenged({
     ...required,
     mfaGracePeriodDays: 7,

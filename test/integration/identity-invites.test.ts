@@ -97,8 +97,10 @@ test('an address has one pending invite, and none while it belongs to a member',
   const answers = await Promise.all(
     Array.from({ length: 20 }, (_, i) => key('POST', path, { email: i % 2 ? email : email.toUpperCase() })),
   );
-  expect(outcomesOf(answers)).toEqual({ 201: 1, '409 identity_invite.pending_exists': 19 });
-  expect(outcomeOf(await key('POST', path, { email, intent: 'directory' }))).toBe('409 identity_invite.pending_exists');
+  expect(outcomesOf(answers)).toEqual({ 201: 1, '409 identity_invite.already_pending': 19 });
+  expect(outcomeOf(await key('POST', path, { email, intent: 'directory' }))).toBe(
+    '409 identity_invite.already_pending',
+  );
 
   const member = newAddress();
   const made = (await key('POST', '/identities', { email: member })).json().data;
@@ -203,7 +205,7 @@ test('sent again it has another link and a whole life, also after its end; the o
   const late = await inviteTo(key, path);
   await rowsOf(api, 'update identity_invites set expires_at = $2 where id = $1', [late.id, api.clock.now]);
   await inviteTo(key, path, { email: late.email });
-  expect(outcomeOf(await key('POST', `${path}/${late.id}/resend`))).toBe('409 identity_invite.pending_exists');
+  expect(outcomeOf(await key('POST', `${path}/${late.id}/resend`))).toBe('409 identity_invite.already_pending');
 });
 
 test('a role is offered by who may give it there, and again only by such a one', async () => {

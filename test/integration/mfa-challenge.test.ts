@@ -69,9 +69,9 @@ test('where the Environment takes codes of the present step alone, its neighbour
   codeIn(await browser.submit(page, { code: at(0) }));
   const { secret, sealed } = await provider.logins.totp.beginEnrollment(environment, { identityId: ana.id, email: '' });
   const code = totpCode(secret, new Date(provider.now().getTime() - 30_000));
-  const enrol = (drift: number) => provider.logins.totp.confirmEnrollment(ana.id, { sealed, code, drift });
-  expect(() => enrol(0)).toThrow(expect.objectContaining({ code: 'mfa.code_invalid' }));
-  expect(enrol(1).type).toBe('totp');
+  const enroll = (drift: number) => provider.logins.totp.confirmEnrollment(ana.id, { sealed, code, drift });
+  expect(() => enroll(0)).toThrow(expect.objectContaining({ code: 'mfa.code_invalid' }));
+  expect(enroll(1).type).toBe('totp');
 });
 
 test('a code works once, also in another sign-in, and none before it works any more', async () => {
@@ -304,7 +304,7 @@ test('an expired, complete or unknown challenge is a page with a way to begin ag
   expect(forged.body).not.toContain('href="/oauth/authorize');
 });
 
-test('an enrolment token is no challenge token, and a challenge of the API is none of the pages', async () => {
+test('an enrollment token is no challenge token, and a challenge of the API is none of the pages', async () => {
   const { environment, client, ana, totp, browser, page } = await newChallenge();
   const first = {
     identityId: ana.id,

@@ -124,7 +124,7 @@ test('a page of recovery codes that is left does not lose the factor; nobody els
   codeIn(await next.submit((await passwordStep(next, client, ana)).page, { code: totpCode(secret, provider.now()) }));
 });
 
-test('an enrolment token that has proved nothing does not pass at the codes page', async () => {
+test('an enrollment token that has proved nothing does not pass at the codes page', async () => {
   const { page, browser } = await newArrival();
   const params = { enrollment_token: hidden(page, 'enrollment_token') };
   expect((await browser.post('/oauth/mfa-enroll-codes', params)).statusCode).toBe(400);
@@ -148,7 +148,7 @@ test('codes by mail: a factor that counts, and never makes aal2', async () => {
   expect(await factorsOf(ana.id)).toEqual([{ type: 'email_otp' }]); // and no recovery codes, which are not allowed
 });
 
-test('somebody who has got a factor meanwhile must show it: an old enrolment page adds none', async () => {
+test('somebody who has got a factor meanwhile must show it: an old enrollment page adds none', async () => {
   const { environment, page, browser, ana } = await newArrival();
   const waiting = await browser.submit(page, { factor: 'totp' });
   await enrollTotp(provider, environment, ana);
@@ -245,7 +245,7 @@ test('a reset takes everything away: factors, codes, trust and half-done sign-in
   await expect(provider.logins.mfaReset(scope, stranger.ana.id)).rejects.toMatchObject({ code: 'identity.not_found' });
 });
 
-test('where the earlier factor is not taken any more, a later one ends the time to enrol', async () => {
+test('where the earlier factor is not taken any more, a later one ends the time to enroll', async () => {
   const { environment, ana, client } = await newArrival();
   const totp = await enrollTotp(provider, environment, ana);
   await provider.query(
@@ -263,7 +263,7 @@ test('where the earlier factor is not taken any more, a later one ends the time 
   expect(await graces()).toEqual([{ status: 'enrolled' }]);
 });
 
-test('aal2 that a client asks for has the person enrol first, without a way around', async () => {
+test('aal2 that a client asks for has the person enroll first, without a way around', async () => {
   const { page, browser, client, verifier } = await newArrival(
     { mfaPolicy: 'off' },
     { acr_values: 'urn:gatehouse:aal2' },
@@ -350,7 +350,7 @@ test('another account and another person cannot see or remove a factor', async (
   }
 });
 
-test('a script enrols an app without a page', async () => {
+test('a script enrolls an app without a page', async () => {
   const { environment, client } = await newArrival();
   const ben = await environment.newIdentity();
   const parameters = Object.fromEntries(new URL(authorizeUrl(client), 'http://x').searchParams);

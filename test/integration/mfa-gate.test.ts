@@ -109,7 +109,7 @@ test.each<[string, Case, string]>([
   ['off, nothing enrolled', { policy: 'off' }, done],
   ['optional, nothing enrolled', { policy: 'optional' }, done],
   [
-    'required, nothing enrolled: time to enrol',
+    'required, nothing enrolled: time to enroll',
     { policy: 'required' },
     enroll('grace', 'totp', 'webauthn', 'email_otp'),
   ],
@@ -128,9 +128,9 @@ test.each<[string, Case, string]>([
   ['required, but nothing is allowed: nobody is locked out', { policy: 'required', allowed: [] }, done],
   ['required, only recovery codes allowed', { policy: 'required', allowed: ['recovery_code'] }, done],
   ['required, by mail, only mail allowed', { policy: 'required', allowed: ['email_otp'], first: mut(mail) }, done],
-  ['required, a session in the time to enrol goes on', { policy: 'required', first: mut(session) }, done],
+  ['required, a session in the time to enroll goes on', { policy: 'required', first: mut(session) }, done],
   [
-    'required without grace, a session of before enrols',
+    'required without grace, a session of before enrolls',
     { policy: 'required', grace: 0, first: mut(session) },
     enroll('now', 'totp', 'webauthn', 'email_otp'),
   ],
@@ -242,7 +242,7 @@ test.each<[string, Case, string]>([
   }
 });
 
-test('the time to enrol begins with the first sign-in, and its end refuses until an admin resets it', async () => {
+test('the time to enroll begins with the first sign-in, and its end refuses until an admin resets it', async () => {
   const { decision, scope, ana, question } = await decide({ policy: 'required' });
   if (decision.step !== 'enroll' || !decision.until) throw new Error(decision.step);
   expect(decision.until).toEqual(new Date(provider.now().getTime() + days(7)));

@@ -382,7 +382,7 @@ test.each(policies)(
             const name = end.body.includes('name="challenge_token"')
               ? 'challenge'
               : end.body.includes('name="enrollment_token"')
-                ? 'enrolment'
+                ? 'enrollment'
                 : end.statusCode;
             seen.add(`${name}`);
             // A stolen password alone changes nothing of somebody who has a factor that makes aal2.

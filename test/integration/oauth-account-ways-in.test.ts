@@ -112,7 +112,7 @@ test('a second factor; the place that it goes on to cannot be swapped meanwhile'
   expect((await follow(browser, page)).body).toContain(ana.email);
 });
 
-test('enrolment that the Environment requires before anything goes on', async () => {
+test('enrollment that the Environment requires before anything goes on', async () => {
   const { client, ana, browser, form } = await arrive({ mfaPolicy: 'required', mfaGracePeriodDays: 0 });
   const choice = await browser.submit(form, { email: ana.email, password });
   expect(choice.body).toContain('name="enrollment_token"');

@@ -80,8 +80,8 @@ describe.each([
   });
 
   test('stays closed while the service is broken, talks nonsense or does not answer', async () => {
-    for (const behaviour of ['broken', 'garbled'] as const) {
-      turnstile.behave(behaviour);
+    for (const behavior of ['broken', 'garbled'] as const) {
+      turnstile.behave(behavior);
       expect((await submit({ [field]: 'solved' })).answer.body).toContain(refusal);
     }
   });

@@ -197,7 +197,7 @@ test('what was proved with a password that has been replaced since starts nothin
   await start({ amr: ['hwk', 'user'] }); // a passkey has nothing to do with it
 });
 
-test('what was proved with a password that has been replaced since waits for no second factor either, nor enrols one', async () => {
+test('what was proved with a password that has been replaced since waits for no second factor either, nor enrolls one', async () => {
   const { environment, client } = await newShop();
   const person = await environment.newIdentity({ email: newAddress() });
   const before = provider.now();

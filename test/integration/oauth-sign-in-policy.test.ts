@@ -193,7 +193,7 @@ describe('require_mfa', () => {
     expect((await apiOf(world).login(client, person)).json().data.requires_mfa_challenge).toBe(true);
   });
 
-  test('gives the days of the Environment to enrol one, and then refuses', async () => {
+  test('gives the days of the Environment to enroll one, and then refuses', async () => {
     const { person } = await member({ require_mfa: true });
     const page = await signIn(person);
     expect(page.body).toContain('name="enrollment_token"');

@@ -95,7 +95,7 @@ test('a member of the environment joins with the sign-in that there is', async (
 test('one invitation per address and organization is pending, beside one of the environment', async () => {
   const email = newAddress();
   const answers = await Promise.all(Array.from({ length: 10 }, () => key('POST', path, { email })));
-  expect(outcomesOf(answers)).toEqual({ 201: 1, '409 identity_invite.pending_exists': 9 });
+  expect(outcomesOf(answers)).toEqual({ 201: 1, '409 identity_invite.already_pending': 9 });
   expect(await counts()).toEqual({ members: 0, pending: 1 });
   const other = (await key('POST', '/organizations', { name: 'Other' })).json().data;
   for (const at of ['/identity-invites', `/organizations/${other.id}/invitations`])

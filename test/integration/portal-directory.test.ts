@@ -114,7 +114,7 @@ test('an invite into the directory is made, sent again and revoked without namin
   expect((await owner('GET', '/identity-invites?environment_id=none')).json().items).toMatchObject([{ id: made.id }]);
   expect((await owner('GET', `/identity-invites/${made.id}`)).json().data).toMatchObject({ email: address('ivo') });
   const again = { email: address('ivo') };
-  expect(outcomeOf(await owner('POST', '/identity-invites', again))).toBe('409 identity_invite.pending_exists');
+  expect(outcomeOf(await owner('POST', '/identity-invites', again))).toBe('409 identity_invite.already_pending');
   // Made by the rules of production, since nobody said otherwise.
   const [{ slug }] = (await rowsOf<{ slug: string }>(
     api,

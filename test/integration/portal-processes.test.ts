@@ -388,7 +388,7 @@ test('the reminders of a grace period are stopped and taken up again; its deadli
     subject_type: 'identity',
     subject_id: identityId,
     state: 'running',
-    waits_for: 'factor_enrolment',
+    waits_for: 'factor_enrollment',
     next_wake_up: new Date(Date.parse(String(listed?.deadline)) - 72 * hour).toISOString(),
     workflow_id: `mfa-grace/${account.scope.environmentId}/${identityId}`,
     verbs: ['cancel'],

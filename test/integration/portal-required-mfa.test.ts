@@ -77,7 +77,7 @@ describe('an account that requires a second factor', () => {
     ok(await keeper.call('PATCH', '', { name: 'Another name', require_mfa: true }));
   });
 
-  test('refuses everything in it to whoever has none, until they enrol with the same token', async () => {
+  test('refuses everything in it to whoever has none, until they enroll with the same token', async () => {
     const { account } = await requiring();
     const mia = await newMember(api, account, 'admin');
     const refused = [403, 'mfa.enrollment_required'];

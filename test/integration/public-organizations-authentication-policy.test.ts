@@ -88,7 +88,7 @@ test('lasts as long as the environment lets sessions last, and asks for factors 
   expect(refused.json().error.details).toEqual([expect.objectContaining({ field: 'require_mfa', code: 'no_factor' })]);
 });
 
-test('while it requires MFA, the environment keeps a factor that everyone can enrol', async () => {
+test('while it requires MFA, the environment keeps a factor that everyone can enroll', async () => {
   expect(outcomeOf(await key('PUT', path, { ...open, require_mfa: true }, 1))).toBe('200');
   const inVain = { mfaAllowedFactors: ['email_otp', 'recovery_code'] };
   await expect(setting(inVain)).rejects.toMatchObject({

@@ -282,7 +282,7 @@ describe('a challenge token', () => {
     }
   });
 
-  test('does not enrol: a stolen password must not add a key next to the one that is asked for', async () => {
+  test('does not enroll: a stolen password must not add a key next to the one that is asked for', async () => {
     const { token } = await challenged();
     refusal(await post('/oauth/mfa/webauthn/enroll/options', { enrollment_token: token }), 'expired');
   });

@@ -4,7 +4,7 @@ import { type AddressInfo, createServer } from 'node:net';
 import packet, { type Answer, type DecodedPacket } from 'dns-packet';
 
 /** What a name server says of a name. */
-export type Behaviour =
+export type Behavior =
   /** Texts, each in the strings that it is cut into. */
   | { txt: (string | string[])[] }
   | { cname: string }
@@ -29,16 +29,16 @@ export type TestDnsServer = Awaited<ReturnType<typeof startDnsServer>>;
 
 /** A real name server on loopback, over UDP and TCP. What nobody has told it of does not exist. */
 export async function startDnsServer() {
-  const zones = new Map<string, Behaviour>();
+  const zones = new Map<string, Behavior>();
   const asked: string[] = [];
-  let fallback: Behaviour = { absent: 'nxdomain', ttl: 0 };
+  let fallback: Behavior = { absent: 'nxdomain', ttl: 0 };
 
   const respond = (message: Buffer, transport: 'udp' | 'tcp'): Buffer[] => {
     const query = packet.decode(message);
     const { name = '', type } = query.questions?.[0] ?? {};
     if (type === 'TXT') asked.push(name.toLowerCase());
-    const behaviour = zones.get(`${type} ${name.toLowerCase()}`) ?? zones.get(name.toLowerCase()) ?? fallback;
-    return messages(query, behaviour, transport);
+    const behavior = zones.get(`${type} ${name.toLowerCase()}`) ?? zones.get(name.toLowerCase()) ?? fallback;
+    return messages(query, behavior, transport);
   };
 
   const tcp = createServer((socket) => {
@@ -67,12 +67,12 @@ export async function startDnsServer() {
     address: `127.0.0.1:${port}`,
     server: { address: '127.0.0.1', port },
     /** From now on; with `type`, only of questions of that type. */
-    set: (name: string, behaviour: Behaviour, type?: 'TXT' | 'NS' | 'A') =>
-      void zones.set(type ? `${type} ${name.toLowerCase()}` : name.toLowerCase(), behaviour),
+    set: (name: string, behavior: Behavior, type?: 'TXT' | 'NS' | 'A') =>
+      void zones.set(type ? `${type} ${name.toLowerCase()}` : name.toLowerCase(), behavior),
     remove: (name: string) => void zones.delete(name.toLowerCase()),
     /** What it says of all that it was told nothing of. */
-    otherwise(behaviour: Behaviour) {
-      fallback = behaviour;
+    otherwise(behavior: Behavior) {
+      fallback = behavior;
     },
     /** How often it was asked for the texts at a name; of any name without one. */
     asked: (name?: string) => (name ? asked.filter((one) => one === name.toLowerCase()).length : asked.length),
@@ -84,7 +84,7 @@ export async function startDnsServer() {
   };
 }
 
-function messages(query: DecodedPacket, behaviour: Behaviour, transport: 'udp' | 'tcp'): Buffer[] {
+function messages(query: DecodedPacket, behavior: Behavior, transport: 'udp' | 'tcp'): Buffer[] {
   const question = query.questions?.[0];
   const name = question?.name ?? '';
   const response = (flags: number, answers: Answer[] = [], authorities: Answer[] = []) =>
@@ -98,27 +98,27 @@ function messages(query: DecodedPacket, behaviour: Behaviour, transport: 'udp' |
     data: { mname: 'ns.test', rname: 'admin.test', serial: 1, refresh: 1, retry: 1, expire: 1, minimum: ttl },
   });
 
-  if ('silent' in behaviour) return [];
-  if ('servfail' in behaviour) return [response(2)];
-  if ('cname' in behaviour) return [response(authoritative, [{ type: 'CNAME', name, ttl: 60, data: behaviour.cname }])];
-  if ('absent' in behaviour)
-    return [response(authoritative | (behaviour.absent === 'nxdomain' ? 3 : 0), [], [soa(behaviour.ttl ?? 0)])];
-  if ('noise' in behaviour) {
+  if ('silent' in behavior) return [];
+  if ('servfail' in behavior) return [response(2)];
+  if ('cname' in behavior) return [response(authoritative, [{ type: 'CNAME', name, ttl: 60, data: behavior.cname }])];
+  if ('absent' in behavior)
+    return [response(authoritative | (behavior.absent === 'nxdomain' ? 3 : 0), [], [soa(behavior.ttl ?? 0)])];
+  if ('noise' in behavior) {
     const other = packet.encode({
       type: 'response',
       id: (query.id ?? 0) ^ 1,
       flags: authoritative,
       questions: query.questions,
     });
-    return [Buffer.from('not a message'), other, response(authoritative, texts(behaviour.noise))];
+    return [Buffer.from('not a message'), other, response(authoritative, texts(behavior.noise))];
   }
-  if ('truncated' in behaviour) {
+  if ('truncated' in behavior) {
     return transport === 'udp'
       ? [response(authoritative | packet.TRUNCATED_RESPONSE)]
-      : [response(authoritative, texts(behaviour.truncated))];
+      : [response(authoritative, texts(behavior.truncated))];
   }
-  if ('delegated' in behaviour) {
-    const { delegated, to } = behaviour;
+  if ('delegated' in behavior) {
+    const { delegated, to } = behavior;
     return [
       response(
         0,
@@ -127,21 +127,21 @@ function messages(query: DecodedPacket, behaviour: Behaviour, transport: 'udp' |
       ),
     ];
   }
-  if ('lame' in behaviour) return [response(0, texts(behaviour.lame))];
-  if ('ns' in behaviour && question?.type === 'NS')
+  if ('lame' in behavior) return [response(0, texts(behavior.lame))];
+  if ('ns' in behavior && question?.type === 'NS')
     return [
       response(
         0,
-        behaviour.ns.map((data) => ({ type: 'NS', name, ttl: 60, data })),
+        behavior.ns.map((data) => ({ type: 'NS', name, ttl: 60, data })),
       ),
     ];
-  if ('a' in behaviour && question?.type === 'A')
+  if ('a' in behavior && question?.type === 'A')
     return [
       response(
         0,
-        behaviour.a.map((data) => ({ type: 'A', name, ttl: 60, data })),
+        behavior.a.map((data) => ({ type: 'A', name, ttl: 60, data })),
       ),
     ];
-  if ('txt' in behaviour && question?.type === 'TXT') return [response(authoritative, texts(behaviour.txt))];
+  if ('txt' in behavior && question?.type === 'TXT') return [response(authoritative, texts(behavior.txt))];
   return [response(authoritative, [], [soa(0)])];
 }

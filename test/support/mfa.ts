@@ -28,7 +28,7 @@ type Deps = Pick<TestProvider, 'logins' | 'now' | 'wait'>;
 type Scope = Pick<TestEnvironment, 'accountId' | 'applicationId' | 'environmentId'>;
 type Person = Pick<Identity, 'id' | 'email'>;
 
-/** Enrols an authenticator app as the pages do, and lets half a minute go by, so that the next code can be used at once. */
+/** Enrolls an authenticator app as the pages do, and lets half a minute go by, so that the next code can be used at once. */
 export async function enrollTotp({ logins, now, wait }: Deps, scope: Scope, { id, email }: Person): Promise<TestTotp> {
   const { accountId, applicationId, environmentId } = scope;
   const place = { accountId, applicationId, environmentId };

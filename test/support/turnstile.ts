@@ -12,16 +12,16 @@ export interface Turnstile {
 
 /** A service that speaks as Cloudflare's `siteverify` does: it takes the token `solved` and no other. */
 export async function startTurnstile(): Promise<Turnstile> {
-  let behaviour: Parameters<Turnstile['behave']>[0] = 'well';
+  let behavior: Parameters<Turnstile['behave']>[0] = 'well';
   const asked: Turnstile['asked'] = [];
   const server = createServer(async (request, response) => {
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk);
     const form = new URLSearchParams(Buffer.concat(chunks).toString());
     asked.push({ secret: form.get('secret'), response: form.get('response'), remoteip: form.get('remoteip') });
-    if (behaviour === 'silent') return;
-    if (behaviour === 'broken') return response.writeHead(502).end('<html>');
-    if (behaviour === 'garbled') return response.end('null and void');
+    if (behavior === 'silent') return;
+    if (behavior === 'broken') return response.writeHead(502).end('<html>');
+    if (behavior === 'garbled') return response.end('null and void');
     const success = form.get('secret') === 'secret-key' && form.get('response') === 'solved';
     const codes = success ? [] : ['invalid-input-response'];
     response.setHeader('content-type', 'application/json').end(JSON.stringify({ success, 'error-codes': codes }));
@@ -31,7 +31,7 @@ export async function startTurnstile(): Promise<Turnstile> {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/siteverify`,
     asked,
     behave: (as) => {
-      behaviour = as;
+      behavior = as;
     },
     async close() {
       server.closeAllConnections();

@@ -78,7 +78,7 @@ test('all is proved: a session by what the gate says, which no cookie names, and
   expect(events).toEqual([]);
 });
 
-test('time to enrol is told; without any the sign-in is refused, and the log says of whom and why', async () => {
+test('time to enroll is told; without any the sign-in is refused, and the log says of whom and why', async () => {
   const granted = { identityId: 'ana', email: ana.email };
   const { proved } = after({ step: 'enroll', until: now }, { issued: { granted } });
   expect(await proved()).toMatchObject({ outcome: 'signed_in', graceExpiresAt: now });

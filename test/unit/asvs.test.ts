@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { projectRoot } from '../../src/platform/root.js';
 
-/** docs/asvs.md and the list of licences; that the files which the page names are there, `documentation.test.ts` looks at. */
+/** docs/asvs.md and the list of licenses; that the files which the page names are there, `documentation.test.ts` looks at. */
 
 /** How many requirements of levels 1 and 2 each section of ASVS 5.0.0 has: they come first, so they are 1 to that. */
 const sections = {
@@ -46,8 +46,8 @@ describe('docs/asvs.md', () => {
   });
 });
 
-test('a library under a licence that is not allowed is named, and ends the check', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'licences-'));
+test('a library under a license that is not allowed is named, and ends the check', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'licenses-'));
   const packages = {
     '': {},
     'node_modules/fine': { version: '1.0.0', license: '(GPL-3.0-only OR MIT)' },

@@ -459,7 +459,7 @@ describe('a second factor over the API', () => {
 
   test.each<[string, Parameters<typeof challenges>[0]]>([
     ['unknown', { pending: null }],
-    ['an enrolment', { pending: { ...open, purpose: 'enrollment' } }],
+    ['an enrollment', { pending: { ...open, purpose: 'enrollment' } }],
     ['of a client that is gone', { client: null }],
     ['of a client whose name another one has', { client: { ...client, id: 'other' } }],
     ['of no client', { pending: { ...open, parameters: {} } }],

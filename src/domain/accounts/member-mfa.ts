@@ -14,7 +14,7 @@ export const createMemberMfaReset =
   ({ db, now }: { db: Db; now: Clock }) =>
   /**
    * Takes all second factors and recovery codes of a member away and ends their sessions; they sign in anew with their first
-   * factor, and enrol. The factors are the person's and not the Account's: who is a member elsewhere too keeps them.
+   * factor, and enroll. The factors are the person's and not the Account's: who is a member elsewhere too keeps them.
    * @param userId who resets
    * @throws DomainError member.not_found, member.owner_required, member.in_other_accounts; mfa.own_factors for the own ones,
    *   which ask for more than a capability

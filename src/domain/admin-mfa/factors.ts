@@ -133,7 +133,7 @@ const summary = {
   select: { id: true, type: true, label: true, enrolledAt: true, lastUsedAt: true },
   order: { enrolledAt: 'asc', id: 'asc' },
 } as const;
-/** Of the same app's enrolment confirmed twice, and a key that is registered already. */
+/** Of the same app's enrollment confirmed twice, and a key that is registered already. */
 const constraintsOfSame = ['user_mfa_factors_pkey', 'user_mfa_factors_credential'];
 
 /** @throws DomainError mfa.factor_not_found */
@@ -143,7 +143,7 @@ async function find(tx: EntityManager, { userId }: SignedInAdmin, id: string): P
   return factor;
 }
 
-/** Whoever enrols a factor has used it: from now on the session is one of two factors, and so are its tokens. */
+/** Whoever enrolls a factor has used it: from now on the session is one of two factors, and so are its tokens. */
 async function strengthen(
   tx: EntityManager,
   { sessionId, userId }: SignedInAdmin,

@@ -8,7 +8,7 @@ import { DomainError, invalidField } from '../errors.js';
 import { recordEvent } from '../events.js';
 import { assertFitsAccessModel } from '../hierarchy/access-model.js';
 import type { MfaGraces } from '../mfa/grace.js';
-import { lackingFactorToEnrol } from './factor-to-enrol.js';
+import { lackingFactorToEnroll } from './factor-to-enroll.js';
 
 /** What an administrator can change; the rest of the row says whose it is and which version. */
 export type ChangeableSettings = Omit<
@@ -52,7 +52,7 @@ export function createEnvironmentSettings({
           version: version + 1,
           updatedAt: now(),
         });
-        assertFactorToEnrol(updated);
+        assertFactorToEnroll(updated);
         if (changes.defaultSsoConnectionId) await assertUsable(tx, scope, changes.defaultSsoConnectionId);
         if (updated.accessModel !== current.accessModel) await assertFitsAccessModel(tx, scope, updated.accessModel);
         if (changes.mfaAllowedFactors !== undefined) await assertFactorOfOrganizations(tx, scope, updated);
@@ -71,8 +71,8 @@ export function createEnvironmentSettings({
   };
 }
 
-function assertFactorToEnrol({ mfaPolicy, mfaAllowedFactors }: EnvironmentSettings) {
-  if (mfaPolicy !== 'required' || !lackingFactorToEnrol(mfaAllowedFactors)) return;
+function assertFactorToEnroll({ mfaPolicy, mfaAllowedFactors }: EnvironmentSettings) {
+  if (mfaPolicy !== 'required' || !lackingFactorToEnroll(mfaAllowedFactors)) return;
   throw invalidField(
     'mfa_allowed_factors',
     'too_few',
@@ -91,13 +91,13 @@ async function assertUsable(tx: EntityManager, scope: EnvironmentScope, id: stri
   if (connection.status !== 'active') throw invalidField(field, 'not_active', 'is not active');
 }
 
-/** Where there is no factor to enrol a sign-in goes on without: an organization would require MFA in vain. */
+/** Where there is no factor to enroll a sign-in goes on without: an organization would require MFA in vain. */
 async function assertFactorOfOrganizations(
   tx: EntityManager,
   { accountId, environmentId }: EnvironmentScope,
   { mfaAllowedFactors }: EnvironmentSettings,
 ): Promise<void> {
-  if (!lackingFactorToEnrol(mfaAllowedFactors)) return;
+  if (!lackingFactorToEnroll(mfaAllowedFactors)) return;
   const requiring = await tx.query<unknown[]>(
     `select from organizations where account_id = $1 and environment_id = $2
        and (authentication_policy->>'require_mfa')::boolean limit 1`,

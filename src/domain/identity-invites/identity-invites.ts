@@ -45,7 +45,7 @@ export interface IdentityInvites {
   get(scope: EnvironmentScope, id: string): Promise<ShownIdentityInvite>;
   /**
    * Asks somebody, by mail, to join the Environment or the Account's directory.
-   * @throws DomainError identity_invite.pending_exists, identity_invite.already_member, validation.failed,
+   * @throws DomainError identity_invite.already_pending, identity_invite.already_member, validation.failed,
    *   permission.required, role.not_found, role.cannot_grant, nodes.node_not_found
    */
   create(scope: EnvironmentScope, caller: Caller, invite: NewIdentityInvite): Promise<ShownIdentityInvite>;
@@ -72,7 +72,7 @@ export function createIdentityInvites({ db, assignments, now, ...issuing }: Iden
   const change = <T>(scope: EnvironmentScope, work: (tx: EntityManager) => Promise<T>) =>
     db.transaction(scope, work).catch((error: unknown) => {
       throw violates(error, 'identity_invites_one_pending_per_address')
-        ? new DomainError('identity_invite.pending_exists')
+        ? new DomainError('identity_invite.already_pending')
         : error;
     });
 

@@ -36,7 +36,7 @@ export interface OrganizationInvitations {
   get(scope: EnvironmentScope, which: WhichInvitation): Promise<ShownIdentityInvite>;
   /**
    * Asks somebody, by mail, to become a member of an organization, and of the Environment where they are none.
-   * @throws DomainError organization.not_found, identity_invite.pending_exists, identity_invite.already_member,
+   * @throws DomainError organization.not_found, identity_invite.already_pending, identity_invite.already_member,
    *   permission.required, role.not_found, role.cannot_grant
    */
   create(
@@ -131,7 +131,7 @@ export function createOrganizationInvitations({
 const changing = <T>(db: Db, scope: EnvironmentScope, work: (tx: EntityManager) => Promise<T>): Promise<T> =>
   db.transaction(scope, work).catch((error: unknown) => {
     throw violates(error, 'identity_invites_one_pending_per_organization')
-      ? new DomainError('identity_invite.pending_exists')
+      ? new DomainError('identity_invite.already_pending')
       : error;
   });
 

@@ -88,7 +88,7 @@ export function createApiSignIn({ db, passwords, logins, sessions, tokens, grant
     };
   }
 
-  /** The time to enrol is over, or there is none. */
+  /** The time to enroll is over, or there is none. */
   async function refuseUnenrolled({ client }: ApiVisit, { identityId, method }: FirstFactor): Promise<never> {
     await db.transaction(scopeOf(client), (tx) =>
       recordEvent(tx, 'auth.identity_sign_in_failed', {

@@ -6,7 +6,7 @@ import type { Clock } from '../../platform/clock.js';
 import { type AccountScope, type Db, type EnvironmentScope, violates } from '../../platform/db.js';
 import { DomainError } from '../errors.js';
 import { recordEvent } from '../events.js';
-import { settleEnrolment } from './grace-rules.js';
+import { settleEnrollment } from './grace-rules.js';
 import { noticeEmail } from './notices.js';
 import type { RecoveryCodeSet } from './recovery-code-hashes.js';
 import type { RecoveryCodes } from './recovery-codes.js';
@@ -45,7 +45,7 @@ export interface FactorsDeps {
 /** An Identity's second factors: one set for all Environments of its Account, so all of it happens in the Account's scope. */
 export function createFactors({ db, recoveryCodes, now }: FactorsDeps) {
   /**
-   * Adds a factor, in a transaction of the Account. It ends the time to enrol.
+   * Adds a factor, in a transaction of the Account. It ends the time to enroll.
    * @throws DomainError mfa.already_enrolled, mfa.too_many_factors
    */
   async function add(
@@ -63,8 +63,8 @@ export function createFactors({ db, recoveryCodes, now }: FactorsDeps) {
       const isThere = constraintsOfSame.some((name) => violates(error, name));
       throw isThere ? new DomainError('mfa.already_enrolled') : error;
     });
-    // Also of a later one: where the earlier ones were not taken, the time to enrol has begun again.
-    await settleEnrolment(tx, scope, identityId, at);
+    // Also of a later one: where the earlier ones were not taken, the time to enroll has begun again.
+    await settleEnrollment(tx, scope, identityId, at);
     await recordAndTell(tx, scope, 'identity.mfa_enrolled', { identityId, factor });
     return { isFirst: existing === 0 };
   }
@@ -153,7 +153,7 @@ export function createFactors({ db, recoveryCodes, now }: FactorsDeps) {
   }
 }
 
-/** Of the same app's enrolment confirmed twice, a second mailbox, and a key that is registered already. */
+/** Of the same app's enrollment confirmed twice, a second mailbox, and a key that is registered already. */
 const constraintsOfSame = ['mfa_factors_pkey', 'mfa_factors_one_email_otp', 'mfa_factors_credential'];
 
 export type Factors = ReturnType<typeof createFactors>;

@@ -14,7 +14,7 @@ export type MfaDecision =
   | { step: 'challenge'; factors: FactorKind[] }
   /** `until`: it can be put off until then; null: the sign-in does not go on without. */
   | { step: 'enroll'; factors: EnrollableKind[]; until: Date | null }
-  /** The time to enrol is over; an admin's reset gives it anew. */
+  /** The time to enroll is over; an admin's reset gives it anew. */
   | { step: 'refused' };
 
 export interface MfaQuestion {
@@ -40,7 +40,7 @@ export interface MfaGateDeps {
   now: Clock;
 }
 
-/** Decides, and starts the time to enrol with the first sign-in that needs a factor and has none. */
+/** Decides, and starts the time to enroll with the first sign-in that needs a factor and has none. */
 export function createMfaGate({ graces, devices, now }: MfaGateDeps) {
   return {
     async decide({

@@ -84,7 +84,7 @@ export async function begin(
 }
 
 /** Those of the person's graces that wait end as `enrolled`. An expired one too: should the factor go, it is still over. */
-export async function settleEnrolment(tx: EntityManager, scope: EnvironmentScope, identityId: string, now: Moment) {
+export async function settleEnrollment(tx: EntityManager, scope: EnvironmentScope, identityId: string, now: Moment) {
   await change(tx, scope, {
     set: `status = 'enrolled', ended_reason = 'factor_enrolled', ended_at = $3`,
     where: `identity_id = $2 and status in ('running', 'cancelled', 'expired')`,

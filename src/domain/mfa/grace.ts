@@ -4,7 +4,7 @@ import type { Clock } from '../../platform/clock.js';
 import { type Db, type EnvironmentScope, within } from '../../platform/db.js';
 import { recordEvent } from '../events.js';
 import { dueReminder, nextMoment, reminderEmail } from './grace-reminders.js';
-import { begin, isRequiredStill, type Policy, resetElsewhere, settleEnrolment, settlePolicy } from './grace-rules.js';
+import { begin, isRequiredStill, type Policy, resetElsewhere, settleEnrollment, settlePolicy } from './grace-rules.js';
 
 export interface MfaGracesDeps {
   db: Db;
@@ -31,7 +31,7 @@ const notRequired = 'mfa_not_required';
 
 export type MfaGraces = ReturnType<typeof createMfaGraces>;
 
-/** The time that an Identity has to enrol a factor where its Environment requires one (contract §3, §10). */
+/** The time that an Identity has to enroll a factor where its Environment requires one (contract §3, §10). */
 export function createMfaGraces({ db, now, reminders }: MfaGracesDeps) {
   const standingOf = ({ expiresAt }: Pick<MfaGrace, 'expiresAt'>): GraceStanding => ({
     expiresAt,
@@ -59,7 +59,7 @@ export function createMfaGraces({ db, now, reminders }: MfaGracesDeps) {
 
     /** A first factor was enrolled: no more reminders, in any Environment. */
     enrolled: (scope: EnvironmentScope, identityId: string): Promise<void> =>
-      ofAccount(scope, (tx) => settleEnrolment(tx, scope, identityId, now())),
+      ofAccount(scope, (tx) => settleEnrollment(tx, scope, identityId, now())),
 
     /** An admin has reset the person's factors: the time starts anew here at once, elsewhere with the next sign-in. */
     reset: (scope: EnvironmentScope, identityId: string, days: number): Promise<void> =>

@@ -11,12 +11,12 @@ import { begin, resetElsewhere } from './grace-rules.js';
 import { noticeEmail } from './notices.js';
 import { distrustDevices } from './trusted-devices.js';
 
-/** An administrator's help for somebody who has lost their second factors, or came after the time to enrol one. */
+/** An administrator's help for somebody who has lost their second factors, or came after the time to enroll one. */
 export const createMfaReset =
   ({ db, now }: { db: Db; now: Clock }) =>
   /**
    * Takes all second factors, recovery codes and trusted devices of a member away, ends sign-ins that wait for them, and gives
-   * the time to enrol anew. Sessions go on.
+   * the time to enroll anew. Sessions go on.
    * @throws DomainError identity.not_found where the Environment has no such member
    */
   (scope: EnvironmentScope, identityId: string): Promise<void> =>

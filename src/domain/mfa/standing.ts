@@ -4,7 +4,7 @@ import type { MfaFactorType } from '../../../entities/mfa-factor.js';
 import type { Db } from '../../platform/db.js';
 import type { FirstFactor } from '../sessions/first-factor.js';
 
-/** Factors that one enrols; recovery codes come with the first of them. */
+/** Factors that one enrolls; recovery codes come with the first of them. */
 export type EnrollableKind = MfaFactorType;
 
 /** What somebody has of second factors, and which the Environment takes. */
@@ -49,13 +49,13 @@ export const bringsRecoveryCodes = ({ allowed, enrolled }: Pick<Standing, 'allow
   enrolled === null && allowed.includes('recovery_code');
 
 export interface Choices {
-  /** Kinds whose enrolment would be enough for this sign-in. */
+  /** Kinds whose enrollment would be enough for this sign-in. */
   enrollable: EnrollableKind[];
   /** Factors of the person that are enough for it; empty when none is. */
   usable: FactorKind[];
   /**
    * Where none is enough: factors that the person can prove all the same, and has to before adding one. Without that, a
-   * stolen password could enrol a factor of its own next to those that a sign-in does not take.
+   * stolen password could enroll a factor of its own next to those that a sign-in does not take.
    */
   provable: FactorKind[];
 }

@@ -51,7 +51,7 @@ export interface AssertionCheck {
   asPasskey: boolean;
 }
 
-/** Who enrols a key. */
+/** Who enrolls a key. */
 export interface KeyOwner {
   id: string;
   email: string;

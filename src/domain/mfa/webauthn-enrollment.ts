@@ -32,7 +32,7 @@ export interface WebauthnEnrollmentsDeps {
 }
 
 /**
- * Enrolment of a passkey or security key in the middle of a sign-in. Each set of options has a token of its own, which seals
+ * Enrollment of a passkey or security key in the middle of a sign-in. Each set of options has a token of its own, which seals
  * the sign-in's and names the challenge; only the last one works. The page's own token stays good for other factors.
  */
 export function createWebauthnEnrollments({ sealing, pendingSignIns, webauthn, now }: WebauthnEnrollmentsDeps) {

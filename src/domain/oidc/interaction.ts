@@ -31,7 +31,7 @@ export function nextStep(
   return prompt.none ? 'interaction_required' : 'select-account';
 }
 
-/** How long a sign-in is a new one while the person proves a second factor, enrols one and reads what they are asked. */
+/** How long a sign-in is a new one while the person proves a second factor, enrolls one and reads what they are asked. */
 const newFor = hours(1);
 
 /** Whether a session is what a request asks for, when the person has been asked for their consent after signing in. */

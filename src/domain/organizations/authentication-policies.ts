@@ -2,7 +2,7 @@ import type { EntityManager } from 'typeorm';
 import { EnvironmentSettings } from '../../../entities/environment-settings.js';
 import { type AuthenticationPolicy, Organization } from '../../../entities/organization.js';
 import { type Db, within } from '../../platform/db.js';
-import { lackingFactorToEnrol } from '../environments/factor-to-enrol.js';
+import { lackingFactorToEnroll } from '../environments/factor-to-enroll.js';
 import { DomainError, type ErrorDetail } from '../errors.js';
 import { recordEvent } from '../events.js';
 import type { EnvironmentScope } from '../scope.js';
@@ -77,7 +77,7 @@ async function assertUsable(
     const message = 'needs sso among the allowed methods, or no list of them';
     details.push({ field: 'require_sso', code: 'not_allowed', message });
   }
-  if (require_mfa && lackingFactorToEnrol(mfaAllowedFactors)) {
+  if (require_mfa && lackingFactorToEnroll(mfaAllowedFactors)) {
     const message = 'needs totp or webauthn among the factors that the environment allows';
     details.push({ field: 'require_mfa', code: 'no_factor', message });
   }

@@ -19,7 +19,7 @@ select id, 'mfa_grace' as kind, account_id as "accountId", environment_id as "en
   expires_at as deadline, started_at as "createdAt", case when is_over then expires_at else ended_at end as "endedAt",
   case when is_over then 'not_enrolled_in_time' else ended_reason end as "endedReason", null::timestamptz as "nextAt"
 from (select *, status in ('running', 'cancelled') and expires_at <= $2 as is_over from mfa_graces where account_id = $1) grace`,
-  open: { running: 'factor_enrolment' },
+  open: { running: 'factor_enrollment' },
   verbs: { cancel: ['running'], retry: ['cancelled'] },
   workflowId: (row) => workflowIdOf('mfaGrace', inputOf(row)),
   wakesUpAt: ({ since, deadline }, now) => nextMoment({ startedAt: since, expiresAt: deadline! }, reminders, now),

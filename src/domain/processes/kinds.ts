@@ -16,7 +16,7 @@ export type Verb = (typeof verbs)[number];
 export const waitsFor = [
   'acceptance',
   'mail_server',
-  'factor_enrolment',
+  'factor_enrollment',
   'dns_record',
   'receiver',
   'its_next_step',

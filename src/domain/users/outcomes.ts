@@ -27,7 +27,7 @@ export interface SigningInUser extends SignedInUser {
 export type SignedIn = Binding &
   SessionTokens & {
     user: SignedInUser;
-    /** The Account that it is bound to asks for a second factor, and the user has none: they enrol one first. */
+    /** The Account that it is bound to asks for a second factor, and the user has none: they enroll one first. */
     mfaEnrollmentRequired: boolean;
   };
 

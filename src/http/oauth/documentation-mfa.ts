@@ -74,20 +74,20 @@ export const mfaDocumentation: Documentation = {
   ),
   'POST /oauth/mfa/enroll': step(
     'chooseMfaEnrollment',
-    'Choose a factor to enrol during sign-in, or put it off',
+    'Choose a factor to enroll during sign-in, or put it off',
     {
       ...enrollmentToken,
       factor: text('`totp`, `webauthn` or `email_otp`; without one the choice is shown'),
-      choice: text('`later`, while the time to enrol runs'),
+      choice: text('`later`, while the time to enroll runs'),
     },
     {
-      200: Page('How to enrol it. In JSON for `totp` `{ enrollment_token, totp_token, secret, otpauth_uri }`'),
+      200: Page('How to enroll it. In JSON for `totp` `{ enrollment_token, totp_token, secret, otpauth_uri }`'),
       303: Done,
     },
   ),
   'POST /oauth/mfa/totp/enroll': step(
     'enrollTotp',
-    'Enrol an authenticator app during sign-in, with its first code',
+    'Enroll an authenticator app during sign-in, with its first code',
     {
       ...enrollmentToken,
       totp_token: Type.String({ description: 'Of the page that showed the secret' }),
@@ -97,13 +97,13 @@ export const mfaDocumentation: Documentation = {
   ),
   'POST /oauth/mfa/email-otp/enroll/send': step(
     'sendMfaEnrollmentCode',
-    'Mail a first code, to enrol codes by mail during sign-in',
+    'Mail a first code, to enroll codes by mail during sign-in',
     enrollmentToken,
     { 200: Page('Asks for the code'), 429: TooMany },
   ),
   'POST /oauth/mfa/email-otp/enroll/verify': step(
     'enrollEmailOtp',
-    'Enrol codes by mail during sign-in, with the first one',
+    'Enroll codes by mail during sign-in, with the first one',
     { ...enrollmentToken, code: Type.String() },
     { 200: Page('Asks for the code again, because it is not right; 401 in JSON'), 303: Done, 429: TooMany },
   ),

@@ -106,7 +106,7 @@ export const webauthnDocumentation: Documentation = {
   ),
   'POST /oauth/mfa/webauthn/enroll/options': endpoint(
     'beginWebauthnEnrollment',
-    'Options to enrol a passkey or security key during sign-in',
+    'Options to enroll a passkey or security key during sign-in',
     'For `navigator.credentials.create`; what the person has enrolled already is excluded.',
     { enrollment_token: enrollmentToken },
     {
@@ -119,7 +119,7 @@ export const webauthnDocumentation: Documentation = {
   ),
   'POST /oauth/mfa/webauthn/enroll/verify': endpoint(
     'enrollWebauthn',
-    'Enrol a passkey or security key during sign-in',
+    'Enroll a passkey or security key during sign-in',
     'The sign-in goes on with it: back to the client, or to new recovery codes where it is the first factor.',
     {
       enrollment_token: Type.String({ description: 'The one that came with the options' }),

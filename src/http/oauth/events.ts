@@ -4,7 +4,7 @@ import {
   acceptanceEvents,
   attemptEvents,
   challengeEvents,
-  enrolmentEvents,
+  enrollmentEvents,
   signInEvents,
   ssoEvents,
 } from '../sign-in-events.js';
@@ -20,7 +20,7 @@ const adminSsoEvents = [
   'member.added',
   'administrator_invite.accepted',
 ] as const satisfies readonly EventAction[];
-const enrolmentInSignIn = [...signInEvents, ...enrolmentEvents] as const;
+const enrollmentInSignIn = [...signInEvents, ...enrollmentEvents] as const;
 
 /** What each route under `/oauth` may have recorded when it answers (`operation.ts`). */
 export const oauthEvents: Readonly<Record<string, readonly EventAction[]>> = {
@@ -50,11 +50,11 @@ export const oauthEvents: Readonly<Record<string, readonly EventAction[]>> = {
   'POST /oauth/mfa/webauthn/options': [],
   'POST /oauth/mfa/webauthn/verify': [...challengeEvents, 'auth.webauthn_counter_regressed'],
   'POST /oauth/mfa/enroll': signInEvents,
-  'POST /oauth/mfa/totp/enroll': enrolmentInSignIn,
+  'POST /oauth/mfa/totp/enroll': enrollmentInSignIn,
   'POST /oauth/mfa/email-otp/enroll/send': ['auth.emailed_code_requested'],
-  'POST /oauth/mfa/email-otp/enroll/verify': enrolmentInSignIn,
+  'POST /oauth/mfa/email-otp/enroll/verify': enrollmentInSignIn,
   'POST /oauth/mfa/webauthn/enroll/options': [],
-  'POST /oauth/mfa/webauthn/enroll/verify': enrolmentInSignIn,
+  'POST /oauth/mfa/webauthn/enroll/verify': enrollmentInSignIn,
   'POST /oauth/mfa-enroll-codes': signInEvents,
   'POST /oauth/register': ['auth.sign_up_requested', 'auth.sign_up_refused', 'identity.created'],
   'POST /oauth/verify-email': ['identity.email_verified', 'identity.created'],
@@ -65,10 +65,10 @@ export const oauthEvents: Readonly<Record<string, readonly EventAction[]>> = {
   'GET /oauth/logout': ['auth.identity_signed_out'],
   'POST /oauth/logout': ['auth.identity_signed_out'],
   'POST /oauth/account/password': ['identity.password_changed', 'auth.identity_password_change_failed'],
-  'POST /oauth/account/factors/totp': enrolmentEvents,
+  'POST /oauth/account/factors/totp': enrollmentEvents,
   'POST /oauth/account/factors/webauthn/options': [],
-  'POST /oauth/account/factors/webauthn': enrolmentEvents,
-  'POST /oauth/account/factors/email-otp': ['auth.emailed_code_requested', ...enrolmentEvents],
+  'POST /oauth/account/factors/webauthn': enrollmentEvents,
+  'POST /oauth/account/factors/email-otp': ['auth.emailed_code_requested', ...enrollmentEvents],
   'POST /oauth/account/factors/:id': ['identity.mfa_removed'],
   'POST /oauth/account/recovery-codes': ['auth.recovery_codes_renewed'],
   'POST /oauth/account/sessions': ['identity.sessions_revoked', 'auth.identity_signed_out'],

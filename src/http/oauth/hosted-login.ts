@@ -157,14 +157,14 @@ export function createHostedLogin(
     refuse,
     complete,
 
-    /** Goes on after a factor, be it the first or the second: done, another one, its enrolment, or a refusal. */
+    /** Goes on after a factor, be it the first or the second: done, another one, its enrollment, or a refusal. */
     async proved(visit: Visit, first: FirstFactor, proved: Proved = {}): Promise<FastifyReply> {
       const decision = await decide(visit, first, proved);
       if (decision.step === 'done') return complete(visit, { ...first, ...decision });
       return askForMore(visit, first, decision, proved);
     },
 
-    /** Goes on without a second factor, as long as the time to enrol one runs. */
+    /** Goes on without a second factor, as long as the time to enroll one runs. */
     async postponed(visit: Visit, first: FirstFactor, proved: Proved): Promise<FastifyReply> {
       const decision = await decide(visit, first, proved);
       if (decision.step === 'done') return complete(visit, { ...first, ...decision });
@@ -172,7 +172,7 @@ export function createHostedLogin(
       return askForMore(visit, first, decision, proved);
     },
 
-    /** Shows the choice of factors to enrol once more, as it is now; or answers `ended` when the sign-in has ended meanwhile. */
+    /** Shows the choice of factors to enroll once more, as it is now; or answers `ended` when the sign-in has ended meanwhile. */
     async chooseFactor(
       visit: Visit,
       { pending, token }: { pending: OpenSignIn; token: string },
@@ -212,7 +212,7 @@ export function createHostedLogin(
      */
     async consented(visit: Visit, session: HostedSession, begin: () => FastifyReply): Promise<FastifyReply> {
       const decision = await decide(visit, factorOf(session));
-      // Who was offered to enrol a factor on the way here has put that off.
+      // Who was offered to enroll a factor on the way here has put that off.
       const isEnough = decision.step === 'done' || (decision.step === 'enroll' && decision.until !== null);
       if (!isEnough) return begin();
       await consents.give(visit.client, session.identityId, visit.asked.scope);

@@ -33,7 +33,7 @@ const Fields = {
   mfa_grace_period_days: Type.Integer({
     minimum: 0,
     maximum: 365,
-    description: 'Days to enrol a first factor where MFA is required; 0: before the first sign-in goes on.',
+    description: 'Days to enroll a first factor where MFA is required; 0: before the first sign-in goes on.',
   }),
   mfa_allowed_factors: Type.Array(OneOf(factorKinds), { uniqueItems: true }),
   mfa_trusted_device_days: Type.Integer({ minimum: 0, maximum: 365, description: '0: no device is trusted.' }),

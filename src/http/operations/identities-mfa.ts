@@ -57,7 +57,7 @@ export const resetIdentityMfa = operation({
   path: '/identities/:id/mfa/reset',
   summary: 'Take the second factors of an identity away',
   description:
-    'Factors, recovery codes and trusted devices go, the time to enrol begins anew, and a mail says so. Sessions go on.',
+    'Factors, recovery codes and trusted devices go, the time to enroll begins anew, and a mail says so. Sessions go on.',
   events: ['identity.mfa_reset', 'auth.mfa_grace_reset'],
   answers: { 200: single(MfaView), ...errors('identity.not_found', 'identity.holds_more') },
   async handle({ services, scope, caller, params }) {

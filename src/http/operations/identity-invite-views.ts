@@ -62,7 +62,7 @@ export const resendRefusals = [
   'identity_invite.not_found',
   'identity_invite.not_pending',
   'identity_invite.already_member',
-  'identity_invite.pending_exists',
+  'identity_invite.already_pending',
   'identity_invite.role_deleted',
   'permission.required',
   'role.cannot_grant',

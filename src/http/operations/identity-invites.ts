@@ -82,7 +82,7 @@ export const createIdentityInvite = operation({
     201: single(IdentityInviteView),
     ...errors(
       'identity_invite.already_member',
-      'identity_invite.pending_exists',
+      'identity_invite.already_pending',
       'permission.required',
       'role.cannot_grant',
       'role.not_found',

@@ -77,7 +77,7 @@ export const createOrganizationInvitation = operation({
     ...errors(
       'organization.not_found',
       'identity_invite.already_member',
-      'identity_invite.pending_exists',
+      'identity_invite.already_pending',
       'permission.required',
       'role.cannot_grant',
       'role.not_found',

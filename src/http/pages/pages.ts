@@ -14,7 +14,7 @@ export interface PageClient {
   logoUrl: string | null;
 }
 
-/** What the pages of each factor's enrolment have in common. */
+/** What the pages of each factor's enrollment have in common. */
 interface EnrollmentPage {
   /** Where the choice of factors is. */
   otherAction: string;

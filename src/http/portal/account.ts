@@ -44,7 +44,7 @@ export const updateAccount = operation({
     'A new slug counts at once: every Portal path of the account starts with it from then on, and the old one is free. ' +
     'Tokens, API keys and OAuth clients name the account by its id and go on. ' +
     '`require_mfa` is for Owners: with it, everything in the account is refused to sessions without a second factor, from the ' +
-    'next request on. Who has none enrols one first (`mfa.enrollment_required`), who has one signs in again with it ' +
+    'next request on. Who has none enrolls one first (`mfa.enrollment_required`), who has one signs in again with it ' +
     '(`mfa.challenge_required`). There is no time of grace: enrolling takes a minute. Begin to require it in a session with one.',
   capability: 'account.manage',
   retriedWithoutAccess: true,

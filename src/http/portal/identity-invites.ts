@@ -75,7 +75,7 @@ export const createAccountIdentityInvite = operation({
     201: single(IdentityInviteView),
     ...errors(
       'identity_invite.already_member',
-      'identity_invite.pending_exists',
+      'identity_invite.already_pending',
       'environment.not_found',
       'validation.failed',
     ),

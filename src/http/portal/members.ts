@@ -122,7 +122,7 @@ export const resetMemberMfa = operation({
   summary: 'Reset the second factors of an administrator',
   description:
     'Takes them and the recovery codes away, ends every session of the person, and tells them by mail; they sign in anew and ' +
-    'enrol. Only Owners reset Owners, and nobody themselves. Second factors are the person’s and not the account’s: of whoever ' +
+    'enroll. Only Owners reset Owners, and nobody themselves. Second factors are the person’s and not the account’s: of whoever ' +
     'administers other accounts too they stay (`member.in_other_accounts`).',
   capability: 'members.manage',
   params: ById,

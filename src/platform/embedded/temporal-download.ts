@@ -14,7 +14,7 @@ const ANSWER_TIMEOUT_MS = 15_000;
 /**
  * Writes the official Temporal CLI of `version` for this machine to `target`, by the SDK's way: the address answers
  * where the archive is and which file in it is the CLI. The SDK itself offers no way to get only the file, nor a short
- * time-out. HTTPS_PROXY is honoured.
+ * time-out. HTTPS_PROXY is honored.
  * @throws Error saying what failed
  */
 export async function downloadTemporalCli(version: string, target: string): Promise<void> {

@@ -30,7 +30,7 @@ export type Mailer = ReturnType<typeof createMailer>;
 
 /**
  * Sends the mails of `templates/email` over a few SMTP connections that it keeps open. A failure that lasts is thrown as
- * `MailRejected`; any other error is worth another try, and the same `messageId` then lets a duplicate be recognised.
+ * `MailRejected`; any other error is worth another try, and the same `messageId` then lets a duplicate be recognized.
  */
 export function createMailer({ smtpUrl, from }: MailerOptions) {
   const sender = parseMailbox(from);

@@ -21,7 +21,7 @@ export interface EmailTemplates {
   'administrator-invite-reminder': AdministratorInviteMail;
   'identity-invite': IdentityInviteMail;
   'identity-invite-reminder': IdentityInviteMail;
-  /** To an end user whose Environment requires a second factor, before the time to enrol one is over. */
+  /** To an end user whose Environment requires a second factor, before the time to enroll one is over. */
   'mfa-grace-reminder': { first_name: string; application_name: string; expires_at_text: string; link: string };
   /** To the address of somebody who signed up, who has to confirm it. */
   'verify-email': IdentityLinkMail;

@@ -8,7 +8,7 @@ export const FactorView = factorView(['totp', 'webauthn']);
 
 export const common = { tags: ['Admin authentication'], security: [{ bearer: [] }] };
 
-/** The refusals of a route that begins an enrolment. */
+/** The refusals of a route that begins an enrollment. */
 export const beginErrors = errors(
   'validation.failed',
   'auth.invalid_credentials',
@@ -18,7 +18,7 @@ export const beginErrors = errors(
   'service.unavailable',
 );
 
-/** The answer to the end of an enrolment. */
+/** The answer to the end of an enrollment. */
 export const addedAnswers = {
   201: single(Type.Object({ factor: FactorView, recovery_codes: Nullable(RecoveryCodes) })),
   ...errors(

@@ -14,7 +14,7 @@ export const totp: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app, { u
       schema: {
         ...common,
         operationId: 'adminEnrollTotp',
-        summary: 'Begin to enrol an authenticator app',
+        summary: 'Begin to enroll an authenticator app',
         description:
           'Nothing is stored before the first code. Needs a sign-in of the last ten minutes, with a second factor where there is one.',
         response: { 200: single(TotpEnrollmentView), ...beginErrors },
@@ -31,7 +31,7 @@ export const totp: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app, { u
       schema: {
         ...common,
         operationId: 'adminConfirmTotp',
-        summary: 'Enrol an authenticator app with its first code',
+        summary: 'Enroll an authenticator app with its first code',
         description:
           'With the first factor come recovery codes. The session counts as one of two factors from now on, and its next access token says so. A mail tells of it. Wrong codes count with those at sign-in: 10 in 15 minutes.',
         body: Body(TotpConfirmation),

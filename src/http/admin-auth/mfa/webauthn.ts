@@ -35,7 +35,7 @@ export const webauthn: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app,
       schema: {
         ...common,
         operationId: 'adminEnrollWebauthnVerify',
-        summary: 'Enrol a passkey or security key',
+        summary: 'Enroll a passkey or security key',
         description:
           'With the first factor come recovery codes. The session counts as one of two factors from now on. A mail tells of it. 10 per minute per IP.',
         body: Body(WebauthnConfirmation),

@@ -6,7 +6,7 @@ import { Nullable, single } from '../../schemas.js';
 
 export const FactorView = factorView(['totp', 'webauthn', 'email_otp']);
 
-/** The answer to the end of an enrolment. */
+/** The answer to the end of an enrollment. */
 export const addedAnswers = {
   201: single(
     Type.Object({
@@ -36,7 +36,7 @@ export const presentAdded = ({ factor, recoveryCodes }: AddedFactor) => ({
   recovery_codes: recoveryCodes,
 });
 
-/** The refusals of a route that begins an enrolment. */
+/** The refusals of a route that begins an enrollment. */
 export const beginErrors = errors(
   'validation.failed',
   'auth.multiple_credentials',

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { presentTotpEnrollment, TotpConfirmation, TotpEnrollmentView } from '../../mfa-schemas.js';
 import { Body, single } from '../../schemas.js';
-import { enrolmentEvents } from '../../sign-in-events.js';
+import { enrollmentEvents } from '../../sign-in-events.js';
 import type { IdentityAuthOptions } from '../options.js';
 import { proofOf } from '../signed-in.js';
 import { addedAnswers, beginErrors, presentAdded } from './factor-view.js';
@@ -13,7 +13,7 @@ export const totp: FastifyPluginAsyncTypebox<IdentityAuthOptions> = async (app, 
       config: { events: [] },
       schema: {
         operationId: 'identityEnrollTotp',
-        summary: 'Begin to enrol an authenticator app',
+        summary: 'Begin to enroll an authenticator app',
         description:
           'Nothing is stored before the first code. Who has a factor already needs a sign-in of the last ten minutes with it.',
         tags: ['End-user authentication'],
@@ -29,10 +29,10 @@ export const totp: FastifyPluginAsyncTypebox<IdentityAuthOptions> = async (app, 
   app.post(
     '/mfa/totp/confirm',
     {
-      config: { events: enrolmentEvents },
+      config: { events: enrollmentEvents },
       schema: {
         operationId: 'identityConfirmTotp',
-        summary: 'Enrol an authenticator app with its first code',
+        summary: 'Enroll an authenticator app with its first code',
         description: 'With the first factor come recovery codes, where the environment takes them.',
         tags: ['End-user authentication'],
         security: [{ bearer: [] }],

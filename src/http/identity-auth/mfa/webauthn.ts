@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { WebauthnConfirmation, WebauthnOptionsView } from '../../mfa-schemas.js';
 import { Body, single } from '../../schemas.js';
-import { enrolmentEvents } from '../../sign-in-events.js';
+import { enrollmentEvents } from '../../sign-in-events.js';
 import type { IdentityAuthOptions } from '../options.js';
 import { proofOf } from '../signed-in.js';
 import { perMinute } from './challenge/answer.js';
@@ -32,11 +32,11 @@ export const webauthn: FastifyPluginAsyncTypebox<IdentityAuthOptions> = async (a
   app.post(
     '/mfa/webauthn/enroll/verify',
     {
-      config: { events: enrolmentEvents },
+      config: { events: enrollmentEvents },
       preValidation: limits.exact(perMinute(10, 'webauthn-enroll-verify')),
       schema: {
         operationId: 'identityEnrollWebauthnVerify',
-        summary: 'Enrol a passkey or security key',
+        summary: 'Enroll a passkey or security key',
         description:
           'With the first factor come recovery codes, where the environment takes them. 10 per minute per IP.',
         tags: ['End-user authentication'],

@@ -10,7 +10,7 @@ export interface ShownEnrollment extends Begun {
   until: Date | null;
 }
 
-/** Has the person choose a factor to enrol. A script is told the same in JSON. */
+/** Has the person choose a factor to enroll. A script is told the same in JSON. */
 export function sendEnrollment(visit: Visit, { token, expiresAt, factors, until }: ShownEnrollment): FastifyReply {
   const { request, reply, client, asked } = visit;
   if (wantsJson(request)) {

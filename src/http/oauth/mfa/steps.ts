@@ -78,7 +78,7 @@ export function createMfaSteps({ provider, logins, hosted }: MfaStepsDeps) {
       return hosted.proved(visit, { ...provedIn(pending), ...result }, { hasProvedFactor: true });
     },
 
-    /** Goes on after an enrolment: to the page of new recovery codes, or to the client. */
+    /** Goes on after an enrollment: to the page of new recovery codes, or to the client. */
     async enrolled(step: Step, { recoveryCodes }: Enrolled): Promise<FastifyReply> {
       if (recoveryCodes === null) return this.finish(step);
       const { request, reply } = step.visit;

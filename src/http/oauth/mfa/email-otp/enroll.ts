@@ -6,7 +6,7 @@ import { throttled } from '../../throttles.js';
 import { createMfaSteps } from '../steps.js';
 import { sendEmailEnrollment } from './enrollment-page.js';
 
-/** Enrols codes by mail: sends a first one, and takes it. */
+/** Enrolls codes by mail: sends a first one, and takes it. */
 export const mfaEmailOtpEnroll: FastifyPluginAsyncTypebox<HostedOptions> = async (app, options) => {
   const { logins, limits } = options;
   const steps = createMfaSteps(options);

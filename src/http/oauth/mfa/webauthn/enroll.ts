@@ -9,7 +9,7 @@ import type { Visit } from '../../visit.js';
 import { credentialIn, refuseInJson } from '../../webauthn-json.js';
 import { createMfaSteps, type Step } from '../steps.js';
 
-/** Enrols a passkey or security key in the middle of a sign-in. */
+/** Enrolls a passkey or security key in the middle of a sign-in. */
 export const enroll: FastifyPluginAsyncTypebox<HostedOptions> = async (app, options) => {
   const { provider, logins, limits, hosted } = options;
   const { pendingSignIns, webauthnEnrollments, mfaEnrollments } = logins;
