@@ -186,7 +186,7 @@ test('managers are told a month before the last certificate of a provider ends, 
   const first = '00000000-0000-0000-0000-000000000000';
   async function toldBy(day: number): Promise<[number, number]> {
     for (let next: string | null = first; next !== null; ) {
-      ({ next } = await warnOfCertificates(api.database.db, next, 1, at(day)));
+      next = await warnOfCertificates(api.database.db, next, 1, at(day));
     }
     const asked = [
       `select 1 from events where resource_id = $1 and action = 'sso_connection.certificate_expiring'`,

@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { LightMyRequestResponse } from 'fastify';
 import { v7 as uuidv7 } from 'uuid';
+import type { EnvironmentSettings } from '../../entities/environment-settings.js';
 import type { SsoConnection } from '../../entities/sso-connection.js';
 import { minutes } from '../../src/platform/clock.js';
 import { loopback } from '../../src/platform/outbound/addresses.js';
-import { codeIn } from '../support/mfa.js';
+import { codeIn, enrollTotp } from '../support/mfa.js';
 import {
   authorizeUrl,
   type Browser,
@@ -39,9 +40,13 @@ afterAll(async () => {
 });
 
 let used = 0;
-async function place(type: 'saml' | 'oidc', overrides: Partial<SsoConnection> = {}): Promise<SsoPlace> {
+async function place(
+  type: 'saml' | 'oidc',
+  overrides: Partial<SsoConnection> = {},
+  settings: Partial<EnvironmentSettings> = {},
+): Promise<SsoPlace> {
   const fields = type === 'saml' ? idp.fields : { id: planned.ids[used++] ?? uuidv7() };
-  const made = await newSsoPlace(world, openId, { ...fields, ...overrides });
+  const made = await newSsoPlace(world, openId, { ...fields, ...overrides }, settings);
   if (type === 'saml') await giveSigningKey(world, made.connection);
   return made;
 }
@@ -241,6 +246,26 @@ describe('a provider’s own sign-out', () => {
     expect([await isOpen(at, one), await isOpen(at, two)]).toEqual([false, true]);
     await send(at, request(at, nameId, '<samlp:SessionIndex>_never</samlp:SessionIndex>'));
     expect(await isOpen(at, two)).toBe(false);
+  });
+
+  test('ends a sign-in that waits for its second factor', async () => {
+    const at = await place('saml', {}, { mfaPolicy: 'optional' });
+    async function challenged() {
+      const { nameId } = await bySaml(at);
+      const [ana] = await world.query<{ id: string; email: string }>(
+        'select id, email from identities where email = $1',
+        [nameId],
+      );
+      const totp = await enrollTotp(world, at.environment, ana as { id: string; email: string });
+      const browser = world.browser();
+      const { path, form } = answerTo(await sentAway(browser, at), idp, world.now(), { nameId });
+      const answered = await world.browser().post(path, form, { origin: 'https://idp.acme.example' });
+      const page = await browser.get(here(answered));
+      return { nameId, goOn: async () => (await browser.submit(page, { code: totp.code() })).statusCode };
+    }
+    const [ana, ben] = [await challenged(), await challenged()];
+    await send(at, request(at, ana.nameId));
+    expect([await ana.goOn(), await ben.goOn()]).toEqual([400, 303]);
   });
 
   test('by a transient NameID ends what began with it, whatever number its session has', async () => {

@@ -86,7 +86,7 @@ export function createHousekeeping({ db, now, auditRetentionDays }: Housekeeping
         return { table: 'months of events', deleted: await keepEvents(db, auditRetentionDays), next };
       }
       if (at.rule === 'certificates') {
-        const { next: last } = await warnOfCertificates(db, at.after ?? first, batchSize, now());
+        const last = await warnOfCertificates(db, at.after ?? first, batchSize, now());
         return { table: 'certificates', deleted: 0, next: last === null ? next : { ...at, after: last } };
       }
       const deleted = await (at.rule === 'grants' ? sweepGrants(batchSize) : sweepBy(at.rule, batchSize));

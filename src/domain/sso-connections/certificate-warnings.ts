@@ -12,18 +12,13 @@ where id = $1 and status = 'active' and saml_signing_cert = $3
   and (saml_certificate_warned_at is null or saml_certificate_warned_at < $4)
 returning id`;
 
-export interface WarnedOf {
-  warned: number;
-  /** The last connection that was looked at; null after the last one of all. */
-  next: string | null;
-}
-
 /**
  * Looks at a page of active SAML connections, by their ids, and tells of those whose provider's certificates end: by the event
  * `sso_connection.certificate_expiring` and by mail, each warning once. A connection goes on with a certificate that has
  * ended, but mostly its provider changes the key then, and answers by the new one are refused.
+ * @returns the last one that was looked at; null after the last one of all
  */
-export async function warnOfCertificates(db: Db, after: string, take: number, now: Date): Promise<WarnedOf> {
+export async function warnOfCertificates(db: Db, after: string, take: number, now: Date): Promise<string | null> {
   const page = await db.transaction('system', (tx) =>
     tx.find(SsoConnection, {
       where: { id: MoreThan(after), type: 'saml', status: 'active' },
@@ -31,26 +26,22 @@ export async function warnOfCertificates(db: Db, after: string, take: number, no
       take,
     }),
   );
-  let warned = 0;
-  for (const connection of page) {
-    if (await warnOf(db, connection, now)) warned += 1;
-  }
-  return { warned, next: page.length === take ? page.at(-1)!.id : null };
+  for (const connection of page) await warnOf(db, connection, now);
+  return page.length === take ? page.at(-1)!.id : null;
 }
 
-async function warnOf(db: Db, connection: SsoConnection, now: Date): Promise<boolean> {
+async function warnOf(db: Db, connection: SsoConnection, now: Date): Promise<void> {
   const { id, samlSigningCert, samlCertificateWarnedAt: before } = connection;
   const end = lastEndOf(samlSigningCert ?? '');
   const since = end && dueSince(end, now);
-  if (!end || !since || (before && before >= since)) return false;
-  return db.transaction('system', async (tx) => {
+  if (!end || !since || (before && before >= since)) return;
+  await db.transaction('system', async (tx) => {
     const [claimed] = await tx.query<[{ id: string }[], number]>(claimText, [id, now, samlSigningCert, since]);
-    if (claimed.length === 0) return false;
+    if (claimed.length === 0) return;
     await recordConnectionEvent(tx, 'sso_connection.certificate_expiring', connection, {
       ...{ not_after: end.toISOString(), actor: { type: 'system', id: null } },
     });
     await tellCertificateExpiring(tx, connection, now);
-    return true;
   });
 }
 

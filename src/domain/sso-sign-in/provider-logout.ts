@@ -1,4 +1,6 @@
 import { type EntityManager, type FindOptionsWhere, In, IsNull } from 'typeorm';
+import { PendingSignIn } from '../../../entities/pending-sign-in.js';
+import { PendingUserSignIn } from '../../../entities/pending-user-sign-in.js';
 import { Session } from '../../../entities/session.js';
 import type { SsoConnection } from '../../../entities/sso-connection.js';
 import { SsoLink } from '../../../entities/sso-link.js';
@@ -24,8 +26,8 @@ export interface EndedAtProvider {
 }
 
 /**
- * Ends the sessions that a person has begun by a connection, since their provider says that theirs is over. In a transaction of
- * the system.
+ * Ends the sessions that a person has begun by a connection, since their provider says that theirs is over, and what waits for a
+ * second factor to become one. In a transaction of the system.
  */
 export async function endProviderSessions(
   tx: EntityManager,
@@ -78,6 +80,10 @@ async function endOfIdentity(
   const where = ids ? { ...open, ssoSessionId: In(ids) } : open;
   const sessions = await tx.find(Session, { where, select: { id: true } });
   const scope = { accountId, applicationId, environmentId };
+  await tx.delete(PendingSignIn, {
+    ...{ accountId, environmentId, identityId, ssoConnectionId },
+    ...(ids && { ssoSessionId: In(ids) }),
+  });
   for (const { id: only } of sessions) {
     await endSessions(tx, scope, identityId, { only, reason: 'provider_logout', at, by });
   }
@@ -88,6 +94,7 @@ async function endOfUser(
   { id, accountId }: SsoConnection,
   { userId, ids, at }: Ending & { userId: string },
 ) {
+  await tx.delete(PendingUserSignIn, { userId, ssoConnectionId: id, ...(ids && { ssoSessionId: In(ids) }) });
   const [ended] = await tx.query<[{ id: string }[], number]>(
     `update user_sessions set revoked_at = $3
      where user_id = $1 and sso_connection_id = $2 and revoked_at is null and expires_at > $3
