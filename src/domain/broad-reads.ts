@@ -1,6 +1,7 @@
 import { seconds } from '../platform/clock.js';
+import { stoppable } from '../platform/giving-up.js';
 import { broadReadsRefused } from '../platform/metrics.js';
-import { inTurns, type Turns } from './turns.js';
+import { inTurns, type Take, type Turns } from './turns.js';
 
 /** So many connections there are for each broad read that may run. */
 const connectionsForEach = 2;
@@ -10,17 +11,20 @@ const waitingForEach = 100;
 /**
  * Turns of reads that may take PostgreSQL long: searches, counts, pages far into a list. They have a part of the connections, so that the
  * others stay with tokens and decisions, and of that part no Account has more than half (docs/decisions/0061). In this process alone.
+ * PostgreSQL stops with one that is given up, whose turn is over then (0068).
  * @param poolSize of the database, whose connections they take up
  */
 export function createBroadReads({ poolSize, withinMs = seconds(5) }: { poolSize: number; withinMs?: number }): Turns {
   const most = Math.max(1, Math.floor(poolSize / connectionsForEach));
   const half = (count: number) => Math.ceil(count / 2);
   const longest = waitingForEach * most;
-  return inTurns(most, {
+  const turns = inTurns(most, {
     longest,
     mostOfEach: half(most),
     longestOfEach: half(longest),
     withinMs,
     onRefused: () => broadReadsRefused.inc(),
   });
+  const take: Take = (work, whose, options) => turns(() => stoppable(work), whose, options);
+  return Object.assign(take, { isFull: turns.isFull, line: turns.line });
 }

@@ -1,14 +1,15 @@
 import { createShares } from '../platform/shares.js';
 import { DomainError } from './errors.js';
 
-export interface Turns {
-  /**
-   * Does the work when its turn comes.
-   * @param whose all that is of one takes turns with what is of others
-   * @param isPatient waits for it however long that takes
-   * @throws DomainError service.unavailable where too many wait already, or its turn did not come in time
-   */
-  <T>(work: () => Promise<T>, whose?: string, options?: { isPatient: boolean }): Promise<T>;
+/**
+ * Does the work when its turn comes.
+ * @param whose all that is of one takes turns with what is of others
+ * @param isPatient waits for it however long that takes
+ * @throws DomainError service.unavailable where too many wait already, or its turn did not come in time
+ */
+export type Take = <T>(work: () => Promise<T>, whose?: string, options?: { isPatient: boolean }) => Promise<T>;
+
+export interface Turns extends Take {
   /** Whether whoever came now would be refused. */
   isFull(): boolean;
   /** How many pieces of work run now, and how many wait. */
@@ -106,7 +107,7 @@ export function inTurns(most: number, options: TurnsOptions = {}): Turns {
     });
   }
 
-  const take = async <T>(work: () => Promise<T>, whose = '', { isPatient } = { isPatient: false }): Promise<T> => {
+  const take: Take = async (work, whose = '', { isPatient } = { isPatient: false }) => {
     const mayBegin = running < most && !shares.isFull(whose);
     const leave = mayBegin ? enter(whose) : await turnOf(whose, isPatient);
     try {

@@ -9,6 +9,7 @@ import Fastify, {
 import { DomainError } from '../domain/errors.js';
 import type { EventAction } from '../domain/event-catalogue.js';
 import { type RequestContext, runInContext } from '../platform/context.js';
+import { giveUpInTime } from './deadlines.js';
 import { createDraining } from './draining.js';
 import { sendError } from './errors.js';
 import { type HealthOptions, health } from './health.js';
@@ -88,9 +89,9 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   app.decorateRequest('refused', null);
   app.decorateRequest('idempotencyClaim', null);
   draining.drain(app);
-  if (options.answerWithinMs !== undefined) answerInTime(app, options.answerWithinMs);
   traceRequests(app);
   carryContext(app);
+  giveUpInTime(app, options.answerWithinMs ?? Number.POSITIVE_INFINITY);
   if (options.shedding) shedLoad(app, options.shedding);
   secureAnswers(app, options.baseUrl);
   logAnswers(app);
@@ -104,14 +105,6 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   for (const surface of options.surfaces) await app.register(surface);
   await app.ready();
   return app;
-}
-
-/** Fastify answers what is late with an error of its own, and whatever comes of it later is nobody's answer. */
-function answerInTime(app: FastifyInstance, answerWithinMs: number) {
-  app.addHook('onRoute', (route) => {
-    const within = answerWithinMs + (route.config?.waitsMs ?? 0);
-    if (Number.isFinite(within)) route.handlerTimeout = within;
-  });
 }
 
 /** Whatever a request awaits knows whose request it is; parsing a body leaves the context, so it is entered again. */

@@ -217,7 +217,7 @@ export const pathOf = (request: FastifyRequest): string => request.url.split('?'
 /** Whatever a handler or Fastify threw, as a refusal that a caller can act on; null when it is a fault of ours. */
 export function refusalOf(error: unknown): DomainError | null {
   if (error instanceof DomainError) return error;
-  if (isOutage(error) || isLate(error)) return new DomainError('service.unavailable', { retryAfter: 5, cause: error });
+  if (isOutage(error)) return new DomainError('service.unavailable', { retryAfter: 5, cause: error });
   const lostRace = lostRaceOf(error);
   if (lostRace) return lostRace;
   const { code = '', validation, validationContext, statusCode } = error as Partial<FastifyError>;
@@ -234,9 +234,6 @@ export function refusalOf(error: unknown): DomainError | null {
   }
   return null;
 }
-
-/** The request has had its time; what it waited for may still happen. */
-const isLate = (error: unknown): boolean => (error as Partial<FastifyError>)?.code === 'FST_ERR_HANDLER_TIMEOUT';
 
 const undecodable: ErrorDetail = { field: 'path', code: 'encoding', message: 'is not UTF-8 in percent-encoding' };
 const unstorable: ErrorDetail = { field: '', code: 'unstorable', message: 'holds a character that cannot be stored' };

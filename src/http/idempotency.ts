@@ -171,8 +171,7 @@ async function settleClaim(
   if (!claim) return;
   request.idempotencyClaim = null;
   if (reply.statusCode >= 500) {
-    const isUnknown = request.context.outcome?.isUnknown || request.signal.aborted;
-    return isUnknown ? undefined : requests.release(claim);
+    return request.context.outcome?.isUnknown ? undefined : requests.release(claim);
   }
   const cookies = ([] as string[]).concat((reply.getHeader('set-cookie') as string | string[] | undefined) ?? []);
   const headers = Object.fromEntries(

@@ -17,6 +17,10 @@ export interface RequestContext {
   declaredEvents?: readonly string[] | undefined;
   /** Whether something that it sent to be done may have been done although nobody said so. One for the request and all who act in it. */
   outcome?: { isUnknown: boolean };
+  /** Aborted when nobody waits for the request's answer any more: it had its time, or its caller is gone. */
+  givenUp?: AbortSignal;
+  /** The same, where what runs now is to be stopped then (`stoppable`). */
+  stoppedBy?: AbortSignal;
 }
 
 const storage = new AsyncLocalStorage<RequestContext>();

@@ -8,6 +8,7 @@ import {
 import type { PostgresDriver } from 'typeorm/driver/postgres/PostgresDriver.js';
 import { entities } from '../../entities/index.js';
 import { seconds } from './clock.js';
+import { untilGivenUp } from './giving-up.js';
 import { SnakeCaseNaming } from './naming.js';
 import { driverErrorOf, noticingLoss } from './outages.js';
 import { createPreparedTexts } from './prepared-texts.js';
@@ -117,8 +118,11 @@ export function createDb({ url, connectWithinMs = seconds(5), ...options }: DbOp
     async transaction(scope, work) {
       const runner = new ScopedRunner(source, texts);
       try {
-        await runner.begin(scope);
-        const result = await work(runner.manager);
+        const stop = () => runner.stop(pool);
+        const result = await untilGivenUp(stop, async () => {
+          await runner.begin(scope);
+          return work(runner.manager);
+        });
         await noticingLoss(() => runner.commitTransaction());
         return result;
       } catch (error) {
@@ -131,11 +135,11 @@ export function createDb({ url, connectWithinMs = seconds(5), ...options }: DbOp
         await runner.release();
       }
     },
-    statement: ({ name, text }, values) => noticingLoss(() => runStatement<never>(pool, { name, text, values })),
-    async statementIn(scope, statement, values) {
-      const query = new ScopedQuery(statement, values, scope) as unknown as pg.QueryConfig;
-      const { rows } = await noticingLoss(() => pool.query(query));
-      return rows;
+    statement: ({ name, text }, values) =>
+      noticingLoss(() => runStatement<never>(pool, (client) => client.query({ name, text, values }))),
+    statementIn(scope, statement, values) {
+      const run = (client: pg.PoolClient) => new ScopedQuery(statement, values, scope).answerOn<never>(client);
+      return noticingLoss(() => runStatement<never>(pool, run, () => false));
     },
     waiting: () => Object.values(pools()).reduce((sum, { waitingCount }) => sum + waitingCount, 0),
     pools,

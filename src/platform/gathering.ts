@@ -1,3 +1,4 @@
+import { unstoppable } from './giving-up.js';
 import { isOutage } from './outages.js';
 
 /** Asks several questions of one group at once; answers in their order. */
@@ -51,7 +52,7 @@ export function createGathering<Question, Answer>(ask: Ask<Question, Answer>): A
     const together = gathered.waiting.splice(0, mostTogether);
     gathered.underWay++;
     if (gathered.waiting.length > 0) schedule(group, gathered);
-    await answer(group, together);
+    await unstoppable(() => answer(group, together));
     gathered.underWay--;
     if (gathered.waiting.length > 0) schedule(group, gathered);
     else if (gathered.underWay === 0 && !gathered.isScheduled) groups.delete(group);

@@ -1,20 +1,28 @@
 import pg from 'pg';
+import { GivenUp, stopStatement, untilGivenUp } from './giving-up.js';
 
 /**
  * Runs one statement on a connection of the pool. The connection outlives PostgreSQL's refusal of the statement, such as a
  * constraint's; `pool.query` lets go of it after every error, and the next statement would pay for another one.
+ * @param run sends it
+ * @param isHarmless which errors leave the connection as good as before
  */
 export async function runStatement<Row extends pg.QueryResultRow>(
   pool: pg.Pool,
-  query: pg.QueryConfig,
+  run: (client: pg.PoolClient) => Promise<pg.QueryResult<Row>>,
+  isHarmless: (error: unknown) => boolean = isRefusal,
 ): Promise<Row[]> {
   const client = await pool.connect();
   client.on('error', isToldByQuery);
   let failure: Error | undefined;
   try {
-    return (await client.query<Row>(query)).rows;
+    const stop = () =>
+      stopStatement(pool, client).catch((error) => {
+        failure = error; // it may be stopped yet, whoever has the connection then
+      });
+    return (await untilGivenUp(stop, () => run(client))).rows;
   } catch (error) {
-    if (!isRefusal(error)) failure = error as Error;
+    if (!isHarmless(error) && !(error instanceof GivenUp)) failure = error as Error;
     throw error;
   } finally {
     client.off('error', isToldByQuery);

@@ -37,6 +37,14 @@ export class ScopedQuery extends Query {
     super({ ...statement, values });
   }
 
+  /** pg promises nothing of a query that it has not made itself. */
+  answerOn<Row extends pg.QueryResultRow>(client: pg.ClientBase): Promise<pg.QueryResult<Row>> {
+    const query = this as unknown as pg.QueryConfig;
+    return new Promise((resolve, reject) => {
+      void client.query<Row>(query, (error, result) => (error ? reject(error) : resolve(result)));
+    });
+  }
+
   override submit(connection: Connection): Error | null {
     connection.stream.cork();
     try {

@@ -10,6 +10,7 @@ import {
 import type { PostgresDriver } from 'typeorm/driver/postgres/PostgresDriver.js';
 import { PostgresQueryRunner } from 'typeorm/driver/postgres/PostgresQueryRunner.js';
 import type { Scope } from './db.js';
+import { GivenUp, stopStatement } from './giving-up.js';
 import type { PreparedTexts } from './prepared-texts.js';
 import { isRefusal } from './run-statement.js';
 
@@ -26,6 +27,8 @@ export class ScopedRunner extends PostgresQueryRunner {
   private failure: QueryFailedError | undefined;
   /** Why its connection is not to be used by others: an answer may still be under way on it. */
   private loss: Error | undefined;
+  private client: pg.PoolClient | undefined;
+  private isStopped = false;
   /** What to do once all of it is committed. */
   readonly afterCommit: (() => void)[] = [];
 
@@ -40,10 +43,20 @@ export class ScopedRunner extends PostgresQueryRunner {
   /** @throws when no connection is to be had; that the beginning failed is told by `failureToBegin` */
   async begin(scope: Scope): Promise<void> {
     const connection: pg.PoolClient = await this.connect();
+    this.client = connection;
     this.begun = connection.query(beginIn(scope));
     this.begun.catch((error) => this.noteLoss(error)); // the first statement fails too
     this.isTransactionActive = true;
     this.transactionDepth = 1;
+  }
+
+  /** Has PostgreSQL stop what it does for the transaction, which can only be rolled back then. @param pool of other connections */
+  async stop(pool: pg.Pool): Promise<void> {
+    this.isStopped = true;
+    if (!this.client || this.isReleased) return;
+    await stopStatement(pool, this.client).catch((error) => {
+      this.loss ??= error; // it may be stopped yet, whoever has it then
+    });
   }
 
   private noteLoss(error: unknown): void {
@@ -84,6 +97,7 @@ export class ScopedRunner extends PostgresQueryRunner {
     const connection: pg.PoolClient = await this.connect();
     if (this.isReleased || this.isEnding) throw new QueryRunnerAlreadyReleasedError();
     this.isEnding = text === 'COMMIT' || text === 'ROLLBACK'; // as TypeORM writes them
+    if (this.isStopped && !this.isEnding) throw new GivenUp();
     const given = (values as unknown[] | undefined) ?? [];
     try {
       const name = given.length > 0 ? this.texts.nameOf(text, given) : undefined;

@@ -1,6 +1,9 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { EntityManager } from 'typeorm';
-import { newDatabase, type TestDatabase } from '../support/database.js';
+import { currentContext, runInContext } from '../../src/platform/context.js';
+import { GivenUp, stoppable, unstoppable } from '../../src/platform/giving-up.js';
+import { newDatabase, rowsAsOwner, type TestDatabase } from '../support/database.js';
+import { until } from '../support/until.js';
 
 let database: TestDatabase;
 beforeAll(async () => {
@@ -74,4 +77,70 @@ test('what goes on after its transaction has ended reaches neither the connectio
   await Promise.all(goingOn);
   expect(answers.length).toBeGreaterThan(60);
   expect(answers.filter(({ own, place }) => place !== `tenant ${own}`)).toEqual([]);
+});
+
+describe('of a read that is given up', () => {
+  const sleeping = 'select pg_sleep(20)';
+  const tenant = { accountId: '01900000-0000-7000-8000-000000000000' };
+  const ways: Record<string, () => Promise<unknown>> = {
+    'a transaction': () => database.db.transaction('system', (tx) => tx.query(sleeping)),
+    'statements that were sent together': () =>
+      database.db.transaction('system', (tx) =>
+        Promise.all([tx.query('select 1'), tx.query(sleeping), tx.query(sleeping)]),
+      ),
+    'a statement': () => database.db.statement({ name: 'sleep', text: sleeping }, []),
+    'a statement in a scope': () => database.db.statementIn(tenant, { name: 'sleep_in', text: sleeping }, []),
+  };
+  const asleep = async () =>
+    (
+      await rowsAsOwner<{ pid: number }>(
+        database.ownerUrl,
+        `select pid from pg_stat_activity where datname = current_database() and wait_event = 'PgSleep'`,
+      )
+    ).length;
+  const reading = <T>(work: () => Promise<T>) => {
+    const { signal, abort } = ((controller) => ({ signal: controller.signal, abort: () => controller.abort() }))(
+      new AbortController(),
+    );
+    return { abort, answer: runInContext({ ...currentContext(), givenUp: signal }, () => stoppable(work)) };
+  };
+
+  test.each(Object.keys(ways))('PostgreSQL stops %s, and nothing that comes after it', async (way) => {
+    for (let round = 0; round < 5; round++) {
+      const { abort, answer } = reading(ways[way] as () => Promise<unknown>);
+      await until('it sleeps', async () => (await asleep()) === 1);
+      abort();
+      await expect(answer).rejects.toThrow(GivenUp);
+      const next = Array.from({ length: 4 }, (_, i) =>
+        i % 2 === 0
+          ? database.db.transaction('system', (tx) => tx.query('select pg_sleep(0.01), 1 as one'))
+          : database.db.statement({ name: 'one', text: 'select 1 as one' }, []),
+      );
+      expect((await Promise.all(next)).flat()).toEqual(next.map(() => expect.objectContaining({ one: 1 })));
+      expect(await asleep()).toBe(0);
+    }
+  });
+
+  test('what it would have asked next is not asked, and it is rolled back', async () => {
+    const { abort, answer } = reading(() =>
+      database.db.transaction('system', async (tx) => {
+        await tx.query(`select set_config('gatehouse.here', 'yes', false)`);
+        abort();
+        await nextTurn();
+        await tx.query(sleeping);
+      }),
+    );
+    await expect(answer).rejects.toThrow(GivenUp);
+    const late = reading(() => database.db.transaction('system', async () => abort()));
+    late.abort();
+    await expect(late.answer).rejects.toThrow(GivenUp);
+  });
+
+  test('what others wait for as well is not stopped', async () => {
+    const { abort, answer } = reading(() =>
+      unstoppable(() => database.db.transaction('system', (tx) => tx.query('select pg_sleep(0.2), 1 as one'))),
+    );
+    abort();
+    expect(await answer).toEqual([expect.objectContaining({ one: 1 })]);
+  });
 });

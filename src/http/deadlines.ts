@@ -1,0 +1,48 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest, RouteHandlerMethod } from 'fastify';
+import { DomainError } from '../domain/errors.js';
+import { GivenUp } from '../platform/giving-up.js';
+
+/**
+ * Gives a request up when it had its time, or its caller is gone: the context's `givenUp` says so to what is done for it. Who is
+ * late is answered with 503; what comes of it later is nobody's answer. Fastify's own `handlerTimeout` and `request.signal` are no
+ * good for it: they take a body that has been read for a caller who is gone (fastify/fastify#6725).
+ * @param answerWithinMs what a request asked to wait for comes on top (`waitsMs`)
+ */
+export function giveUpInTime(app: FastifyInstance, answerWithinMs: number): void {
+  app.addHook('onRequest', (request, reply, done) => {
+    const givenUp = new AbortController();
+    request.context.givenUp = givenUp.signal;
+    const within = answerWithinMs + (request.routeOptions.config?.waitsMs ?? 0);
+    const timer = Number.isFinite(within) ? setTimeout(refuseLate, within, request, reply, givenUp) : undefined;
+    reply.raw.once('close', () => {
+      clearTimeout(timer);
+      if (!reply.raw.writableEnded) givenUp.abort();
+    });
+    done();
+  });
+  app.addHook('onRoute', (route) => {
+    route.handler = leavingGivenUp(route.handler);
+  });
+}
+
+function refuseLate({ context }: FastifyRequest, reply: FastifyReply, givenUp: AbortController): void {
+  if (reply.sent) return;
+  if (context.outcome) context.outcome.isUnknown = true; // it is still worked on
+  givenUp.abort();
+  const cause = new Error('The request had its time');
+  if (reply.raw.headersSent) reply.raw.destroy(cause);
+  else reply.send(new DomainError('service.unavailable', { retryAfter: 5, cause }));
+}
+
+/** Nobody is told that nobody is told. */
+const leavingGivenUp = (handler: RouteHandlerMethod): RouteHandlerMethod =>
+  function (request, reply) {
+    const answer: unknown = handler.call(this, request, reply);
+    if (!(answer instanceof Promise)) return answer;
+    return answer.then(
+      (value) => (request.context.givenUp?.aborted && reply.sent ? undefined : value),
+      (error) => {
+        if (!(error instanceof GivenUp)) throw error;
+      },
+    );
+  };

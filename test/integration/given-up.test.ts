@@ -1,0 +1,129 @@
+import { request } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
+import { asOwner, rowsAsOwner } from '../support/database.js';
+import { until } from '../support/until.js';
+import { newToken } from './scim-setup.js';
+
+let api: TestApi;
+/** On the same database: nothing of it has more than three seconds. */
+let hasty: TestApi;
+let account: TestAccount;
+let headers: Record<string, string>;
+let directory: Record<string, string>;
+beforeAll(async () => {
+  api = await startApi();
+  hasty = await startApi({ REQUEST_TIMEOUT: '3s' }, undefined, api.database);
+  account = await newAccount(api);
+  headers = await account.apiKey();
+  directory = { authorization: `Bearer ${(await newToken(api, account)).token}` };
+  await Promise.all([api, hasty].map(({ app }) => app.listen({ host: '127.0.0.1', port: 0 })));
+});
+afterAll(async () => {
+  await hasty?.stop();
+  await api?.stop();
+});
+
+interface Asked {
+  method?: string;
+  headers: Record<string, string>;
+  body?: unknown;
+}
+
+/** Over a socket, as callers do: what is injected has no caller that could go. */
+function ask({ app }: TestApi, path: string, { method = 'GET', headers, body }: Asked) {
+  const { port } = app.server.address() as AddressInfo;
+  const type = body === undefined ? {} : { 'content-type': 'application/json' };
+  const sent = request({ host: '127.0.0.1', port, path, method, headers: { ...headers, ...type } });
+  const answer = new Promise<{ status: number; retryAfter: string | undefined; body: string }>((resolve, reject) => {
+    sent.on('error', reject);
+    sent.on('response', async (response) => {
+      const body = Buffer.concat(await response.toArray()).toString();
+      resolve({ status: response.statusCode as number, retryAfter: response.headers['retry-after'], body });
+    });
+  });
+  sent.end(body === undefined ? undefined : JSON.stringify(body));
+  const leave = async () => {
+    sent.destroy();
+    await expect(answer).rejects.toThrow('socket hang up');
+  };
+  return { answer, leave };
+}
+
+/** First words of the statements that wait for a lock. */
+const waiting = async () =>
+  (
+    await rowsAsOwner<{ query: string }>(
+      api.database.ownerUrl,
+      `select query from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' order by query`,
+    )
+  ).map(({ query }) => query.trim().split(/\s/, 1)[0]?.toLowerCase());
+const numberWaiting = (count: number) => async () => (await waiting()).length === count;
+
+/** @returns what `work` does while nobody else can read or write these */
+const whileLocked = <T>(table: string, work: () => Promise<T>): Promise<T> =>
+  asOwner(async (client) => {
+    await client.query('begin');
+    await client.query(`lock table ${table} in access exclusive mode`);
+    try {
+      return await work();
+    } finally {
+      await client.query('rollback');
+    }
+  }, api.database.ownerUrl);
+
+const newIdentity = { email: 'ana@example.com', first_name: 'Ana', last_name: 'Brandt' };
+const search = () => ask(api, '/api/v1/identities/with-roles?q=brandt', { headers });
+const reads: Record<string, () => ReturnType<typeof ask>> = {
+  'a search': search,
+  'a list of one statement': () => ask(api, '/api/v1/roles', { headers }),
+  "a directory's search": () =>
+    ask(api, '/scim/v2/Users/.search', { method: 'POST', headers: directory, body: { filter: 'title eq "Engineer"' } }),
+};
+
+test.each(Object.entries(reads))(
+  '%s whose caller is gone ends in PostgreSQL, and its turn with it',
+  async (_, read) => {
+    await whileLocked('identities, roles', async () => {
+      const { leave } = read();
+      await until('it waits for the lock', numberWaiting(1));
+      expect(api.services.broadReads.line().running).toBe(1);
+      await leave();
+      await until('it has been stopped', numberWaiting(0));
+      await until('its turn is over', () => api.services.broadReads.line().running === 0);
+    });
+    expect((await read().answer).status).toBe(200);
+  },
+);
+
+test('a change whose caller is gone is made all the same', async () => {
+  await whileLocked('identities', async () => {
+    const found = search();
+    const change = ask(api, '/api/v1/identities', { method: 'POST', headers, body: newIdentity });
+    await until('both wait for the lock', numberWaiting(2));
+    await Promise.all([found.leave(), change.leave()]);
+    await until('the search has been stopped', numberWaiting(1));
+  });
+  const found = async () => (await ask(api, '/api/v1/identities?q=brandt', { headers }).answer).body;
+  await until('it is made', async () => JSON.parse(await found()).pagination.item_count === 1);
+});
+
+test('who has had their time is told so, whether they sent a body or not: a search has ended, a change may be made', async () => {
+  const body = { ...newIdentity, email: 'ben@example.com' };
+  const change = { method: 'POST', headers: { ...headers, 'idempotency-key': 'late' }, body };
+  const answers = await whileLocked('identities', async () => {
+    const asked = [
+      ask(hasty, '/api/v1/identities/with-roles?q=brandt', { headers }),
+      ask(hasty, '/scim/v2/Users?filter=title%20pr', { headers: directory }),
+      ask(hasty, '/api/v1/identities', change),
+    ];
+    await until('they wait for the lock', numberWaiting(3));
+    const answers = await Promise.all(asked.map(({ answer }) => answer));
+    await until('the change waits alone', numberWaiting(1));
+    return answers;
+  });
+  expect(answers.map(({ status, retryAfter }) => [status, retryAfter])).toEqual(answers.map(() => [503, '5']));
+  // Nobody can say yet whether it was made, so its key is not free.
+  const again = await ask(api, '/api/v1/identities', change).answer;
+  expect([again.status, JSON.parse(again.body).error.code]).toEqual([409, 'idempotency.in_progress']);
+});
