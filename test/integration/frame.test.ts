@@ -464,7 +464,8 @@ describe('documents', () => {
   });
 
   test('the readable pages are served', async () => {
-    const { headers } = await send(api.app, 200, { url: '/docs/' });
+    const { headers, body } = await send(api.app, 200, { url: '/docs/' });
+    expect(body).toContain('<title>Gatehouse API reference</title>');
     expect(headers['content-type']).toMatch(/^text\/html/);
     expect(headers['content-security-policy']).toMatch(
       /base-uri 'none'.*frame-ancestors 'none'.*object-src 'none'.*script-src 'self'/,

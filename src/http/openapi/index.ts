@@ -13,6 +13,11 @@ Errors come in one envelope with a stable \`code\`; lists take \`page\`, \`take\
 operation is known comes in the same envelope: \`request.malformed\` (400), \`request.timed_out\` (408),
 \`request.headers_too_large\` (431, more than 16 KiB of address and headers).`;
 
+/** The sign of the hosted pages. */
+const gate =
+  '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 24 24"><path d="M4 21V11a8 8 0 0 1 16 0v10M9 21V11.5a3 3 0 0 1 6 0V21M2 21h20" ' +
+  'fill="none" stroke="#2f55d4" stroke-width="2" stroke-linecap="round" stroke-linejoin="round"/></svg>';
+
 /** The OpenAPI 3.0 document of every route with a schema, and readable pages of it at `/docs`. */
 export const openApi = fastifyPlugin<{ baseUrl: string }>(async (app, { baseUrl }) => {
   await app.register(fastifySwagger, {
@@ -48,7 +53,12 @@ export const openApi = fastifyPlugin<{ baseUrl: string }>(async (app, { baseUrl 
     routePrefix: '/docs',
     staticCSP: true,
     transformStaticCSP: (policy) => policy.replaceAll(/(base-uri|frame-ancestors) 'self'/g, "$1 'none'"),
-    uiConfig: { docExpansion: 'list' },
+    // Five hundred operations: tags first, each opened and linked to by itself; and no bar that offers other documents.
+    uiConfig: { docExpansion: 'none', deepLinking: true, filter: true, layout: 'BaseLayout' },
+    theme: {
+      title: 'Gatehouse API reference',
+      favicon: [{ filename: 'favicon.svg', rel: 'icon', type: 'image/svg+xml', sizes: 'any', content: gate }],
+    },
   });
   let text: string | undefined;
   app.get('/openapi.json', { schema: { hide: true } }, async (_request, reply) => {
