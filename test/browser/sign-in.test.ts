@@ -119,7 +119,7 @@ test('a redirect URI of somebody else gets an error page and no redirect', async
   });
   const response = await page.goto(`${site.service.baseUrl}/oauth/authorize?${query}`);
   expect(response?.status()).toBe(400);
-  await heading('This sign-in link does not work').waitFor();
+  await heading('This link does not work').waitFor();
   await page.getByText('redirect_uri is not registered for this client').waitFor();
   await expectNoBarriers();
   expect(new Set(visited)).toEqual(new Set([site.service.baseUrl]));

@@ -126,6 +126,7 @@ test.each<[string, () => Record<string, string>]>([
 ])('%s is a 400 page and signs nobody out', async (_name, parameters) => {
   const answer = await browser.get(url(parameters()));
   expect(answer.statusCode).toBe(400);
+  expect(answer.body).toMatch(/<h1>\s*This link does not work/); // nothing of signing in
   expect(answer.headers.location).toBeUndefined();
   expect(await isSignedIn()).toBe(true);
   expect((await browser.get(`${url({ client_id: client.clientId })}&client_id=again`)).statusCode).toBe(400);
