@@ -7635,6 +7635,7 @@ export interface components {
                  * @description The active connection of the environment's own to which everybody is sent who signs in; null: they are asked. Is taken away when the connection is disabled or deleted.
                  */
                 default_sso_connection_id: string | null;
+                /** @description Origins of pages whose scripts may call the token endpoint, end-user authentication and, with an end user’s token, the Public API; for public clients those of their redirect URIs may as well. */
                 allowed_origins: string[];
                 branding: {
                     name: string | null;
@@ -7701,6 +7702,7 @@ export interface components {
              * @description The active connection of the environment's own to which everybody is sent who signs in; null: they are asked. Is taken away when the connection is disabled or deleted.
              */
             default_sso_connection_id?: string | null;
+            /** @description Origins of pages whose scripts may call the token endpoint, end-user authentication and, with an end user’s token, the Public API; for public clients those of their redirect URIs may as well. */
             allowed_origins?: string[];
             branding?: {
                 name?: string | null;

@@ -275,10 +275,11 @@ export async function composeApi(
       },
       async (surface) => {
         surface.addHook('preClose', changeBells.stop); // whoever waits for a change is answered now
-        mountPublicApi(surface, callers, services);
+        mountPublicApi(surface, { principals: callers, provider, services });
       },
       async (surface) => mountAuthzen(surface, { principals: callers, services, baseUrl }),
-      async (surface) => mountPortalApi(surface, admins, services),
+      async (surface) =>
+        mountPortalApi(surface, { admins, services, pages: { baseUrl, adminAppUrl: config.adminAppUrl } }),
       async (surface) => {
         const authenticate = createScimAuthentication({ db, now });
         const users = createScimUsers({ db, broadReads, assignments, now });

@@ -18,7 +18,9 @@ export const Settings = Type.Object({
   PORT: port(3000, 'Port of the api.'),
   HOST: optional('Address that the api listens on. Development: IPv4 and IPv6 loopback; production: all.'),
   BASE_URL: optional('Public address and OpenID issuer. Development: `http://localhost:PORT`.'),
-  ADMIN_APP_URL: optional('Where administrators sign in; mails to them link to it. Without one, `BASE_URL`.'),
+  ADMIN_APP_URL: optional(
+    'Where administrators sign in; mails to them link to it, and its scripts call the APIs. Without one, `BASE_URL`.',
+  ),
   DATA_DIR: text('Where the embedded parts keep their data, and `demo.json`.', '.data'),
   DATABASE_URL: optional("PostgreSQL, as the service's role."),
   DATABASE_OWNER_URL: optional('PostgreSQL, as the role that owns the schema (`migrate` only).'),

@@ -5,6 +5,7 @@ import { covers } from '../domain/capabilities/limits.js';
 import { DomainError, type ErrorCode } from '../domain/errors.js';
 import type { EnvironmentScope } from '../domain/scope.js';
 import type { Services } from '../services.js';
+import { type AdminPages, letAdminScriptsCall } from './admin-auth/origin.js';
 import { denied } from './denials.js';
 import { environmentOperations } from './environment-operations.js';
 import { anyMember, type Level, type NodePermission, type Operation } from './operation.js';
@@ -193,7 +194,11 @@ const places: Record<Level, readonly ErrorCode[]> = {
   environment: ['account.not_found', 'application.not_found', 'environment.not_found'],
 };
 
-export function mountPortalApi(app: FastifyInstance, admins: AdminPrincipals, services: Services): void {
+export function mountPortalApi(
+  app: FastifyInstance,
+  { admins, pages, services }: { admins: AdminPrincipals; pages: AdminPages; services: Services },
+): void {
+  letAdminScriptsCall(app, pages, '/portal/v1');
   const surface: Surface = {
     name: 'portal',
     pathOf: ({ level, path }) => `${prefixes[level]}${path}`,

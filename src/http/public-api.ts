@@ -1,12 +1,22 @@
 import type { FastifyInstance } from 'fastify';
+import type { Provider } from '../domain/oidc/provider.js';
 import type { Services } from '../services.js';
+import { allowOrigins, answerPreflightsBelow, clientOfToken } from './cors.js';
 import { environmentOperations } from './environment-operations.js';
 import type { PublicPrincipals } from './principals/public.js';
 import { publicSurface } from './public-surface.js';
 import { mount } from './surface.js';
 
-/** What servers may do with an API key, and end users with their token. */
-export function mountPublicApi(app: FastifyInstance, principals: PublicPrincipals, services: Services): void {
+/**
+ * What servers may do with an API key, and end users with their token: by a server too, or by the scripts of the client that the
+ * token is of. Answers to a key are for no script.
+ */
+export function mountPublicApi(
+  app: FastifyInstance,
+  { principals, provider, services }: { principals: PublicPrincipals; provider: Provider; services: Services },
+): void {
+  allowOrigins(app, 'onRequest', (request) => clientOfToken(provider, request));
+  answerPreflightsBelow(app, '/api/v1');
   const surface = publicSurface({ name: 'public', prefix: '/api/v1' }, principals, services);
   mount(app, surface, environmentOperations, services);
 }

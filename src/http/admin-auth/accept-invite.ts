@@ -13,7 +13,7 @@ const Html = { content: { 'text/html': { schema: Type.String() } } };
 const tags = ['Admin authentication'];
 
 /** The link of an invite. Opening it shows a form; only sending that consumes it, so mail scanners cannot. */
-export const acceptInvite: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app, { users, limits, baseUrl }) => {
+export const acceptInvite: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app, { users, limits, ...pages }) => {
   app.setErrorHandler(acceptInviteError(users.invites));
 
   app.get(
@@ -38,7 +38,7 @@ export const acceptInvite: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (
     '/accept-invite',
     {
       config: { events: ['administrator_invite.accepted', 'member.added'] },
-      onRequest: [sameOrigin(baseUrl), limits.exact(perAddress)],
+      onRequest: [sameOrigin(pages), limits.exact(perAddress)],
       schema: {
         operationId: 'acceptInvite',
         summary: 'Become an administrator of an account',

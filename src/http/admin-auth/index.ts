@@ -18,6 +18,7 @@ import { recoveryCodes } from './mfa/recovery-codes.js';
 import { totp } from './mfa/totp.js';
 import { webauthn } from './mfa/webauthn.js';
 import type { AdminAuthOptions } from './options.js';
+import { letAdminScriptsCall } from './origin.js';
 import { password } from './password.js';
 import { passwordForgot } from './password-forgot.js';
 import { passwordReset } from './password-reset.js';
@@ -35,6 +36,7 @@ export const adminAuth: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (
   { users, sso, admins, limits, idempotentRequests, baseUrl, adminAppUrl, now },
 ) => {
   const options = { users, sso, admins, limits, idempotentRequests, baseUrl, adminAppUrl, now }; // and not the prefix, which would be prepended again
+  letAdminScriptsCall(app, options, '');
   app.addHook('onRequest', async (request) => void credentialsOf(request)); // never two credentials
   // Without a credential there is only the address to count by. Two routes have limits of their own (specification,
   // "Limits"), and an access token brings its own.

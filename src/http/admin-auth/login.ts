@@ -10,13 +10,16 @@ import { LoginOutcome, presentOutcome } from './outcomes.js';
 
 const perAddress = { name: 'admin-login', points: 5, windowSeconds: 15 * 60 };
 
-export const login: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app, { users, limits, baseUrl }) => {
+export const login: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (
+  app,
+  { users, limits, baseUrl, adminAppUrl },
+) => {
   const cookies = createAdminCookies(baseUrl);
   app.post(
     '/login',
     {
       config: { events: ['auth.admin_signed_in', 'auth.admin_sign_in_failed'], hashes: true },
-      onRequest: [sameOrigin(baseUrl), limits.exact(perAddress)],
+      onRequest: [sameOrigin({ baseUrl, adminAppUrl }), limits.exact(perAddress)],
       schema: {
         operationId: 'login',
         summary: 'Sign in with a password',

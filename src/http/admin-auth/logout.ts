@@ -15,7 +15,7 @@ export const logout: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app, o
     '/logout',
     {
       config: { events: ['auth.admin_signed_out'] },
-      onRequest: sameOrigin(baseUrl),
+      onRequest: sameOrigin(options),
       schema: {
         operationId: 'logout',
         summary: 'Sign out',

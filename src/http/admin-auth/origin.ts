@@ -1,8 +1,28 @@
-import type { onRequestAsyncHookHandler } from 'fastify';
+import type { FastifyInstance, onRequestAsyncHookHandler } from 'fastify';
+import { answerPreflightsBelow, letScriptsRead } from '../cors.js';
 import { assertOwnOrigin } from '../oauth/origin.js';
+import type { AdminAuthOptions } from './options.js';
 
-/** For routes that read or set the session's cookies: refuses what another site's page had a browser send. */
-export const sameOrigin =
-  (baseUrl: string): onRequestAsyncHookHandler =>
-  async (request) =>
-    assertOwnOrigin(request, baseUrl);
+export type AdminPages = Pick<AdminAuthOptions, 'baseUrl' | 'adminAppUrl'>;
+
+/** The origin of the pages on which administrators sign in; null where it is the service's own. */
+function adminOriginOf({ baseUrl, adminAppUrl = baseUrl }: AdminPages): string | null {
+  const { origin } = new URL(adminAppUrl);
+  return origin === new URL(baseUrl).origin ? null : origin;
+}
+
+/** Lets the scripts of these pages, and of no others, call what the plugin has below `prefix`. */
+export function letAdminScriptsCall(app: FastifyInstance, pages: AdminPages, prefix: string): void {
+  const adminOrigin = adminOriginOf(pages);
+  if (adminOrigin === null) return;
+  letScriptsRead(app, 'onRequest', (_request, origin) => origin === adminOrigin);
+  answerPreflightsBelow(app, prefix);
+}
+
+/** For routes that read or set the session's cookies: refuses what a page of neither ours nor the administrators' had a browser send. */
+export function sameOrigin(pages: AdminPages): onRequestAsyncHookHandler {
+  const adminOrigin = adminOriginOf(pages);
+  return async (request) => {
+    if (adminOrigin === null || request.headers.origin !== adminOrigin) assertOwnOrigin(request, pages.baseUrl);
+  };
+}

@@ -51,7 +51,7 @@ export const passwordReset: FastifyPluginAsyncTypebox<AdminAuthOptions> = async 
     '/password/reset',
     {
       config: { events: ['auth.password_reset', 'auth.password_set'] },
-      onRequest: [sameOrigin(baseUrl), limits.exact(perIp)],
+      onRequest: [sameOrigin(options), limits.exact(perIp)],
       schema: {
         operationId: 'resetPassword',
         summary: 'Set a password with a mailed link',

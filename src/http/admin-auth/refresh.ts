@@ -8,13 +8,13 @@ import { createAdminCookies } from './cookies.js';
 import type { AdminAuthOptions } from './options.js';
 import { sameOrigin } from './origin.js';
 
-export const refresh: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app, { users, baseUrl }) => {
+export const refresh: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app, { users, baseUrl, adminAppUrl }) => {
   const cookies = createAdminCookies(baseUrl);
   app.post(
     '/refresh',
     {
       config: { events: ['session.refresh_reuse_detected'] },
-      onRequest: sameOrigin(baseUrl),
+      onRequest: sameOrigin({ baseUrl, adminAppUrl }),
       schema: {
         operationId: 'refresh',
         summary: 'Get the next access token with the admin refresh cookie',

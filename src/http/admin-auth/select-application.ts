@@ -7,13 +7,16 @@ import { createAdminCookies } from './cookies.js';
 import type { AdminAuthOptions } from './options.js';
 import { sameOrigin } from './origin.js';
 
-export const selectApplication: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app, { users, baseUrl }) => {
+export const selectApplication: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (
+  app,
+  { users, baseUrl, adminAppUrl },
+) => {
   const cookies = createAdminCookies(baseUrl);
   app.post(
     '/select-application',
     {
       config: { events: ['auth.admin_signed_in'] },
-      onRequest: sameOrigin(baseUrl),
+      onRequest: sameOrigin({ baseUrl, adminAppUrl }),
       schema: {
         operationId: 'selectApplication',
         summary: 'Finish signing in by choosing an application',

@@ -123,7 +123,7 @@ export const sso: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app, opti
     '/sso/select-application',
     {
       config: { events: ['auth.admin_signed_in'] },
-      onRequest: sameOrigin(baseUrl),
+      onRequest: sameOrigin(options),
       schema: selectSchema,
     },
     async (request, reply) => {

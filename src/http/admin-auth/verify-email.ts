@@ -14,7 +14,10 @@ const Html = { content: { 'text/html': { schema: Type.String() } } };
 const tags = ['Admin authentication'];
 
 /** The link of a registration. Opening it shows a page; only the page's button consumes it, so mail scanners cannot. */
-export const verifyEmail: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app, { users, baseUrl }) => {
+export const verifyEmail: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (
+  app,
+  { users, baseUrl, adminAppUrl },
+) => {
   const cookies = createAdminCookies(baseUrl);
   app.setErrorHandler(sendVerifyEmailError);
 
@@ -44,7 +47,7 @@ export const verifyEmail: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (a
       config: {
         events: ['auth.registration_confirmed', ...accountEvents],
       },
-      onRequest: sameOrigin(baseUrl),
+      onRequest: sameOrigin({ baseUrl, adminAppUrl }),
       schema: {
         operationId: 'verifyEmail',
         summary: 'Confirm a registration',

@@ -1,9 +1,9 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
+import { allowOrigins } from '../cors.js';
 import { errors } from '../operation.js';
 import { Body, Message, Name, Nullable } from '../schemas.js';
 import { acceptanceEvents } from '../sign-in-events.js';
-import { allowOrigins } from './cors.js';
 import { InviteToken, sentToken } from './invite-info.js';
 import type { IdentityAuthOptions } from './options.js';
 

@@ -1,8 +1,8 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import { answerPreflights } from '../cors.js';
 import { takeIdempotencyKeys } from '../idempotency.js';
 import { credentialsOf } from '../principals/credentials.js';
 import { acceptInvite } from './accept-invite.js';
-import { answerPreflights } from './cors.js';
 import { inviteInfo } from './invite-info.js';
 import { login } from './login.js';
 import { logout } from './logout.js';

@@ -1,13 +1,13 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
 import { DomainError } from '../../domain/errors.js';
+import { allowOrigins } from '../cors.js';
 import { secretCookie } from '../oauth/secret-cookie.js';
 import { errors } from '../operation.js';
 import { Body, Email, single } from '../schemas.js';
 import { attemptEvents } from '../sign-in-events.js';
 import { LoginResult, presentLogin } from './answers.js';
 import { authenticateClient, ClientFields, namedClient } from './client.js';
-import { allowOrigins } from './cors.js';
 import type { IdentityAuthOptions } from './options.js';
 import { VisitFields, visitOf } from './visit.js';
 

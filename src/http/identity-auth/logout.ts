@@ -2,14 +2,14 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
 import { invalidField } from '../../domain/errors.js';
 import { isRegistered } from '../../domain/oidc/redirect-uris.js';
+import { allowOrigins, clientOfToken } from '../cors.js';
 import { Leaving, sendLeft } from '../leaving.js';
 import { errors } from '../operation.js';
 import { credentialsOf } from '../principals/credentials.js';
 import { Nullable, single } from '../schemas.js';
 import { ClientFields, countedClient, namedClient } from './client.js';
-import { allowOrigins } from './cors.js';
 import type { IdentityAuthOptions } from './options.js';
-import { clientOfToken, subjectOf } from './signed-in.js';
+import { subjectOf } from './signed-in.js';
 
 const ByRefreshToken = Type.Object(
   {

@@ -1,9 +1,9 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import { allowOrigins } from '../cors.js';
 import { errors } from '../operation.js';
 import { chooseLocale } from '../pages/locale.js';
 import { Body, Email, Message } from '../schemas.js';
 import { authenticateClient, ClientFields, namedClient } from './client.js';
-import { allowOrigins } from './cors.js';
 import type { IdentityAuthOptions } from './options.js';
 
 const perIp = { name: 'identity-password-forgot', points: 5, windowSeconds: 3600 };

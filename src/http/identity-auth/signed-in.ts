@@ -3,12 +3,9 @@ import { DomainError } from '../../domain/errors.js';
 import type { ApiProofOf } from '../../domain/logins/api-own.js';
 import type { ApiSubject } from '../../domain/logins/api-sessions.js';
 import type { ProvenIdentity, ProvenToken } from '../../domain/oidc/access-tokens.js';
-import type { Client } from '../../domain/oidc/clients.js';
-import type { Provider } from '../../domain/oidc/provider.js';
 import { currentContext } from '../../platform/context.js';
-import { claimedClientId } from '../oauth/userinfo.js';
+import { allowOrigins, clientOfToken } from '../cors.js';
 import { credentialsOf } from '../principals/credentials.js';
-import { allowOrigins } from './cors.js';
 import type { IdentityAuthOptions } from './options.js';
 
 declare module 'fastify' {
@@ -54,16 +51,6 @@ export const subjectOf = ({
 // Of the person and not of the token: a retry with the same Idempotency-Key may come with the next token.
 export const credentialOf = ({ environmentId, identityId }: ProvenIdentity) =>
   `identity/${environmentId}/${identityId}`;
-
-/** The client that a token claims to be of: an expired one too is refused readably to its client's scripts. */
-export async function clientOfToken(
-  { clients }: Pick<Provider, 'clients'>,
-  { headers: { authorization = '' } }: FastifyRequest,
-): Promise<Client | null> {
-  const [, token] = /^Bearer +(\S+)/i.exec(authorization) ?? [];
-  const clientId = token === undefined ? null : claimedClientId(token);
-  return clientId === null ? null : clients.find(clientId);
-}
 
 /** The same with when its sign-in was, for what needs a recent one. */
 export function proofOf(request: FastifyRequest): ApiProofOf {

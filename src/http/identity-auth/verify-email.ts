@@ -1,10 +1,10 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
 import { DomainError } from '../../domain/errors.js';
+import { allowOrigins } from '../cors.js';
 import { errors } from '../operation.js';
 import { Body, Message } from '../schemas.js';
 import { ClientFields, countedClient, namedClient } from './client.js';
-import { allowOrigins } from './cors.js';
 import type { IdentityAuthOptions } from './options.js';
 
 const tags = ['End-user authentication'];

@@ -89,6 +89,9 @@ const Fields = {
     {
       maxItems: 50,
       uniqueItems: true,
+      description:
+        'Origins of pages whose scripts may call the token endpoint, end-user authentication and, with an end user’s token, the Public ' +
+        'API; for public clients those of their redirect URIs may as well.',
     },
   ),
 };

@@ -11,7 +11,7 @@ export const recoveryCodeChallenge: FastifyPluginAsyncTypebox<AdminAuthOptions> 
     '/mfa/challenge/recovery-code',
     {
       config: { events: [...challengeEvents, 'auth.admin_recovery_code_used'] },
-      onRequest: [sameOrigin(options.baseUrl), options.limits.exact(perMinute(10, 'recovery-code'))],
+      onRequest: [sameOrigin(options), options.limits.exact(perMinute(10, 'recovery-code'))],
       schema: {
         operationId: 'adminChallengeRecoveryCode',
         summary: 'Go on with a recovery code',

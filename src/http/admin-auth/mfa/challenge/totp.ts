@@ -12,7 +12,7 @@ export const totpChallenge: FastifyPluginAsyncTypebox<AdminAuthOptions> = async 
     '/mfa/challenge/totp',
     {
       config: { events: challengeEvents },
-      onRequest: [sameOrigin(options.baseUrl), options.limits.exact(perMinute(10, 'totp'))],
+      onRequest: [sameOrigin(options), options.limits.exact(perMinute(10, 'totp'))],
       schema: {
         operationId: 'adminChallengeTotp',
         summary: 'Go on with a code of an authenticator app',

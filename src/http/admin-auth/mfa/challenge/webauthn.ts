@@ -7,13 +7,13 @@ import { sameOrigin } from '../../origin.js';
 import { answerWith, ChallengeFields, challengeAnswers, challengeEvents, perMinute } from './answer.js';
 
 export const webauthnChallenge: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app, options) => {
-  const { users, limits, baseUrl } = options;
+  const { users, limits } = options;
   const answer = answerWith(options);
   app.post(
     '/mfa/challenge/webauthn/options',
     {
       config: { events: [] },
-      onRequest: [sameOrigin(baseUrl), limits.exact(perMinute(10, 'webauthn-options'))],
+      onRequest: [sameOrigin(options), limits.exact(perMinute(10, 'webauthn-options'))],
       schema: {
         operationId: 'adminChallengeWebauthnOptions',
         summary: 'Get the options for `navigator.credentials.get`',
@@ -41,7 +41,7 @@ export const webauthnChallenge: FastifyPluginAsyncTypebox<AdminAuthOptions> = as
     '/mfa/challenge/webauthn',
     {
       config: { events: [...challengeEvents, 'auth.admin_webauthn_counter_regressed'] },
-      onRequest: [sameOrigin(baseUrl), limits.exact(perMinute(10, 'webauthn'))],
+      onRequest: [sameOrigin(options), limits.exact(perMinute(10, 'webauthn'))],
       schema: {
         operationId: 'adminChallengeWebauthn',
         summary: 'Go on with a passkey or security key',

@@ -1,0 +1,87 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { Client } from '../domain/oidc/clients.js';
+import type { Provider } from '../domain/oidc/provider.js';
+import { originsOf, type Scripts } from './oauth/cors.js';
+import { claimedClientId } from './oauth/userinfo.js';
+
+const readable =
+  'ETag, Retry-After, RateLimit, RateLimit-Policy, WWW-Authenticate, X-Request-Id, Idempotency-Replayed, Content-Disposition';
+const sendable = 'authorization, content-type, if-match, idempotency-key, x-request-id, traceparent, tracestate';
+
+type Hook = 'onRequest' | 'preValidation';
+
+/**
+ * Has the routes of a plugin let scripts of some origins read their answers, refusals too; with cookies, where a surface has any.
+ * @param isOurs whether the scripts of this origin may
+ */
+export function letScriptsRead(
+  app: FastifyInstance,
+  at: Hook,
+  isOurs: (request: FastifyRequest, origin: string) => boolean | Promise<boolean>,
+): void {
+  const allow = async (request: FastifyRequest, reply: FastifyReply) => {
+    const { origin } = request.headers;
+    reply.header('vary', 'Origin');
+    if (origin === undefined || !(await isOurs(request, origin))) return;
+    reply
+      .header('access-control-allow-origin', origin)
+      .header('access-control-allow-credentials', 'true')
+      .header('access-control-expose-headers', readable);
+  };
+  if (at === 'onRequest') app.addHook('onRequest', allow);
+  else app.addHook('preValidation', allow);
+}
+
+/** The same for a client's own scripts. Whose request it is says `clientOf`, asked before anything is validated or counted. */
+export const allowOrigins = (
+  app: FastifyInstance,
+  at: Hook,
+  clientOf: (request: FastifyRequest) => Promise<Scripts | null>,
+): void =>
+  letScriptsRead(app, at, async (request, origin) => {
+    const client = await clientOf(request);
+    return client !== null && originsOf(client).has(origin);
+  });
+
+/** The client that a token claims to be of: an expired one too is refused readably to its client's scripts. */
+export async function clientOfToken(
+  { clients }: Pick<Provider, 'clients'>,
+  { headers: { authorization = '' } }: FastifyRequest,
+): Promise<Client | null> {
+  const [, token] = /^Bearer +(\S+)/i.exec(authorization) ?? [];
+  const clientId = token === undefined ? null : claimedClientId(token);
+  return clientId === null ? null : clients.find(clientId);
+}
+
+/**
+ * Answers the preflight of every route that the plugin gets afterwards. A preflight names no client, so each origin is let
+ * through: it gives nothing away, no cookie signs anybody in here, and the answer itself is readable to a client's own only.
+ */
+export function answerPreflights(app: FastifyInstance): void {
+  const known = new Map<string, Set<string>>();
+  app.addHook('onRoute', ({ routePath, method }) => {
+    const methods = known.get(routePath) ?? new Set();
+    const isNew = methods.size === 0;
+    for (const name of ([] as string[]).concat(method)) if (name !== 'OPTIONS') methods.add(name);
+    known.set(routePath, methods);
+    if (isNew && methods.size > 0) preflight(app, routePath, methods);
+  });
+}
+
+/** The same for all paths of a surface, known or not: the request itself is told which there are. */
+export function answerPreflightsBelow(app: FastifyInstance, prefix: string): void {
+  preflight(app, `${prefix}/*`, new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE']));
+}
+
+const preflight = (app: FastifyInstance, path: string, methods: ReadonlySet<string>) =>
+  app.options(path, { schema: { hide: true } }, async (request, reply) =>
+    reply
+      .code(204)
+      .header('vary', 'Origin')
+      .header('access-control-allow-origin', request.headers.origin ?? '*')
+      .header('access-control-allow-credentials', 'true')
+      .header('access-control-allow-methods', [...methods].join(', '))
+      .header('access-control-allow-headers', sendable)
+      .header('access-control-max-age', '600')
+      .send(),
+  );

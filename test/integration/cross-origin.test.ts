@@ -1,0 +1,115 @@
+import { baseUrl, newAccount, send, startApi, type TestAccount, type TestApi } from '../support/api.js';
+import { newIdentityCaller } from '../support/identity-caller.js';
+
+/** Where administrators sign in, and where the end users' client has its pages (`newIdentityCaller`). */
+const adminPages = 'https://admin.example.net';
+const clientPages = 'https://app.example.com';
+
+let api: TestApi;
+let account: TestAccount;
+beforeAll(async () => {
+  api = await startApi({ ADMIN_APP_URL: `${adminPages}/start` });
+  account = await newAccount(api);
+});
+afterAll(() => api.stop());
+
+const allowed = ({ headers }: Awaited<ReturnType<typeof send>>) => headers['access-control-allow-origin'];
+const preflight = (url: string, origin: string) =>
+  api.app.inject({
+    method: 'OPTIONS',
+    url,
+    headers: { origin, 'access-control-request-method': 'PATCH', 'access-control-request-headers': 'if-match' },
+  });
+
+describe('the Public API', () => {
+  const url = '/api/v1/authorization/evaluate';
+
+  test('is read by the scripts of the client that an end user’s token is of, refusals too', async () => {
+    const { headers, id } = await newIdentityCaller(api, account, [{ role: 'Administrator' }]);
+    const at = (origin: string) => ({ ...headers, origin });
+    const read = await send(api.app, 200, { url: `/api/v1/identities/${id}`, headers: at(clientPages) });
+    expect(read.headers).toMatchObject({
+      'access-control-allow-origin': clientPages,
+      'access-control-expose-headers': expect.stringContaining('ETag'),
+      vary: 'Origin',
+    });
+    expect(allowed(await send(api.app, 400, { method: 'POST', url, headers: at(clientPages), payload: {} }))).toBe(
+      clientPages,
+    );
+    expect(allowed(await send(api.app, 200, { url: `/api/v1/identities/${id}`, headers: at(adminPages) }))).toBe(
+      undefined,
+    );
+  });
+
+  test('is for no script with an API key, nor with a token that is none', async () => {
+    for (const credential of [await account.apiKey(), { authorization: 'Bearer x.y.z' }, {}]) {
+      const answer = await api.app.inject({
+        url: '/api/v1/identities',
+        headers: { ...credential, origin: clientPages },
+      });
+      expect(allowed(answer)).toBeUndefined();
+    }
+  });
+
+  test('says before a request what may be sent', async () => {
+    const answer = await preflight('/api/v1/nodes/x', clientPages);
+    expect([answer.statusCode, answer.body]).toEqual([204, '']);
+    expect(answer.headers).toMatchObject({
+      'access-control-allow-origin': clientPages,
+      'access-control-allow-methods': expect.stringContaining('PATCH'),
+      'access-control-allow-headers': expect.stringContaining('if-match'),
+    });
+  });
+});
+
+describe('the pages where administrators sign in', () => {
+  test('call the Portal API and admin authentication from their origin, with cookies', async () => {
+    const headers = { ...(await account.as('owner')), origin: adminPages };
+    const answers = [
+      await send(api.app, 200, { url: `/portal/v1/accounts/${account.accountSlug}`, headers }),
+      await send(api.app, 404, { url: '/portal/v1/accounts/nobody', headers }),
+      await send(api.app, 200, { url: '/v1/auth/me', headers }),
+    ];
+    for (const answer of answers) {
+      expect(answer.headers).toMatchObject({
+        'access-control-allow-origin': adminPages,
+        'access-control-allow-credentials': 'true',
+      });
+    }
+    for (const url of ['/portal/v1/accounts/a', '/v1/auth/login'])
+      expect((await preflight(url, adminPages)).statusCode).toBe(204);
+  });
+
+  const signIn = (headers: Record<string, string>) =>
+    api.app.inject({
+      method: 'POST',
+      url: '/v1/auth/login',
+      headers,
+      payload: { email: 'a@b.example', password: 'x' },
+    });
+
+  test('may sign somebody in, which no other page may', async () => {
+    const crossSite = { 'sec-fetch-site': 'cross-site' };
+    expect((await signIn({ origin: adminPages, ...crossSite })).statusCode).toBe(401);
+    expect((await signIn({ origin: baseUrl, 'sec-fetch-site': 'same-origin' })).statusCode).toBe(401);
+    for (const origin of ['https://evil.example', `${adminPages}.evil.example`, 'https://example.net', 'null']) {
+      const refused = await signIn({ origin });
+      expect([refused.json().error.code, allowed(refused)]).toEqual(['origin.foreign', undefined]);
+    }
+    expect((await signIn(crossSite)).json().error.code).toBe('origin.foreign');
+  });
+
+  test('are the service’s own where no others are set: nothing is read from elsewhere', async () => {
+    const plain = await startApi({}, undefined, api.database);
+    try {
+      const url = `/portal/v1/accounts/${account.accountSlug}`;
+      const headers = { ...(await account.as('owner')), origin: adminPages };
+      expect(allowed(await plain.app.inject({ url, headers }))).toBeUndefined();
+      expect((await plain.app.inject({ method: 'OPTIONS', url, headers: { origin: adminPages } })).statusCode).toBe(
+        405,
+      );
+    } finally {
+      await plain.stop();
+    }
+  });
+});
