@@ -1,11 +1,10 @@
 import type { EntityManager } from 'typeorm';
-import type { Session } from '../../../entities/session.js';
 import type { Clock } from '../../platform/clock.js';
 import { currentContext } from '../../platform/context.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
 import type { Db, EnvironmentScope } from '../../platform/db.js';
 import { DomainError } from '../errors.js';
-import { createApiSessions, type SessionSort } from '../logins/api-sessions.js';
+import { createApiSessions, type SessionSort, type ShownSession } from '../logins/api-sessions.js';
 import type { Attempts } from '../logins/attempts.js';
 import type { MfaReset } from '../mfa/reset.js';
 import type { Page, PageRequest } from '../paging.js';
@@ -15,7 +14,7 @@ import { endSessions } from '../sessions/own-sessions.js';
 import { setActive } from './activation.js';
 import { changeIdentity, type IdentityChanges } from './change.js';
 import { type AuthState, authStateOf, forceReset, setPassword, verifyEmail } from './credentials.js';
-import { findMember, hashAcceptable, lockMember } from './find.js';
+import { assertMember, hashAcceptable, lockMember } from './find.js';
 import { askedNode, type Location, locationsOf } from './held.js';
 import { taken } from './identities.js';
 import { removeMember } from './remove.js';
@@ -70,8 +69,8 @@ export function createIdentityAdministration({ db, sealing, passwords, attempts,
       inAccount(scope, (tx) => verifyEmail(tx, scope, id, now())),
 
     /** Those in this Environment that are open, and those that are over while a client still lives on what it was given. */
-    async sessions(scope: EnvironmentScope, id: string, page: PageRequest<SessionSort>): Promise<Page<Session>> {
-      await db.transaction(scope, (tx) => findMember(tx, scope, id));
+    async sessions(scope: EnvironmentScope, id: string, page: PageRequest<SessionSort>): Promise<Page<ShownSession>> {
+      await assertMember(db, scope, id);
       return sessions.list({ ...scope, identityId: id, sessionId: '' }, page);
     },
 
@@ -87,7 +86,7 @@ export function createIdentityAdministration({ db, sealing, passwords, attempts,
 
     /** Which applications hold living tokens of theirs in this Environment, or may have some. */
     async applications(scope: EnvironmentScope, id: string): Promise<OwnApplication[]> {
-      await db.transaction(scope, (tx) => findMember(tx, scope, id));
+      await assertMember(db, scope, id);
       return applications.list(scope, id);
     },
 
@@ -99,7 +98,7 @@ export function createIdentityAdministration({ db, sealing, passwords, attempts,
         await endAccess(tx, scope, id, { oauthClientId, reason: 'revoked_by_administrator', at: now(), by });
       }),
 
-    mfa: (scope: EnvironmentScope, id: string): Promise<MfaSummary> => inAccount(scope, (tx) => mfaOf(tx, scope, id)),
+    mfa: (scope: EnvironmentScope, id: string): Promise<MfaSummary> => mfaOf(db, scope, id),
     resetMfa: mfaReset,
     authState: (scope: EnvironmentScope, id: string): Promise<AuthState> =>
       inAccount(scope, (tx) => authStateOf(tx, scope, id, now())),

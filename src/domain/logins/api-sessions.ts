@@ -1,10 +1,11 @@
-import { Session } from '../../../entities/session.js';
+import type { Session } from '../../../entities/session.js';
 import type { Clock } from '../../platform/clock.js';
 import { hashSecret } from '../../platform/crypto/one-time-secret.js';
 import { type Db, type EnvironmentScope, within } from '../../platform/db.js';
 import { DomainError } from '../errors.js';
 import type { Client } from '../oidc/clients.js';
-import { containing, type Page, type PageRequest, readPage } from '../paging.js';
+import { containing, type Page, type PageRequest } from '../paging.js';
+import { columnsOf, type Put, readWhole } from '../row-pages.js';
 import { idleSecondsOf, openUntil } from '../sessions/idle.js';
 import { endSessions, livingGrant } from '../sessions/own-sessions.js';
 
@@ -16,9 +17,33 @@ export interface ApiSubject extends EnvironmentScope {
 
 export type SessionSort = 'authenticated_at' | 'created_at';
 const columns: Record<SessionSort, string[]> = {
-  authenticated_at: ['session.authenticatedAt', 'session.id'],
-  created_at: ['session.createdAt', 'session.id'],
+  authenticated_at: ['session.authenticated_at', 'session.id'],
+  created_at: ['session.created_at', 'session.id'],
 };
+
+const shown = ['id', 'authenticatedAt', 'createdAt', 'expiresAt', 'ipAddress', 'userAgent'] as const;
+export type ShownSession = Pick<Session, (typeof shown)[number]>;
+
+function listedOf({ identityId }: ApiSubject, q: string | undefined, at: Date) {
+  const where = (put: Put) => {
+    const moment = `${put(at)}::timestamptz`;
+    const conditions = [
+      'session.account_id = $1 and session.environment_id = $2',
+      `session.identity_id = ${put(identityId)} and session.revoked_at is null`,
+      `(${openUntil('session', idleSecondsOf('$2'))} > ${moment}
+        or exists (select from grants g where g.session_id = session.id and ${livingGrant(moment)}))`,
+    ];
+    if (q) conditions.push(matching(put(containing(q))));
+    return conditions.join(' and ');
+  };
+  return {
+    ...{ from: 'sessions session', where, key: 'session.id', shownBy: 'sessions session on session.id = found.key' },
+    select: () => columnsOf('session', shown),
+    total: (put: Put) => `(select count(*) from sessions session where ${where(put)})`,
+  };
+}
+
+const matching = (pattern: string) => `(session.user_agent ilike ${pattern} or session.ip_address ilike ${pattern})`;
 
 const ownerStatement = {
   name: 'owner_of_api_refresh_token',
@@ -55,25 +80,15 @@ export function createApiSessions({ db, now }: { db: Db; now: Clock }) {
     return rows.map(({ id }) => id);
   }
 
+  /** Refresh tokens, by which a grant lives, belong to no tenant; so the filters stand alone. */
+  const inSystem: Pick<Db, 'statementIn'> = {
+    statementIn: (_tenant, statement, values) => db.statement(statement, values),
+  };
+
   return {
     /** Those that are open, and those that are over while a client still lives on what it was given. */
-    list: (subject: ApiSubject, page: PageRequest<SessionSort>): Promise<Page<Session>> =>
-      db.transaction('system', (tx) => {
-        // Refresh tokens, by which a grant lives, belong to no tenant; so the filters stand here alone.
-        const query = tx
-          .createQueryBuilder(Session, 'session')
-          .where({ ...within(subject), identityId: subject.identityId })
-          .andWhere('session.revokedAt is null')
-          .andWhere(
-            `(${openUntil('session', idleSecondsOf(':environmentId'))} > :at or exists (select from grants g where g.session_id = session.id and ${livingGrant(':at')}))`,
-            { at: now(), environmentId: subject.environmentId },
-          );
-        if (page.q) {
-          const pattern = containing(page.q);
-          query.andWhere('(session.userAgent ilike :pattern or session.ipAddress ilike :pattern)', { pattern });
-        }
-        return readPage(query, page, columns[page.sortBy]);
-      }),
+    list: (subject: ApiSubject, page: PageRequest<SessionSort>): Promise<Page<ShownSession>> =>
+      readWhole(inSystem, subject, listedOf(subject, page.q, now()), page, columns[page.sortBy]),
 
     /** @throws DomainError session.not_found, also for a session of somebody else or of another Environment */
     async revoke(subject: ApiSubject, sessionId: string): Promise<void> {

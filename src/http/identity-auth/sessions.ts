@@ -1,7 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
-import type { Session } from '../../../entities/session.js';
-import type { ApiSubject } from '../../domain/logins/api-sessions.js';
+import type { ApiSubject, ShownSession } from '../../domain/logins/api-sessions.js';
 import { listQuery, paginated } from '../lists.js';
 import { errors } from '../operation.js';
 import { Id, listOf, Nullable, SessionEnd, Timestamp } from '../schemas.js';
@@ -86,7 +85,7 @@ export const sessions: FastifyPluginAsyncTypebox<IdentityAuthOptions> = async (a
   );
 };
 
-const present = (session: Session, { sessionId }: ApiSubject) => ({
+const present = (session: ShownSession, { sessionId }: ApiSubject) => ({
   id: session.id,
   current: session.id === sessionId,
   authenticated_at: session.authenticatedAt.toISOString(),
