@@ -46,23 +46,22 @@ export function createApiFactors({ db, own, logins, now }: ApiFactorsDeps) {
   ): Promise<AddedFactor> {
     const { identityId, sessionId } = subject;
     const isExpected = !hasFactors && mayHave.includes('recovery_code');
-    const codes = await recoveryCodes.withSet(isExpected, (take) =>
+    const { enrolledAt, recoveryCodes: codes } = await recoveryCodes.withSet(isExpected, (take) =>
       db.transaction({ accountId: subject.accountId }, async (tx) => {
         const { allowed, enrolled } = await lockedStandingOf(tx, subject);
         if (!allowed.includes(factor.type)) throw new DomainError('mfa.factor_not_allowed');
         // Added by another request, which is the first one then.
         if (!hasFactors && enrolled !== null) throw new DomainError('auth.reauthentication_required');
-        return (await factors.enrollIn(tx, subject, identityId, { factor, take })).recoveryCodes;
+        return factors.enrollIn(tx, subject, identityId, { factor, take });
       }),
     );
-    const at = now();
     if (!hasFactors) {
       const kind = factor.type;
-      const stronger = withSecondFactor({ amr, acr: acr as Acr }, { kind, amr: proved, counts: true, now: at });
+      const stronger = withSecondFactor({ amr, acr: acr as Acr }, { kind, amr: proved, counts: true, now: now() });
       await ownSessions.strengthen(subject, sessionId, stronger);
     }
     const { id, type, label } = factor;
-    return { factor: { id, type, label, enrolledAt: at, lastUsedAt: at }, recoveryCodes: codes };
+    return { factor: { id, type, label, enrolledAt, lastUsedAt: enrolledAt }, recoveryCodes: codes };
   }
 
   function assertAllowed({ allowed }: ApiStanding, kind: NewFactor['type']) {

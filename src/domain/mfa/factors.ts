@@ -53,7 +53,7 @@ export function createFactors({ db, recoveryCodes, now }: FactorsDeps) {
     scope: EnvironmentScope,
     identityId: string,
     factor: NewFactor,
-  ): Promise<{ isFirst: boolean }> {
+  ): Promise<{ isFirst: boolean; enrolledAt: Date }> {
     const { accountId } = scope;
     await tx.query('select from identities where account_id = $1 and id = $2 for update', [accountId, identityId]);
     const existing = await tx.countBy(MfaFactor, { accountId, identityId });
@@ -66,7 +66,7 @@ export function createFactors({ db, recoveryCodes, now }: FactorsDeps) {
     // Also of a later one: where the earlier ones were not taken, the time to enroll has begun again.
     await settleEnrollment(tx, scope, identityId, at);
     await recordAndTell(tx, scope, 'identity.mfa_enrolled', { identityId, factor });
-    return { isFirst: existing === 0 };
+    return { isFirst: existing === 0, enrolledAt: at };
   }
 
   return {
@@ -130,11 +130,11 @@ export function createFactors({ db, recoveryCodes, now }: FactorsDeps) {
     identityId: string,
     { factor, take }: { factor: NewFactor; take: () => RecoveryCodeSet },
   ) {
-    const { isFirst } = await add(tx, scope, identityId, factor);
-    if (!isFirst) return { recoveryCodes: null };
+    const { isFirst, enrolledAt } = await add(tx, scope, identityId, factor);
+    if (!isFirst) return { enrolledAt, recoveryCodes: null };
     const { allowed } = await lockedStandingOf(tx, { ...scope, identityId });
-    if (!bringsRecoveryCodes({ allowed, enrolled: null })) return { recoveryCodes: null };
-    return { recoveryCodes: await recoveryCodes.renew(tx, scope, identityId, take()) };
+    if (!bringsRecoveryCodes({ allowed, enrolled: null })) return { enrolledAt, recoveryCodes: null };
+    return { enrolledAt, recoveryCodes: await recoveryCodes.renew(tx, scope, identityId, take()) };
   }
 
   async function recordAndTell(
