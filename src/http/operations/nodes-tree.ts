@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { always, listQuery, paginated } from '../lists.js';
+import { always, goesFar, listQuery, paginated } from '../lists.js';
 import { Answer, at, errors, operation, somewhere } from '../operation.js';
 import { Id, listOf, OneOf, single } from '../schemas.js';
 import { IdentityRowWithRoles, personSorts, rowWithRoles } from './identity-rows.js';
@@ -55,6 +55,7 @@ export const getNodeSubtree = operation({
   params: ById,
   query: nodeQuery(),
   answers: { 200: listOf(SeenNode), ...errors('nodes.node_not_found') },
+  isBroad: goesFar,
   exists: ({ services, scope, params }) => services.hierarchy.get(scope, everything, params.id),
   async handle({ params, query: { sort_by: sortBy, node_type: nodeType, ...page }, ...context }) {
     const sight = await sightOf(context);
@@ -76,6 +77,7 @@ export const listNodeChildren = operation({
   params: ById,
   query: nodeQuery(),
   answers: { 200: listOf(SeenNode), ...errors('nodes.node_not_found') },
+  isBroad: goesFar,
   async exists({ params, ...context }) {
     await context.services.hierarchy.get(context.scope, await sightOf(context), params.id);
   },

@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import type { Services } from '../../services.js';
 import { definedOnly } from '../defined-only.js';
-import { listQuery, paginated } from '../lists.js';
+import { goesFar, listQuery, paginated } from '../lists.js';
 import { assertHoldsAt } from '../node-rights.js';
 import { at, errors, operation, somewhere } from '../operation.js';
 import { Body, Id, listOf, Metadata, Name, Nullable, Slug, single } from '../schemas.js';
@@ -38,6 +38,7 @@ export const listNodes = operation({
   capability: 'env_structure.view',
   query: nodeQuery(),
   answers: { 200: listOf(SeenNode) },
+  isBroad: goesFar,
   async handle({ query: { sort_by: sortBy, node_type: nodeType, ...page }, ...context }) {
     const sight = await sightOf(context);
     const found = await context.services.hierarchy.list(context.scope, sight, { ...page, sortBy, nodeType });

@@ -2,7 +2,8 @@ import { Readable } from 'node:stream';
 import { setImmediate } from 'node:timers/promises';
 import { DomainError } from '../../domain/errors.js';
 import type { NodeInSight } from '../../domain/hierarchy/tree.js';
-import { presentSeen } from './node-views.js';
+import { buildSerializer } from '../serialization.js';
+import { presentSeen, SeenNode } from './node-views.js';
 
 /** Characters of a piece: a millisecond or two of work, so that nobody's token waits for somebody's tree. */
 const pieceOf = 64 * 1024;
@@ -42,7 +43,10 @@ function* branch(root: NodeInSight, below: ReadonlyMap<string | null, NodeInSigh
   yield '}';
 }
 
-const opened = (node: NodeInSight) => `${JSON.stringify(presentSeen(node)).slice(0, -1)},"children":[`;
+const opened = (node: NodeInSight) => `${inJson(presentSeen(node)).slice(0, -1)},"children":[`;
+
+/** As a node of any other answer is written: in half of the time that `JSON.stringify` takes. */
+const inJson = buildSerializer({})({ schema: SeenNode, method: 'GET', url: '/nodes/tree', httpStatus: '200' });
 
 async function* inPieces(texts: Iterable<string>) {
   let piece = '';
