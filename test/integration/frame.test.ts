@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { pino } from 'pino';
 import { newAccount, send, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { rowsOf } from './portal-setup.js';
 
@@ -479,5 +480,15 @@ describe('documents', () => {
       status: 'degraded',
       checks: { database: 'ok', migrations: 'ok', temporal: 'unavailable' },
     });
+  });
+
+  test('probes that find nothing are not in the log', async () => {
+    const lines: string[] = [];
+    const log = pino({ level: 'info' }, { write: (line) => void lines.push(line) });
+    const logging = await startApi({}, log, api.database);
+    for (const url of ['/healthz', '/readyz', '/api/v1/nothing']) await logging.app.inject({ url });
+    await logging.stop();
+    expect(lines.map((line) => JSON.parse(line).msg)).toEqual(['answered']);
+    expect(lines[0]).toContain('"status":404');
   });
 });

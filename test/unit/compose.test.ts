@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
 import { parse } from 'yaml';
 import { loadConfig, Settings } from '../../src/config.js';
 import { hours } from '../../src/platform/clock.js';
@@ -18,6 +19,7 @@ interface Service {
   healthcheck?: { test: string[] };
   configs?: { source: string }[];
   ports?: string[];
+  read_only?: boolean;
 }
 interface Compose {
   services: Record<string, Service>;
@@ -70,6 +72,24 @@ test('there are two apis behind one load balancer, and two workers', () => {
   expect(balancer).toContain(`server-template api 10 api:${port} check`);
   expect(balancer).toContain('GET uri /readyz');
   expect(service('load-balancer').ports).toEqual([`127.0.0.1:${port}:${port}`]);
+});
+
+test('the api is told of one address, the one that the load balancer has seen', () => {
+  const balancer = configs['load-balancer']?.content ?? '';
+  expect(balancer).toContain('http-request set-header X-Forwarded-For %[var(txn.client)]');
+  expect(balancer).not.toContain('forwardfor'); // adds to whatever the client says
+  expect(service('load-balancer').environment).toEqual({ FRONT_PROXY: '127.0.0.1' });
+});
+
+test('what is ours, and whatever else can do with less, has no rights of root and no disk to write to', () => {
+  const confined = { cap_drop: ['ALL'], security_opt: ['no-new-privileges:true'], tmpfs: ['/tmp'] };
+  const open = Object.keys(services).filter(
+    (name) => !isDeepStrictEqual({ ...service(name), ...confined }, service(name)),
+  );
+  expect(open).toEqual(['postgres', 'grafana']);
+  // Compose copies the config of these two into them.
+  const writable = Object.keys(services).filter((name) => !service(name).read_only && !open.includes(name));
+  expect(writable).toEqual(Object.keys(services).filter((name) => service(name).configs));
 });
 
 test('PostgreSQL has room for the connections of all of them', () => {
