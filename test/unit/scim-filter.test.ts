@@ -250,6 +250,22 @@ test('PATCH leaves what is not meant as it is', () => {
   expect(patch({ op: 'remove', path: 'emails', value: [{ value: home?.value }] }).emails).toEqual([work]);
 });
 
+test('PATCH takes what Microsoft Entra ID maps at first', () => {
+  const add = (path: string, value: string) => ({ op: 'Add', path, value });
+  const work = 'addresses[type eq "work"]';
+  const city = add(`${work}.locality`, 'Berlin');
+  const moved = patch(city, add(`${work}.country`, 'DE'), { op: 'Replace', path: `${work}.locality`, value: 'Köln' });
+  expect(moved.addresses).toEqual([{ type: 'work', locality: 'Köln', country: 'DE' }]);
+  expect(patch(city, { op: 'Remove', path: `${work}.locality` }).addresses).toEqual([{ type: 'work' }]);
+  const home = { type: 'home', locality: 'Bonn' };
+  const both = [city, { op: 'Add', path: 'addresses', value: [home] }];
+  expect(patch(...both, { op: 'Remove', path: 'addresses', value: [home] }).addresses).toEqual([
+    { type: 'work', locality: 'Berlin' },
+  ]);
+  const main = 'roles[primary eq "True"].value';
+  expect(patch(add(main, 'Author'), add(main, 'Editor')).roles).toEqual([{ primary: true, value: 'Editor' }]);
+});
+
 test('PATCH takes away what has nothing left in it', () => {
   const phones = { op: 'add', path: 'phoneNumbers', value: [{ value: '1' }] };
   expect(patch(phones, { op: 'remove', path: 'phoneNumbers' })).toEqual(ana);

@@ -22,11 +22,16 @@ export function matches(filter: Filter, attribute: Attribute, value: Record<stri
   }
 }
 
+/** Some directories write "True" and "False", here as in values. */
+const booleans: Record<string, boolean> = { true: true, false: false };
+const meantBy = ({ type }: Attribute, wanted: FilterValue): FilterValue =>
+  type === 'boolean' && typeof wanted === 'string' ? (booleans[wanted.toLowerCase()] ?? wanted) : wanted;
+
 const isPresent = (value: unknown): boolean => value !== undefined && value !== null && value !== '';
 
 function compare(op: Comparison, sub: Attribute, found: unknown, wanted: FilterValue): boolean {
   const folded = (value: unknown) => (typeof value === 'string' && !sub.caseExact ? value.toLowerCase() : value);
-  const [left, right] = [folded(found ?? null), folded(wanted)];
+  const [left, right] = [folded(found ?? null), folded(meantBy(sub, wanted))];
   if (op === 'eq') return left === right;
   if (op === 'ne') return left !== right;
   if (typeof left !== 'string' || typeof right !== 'string') return false;

@@ -54,7 +54,7 @@ export function isBroad<By extends string>(
 export function orderOf({ sortBy, sortOrder }: ListRequest, columnOf: ColumnOf, created: string): string {
   if (sortBy === null) return created;
   const column = columnOf(sortBy);
-  // Of several values the main one counts, else any (RFC 7644 §3.4.2.3); each has a `value`.
+  // Of several values the main one counts, else any (RFC 7644 §3.4.2.3), by its `value`.
   const single = column?.type === 'several' ? sortedValue(column) : column;
   if (!single) throw new ScimRefused('invalidPath', `Nothing is sorted by ${sortBy.slice(0, 200)}`);
   const sql = single.type === 'text' ? `lower(${single.sql})` : single.sql;

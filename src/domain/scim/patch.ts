@@ -137,8 +137,10 @@ function changeAll(before: Resource[], attribute: Attribute, op: PatchOp, value:
   if (op === 'replace') return given;
   if (op === 'add')
     return [...before, ...given.filter((one) => !before.some((other) => isDeepStrictEqual(one, other)))];
-  // Some directories remove values by naming them, without a filter.
-  return given.length === 0 ? [] : before.filter((one) => !given.some((other) => other.value === one.value));
+  // Some directories remove values by naming them, without a filter. Addresses have no `value`, and are named whole.
+  const isNamed = (one: Resource, other: Resource) =>
+    one.value === undefined ? isDeepStrictEqual(one, other) : other.value === one.value;
+  return given.length === 0 ? [] : before.filter((one) => !given.some((other) => isNamed(one, other)));
 }
 
 function changeSome(
