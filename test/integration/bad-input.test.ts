@@ -361,7 +361,7 @@ function problemOf(route: Route, sent: Sent, response: LightMyRequestResponse): 
 }
 
 /** What a script is told besides an error, to go on with. */
-const nextSteps = ['methods', 'login_token'];
+const nextSteps = ['reason', 'methods', 'login_token'];
 
 /** RFC 7644 §3.12. */
 function scimProblem({ statusCode, headers, body }: LightMyRequestResponse): string | null {
@@ -376,7 +376,9 @@ function oauthProblem({ statusCode, headers, body }: LightMyRequestResponse): st
   if (body === '' && statusCode === 401 && headers['www-authenticate']) return null;
   const { error, error_description: description, ...more } = parsed(body);
   for (const name of nextSteps) delete more[name];
-  const isWhole = typeof error === 'string' && /^[a-z_.]+$/.test(error) && typeof description === 'string';
+  // RFC 6749 §5.2: words, of these characters.
+  const isInWords = typeof description === 'string' && /^[ !#-[\]-~]+$/.test(description) && description.includes(' ');
+  const isWhole = typeof error === 'string' && /^[a-z_.]+$/.test(error) && isInWords;
   return isWhole && Object.keys(more).length === 0 ? null : `not RFC 6749: ${body.slice(0, 300)}`;
 }
 

@@ -182,7 +182,7 @@ describe('who may finish', () => {
     const url = authorizeUrl(client, { organization: id }).replace('/authorize?', '/register?');
     const form = { email: 'new@example.com', password };
     const answer = await world.browser().post(url, form, { accept: 'application/json' });
-    expect([answer.statusCode, answer.json().error_description]).toEqual([403, 'sign_up.error.closed']);
+    expect([answer.statusCode, answer.json().reason]).toEqual([403, 'sign_up.error.closed']);
   });
 });
 
@@ -224,7 +224,7 @@ describe('its page', () => {
         { email: ana.email },
         inJson,
       );
-    expect(started.json().error_description).toBe('sign_in.error.code_disabled');
+    expect(started.json().reason).toBe('sign_in.error.code_disabled');
   });
 
   test('says so where it wants an identity provider', async () => {

@@ -640,7 +640,11 @@ describe('in JSON', () => {
     const short = await post('/oauth/register', { ...query, email, password: 'short' });
     expect([short.statusCode, short.json()]).toEqual([
       400,
-      { error: 'invalid_request', error_description: 'sign_up.error.too_short' },
+      {
+        error: 'invalid_request',
+        error_description: expect.stringContaining('at least 8'),
+        reason: 'sign_up.error.too_short',
+      },
     ]);
     const sent = await post('/oauth/register', { ...query, email, password: chosen });
     expect([sent.statusCode, sent.json()]).toEqual([200, { status: 'check_your_email' }]);
@@ -676,7 +680,7 @@ describe('in JSON', () => {
     ] as const) {
       const { url } = await newShop(settings);
       const sent = await post(url, { email: newAddress(), password: chosen });
-      expect([sent.statusCode, sent.json()]).toEqual([403, { error: 'access_denied', error_description: reason }]);
+      expect([sent.statusCode, sent.json()]).toMatchObject([403, { error: 'access_denied', reason }]);
     }
   });
 });

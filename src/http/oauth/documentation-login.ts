@@ -78,7 +78,7 @@ export const loginDocumentation: Documentation = {
     description:
       'With OAuth parameters only it is an authorization request, answered by 303 to its GET. With `email` and `password` ' +
       'it is the sign-in form; every parameter is checked again. With `Accept: application/json` a redirect is answered ' +
-      'as 200 `{ redirect_to }`, and whatever would be a page as `{ error, error_description }`.',
+      'as 200 `{ redirect_to }`, and whatever would be a page as `{ error, error_description }`, with the name of what the page says in `reason`.',
     consumes: ['application/x-www-form-urlencoded', 'application/json'],
     body: Type.Object({
       ...authorizeParameters,

@@ -23,7 +23,7 @@ export const signUpDocumentation: Documentation = {
     description:
       'Every address is answered alike; only its mailbox learns more. The new identity is not verified and cannot sign in ' +
       'before the mailed link is confirmed. 10 per 15 minutes per IP. With `Accept: application/json` the answer is ' +
-      '`{ status: "check_your_email" }`, and a refusal `{ error, error_description }`.',
+      '`{ status: "check_your_email" }`, and a refusal `{ error, error_description, reason }`.',
     consumes: forms,
     body: Type.Object({
       ...authorizeParameters,

@@ -8,6 +8,7 @@ import type { HostedOptions } from './options.js';
 import { assertOwnOrigin } from './origin.js';
 import { sendPage, wantsJson } from './pages.js';
 import { passwordErrorOf } from './password/errors.js';
+import { refusalInJson } from './refusal-in-json.js';
 import { isName } from './register.js';
 import { throttled } from './throttles.js';
 
@@ -78,7 +79,8 @@ function sendForm({ request, reply, offered }: Visit, { token, error, firstName,
   const minLength = settings.passwordMinLength;
   if (wantsJson(request)) {
     const answer = reply.header('cache-control', 'no-store');
-    if (error !== null) return answer.code(400).send({ error: 'invalid_request', error_description: error });
+    if (error !== null)
+      return answer.code(400).send({ error: 'invalid_request', ...refusalInJson(error, { length: minLength }) });
     const fields = [...(asksNames ? ['first_name', 'last_name'] : []), ...(asksPassword ? ['password'] : [])];
     return answer.send({ email, place_name: placeName, fields, password_min_length: minLength });
   }

@@ -2,6 +2,7 @@ import type { FastifyReply } from 'fastify';
 import type { Captcha } from '../../platform/captcha.js';
 import type { TextKey } from '../../platform/mail/texts.js';
 import { pageOptions, sendPage, wantsJson } from './pages.js';
+import { refusalInJson } from './refusal-in-json.js';
 import { flowOf, type Visit } from './visit.js';
 
 export interface ShownSignUp {
@@ -36,7 +37,7 @@ export function sendSignUp(
     const isRefusal = refusals.includes(error);
     return answer
       .code(isRefusal ? 403 : 400)
-      .send({ error: isRefusal ? 'access_denied' : 'invalid_request', error_description: error });
+      .send({ error: isRefusal ? 'access_denied' : 'invalid_request', ...refusalInJson(error, { length: minLength }) });
   }
   const params = flowOf(visit);
   return sendPage(

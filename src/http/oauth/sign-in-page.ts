@@ -6,6 +6,7 @@ import type { TextKey } from '../../platform/mail/texts.js';
 import { methodNames, sendBarred } from './barred-page.js';
 import { signInNeedsCaptcha } from './captcha.js';
 import { pageOptions, sendPage, wantsJson } from './pages.js';
+import { refusalInJson } from './refusal-in-json.js';
 import { codeMethodOf, isRecovery, letsSignUp, type Visit } from './visit.js';
 
 export interface ShownSignIn {
@@ -144,7 +145,7 @@ function sendRefusal(
     .header('cache-control', 'no-store')
     .send({
       error: error !== null && refusals.includes(error) ? 'access_denied' : 'login_required',
-      error_description: error ?? next,
+      ...(error === null ? { error_description: next } : refusalInJson(error)),
       ...(resendTicket && { resend_ticket: resendTicket }),
       methods: methods.map((method) => methodNames[method]),
     });

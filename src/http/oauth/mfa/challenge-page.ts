@@ -3,6 +3,7 @@ import type { FactorKind } from '../../../../entities/environment-settings.js';
 import type { Begun } from '../../../domain/logins/pending-sign-ins.js';
 import type { TextKey } from '../../../platform/mail/texts.js';
 import { pageOptions, sendPage, wantsJson } from '../pages.js';
+import { refusalInJson } from '../refusal-in-json.js';
 import type { Visit } from '../visit.js';
 
 export interface ShownChallenge extends Begun {
@@ -26,7 +27,7 @@ export function sendChallenge(visit: Visit, challenge: ShownChallenge): FastifyR
       .send({
         ...(!isDone && {
           error: error === null ? 'mfa_required' : 'access_denied',
-          error_description: error ?? 'a second factor is needed',
+          ...(error === null ? { error_description: 'a second factor is needed' } : refusalInJson(error)),
         }),
         challenge_token: token,
         available_factors: factors,

@@ -5,6 +5,7 @@ import type { TextKey } from '../../../platform/mail/texts.js';
 import type { HostedOptions } from '../options.js';
 import { assertOwnOrigin } from '../origin.js';
 import { localeOf, pageOptions, sendPage, wantsJson } from '../pages.js';
+import { refusalInJson } from '../refusal-in-json.js';
 import { throttled } from '../throttles.js';
 import { flowOf, type Visit } from '../visit.js';
 
@@ -43,7 +44,7 @@ function sendForgot(visit: Visit, { email, error }: { email: string; error: Text
   if (wantsJson(request)) {
     const answer = reply.header('cache-control', 'no-store');
     if (error === null) return answer.send({ fields: ['email'] });
-    return answer.code(400).send({ error: 'invalid_request', error_description: error });
+    return answer.code(400).send({ error: 'invalid_request', ...refusalInJson(error) });
   }
   const params = flowOf(visit);
   return sendPage(

@@ -7,6 +7,7 @@ import { type LinkVisit, linkPageOptions, linkVisit, sendLinkVoid, shownClient }
 import type { HostedOptions } from '../options.js';
 import { assertOwnOrigin } from '../origin.js';
 import { sendPage, wantsJson } from '../pages.js';
+import { refusalInJson } from '../refusal-in-json.js';
 import { throttled } from '../throttles.js';
 import { passwordErrorOf } from './errors.js';
 
@@ -58,7 +59,7 @@ function sendForm(visit: LinkVisit, { email }: FoundLink, { token, minLength, er
   if (wantsJson(request)) {
     const answer = reply.header('cache-control', 'no-store');
     if (error === null) return answer.send({ email, password_min_length: minLength });
-    return answer.code(400).send({ error: 'invalid_request', error_description: error });
+    return answer.code(400).send({ error: 'invalid_request', ...refusalInJson(error, { length: minLength }) });
   }
   const values = { action: '/oauth/password/reset', token, email, minLength, error, client: shownClient(client) };
   return sendPage(request, reply, 'reset-password', values, linkPageOptions(visit));

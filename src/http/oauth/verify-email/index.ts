@@ -7,6 +7,7 @@ import { type LinkVisit, linkPageOptions, linkVisit, sendLinkVoid, shownClient }
 import type { HostedOptions } from '../options.js';
 import { assertOwnOrigin } from '../origin.js';
 import { sendPage, wantsJson } from '../pages.js';
+import { refusalInJson } from '../refusal-in-json.js';
 import { secretCookie } from '../secret-cookie.js';
 import { throttled } from '../throttles.js';
 
@@ -60,7 +61,9 @@ function sendConfirm(visit: LinkVisit, link: FoundLink, { token, asksPassword, e
     if (request.method === 'GET') return answer.send({ email: link.email, asks });
     return answer.code(401).send({
       error: error === null ? 'login_required' : 'access_denied',
-      error_description: error ?? 'send the password that was chosen at sign-up',
+      ...(error === null
+        ? { error_description: 'send the password that was chosen at sign-up' }
+        : refusalInJson(error)),
     });
   }
   const values = { action: '/oauth/verify-email', token, email: link.email, asks, error, client: shownClient(client) };

@@ -4,6 +4,7 @@ import type { Captcha } from '../../../../platform/captcha.js';
 import type { TextKey } from '../../../../platform/mail/texts.js';
 import { signInNeedsCaptcha } from '../../captcha.js';
 import { pageOptions, sendPage, wantsJson } from '../../pages.js';
+import { refusalInJson } from '../../refusal-in-json.js';
 import { codeMethodOf, type Visit } from '../../visit.js';
 
 export interface ShownCodeSent {
@@ -31,7 +32,7 @@ export function sendCodeRefused(visit: Visit, shown: ShownCodeSent, captcha: Cap
   return visit.reply
     .code(401)
     .header('cache-control', 'no-store')
-    .send({ error: 'access_denied', error_description: error, login_token: shown.token });
+    .send({ error: 'access_denied', ...refusalInJson(error), login_token: shown.token });
 }
 
 function sendEntry(visit: Visit, { token, email }: ShownCodeSent, error: TextKey | null, captcha: Captcha) {
