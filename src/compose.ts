@@ -231,7 +231,7 @@ export async function composeApi(
     ssoDomains: createSsoDomains({ db, now, schedule: config.domainSchedule, checks: domainChecks, processes }),
     ssoRecoveryCodes: createSsoRecoveryCodes({ db, passwords, now }),
     ssoTests: sso.tests,
-    webhookDeliveryLog: createWebhookDeliveryLog({ db, rateLimits, now }),
+    webhookDeliveryLog: createWebhookDeliveryLog({ db, rateLimits, now, processes }),
     webhooks: createWebhooks({ db, sealing, now, guard }),
   };
 

@@ -350,7 +350,12 @@ test('a delivery is attempted fifty times at most, whoever asks', async () => {
 
 test('one webhook is tested thirty times a minute and retried six hundred times, counted for each Account', async () => {
   const { db } = api.database;
-  const log = createWebhookDeliveryLog({ db, rateLimits: true, now: () => api.clock.now });
+  const log = createWebhookDeliveryLog({
+    db,
+    rateLimits: true,
+    now: () => api.clock.now,
+    processes: { describe: async () => null },
+  });
   const id = await subscribe(api, account, ['*']);
   const codes = async (calls: Promise<unknown>[]) => {
     const outcomes = await Promise.allSettled(calls);

@@ -241,6 +241,7 @@ test('what is retried while its cancelled run has not stopped is not ended by th
     JSON.stringify(await handleOf(`sso-domain/${id}`).fetchHistory()).includes('CancelRequested'),
   );
   expect(outcomeOf(await owner('POST', `/processes/${id}/retry`))).toBe('503 service.unavailable');
+  expect(outcomeOf(await owner('POST', '/sso/domains', { domain }))).toBe('503 service.unavailable'); // the same by its own way
   expect(await read(id)).toMatchObject({ state: 'failed', verbs: ['retry'] });
   workers = startWorkers();
   await until('its run before has stopped', async () => {

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { EntityManager } from 'typeorm';
 import type { Clock } from '../../platform/clock.js';
 import type { Db } from '../../platform/db.js';
@@ -8,6 +7,7 @@ import { lockAdministration } from '../capabilities/roles-authority.js';
 import { DomainError } from '../errors.js';
 import { recordEvent } from '../events.js';
 import type { AdministratorInvites } from '../invites/administrator-invites.js';
+import { letStop } from '../let-stop.js';
 import type { Page } from '../paging.js';
 import type { AccountScope } from '../scope.js';
 import { type Extension, extendInvite } from './extend.js';
@@ -125,13 +125,10 @@ export function createAccountProcesses(deps: AccountProcessesDeps) {
       return { ...process, workflowEnd: await endWorkflow(process.workflowId) };
     },
 
-    /**
-     * A run that was asked to stop ends the row when it hears of it, and would end what begins anew: so it is let stop first.
-     * @throws DomainError process.not_found, process.not_failed, process.verb_not_supported; service.unavailable while it stops
-     */
+    /** @throws DomainError process.not_found, process.not_failed, process.verb_not_supported; service.unavailable while its run stops */
     async retry(scope: AccountScope, id: string): Promise<ShownProcess> {
       const { workflowId } = shown(await within((tx) => findRow(tx, kinds, scope, { id, now: now() })));
-      await letStop(workflowId);
+      await letStop(processes, workflowId);
       return act(scope, id, 'retry', async (tx, row, kind) => {
         await kind.retry?.(tx, row, now);
         await record(tx, 'process.retried', row);
@@ -171,19 +168,6 @@ export function createAccountProcesses(deps: AccountProcessesDeps) {
     of: (row: ProcessRow): ShownProcess => shown(row),
   };
 
-  /** While Temporal is away nothing has reached a run that could stop it. */
-  async function letStop(workflowId: string): Promise<void> {
-    for (let looks = 1; ; looks += 1) {
-      const look = await processes.describe(workflowId).catch((error: unknown) => {
-        if (isAway(error)) return null;
-        throw error;
-      });
-      if (!look?.isStopping) return;
-      if (looks === looksWhileItStops) throw new DomainError('service.unavailable', { retryAfter: 1 });
-      await sleep(pauseBetweenLooksMs);
-    }
-  }
-
   async function endWorkflow(workflowId: string): Promise<WorkflowEnd> {
     try {
       return (await processes.cancel(workflowId)) ? 'cancel_requested' : 'not_running';
@@ -193,10 +177,6 @@ export function createAccountProcesses(deps: AccountProcessesDeps) {
     }
   }
 }
-
-/** Two seconds: a worker that is there takes a few hundredths of one. */
-const looksWhileItStops = 21;
-const pauseBetweenLooksMs = 100;
 
 /** @throws DomainError process.verb_not_supported, process.not_failed, process.not_running */
 function assertPossible(kind: Kind, { state }: ProcessRow, verb: Verb): void {

@@ -4,9 +4,11 @@ import { SsoDomain, type SsoDomainStatus } from '../../../entities/sso-domain.js
 import type { Clock } from '../../platform/clock.js';
 import { type Db, within } from '../../platform/db.js';
 import { oneAtATime } from '../../platform/one-at-a-time.js';
+import { workflowIdOf } from '../../platform/process-kinds.js';
 import type { Processes } from '../../platform/processes.js';
 import { actorOf, type Caller } from '../caller.js';
 import { DomainError } from '../errors.js';
+import { letStop } from '../let-stop.js';
 import { find as findOrganization } from '../organizations/find.js';
 import { lockOrganization } from '../organizations/members.js';
 import { startLater } from '../outbox.js';
@@ -23,7 +25,7 @@ export interface SsoDomainsDeps {
   now: Clock;
   schedule: DomainSchedule;
   checks: Pick<DomainChecks, 'check'>;
-  processes: Pick<Processes, 'checkDomain'>;
+  processes: Pick<Processes, 'checkDomain' | 'describe'>;
 }
 
 /** Whose claims: the Account's own, or those of an organization of an Environment. */
@@ -67,18 +69,18 @@ export function createSsoDomains({ db, now, schedule, checks, processes }: SsoDo
      * for anew.
      * @param text a host, or a URL with one
      * @throws DomainError sso_domain.malformed, sso_domain.public_suffix, sso_domain.public_provider, sso_domain.limit_reached,
-     *   organization.not_found
+     *   organization.not_found; service.unavailable while the process of one that was cancelled stops
      */
     async claim(of: Claimant, caller: Caller, text: string): Promise<SsoDomain> {
       const domain = claimableDomain(text);
+      const before = await db.transaction(of.scope, (tx) => claimedBefore(tx, of, domain).getOne());
+      if (before?.status === 'failed')
+        await letStop(processes, workflowIdOf('ssoDomainVerification', processInput(before)));
       return db.transaction(of.scope, async (tx) => {
         if (of.organizationId !== null) await lockOrganization(tx, of.scope, of.organizationId);
         await oneAtATime(tx, `sso-domains/${of.scope.accountId}`); // two of one domain are one, and the limit is exact
         const at = now();
-        const known = await claimsOf(tx, of)
-          .andWhere('claim.domain = :domain', { domain })
-          .setLock('pessimistic_write')
-          .getOne();
+        const known = await claimedBefore(tx, of, domain).setLock('pessimistic_write').getOne();
         if (known && known.status !== 'failed') return known;
         await assertRoom(tx, of);
         if (known) await beginAnew(tx, known, timesFrom(at, schedule));
@@ -113,6 +115,9 @@ export function createSsoDomains({ db, now, schedule, checks, processes }: SsoDo
       }),
   };
 }
+
+const claimedBefore = (tx: EntityManager, of: Claimant, domain: string) =>
+  claimsOf(tx, of).andWhere('claim.domain = :domain', { domain });
 
 function newClaim(
   { scope, organizationId }: Claimant,

@@ -6,8 +6,11 @@ import { WebhookDelivery, type WebhookDeliveryStatus } from '../../../entities/w
 import type { Clock } from '../../platform/clock.js';
 import type { Db } from '../../platform/db.js';
 import { createLimiter } from '../../platform/limiter.js';
+import { workflowIdOf } from '../../platform/process-kinds.js';
+import type { Processes } from '../../platform/processes.js';
 import { DomainError } from '../errors.js';
 import { recordEvent } from '../events.js';
+import { letStop } from '../let-stop.js';
 import { startLater } from '../outbox.js';
 import { containing, type Page, type PageRequest, readPage } from '../paging.js';
 import { findWebhook, ownOf, type WebhookScope } from './find.js';
@@ -36,10 +39,11 @@ export interface DeliveryLogDeps {
   db: Db;
   rateLimits: boolean;
   now: Clock;
+  processes: Pick<Processes, 'describe'>;
 }
 
 /** What became of each event on its way to a subscription; and to have it sent again, or a first time to try. */
-export function createWebhookDeliveryLog({ db, rateLimits, now }: DeliveryLogDeps) {
+export function createWebhookDeliveryLog({ db, rateLimits, now, processes }: DeliveryLogDeps) {
   const limiters = { retry: createLimiter(db, manualRetries), test: createLimiter(db, tests) };
   /** @throws DomainError rate_limit.exceeded */
   async function count(what: keyof typeof limiters, { accountId }: WebhookScope, webhookId: string): Promise<void> {
@@ -77,10 +81,13 @@ export function createWebhookDeliveryLog({ db, rateLimits, now }: DeliveryLogDep
     /**
      * Has it attempted now: one that waits need not wait any more, and one that has ended is sent again, as the same message.
      * @throws DomainError webhook.not_found, webhook.delivery_not_found, webhook.inactive, webhook.too_many_attempts,
-     *   rate_limit.exceeded
+     *   rate_limit.exceeded; service.unavailable while the run of one that was cancelled stops
      */
     async retry(scope: WebhookScope, webhookId: string, id: string): Promise<ShownDelivery> {
       await count('retry', scope, webhookId);
+      const before = await db.transaction(scope, (tx) => findDelivery(tx, scope, webhookId, id));
+      if (before.status === 'cancelled')
+        await letStop(processes, workflowIdOf('webhookDelivery', processInput(before)));
       return db.transaction(scope, async (tx) => {
         await activeWebhook(tx, scope, webhookId);
         const current = await findDelivery(tx, scope, webhookId, id, { lock: true });

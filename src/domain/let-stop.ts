@@ -1,0 +1,24 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Processes } from '../platform/processes.js';
+import { DomainError } from './errors.js';
+
+/** Two seconds: a worker that is there takes a few hundredths of one. */
+const looksWhileItStops = 21;
+const pauseBetweenLooksMs = 100;
+
+/**
+ * Waits until the run that was asked to stop has stopped: it ends its row when it hears of it, and would end what begins anew
+ * under the same id. While Temporal is away nothing has reached a run that could stop it.
+ * @throws DomainError service.unavailable while it stops
+ */
+export async function letStop(processes: Pick<Processes, 'describe'>, workflowId: string): Promise<void> {
+  for (let looks = 1; ; looks += 1) {
+    const look = await processes.describe(workflowId).catch((error: unknown) => {
+      if (error instanceof DomainError && error.code === 'service.unavailable') return null;
+      throw error;
+    });
+    if (!look?.isStopping) return;
+    if (looks === looksWhileItStops) throw new DomainError('service.unavailable', { retryAfter: 1 });
+    await sleep(pauseBetweenLooksMs);
+  }
+}
