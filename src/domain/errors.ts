@@ -27,7 +27,8 @@ const messages = {
   'api_key.cannot_grant': 'A key can only be given rights that you hold yourself',
   'api_key.not_found': 'No such API key in this environment',
   'api_key.scope_required': 'The API key lacks the scope that this operation requires',
-  'application.confirmation_required': 'Repeat the slug of the application in `confirm` to delete it',
+  'application.confirmation_required':
+    'Repeat the slug of the application in the query parameter `confirm` to delete it',
   'application.not_found': 'No such application',
   'application.slug_taken': 'Another application of the account has this slug',
   'audit.row_not_found': 'No such row in the audit log',
@@ -38,7 +39,8 @@ const messages = {
   'changes.cursor_expired':
     'What came after this cursor is kept no more; read everything anew, then begin without a cursor',
   'changes.cursor_invalid': 'This is no cursor of the change feed of this environment',
-  'environment.confirmation_required': 'Repeat the slug of the environment in `confirm` to delete it',
+  'environment.confirmation_required':
+    'Repeat the slug of the environment in the query parameter `confirm` to delete it',
   'environment.not_found': 'No such environment',
   'environment.slug_taken': 'Another environment of the application has this slug',
   'environment.unknown_slug': 'The application has no environment with this slug',
@@ -89,7 +91,7 @@ const messages = {
   'oauth_client.not_found': 'No such OAuth client in this environment',
   'organization.already_member': 'This identity is a member of the organization already',
   'organization.confirmation_required':
-    'Repeat the slug of the environment in `confirm` to delete all its organizations',
+    'Repeat the slug of the environment in the query parameter `confirm` to delete all its organizations',
   'organization.member_not_found': 'This identity is no member of the organization',
   'organization.not_found': 'No such organization in this environment',
   'organization.production_environment': 'In a production environment, organizations are deleted one by one',

@@ -1,6 +1,6 @@
 import type { ErrorObject } from 'ajv';
 
-type Finding = Pick<ErrorObject, 'keyword' | 'params' | 'message'>;
+type Finding = Pick<ErrorObject, 'keyword' | 'params' | 'message'> & Partial<Pick<ErrorObject, 'instancePath'>>;
 
 const formats: Record<string, string> = {
   'date-time': 'must be a date and time with an offset, as 2026-01-31T12:00:00Z (RFC 3339)',
@@ -17,7 +17,9 @@ export function worded(pattern: string, words: string): string {
 }
 
 /** What is wrong, so that a reader knows what would be right: the validator only names the rule. */
-export function wordsOf({ keyword, params, message = 'is not valid' }: Finding): string {
+export function wordsOf({ keyword, params, instancePath, message = 'is not valid' }: Finding): string {
+  // Of the whole body: mostly there is none, or none that says that it is JSON.
+  if (keyword === 'type' && instancePath === '') return 'the body must be a JSON object';
   if (keyword === 'additionalProperties') return 'is not known here';
   if (keyword === 'enum') return `must be one of ${params.allowedValues.map(String).join(', ')}`;
   if (keyword === 'format') return formats[params.format] ?? message;

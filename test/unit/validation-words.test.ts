@@ -28,4 +28,7 @@ test('one of some values, a format and what is missing are said so that a reader
   expect(said('format', { format: 'uuid' })).toBe('must be a UUID');
   expect(said('required', { missingProperty: 'email' })).toBe('is missing');
   expect(said('minLength', { limit: 1 })).toBe(raw);
+  expect(said('type', { type: 'object' })).toBe(raw);
+  const noBody = { keyword: 'type', params: { type: 'object' }, instancePath: '', message: raw };
+  expect(wordsOf(noBody)).toBe('the body must be a JSON object');
 });
