@@ -12,7 +12,11 @@ export const applications: FastifyPluginAsyncTypebox<AccountOptions> = async (ap
     const id = visit.form.get('revoke');
     if (id === undefined) throw new OAuthError('invalid_request', 'revoke is missing');
     if (!isId(id)) throw new DomainError('application.not_found');
-    await logins.ownApplications.revoke(visit.scope, visit.session.identityId, id);
+    try {
+      await logins.ownApplications.revoke(visit.scope, visit.session.identityId, id);
+    } catch (error) {
+      return visits.gone(visit, error);
+    }
     return visits.done(visit, 'access_ended');
   });
 };

@@ -17,7 +17,11 @@ export const devices: FastifyPluginAsyncTypebox<AccountOptions> = async (app, { 
       return visits.done(visit, 'devices_forgotten');
     }
     if (!isId(forget)) throw new DomainError('mfa.trusted_device_not_found');
-    await logins.trustedDevices.revoke(scope, session.identityId, forget);
+    try {
+      await logins.trustedDevices.revoke(scope, session.identityId, forget);
+    } catch (error) {
+      return visits.gone(visit, error);
+    }
     return visits.done(visit, 'device_forgotten');
   });
 };

@@ -17,7 +17,11 @@ export const sessions: FastifyPluginAsyncTypebox<AccountOptions> = async (app, {
       return visits.done(visit, 'sessions_ended');
     }
     if (!isId(end)) throw new DomainError('session.not_found');
-    await logins.ownSessions.end(scope, session.identityId, end);
+    try {
+      await logins.ownSessions.end(scope, session.identityId, end);
+    } catch (error) {
+      return visits.gone(visit, error);
+    }
     return visits.done(visit, 'session_ended');
   });
 };

@@ -35,6 +35,13 @@ const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 
 export const isId = (text: string | undefined): text is string => text !== undefined && uuid.test(text);
 
+const whatGoes: string[] = [
+  'application.not_found',
+  'mfa.factor_not_found',
+  'mfa.trusted_device_not_found',
+  'session.not_found',
+];
+
 /** What somebody is about to do that has to be proved for. */
 type Change = 'password' | WantedFor['change'];
 
@@ -89,6 +96,10 @@ export function createAccountVisits({ provider, logins, hosted }: Deps) {
     return false;
   }
 
+  /** Back to the overview, which says what was done. */
+  const done = ({ request, reply, params }: AccountVisit, name: Done): FastifyReply =>
+    redirect(request, reply, accountUrl(baseUrl, 'account', { ...params, done: name }));
+
   return {
     /** Somebody opens a page. Null when they were sent to sign in first. */
     open: enter,
@@ -131,9 +142,17 @@ export function createAccountVisits({ provider, logins, hosted }: Deps) {
         }),
       ),
 
-    /** Back to the overview, which says what was done. */
-    done: ({ request, reply, params }: AccountVisit, done: Done): FastifyReply =>
-      redirect(request, reply, accountUrl(baseUrl, 'account', { ...params, done })),
+    done,
+
+    /**
+     * To the overview where something is gone that a page still showed: it was left open, or sent twice.
+     * @throws the error itself where it is another one, and to those who asked for JSON
+     */
+    gone(visit: AccountVisit, error: unknown): FastifyReply {
+      const isGone = error instanceof DomainError && whatGoes.includes(error.code);
+      if (!isGone || wantsJson(visit.request)) throw error;
+      return done(visit, 'gone');
+    },
   };
 }
 

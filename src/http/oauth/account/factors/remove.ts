@@ -17,6 +17,7 @@ export const removeFactor: FastifyPluginAsyncTypebox<AccountOptions> = async (ap
     const visit = await visits.open(request, reply, `account/factors/${id}`);
     if (!visit) return reply;
     const found = await find(visit, id);
+    if (!found) return visits.gone(visit, new DomainError('mfa.factor_not_found'));
     if (!(await visits.isProven(visit, `account/factors/${id}`))) return reply;
     return show(visit, found, false);
   });
@@ -26,26 +27,25 @@ export const removeFactor: FastifyPluginAsyncTypebox<AccountOptions> = async (ap
     const visit = await visits.act(request, reply, `account/factors/${id}`);
     if (!visit) return reply;
     const found = await find(visit, id);
+    if (!found) return visits.gone(visit, new DomainError('mfa.factor_not_found'));
     if (!(await visits.isProven(visit, `account/factors/${id}`))) return reply;
     try {
       await logins.factors.remove(visit.scope, visit.session.identityId, id);
     } catch (error) {
       const isLast = error instanceof DomainError && error.code === 'mfa.last_factor';
-      if (!isLast || wantsJson(request)) throw error;
+      if (!isLast || wantsJson(request)) return visits.gone(visit, error);
       return show(visit, found, true);
     }
     return visits.done(visit, 'factor_removed');
   });
 
-  /** @throws DomainError mfa.factor_not_found */
   async function find({ scope, session }: AccountVisit, id: string) {
     const factors = await logins.factors.list(scope, session.identityId);
     const factor = factors.find((one) => one.id === id);
-    if (!factor) throw new DomainError('mfa.factor_not_found');
-    return { factor: shownFactor(factor), isOnlyOne: factors.length === 1 };
+    return factor ? { factor: shownFactor(factor), isOnlyOne: factors.length === 1 } : null;
   }
 
-  const show = (visit: AccountVisit, found: Awaited<ReturnType<typeof find>>, isRequired: boolean) =>
+  const show = (visit: AccountVisit, found: NonNullable<Awaited<ReturnType<typeof find>>>, isRequired: boolean) =>
     sendAccountPage(visit, 'account-remove', { ...found, isRequired }, { status: isRequired ? 409 : 200 });
 };
 
