@@ -6,12 +6,16 @@ import { newIdentityCaller } from '../support/identity-caller.js';
 import { type Declared, everyOperation } from '../support/operations/declared.js';
 import { exampleOf, type Given, newUnique, type Sent } from '../support/operations/example.js';
 import { examples } from '../support/operations/examples-account.js';
+import { isExport, isList, problemsOfExport, problemsOfList } from '../support/operations/filters.js';
 import { type Kind, kinds } from '../support/operations/kinds.js';
 import { newPlaces, type Place } from '../support/operations/place.js';
 import { newMember } from './administrators-setup.js';
 import { outcomeOf } from './portal-setup.js';
 
-/** Who may call each operation, and how everybody else is told that they may not (contract §10). */
+/**
+ * Who may call each operation, and how everybody else is told that they may not (contract §10); and that lists are
+ * answered whatever they are narrowed by.
+ */
 
 type Headers = Record<string, string>;
 let api: TestApi;
@@ -68,6 +72,27 @@ test('every operation says who may call it: a permission on the Public API, a ca
   );
   expect(silent.map(({ name }) => name)).toEqual([]);
   expect(operations.length).toBeGreaterThan(150);
+});
+
+test('every list is exact by every two of its filters, and every export answered', async () => {
+  const urls = new Set(operations.map(({ url }) => url));
+  /** The Public API offers it, too: the same handler behind another door. */
+  const isTwin = ({ url }: Declared) => {
+    const [, path] = /^\/portal\/.*\{envSlug\}(\/.+)$/.exec(url) ?? [];
+    return path !== undefined && urls.has(`/api/v1${path}`);
+  };
+  const asked = operations.filter((one) => (isList(one) || isExport(one)) && !isTwin(one));
+  const inputs = new Map<Declared, Sent>();
+  for (const declared of asked) inputs.set(declared, await inputOf(declared)); // what makes them is told of in the lists
+  const problems: string[] = [];
+  for (const [declared, sent] of inputs) {
+    if (isList(declared)) problems.push(...(await problemsOfList(place, declared, sent)));
+  }
+  for (const [declared, sent] of inputs) {
+    if (isExport(declared)) problems.push(...(await problemsOfExport(place, declared, sent)));
+  }
+  expect(problems).toEqual([]);
+  expect(asked.length).toBeGreaterThan(35);
 });
 
 test('nobody gets in without a credential', async () => {

@@ -20,11 +20,15 @@ export interface Declared {
   /** Where its input names something by its id: `path.id`, `query.node_id`, `body.checks[].node_id`. */
   ids: string[];
   needsBody: boolean;
+  /** Its query, page by page or not. */
+  query: { name: string; schema: Schema }[];
   /** Whether it does nothing without a credential. */
   isSecured: boolean;
 }
 
-interface Schema {
+export interface Schema {
+  type?: string;
+  enum?: string[];
   format?: string;
   pattern?: string;
   properties?: Record<string, Schema>;
@@ -80,7 +84,8 @@ function declaration([surface, , prefix, operations]: (typeof surfaces)[number],
 function shapeOf({ parameters = [], requestBody, security = [] }: Documented) {
   const body = Object.values(requestBody?.content ?? {})[0]?.schema;
   const inPath = parameters.filter((one) => one.in === 'path' && !slugs.includes(one.name));
-  const inQuery = parameters.filter((one) => one.in === 'query' && isId(one.schema));
+  const query = parameters.filter((one) => one.in === 'query');
+  const inQuery = query.filter((one) => isId(one.schema));
   return {
     ids: [
       ...inPath.map(({ name }) => `path.${name}`),
@@ -88,6 +93,7 @@ function shapeOf({ parameters = [], requestBody, security = [] }: Documented) {
       ...idsOf(body, 'body'),
     ],
     needsBody: (body?.required?.length ?? 0) > 0,
+    query,
     isSecured: security.length > 0 && security.every((scheme) => Object.keys(scheme).length > 0),
   };
 }

@@ -1,0 +1,116 @@
+import { randomUUID } from 'node:crypto';
+import type { Declared, Schema } from './declared.js';
+import type { Sent } from './example.js';
+import type { CallerKind, Place } from './place.js';
+
+/** What a list of the document is narrowed by, and whether filters together leave exactly what each of them leaves. */
+
+type Query = Record<string, string>;
+type Item = Record<string, unknown>;
+
+const paging = ['page', 'take', 'sort_by', 'order', 'format'];
+export const isList = ({ query }: Declared): boolean => query.some(({ name }) => name === 'page');
+export const isExport = ({ url }: Declared): boolean => url.endsWith('/export');
+
+const callerOf = ({ surface, url }: Declared): CallerKind =>
+  surface === 'public' ? 'key' : url.startsWith('/v1/identity') ? 'identity' : 'owner';
+const idOf = (item: Item) => String(item.assignment_id ?? ((item.connection ?? item) as Item).id);
+
+/** How it is asked, with what names it in its path. */
+const askedWith = (place: Place, declared: Declared, sent: Sent) => (query: Query) =>
+  place.call(declared, { ...sent, query }, callerOf(declared));
+
+/** Each filter alone, and each two together. @param items what the whole list has: values that leave something are theirs */
+export function combinationsOf({ query }: Declared, sent: Sent, items: Item[]): { alone: Query[]; pairs: Query[] } {
+  const filters = query.filter(({ name }) => !paging.includes(name));
+  const each = filters.map(({ name, schema }) =>
+    [...new Set(valuesOf(name, schema, sent, items))].map((value): Query => ({ [name]: value })),
+  );
+  const pairs = each.flatMap((some, i) =>
+    each.slice(i + 1).flatMap((others) => some.flatMap((one) => others.map((other) => ({ ...one, ...other })))),
+  );
+  return { alone: each.flat(), pairs };
+}
+
+function valuesOf(name: string, { type, enum: words, format }: Schema, { query = {} }: Sent, items: Item[]): string[] {
+  if (name === 'q') return ['e', 'exam']; // trigrams are asked for the longer one only
+  if (name === 'older_than') return ['0s', '1d'];
+  if (type === 'boolean') return ['true', 'false'];
+  if (format === 'date-time') {
+    // Of some days, of less than one, and of none.
+    const moment = Date.parse(String(items[0]?.created_at ?? '2026-11-22T12:00:00Z'));
+    return [-72 * 3_600_000, 0, 1].map((ms) => new Date(moment + ms).toISOString());
+  }
+  const there = items.map((item) => item[name]).find((value) => typeof value === 'string') as string | undefined;
+  if (words?.length === 2) return words; // a statement may say each its own way
+  return [there ?? query[name] ?? words?.[0] ?? (format === 'uuid' ? randomUUID() : 'none')];
+}
+
+/** What is wrong with a list when it is narrowed; nothing, if all is well. */
+export async function problemsOfList(place: Place, declared: Declared, sent: Sent): Promise<string[]> {
+  const ask = askedWith(place, declared, sent);
+  const problems: string[] = [];
+  const page = async (query: Query): Promise<{ items: Item[]; pagination: Record<string, unknown> }> => {
+    const answer = await ask(query);
+    if (answer.statusCode !== 200) throw new Error(`${answer.statusCode} ${answer.body.slice(0, 200)}`);
+    return answer.json();
+  };
+  /** Its items, and what of it has gone wrong. */
+  const look = async (query: Query, expected?: string[]): Promise<Item[]> => {
+    try {
+      const items = await everything(page, query);
+      const ids = items.map(idOf);
+      if (expected && ids.join() !== expected.join()) throw new Error(`leaves ${ids.length}, not ${expected.length}`);
+      if (ids.length === 0) return [];
+      const middle = Math.ceil(ids.length / 2) + 1;
+      const one = await page({ ...query, take: '1', page: String(middle) });
+      const shown = [one.pagination.item_count, ...one.items.map(idOf)];
+      if (shown.join() !== [ids.length, ...ids.slice(middle - 1, middle)].join()) {
+        throw new Error(`page ${middle} has ${shown}`);
+      }
+      return items;
+    } catch (error) {
+      problems.push(`${declared.name} ${JSON.stringify(query)}: ${(error as Error).message}`);
+      return [];
+    }
+  };
+  const { alone, pairs } = combinationsOf(declared, sent, await look({}));
+  const left = new Map<string, string[]>();
+  const keyOf = ([name, value]: [string, string]) => `${name}=${value}`;
+  for (const query of alone) left.set(keyOf(Object.entries(query)[0]!), (await look(query)).map(idOf));
+  for (const query of pairs) {
+    const [one, other] = Object.entries(query).map((entry) => left.get(keyOf(entry)) ?? []);
+    const alsoOther = new Set(other);
+    await look(query, one?.filter((id) => alsoOther.has(id)) ?? []);
+  }
+  return problems;
+}
+
+/** @throws Error where the pages are not as many items as is said */
+async function everything(
+  page: (query: Query) => Promise<{ items: Item[]; pagination: Record<string, unknown> }>,
+  query: Query,
+): Promise<Item[]> {
+  const items: Item[] = [];
+  for (let number = 1, isMore = true; isMore; number++) {
+    const { items: some, pagination } = await page({ ...query, take: '100', page: String(number) });
+    items.push(...some);
+    isMore = pagination.has_next_page as boolean;
+    if (!isMore && pagination.item_count !== items.length) {
+      throw new Error(`says ${pagination.item_count}, has ${items.length}`);
+    }
+  }
+  return items;
+}
+
+/** An export has no pages; that it is answered, whatever it is narrowed by. */
+export async function problemsOfExport(place: Place, declared: Declared, sent: Sent): Promise<string[]> {
+  const ask = askedWith(place, declared, sent);
+  const { alone, pairs } = combinationsOf(declared, sent, []);
+  const problems: string[] = [];
+  for (const query of [...alone, ...pairs]) {
+    const { statusCode } = await ask(query);
+    if (statusCode !== 200) problems.push(`${declared.name} ${JSON.stringify(query)}: ${statusCode}`);
+  }
+  return problems;
+}
