@@ -95,6 +95,12 @@ test('an address leads to the provider of its organization, and from there into 
   // Known here by now: the session is enough, whatever the provider would say.
   await page.goto(site.shop.url);
   await heading('Hello, Mia Muster').waitFor();
+
+  // Out here, and on to the provider: what the form of the shop may lead to has to let it.
+  await button('Sign out').click();
+  await page.waitForURL((url) => url.origin === provider?.issuer);
+  await page.goto(site.shop.url);
+  await heading('You are signed out').waitFor();
 });
 
 test('an organization that requires its provider has a password lead there, and back when that goes wrong', async () => {
