@@ -48,11 +48,20 @@ export async function createEventSource({ db, installation, subscriptions, stops
       const [id, now] = [uuidv7(), new Date()];
       const webhook: Webhook = {
         id,
-        ...{ accountId: scope.accountId, applicationId: scope.applicationId, environmentId: scope.environmentId },
-        ...{ url, description: null, isActive: true, disabledReason: null, failingSince: null },
+        accountId: scope.accountId,
+        applicationId: scope.applicationId,
+        environmentId: scope.environmentId,
+        url,
+        description: null,
+        isActive: true,
+        disabledReason: null,
+        failingSince: null,
         eventTypes: i === 0 ? Object.values(types) : [types['for all']],
         secret: sealing.seal(newWebhookSecret(), secretContext(id)),
-        ...{ previousSecret: null, previousSecretUntil: null, createdAt: now, updatedAt: now },
+        previousSecret: null,
+        previousSecretUntil: null,
+        createdAt: now,
+        updatedAt: now,
       };
       await tx.insert(Webhook, webhook);
       await writeRoutes(tx, webhook);

@@ -38,10 +38,22 @@ export async function newSamlSeed(
   });
   await db.transaction('system', async (tx) => {
     await tx.insert(SsoConnection, {
-      ...{ id: connectionId, accountId, environmentId, organizationId: null, scope: 'identity', type: 'saml' },
-      ...{ name: 'Bench', status: 'active', ownedByOrganization: false, samlSignatureAlgorithm: 'sha256' },
-      ...{ samlEntityId: issuer, samlSsoUrl: 'https://idp.bench.example/sso', samlSigningCert: certificate },
-      ...{ oidcScopes: [], createdAt: now, updatedAt: now },
+      id: connectionId,
+      accountId,
+      environmentId,
+      organizationId: null,
+      scope: 'identity',
+      type: 'saml',
+      name: 'Bench',
+      status: 'active',
+      ownedByOrganization: false,
+      samlSignatureAlgorithm: 'sha256',
+      samlEntityId: issuer,
+      samlSsoUrl: 'https://idp.bench.example/sso',
+      samlSigningCert: certificate,
+      oidcScopes: [],
+      createdAt: now,
+      updatedAt: now,
     });
     await tx.insert(SsoLink, links);
   });

@@ -132,18 +132,22 @@ async function newWorld(rng: ReturnType<typeof random>, prefix: string): Promise
       const id = uuidv7();
       const isActive = i > 1 && rng.chance(0.9); // in every world some are not
       await tx.insert(Identity, {
-        ...{
-          id,
-          accountId,
-          email: `${id}@example.com`,
-          emailVerifiedAt: now,
-          metadata: {},
-          createdAt: now,
-          updatedAt: now,
-        },
+        id,
+        accountId,
+        email: `${id}@example.com`,
+        emailVerifiedAt: now,
+        metadata: {},
+        createdAt: now,
+        updatedAt: now,
       });
       await tx.insert(EnvironmentMembership, {
-        ...{ id: uuidv7(), accountId, environmentId, identityId: id, isActive, lockedUntil: null, createdAt: now },
+        id: uuidv7(),
+        accountId,
+        environmentId,
+        identityId: id,
+        isActive,
+        lockedUntil: null,
+        createdAt: now,
       });
       model.identities.set(id, isActive);
     }

@@ -461,15 +461,15 @@ describe('nothing else is a way around the factor', () => {
     );
     const by = (amr: string[]) =>
       auth.users.signIn.signInByProvider({
-        ...{
-          userId: ana.id,
-          accountId: account.id,
-          connectionId: connection.id,
-          ssoSessionId: null,
-          amr,
-          applicationId: null,
-        },
-        ...{ authenticatedAt: auth.now(), ipAddress: null, userAgent: null },
+        userId: ana.id,
+        accountId: account.id,
+        connectionId: connection.id,
+        ssoSessionId: null,
+        amr,
+        applicationId: null,
+        authenticatedAt: auth.now(),
+        ipAddress: null,
+        userAgent: null,
       });
     const weak = await by(['pwd']);
     expect(weak.outcome).toBe('mfa_required');

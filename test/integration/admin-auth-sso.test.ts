@@ -123,18 +123,22 @@ describe('an administrator without a password', () => {
       });
       const names = { firstName: 'Ivo', lastName: 'Kern', locale: 'en' as const };
       await tx.insert(AdministratorInvite, {
-        ...{ id, accountId: at.accountId, email, ...names, roleId, limits: null },
-        ...{
-          tokenHash: hashSecret(token),
-          tokenKeyId: keyId,
-          linkNumber: 1,
-          status: 'pending' as const,
-          membershipId: null,
-          endedAt: null,
-          invitedBy: null,
-          endedReason: null,
-        },
-        ...{ createdAt: auth.now(), expiresAt: new Date(auth.now().getTime() + hours(24)) },
+        id,
+        accountId: at.accountId,
+        email,
+        ...names,
+        roleId,
+        limits: null,
+        tokenHash: hashSecret(token),
+        tokenKeyId: keyId,
+        linkNumber: 1,
+        status: 'pending' as const,
+        membershipId: null,
+        endedAt: null,
+        invitedBy: null,
+        endedReason: null,
+        createdAt: auth.now(),
+        expiresAt: new Date(auth.now().getTime() + hours(24)),
       });
     });
     expect((await auth.post('/invite-info', { token })).json().data.sso_available).toBe(true);
@@ -149,15 +153,15 @@ describe('an administrator without a password', () => {
   /** What a browser of theirs sends, that came from the provider. */
   async function byProvider({ user, accountId, connection }: Invited) {
     const signedIn = await auth.users.signIn.signInByProvider({
-      ...{
-        userId: user.id,
-        accountId,
-        connectionId: connection.id,
-        ssoSessionId: null,
-        amr: ['pwd'],
-        authenticatedAt: auth.now(),
-      },
-      ...{ applicationId: null, ipAddress: null, userAgent: null },
+      userId: user.id,
+      accountId,
+      connectionId: connection.id,
+      ssoSessionId: null,
+      amr: ['pwd'],
+      authenticatedAt: auth.now(),
+      applicationId: null,
+      ipAddress: null,
+      userAgent: null,
     });
     if (!('accessToken' in signedIn)) throw new Error(`not signed in, but ${signedIn.outcome}`);
     return bearer(signedIn.accessToken);

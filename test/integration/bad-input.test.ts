@@ -83,8 +83,13 @@ async function knownIn(
   const nodes = await madeNodes(key);
   const { verifier, challenge } = newPkce();
   const request = {
-    ...{ client_id: clientId, redirect_uri: redirectUri, response_type: 'code', scope: 'openid', state: marker },
-    ...{ code_challenge: challenge, code_challenge_method: 'S256' },
+    client_id: clientId,
+    redirect_uri: redirectUri,
+    response_type: 'code',
+    scope: 'openid',
+    state: marker,
+    code_challenge: challenge,
+    code_challenge_method: 'S256',
   };
   const emailCode = await startedEmailCode(request);
   const { session } = await asSignedIn();
@@ -152,9 +157,20 @@ async function knownIn(
     },
     wholes: {
       '/oauth/authorize': {
-        ...{ client_id: clientId, redirect_uri: redirectUri, response_type: 'code', scope: 'openid', state: marker },
-        ...{ code_challenge: challenge, code_challenge_method: 'S256', nonce: marker, max_age: '100', prompt: 'login' },
-        ...{ ui_locales: 'de', login_hint: person.email, email: person.email, password },
+        client_id: clientId,
+        redirect_uri: redirectUri,
+        response_type: 'code',
+        scope: 'openid',
+        state: marker,
+        code_challenge: challenge,
+        code_challenge_method: 'S256',
+        nonce: marker,
+        max_age: '100',
+        prompt: 'login',
+        ui_locales: 'de',
+        login_hint: person.email,
+        email: person.email,
+        password,
       },
       '/oauth/login/email-otp/start': {
         ...request,
@@ -179,8 +195,13 @@ async function knownIn(
       '/oauth/account/devices': { ...ofAccount, forget: person.id },
       '/oauth/account/applications': { ...ofAccount, revoke: person.id },
       '/oauth/token': {
-        ...{ grant_type: 'authorization_code', client_id: clientId, code: secret, redirect_uri: redirectUri },
-        ...{ code_verifier: verifier, scope: 'openid', refresh_token: secret },
+        grant_type: 'authorization_code',
+        client_id: clientId,
+        code: secret,
+        redirect_uri: redirectUri,
+        code_verifier: verifier,
+        scope: 'openid',
+        refresh_token: secret,
       },
       '/oauth/revoke': { client_id: clientId, token: secret, token_type_hint: 'refresh_token' },
       '/oauth/introspect': { ...confidential, token: secret, token_type_hint: 'access_token' },

@@ -25,17 +25,26 @@ const givesRoles = { permissions: ['rbac.assign_roles', 'hierarchy.view'], capab
 const givesAdministratorRoles = { capabilities: ['members.manage', 'members.view'] };
 /** Whoever gives somebody rights has to hold these, too: of the examples, which give a role or a key. */
 const givesRights: Record<string, { permissions?: readonly string[]; capabilities?: readonly string[] }> = {
-  ...{ createIdentity: givesRoles, createIdentityInvite: givesRoles },
-  ...{ addOrganizationMember: givesRoles, updateOrganizationMember: givesRoles },
-  ...{ createOrganizationInvitation: givesRoles },
-  ...{ createOrganizationSsoConnection: givesRoles, updateOrganizationSsoConnection: givesRoles },
-  ...{ createSsoConnection: givesRoles, updateSsoConnection: givesRoles },
-  ...{ createScimGroupMapping: givesRoles, updateScimGroupMapping: givesRoles },
-  ...{ createRole: { permissions: ['hierarchy.view'] }, assignRole: { permissions: ['hierarchy.view'] } },
+  createIdentity: givesRoles,
+  createIdentityInvite: givesRoles,
+  addOrganizationMember: givesRoles,
+  updateOrganizationMember: givesRoles,
+  createOrganizationInvitation: givesRoles,
+  createOrganizationSsoConnection: givesRoles,
+  updateOrganizationSsoConnection: givesRoles,
+  createSsoConnection: givesRoles,
+  updateSsoConnection: givesRoles,
+  createScimGroupMapping: givesRoles,
+  updateScimGroupMapping: givesRoles,
+  createRole: { permissions: ['hierarchy.view'] },
+  assignRole: { permissions: ['hierarchy.view'] },
   setRolePermissions: { permissions: ['identity.view', 'hierarchy.view'] },
-  ...{ updateMember: givesAdministratorRoles, createAdministratorRole: givesAdministratorRoles },
-  ...{ createAdministratorInvite: givesAdministratorRoles, resendAdministratorInvite: givesAdministratorRoles },
-  ...{ resendProcess: givesAdministratorRoles, extendProcess: givesAdministratorRoles },
+  updateMember: givesAdministratorRoles,
+  createAdministratorRole: givesAdministratorRoles,
+  createAdministratorInvite: givesAdministratorRoles,
+  resendAdministratorInvite: givesAdministratorRoles,
+  resendProcess: givesAdministratorRoles,
+  extendProcess: givesAdministratorRoles,
 };
 
 type Headers = Record<string, string>;

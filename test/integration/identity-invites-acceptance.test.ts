@@ -26,9 +26,16 @@ const accept = (token: string, body: object = {}) => post('/accept-invite', { to
 const info = async (token: string) => (await post('/invite-info', { token })).json().data;
 const newClient = async ({ scope }: Pick<TestAccount, 'scope'> = account): Promise<string> => {
   const { client } = await api.services.clientManagement.create(scope, {
-    ...{ name: 'Web', clientType: 'public', redirectUris: ['https://app.example.com/callback'] },
-    ...{ postLogoutRedirectUris: [], tokenEndpointAuthMethod: 'none', requirePkce: true, rotateRefreshTokens: true },
-    ...{ jwks: null, jwksUri: null, logoUrl: null },
+    name: 'Web',
+    clientType: 'public',
+    redirectUris: ['https://app.example.com/callback'],
+    postLogoutRedirectUris: [],
+    tokenEndpointAuthMethod: 'none',
+    requirePkce: true,
+    rotateRefreshTokens: true,
+    jwks: null,
+    jwksUri: null,
+    logoUrl: null,
   });
   return client.clientId;
 };

@@ -15,7 +15,8 @@ const attempts = ({ enabled = true } = {}) => createAttempts({ db: world.db, ena
 let networks = 0;
 /** Somebody who tries, from a network where nobody else is. */
 const newcomer = (email = `${uuidv7()}@example.com`) => ({
-  ...{ environmentId: environment.environmentId, email },
+  environmentId: environment.environmentId,
+  email,
   ipAddress: `2001:db8:${(++networks).toString(16)}::1`,
 });
 const scope = () => {

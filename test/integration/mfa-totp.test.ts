@@ -36,16 +36,14 @@ async function newPerson(secrets: string[]) {
       const id = randomUUID();
       const sealed = sealing.seal(secret, secretContext(id));
       await tx.insert(MfaFactor, {
-        ...{
-          id,
-          accountId,
-          identityId,
-          type: 'totp',
-          label: 'App',
-          secret: sealed,
-          lastUsedStep: '0',
-          enrolledAt: now(),
-        },
+        id,
+        accountId,
+        identityId,
+        type: 'totp',
+        label: 'App',
+        secret: sealed,
+        lastUsedStep: '0',
+        enrolledAt: now(),
       });
     }
   });

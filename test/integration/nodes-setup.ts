@@ -93,8 +93,16 @@ export async function assign(
   await db.transaction(scope, async (tx) => {
     const role = await tx.findOneByOrFail(Role, { accountId, environmentId, systemKey });
     await tx.insert(RoleAssignment, {
-      ...{ id, accountId, environmentId, identityId, roleId: role.id, nodeId },
-      ...{ effectiveFrom: null, effectiveTo: null, removedAt: null, createdAt: clock.now },
+      id,
+      accountId,
+      environmentId,
+      identityId,
+      roleId: role.id,
+      nodeId,
+      effectiveFrom: null,
+      effectiveTo: null,
+      removedAt: null,
+      createdAt: clock.now,
     });
   });
   return id;

@@ -381,8 +381,13 @@ test.each(policies)(
         for (const wayIn of waysIn) {
           laptop = world.browser();
           const { browser } = await world.provider.sessions.signIn({
-            ...{ scope: environment, identityId: ana.id, ...wayIn, lifeSeconds: 3600, browser: null },
-            ...{ ipAddress: '192.0.2.1', userAgent: null },
+            scope: environment,
+            identityId: ana.id,
+            ...wayIn,
+            lifeSeconds: 3600,
+            browser: null,
+            ipAddress: '192.0.2.1',
+            userAgent: null,
           });
           laptop.cookies.set('hosted_session', browser);
           for (const path of [

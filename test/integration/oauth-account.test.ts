@@ -215,7 +215,9 @@ test('where the Environment wants a recent sign-in for it, neither sessions nor 
 
 test('a recent sign-in by what the Environment takes is enough for it, whatever else they have enrolled', async () => {
   const strict = await world.newEnvironment({
-    ...{ sessionEndRequireRecentSignIn: true, mfaPolicy: 'optional', mfaAllowedFactors: ['email_otp'] },
+    sessionEndRequireRecentSignIn: true,
+    mfaPolicy: 'optional',
+    mfaAllowedFactors: ['email_otp'],
   });
   const [app, bob] = [await strict.newClient(), await strict.newIdentity()];
   const tokens = await tokensFor(phone, app, bob.email);

@@ -52,7 +52,9 @@ describe('the page', () => {
     expect(answer.statusCode).toBe(303);
     expect(String(answer.headers.location)).toMatch(/^https:\/\/app\.example\.com\/callback\?tenant=1&code=/);
     expect(parametersOf(answer)).toEqual({
-      ...{ tenant: '1', state: 'a b&c=ü"<>%', iss: world.baseUrl },
+      tenant: '1',
+      state: 'a b&c=ü"<>%',
+      iss: world.baseUrl,
       code: expect.stringMatching(/^[\w-]{43}$/),
     });
   });

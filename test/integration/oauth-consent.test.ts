@@ -102,7 +102,8 @@ describe('the question', () => {
     }
     const elsewhere = world.browser();
     const signedIn = await elsewhere.submit(await elsewhere.get(authorizeUrl(client, { scope: 'openid' })), {
-      ...{ email: ana.email, password },
+      email: ana.email,
+      password,
     });
     expect(locationOf(signedIn).searchParams.get('code')).not.toBeNull();
   });
@@ -230,7 +231,8 @@ describe('nobody goes past it', () => {
     const done = await browser.post(to, { session, choice: 'allow' }, json);
     expect(new URL(done.json().redirect_to).searchParams.get('code')).not.toBeNull();
     const login = await world.app.inject({
-      ...{ method: 'POST', url: '/v1/identity/auth/login' },
+      method: 'POST',
+      url: '/v1/identity/auth/login',
       payload: { client_id: client.clientId, email: ana.email, password },
     });
     expect([login.statusCode, login.json().error.code]).toEqual([403, 'login.consent_required']);

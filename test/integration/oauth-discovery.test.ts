@@ -68,20 +68,23 @@ test('a stock OpenID Connect client completes sign-in, userinfo, refresh, revoca
     const verifier = oidc.randomPKCECodeVerifier();
     const [state, nonce] = [oidc.randomState(), oidc.randomNonce()];
     const url = oidc.buildAuthorizationUrl(config, {
-      ...{ redirect_uri: 'http://127.0.0.1/cb', scope: 'openid profile email', state, nonce, max_age: '3600' },
-      ...{ code_challenge: await oidc.calculatePKCECodeChallenge(verifier), code_challenge_method: 'S256' },
+      redirect_uri: 'http://127.0.0.1/cb',
+      scope: 'openid profile email',
+      state,
+      nonce,
+      max_age: '3600',
+      code_challenge: await oidc.calculatePKCECodeChallenge(verifier),
+      code_challenge_method: 'S256',
     });
     const browser = present.browser();
     const page = await browser.get(url.pathname + url.search);
     const answer = await browser.submit(page, { email: ana.email, password });
     const tokens = await oidc.authorizationCodeGrant(config, new URL(String(answer.headers.location)), {
-      ...{
-        pkceCodeVerifier: verifier,
-        expectedState: state,
-        expectedNonce: nonce,
-        maxAge: 3600,
-        idTokenExpected: true,
-      },
+      pkceCodeVerifier: verifier,
+      expectedState: state,
+      expectedNonce: nonce,
+      maxAge: 3600,
+      idTokenExpected: true,
     });
     expect(tokens.claims()).toMatchObject({ sub: ana.id, email: ana.email });
     expect(await oidc.fetchUserInfo(config, tokens.access_token, ana.id)).toMatchObject({ name: 'Ana Arendt' });
@@ -93,7 +96,9 @@ test('a stock OpenID Connect client completes sign-in, userinfo, refresh, revoca
     await oidc.tokenRevocation(config, refreshed.refresh_token as string);
     await expect(oidc.fetchUserInfo(config, refreshed.access_token, ana.id)).rejects.toThrow();
     const logout = oidc.buildEndSessionUrl(config, {
-      ...{ id_token_hint: tokens.id_token as string, post_logout_redirect_uri: loggedOutUri, state: 'bye' },
+      id_token_hint: tokens.id_token as string,
+      post_logout_redirect_uri: loggedOutUri,
+      state: 'bye',
     });
     const left = await browser.get(logout.pathname + logout.search);
     expect(left.headers.location).toBe(`${loggedOutUri}?state=bye`);

@@ -193,17 +193,21 @@ describe('introspection', () => {
   test('tells a confidential client of the Environment what a token is', async () => {
     const tokens = await start();
     expect(await introspect(tokens.access_token)).toMatchObject({
-      ...{ active: true, token_type: 'Bearer', sub: ana.id, client_id: client.clientId, scope: 'openid profile email' },
-      ...{ iss: world.baseUrl, aud: world.baseUrl, environment_id: environment.environmentId },
+      active: true,
+      token_type: 'Bearer',
+      sub: ana.id,
+      client_id: client.clientId,
+      scope: 'openid profile email',
+      iss: world.baseUrl,
+      aud: world.baseUrl,
+      environment_id: environment.environmentId,
     });
     expect(await introspect(tokens.refresh_token)).toMatchObject({
-      ...{
-        active: true,
-        token_type: 'refresh_token',
-        sub: ana.id,
-        client_id: client.clientId,
-        exp: expect.any(Number),
-      },
+      active: true,
+      token_type: 'refresh_token',
+      sub: ana.id,
+      client_id: client.clientId,
+      exp: expect.any(Number),
     });
   });
 
@@ -237,8 +241,12 @@ describe('introspection', () => {
 test('the access token proves an identity to the rest of the service', async () => {
   const tokens = await start({ scope: 'openid org' });
   expect(await world.provider.accessTokens.prove(tokens.access_token)).toMatchObject({
-    ...{ identityId: ana.id, accountId: environment.accountId, applicationId: environment.applicationId },
-    ...{ environmentId: environment.environmentId, clientId: client.clientId, scope: ['openid', 'org'] },
+    identityId: ana.id,
+    accountId: environment.accountId,
+    applicationId: environment.applicationId,
+    environmentId: environment.environmentId,
+    clientId: client.clientId,
+    scope: ['openid', 'org'],
   });
   expect(await world.provider.accessTokens.prove('x')).toBeNull();
   const unscoped = { ...decodeJwt(tokens.access_token), scope: '' };

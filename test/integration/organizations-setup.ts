@@ -7,7 +7,8 @@ import { outcomeOf, rowsOf } from './portal-setup.js';
 export async function newPerson({ services }: TestApi, { scope }: Pick<TestAccount, 'scope'>, email?: string) {
   const { identity } = await services.identities.create(scope, {
     email: email ?? `ben.${uuidv7()}@example.com`,
-    ...{ firstName: 'Ben', lastName: 'Adler' },
+    firstName: 'Ben',
+    lastName: 'Adler',
     emailVerified: true,
     password: null,
   });

@@ -67,14 +67,23 @@ test('everybody is listed once, with where they are a member; filters and the su
     pagination: { item_count: 4, page_count: 2 },
   });
   expect((await owner('GET', `/identities/${ada}`)).json().data).toMatchObject({
-    ...{ id: ada, email: address('ada'), name: 'Ada Quick', is_active: true, email_verified: true },
+    id: ada,
+    email: address('ada'),
+    name: 'Ada Quick',
+    is_active: true,
+    email_verified: true,
     memberships: [
       { environment_slug: 'development', application_slug: account.applicationSlug, is_active: true },
       { environment_slug: 'production', application_slug: account.applicationSlug, is_active: true },
     ],
   });
   expect((await owner('GET', '/identities/summary')).json().data).toEqual({
-    ...{ total: 4, active: 2, inactive: 1, directory_only: 1, unverified: 2, mfa_enrolled: 0 },
+    total: 4,
+    active: 2,
+    inactive: 1,
+    directory_only: 1,
+    unverified: 2,
+    mfa_enrolled: 0,
   });
 });
 

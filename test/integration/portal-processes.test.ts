@@ -418,8 +418,15 @@ test('the events of a role assignment are stopped and taken up again; its window
   const id = made.json().data.assignment_id;
   const [listed] = await itemsOf('?kind=role_assignment');
   expect(listed).toMatchObject({
-    ...{ id, environment_id: account.scope.environmentId, subject_type: 'identity', subject_id: identityId, deadline },
-    ...{ state: 'running', waits_for: 'its_next_moment', workflow_id: `role-assignment/${id}`, verbs: ['cancel'] },
+    id,
+    environment_id: account.scope.environmentId,
+    subject_type: 'identity',
+    subject_id: identityId,
+    deadline,
+    state: 'running',
+    waits_for: 'its_next_moment',
+    workflow_id: `role-assignment/${id}`,
+    verbs: ['cancel'],
   });
   const cancelled = await owner('POST', `/processes/${id}/cancel`, { reason: 'noise' });
   expect(cancelled.json().data).toMatchObject({ state: 'cancelled', deadline, verbs: ['retry'] });

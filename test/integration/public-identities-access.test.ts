@@ -17,9 +17,16 @@ beforeAll(async () => {
   viewer = await account.as('viewer');
   clientId = (
     await api.services.clientManagement.create(account.scope, {
-      ...{ name: 'Test client', clientType: 'public', redirectUris: ['https://app.example.com/callback'] },
-      ...{ postLogoutRedirectUris: [], tokenEndpointAuthMethod: 'none', requirePkce: true, rotateRefreshTokens: true },
-      ...{ jwks: null, jwksUri: null, logoUrl: null },
+      name: 'Test client',
+      clientType: 'public',
+      redirectUris: ['https://app.example.com/callback'],
+      postLogoutRedirectUris: [],
+      tokenEndpointAuthMethod: 'none',
+      requirePkce: true,
+      rotateRefreshTokens: true,
+      jwks: null,
+      jwksUri: null,
+      logoUrl: null,
     })
   ).client.clientId;
 });
@@ -126,8 +133,12 @@ test('sessions are listed, and ended one by one or all at once', async () => {
   const { items, pagination } = (await call('GET', `${path}?order=asc`, 200)).json();
   expect(pagination.item_count).toBe(3);
   expect(items[0]).toEqual({
-    ...{ id: expect.any(String), authenticated_at: expect.any(String), created_at: expect.any(String) },
-    ...{ expires_at: expect.any(String), ip_address: expect.any(String), user_agent: expect.anything() },
+    id: expect.any(String),
+    authenticated_at: expect.any(String),
+    created_at: expect.any(String),
+    expires_at: expect.any(String),
+    ip_address: expect.any(String),
+    user_agent: expect.anything(),
   });
   await call('DELETE', `${path}/${items[0].id}`, 204);
   await call('DELETE', `${path}/${items[0].id}`, 404);
@@ -158,8 +169,14 @@ test('the state of sign-ins is told', async () => {
   const { id, email } = await person();
   const path = `/identities/${id}/auth-state`;
   expect((await call('GET', path, 200)).json().data).toEqual({
-    ...{ has_password: true, password_changed_at: expect.any(String), email_verified: true, mfa_enrolled: false },
-    ...{ grace_expires_at: null, last_login_at: null, locked_until: null, sso_connections: [] },
+    has_password: true,
+    password_changed_at: expect.any(String),
+    email_verified: true,
+    mfa_enrolled: false,
+    grace_expires_at: null,
+    last_login_at: null,
+    locked_until: null,
+    sso_connections: [],
   });
   await login(email, 200);
   expect((await inPortal('GET', path, 200, undefined, viewer)).json().data.last_login_at).toEqual(expect.any(String));
@@ -198,11 +215,15 @@ test('second factors are shown without secrets, and taken away with codes and tr
   expect(shown.body).not.toContain('sealed-secret');
   expect(shown.json().data).toEqual({
     factors: [{ id: factor, type: 'totp', label: 'My phone', enrolled_at: expect.any(String), last_used_at: null }],
-    ...{ recovery_codes_generation: 2, recovery_codes_remaining: 1, mfa_admin_reset_at: null },
+    recovery_codes_generation: 2,
+    recovery_codes_remaining: 1,
+    mfa_admin_reset_at: null,
   });
   expect((await call('POST', `${path}/reset`, 200)).json().data).toEqual({
     factors: [],
-    ...{ recovery_codes_generation: 2, recovery_codes_remaining: 0, mfa_admin_reset_at: expect.any(String) },
+    recovery_codes_generation: 2,
+    recovery_codes_remaining: 0,
+    mfa_admin_reset_at: expect.any(String),
   });
   expect(await rowsOf(api, 'select 1 from trusted_devices where identity_id = $1', [id])).toEqual([]);
   expect(await eventsOf(id)).toContainEqual({ action: 'identity.mfa_reset', actor_type: 'api_key' });
@@ -237,8 +258,11 @@ test('applications with access are listed with what they were allowed, and their
   const { items } = (await call('GET', path, 200)).json();
   expect(items).toEqual([
     {
-      ...{ oauth_client_id: expect.any(String), client_id: clientId, name: 'Test client' },
-      ...{ since: expect.any(String), scopes: ['openid', 'email'] },
+      oauth_client_id: expect.any(String),
+      client_id: clientId,
+      name: 'Test client',
+      since: expect.any(String),
+      scopes: ['openid', 'email'],
     },
   ]);
   const other = await person();

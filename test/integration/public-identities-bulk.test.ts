@@ -58,7 +58,11 @@ describe('creating', () => {
       [0, 1, 2].map((index) => [index, 'created', null]),
     );
     expect(await detail(items[0]?.id as string)).toMatchObject({
-      ...{ email: first.email, first_name: 'Ana', last_name: 'Berg', email_verified: true, is_active: true },
+      email: first.email,
+      first_name: 'Ana',
+      last_name: 'Berg',
+      email_verified: true,
+      is_active: true,
       metadata: { plan: 'gold' },
       roles: [{ id: roleId, node_id: node.id }],
     });
@@ -237,7 +241,10 @@ describe('a request', () => {
     const roleId = (await call('POST', '/roles', 201, { name: 'Clerk', permission_keys: [] }, headers)).json().data.id;
     const hash = await bcrypt.hash('imported secret', 4);
     const identities = Array.from({ length: 1000 }, () => ({
-      ...{ email: address(), first_name: 'Ana', password_hash: hash, role_id: roleId },
+      email: address(),
+      first_name: 'Ana',
+      password_hash: hash,
+      role_id: roleId,
     }));
     const count = countStatements();
     const items = await bulk(identities, headers);
@@ -292,8 +299,13 @@ describe('an imported hash', () => {
     const browser = new Browser(api.app);
     const { challenge } = newPkce();
     const query = new URLSearchParams({
-      ...{ client_id: clientId, redirect_uri: 'https://shop.example/cb', response_type: 'code', scope: 'openid' },
-      ...{ code_challenge: challenge, code_challenge_method: 'S256', ...more },
+      client_id: clientId,
+      redirect_uri: 'https://shop.example/cb',
+      response_type: 'code',
+      scope: 'openid',
+      code_challenge: challenge,
+      code_challenge_method: 'S256',
+      ...more,
     });
     return browser.submit(await browser.get(`/oauth/authorize?${query}`), { email, password });
   };

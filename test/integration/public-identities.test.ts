@@ -47,8 +47,15 @@ describe('reading', () => {
     const path = `/identities/${id}/detail`;
     const { data } = (await call('GET', path, 200)).json();
     expect(data).toMatchObject({
-      ...{ id, first_name: 'Ana', name: 'Ana Berg', metadata: { plan: 'gold' }, email_verified: false },
-      ...{ is_active: true, can_manage: true, avatar_url: null, external_id: null },
+      id,
+      first_name: 'Ana',
+      name: 'Ana Berg',
+      metadata: { plan: 'gold' },
+      email_verified: false,
+      is_active: true,
+      can_manage: true,
+      avatar_url: null,
+      external_id: null,
       roles: [{ id: roleId, name: 'Clerk', effective_from: null, effective_to: null }],
     });
     expect(created).toEqual(data); // who creates one need not read it
@@ -163,8 +170,10 @@ describe('creating', () => {
       ...gone.map((id) => api.app.inject({ method: 'DELETE', url: `/api/v1/identities/${id}`, headers: key })),
     ]);
     expect(outcomesOf(answers)).toEqual({
-      ...{ '201': 26, '204': 4 },
-      ...{ '409 identity.email_taken': 4, '409 identity.external_id_taken': 4 },
+      '201': 26,
+      '204': 4,
+      '409 identity.email_taken': 4,
+      '409 identity.external_id_taken': 4,
     });
     expect(await total()).toBe(before + 26);
     const [counted] = await rowsOf<{ members: number; events: number }>(
@@ -181,8 +190,14 @@ describe('creating', () => {
   test('somebody of the directory joins as they are, also when asked for twice at once', async () => {
     const email = address();
     const elsewhere = await api.services.identities.create(account.productionScope, {
-      ...{ email, firstName: 'Ida', lastName: null, avatarUrl: null, externalId: null, metadata: {} },
-      ...{ emailVerified: false, password: null },
+      email,
+      firstName: 'Ida',
+      lastName: null,
+      avatarUrl: null,
+      externalId: null,
+      metadata: {},
+      emailVerified: false,
+      password: null,
     });
     const before = await total();
     const post = () =>
@@ -210,7 +225,10 @@ describe('changing', () => {
     const path = `/identities/${id}`;
     const changed = (await call('PATCH', path, 200, { first_name: ' Anna ', external_id: null })).json().data;
     expect(changed).toMatchObject({
-      ...{ first_name: 'Anna', last_name: 'Berg', external_id: null, email_verified: true },
+      first_name: 'Anna',
+      last_name: 'Berg',
+      external_id: null,
+      email_verified: true,
     });
     expect(await actionsOf(id)).toEqual(['identity.created', 'identity.updated']);
     await call('PATCH', path, 200, { first_name: 'Anna' });
@@ -229,7 +247,8 @@ describe('changing', () => {
     const attempt = await call('PATCH', path, 409, { email: other.toUpperCase() });
     expect(attempt.json().error.code).toBe('identity.email_taken');
     expect((await call('PATCH', path, 200, { email: mine.toUpperCase() })).json().data).toMatchObject({
-      ...{ email: mine.toUpperCase(), email_verified: true },
+      email: mine.toUpperCase(),
+      email_verified: true,
     });
     expect((await call('PATCH', path, 200, { email: address() })).json().data.email_verified).toBe(false);
     const said = { email: address(), email_verified: true };
@@ -256,8 +275,9 @@ describe('removing', () => {
   test('ends membership, sessions and roles at once; who is a member elsewhere stays there', async () => {
     const ida = await newIdentityCaller(api, account, [{ role: 'Clerk' }]);
     await api.services.identities.create(account.productionScope, {
-      ...{ email: ida.email },
-      ...{ emailVerified: false, password: null },
+      email: ida.email,
+      emailVerified: false,
+      password: null,
     });
     await rowsOf(
       api,
@@ -341,8 +361,11 @@ describe('who may', () => {
     expect(outcomeOf(await call(method, url, 404, body, neighbour))).toBe('404 identity.not_found');
     // Somebody of the same Account who is in another Environment only.
     const { identity } = await api.services.identities.create(account.productionScope, {
-      ...{ email: address(), firstName: null, lastName: null },
-      ...{ emailVerified: false, password: null },
+      email: address(),
+      firstName: null,
+      lastName: null,
+      emailVerified: false,
+      password: null,
     });
     expect(outcomeOf(await call(method, `/identities/${identity.id}${path}`, 404, body))).toBe(
       '404 identity.not_found',

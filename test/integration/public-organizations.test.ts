@@ -291,8 +291,13 @@ describe('rights', () => {
     return outcomes;
   };
   const allowed = {
-    ...{ list: '200', get: '200', roles: '200', change: '200', create: '201' },
-    ...{ remove: '409 version.conflict', removeAll: '400 organization.confirmation_required' },
+    list: '200',
+    get: '200',
+    roles: '200',
+    change: '200',
+    create: '201',
+    remove: '409 version.conflict',
+    removeAll: '400 organization.confirmation_required',
   };
   const refused = (code: string) => Object.fromEntries(Object.keys(allowed).map((name) => [name, code]));
 
@@ -323,7 +328,9 @@ describe('rights', () => {
     expect(await outcomesFor(await portalOf('developer'))).toEqual(allowed);
     expect(await outcomesFor(await portalOf('viewer'))).toEqual({
       ...refused('403 account.capability_required'),
-      ...{ list: '200', get: '200', roles: '200' },
+      list: '200',
+      get: '200',
+      roles: '200',
     });
   });
 

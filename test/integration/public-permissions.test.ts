@@ -36,8 +36,14 @@ test('the catalog begins with the permissions of the service, which nobody can c
   expect(of('svc:organization.manage')).toMatchObject({ category: 'svc:organization', name: 'Manage organizations' });
   const view = of('identity.view');
   expect(view).toEqual({
-    ...{ id: expect.any(String), application_id: account.scope.applicationId, key: 'identity.view' },
-    ...{ name: 'View identities', description: null, category: 'identity', source: 'system', version: 1 },
+    id: expect.any(String),
+    application_id: account.scope.applicationId,
+    key: 'identity.view',
+    name: 'View identities',
+    description: null,
+    category: 'identity',
+    source: 'system',
+    version: 1,
     created_at: api.clock.now.toISOString(),
   });
   const path = `/permissions/${view.id}`;
@@ -49,8 +55,14 @@ test('the catalog begins with the permissions of the service, which nobody can c
 test('one is registered, changed with the version that was read, used by roles, and removed', async () => {
   const permission = await register('invoice.read');
   expect(permission).toEqual({
-    ...{ id: expect.any(String), application_id: account.scope.applicationId, key: 'invoice.read' },
-    ...{ name: 'May invoice.read', description: null, category: 'invoice', source: 'custom', version: 1 },
+    id: expect.any(String),
+    application_id: account.scope.applicationId,
+    key: 'invoice.read',
+    name: 'May invoice.read',
+    description: null,
+    category: 'invoice',
+    source: 'custom',
+    version: 1,
     created_at: api.clock.now.toISOString(),
   });
   const path = `/permissions/${permission.id}`;
@@ -78,7 +90,10 @@ test('one is registered, changed with the version that was read, used by roles, 
   const { accountId: account_id, environmentId: environment_id } = account.scope;
   const key = 'invoice.read';
   const of = (action: string, more: object = {}) => ({
-    ...{ action: `permission.${action}`, account_id, environment_id, resource_label: key },
+    action: `permission.${action}`,
+    account_id,
+    environment_id,
+    resource_label: key,
     metadata: { key, ...more },
   });
   expect(await eventsOf(permission.id)).toEqual([
@@ -129,7 +144,10 @@ test('its use tells the roles that hold it, by name, with the assignments that g
   const taken = (await assign({ node_id: nodes[1] })).json().data.assignment_id;
   const used = async () => (await call('GET', `/permissions/${id}/usage`)).json().items;
   const of = (role: string, name: string, assignment_count: number) => ({
-    ...{ id: role, name, is_system_role: false, assignment_count },
+    id: role,
+    name,
+    is_system_role: false,
+    assignment_count,
   });
   expect(await used()).toEqual([of(keeper, 'Keeper', 3), of(none, 'Spare', 0)]);
   await call('DELETE', `/identities/${identity}/role-assignments/${taken}`);

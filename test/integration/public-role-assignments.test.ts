@@ -38,8 +38,14 @@ test('a role is assigned at the root or at a node, listed, and taken away', asyn
   const path = `/identities/${identity}/role-assignments`;
   const { data } = (await call('POST', path, 201, { role_id: roleId, node_id: node })).json();
   expect(data).toEqual({
-    ...{ assignment_id: expect.any(String), id: roleId, name: 'Clerk', node_id: node, node_name: 'A unit' },
-    ...{ effective_from: null, effective_to: null, notify_holder: false },
+    assignment_id: expect.any(String),
+    id: roleId,
+    name: 'Clerk',
+    node_id: node,
+    node_name: 'A unit',
+    effective_from: null,
+    effective_to: null,
+    notify_holder: false,
   });
   const atRoot = (await call('POST', path, 201, { role_id: roleId })).json().data;
   expect(atRoot.node_id).not.toBe(node);
@@ -53,8 +59,11 @@ test('a role is assigned at the root or at a node, listed, and taken away', asyn
     atRoot.assignment_id,
   ])) as [{ metadata: object }];
   expect(metadata).toEqual({
-    ...{ identity_id: identity, role_id: roleId, node_id: atRoot.node_id },
-    ...{ effective_from: null, effective_to: null },
+    identity_id: identity,
+    role_id: roleId,
+    node_id: atRoot.node_id,
+    effective_from: null,
+    effective_to: null,
   });
   // Both are on the identity surface of the audit log: what somebody was given, and what was taken from them.
   expect(await eventsOf(data.assignment_id)).toEqual([

@@ -72,7 +72,9 @@ test('nobody activates a role that holds what they lack themselves; an administr
   const keeper = await account.apiKey(['rbac.manage_roles', 'rbac.view_roles']);
   const patch = (headers: object, version: number, status: number, payload: object) =>
     send(api.app, status, {
-      ...{ method: 'PATCH', url: `/api/v1/roles/${id}`, payload },
+      method: 'PATCH',
+      url: `/api/v1/roles/${id}`,
+      payload,
       headers: { ...headers, ...ifMatch(version) },
     });
   const refused = (await patch(keeper, 2, 403, { is_active: true })).json();
@@ -89,7 +91,9 @@ test('what a role has just lost is not put back by naming the version that comes
   const keeper = await account.apiKey(['rbac.manage_roles', 'rbac.view_roles']);
   const put = (headers: object, version: number, permission_keys: string[]) =>
     api.app.inject({
-      ...{ method: 'PUT', url: `/api/v1/roles/${id}/permissions`, payload: { permission_keys } },
+      method: 'PUT',
+      url: `/api/v1/roles/${id}/permissions`,
+      payload: { permission_keys },
       headers: { ...headers, ...ifMatch(version) },
     });
   for (let version = 1; version < 20; version += 2) {

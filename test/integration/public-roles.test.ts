@@ -55,10 +55,18 @@ test('every environment has the system roles, which nobody can change', async ()
   const [{ id, permission_count }, manager, viewer] = items;
   expect(permission_count).toBe(15);
   expect(viewer).toEqual({
-    ...{ id: expect.any(String), application_id: account.scope.applicationId, name: 'Viewer' },
-    ...{ description: 'Reads everything, changes nothing.', is_system_role: true, system_key: 'viewer' },
-    ...{ is_active: true, version: 1, permission_count: 6, member_count: 0 },
-    ...{ created_at: api.clock.now.toISOString(), updated_at: api.clock.now.toISOString() },
+    id: expect.any(String),
+    application_id: account.scope.applicationId,
+    name: 'Viewer',
+    description: 'Reads everything, changes nothing.',
+    is_system_role: true,
+    system_key: 'viewer',
+    is_active: true,
+    version: 1,
+    permission_count: 6,
+    member_count: 0,
+    created_at: api.clock.now.toISOString(),
+    updated_at: api.clock.now.toISOString(),
   });
   expect(await heldBy(manager.id)).toEqual([
     ...['hierarchy.view', 'identity.view', 'rbac.assign_roles', 'rbac.view_roles', 'svc:organization.manage'],
@@ -121,13 +129,19 @@ test('what is done to one is written down, and what changes nothing is not', asy
   expect(put.json().data.permission_keys).toEqual(['audit.view', 'identity.view']);
   expect(await heldBy(role.id)).toEqual(['audit.view', 'identity.view']);
   expect((await call('GET', path, 200)).json().data).toEqual({
-    ...{ ...changed, version: 3, permission_count: 2 },
+    ...changed,
+    version: 3,
+    permission_count: 2,
     updated_at: api.clock.now.toISOString(),
   });
   await call('DELETE', path, 204, undefined, ifMatch(3));
   const { accountId: account_id, environmentId: environment_id } = account.scope;
   const of = (action: string, metadata: object) => ({
-    ...{ action: `role.${action}`, account_id, environment_id, resource_label: 'Supporter', metadata },
+    action: `role.${action}`,
+    account_id,
+    environment_id,
+    resource_label: 'Supporter',
+    metadata,
   });
   expect(await eventsOf(role.id)).toEqual([
     of('created', { permission_keys: ['audit.view', 'hierarchy.view', 'ticket.close'] }),

@@ -61,7 +61,13 @@ test('the secrets of authenticator apps too', async () => {
     await tx.insert(Account, { id: accountId, name: 'Acme', slug: accountId, ...times });
     await tx.insert(Identity, { id: identityId, accountId, email: 'ana@example.com', metadata: {}, ...times });
     await tx.insert(MfaFactor, {
-      ...{ id: factorId, accountId, identityId, type: 'totp', label: 'App', enrolledAt: at, lastUsedStep: '0' },
+      id: factorId,
+      accountId,
+      identityId,
+      type: 'totp',
+      label: 'App',
+      enrolledAt: at,
+      lastUsedStep: '0',
       secret: under(old).seal(secret, secretContext(factorId)),
     });
   });
@@ -82,8 +88,15 @@ test('and the signing secrets of webhooks, also those of before a rotation', asy
     const times = { createdAt: new Date(), updatedAt: new Date() };
     await tx.insert(Account, { id: accountId, name: 'Acme', slug: accountId, ...times });
     await tx.insert(Webhook, {
-      ...{ id, accountId, url: 'https://receiver.example/', eventTypes: ['*'], isActive: true, ...times },
-      ...{ secret: sealed('new'), previousSecret: sealed('previous'), previousSecretUntil: new Date() },
+      id,
+      accountId,
+      url: 'https://receiver.example/',
+      eventTypes: ['*'],
+      isActive: true,
+      ...times,
+      secret: sealed('new'),
+      previousSecret: sealed('previous'),
+      previousSecretUntil: new Date(),
     });
   });
   expect(await resealWebhooks({ db, sealing: under(fresh, old) })).toBe(2);
@@ -100,8 +113,15 @@ test('and what we prove ourselves with at OpenID providers', async () => {
   await db.transaction('system', async (tx) => {
     await tx.insert(Account, { id: accountId, name: 'Acme', slug: accountId, ...times });
     await tx.insert(SsoConnection, {
-      ...{ id, accountId, scope: 'admin', type: 'oidc', name: 'Acme', status: 'configuring', ...times },
-      ...{ ownedByOrganization: false, oidcScopes: ['openid'] },
+      id,
+      accountId,
+      scope: 'admin',
+      type: 'oidc',
+      name: 'Acme',
+      status: 'configuring',
+      ...times,
+      ownedByOrganization: false,
+      oidcScopes: ['openid'],
       oidcClientSecretSealed: under(old).seal('secret', clientSecretContext(id)),
     });
   });
@@ -148,7 +168,12 @@ test("the secrets of administrators' apps too", async () => {
   await db.transaction('system', async (tx) => {
     await tx.insert(User, { id: userId, ...names, createdAt: at, updatedAt: at });
     await tx.insert(UserMfaFactor, {
-      ...{ id: factorId, userId, type: 'totp', label: 'App', enrolledAt: at, lastUsedStep: '0' },
+      id: factorId,
+      userId,
+      type: 'totp',
+      label: 'App',
+      enrolledAt: at,
+      lastUsedStep: '0',
       secret: under(old).seal(secret, userSecretContext(factorId)),
     });
   });

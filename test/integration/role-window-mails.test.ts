@@ -192,7 +192,8 @@ test('its process learns when to look again, and that there is nothing more to t
   const place = { account_id: accountId, application_id: applicationId, environment_id: environmentId };
   const metadata = { identity_id: holder.id, role_id: roleId, node_id: nodeId, ...bounds };
   expect((await eventsOf(id))[0]).toEqual({
-    ...{ action: 'role_assignment.activated', ...place },
+    action: 'role_assignment.activated',
+    ...place,
     metadata: { ...metadata, at: bounds.effective_from },
   });
 

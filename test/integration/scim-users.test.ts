@@ -85,12 +85,10 @@ test('a token is shown once, tells when it was used, and stops at once when it i
 test('a token that has expired is refused', async () => {
   const expiresAt = new Date(api.clock.now.getTime() + days(1)).toISOString();
   const { secret } = await api.services.scimTokens.create(account.scope, {
-    ...{
-      name: 'Short',
-      environmentId: account.scope.environmentId,
-      organizationId: null,
-      expiresAt: new Date(expiresAt),
-    },
+    name: 'Short',
+    environmentId: account.scope.environmentId,
+    organizationId: null,
+    expiresAt: new Date(expiresAt),
   });
   expect((await scimOf(api, secret)('GET', '/Users?count=0')).statusCode).toBe(200);
   const before = api.clock.now;
@@ -103,7 +101,11 @@ test('a user is an identity with what the directory says of it, and events that 
   const userName = anAddress();
   const sent = {
     schemas: ['urn:ietf:params:scim:schemas:core:2.0:User', enterprise],
-    ...{ userName, externalId: 'e-1', displayName: 'Ana K.', title: 'Engineer', password: 'ignored' },
+    userName,
+    externalId: 'e-1',
+    displayName: 'Ana K.',
+    title: 'Engineer',
+    password: 'ignored',
     name: { givenName: 'Ana', familyName: 'Kern', formatted: 'Ana Kern' },
     emails: [
       { value: userName, type: 'work', primary: true },

@@ -125,8 +125,12 @@ describe('an administrator signs in by the provider of their account', () => {
     const second = uuidv7();
     await system((tx) =>
       tx.insert(Application, {
-        ...{ id: second, accountId: at.account.scope.accountId, name: 'Second', slug: 'second' },
-        ...{ createdAt: api.clock.now, updatedAt: api.clock.now },
+        id: second,
+        accountId: at.account.scope.accountId,
+        name: 'Second',
+        slug: 'second',
+        createdAt: api.clock.now,
+        updatedAt: api.clock.now,
       }),
     );
     const browser = newBrowser();
@@ -169,7 +173,10 @@ describe('an administrator signs in by the provider of their account', () => {
     const userId = await newMember(at, email);
     await system((tx) =>
       tx.insert(Membership, {
-        ...{ id: uuidv7(), accountId: other.account.scope.accountId, userId, createdAt: api.clock.now },
+        id: uuidv7(),
+        accountId: other.account.scope.accountId,
+        userId,
+        createdAt: api.clock.now,
       }),
     );
     const { data } = (await walk(newBrowser(), email)).json();
@@ -189,7 +196,10 @@ describe('an administrator signs in by the provider of their account', () => {
     const userId = await newMember(at, email, { passwordHash: 'some hash' });
     await system((tx) =>
       tx.insert(Membership, {
-        ...{ id: uuidv7(), accountId: other.account.scope.accountId, userId, createdAt: api.clock.now },
+        id: uuidv7(),
+        accountId: other.account.scope.accountId,
+        userId,
+        createdAt: api.clock.now,
       }),
     );
     const { data } = (await walk(newBrowser(), email)).json();
@@ -247,8 +257,12 @@ describe('an administrator signs in by the provider of their account', () => {
     const { data: waiting } = (await walk(newBrowser(), email)).json();
     await system((tx) =>
       tx.insert(Application, {
-        ...{ id: uuidv7(), accountId: at.account.scope.accountId, name: 'Second', slug: 'second' },
-        ...{ createdAt: api.clock.now, updatedAt: api.clock.now },
+        id: uuidv7(),
+        accountId: at.account.scope.accountId,
+        name: 'Second',
+        slug: 'second',
+        createdAt: api.clock.now,
+        updatedAt: api.clock.now,
       }),
     );
     const { data: choosing } = (await walk(newBrowser(), email, two)).json();
@@ -436,7 +450,9 @@ describe('single logout', () => {
   const logoutOf = ({ connection }: Place, nameId: string, by = idp.key) => {
     const path = `/sso/saml/${connection.id}/slo`;
     const xml = logoutRequestXml({
-      ...{ issuer: idp.issuer, destination: `${baseUrl}${path}`, issueInstant: api.clock.now },
+      issuer: idp.issuer,
+      destination: `${baseUrl}${path}`,
+      issueInstant: api.clock.now,
       content: `<saml:NameID>${nameId}</saml:NameID>`,
     });
     return `${path}?${signedQuery('SAMLRequest', xml, by, { relayState: 'back' })}`;
@@ -457,7 +473,10 @@ describe('single logout', () => {
     expect(sent).toMatchObject({ at: 'https://idp.acme.example/slo', nameId: email, sessionIndex: '_anas' });
     const path = `/sso/saml/${at.connection.id}/slo`;
     const xml = logoutResponseXml({
-      ...{ issuer: idp.issuer, destination: `${baseUrl}${path}`, inResponseTo: sent.id, issueInstant: api.clock.now },
+      issuer: idp.issuer,
+      destination: `${baseUrl}${path}`,
+      inResponseTo: sent.id,
+      issueInstant: api.clock.now,
     });
     const query = signedQuery('SAMLResponse', xml, idp.key, { relayState: sent.relayState });
     const end = await browser.get(here(await browser.get(`${path}?${query}`)));

@@ -79,20 +79,46 @@ test('an organization makes its connection: the detail is that of the specificat
   const { id } = data.connection;
   expect(data).toEqual({
     connection: {
-      ...{ id, account_id: account.scope.accountId, scope: 'organization', type: 'oidc', name: 'Acme Okta' },
-      ...{ environment_id: account.scope.environmentId, organization_id: organization, status: 'configuring' },
-      ...{ saml_entity_id: null, saml_sso_url: null, saml_slo_url: null, saml_signing_cert: null, certificates: [] },
-      ...{ saml_signature_algorithm: null, saml_want_assertions_signed: true, saml_name_id_format: null },
-      ...{ saml_allow_idp_initiated: false, force_authn: false, oidc_discovery_url: 'https://acme.okta.example' },
-      ...{ oidc_client_id: 'gatehouse', oidc_scopes: ['openid', 'profile', 'email'], has_oidc_client_secret: true },
-      ...{ jit_provisioning_enabled: true, attribute_mapping: {}, last_login_at: null, last_login_failure_at: null },
-      ...{ consecutive_failures: 0, auto_disabled_at: null, single_logout_enabled: true },
-      ...{ created_at: api.clock.now.toISOString(), updated_at: api.clock.now.toISOString() },
+      id,
+      account_id: account.scope.accountId,
+      scope: 'organization',
+      type: 'oidc',
+      name: 'Acme Okta',
+      environment_id: account.scope.environmentId,
+      organization_id: organization,
+      status: 'configuring',
+      saml_entity_id: null,
+      saml_sso_url: null,
+      saml_slo_url: null,
+      saml_signing_cert: null,
+      certificates: [],
+      saml_signature_algorithm: null,
+      saml_want_assertions_signed: true,
+      saml_name_id_format: null,
+      saml_allow_idp_initiated: false,
+      force_authn: false,
+      oidc_discovery_url: 'https://acme.okta.example',
+      oidc_client_id: 'gatehouse',
+      oidc_scopes: ['openid', 'profile', 'email'],
+      has_oidc_client_secret: true,
+      jit_provisioning_enabled: true,
+      attribute_mapping: {},
+      last_login_at: null,
+      last_login_failure_at: null,
+      consecutive_failures: 0,
+      auto_disabled_at: null,
+      single_logout_enabled: true,
+      created_at: api.clock.now.toISOString(),
+      updated_at: api.clock.now.toISOString(),
     },
     default_role: { id: role, name: expect.stringContaining('Role') },
     owned_by_organization: true,
     service_provider: {
-      ...{ protocol: 'oidc', acs_url: null, entity_id: null, metadata_url: null, slo_url: null },
+      protocol: 'oidc',
+      acs_url: null,
+      entity_id: null,
+      metadata_url: null,
+      slo_url: null,
       redirect_uri: `${baseUrl}/sso/oidc/${id}/callback`,
       post_logout_redirect_uri: `${baseUrl}/sso/oidc/${id}/signed-out`,
       backchannel_logout_uri: `${baseUrl}/sso/oidc/${id}/backchannel-logout`,
@@ -152,8 +178,13 @@ test('everything but the type can be changed; what stays as it was is no change'
   const path = `/organizations/${organization}/sso-connection`;
   const made = (await server('POST', path, await saml())).json().data;
   const change = {
-    ...{ name: 'New', saml_slo_url: 'https://idp.example/slo', saml_signature_algorithm: 'sha512', force_authn: true },
-    ...{ saml_want_assertions_signed: false, saml_allow_idp_initiated: true, jit_provisioning_enabled: true },
+    name: 'New',
+    saml_slo_url: 'https://idp.example/slo',
+    saml_signature_algorithm: 'sha512',
+    force_authn: true,
+    saml_want_assertions_signed: false,
+    saml_allow_idp_initiated: true,
+    jit_provisioning_enabled: true,
     saml_name_id_format: 'urn:oasis:names:tc:SAML:1.1:nameid-format:emailAddress',
     attribute_mapping: { first_name: 'givenName', email: 'mail' },
   };
@@ -323,7 +354,9 @@ describe('status', () => {
     const reason = `sso_connection_${verb}d`;
     expect(await eventsOf(mine!.id)).toMatchObject([{ action: 'auth.identity_signed_out', reason }]);
     expect((await eventsOf(through.id)).at(-1)).toMatchObject({
-      ...{ action: 'identity.sessions_revoked', reason, session_ids: [mine!.id] },
+      action: 'identity.sessions_revoked',
+      reason,
+      session_ids: [mine!.id],
     });
     expect((await settings()).default_sso_connection_id).toBeNull();
   });
@@ -366,8 +399,10 @@ describe('metadata', () => {
     const metadata_xml = await providerMetadata({ certificates });
     const imported = await server('POST', `${path}/import-metadata`, { metadata_xml });
     expect(imported.json().data.connection).toMatchObject({
-      ...{ saml_entity_id: 'https://idp.example/saml', saml_sso_url: 'https://idp.example/sso' },
-      ...{ saml_slo_url: 'https://idp.example/slo', status: 'configuring' },
+      saml_entity_id: 'https://idp.example/saml',
+      saml_sso_url: 'https://idp.example/sso',
+      saml_slo_url: 'https://idp.example/slo',
+      status: 'configuring',
       saml_name_id_format: 'urn:oasis:names:tc:SAML:2.0:nameid-format:persistent',
     });
     expect(imported.json().data.connection.saml_signing_cert.trim()).toBe((await someCertificate()).trim());

@@ -179,8 +179,12 @@ test('managers are told a month before the last certificate of a provider ends, 
   const at = (day: number) => new Date(now + days(day));
   const [short, long] = await Promise.all([20, 60].map((life) => certificateFor(life, 'idp.example', now)));
   const id = await connect('/sso/connections', {
-    ...{ type: 'saml', oidc_discovery_url: undefined, oidc_client_id: undefined, oidc_client_secret: undefined },
-    ...{ saml_entity_id: 'https://idp.example', saml_sso_url: 'https://idp.example/sso' },
+    type: 'saml',
+    oidc_discovery_url: undefined,
+    oidc_client_id: undefined,
+    oidc_client_secret: undefined,
+    saml_entity_id: 'https://idp.example',
+    saml_sso_url: 'https://idp.example/sso',
     saml_signing_cert: `${short}\n${long}`,
   });
   const first = '00000000-0000-0000-0000-000000000000';

@@ -71,8 +71,10 @@ async function bySaml(at: SsoPlace, changes: Partial<ResponseParts> = {}) {
 }
 const logoutUrl = ({ client }: SsoPlace, idToken: string) =>
   `/oauth/logout?${new URLSearchParams({
-    ...{ client_id: client.clientId, id_token_hint: idToken },
-    ...{ post_logout_redirect_uri: loggedOutUri, state: 'after' },
+    client_id: client.clientId,
+    id_token_hint: idToken,
+    post_logout_redirect_uri: loggedOutUri,
+    state: 'after',
   })}`;
 /** Signs out, and takes the link to the provider; answers with where that sends the browser. */
 async function leave(browser: Browser, at: SsoPlace, idToken: string): Promise<string> {
@@ -82,7 +84,9 @@ async function leave(browser: Browser, at: SsoPlace, idToken: string): Promise<s
 }
 const isOpen = async (at: SsoPlace, { tokens }: { tokens: { refresh_token: string } }) => {
   const payload = new URLSearchParams({
-    ...{ grant_type: 'refresh_token', client_id: at.client.clientId, refresh_token: tokens.refresh_token },
+    grant_type: 'refresh_token',
+    client_id: at.client.clientId,
+    refresh_token: tokens.refresh_token,
   }).toString();
   const headers = { 'content-type': 'application/x-www-form-urlencoded' };
   return (await world.app.inject({ method: 'POST', url: '/oauth/token', payload, headers })).statusCode === 200;
@@ -97,8 +101,11 @@ const answerQuery = (
   `${sloPath(at)}?${signedQuery(
     'SAMLResponse',
     logoutResponseXml({
-      ...{ issuer: idp.issuer, destination: `${baseUrl}${sloPath(at)}`, inResponseTo: sent.id },
-      ...{ issueInstant: world.now(), ...changes },
+      issuer: idp.issuer,
+      destination: `${baseUrl}${sloPath(at)}`,
+      inResponseTo: sent.id,
+      issueInstant: world.now(),
+      ...changes,
     }),
     by,
     { relayState: sent.relayState },
@@ -128,7 +135,9 @@ describe('whoever has come by SAML and signs out', () => {
     const link = /href="[^"]*(\/sso\/leave\?token=[\w-]+)"/.exec(leaving.body)?.[1] ?? '';
     const sent = leavingIn(String((await ana.browser.get(link)).headers.location));
     const xml = logoutResponseXml({
-      ...{ issuer: idp.issuer, destination: `${baseUrl}${sloPath(at)}`, inResponseTo: sent.id },
+      issuer: idp.issuer,
+      destination: `${baseUrl}${sloPath(at)}`,
+      inResponseTo: sent.id,
       issueInstant: world.now(),
     });
     const form = { SAMLResponse: posted(sign(xml, 'LogoutResponse', idp.key)), RelayState: sent.relayState };
@@ -208,7 +217,8 @@ describe('whoever has come by SAML and signs out', () => {
 describe('pages of a client’s own', () => {
   const signOut = (at: SsoPlace, refreshToken: string, more: object = {}) =>
     world.app.inject({
-      ...{ method: 'POST', url: '/v1/identity/auth/logout' },
+      method: 'POST',
+      url: '/v1/identity/auth/logout',
       payload: { client_id: at.client.clientId, refresh_token: refreshToken, ...more },
     });
 
@@ -229,7 +239,9 @@ describe('pages of a client’s own', () => {
 describe('a provider’s own sign-out', () => {
   const request = (at: SsoPlace, nameId: string, content = '') =>
     logoutRequestXml({
-      ...{ issuer: idp.issuer, destination: `${baseUrl}${sloPath(at)}`, issueInstant: world.now() },
+      issuer: idp.issuer,
+      destination: `${baseUrl}${sloPath(at)}`,
+      issueInstant: world.now(),
       content: `<saml:NameID>${nameId}</saml:NameID>${content}`,
     });
   const send = (at: SsoPlace, xml: string, by = idp.key) =>
@@ -273,7 +285,9 @@ describe('a provider’s own sign-out', () => {
     const format = ' Format="urn:oasis:names:tc:SAML:2.0:nameid-format:transient"';
     const by = (nameId: string, address = acmeAddress()) =>
       bySaml(at, {
-        ...{ nameId, nameIdAttributes: format, sessionIndex: '1' },
+        nameId,
+        nameIdAttributes: format,
+        sessionIndex: '1',
         attributes: { mail: [address], 'urn:oasis:names:tc:SAML:attribute:subject-id': [address] },
       });
     const hers = acmeAddress();
@@ -334,7 +348,8 @@ describe('whoever has come by OpenID Connect and signs out', () => {
     expect(await isOpen(at, ana)).toBe(false);
     // The provider knows them no more: it asks who they are.
     const next = await fetch(await sentAway(ana.browser, at), {
-      ...{ redirect: 'manual', headers: { cookie: [...jar].map(([name, value]) => `${name}=${value}`).join('; ') } },
+      redirect: 'manual',
+      headers: { cookie: [...jar].map(([name, value]) => `${name}=${value}`).join('; ') },
     });
     expect(next.headers.get('location')).toContain('/interaction/');
   });

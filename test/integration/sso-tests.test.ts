@@ -86,7 +86,11 @@ const pending = {
   status: 'pending',
   started_at: null,
   finished_at: null,
-  ...{ refusal: null, assertion: null, mapped: null, would: null, would_refuse_code: null },
+  refusal: null,
+  assertion: null,
+  mapped: null,
+  would: null,
+  would_refuse_code: null,
 };
 
 describe('what the provider says is reported', () => {
@@ -111,7 +115,8 @@ describe('what the provider says is reported', () => {
       refusal: null,
       assertion: { issuer: idp.issuer, email, attributes: { employee: ['7'], givenName: ['Ana'] } },
       mapped: { email, first_name: 'Ana', external_id: '7' },
-      ...{ would: 'create', would_refuse_code: null },
+      would: 'create',
+      would_refuse_code: null,
     });
     expect(await linksOf(id)).toEqual([]);
     expect(await rows('select from identities where email = $1', [email])).toEqual([]);
@@ -144,7 +149,8 @@ describe('what the provider says is reported', () => {
         status: 'succeeded',
         assertion: { issuer: provider.issuer, subject: 'ana', email_verified: false },
         mapped: { email: 'ana@nowhere.example', first_name: 'Ana', external_id: null },
-        ...{ would: 'refuse', would_refuse_code: 'email_unverified' },
+        would: 'refuse',
+        would_refuse_code: 'email_unverified',
       });
 
       await portal('PATCH', at, { oidc_client_secret: 'another one of thirty-two characters' });
@@ -219,7 +225,9 @@ describe('what the provider says is reported', () => {
       expect(await reportAt(at, begun)).toMatchObject({
         status: 'refused',
         refusal: { code: 'audience_mismatch', message: expect.any(String) },
-        ...{ assertion: null, would: 'refuse', would_refuse_code: 'audience_mismatch' },
+        assertion: null,
+        would: 'refuse',
+        would_refuse_code: 'audience_mismatch',
       });
     }
     const { connection } = (await portal('GET', at)).json().data;
@@ -241,8 +249,11 @@ describe('what the provider says is reported', () => {
 
   test('a provider that cannot be asked', async () => {
     const made = await portal('POST', inEnvironment, {
-      ...{ type: 'oidc', name: 'Away', oidc_discovery_url: 'http://127.0.0.1:1' },
-      ...{ oidc_client_id: 'gatehouse', oidc_client_secret: 'secret' },
+      type: 'oidc',
+      name: 'Away',
+      oidc_discovery_url: 'http://127.0.0.1:1',
+      oidc_client_id: 'gatehouse',
+      oidc_client_secret: 'secret',
     });
     const at = `${inEnvironment}/${made.json().data.connection.id}`;
     const [begun, browser] = [await begin(at), newBrowser()];

@@ -392,7 +392,10 @@ test('deliveries are among the processes of the Account: stopped there, and trie
   const listed = async () => (await call('GET', `/processes?kind=webhook_delivery&subject_id=${id}`)).body.items;
   const [process] = await listed();
   expect(process).toMatchObject({
-    ...{ subject_type: 'webhook', state: 'pending', waits_for: 'receiver', verbs: ['cancel'] },
+    subject_type: 'webhook',
+    state: 'pending',
+    waits_for: 'receiver',
+    verbs: ['cancel'],
     workflow_id: `webhook-delivery/${process.id}`,
   });
   await call('POST', `/processes/${process.id}/cancel`, { reason: 'Told twice' });

@@ -210,7 +210,10 @@ async function timed(work, limit) {
 }
 
 const resultOf = ({ id, name, file }, { ms, error }) => ({
-  ...{ id, name: `${file} › ${name}`, fileName: file, timeSpentMs: ms },
+  id,
+  name: `${file} › ${name}`,
+  fileName: file,
+  timeSpentMs: ms,
   ...(error ? { status: TestStatus.Failed, failureMessage: error.stack } : { status: TestStatus.Success }),
 });
 

@@ -94,9 +94,14 @@ class Suite {
     describe.each = bind(describe, false);
     const hook = (kind) => (fn) => void this.#current[kind].push(fn);
     Object.assign(globalThis, {
-      ...{ test, it: test, describe, expect },
-      ...{ beforeAll: hook('beforeAll'), afterAll: hook('afterAll') },
-      ...{ beforeEach: hook('beforeEach'), afterEach: hook('afterEach') },
+      test,
+      it: test,
+      describe,
+      expect,
+      beforeAll: hook('beforeAll'),
+      afterAll: hook('afterAll'),
+      beforeEach: hook('beforeEach'),
+      afterEach: hook('afterEach'),
       jest: {
         fn: mocker.fn.bind(mocker),
         spyOn: mocker.spyOn.bind(mocker),
@@ -107,8 +112,13 @@ class Suite {
 }
 
 const newBlock = (parent, name) => ({
-  ...{ parent, name, isUp: false },
-  ...{ beforeAll: [], beforeEach: [], afterEach: [], afterAll: [] },
+  parent,
+  name,
+  isUp: false,
+  beforeAll: [],
+  beforeEach: [],
+  afterEach: [],
+  afterAll: [],
 });
 
 const pathTo = (block) => (block ? [...pathTo(block.parent), block] : []);

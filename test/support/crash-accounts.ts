@@ -46,13 +46,24 @@ type Invite = (
 
 const anAdministrator: Invite = ({ database: { db }, sealing }, { accountId, userId, roleId }, { email, ttlMs }) =>
   createAdministratorInvites({ db, sealing, now, ttlMs }).create({ accountId }, userId, {
-    ...{ email, firstName: 'Ivo', lastName: 'Kernseif', locale: 'en', roleId, limits: null },
+    email,
+    firstName: 'Ivo',
+    lastName: 'Kernseif',
+    locale: 'en',
+    roleId,
+    limits: null,
   });
 const anEndUser: Invite = ({ database: { db }, sealing }, { userId, ...scope }, { email, ttlMs }) => {
   const assignments = { assertMayGive: () => Promise.reject(new Error('no role is offered')) };
   const caller = { type: 'platform_admin', userId, sessionId: '', capabilities: [], roles: [] } as const;
   return createIdentityInvites({ db, sealing, assignments, now, ttlMs }).create(scope, caller, {
-    ...{ intent: 'activate', email, firstName: 'Ida', lastName: null, roleId: null, nodeId: null, locale: 'en' },
+    intent: 'activate',
+    email,
+    firstName: 'Ida',
+    lastName: null,
+    roleId: null,
+    nodeId: null,
+    locale: 'en',
   });
 };
 

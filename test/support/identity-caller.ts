@@ -23,14 +23,24 @@ export async function newIdentityCaller(
 ): Promise<IdentityCaller> {
   const email = `${uuidv7()}@example.com`;
   const { identity } = await api.services.identities.create(scope, {
-    ...{ email, firstName: 'Ida', lastName: 'Caller' },
-    ...{ emailVerified: true, password },
+    email,
+    firstName: 'Ida',
+    lastName: 'Caller',
+    emailVerified: true,
+    password,
   });
   await holdRoles(api, scope, identity.id, held);
   const { client } = await api.services.clientManagement.create(scope, {
-    ...{ name: 'Test client', clientType: 'public', redirectUris: ['https://app.example.com/callback'] },
-    ...{ postLogoutRedirectUris: [], tokenEndpointAuthMethod: 'none', requirePkce: true, rotateRefreshTokens: true },
-    ...{ jwks: null, jwksUri: null, logoUrl: null },
+    name: 'Test client',
+    clientType: 'public',
+    redirectUris: ['https://app.example.com/callback'],
+    postLogoutRedirectUris: [],
+    tokenEndpointAuthMethod: 'none',
+    requirePkce: true,
+    rotateRefreshTokens: true,
+    jwks: null,
+    jwksUri: null,
+    logoUrl: null,
   });
   const payload = { client_id: client.clientId, email, password };
   const response = await send(api.app, 200, { method: 'POST', url: '/v1/identity/auth/login', payload });
@@ -57,8 +67,16 @@ export async function holdRoles(
       const role = (await tx.findBy(Role, { environmentId })).find((one) => one.name === name);
       if (!role) throw new Error(`no role ${name}`);
       await tx.insert(RoleAssignment, {
-        ...{ id: uuidv7(), accountId, environmentId, identityId, roleId: role.id, nodeId },
-        ...{ effectiveFrom: null, effectiveTo: null, createdAt: clock.now, removedAt: null },
+        id: uuidv7(),
+        accountId,
+        environmentId,
+        identityId,
+        roleId: role.id,
+        nodeId,
+        effectiveFrom: null,
+        effectiveTo: null,
+        createdAt: clock.now,
+        removedAt: null,
       });
     }
   });

@@ -38,9 +38,12 @@ export async function startOpenIdProvider({
       cookies: { keys: ['for tests'] },
       clients: [
         {
-          ...{ client_id: 'gatehouse', client_secret: clientSecret, redirect_uris: callbacks },
+          client_id: 'gatehouse',
+          client_secret: clientSecret,
+          redirect_uris: callbacks,
           post_logout_redirect_uris: signedOut,
-          ...{ backchannel_logout_uri: 'http://localhost:3000/', backchannel_logout_session_required: true },
+          backchannel_logout_uri: 'http://localhost:3000/',
+          backchannel_logout_session_required: true,
         },
       ],
       // What it has to say from server to server: tests carry it on.

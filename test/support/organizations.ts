@@ -26,8 +26,12 @@ export async function newOrganization(
 ): Promise<TestOrganization> {
   const scope = { accountId, applicationId, environmentId };
   const common = {
-    ...{ ...scope, description: null, metadata: {}, version: 1 },
-    ...{ createdAt: now(), updatedAt: now() },
+    ...scope,
+    description: null,
+    metadata: {},
+    version: 1,
+    createdAt: now(),
+    updatedAt: now(),
   };
   return db.transaction('system', async (tx) => {
     let above = parent ?? (await tx.findOneBy(Node, { environmentId, nodeType: 'root' }));

@@ -48,7 +48,11 @@ export async function startSite({ env = {}, settings }: StartSite = {}): Promise
     stops.push(shop.stop);
     let visitors: Visitor[] = [];
     return {
-      ...{ service, data, shop, configure, stop },
+      service,
+      data,
+      shop,
+      configure,
+      stop,
       async arrive(options) {
         const visitor = await newVisitor(browser, options);
         visitors.push(visitor);

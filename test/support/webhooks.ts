@@ -58,7 +58,9 @@ export function webhookRow(
 ): Webhook {
   return {
     id: uuidv7(),
-    ...{ accountId, applicationId: applicationId ?? null, environmentId: environmentId ?? null },
+    accountId,
+    applicationId: applicationId ?? null,
+    environmentId: environmentId ?? null,
     url: 'https://receiver.example/hook',
     description: null,
     eventTypes: ['*'],
@@ -98,7 +100,9 @@ export async function deliver({ db }: Pick<TestDatabase, 'db'>, webhook: Webhook
       const now = new Date();
       const delivery: WebhookDelivery = {
         id: uuidv7(),
-        ...{ webhookId, accountId, environmentId },
+        webhookId,
+        accountId,
+        environmentId,
         eventId: uuidv7(),
         eventType: event.type,
         body: JSON.stringify({ ...event, timestamp: now.toISOString(), account_id: accountId }),

@@ -30,8 +30,10 @@ export interface Healing {
 }
 
 const nobody = {
-  ...{ servers: [{ address: '127.0.0.1', port: 1 }], pauses: [hours(1)] },
-  ...{ recheckMs: hours(24), lapseAfterMs: hours(72) },
+  servers: [{ address: '127.0.0.1', port: 1 }],
+  pauses: [hours(1)],
+  recheckMs: hours(24),
+  lapseAfterMs: hours(72),
 };
 
 /** All activities of a worker on a test's database; the keys are left alone. */

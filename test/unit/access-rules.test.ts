@@ -20,9 +20,17 @@ const check: Check = { identityId: 'ana', permission: 'door.open', nodeId: 'room
 const scope = { accountId: 'acc', applicationId: 'app', environmentId: 'env' };
 
 const found = (changes: Partial<FoundAssignment> = {}): FoundAssignment => ({
-  ...{ assignmentId: 'as', role: { id: 'r', name: 'Porter' }, node: { id: 'house', name: 'House' }, depth: 2 },
-  ...{ effectiveFrom: null, effectiveTo: null, removedAt: null, isRoleActive: true, holdsPermission: true },
-  ...{ isOnPath: true, path: [{ id: 'house', name: 'House' }] },
+  assignmentId: 'as',
+  role: { id: 'r', name: 'Porter' },
+  node: { id: 'house', name: 'House' },
+  depth: 2,
+  effectiveFrom: null,
+  effectiveTo: null,
+  removedAt: null,
+  isRoleActive: true,
+  holdsPermission: true,
+  isOnPath: true,
+  path: [{ id: 'house', name: 'House' }],
   ...changes,
 });
 const explain = (changes: Partial<Found> = {}) => {
@@ -220,12 +228,19 @@ const allowing = (...allowed: boolean[]) => {
   return { asked, evaluation: { evaluate } };
 };
 const admin = (changes: Partial<AdminCaller> = {}): AdminCaller => ({
-  ...{ type: 'platform_admin', userId: 'u', sessionId: 's', capabilities: [], roles: [] },
+  type: 'platform_admin',
+  userId: 'u',
+  sessionId: 's',
+  capabilities: [],
+  roles: [],
   ...changes,
 });
 const key = (accessMode: 'full' | 'scoped', scopes: string[] = []): Caller => ({
-  ...{ type: 'api_key', apiKeyId: 'k', name: 'key' },
-  ...{ accessMode, scopes },
+  type: 'api_key',
+  apiKeyId: 'k',
+  name: 'key',
+  accessMode,
+  scopes,
 });
 const person: Caller = { type: 'identity', identityId: 'bob', sessionId: 's' };
 
@@ -252,7 +267,9 @@ describe('granting', () => {
 describe('rights', () => {
   const asked = { permissions: ['identity.view', 'identity.manage'], capability: 'env_roles.manage' } as const;
   const limits = (changes: object) => ({
-    ...{ application_ids: [], environment_ids: [], node_ids: [] },
+    application_ids: [],
+    environment_ids: [],
+    node_ids: [],
     ...changes,
   });
   const role = (limited: object | null, capabilities = ['env_roles.manage']) =>

@@ -68,8 +68,15 @@ test('all is proved: a session by what the gate says, which no cookie names, and
     [
       'signIn',
       expect.objectContaining({
-        ...{ scope, identityId: 'ana', amr: ['pwd', 'mfa'], acr: aal1, authenticatedAt: now },
-        ...{ lifeSeconds: 60, browser: null, ipAddress: '::1', userAgent: 'x' },
+        scope,
+        identityId: 'ana',
+        amr: ['pwd', 'mfa'],
+        acr: aal1,
+        authenticatedAt: now,
+        lifeSeconds: 60,
+        browser: null,
+        ipAddress: '::1',
+        userAgent: 'x',
       }),
     ],
     ['issue', client, 'session', visit.scope],
@@ -88,7 +95,10 @@ test('time to enroll is told; without any the sign-in is refused, and the log sa
     expect(over.named('signIn')).toEqual([]);
     expect(over.events).toMatchObject([
       {
-        ...{ action: 'auth.identity_sign_in_failed', environment_id: 'env', resource_id: 'ana', outcome: 'denied' },
+        action: 'auth.identity_sign_in_failed',
+        environment_id: 'env',
+        resource_id: 'ana',
+        outcome: 'denied',
         metadata: { method: 'password', reason: 'mfa.enrollment_required' },
       },
     ]);

@@ -15,9 +15,19 @@ beforeEach(async () => {
 afterEach(() => rm(folder, { recursive: true }));
 
 const cell = (workload: string, perSecond: number, more: Partial<Cell> = {}): Cell => ({
-  ...{ workload, perSecond, processes: 1, concurrency: 16, rssMb: 150 },
-  ...{ p50: 2, p99: 6, errors: 0, error: null },
-  ...{ serverCpuMs: 0.5, postgresCpuMs: 0.2, clientCpuMs: 0.1, othersPercent: 1 },
+  workload,
+  perSecond,
+  processes: 1,
+  concurrency: 16,
+  rssMb: 150,
+  p50: 2,
+  p99: 6,
+  errors: 0,
+  error: null,
+  serverCpuMs: 0.5,
+  postgresCpuMs: 0.2,
+  clientCpuMs: 0.1,
+  othersPercent: 1,
   ...more,
 });
 const limit = { perSecond: 10_000, cpuMs: 0.2 };
@@ -26,8 +36,13 @@ const resultsOf = (cells: Cell[]): Results => ({
   machine: { cores: 2, model: 'Some CPU', node: '20.20.0' },
   quick: false,
   limits: {
-    ...{ signatures: limit, signaturesByJose: limit, signaturesByNode: limit, argon2: { perSecond: 80, cpuMs: 25 } },
-    ...{ reads: limit, commits: 5000, commitsAlone: 2000 },
+    signatures: limit,
+    signaturesByJose: limit,
+    signaturesByNode: limit,
+    argon2: { perSecond: 80, cpuMs: 25 },
+    reads: limit,
+    commits: 5000,
+    commitsAlone: 2000,
   },
   readyMs: [1500],
   idleRssMb: 140,

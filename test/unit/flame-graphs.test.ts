@@ -9,7 +9,11 @@ import { createPlaces, type Position } from '../../bench/flame/places.js';
 import { flameSvg } from '../../bench/flame/svg.js';
 
 const callFrame = (functionName: string, url = '', lineNumber = 0) => ({
-  ...{ functionName, url, lineNumber, columnNumber: 0, scriptId: '1' },
+  functionName,
+  url,
+  lineNumber,
+  columnNumber: 0,
+  scriptId: '1',
 });
 const profileOf = (nodes: Profiler.ProfileNode[]): Profiler.Profile => ({ nodes, startTime: 0, endTime: 1 });
 const asNamed = ({ url, lineNumber }: Position) => ({ owner: 'node' as const, text: url && `${url}:${lineNumber}` });

@@ -70,8 +70,12 @@ describe('an address that was typed', () => {
 
 describe('a password', () => {
   const ana = {
-    ...{ identityId: 'ana', passwordHash: 'hash', linkId: null, passwordChangedAt: later(-minute) },
-    ...{ isVerified: true, isActive: true },
+    identityId: 'ana',
+    passwordHash: 'hash',
+    linkId: null,
+    passwordChangedAt: later(-minute),
+    isVerified: true,
+    isActive: true,
   };
   const typed = { email: 'Ana@example.com', password: 'right', ipAddress: '192.0.2.1' };
   function login(row: object | null, { needsRehash = false, rehashFails = false } = {}) {
@@ -255,10 +259,13 @@ describe('the gate', () => {
     const question = { client: { ...scope, settings }, first: { ...first, ...changes }, ...more };
     const answer = await createGate({ db, mfaGate, termsOf }).decide(question as unknown as GateQuestion);
     return {
-      ...{ answer, asked },
+      answer,
+      asked,
       events: events.map(({ resource_id, outcome, metadata }) => [resource_id, outcome, metadata]),
       of: events.map((event) => ({
-        ...{ accountId: event.account_id, applicationId: event.application_id, environmentId: event.environment_id },
+        accountId: event.account_id,
+        applicationId: event.application_id,
+        environmentId: event.environment_id,
       })),
     };
   }
@@ -371,16 +378,18 @@ describe('a sign-in between two factors', () => {
 
 describe('a second factor over the API', () => {
   const open = {
-    ...{
-      id: 'p',
-      purpose: 'challenge',
-      oauthClientId: 'c',
-      identityId: 'ana',
-      requiresAal2: false,
-      method: 'password',
-    },
-    ...{ parameters: { client_id: 'app', scope: 'openid other' }, amr: ['pwd'], acr: 'x', authenticatedAt: now },
-    ...{ secondFactorAt: null, ssoConnectionId: null },
+    id: 'p',
+    purpose: 'challenge',
+    oauthClientId: 'c',
+    identityId: 'ana',
+    requiresAal2: false,
+    method: 'password',
+    parameters: { client_id: 'app', scope: 'openid other' },
+    amr: ['pwd'],
+    acr: 'x',
+    authenticatedAt: now,
+    secondFactorAt: null,
+    ssoConnectionId: null,
   } as unknown as OpenSignIn;
   const scopes = ['openid', 'profile', 'email'];
   const client = { id: 'c', clientId: 'app', scopes, settings: { mfaTrustedDeviceDays: 30 } };
@@ -439,8 +448,13 @@ describe('a second factor over the API', () => {
         'proved',
         { client, scope: ['openid'], requiresAal2: false, ...browser },
         {
-          ...{ identityId: 'ana', method: 'password', amr: ['pwd', 'otp'], acr: 'x', authenticatedAt: now },
-          ...{ secondFactorAt: now, ssoConnectionId: null },
+          identityId: 'ana',
+          method: 'password',
+          amr: ['pwd', 'otp'],
+          acr: 'x',
+          authenticatedAt: now,
+          secondFactorAt: now,
+          ssoConnectionId: null,
         },
         true,
       ],

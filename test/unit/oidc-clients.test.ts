@@ -25,15 +25,18 @@ const refusalOf = async (work: () => unknown): Promise<string | null> => {
 
 describe('what is registered of a client', () => {
   const publicClient: ClientSettings = {
-    ...{ name: 'App', clientType: 'public', tokenEndpointAuthMethod: 'none', requirePkce: true, logoUrl: null },
-    ...{
-      redirectUris: ['https://app.example/cb'],
-      postLogoutRedirectUris: [],
-      rotateRefreshTokens: true,
-      scopes: [],
-      consentRequired: false,
-    },
-    ...{ jwks: null, jwksUri: null },
+    name: 'App',
+    clientType: 'public',
+    tokenEndpointAuthMethod: 'none',
+    requirePkce: true,
+    logoUrl: null,
+    redirectUris: ['https://app.example/cb'],
+    postLogoutRedirectUris: [],
+    rotateRefreshTokens: true,
+    scopes: [],
+    consentRequired: false,
+    jwks: null,
+    jwksUri: null,
   };
   const secret = { clientType: 'confidential', tokenEndpointAuthMethod: 'client_secret_basic' } as const;
   const byKey = { clientType: 'confidential', tokenEndpointAuthMethod: 'private_key_jwt' } as const;
@@ -153,8 +156,11 @@ describe('a sign-out', () => {
   test('what it says is read, and what is not known is left out', async () => {
     const known = { id_token_hint: 't', post_logout_redirect_uri: 'https://app.example/bye', state: 'x' };
     expect(await parse({ ...known, other: 'y' })).toEqual({
-      ...{ client, hint: { subject: 'ana', clientId: 'app', sessionId: 's' }, redirectUri: 'https://app.example/bye' },
-      ...{ state: 'x', parameters: known },
+      client,
+      hint: { subject: 'ana', clientId: 'app', sessionId: 's' },
+      redirectUri: 'https://app.example/bye',
+      state: 'x',
+      parameters: known,
     });
     const nothing = { client: null, hint: null, redirectUri: null, state: null, parameters: {} };
     expect(await parse({})).toEqual(nothing);
@@ -193,7 +199,8 @@ describe('the way to a page of the own account', () => {
     expect(parsed).toMatchObject({
       request: {
         redirectUri: `https://id.example/oauth/${destination}?client_id=app&ui_locales=de`,
-        ...{ state: 'x', codeChallenge: null },
+        state: 'x',
+        codeChallenge: null,
         parameters: { client_id: 'app', destination, state: 'x', ui_locales: 'de' },
       },
     });

@@ -78,24 +78,30 @@ test('scopes: the known ones, once, in a fixed order', () => {
 describe('claims', () => {
   const at = new Date('2026-03-01T12:00:00.900Z');
   const subject = {
-    ...{ identityId: 'id', email: 'a@b.c', emailVerifiedAt: null, firstName: 'Ana', lastName: null, avatarUrl: null },
+    identityId: 'id',
+    email: 'a@b.c',
+    emailVerifiedAt: null,
+    firstName: 'Ana',
+    lastName: null,
+    avatarUrl: null,
     updatedAt: at,
   };
   const client = {
-    ...{ clientId: 'app', accountId: 'acc', applicationId: 'appl', environmentId: 'env' },
+    clientId: 'app',
+    accountId: 'acc',
+    applicationId: 'appl',
+    environmentId: 'env',
     settings: { accessTokenTtlSeconds: 900 },
   } as Client;
   const granted = {
-    ...{
-      ...subject,
-      grantId: 'g',
-      sessionId: 's',
-      scope: ['openid'],
-      authenticatedAt: at,
-      amr: ['pwd'],
-      organizationId: null,
-      acr: 'x',
-    },
+    ...subject,
+    grantId: 'g',
+    sessionId: 's',
+    scope: ['openid'],
+    authenticatedAt: at,
+    amr: ['pwd'],
+    organizationId: null,
+    acr: 'x',
   };
   const issuing = { baseUrl: 'https://id.example', at, client, granted, scope: ['openid'] };
 
@@ -165,7 +171,11 @@ describe('claims', () => {
 describe('what a request needs', () => {
   const now = new Date('2026-03-01T12:00:00Z');
   const session = {
-    ...{ id: 's', identityId: 'ana', email: 'a@b.c', amr: ['pwd'], acr: 'x' },
+    id: 's',
+    identityId: 'ana',
+    email: 'a@b.c',
+    amr: ['pwd'],
+    acr: 'x',
     authenticatedAt: new Date(now.getTime() - 60_000),
     secondFactorAt: null,
     ssoConnectionId: null,

@@ -13,8 +13,12 @@ function presentedTo(fault: Error) {
     throw fault;
   };
   const presented = createPresentedTokens({
-    ...{ db, baseUrl: 'https://id.example.com', now: () => new Date() },
-    ...{ keys: { verify: failing } as never, accessTokens: { prove: failing }, grants: {} as never },
+    db,
+    baseUrl: 'https://id.example.com',
+    now: () => new Date(),
+    keys: { verify: failing } as never,
+    accessTokens: { prove: failing },
+    grants: {} as never,
   });
   return { presented, asked };
 }

@@ -35,7 +35,10 @@ interface Parts {
 const sloUrl = () => `${baseUrl}/sso/saml/${connection.id}/slo`;
 const requestXml = ({ content, ...parts }: Parts = {}) =>
   logoutRequestXml({
-    ...{ id: '_logout', issuer: 'https://idp.example', destination: sloUrl(), issueInstant: now },
+    id: '_logout',
+    issuer: 'https://idp.example',
+    destination: sloUrl(),
+    issueInstant: now,
     notOnOrAfter: later(60_000),
     content: content ?? '<saml:NameID>ana@acme.example</saml:NameID><samlp:SessionIndex>_s1</samlp:SessionIndex>',
     ...parts,
@@ -123,14 +126,18 @@ describe('leaving a provider', () => {
   };
   const leaving = (sessionIndex: string | null = '_s1') =>
     protocol.leave(connection, {
-      ...{ logoutId: 'the-row', state: 'the-state' },
+      logoutId: 'the-row',
+      state: 'the-state',
       handle: { protocol: 'saml', nameId, sessionIndex },
     });
 
   test('names the person and the session as the provider has, signed, and in its own place for that', async () => {
     const url = (await leaving()) ?? '';
     expect(leavingIn(url)).toMatchObject({
-      ...{ at: 'https://idp.example/slo', id: '_the-row', sessionIndex: '_s1', relayState: 'the-state' },
+      at: 'https://idp.example/slo',
+      id: '_the-row',
+      sessionIndex: '_s1',
+      relayState: 'the-state',
       nameId: 'ana&amp;&lt;b&gt;@acme.example',
       xml: expect.stringMatching(/NameQualifier="https:\/\/idp\.example"/),
     });
@@ -143,7 +150,10 @@ describe('leaving a provider', () => {
 
   const answerXml = (parts: Partial<Parameters<typeof logoutResponseXml>[0]> = {}) =>
     logoutResponseXml({
-      ...{ issuer: 'https://idp.example', destination: sloUrl(), inResponseTo: '_the-row', issueInstant: now },
+      issuer: 'https://idp.example',
+      destination: sloUrl(),
+      inResponseTo: '_the-row',
+      issueInstant: now,
       ...parts,
     });
   const left = (message: { query: string } | { form: string }) => protocol.verifyLeft(connection, 'the-row', message);

@@ -31,7 +31,8 @@ describe('an honest answer', () => {
     expect(await verify(signedResponse(asked, key))).toEqual({
       issuer: receiver.issuer,
       handle: {
-        ...{ protocol: 'saml', sessionIndex: '_session' },
+        protocol: 'saml',
+        sessionIndex: '_session',
         nameId: expect.objectContaining({ value: 'ana@acme.example', nameQualifier: null }),
       },
       subject: 'ana@acme.example',

@@ -130,7 +130,8 @@ test('an outside provider takes our LogoutRequest, and we its answer', async () 
   const signed = sent.search.slice(1, sent.search.indexOf('&Signature='));
   const asked = await provider.parseLogoutRequest(us, 'redirect', { query, octetString: signed });
   expect(asked.extract).toMatchObject({
-    ...{ nameID: 'ana@acme.example', sessionIndex: '_session' },
+    nameID: 'ana@acme.example',
+    sessionIndex: '_session',
     request: { id: `_${logoutId}`, destination: 'https://idp.acme.example/slo' },
   });
   const { context } = provider.createLogoutResponse(us, { extract: asked.extract }, 'redirect', 'the-state');

@@ -315,7 +315,10 @@ test('an answer has the attributes that are asked for', () => {
   const without = (...excludedAttributes: string[]) =>
     projected(userKind, whole, { attributes: [], excludedAttributes });
   expect(only('name.givenName', 'emails.type', `${enterprise}:division`)).toEqual({
-    ...{ schemas: ['s'], id: '1', name: { givenName: 'Ana' }, emails: [{ type: 'work' }, { type: 'home' }] },
+    schemas: ['s'],
+    id: '1',
+    name: { givenName: 'Ana' },
+    emails: [{ type: 'work' }, { type: 'home' }],
     [enterprise]: { division: 'X' },
   });
   const always = { schemas: ['s'], id: '1' };
@@ -323,7 +326,8 @@ test('an answer has the attributes that are asked for', () => {
   expect(only(enterprise)).toEqual({ ...always, [enterprise]: { department: 'R&D', division: 'X' } });
   expect(only(`${enterprise}:manager`)).toEqual(always);
   expect(only('name.givenName', 'name.familyName', 'emails.type', 'emails.primary')).toEqual({
-    ...{ ...always, name: ana.name },
+    ...always,
+    name: ana.name,
     emails: [{ type: 'work', primary: true }, { type: 'home' }],
   });
   expect(without(`${enterprise}:department`, `${enterprise}:division`)).toEqual({ ...always, ...ana });
@@ -337,6 +341,9 @@ test('an answer has the attributes that are asked for', () => {
   expect(projected(userKind, plain, { ...neither, excludedAttributes: [`${enterprise}:manager`] })).toEqual(plain);
   expect(kindOf(() => assertProjection({ attributes: ['id'], excludedAttributes: ['name'] }))).toBe('invalidValue');
   expect(without('emails', 'id', enterprise, 'name.familyName')).toEqual({
-    ...{ schemas: ['s'], id: '1', userName: 'ana@acme.com', name: { givenName: 'Ana' } },
+    schemas: ['s'],
+    id: '1',
+    userName: 'ana@acme.com',
+    name: { givenName: 'Ana' },
   });
 });

@@ -31,7 +31,7 @@ async function signed(changes: JWTPayload = {}, header: object = {}, by: 0 | 1 =
     .sign(privateKey);
 }
 const read = async (token: string, algorithms = ['RS256', 'ES256']) =>
-  verifyLogoutToken(token, { ...{ issuer, clientId: 'us', now, algorithms }, keys: await keys() });
+  verifyLogoutToken(token, { issuer, clientId: 'us', now, algorithms, keys: await keys() });
 const codeOf = async (token: string | Promise<string>, algorithms?: string[]) =>
   read(await token, algorithms).then(
     () => null,

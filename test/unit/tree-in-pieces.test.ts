@@ -4,9 +4,21 @@ import { presentSeen } from '../../src/http/operations/node-views.js';
 import { treeInPieces } from '../../src/http/operations/tree-in-pieces.js';
 
 const nodeOf = (id: string, parentNodeId: string | null, more: Partial<NodeInSight> = {}): NodeInSight => ({
-  ...{ id, parentNodeId, applicationId: 'app', nodeType: 'unit', name: `Node "${id}"`, description: null },
-  ...{ slug: id, status: 'active', metadata: { of: id }, version: 1, isSeen: true, isManaged: false },
-  ...{ createdAt: new Date(0), updatedAt: new Date(1000), ...more },
+  id,
+  parentNodeId,
+  applicationId: 'app',
+  nodeType: 'unit',
+  name: `Node "${id}"`,
+  description: null,
+  slug: id,
+  status: 'active',
+  metadata: { of: id },
+  version: 1,
+  isSeen: true,
+  isManaged: false,
+  createdAt: new Date(0),
+  updatedAt: new Date(1000),
+  ...more,
 });
 const shown = (node: NodeInSight, children: object[] = []) => ({
   ...JSON.parse(JSON.stringify(presentSeen(node))),

@@ -40,7 +40,10 @@ const leaves: Record<keyof typeof runs, object> = {
   'an erasure that an operator cancels': { status: 'CANCELLED', identities: 1, memberships: 1, sessions: 1 },
   'the removal of an environment': { result: 'completed', environments: 0, identities: 0, sessions: 0 },
   'the removal of an environment that an operator cancels': {
-    ...{ status: 'CANCELLED', environments: 1, identities: 1, sessions: 1 },
+    status: 'CANCELLED',
+    environments: 1,
+    identities: 1,
+    sessions: 1,
   },
   'a mail that is sent': { result: 'sent', delivered: 1, row: { status: 'sent' } },
   'a mail that is given up': { status: 'FAILED', delivered: 0, events: { 'email.failed': 1 } },
@@ -49,14 +52,18 @@ const leaves: Record<keyof typeof runs, object> = {
   'a run of the reconciler': { status: 'COMPLETED', lost: 'RUNNING', delivered: 1 },
   'a rotation of the signing keys': { status: 'COMPLETED', keys: 1, events: 1 },
   'a delivery that its receiver takes at the second attempt': {
-    ...{ result: 'succeeded', messages: 1, row: { status: 'succeeded' } },
+    result: 'succeeded',
+    messages: 1,
+    row: { status: 'succeeded' },
   },
   'a claim of a domain whose record never comes': {
-    ...{ result: 'failed', row: { status: 'failed', failure_reason: 'record_not_found', next_check_at: null } },
+    result: 'failed',
+    row: { status: 'failed', failure_reason: 'record_not_found', next_check_at: null },
     events: { 'sso.domain.claimed': 1, 'sso.domain.failed': 1 },
   },
   'a claim of a domain that an operator cancels': {
-    ...{ status: 'CANCELLED', row: { status: 'failed', failure_reason: 'cancelled_by_operator' } },
+    status: 'CANCELLED',
+    row: { status: 'failed', failure_reason: 'cancelled_by_operator' },
   },
   'a delivery that an operator cancels': { status: 'CANCELLED', messages: 1, row: { status: 'cancelled' } },
 };

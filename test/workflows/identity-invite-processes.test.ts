@@ -25,8 +25,15 @@ async function newPlace(ttlMs: number) {
   const at = now();
   const { account, application, environments } = await db.transaction('system', async (tx) => {
     await tx.insert(User, {
-      ...{ id: userId, email: `${userId}@example.com`, firstName: 'Rosalind', lastName: 'Inviter' },
-      ...{ passwordHash: null, passwordChangedAt: null, emailVerifiedAt: at, createdAt: at, updatedAt: at },
+      id: userId,
+      email: `${userId}@example.com`,
+      firstName: 'Rosalind',
+      lastName: 'Inviter',
+      passwordHash: null,
+      passwordChangedAt: null,
+      emailVerifiedAt: at,
+      createdAt: at,
+      updatedAt: at,
     });
     const accountName = `Northwind ${randomBytes(4).toString('hex')}`;
     return provisionAccount(tx, { userId, accountName, applicationName: 'Shop', now: at });

@@ -123,7 +123,8 @@ test.concurrent('it is activated, expiring and expired, each once and at its mom
     expect(lateMs).toBeLessThan(minutes(4)); // a busy machine; a sweep would come every five minutes
   }
   expect(events[0]).toMatchObject({
-    ...{ account_id: holder.scope.accountId, environment_id: holder.scope.environmentId },
+    account_id: holder.scope.accountId,
+    environment_id: holder.scope.environmentId,
     application_id: holder.scope.applicationId,
     metadata: { identity_id: holder.identityId, role_id: holder.roleId, node_id: holder.nodeId },
   });

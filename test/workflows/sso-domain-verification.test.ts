@@ -63,7 +63,11 @@ async function newClaim(text = `d-${randomUUID()}.private.example`) {
   const handle = processes.client.workflow.getHandle(`sso-domain/${claim.id}`);
   const name = `_svc-verification.${claim.domain}`;
   return {
-    ...{ claim, handle, name, of, userId },
+    claim,
+    handle,
+    name,
+    of,
+    userId,
     publish: () => dns.set(name, { txt: [`svc-domain-verification=${claim.token}`] }),
     claimAgain: () => domains.claim(of, caller, claim.domain),
     verify: () => domains.verify(of, claim.domain),

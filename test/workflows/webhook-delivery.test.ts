@@ -117,7 +117,10 @@ test.concurrent('an event arrives once, signed so that the public library verifi
   });
   expect(message!.headers).toMatchObject({ 'webhook-id': id, 'content-type': 'application/json' });
   expect(await deliveryOf(id!)).toEqual({
-    ...{ status: 'succeeded', ended_reason: null, attempt_count: 1, next_attempt_at: null },
+    status: 'succeeded',
+    ended_reason: null,
+    attempt_count: 1,
+    next_attempt_at: null,
   });
   expect(await attemptsOf(id!)).toEqual([
     { number: 1, status_code: 204, error: null, response_excerpt: null, ended: true },

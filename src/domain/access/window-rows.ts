@@ -25,8 +25,14 @@ export async function openWindows(tx: EntityManager, assignments: readonly RoleA
   if (bounded.length === 0) return;
   const rows = bounded.map(
     ({ id, accountId, environmentId }): RoleAssignmentWindow => ({
-      ...{ id, accountId, environmentId, status: 'running', endedReason: null },
-      ...{ toldUntil: at, createdAt: at, endedAt: null },
+      id,
+      accountId,
+      environmentId,
+      status: 'running',
+      endedReason: null,
+      toldUntil: at,
+      createdAt: at,
+      endedAt: null,
     }),
   );
   await tx.insert(RoleAssignmentWindow, rows);

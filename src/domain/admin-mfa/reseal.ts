@@ -4,6 +4,8 @@ import { userSecretContext } from './totp.js';
 /** Encrypts authenticator secrets of platform admins anew that an older master key sealed. Answers how many. */
 export const resealUserFactors = (deps: ResealDeps): Promise<number> =>
   resealColumn(deps, {
-    ...{ table: 'user_mfa_factors', column: 'secret', where: `type = 'totp'` },
+    table: 'user_mfa_factors',
+    column: 'secret',
+    where: `type = 'totp'`,
     contextOf: userSecretContext,
   });

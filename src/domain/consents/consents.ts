@@ -78,7 +78,9 @@ export async function withdrawConsent(
   );
   if (!taken) return false;
   await recordEvent(tx, 'identity.consent_withdrawn', {
-    ...{ accountId, applicationId, environmentId },
+    accountId,
+    applicationId,
+    environmentId,
     resourceId: identityId,
     actor: by,
     metadata: { oauth_client_id: oauthClientId, scopes: taken.scope },

@@ -19,9 +19,20 @@ export async function beginRemoval(tx: EntityManager, environment: Environment, 
   const { id: environmentId, accountId, applicationId, name, slug, type } = environment;
   const { correlationId, actor } = currentContext();
   const removal: EnvironmentRemoval = {
-    ...{ id: uuidv7(), accountId, applicationId, environmentId, name },
-    ...{ status: 'running', endedReason: null, rest: null, identitiesDeleted: 0 },
-    ...{ actorType: actor.type, actorId: actor.id, correlationId, createdAt: now, endedAt: null },
+    id: uuidv7(),
+    accountId,
+    applicationId,
+    environmentId,
+    name,
+    status: 'running',
+    endedReason: null,
+    rest: null,
+    identitiesDeleted: 0,
+    actorType: actor.type,
+    actorId: actor.id,
+    correlationId,
+    createdAt: now,
+    endedAt: null,
   };
   await tx.insert(EnvironmentRemoval, removal);
   await tx.query('update environments set account_id = null, application_id = null where id = $1', [environmentId]);
@@ -34,7 +45,11 @@ export async function beginRemoval(tx: EntityManager, environment: Environment, 
   await forgetInLimits(tx, { accountId }, 'node_ids', await limitingNodes(tx, removal));
   await startLater(tx, 'environmentRemoval', processInput(removal));
   await recordEvent(tx, 'environment.deleted', {
-    ...{ accountId, applicationId, environmentId, resourceId: environmentId, resourceLabel: name },
+    accountId,
+    applicationId,
+    environmentId,
+    resourceId: environmentId,
+    resourceLabel: name,
     metadata: { slug, type },
   });
 }
@@ -52,7 +67,10 @@ export async function beginApplicationRemoval(
   await forgetInLimits(tx, { accountId }, 'application_ids', [id]);
   await removeEmptyApplication(tx, id);
   await recordEvent(tx, 'application.deleted', {
-    ...{ accountId, applicationId: id, resourceId: id, resourceLabel: name },
+    accountId,
+    applicationId: id,
+    resourceId: id,
+    resourceLabel: name,
     metadata: { slug },
   });
 }

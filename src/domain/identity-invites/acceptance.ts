@@ -135,8 +135,15 @@ const ruleOf = (
 ) => ({
   minLength: settings.passwordMinLength,
   context: [
-    ...[email, firstName, lastName, names.firstName, names.lastName],
-    ...[accountName, applicationName, organizationName, settings.branding.name],
+    email,
+    firstName,
+    lastName,
+    names.firstName,
+    names.lastName,
+    accountName,
+    applicationName,
+    organizationName,
+    settings.branding.name,
   ],
 });
 

@@ -69,8 +69,13 @@ export function createApiSelections({
     ) {
       const expiresAt = after(now(), life);
       const selection: ApiSelection = {
-        ...{ id: newSecret(), identityId, accountId, environmentId },
-        ...{ amr, authenticatedAt, expiresAt },
+        id: newSecret(),
+        identityId,
+        accountId,
+        environmentId,
+        amr,
+        authenticatedAt,
+        expiresAt,
       };
       return { token: sealing.seal(JSON.stringify(selection), context), expiresAt };
     },

@@ -37,7 +37,10 @@ function listedOf({ identityId }: ApiSubject, q: string | undefined, at: Date) {
     return conditions.join(' and ');
   };
   return {
-    ...{ from: 'sessions session', where, key: 'session.id', shownBy: 'sessions session on session.id = found.key' },
+    from: 'sessions session',
+    where,
+    key: 'session.id',
+    shownBy: 'sessions session on session.id = found.key',
     select: () => columnsOf('session', shown),
     total: (put: Put) => `(select count(*) from sessions session where ${where(put)})`,
   };

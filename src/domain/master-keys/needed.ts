@@ -23,11 +23,16 @@ interface Kind {
 }
 
 const derived = (what: string, table: string, where: string, column = 'token_key_id'): Kind => ({
-  ...{ what, table, column, where },
+  what,
+  table,
+  column,
+  where,
   keyId: column,
 });
 const sealed = (what: string, table: string, column: string): Kind => ({
-  ...{ what, table, column },
+  what,
+  table,
+  column,
   keyId: `split_part(${column}, '.', 1)`,
   where: `${column} is not null`,
 });

@@ -108,8 +108,25 @@ export function profileClaims(subject: Subject, scope: readonly string[]): Recor
 
 /** Every claim that a token or userinfo can have, for discovery. */
 export const supportedClaims = [
-  ...['iss', 'sub', 'aud', 'exp', 'iat', 'auth_time', 'nonce', 'at_hash', 'acr', 'amr', 'sid'],
-  ...['name', 'given_name', 'family_name', 'picture', 'updated_at', 'email', 'email_verified', 'organizations'],
+  'iss',
+  'sub',
+  'aud',
+  'exp',
+  'iat',
+  'auth_time',
+  'nonce',
+  'at_hash',
+  'acr',
+  'amr',
+  'sid',
+  'name',
+  'given_name',
+  'family_name',
+  'picture',
+  'updated_at',
+  'email',
+  'email_verified',
+  'organizations',
   'organization_id',
 ];
 

@@ -49,7 +49,11 @@ export function createTokens({ keys, rootPermissions, organizationsClaim, baseUr
       has('org') ? organizationsClaim(...of, granted.organizationId).then(fittingToken) : undefined,
     ]);
     return {
-      ...{ baseUrl, at: now(), client, granted, scope },
+      baseUrl,
+      at: now(),
+      client,
+      granted,
+      scope,
       ...(permissions && { permissions }),
       ...(organizations && { organizations }),
     };

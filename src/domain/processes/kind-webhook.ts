@@ -5,7 +5,10 @@ import { attemptNow, cancelPending } from '../webhooks/standing.js';
 import type { Kind, ProcessRow } from './kinds.js';
 
 const deliveryIn = ({ id, subjectId, accountId, environmentId }: ProcessRow) => ({
-  ...{ id, webhookId: subjectId, accountId, environmentId },
+  id,
+  webhookId: subjectId,
+  accountId,
+  environmentId,
 });
 
 /** Of a delivery that was read already. */

@@ -9,7 +9,11 @@ type Of = Pick<EnvironmentRemoval, 'id' | 'environmentId'>;
 
 /** What a person has in an Environment beside sessions; each has an index on the person. */
 const theirs = [
-  ...['consents', 'trusted_devices', 'pending_sign_ins', 'emailed_codes', 'identity_links'],
+  'consents',
+  'trusted_devices',
+  'pending_sign_ins',
+  'emailed_codes',
+  'identity_links',
   'organization_members',
 ];
 

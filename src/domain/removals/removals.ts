@@ -65,7 +65,11 @@ export function createRemovals({ db, now, batchSize = 1000, stepMs = seconds(5) 
         await tx.update(EnvironmentRemoval, { id }, { status: 'completed', endedAt: now() });
         await removeEmptyApplication(tx, applicationId);
         await recordEvent(tx, 'environment.erased', {
-          ...{ accountId, applicationId, environmentId, resourceId: environmentId, resourceLabel: name },
+          accountId,
+          applicationId,
+          environmentId,
+          resourceId: environmentId,
+          resourceLabel: name,
           metadata: { identities_deleted: removal.identitiesDeleted },
         });
         return false;
@@ -81,7 +85,11 @@ export function createRemovals({ db, now, batchSize = 1000, stepMs = seconds(5) 
         const rest = await restOf(tx, environmentId);
         await tx.update(EnvironmentRemoval, { id }, { status: 'cancelled', endedReason: reason, rest, endedAt: now() });
         await recordEvent(tx, 'environment.removal_cancelled', {
-          ...{ accountId, applicationId, environmentId, resourceId: environmentId, resourceLabel: name },
+          accountId,
+          applicationId,
+          environmentId,
+          resourceId: environmentId,
+          resourceLabel: name,
           metadata: { reason, rest },
         });
         return 'cancelled';

@@ -68,8 +68,14 @@ const meantGroups = (tx: EntityManager, { scope, directoryId }: Directory, filte
          where account_id = $1 and environment_id = $2 and identity_id = any($7::uuid[])
        limit $8`,
       [
-        ...[scope.accountId, scope.environmentId, directoryId],
-        ...[uuids('id'), names, of('externalId'), uuids('members'), mostFound + 1],
+        scope.accountId,
+        scope.environmentId,
+        directoryId,
+        uuids('id'),
+        names,
+        of('externalId'),
+        uuids('members'),
+        mostFound + 1,
       ],
     );
   });

@@ -65,8 +65,14 @@ export function createScimGroups({ db, broadReads, now }: { db: Db; broadReads: 
         const { scope, organizationId, directoryId } = directory;
         const group: ScimGroup = {
           ...within(scope),
-          ...{ id: uuidv7(), organizationId, directoryId, version: 1, createdAt: at, updatedAt: at },
-          ...{ ...rowOf(wanted), membersAtMost: memberIds.length },
+          id: uuidv7(),
+          organizationId,
+          directoryId,
+          version: 1,
+          createdAt: at,
+          updatedAt: at,
+          ...rowOf(wanted),
+          membersAtMost: memberIds.length,
         };
         await tx.insert(ScimGroup, group);
         const { added } = await setMembers(tx, directory, group.id, memberIds, at);

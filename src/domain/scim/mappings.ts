@@ -80,7 +80,12 @@ export function createScimGroupMappings({ db, assignments, now }: ScimGroupMappi
         const mapping: ScimGroupMapping = {
           ...place,
           ...(await groupMeant(tx, directory, input.scimGroup)),
-          ...{ id: uuidv7(), organizationId, directoryId: directory.directoryId, roleId, nodeId, createdAt: now() },
+          id: uuidv7(),
+          organizationId,
+          directoryId: directory.directoryId,
+          roleId,
+          nodeId,
+          createdAt: now(),
         };
         await tx.insert(ScimGroupMapping, mapping);
         await settle(tx, mapping);
@@ -175,7 +180,9 @@ const eventOf = (mapping: ScimGroupMapping) => ({
   ...scopeOf(mapping),
   resourceId: mapping.id,
   metadata: {
-    ...{ organization_id: mapping.organizationId, group_id: mapping.groupId },
-    ...{ role_id: mapping.roleId, node_id: mapping.nodeId },
+    organization_id: mapping.organizationId,
+    group_id: mapping.groupId,
+    role_id: mapping.roleId,
+    node_id: mapping.nodeId,
   },
 });

@@ -77,8 +77,17 @@ export async function link(
   const { userName, externalId, attributes } = wanted;
   const row: ScimUser = {
     ...within(scope),
-    ...{ identityId: id, organizationId, directoryId, userName, userNameKey: userName.toLowerCase() },
-    ...{ externalId, attributes, madeMembership, isSuspended: false, createdAt: at, updatedAt: at },
+    identityId: id,
+    organizationId,
+    directoryId,
+    userName,
+    userNameKey: userName.toLowerCase(),
+    externalId,
+    attributes,
+    madeMembership,
+    isSuspended: false,
+    createdAt: at,
+    updatedAt: at,
   };
   await tx.insert(ScimUser, row);
   const metadata = { organization_id: organizationId, joined: isKnown };

@@ -88,6 +88,10 @@ export async function environmentScope(
 }
 
 const eventOf = ({ accountId, applicationId, environmentId, organizationId, id, name }: ScimToken) => ({
-  ...{ accountId, applicationId, environmentId, resourceId: id, resourceLabel: name },
+  accountId,
+  applicationId,
+  environmentId,
+  resourceId: id,
+  resourceLabel: name,
   metadata: { organization_id: organizationId },
 });

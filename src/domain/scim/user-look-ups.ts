@@ -72,8 +72,16 @@ export const meantUsers = (tx: EntityManager, { scope, directoryId }: Directory,
        union all select gatehouse_matching_directory($1, pattern) from unnest($9::text[]) pattern
        limit $10`,
       [
-        ...[scope.accountId, directoryId, ids, names.map((name) => name.toLowerCase()), of('externalId'), groups],
-        ...[[...names, ...of('address')], kept, named, mostFound + 1],
+        scope.accountId,
+        directoryId,
+        ids,
+        names.map((name) => name.toLowerCase()),
+        of('externalId'),
+        groups,
+        [...names, ...of('address')],
+        kept,
+        named,
+        mostFound + 1,
       ],
     );
   });

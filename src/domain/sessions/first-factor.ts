@@ -45,8 +45,26 @@ export const firstFactor = (
 
 /** RFC 8176 §2, and nothing else: what an application would make of other words nobody knows. */
 const registered = [
-  ...['face', 'fpt', 'geo', 'hwk', 'iris', 'kba', 'mca', 'mfa', 'otp', 'pin', 'pop', 'pwd'],
-  ...['rba', 'sc', 'sms', 'swk', 'tel', 'user', 'vbm', 'wia'],
+  'face',
+  'fpt',
+  'geo',
+  'hwk',
+  'iris',
+  'kba',
+  'mca',
+  'mfa',
+  'otp',
+  'pin',
+  'pop',
+  'pwd',
+  'rba',
+  'sc',
+  'sms',
+  'swk',
+  'tel',
+  'user',
+  'vbm',
+  'wia',
 ];
 
 /** What an identity provider's word amounts to: the factors that it names, and two of them only where it says so itself. */

@@ -206,7 +206,11 @@ export function createSessions({ db, now }: { db: Db; now: Clock }) {
         ...eventsOf(scope, identityId, how),
         authenticatedAt ?? at,
         secondFactorAt,
-        ...[passwordChangedAt !== undefined, passwordChangedAt ?? null, ssoConnectionId, ssoSessionId, code],
+        passwordChangedAt !== undefined,
+        passwordChangedAt ?? null,
+        ssoConnectionId,
+        ssoSessionId,
+        code,
       ]);
       if (!row) throw new DomainError('auth.invalid_credentials');
       countEvent('identity.signed_in', how);

@@ -39,7 +39,8 @@ async function warnOf(db: Db, connection: SsoConnection, now: Date): Promise<voi
     const [claimed] = await tx.query<[{ id: string }[], number]>(claimText, [id, now, samlSigningCert, since]);
     if (claimed.length === 0) return;
     await recordConnectionEvent(tx, 'sso_connection.certificate_expiring', connection, {
-      ...{ not_after: end.toISOString(), actor: { type: 'system', id: null } },
+      not_after: end.toISOString(),
+      actor: { type: 'system', id: null },
     });
     await tellCertificateExpiring(tx, connection, now);
   });

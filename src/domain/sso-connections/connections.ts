@@ -199,13 +199,24 @@ function blankConnection(
   const { accountId, environmentId = null } = scope;
   const { oidcClientSecret: _, ...empty } = emptySettings(type);
   return {
-    ...{ id: uuidv7(), accountId, environmentId, organizationId, type, status: 'configuring' },
+    id: uuidv7(),
+    accountId,
+    environmentId,
+    organizationId,
+    type,
+    status: 'configuring',
     scope: organizationId ? 'organization' : environmentId ? 'identity' : 'admin',
-    ...{ name: '', ownedByOrganization: organizationId !== null && !isOfTeam(caller) },
-    ...{ ...empty, oidcClientSecretSealed: null },
-    ...{ lastLoginAt: null, lastLoginFailureAt: null, consecutiveFailures: 0, autoDisabledAt: null },
+    name: '',
+    ownedByOrganization: organizationId !== null && !isOfTeam(caller),
+    ...empty,
+    oidcClientSecretSealed: null,
+    lastLoginAt: null,
+    lastLoginFailureAt: null,
+    consecutiveFailures: 0,
+    autoDisabledAt: null,
     samlCertificateWarnedAt: null,
-    ...{ createdAt: at, updatedAt: at },
+    createdAt: at,
+    updatedAt: at,
   };
 }
 

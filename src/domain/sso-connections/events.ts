@@ -13,8 +13,12 @@ export async function recordConnectionEvent(
   { actor, ...metadata }: Record<string, unknown> & Pick<EventDetails, 'actor'> = {},
 ): Promise<string> {
   return recordEvent(tx, action, {
-    ...{ accountId, environmentId, applicationId: await applicationOf(tx, environmentId) },
-    ...{ resourceId: id, resourceLabel: name, metadata: { type, scope, organization_id: organizationId, ...metadata } },
+    accountId,
+    environmentId,
+    applicationId: await applicationOf(tx, environmentId),
+    resourceId: id,
+    resourceLabel: name,
+    metadata: { type, scope, organization_id: organizationId, ...metadata },
     ...(actor && { actor }),
   });
 }

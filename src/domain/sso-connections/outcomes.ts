@@ -40,7 +40,9 @@ export async function noteFailure(
   await tx.update(SsoConnection, { id }, { ...failed, ...(isLast && switchedOff) });
   if (!isLast) return false;
   await recordConnectionEvent(tx, 'sso_connection.auto_disabled', connection, {
-    ...{ previous_status: connection.status, reason: refusal, consecutive_failures: consecutiveFailures },
+    previous_status: connection.status,
+    reason: refusal,
+    consecutive_failures: consecutiveFailures,
     actor: { type: 'system', id: null },
   });
   await tellAutoDisabled(tx, connection, now);

@@ -4,7 +4,8 @@ import { clientSecretContext } from './secrets.js';
 /** Encrypts client secrets anew that an older master key sealed. Answers how many. */
 export const resealConnections = (deps: ResealDeps): Promise<number> =>
   resealColumn(deps, {
-    ...{ table: 'sso_connections', column: 'oidc_client_secret_sealed' },
+    table: 'sso_connections',
+    column: 'oidc_client_secret_sealed',
     where: 'oidc_client_secret_sealed is not null',
     contextOf: clientSecretContext,
   });

@@ -34,11 +34,11 @@ export function serviceProviderOf(
   const ofSaml = { acsUrl: null, entityId: null, metadataUrl: null, sloUrl: null, signingCertificate: null };
   if (type === 'oidc') {
     return {
-      ...{ ...ofSaml, protocol: type, redirectUri: callbackUrlOf(baseUrl, id) },
-      ...{
-        postLogoutRedirectUri: signedOutUrlOf(baseUrl, id),
-        backchannelLogoutUri: backchannelLogoutUrlOf(baseUrl, id),
-      },
+      ...ofSaml,
+      protocol: type,
+      redirectUri: callbackUrlOf(baseUrl, id),
+      postLogoutRedirectUri: signedOutUrlOf(baseUrl, id),
+      backchannelLogoutUri: backchannelLogoutUrlOf(baseUrl, id),
     };
   }
   const { acsUrl, entityId, sloUrl } = samlServiceProviderOf(baseUrl, id);

@@ -96,8 +96,11 @@ async function forgetDefault(tx: EntityManager, { id, accountId, environmentId }
   const version = settings.version + 1;
   await tx.update(EnvironmentSettings, where, { defaultSsoConnectionId: null, version, updatedAt: at });
   await recordEvent(tx, 'environment.settings_updated', {
-    ...{ accountId, environmentId, applicationId: await applicationOf(tx, environmentId) },
-    ...{ resourceId: environmentId, metadata: { changed: ['default_sso_connection_id'], version } },
+    accountId,
+    environmentId,
+    applicationId: await applicationOf(tx, environmentId),
+    resourceId: environmentId,
+    metadata: { changed: ['default_sso_connection_id'], version },
   });
 }
 
@@ -130,7 +133,8 @@ async function endSessions(tx: EntityManager, connection: SsoConnection, reason:
     tx,
     'identity.sessions_revoked',
     [...byPerson].map(([identityId, sessionIds]) => ({
-      ...{ ...place, resourceId: identityId },
+      ...place,
+      resourceId: identityId,
       metadata: { reason, session_ids: sessionIds },
     })),
   );

@@ -77,7 +77,11 @@ export function createAdministratorSso({ db, signIn, sessions, now }: Administra
       const { userId, ssoSessionId, assertion } = found;
       const { amr, authenticatedAt } = assertion;
       const signedIn = await signIn.signInByProvider({
-        ...{ userId, accountId, connectionId, ssoSessionId, amr: [...amr] },
+        userId,
+        accountId,
+        connectionId,
+        ssoSessionId,
+        amr: [...amr],
         authenticatedAt: earlier(authenticatedAt, now()),
         applicationId: parameters.application_id ?? null,
         ...browser,

@@ -94,7 +94,9 @@ async function recordRefusal(
   reason: PersonRefusal,
 ) {
   await recordEvent(tx, 'auth.identity_sign_in_failed', {
-    ...{ accountId, environmentId, applicationId: await applicationOf(tx, environmentId) },
+    accountId,
+    environmentId,
+    applicationId: await applicationOf(tx, environmentId),
     resourceId: null,
     outcome: 'denied',
     metadata: { method: 'sso', connection_id: id, reason },

@@ -81,7 +81,10 @@ async function endOfIdentity(
   const sessions = await tx.find(Session, { where, select: { id: true } });
   const scope = { accountId, applicationId, environmentId };
   await tx.delete(PendingSignIn, {
-    ...{ accountId, environmentId, identityId, ssoConnectionId },
+    accountId,
+    environmentId,
+    identityId,
+    ssoConnectionId,
     ...(ids && { ssoSessionId: In(ids) }),
   });
   for (const { id: only } of sessions) {

@@ -18,7 +18,9 @@ const handleContext = (id: string): string => `sso-session:${id}`;
 /** Encrypts handles anew that an older master key sealed. Answers how many. */
 export const resealProviderSessions = (deps: ResealDeps): Promise<number> =>
   resealColumn(deps, {
-    ...{ table: 'sso_sessions', column: 'sealed_handle', where: 'true' },
+    table: 'sso_sessions',
+    column: 'sealed_handle',
+    where: 'true',
     contextOf: handleContext,
   });
 
@@ -37,7 +39,10 @@ export function createProviderSessions({ sealing, now }: { sealing: Sealing; now
       const { id: linkId } = await tx.findOneByOrFail(SsoLink, { accountId, connectionId, subject });
       const [id, at] = [uuidv7(), now()];
       await tx.insert(SsoSession, {
-        ...{ id, accountId, connectionId, linkId },
+        id,
+        accountId,
+        connectionId,
+        linkId,
         indexHash: sessionIndex === null ? null : hashSecret(sessionIndex),
         sealedHandle: sealing.seal(JSON.stringify(handle), handleContext(id)),
         createdAt: at,

@@ -56,7 +56,11 @@ export function createSamlSso({ db, protocol, signIn, leaving, now }: SamlSsoDep
       signIn.requests.admit(
         tx,
         {
-          ...{ id, connection, browser, state: newSecret(), secrets: null },
+          id,
+          connection,
+          browser,
+          state: newSecret(),
+          secrets: null,
           purpose: isAdmin ? 'admin' : 'identity',
           parameters: isAdmin ? {} : ownAccountAt(relayState),
         },

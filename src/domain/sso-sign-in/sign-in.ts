@@ -188,7 +188,9 @@ const recordRefusal = async (
   reason: string,
 ): Promise<string> =>
   recordEvent(tx, 'auth.identity_sign_in_failed', {
-    ...{ accountId, environmentId, applicationId: await applicationOf(tx, environmentId) },
+    accountId,
+    environmentId,
+    applicationId: await applicationOf(tx, environmentId),
     resourceId: null,
     outcome: 'failure',
     metadata: { method: 'sso', connection_id: id, reason },

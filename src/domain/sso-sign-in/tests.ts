@@ -47,7 +47,8 @@ export function createSsoTests({ db, sealing, signIn, baseUrl, now }: SsoTestsDe
   const system = <T>(work: (tx: EntityManager) => Promise<T>) => db.transaction('system', work);
   const kept = () => MoreThan(now());
   const unused = (token: string) => ({
-    ...{ tokenHash: hashSecret(token), startedAt: IsNull() },
+    tokenHash: hashSecret(token),
+    startedAt: IsNull(),
     createdAt: MoreThan(after(now(), -testLinkLife)),
   });
 
@@ -83,8 +84,16 @@ export function createSsoTests({ db, sealing, signIn, baseUrl, now }: SsoTestsDe
         const { id: connectionId, accountId, environmentId } = connection;
         const [id, token] = [uuidv7(), newSecret()];
         await tx.insert(SsoTest, {
-          ...{ id, accountId, environmentId, connectionId, tokenHash: hashSecret(token), sealedOutcome: null },
-          ...{ createdAt, startedAt: null, finishedAt: null, expiresAt: after(createdAt, reportLife) },
+          id,
+          accountId,
+          environmentId,
+          connectionId,
+          tokenHash: hashSecret(token),
+          sealedOutcome: null,
+          createdAt,
+          startedAt: null,
+          finishedAt: null,
+          expiresAt: after(createdAt, reportLife),
         });
         await recordConnectionEvent(tx, 'sso_connection.test_started', connection, { test_id: id });
         return { id, url: `${baseUrl}/sso/test?token=${token}`, expiresAt: after(createdAt, testLinkLife) };

@@ -120,8 +120,13 @@ async function verify(tx: EntityManager, claim: SsoDomain, looked: Partial<SsoDo
   const isNew = claim.status !== 'verified';
   await update(tx, claim, {
     ...looked,
-    ...{ status: 'verified', failureReason: null, absentSince: null, failsAt: null, endedAt: null },
-    ...{ lastFoundAt: at, nextCheckAt: after(at, schedule.recheckMs) },
+    status: 'verified',
+    failureReason: null,
+    absentSince: null,
+    failsAt: null,
+    endedAt: null,
+    lastFoundAt: at,
+    nextCheckAt: after(at, schedule.recheckMs),
     ...(isNew && { verifiedAt: at }),
   });
   if (isNew) await recordDomainEvent(tx, 'sso.domain.verified', claim, { previous_status: claim.status });

@@ -42,7 +42,9 @@ export const domainMails = () =>
         to: person.email,
         values: {
           first_name: greetingOf(person),
-          ...{ domain: claim.domain, record_name: name, record_value: value },
+          domain: claim.domain,
+          record_name: name,
+          record_value: value,
         },
       };
     },

@@ -26,8 +26,12 @@ export async function recordDomainEvent(
       )
     : [];
   return recordEvent(tx, action, {
-    ...{ accountId, environmentId, applicationId: place?.applicationId ?? null },
-    ...{ resourceId: id, resourceLabel: domain, metadata: { domain, organization_id: organizationId, ...metadata } },
+    accountId,
+    environmentId,
+    applicationId: place?.applicationId ?? null,
+    resourceId: id,
+    resourceLabel: domain,
+    metadata: { domain, organization_id: organizationId, ...metadata },
   });
 }
 

@@ -126,10 +126,21 @@ function newClaim(
 ): SsoDomain {
   const { type, id } = actorOf(caller);
   return {
-    ...{ id: uuidv7(), accountId: scope.accountId, organizationId, token: newToken(), ...made },
+    id: uuidv7(),
+    accountId: scope.accountId,
+    organizationId,
+    token: newToken(),
+    ...made,
     environmentId: organizationId === null ? null : (scope as EnvironmentScope).environmentId,
-    ...{ status: 'pending', failureReason: null, claimedByType: type, claimedBy: id },
-    ...{ lastCheckedAt: null, lastFoundAt: null, absentSince: null, verifiedAt: null, endedAt: null },
+    status: 'pending',
+    failureReason: null,
+    claimedByType: type,
+    claimedBy: id,
+    lastCheckedAt: null,
+    lastFoundAt: null,
+    absentSince: null,
+    verifiedAt: null,
+    endedAt: null,
   };
 }
 

@@ -178,9 +178,19 @@ function testOf({ id: webhookId, accountId, environmentId }: Webhook, eventId: s
     account_id: accountId,
   };
   return {
-    ...{ id: uuidv7(), accountId, environmentId, webhookId, eventId, eventType: testEventType },
-    ...{ body: JSON.stringify(body), status: 'pending', endedReason: null, attemptCount: 0 },
-    ...{ nextAttemptAt: at, createdAt: at, settledAt: null },
+    id: uuidv7(),
+    accountId,
+    environmentId,
+    webhookId,
+    eventId,
+    eventType: testEventType,
+    body: JSON.stringify(body),
+    status: 'pending',
+    endedReason: null,
+    attemptCount: 0,
+    nextAttemptAt: at,
+    createdAt: at,
+    settledAt: null,
   };
 }
 

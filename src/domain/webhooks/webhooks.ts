@@ -84,8 +84,18 @@ export function createWebhooks({ db, sealing, guard, now }: WebhooksDeps) {
       const { secret, sealed } = newSecret(id);
       const { accountId, applicationId = null, environmentId = null } = scope;
       const webhook: Webhook = {
-        ...{ id, accountId, applicationId, environmentId, ...settings, secret: sealed, createdAt: at, updatedAt: at },
-        ...{ disabledReason: null, previousSecret: null, previousSecretUntil: null, failingSince: null },
+        id,
+        accountId,
+        applicationId,
+        environmentId,
+        ...settings,
+        secret: sealed,
+        createdAt: at,
+        updatedAt: at,
+        disabledReason: null,
+        previousSecret: null,
+        previousSecretUntil: null,
+        failingSince: null,
       };
       await db.transaction(scope, async (tx) => {
         await assertRoom(tx, scope);
@@ -133,8 +143,10 @@ export function createWebhooks({ db, sealing, guard, now }: WebhooksDeps) {
         const current = await findWebhook(tx, scope, id, { lock: true });
         const at = now();
         const changed = {
-          ...{ secret: sealed, previousSecret: current.secret },
-          ...{ previousSecretUntil: after(at, overlapMs), updatedAt: at },
+          secret: sealed,
+          previousSecret: current.secret,
+          previousSecretUntil: after(at, overlapMs),
+          updatedAt: at,
         };
         await tx.update(Webhook, { ...ownOf(scope), id }, changed);
         await record(tx, 'webhook.updated', current, { changed: ['secret'], is_active: current.isActive });
@@ -158,8 +170,11 @@ type Recorded = 'webhook.created' | 'webhook.updated' | 'webhook.deleted';
 
 const record = (tx: EntityManager, action: Recorded, webhook: Webhook, metadata: Record<string, unknown>) =>
   recordEvent(tx, action, {
-    ...{ accountId: webhook.accountId, applicationId: webhook.applicationId, environmentId: webhook.environmentId },
-    ...{ resourceId: webhook.id, metadata },
+    accountId: webhook.accountId,
+    applicationId: webhook.applicationId,
+    environmentId: webhook.environmentId,
+    resourceId: webhook.id,
+    metadata,
   });
 
 /** One after the other in a scope, so that together they do not make more than there can be. */

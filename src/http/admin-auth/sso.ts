@@ -94,7 +94,10 @@ export const sso: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app, opti
       const parameters = { email, ...(applicationId && { application_id: applicationId }) };
       try {
         const started = await providers.signIn.start({
-          ...{ connection, parameters, purpose: 'admin', loginHint: email },
+          connection,
+          parameters,
+          purpose: 'admin',
+          loginHint: email,
           browser: cookie.read(request),
         });
         cookie.set(reply, started.browser, started.expiresAt, now());

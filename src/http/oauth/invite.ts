@@ -85,7 +85,15 @@ function sendForm({ request, reply, offered }: Visit, { token, error, firstName,
     return answer.send({ email, place_name: placeName, fields, password_min_length: minLength });
   }
   const values = {
-    ...{ action, token, placeName, inviter, email, asksNames, asksPassword, minLength, error },
+    action,
+    token,
+    placeName,
+    inviter,
+    email,
+    asksNames,
+    asksPassword,
+    minLength,
+    error,
     firstName: firstName ?? offered.firstName ?? '',
     lastName: lastName ?? offered.lastName ?? '',
     client: clientOf(offered),

@@ -42,7 +42,13 @@ export function createSignInPage({ captcha }: { captcha: Pick<Captcha, 'siteKey'
     const passkey = visit.methods.includes('passkey');
     const organization = visit.organization?.name ?? null;
     return {
-      ...{ params, email, error: error ?? notice, captcha: siteKeyFor(visit), passkey, organization, client: shown },
+      params,
+      email,
+      error: error ?? notice,
+      captcha: siteKeyFor(visit),
+      passkey,
+      organization,
+      client: shown,
       ssoUrl: offersSso(visit) ? '/oauth/sso' : null,
     };
   }

@@ -26,7 +26,9 @@ async function mfaOf({ identityAdministration }: Services, scope: EnvironmentSco
   return {
     data: {
       factors: found.factors.map(({ enrolledAt, lastUsedAt, id, type, label }) => ({
-        ...{ id, type, label },
+        id,
+        type,
+        label,
         enrolled_at: enrolledAt,
         last_used_at: lastUsedAt,
       })),

@@ -50,7 +50,10 @@ export const getPermissionLocations = operation({
   async handle({ services, scope, params, query: { permission } }) {
     const found = await services.identityAdministration.locations(scope, params.id, permission);
     const locations = found.map(({ nodeId, nodeName, nodeType, path }) => ({
-      ...{ node_id: nodeId, node_name: nodeName, node_type: nodeType, path },
+      node_id: nodeId,
+      node_name: nodeName,
+      node_type: nodeType,
+      path,
     }));
     return { data: { identity_id: params.id.toLowerCase(), permission, locations } };
   },

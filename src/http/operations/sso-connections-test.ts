@@ -6,7 +6,8 @@ import { NewTestView, presentNewTest, presentTest, TestView } from './sso-test-v
 
 export const testConnection = (of: ConnectionsOf) =>
   operation({
-    ...{ ...ofOne(of), ...of.changing },
+    ...ofOne(of),
+    ...of.changing,
     id: `test${of.prefix}SsoConnection`,
     method: 'POST',
     path: `${of.path}/test`,
@@ -27,7 +28,8 @@ export const testConnection = (of: ConnectionsOf) =>
 
 export const getTest = (of: ConnectionsOf) =>
   operation({
-    ...{ ...ofOne(of), ...of.viewing },
+    ...ofOne(of),
+    ...of.viewing,
     id: `get${of.prefix}SsoTest`,
     method: 'GET',
     path: `${of.path}/test/:test_id`,

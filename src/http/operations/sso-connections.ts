@@ -18,24 +18,20 @@ import {
   ServiceProviderView,
   settingsIn,
 } from './sso-connection-views.js';
+import { activateConnection, deleteConnection, disableConnection } from './sso-connections-states.js';
 import { getTest, testConnection } from './sso-connections-test.js';
 
 /** What the settings of one may be refused for. */
 const ofSettings = ['validation.failed', 'role.not_found', 'permission.required', 'role.cannot_grant'] as const;
-/** What goes with a connection: who is signed in by it, and that it is the default. */
-const endings = [
-  'auth.identity_signed_out',
-  'auth.admin_session_revoked',
-  'identity.sessions_revoked',
-  'environment.settings_updated',
-] as const;
 const howItBegins =
   'It is not used before it is activated: enter the `service_provider` of the answer at the provider, and what the provider ' +
   'says here.';
 const filters = { status: Type.Optional(OneOf(ssoConnectionStatuses)), type: Type.Optional(OneOf(ssoTypes)) };
 
 const listAdminConnections = operation({
-  ...{ level: ofAccount.level, tag: ofAccount.tag, ...ofAccount.viewing },
+  level: ofAccount.level,
+  tag: ofAccount.tag,
+  ...ofAccount.viewing,
   id: 'listAdminSsoConnections',
   method: 'GET',
   path: '/sso/connections',
@@ -48,7 +44,9 @@ const listAdminConnections = operation({
 });
 
 const createAdminConnection = operation({
-  ...{ level: ofAccount.level, tag: ofAccount.tag, ...ofAccount.changing },
+  level: ofAccount.level,
+  tag: ofAccount.tag,
+  ...ofAccount.changing,
   id: 'createAdminSsoConnection',
   method: 'POST',
   path: '/sso/connections',
@@ -65,7 +63,9 @@ const createAdminConnection = operation({
 });
 
 const listEnvironmentConnections = operation({
-  ...{ level: 'environment', tag: ofEnvironment.tag, ...ofEnvironment.viewing },
+  level: 'environment',
+  tag: ofEnvironment.tag,
+  ...ofEnvironment.viewing,
   id: 'listSsoConnections',
   method: 'GET',
   path: '/sso-connections',
@@ -78,7 +78,9 @@ const listEnvironmentConnections = operation({
 });
 
 const createEnvironmentConnection = operation({
-  ...{ level: 'environment', tag: ofEnvironment.tag, ...ofEnvironment.changing },
+  level: 'environment',
+  tag: ofEnvironment.tag,
+  ...ofEnvironment.changing,
   id: 'createSsoConnection',
   method: 'POST',
   path: '/sso-connections',
@@ -124,7 +126,8 @@ const createOrganizationConnection = operation({
 
 const getConnection = (of: ConnectionsOf) =>
   operation({
-    ...{ ...ofOne(of), ...of.viewing },
+    ...ofOne(of),
+    ...of.viewing,
     id: `get${of.prefix}SsoConnection`,
     method: 'GET',
     path: of.path,
@@ -137,7 +140,8 @@ const getConnection = (of: ConnectionsOf) =>
 
 const getServiceProvider = (of: ConnectionsOf) =>
   operation({
-    ...{ ...ofOne(of), ...of.viewing },
+    ...ofOne(of),
+    ...of.viewing,
     id: `get${of.prefix}SsoServiceProvider`,
     method: 'GET',
     path: `${of.path}/service-provider`,
@@ -151,7 +155,8 @@ const getServiceProvider = (of: ConnectionsOf) =>
 
 const updateConnection = (of: ConnectionsOf) =>
   operation({
-    ...{ ...ofOne(of), ...of.changing },
+    ...ofOne(of),
+    ...of.changing,
     id: `update${of.prefix}SsoConnection`,
     method: 'PATCH',
     path: of.path,
@@ -177,7 +182,8 @@ const updateConnection = (of: ConnectionsOf) =>
 
 const importMetadata = (of: ConnectionsOf) =>
   operation({
-    ...{ ...ofOne(of), ...of.changing },
+    ...ofOne(of),
+    ...of.changing,
     id: `import${of.prefix}SsoMetadata`,
     method: 'POST',
     path: `${of.path}/import-metadata`,
@@ -208,56 +214,6 @@ const importMetadata = (of: ConnectionsOf) =>
       const imported = await services.ssoConnections.importMetadata(of.at(scope, params.id), caller, source);
       return { data: presentConnection(imported) };
     },
-  });
-
-const activateConnection = (of: ConnectionsOf) =>
-  operation({
-    ...{ ...ofOne(of), ...of.changing },
-    id: `activate${of.prefix}SsoConnection`,
-    method: 'POST',
-    path: `${of.path}/activate`,
-    summary: `Let people sign in by an SSO connection of the ${of.owner}`,
-    description: 'Needs a complete configuration; the refusal names what is missing. Its failures are forgotten.',
-    events: ['sso_connection.activated'],
-    answers: {
-      200: single(ConnectionView),
-      ...errors(...of.missing, ...of.refused, 'sso_connection.incomplete'),
-    },
-    handle: async ({ services, scope, caller, params }) => ({
-      data: presentConnection(await services.ssoConnections.activate(of.at(scope, params.id), caller)),
-    }),
-  });
-
-const disableConnection = (of: ConnectionsOf) =>
-  operation({
-    ...{ ...ofOne(of), ...of.changing },
-    id: `disable${of.prefix}SsoConnection`,
-    method: 'POST',
-    path: `${of.path}/disable`,
-    summary: `Let nobody sign in by an SSO connection of the ${of.owner} any more`,
-    description: 'Whoever is signed in by it is signed out. It is kept, with who its people are here.',
-    events: ['sso_connection.disabled', ...endings],
-    answers: {
-      200: single(ConnectionView),
-      ...errors(...of.missing, ...of.refused, 'sso_connection.not_active'),
-    },
-    handle: async ({ services, scope, caller, params }) => ({
-      data: presentConnection(await services.ssoConnections.disable(of.at(scope, params.id), caller)),
-    }),
-  });
-
-const deleteConnection = (of: ConnectionsOf) =>
-  operation({
-    ...{ ...ofOne(of), ...of.changing },
-    id: `delete${of.prefix}SsoConnection`,
-    method: 'DELETE',
-    path: of.path,
-    summary: `Delete an SSO connection of the ${of.owner}`,
-    description:
-      'Whoever is signed in by it is signed out. Their identities stay; whom the provider names is forgotten.',
-    events: ['sso_connection.deleted', ...endings],
-    answers: { 204: Type.Null(), ...errors(...of.missing, ...of.refused) },
-    handle: ({ services, scope, caller, params }) => services.ssoConnections.remove(of.at(scope, params.id), caller),
   });
 
 const ofEach = [

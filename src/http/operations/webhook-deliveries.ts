@@ -8,7 +8,9 @@ import { DeliveryDetailView, DeliveryView, presentDelivery, presentDetail } from
 
 export const testWebhook = ({ level, tag, prefix, owner, changing }: WebhooksOf) =>
   operation({
-    ...{ level, tag, ...changing },
+    level,
+    tag,
+    ...changing,
     id: `test${prefix}Webhook`,
     method: 'POST',
     path: '/webhooks/:id/test',
@@ -25,7 +27,9 @@ export const testWebhook = ({ level, tag, prefix, owner, changing }: WebhooksOf)
 
 export const listWebhookDeliveries = ({ level, tag, prefix, owner, viewing }: WebhooksOf) =>
   operation({
-    ...{ level, tag, ...viewing },
+    level,
+    tag,
+    ...viewing,
     id: `list${prefix}WebhookDeliveries`,
     method: 'GET',
     path: '/webhooks/:id/deliveries',
@@ -51,7 +55,9 @@ export const listWebhookDeliveries = ({ level, tag, prefix, owner, viewing }: We
 
 export const getWebhookDelivery = ({ level, tag, prefix, owner, viewing }: WebhooksOf) =>
   operation({
-    ...{ level, tag, ...viewing },
+    level,
+    tag,
+    ...viewing,
     id: `get${prefix}WebhookDelivery`,
     method: 'GET',
     path: '/webhooks/:id/deliveries/:delivery_id',
@@ -66,7 +72,9 @@ export const getWebhookDelivery = ({ level, tag, prefix, owner, viewing }: Webho
 
 export const retryWebhookDelivery = ({ level, tag, prefix, owner, changing }: WebhooksOf) =>
   operation({
-    ...{ level, tag, ...changing },
+    level,
+    tag,
+    ...changing,
     id: `retry${prefix}WebhookDelivery`,
     method: 'POST',
     path: '/webhooks/:id/deliveries/:delivery_id/retry',

@@ -20,7 +20,9 @@ import {
 
 const listWebhooks = ({ level, tag, prefix, owner, viewing }: WebhooksOf) =>
   operation({
-    ...{ level, tag, ...viewing },
+    level,
+    tag,
+    ...viewing,
     id: `list${prefix}Webhooks`,
     method: 'GET',
     path: '/webhooks',
@@ -34,7 +36,9 @@ const listWebhooks = ({ level, tag, prefix, owner, viewing }: WebhooksOf) =>
 
 const getWebhooksSummary = ({ level, tag, prefix, owner, viewing }: WebhooksOf) =>
   operation({
-    ...{ level, tag, ...viewing },
+    level,
+    tag,
+    ...viewing,
     id: `get${prefix}WebhooksSummary`,
     method: 'GET',
     path: '/webhooks/summary',
@@ -49,7 +53,9 @@ const getWebhooksSummary = ({ level, tag, prefix, owner, viewing }: WebhooksOf) 
 
 const listWebhookEventTypes = ({ level, tag, prefix, owner, viewing }: WebhooksOf) =>
   operation({
-    ...{ level, tag, ...viewing },
+    level,
+    tag,
+    ...viewing,
     id: `list${prefix}WebhookEventTypes`,
     method: 'GET',
     path: '/webhook-event-types',
@@ -65,7 +71,9 @@ const listWebhookEventTypes = ({ level, tag, prefix, owner, viewing }: WebhooksO
 
 const createWebhook = ({ level, tag, prefix, owner, changing }: WebhooksOf) =>
   operation({
-    ...{ level, tag, ...changing },
+    level,
+    tag,
+    ...changing,
     id: `create${prefix}Webhook`,
     method: 'POST',
     path: '/webhooks',
@@ -95,7 +103,9 @@ const createWebhook = ({ level, tag, prefix, owner, changing }: WebhooksOf) =>
 
 const getWebhook = ({ level, tag, prefix, owner, viewing }: WebhooksOf) =>
   operation({
-    ...{ level, tag, ...viewing },
+    level,
+    tag,
+    ...viewing,
     id: `get${prefix}Webhook`,
     method: 'GET',
     path: '/webhooks/:id',
@@ -109,7 +119,9 @@ const getWebhook = ({ level, tag, prefix, owner, viewing }: WebhooksOf) =>
 
 const updateWebhook = ({ level, tag, prefix, owner, changing }: WebhooksOf) =>
   operation({
-    ...{ level, tag, ...changing },
+    level,
+    tag,
+    ...changing,
     id: `update${prefix}Webhook`,
     method: 'PATCH',
     path: '/webhooks/:id',
@@ -140,7 +152,9 @@ const updateWebhook = ({ level, tag, prefix, owner, changing }: WebhooksOf) =>
 
 const rotateWebhookSecret = ({ level, tag, prefix, owner, changing }: WebhooksOf) =>
   operation({
-    ...{ level, tag, ...changing },
+    level,
+    tag,
+    ...changing,
     id: `rotate${prefix}WebhookSecret`,
     method: 'POST',
     path: '/webhooks/:id/rotate-secret',
@@ -158,7 +172,9 @@ const rotateWebhookSecret = ({ level, tag, prefix, owner, changing }: WebhooksOf
 
 const deleteWebhook = ({ level, tag, prefix, owner, changing }: WebhooksOf) =>
   operation({
-    ...{ level, tag, ...changing },
+    level,
+    tag,
+    ...changing,
     id: `delete${prefix}Webhook`,
     method: 'DELETE',
     path: '/webhooks/:id',

@@ -30,8 +30,11 @@ export function sendTestDone(request: FastifyRequest, reply: FastifyReply, found
   }
   const texts = status === 'refused' ? 'refused' : would.effect === 'refuse' ? 'stranger' : would.effect;
   return sendPage(request, reply, 'sso-test-done', {
-    ...{ title: `sso_test.${texts}.title`, message: `sso_test.${texts}.message` },
-    ...{ connection: found.connection.name, code, detail: refusal?.message ?? null },
+    title: `sso_test.${texts}.title`,
+    message: `sso_test.${texts}.message`,
+    connection: found.connection.name,
+    code,
+    detail: refusal?.message ?? null,
     reason: hasReason(would.code) ? reasons[would.code] : null,
   });
 }

@@ -83,7 +83,10 @@ async function signIn({ service }: World, clientId: string, person: { email: str
   const pkceCodeVerifier = oidc.randomPKCECodeVerifier();
   const [expectedState, expectedNonce] = [oidc.randomState(), oidc.randomNonce()];
   const url = oidc.buildAuthorizationUrl(config, {
-    ...{ redirect_uri: redirectUri, scope: 'openid email', state: expectedState, nonce: expectedNonce },
+    redirect_uri: redirectUri,
+    scope: 'openid email',
+    state: expectedState,
+    nonce: expectedNonce,
     code_challenge: await oidc.calculatePKCECodeChallenge(pkceCodeVerifier),
     code_challenge_method: 'S256',
   });

@@ -44,7 +44,14 @@ export async function worldOf(
   });
   if (subscription.status !== 201) throw new Error(`subscribe: ${subscription.status} ${await subscription.text()}`);
   return {
-    ...{ service, seed, ledger, mails, dns, receiver, random, findings },
+    service,
+    seed,
+    ledger,
+    mails,
+    dns,
+    receiver,
+    random,
+    findings,
     admin: { token, since: Date.now() },
     client: createClient(origins),
     ended: [],

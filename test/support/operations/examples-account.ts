@@ -32,8 +32,11 @@ const members: Record<string, Example> = {
   deleteAdministratorRole: of('administratorRole'),
   createAdministratorInvite: async (given) => ({
     body: {
-      ...{ email: `${given.unique}@example.com`, first_name: 'Ivo', last_name: 'Kern' },
-      ...{ role_id: await given.id('administratorRole'), limits: await limits(given) },
+      email: `${given.unique}@example.com`,
+      first_name: 'Ivo',
+      last_name: 'Kern',
+      role_id: await given.id('administratorRole'),
+      limits: await limits(given),
     },
   }),
   getAdministratorInvite: of('administratorInvite'),

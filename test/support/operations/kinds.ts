@@ -216,7 +216,8 @@ export const kinds = {
     idFrom(
       inAccount(place, '/scim/group-mappings', {
         environment_id: place.scope.environmentId,
-        ...{ scim_group: `Group ${unique()}`, role_id: await newRole(place) },
+        scim_group: `Group ${unique()}`,
+        role_id: await newRole(place),
       }),
     ),
   ),
@@ -240,9 +241,17 @@ export const kinds = {
     const id = uuidv7();
     await api.database.db.transaction('system', (tx) =>
       tx.insert(Email, {
-        ...{ id, accountId: scope.accountId, environmentId: null, template: 'administrator-invite', locale: 'en' },
-        ...{ subjectId: uuidv7(), cause: `test/${id}`, status: 'failed', failure: 'refused' },
-        ...{ createdAt: api.clock.now, endedAt: api.clock.now },
+        id,
+        accountId: scope.accountId,
+        environmentId: null,
+        template: 'administrator-invite',
+        locale: 'en',
+        subjectId: uuidv7(),
+        cause: `test/${id}`,
+        status: 'failed',
+        failure: 'refused',
+        createdAt: api.clock.now,
+        endedAt: api.clock.now,
       }),
     );
     return id;

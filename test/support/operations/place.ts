@@ -58,13 +58,22 @@ async function placeOf(
     roles: [],
   };
   const { secret } = await api.services.apiKeyManagement.create(scope, creator, {
-    ...{ name: 'Server', description: null, accessMode: 'full', scopes: [], expiresAt: null },
+    name: 'Server',
+    description: null,
+    accessMode: 'full',
+    scopes: [],
+    expiresAt: null,
   });
   const headers = { key: { 'x-api-key': secret }, owner, identity: identity.headers };
   const slugs = { accountSlug: account.accountSlug, appSlug: account.applicationSlug, envSlug: environmentSlug };
 
   const place: Place = {
-    ...{ api, account, environmentSlug, scope, identity, headers },
+    api,
+    account,
+    environmentSlug,
+    scope,
+    identity,
+    headers,
     async request({ method, url }, { path = {}, query, body, version, slugs: others }, by, more = {}) {
       const named: Record<string, string> = { ...slugs, ...others, ...path };
       return {

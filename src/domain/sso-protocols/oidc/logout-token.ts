@@ -42,8 +42,13 @@ export async function verifyLogoutToken(
 ): Promise<LogoutToken> {
   if (token.split('.').length === 5) throw new SsoRefused('encryption_unsupported', 'The logout token is encrypted');
   const { payload } = await jwtVerify(token, keys, {
-    ...{ issuer, audience: clientId, algorithms: [...algorithms], requiredClaims: ['iat', 'jti', 'events'] },
-    ...{ currentDate: now, clockTolerance: skewMs / 1000, maxTokenAge: longestLifeMs / 1000 },
+    issuer,
+    audience: clientId,
+    algorithms: [...algorithms],
+    requiredClaims: ['iat', 'jti', 'events'],
+    currentDate: now,
+    clockTolerance: skewMs / 1000,
+    maxTokenAge: longestLifeMs / 1000,
   }).catch((error: unknown) => {
     throw asRefusal(error);
   });

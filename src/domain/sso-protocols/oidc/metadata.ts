@@ -19,8 +19,17 @@ export interface ProviderMetadata {
 
 /** Signatures that anybody can check who has the provider's public key: never `none`, and none by a shared secret. */
 export const idTokenAlgorithms: readonly string[] = [
-  ...['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'],
-  ...['ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519'],
+  'RS256',
+  'RS384',
+  'RS512',
+  'PS256',
+  'PS384',
+  'PS512',
+  'ES256',
+  'ES384',
+  'ES512',
+  'EdDSA',
+  'Ed25519',
 ];
 
 /** How long what a provider says of itself is believed without asking again, and of how many it is kept. */

@@ -173,7 +173,9 @@ export function createOidcProtocol({ baseUrl, clientSecretOf, outbound, now }: O
         if (!clientId) throw new SsoRefused('configuration_incomplete', 'The connection has no client id');
         const { server } = await metadata.of(oidcDiscoveryUrl);
         return verifyLogoutToken(logoutToken, {
-          ...{ issuer: server.issuer, clientId, now: now() },
+          issuer: server.issuer,
+          clientId,
+          now: now(),
           algorithms: server.id_token_signing_alg_values_supported ?? [],
           keys: await keySets.at(server.jwks_uri ?? ''),
         });

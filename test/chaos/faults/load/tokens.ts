@@ -11,8 +11,13 @@ async function signIn(world: World): Promise<string | null> {
   const { verifier, challenge } = newPkce();
   const client_id = seed.publicClient;
   const asked = {
-    ...{ client_id, redirect_uri: redirectUri, response_type: 'code', scope: 'openid' },
-    ...{ code_challenge: challenge, code_challenge_method: 'S256', ...seed.ana },
+    client_id,
+    redirect_uri: redirectUri,
+    response_type: 'code',
+    scope: 'openid',
+    code_challenge: challenge,
+    code_challenge_method: 'S256',
+    ...seed.ana,
   };
   const headers = { accept: 'application/json' };
   const shown = await client.decided('sign in', { path: '/oauth/authorize', form: asked, headers });
