@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteHandlerMethod } from 'fastify';
 import { DomainError } from '../domain/errors.js';
 import { GivenUp } from '../platform/giving-up.js';
+import { LazyAbort } from '../platform/lazy-abort.js';
 
 /**
  * Gives a request up when it had its time, or its caller is gone: the context's `givenUp` says so to what is done for it. Who is
@@ -10,8 +11,8 @@ import { GivenUp } from '../platform/giving-up.js';
  */
 export function giveUpInTime(app: FastifyInstance, answerWithinMs: number): void {
   app.addHook('onRequest', (request, reply, done) => {
-    const givenUp = new AbortController();
-    request.context.givenUp = givenUp.signal;
+    const givenUp = new LazyAbort();
+    request.context.givenUp = givenUp;
     const within = answerWithinMs + (request.routeOptions.config?.waitsMs ?? 0);
     const timer = Number.isFinite(within) ? setTimeout(refuseLate, within, request, reply, givenUp) : undefined;
     reply.raw.once('close', () => {
@@ -25,7 +26,7 @@ export function giveUpInTime(app: FastifyInstance, answerWithinMs: number): void
   });
 }
 
-function refuseLate({ context }: FastifyRequest, reply: FastifyReply, givenUp: AbortController): void {
+function refuseLate({ context }: FastifyRequest, reply: FastifyReply, givenUp: LazyAbort): void {
   if (reply.sent) return;
   if (context.outcome) context.outcome.isUnknown = true; // it is still worked on
   givenUp.abort();

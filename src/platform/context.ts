@@ -1,5 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { v7 as uuidv7 } from 'uuid';
+import type { LazyAbort } from './lazy-abort.js';
 
 /** Who acts. A person by their id only: their name is looked up when an audit row is read. */
 export interface Actor {
@@ -18,8 +19,8 @@ export interface RequestContext {
   /** Whether something that it sent to be done may have been done although nobody said so. One for the request and all who act in it. */
   outcome?: { isUnknown: boolean };
   /** Aborted when nobody waits for the request's answer any more: it had its time, or its caller is gone. */
-  givenUp?: AbortSignal;
-  /** The same, where what runs now is to be stopped then (`stoppable`). */
+  givenUp?: Pick<LazyAbort, 'aborted' | 'signal'>;
+  /** Its signal, where what runs now is to be stopped then (`stoppable`). */
   stoppedBy?: AbortSignal;
 }
 

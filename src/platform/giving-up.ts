@@ -19,7 +19,7 @@ export async function stoppable<T>(work: () => Promise<T>): Promise<T> {
   if (!givenUp) return work();
   if (givenUp.aborted) throw new GivenUp();
   try {
-    return await runInContext({ ...context, stoppedBy: givenUp }, work);
+    return await runInContext({ ...context, stoppedBy: givenUp.signal }, work);
   } catch (error) {
     throw givenUp.aborted ? new GivenUp({ cause: error }) : error;
   }

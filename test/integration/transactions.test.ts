@@ -2,6 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { EntityManager } from 'typeorm';
 import { currentContext, runInContext } from '../../src/platform/context.js';
 import { GivenUp, stoppable, unstoppable } from '../../src/platform/giving-up.js';
+import { LazyAbort } from '../../src/platform/lazy-abort.js';
 import { newDatabase, rowsAsOwner, type TestDatabase } from '../support/database.js';
 import { until } from '../support/until.js';
 
@@ -99,10 +100,11 @@ describe('of a read that is given up', () => {
       )
     ).length;
   const reading = <T>(work: () => Promise<T>) => {
-    const { signal, abort } = ((controller) => ({ signal: controller.signal, abort: () => controller.abort() }))(
-      new AbortController(),
-    );
-    return { abort, answer: runInContext({ ...currentContext(), givenUp: signal }, () => stoppable(work)) };
+    const givenUp = new LazyAbort();
+    return {
+      abort: () => givenUp.abort(),
+      answer: runInContext({ ...currentContext(), givenUp }, () => stoppable(work)),
+    };
   };
 
   test.each(Object.keys(ways))('PostgreSQL stops %s, and nothing that comes after it', async (way) => {
