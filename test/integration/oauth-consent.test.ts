@@ -261,7 +261,7 @@ describe('taken back', () => {
         },
       ],
     ]);
-    expect((await takeBack()).statusCode).toBe(404);
+    expect(locationOf(await takeBack()).searchParams.get('done')).toBe('gone');
     expect(isQuestion(await open())).toBe(true);
   });
 
