@@ -65,6 +65,18 @@ describe('ports', () => {
     expect(port).not.toBe(wanted);
     stranger?.close();
   });
+
+  test('one that a program chose by itself and found taken has it started again, and another failure does not', async () => {
+    let starts = 0;
+    const unlucky = async () => {
+      starts++;
+      if (starts === 1) throw new Error('listen tcp 127.0.0.1:41117: bind: address already in use');
+    };
+    await onFreePorts([undefined], unlucky);
+    expect(starts).toBe(2);
+    const broken = () => Promise.reject(new Error('no such flag'));
+    await expect(onFreePorts([undefined], broken)).rejects.toThrow('no such flag');
+  });
 });
 
 describe('children and claims', () => {

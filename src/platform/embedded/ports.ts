@@ -54,10 +54,13 @@ export async function onFreePorts<T>(
       return await start(ports);
     } catch (error) {
       const taken = await Promise.all(ports.map(portInUse));
-      if (attempt === 5 || !taken.includes(true)) throw error;
+      if (attempt === 5 || !(taken.includes(true) || saysInUse(error))) throw error;
     }
   }
 }
+
+/** Of a port that it chose by itself, as Temporal's server does for its inner services. */
+const saysInUse = (error: unknown): boolean => /address already in use/i.test((error as Error).message);
 
 /** The port that `rememberPort` wrote into `folder`, so that addresses stay the same from one start to the next. */
 export async function rememberedPort(folder: string): Promise<number | undefined> {
