@@ -5,7 +5,7 @@ import { SMTPServer } from 'smtp-server';
 import type { Stops } from '../src/dev/stops.js';
 import { hours } from '../src/platform/clock.js';
 import { freePort } from '../src/platform/embedded/ports.js';
-import { createProcesses, type Processes } from '../src/platform/processes.js';
+import { createProcesses, type Processes } from '../src/temporal/processes.js';
 import { install } from './installation.js';
 import type { Surroundings } from './parts.js';
 import { cpuOfEach, type DurableCpu, durableCpu } from './temporal.js';

@@ -3,9 +3,9 @@ import { checkDatabase, startLog } from './common.js';
 import { loadConfig } from './config.js';
 import { openDb } from './platform/db.js';
 import { serveMetrics } from './platform/metrics-server.js';
-import { runProcess } from './platform/process.js';
 import { stopAtSignals } from './platform/stopping.js';
 import { stopTracing } from './platform/tracing.js';
+import { runProcess } from './run-process.js';
 
 /** Long enough for a login's hashing and a slow database; a load balancer has moved on by then. */
 const drainWithinMs = 10_000;

@@ -1,7 +1,7 @@
 import 'reflect-metadata';
 import { loadConfig } from './config.js';
 import { runInstallation } from './dev/installation.js';
-import { runProcess } from './platform/process.js';
+import { runProcess } from './run-process.js';
 
 /**
  * `npm run cluster`: what `npm start` is, made as in production: a Temporal server on PostgreSQL, two apis and two workers. Its

@@ -83,10 +83,10 @@ import { createRegistry, watchPools } from './platform/metrics-server.js';
 import { pendingMigrations } from './platform/migrations.js';
 import { createOutbound } from './platform/outbound/fetch.js';
 import { createGuard } from './platform/outbound/guard.js';
-import { createProcesses } from './platform/processes.js';
 import { tracedOutbound } from './platform/tracing-calls.js';
 import { listenForever } from './platform/wake-up.js';
 import type { Services } from './services.js';
+import { createProcesses } from './temporal/processes.js';
 
 export interface ComposedApi {
   app: FastifyInstance;

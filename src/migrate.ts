@@ -1,7 +1,7 @@
 import 'reflect-metadata';
 import { loadConfig } from './config.js';
 import { migrate } from './platform/migrations.js';
-import { runProcess } from './platform/process.js';
+import { runProcess } from './run-process.js';
 
 await runProcess('migrate', async () => {
   const { database } = loadConfig('migrate');

@@ -5,7 +5,7 @@ import { reencrypt } from './domain/master-keys/reencrypt.js';
 import { systemClock as now } from './platform/clock.js';
 import { createSealing } from './platform/crypto/sealing.js';
 import { openDb } from './platform/db.js';
-import { runProcess } from './platform/process.js';
+import { runProcess } from './run-process.js';
 
 const say = (line: string) => process.stdout.write(`${line}\n`);
 

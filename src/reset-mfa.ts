@@ -3,7 +3,8 @@ import { loadConfig } from './config.js';
 import { createMfaResetByOperator } from './domain/admin-mfa/reset.js';
 import { systemClock as now } from './platform/clock.js';
 import { openDb } from './platform/db.js';
-import { runProcess, StartError } from './platform/process.js';
+import { StartError } from './platform/start-error.js';
+import { runProcess } from './run-process.js';
 
 /**
  * `npm run reset-mfa -- ana@example.com`: takes the second factors of an administrator away who has lost them, and whom nobody

@@ -8,7 +8,7 @@ import { startTemporal } from '../platform/embedded/temporal.js';
 import { findTemporalCli } from '../platform/embedded/temporal-cli.js';
 import { findTemporalPrograms } from '../platform/embedded/temporal-programs.js';
 import { startTemporalServer } from '../platform/embedded/temporal-server.js';
-import { StartError } from '../platform/process.js';
+import { StartError } from '../platform/start-error.js';
 import type { DevSecrets } from './secrets.js';
 import type { Stops } from './stops.js';
 

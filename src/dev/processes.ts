@@ -3,8 +3,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Config } from '../config.js';
 import { type Exit, startChild } from '../platform/embedded/children.js';
 import { configuredPort, freePort, portInUse } from '../platform/embedded/ports.js';
-import { StartError } from '../platform/process.js';
 import { projectRoot } from '../platform/root.js';
+import { StartError } from '../platform/start-error.js';
 import type { Layout, Parts, Starting } from './parts.js';
 import type { DevSecrets } from './secrets.js';
 

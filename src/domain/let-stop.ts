@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Processes } from '../platform/processes.js';
+import type { Processes } from '../temporal/processes.js';
 import { DomainError } from './errors.js';
 
 /** Two seconds: a worker that is there takes a few hundredths of one. */

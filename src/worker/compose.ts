@@ -17,7 +17,7 @@ import type { Db } from '../platform/db.js';
 import { faultOf } from '../platform/faults.js';
 import type { Mailer } from '../platform/mail/mailer.js';
 import type { Outbound } from '../platform/outbound/fetch.js';
-import type { Processes } from '../platform/processes.js';
+import type { Processes } from '../temporal/processes.js';
 import { mailSubjects } from './mails.js';
 
 export interface WorkerParts {

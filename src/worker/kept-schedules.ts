@@ -1,9 +1,9 @@
 import type { Logger } from 'pino';
 import { faultOf } from '../platform/faults.js';
-import type { Processes } from '../platform/processes.js';
-import { ensureSchedules, hasSchedules, reconcileNow } from '../platform/schedules.js';
 import { ensureSearchAttributes } from '../platform/search-attributes.js';
 import { createBell } from '../platform/wake-up.js';
+import type { Processes } from '../temporal/processes.js';
+import { ensureSchedules, hasSchedules, reconcileNow } from '../temporal/schedules.js';
 
 export interface KeptSchedules {
   processes: Pick<Processes, 'client' | 'connection'>;

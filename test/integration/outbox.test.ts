@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { startLater } from '../../src/domain/outbox.js';
 import { freePort } from '../../src/platform/embedded/ports.js';
-import { startOutboxRelay } from '../../src/platform/outbox-relay.js';
-import { createProcesses, type Processes } from '../../src/platform/processes.js';
+import { startOutboxRelay } from '../../src/temporal/outbox-relay.js';
+import { createProcesses, type Processes } from '../../src/temporal/processes.js';
 import { newDatabase, type TestDatabase } from '../support/database.js';
 import { patience } from '../support/patience.js';
 import { rows } from '../support/registration.js';

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { seconds } from '../../src/platform/clock.js';
 import { createSealing } from '../../src/platform/crypto/sealing.js';
-import { createProcesses } from '../../src/platform/processes.js';
+import { createProcesses } from '../../src/temporal/processes.js';
 import { startMailSink } from './crash-mail-sink.js';
 import { crashFolder, type Death, stillPlanned } from './crash-plan.js';
 import { startWorkerProcess, type WorkerProcess } from './crash-process.js';

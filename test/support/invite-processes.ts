@@ -1,4 +1,4 @@
-import { createProcesses } from '../../src/platform/processes.js';
+import { createProcesses } from '../../src/temporal/processes.js';
 import { newDatabase } from './database.js';
 import { patient } from './patience.js';
 import { registrationServices, rows } from './registration.js';

@@ -7,7 +7,7 @@ import { freePort } from '../../src/platform/embedded/ports.js';
 import { startPostgres } from '../../src/platform/embedded/postgres.js';
 import type { EmbeddedTemporal } from '../../src/platform/embedded/temporal.js';
 import { migrate } from '../../src/platform/migrations.js';
-import { ensureWorkflowBundle } from '../../src/platform/workflow-bundle.js';
+import { ensureWorkflowBundle } from '../../src/temporal/workflow-bundle.js';
 import { newDatabase, serviceUrl } from './database.js';
 import { type Part, type Running, restartable, sharedPart } from './parts.js';
 import { type ProcessPart, startApi, startWorker } from './service-processes.js';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Client, Connection, type WorkflowHandle } from '@temporalio/client';
 import { DefaultLogger, NativeConnection, Runtime, Worker, type WorkerOptions } from '@temporalio/worker';
-import { ensureWorkflowBundle } from '../../src/platform/workflow-bundle.js';
+import { ensureWorkflowBundle } from '../../src/temporal/workflow-bundle.js';
 import { namespace, temporalLauncher } from './temporal-launcher.js';
 
 export { namespace };

@@ -1,9 +1,9 @@
 import type { Client } from '@temporalio/client';
 import { pino } from 'pino';
 import { minutes } from '../../src/platform/clock.js';
-import { startOutboxRelay } from '../../src/platform/outbox-relay.js';
-import type { Processes } from '../../src/platform/processes.js';
-import { reconcileNow } from '../../src/platform/schedules.js';
+import { startOutboxRelay } from '../../src/temporal/outbox-relay.js';
+import type { Processes } from '../../src/temporal/processes.js';
+import { reconcileNow } from '../../src/temporal/schedules.js';
 import { keepSchedules } from '../../src/worker/kept-schedules.js';
 import { startTemporalWorkers } from '../../src/worker/temporal-workers.js';
 import { startWebhookFanOut } from '../../src/worker/webhook-fan-out.js';

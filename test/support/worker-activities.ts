@@ -13,7 +13,7 @@ import { days, hours, seconds } from '../../src/platform/clock.js';
 import { createDns, type DnsOptions } from '../../src/platform/dns.js';
 import { loopback } from '../../src/platform/outbound/addresses.js';
 import { createOutbound } from '../../src/platform/outbound/fetch.js';
-import type { Processes } from '../../src/platform/processes.js';
+import type { Processes } from '../../src/temporal/processes.js';
 import type { TestDatabase } from './database.js';
 import type { registrationServices } from './registration.js';
 

@@ -1,4 +1,4 @@
-import type { Processes } from '../../src/platform/processes.js';
+import type { Processes } from '../../src/temporal/processes.js';
 import { keepSchedules } from '../../src/worker/kept-schedules.js';
 import { until } from '../support/until.js';
 

@@ -31,7 +31,7 @@ describe('each step of the five walks', () => {
 
 /** A Mermaid flow chart of the layers; the processes' own files stand for what puts them together. */
 async function drawn(): Promise<string> {
-  const drawnLayers = ['src/http', 'src/domain', 'src/platform', 'entities', 'workflows', 'activities'];
+  const drawnLayers = ['src/http', 'src/domain', 'src/temporal', 'src/platform', 'entities', 'workflows', 'activities'];
   const nodeOf = (path: string) => {
     const layer = layerOf(path);
     if (drawnLayers.includes(layer)) return layer;

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { createAccountIntentActivities } from '../../activities/account-intents.js';
 import { DomainError } from '../../src/domain/errors.js';
 import { minutes, seconds } from '../../src/platform/clock.js';
-import { createProcesses, type Processes } from '../../src/platform/processes.js';
+import { createProcesses, type Processes } from '../../src/temporal/processes.js';
 import { newDatabase, type TestDatabase } from '../support/database.js';
 import { patient } from '../support/patience.js';
 import { aRequest, registrationServices, rows } from '../support/registration.js';

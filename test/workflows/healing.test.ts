@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { provisionAccount } from '../../src/domain/accounts/provisioning.js';
 import { createErasures } from '../../src/domain/erasures/erasures.js';
 import { createMfaGraces } from '../../src/domain/mfa/grace.js';
-import { createProcesses, type Processes } from '../../src/platform/processes.js';
+import { createProcesses, type Processes } from '../../src/temporal/processes.js';
 import { newDatabase, type TestDatabase } from '../support/database.js';
 import { patient } from '../support/patience.js';
 import { rows } from '../support/registration.js';

@@ -1,6 +1,6 @@
 import { jest } from '@jest/globals';
 import type { Place, Swept } from '../../src/domain/housekeeping/housekeeping.js';
-import { ensureSchedules } from '../../src/platform/schedules.js';
+import { ensureSchedules } from '../../src/temporal/schedules.js';
 import type { HousekeepingInput, housekeeping } from '../../workflows/housekeeping.js';
 import { housekeepingId } from '../../workflows/ids.js';
 import { recordHistory } from '../support/histories.js';

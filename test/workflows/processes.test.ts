@@ -2,7 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { pino } from 'pino';
 import type { RegistrationRequest } from '../../src/domain/registration/park.js';
 import { minutes, seconds } from '../../src/platform/clock.js';
-import { createProcesses, type Processes } from '../../src/platform/processes.js';
+import { createProcesses, type Processes } from '../../src/temporal/processes.js';
 import { startTemporalWorkers } from '../../src/worker/temporal-workers.js';
 import { newDatabase, type TestDatabase } from '../support/database.js';
 import { patience, patient } from '../support/patience.js';

@@ -1,6 +1,6 @@
 import { jest } from '@jest/globals';
 import type { Reconciled, ReconcilerPlace } from '../../src/domain/processes/reconciler.js';
-import { ensureSchedules } from '../../src/platform/schedules.js';
+import { ensureSchedules } from '../../src/temporal/schedules.js';
 import { reconcilerId } from '../../workflows/ids.js';
 import type { ReconcilerInput, reconciler } from '../../workflows/reconciler.js';
 import { recordHistory } from '../support/histories.js';

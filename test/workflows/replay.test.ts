@@ -1,6 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { Worker } from '@temporalio/worker';
-import { ensureWorkflowBundle } from '../../src/platform/workflow-bundle.js';
+import { ensureWorkflowBundle } from '../../src/temporal/workflow-bundle.js';
 import { workflowSpans } from '../../src/worker/tracing.js';
 import * as workflows from '../../workflows/index.js';
 import { historiesFolder, readHistory } from '../support/histories.js';

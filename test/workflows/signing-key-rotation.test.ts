@@ -1,5 +1,5 @@
 import { jest } from '@jest/globals';
-import { ensureSchedules } from '../../src/platform/schedules.js';
+import { ensureSchedules } from '../../src/temporal/schedules.js';
 import { signingKeyRotationId } from '../../workflows/ids.js';
 import { recordHistory } from '../support/histories.js';
 import { startTestTemporal, type TestTemporal } from '../support/temporal.js';

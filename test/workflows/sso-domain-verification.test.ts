@@ -4,7 +4,7 @@ import { createDomainChecks } from '../../src/domain/sso/domain-checks.js';
 import { createSsoDomains, type SsoDomainsDeps } from '../../src/domain/sso/domains.js';
 import { hours, seconds } from '../../src/platform/clock.js';
 import { createDns } from '../../src/platform/dns.js';
-import { createProcesses, type Processes } from '../../src/platform/processes.js';
+import { createProcesses, type Processes } from '../../src/temporal/processes.js';
 import { newDatabase, type TestDatabase } from '../support/database.js';
 import { startDnsServer, type TestDnsServer } from '../support/dns-server.js';
 import { recordHistory } from '../support/histories.js';

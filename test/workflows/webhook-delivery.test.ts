@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import type { Webhook } from '../../entities/webhook.js';
 import { startLater } from '../../src/domain/outbox.js';
 import { days, hours, seconds } from '../../src/platform/clock.js';
-import { createProcesses, type Processes } from '../../src/platform/processes.js';
+import { createProcesses, type Processes } from '../../src/temporal/processes.js';
 import { newDatabase, type TestDatabase } from '../support/database.js';
 import { recordHistory } from '../support/histories.js';
 import { rows } from '../support/registration.js';

@@ -7,8 +7,8 @@ import { createRegistrations } from '../../src/domain/registration/registrations
 import { hours } from '../../src/platform/clock.js';
 import { createSealing } from '../../src/platform/crypto/sealing.js';
 import { freePort } from '../../src/platform/embedded/ports.js';
-import { createProcesses, type Processes } from '../../src/platform/processes.js';
 import { projectRoot } from '../../src/platform/root.js';
+import { createProcesses, type Processes } from '../../src/temporal/processes.js';
 import { asOwner, newDatabase, type TestDatabase } from '../support/database.js';
 import { untoldFields } from '../support/log-fields.js';
 import { labelsAsked, labelsShown, namesShown } from '../support/metrics.js';

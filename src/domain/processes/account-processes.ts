@@ -1,8 +1,8 @@
 import type { EntityManager } from 'typeorm';
 import type { Clock } from '../../platform/clock.js';
 import type { Db } from '../../platform/db.js';
-import type { ProcessLook } from '../../platform/process-look.js';
-import type { Processes } from '../../platform/processes.js';
+import type { ProcessLook } from '../../temporal/look.js';
+import type { Processes } from '../../temporal/processes.js';
 import { lockAdministration } from '../capabilities/roles-authority.js';
 import { DomainError } from '../errors.js';
 import { recordEvent } from '../events.js';

@@ -3,7 +3,7 @@ import { after, type Clock, minutes } from '../../platform/clock.js';
 import type { Db } from '../../platform/db.js';
 import { workflowsRestarted } from '../../platform/metrics.js';
 import type { ProcessName } from '../../platform/process-kinds.js';
-import type { Processes } from '../../platform/processes.js';
+import type { Processes } from '../../temporal/processes.js';
 import type { OpenKinds, OpenQuery, OpenRow } from './open.js';
 
 export interface ReconcilerDeps {

@@ -5,7 +5,7 @@ import type { Clock } from '../../platform/clock.js';
 import { type Db, within } from '../../platform/db.js';
 import { oneAtATime } from '../../platform/one-at-a-time.js';
 import { workflowIdOf } from '../../platform/process-kinds.js';
-import type { Processes } from '../../platform/processes.js';
+import type { Processes } from '../../temporal/processes.js';
 import { actorOf, type Caller } from '../caller.js';
 import { DomainError } from '../errors.js';
 import { letStop } from '../let-stop.js';

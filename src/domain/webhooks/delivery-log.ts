@@ -7,7 +7,7 @@ import type { Clock } from '../../platform/clock.js';
 import type { Db } from '../../platform/db.js';
 import { createLimiter } from '../../platform/limiter.js';
 import { workflowIdOf } from '../../platform/process-kinds.js';
-import type { Processes } from '../../platform/processes.js';
+import type { Processes } from '../../temporal/processes.js';
 import { DomainError } from '../errors.js';
 import { recordEvent } from '../events.js';
 import { letStop } from '../let-stop.js';

@@ -1,6 +1,6 @@
 import type { Client } from '@temporalio/client';
 import { isErrorCode } from '../domain/errors.js';
-import { hasEnded } from './process-errors.js';
+import { hasEnded } from './errors.js';
 
 /** What Temporal knows of a process: ids, times and kinds of failures, nothing that a person could be told by. */
 export interface ProcessLook {

@@ -2,8 +2,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Client, Connection } from '@temporalio/client';
 import { accountIntentId } from '../../workflows/ids.js';
 import { DomainError } from '../domain/errors.js';
-import { createAnswers, type Waits } from './process-answers.js';
-import { hasEnded, isTemporalAway, processError } from './process-errors.js';
 import {
   mayRunAgain,
   newsFor,
@@ -12,9 +10,11 @@ import {
   type ProcessNews,
   startOptions,
   workflowIdOf,
-} from './process-kinds.js';
-import { lookAt, type ProcessLook } from './process-look.js';
-import { connectionOptions, type TemporalServer } from './temporal-connection.js';
+} from '../platform/process-kinds.js';
+import { connectionOptions, type TemporalServer } from '../platform/temporal-connection.js';
+import { createAnswers, type Waits } from './answers.js';
+import { hasEnded, isTemporalAway, processError } from './errors.js';
+import { lookAt, type ProcessLook } from './look.js';
 import { tracedClient } from './tracing-client.js';
 
 export type Processes = ReturnType<typeof createProcesses>;

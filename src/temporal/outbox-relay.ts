@@ -1,11 +1,11 @@
 import { DomainError } from '../domain/errors.js';
 import { outboxChannel } from '../domain/outbox.js';
-import type { Db, Statement } from './db.js';
-import { faultOf } from './faults.js';
-import { isProcessName } from './process-kinds.js';
+import type { Db, Statement } from '../platform/db.js';
+import { faultOf } from '../platform/faults.js';
+import { isProcessName } from '../platform/process-kinds.js';
+import { activeTracing } from '../platform/tracing.js';
+import { createBell, listenForever } from '../platform/wake-up.js';
 import type { Processes } from './processes.js';
-import { activeTracing } from './tracing.js';
-import { createBell, listenForever } from './wake-up.js';
 
 export interface OutboxRelayDeps {
   db: Db;

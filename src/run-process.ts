@@ -1,8 +1,6 @@
-import { ConfigError } from '../config.js';
-import { isOutage } from './outages.js';
-import { StartError } from './start-error.js';
-
-export { StartError };
+import { ConfigError } from './config.js';
+import { isOutage } from './platform/outages.js';
+import { StartError } from './platform/start-error.js';
 
 /** Says what keeps a process from starting, in one line for each reason, and ends it with a non-zero exit code. */
 export async function runProcess(name: string, start: () => Promise<void>): Promise<void> {

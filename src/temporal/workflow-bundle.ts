@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { bundleWorkflowCode, DefaultLogger } from '@temporalio/worker';
-import { projectRoot } from './root.js';
+import { projectRoot } from '../platform/root.js';
 
 const sources = join(projectRoot, 'workflows');
 const bundlePath = join(projectRoot, 'dist/workflow-bundle.js');

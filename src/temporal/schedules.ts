@@ -6,7 +6,7 @@ import {
   type ScheduleSpec,
 } from '@temporalio/client';
 import { housekeepingId, reconcilerId, signingKeyRotationId } from '../../workflows/ids.js';
-import type { TaskQueue } from './process-kinds.js';
+import type { TaskQueue } from '../platform/process-kinds.js';
 
 interface Schedule {
   id: string;

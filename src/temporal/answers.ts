@@ -10,8 +10,8 @@ import type { SsoDomainVerificationInput } from '../../workflows/sso-domain-veri
 import type { ProvisionedIntent } from '../domain/account-intents/provision.js';
 import { DomainError } from '../domain/errors.js';
 import type { DomainLook } from '../domain/sso/domain-checks.js';
-import { hasEnded } from './process-errors.js';
-import { type ProcessInput, type ProcessName, startOptions } from './process-kinds.js';
+import { type ProcessInput, type ProcessName, startOptions } from '../platform/process-kinds.js';
+import { hasEnded } from './errors.js';
 
 export interface Waits {
   /** How long a caller waits for Temporal to answer at all. */
