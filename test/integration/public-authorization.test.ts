@@ -1,4 +1,5 @@
 import { v7 as uuidv7 } from 'uuid';
+import { days } from '../../src/platform/clock.js';
 import { newAccount, send, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { newIdentityCaller } from '../support/identity-caller.js';
 import { rowsOf } from './portal-setup.js';
@@ -121,6 +122,29 @@ test('explain names everything that stands in the way', async () => {
       'Role "Porter" at node "Shed" holds the permission, but that node is not above the one asked for',
     role_lacks_permission: 'Role "Blind" at node "House" does not hold the permission',
   });
+});
+
+test('explain decides as evaluate does where somebody has held the permission more often than it reads', async () => {
+  const [held, ended] = [await newIdentity(), await newIdentity()];
+  await rowsOf(
+    api,
+    `insert into role_assignments (id, account_id, environment_id, identity_id, role_id, node_id, effective_from, effective_to, created_at, removed_at)
+     select gen_random_uuid(), $1, $2, who, $4, $5, begun, begun + interval '1 minute', $6, case when n <> 101 then begun end
+     from unnest($3::uuid[]) who, generate_series(1, 101) n, lateral (select $6::timestamptz + n * interval '1 minute' as begun) b`,
+    [
+      account.scope.accountId,
+      account.scope.environmentId,
+      [held, ended],
+      roleId,
+      parent,
+      new Date(api.clock.now.getTime() - days(1)),
+    ],
+  );
+  const id = await assign(held, { node_id: null });
+  const { decision, reasons, ...decided } = await explain(held);
+  expect(decided).toEqual(await ask(held));
+  expect(decision).toMatchObject({ assignment_id: id });
+  expect(await explain(ended)).toMatchObject(await ask(ended)); // the last of them is not removed, and over
 });
 
 test('an inactive node closes everything below it', async () => {

@@ -48,7 +48,7 @@ export interface Found {
   assignments: FoundAssignment[];
 }
 
-/** As many assignments as a person could read; those that could decide come first. */
+/** As many assignments as a person could read; those that decide come first, or what would be found of them is cut off. */
 const mostAssignments = 100;
 
 const explainStatement = {
@@ -62,11 +62,14 @@ with asked as (
   select a.id, a.role_id, a.node_id, a.effective_from, a.effective_to, a.removed_at, a.node_id = any(asked.path) as is_on_path,
     p.id is not null as holds_permission
   from role_assignments a
+    join roles r on r.id = a.role_id
     left join asked on true
     left join permissions p on p.environment_id = $1 and p.key = $3
       and exists (select from role_permissions rp where rp.role_id = a.role_id and rp.permission_id = p.id)
   where a.identity_id = $2 and a.environment_id = $1 and a.created_at <= $5
-  order by (p.id is not null and a.node_id = any(asked.path)) desc nulls last, (p.id is not null) desc, a.created_at, a.id
+  order by (p.id is not null and a.node_id = any(asked.path)) desc nulls last, (p.id is not null) desc,
+    (a.removed_at is null or a.removed_at > $5) desc,
+    (coalesce(a.effective_from <= $5, true) and coalesce(a.effective_to > $5, true)) desc, r.is_active desc, a.created_at, a.id
   limit ${mostAssignments}
 )
 select
