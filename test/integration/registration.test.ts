@@ -109,6 +109,14 @@ test('a registration that was confirmed can be neither expired nor cancelled', a
   expect(await services.registrations.cancel(id, 'late')).toBe('confirmed');
 });
 
+test('confirmed again after its application was deleted, a link is one that works no more', async () => {
+  const services = registrationServices(database);
+  const { id } = await services.park();
+  const { accountId } = await services.registrations.provision(id);
+  await select('delete from applications where account_id = $1', accountId);
+  await expect(services.registrations.provision(id)).rejects.toMatchObject({ code: 'registration.link_invalid' });
+});
+
 test('an expired link provisions nothing even when no worker has noticed', async () => {
   const services = registrationServices(database);
   const { id, request } = await services.park();

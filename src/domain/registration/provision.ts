@@ -19,7 +19,8 @@ export interface ProvisionedRegistration {
 /**
  * Turns a pending registration into a User with an Account, in the caller's transaction. The first one of an address
  * wins. Repeating it answers the same ids.
- * @returns null where there is nothing to confirm: unknown, expired, ended, or the address belongs to a User by now
+ * @returns null where there is nothing to confirm: unknown, expired, ended, its Application gone, or the address belongs to a
+ *   User by now
  */
 export async function provision(tx: EntityManager, id: string, now: Date): Promise<ProvisionedRegistration | null> {
   const rivals = await lockRivals(tx, id);
@@ -63,10 +64,11 @@ async function lockRivals(tx: EntityManager, id: string): Promise<string[]> {
 }
 
 async function provisionedBefore(tx: EntityManager, { userId, accountId }: PendingRegistration) {
-  const application = await tx.findOneOrFail(Application, {
+  const application = await tx.findOne(Application, {
     where: { accountId: accountId! },
     order: { createdAt: 'asc', id: 'asc' },
   });
+  if (!application) return null;
   const discarded = await tx.findBy(PendingRegistration, { userId: userId!, status: 'discarded' });
   return {
     userId: userId!,
