@@ -1,4 +1,5 @@
 import { newAccount, send, startApi, type TestAccount, type TestApi } from '../support/api.js';
+import { callsWith } from './nodes-setup.js';
 import { callsOf, outcomeOf, rowsOf } from './portal-setup.js';
 import {
   anAddress,
@@ -241,6 +242,15 @@ describe('the directory of an organization', () => {
   const isThere = async (identityId: string) =>
     (await rowsOf(api, 'select from environment_memberships where identity_id = $1', [identityId])).length === 1;
 
+  const isLetIn = async (identityId: string) =>
+    (
+      await rowsOf<{ is_active: boolean }>(
+        api,
+        'select is_active from environment_memberships where identity_id = $1',
+        [identityId],
+      )
+    )[0]?.is_active;
+
   test('has its own people: they are members, and nobody else is seen', async () => {
     const outsider = await newUser(call);
     const user = await newUser(own);
@@ -249,6 +259,33 @@ describe('the directory of an organization', () => {
     expect((await own('GET', '/Users')).json().totalResults).toBe(1);
     expect((await own('DELETE', `/Users/${user.id}`)).statusCode).toBe(204);
     expect(await isThere(user.id)).toBe(false);
+  });
+
+  test('lets nobody in again whom the environment has kept out since', async () => {
+    const elsewhere = (await make(api, account, '/organizations', { name: 'Elsewhere' })).id;
+    const key = callsWith(api, await account.apiKey());
+    const active = (id: string, value: boolean) =>
+      own('PATCH', `/Users/${id}`, operations({ op: 'replace', path: 'active', value }));
+    const bothTimes = async (keptOut: (id: string) => Promise<unknown>) => {
+      const { id } = await newUser(own);
+      await key('POST', `/organizations/${elsewhere}/members`, { identity_id: id });
+      await keptOut(id);
+      await key('POST', `/identities/${id}/deactivate`);
+      return [(await active(id, true)).statusCode, await isLetIn(id)];
+    };
+    const fromOrganization = async (id: string) => {
+      expect((await active(id, false)).statusCode).toBe(200);
+      expect([await isMember(id), await isLetIn(id)]).toEqual([false, true]);
+    };
+    expect(await bothTimes(fromOrganization)).toEqual([403, false]);
+    const fromEnvironment = async (id: string) => {
+      await key('DELETE', `/organizations/${elsewhere}/members/${id}`);
+      expect((await active(id, false)).statusCode).toBe(200);
+      expect(await isLetIn(id)).toBe(false);
+      await key('POST', `/identities/${id}/activate`);
+      expect(await isLetIn(id)).toBe(true);
+    };
+    expect(await bothTimes(fromEnvironment)).toEqual([403, false]);
   });
 
   test('what its groups give inside an organization further down goes with the mapping, the group and the membership', async () => {
