@@ -126,6 +126,34 @@ test('next time the app asks for a code, and the browser can be remembered', asy
   expect(await amr()).not.toContain('mfa');
 });
 
+test('who goes back from the application sees the pages of the sign-in again, and can begin anew', async () => {
+  await arrive();
+  await startAt(page, site.shop.url);
+  await fillIn(page, { ...site.data.ana, password: 'not the password' });
+  await page.getByRole('alert').waitFor();
+  await page.getByLabel('Password').fill(site.data.ana.password);
+  await button('Sign in').click();
+  await heading('Confirm that it is you').waitFor();
+  await button('Recovery code').click();
+  await page.getByLabel('Recovery code').fill(recoveryCodes[1] ?? '');
+  await button('Continue').click();
+  await heading(/^Hello, Ana/).waitFor();
+
+  await page.goBack();
+  await page.getByLabel('Recovery code').waitFor();
+  await page.goBack();
+  await heading('Confirm that it is you').waitFor();
+  await page.goBack();
+  await page.getByText('That email and password do not match.').waitFor();
+  await page.goForward();
+  await page.goForward();
+  await page.getByLabel('Recovery code').fill(recoveryCodes[2] ?? '');
+  await button('Continue').click();
+  await heading('This sign-in has expired').waitFor();
+  await page.getByRole('link', { name: 'Sign in again' }).click();
+  await heading(/^Hello, Ana/).waitFor(); // known here by now
+});
+
 test('with a recovery code, by keyboard and without JavaScript', async () => {
   await arrive({ javaScriptEnabled: false });
   await signIn(site.data.ana);

@@ -41,6 +41,20 @@ test('the page asks for the code of the app, without a script, and offers the ot
   expect(page.cookies.map(({ name }) => name)).toEqual([]);
 });
 
+test('each page that answers a form is kept for whoever goes back to it; those that are fetched are not', async () => {
+  const { page, browser, client } = await newChallenge();
+  const kept = 'private, max-age=0, must-revalidate';
+  const cacheOf = ({ headers }: typeof page) => headers['cache-control'];
+  expect(cacheOf(await browser.get(authorizeUrl(client)))).toBe('no-store');
+  const pages = [
+    page,
+    await browser.submit(page, { code: '000000' }),
+    await browser.submit(page, { factor: 'email_otp' }),
+  ];
+  expect(pages.map(cacheOf)).toEqual([kept, kept, kept]);
+  expect(cacheOf(await browser.submit(page, { challenge_token: 'x'.repeat(43) }))).toBe(kept); // it has expired
+});
+
 test('the right code ends at the client, and is an audit row', async () => {
   const { page, browser, totp, ana } = await newChallenge();
   const answer = await browser.submit(page, { code: `${totp.code().slice(0, 3)} ${totp.code().slice(3)}` });

@@ -57,6 +57,11 @@ test('an authenticator app: picture, key, first code, recovery codes once, and t
   const totp = await browser.submit(page, { factor: 'totp' });
   expect(totp.body).toMatch(/<div class="qr" role="img" aria-label="QR code for your authenticator app"><svg /);
   expect(totp.headers['content-security-policy']).toContain("img-src 'none'");
+  // What one may go back to is kept by the browser, but no secret is.
+  expect([page, totp].map(({ headers }) => headers['cache-control'])).toEqual([
+    'private, max-age=0, must-revalidate',
+    'no-store',
+  ]);
   const secret = keyOn(totp);
   expect(secret).toMatch(/^[A-Z2-7]{32}$/); // 160 bits
   const uri = new URL(/href="(otpauth:[^"]*)"/.exec(totp.body)?.[1]?.replaceAll('&amp;', '&') ?? '');
@@ -65,6 +70,7 @@ test('an authenticator app: picture, key, first code, recovery codes once, and t
 
   const wrong = await browser.submit(totp, { code: '000000' });
   expect(alertOf(wrong)).toMatch(/That code is not right/);
+  expect(wrong.headers['cache-control']).toBe('no-store');
   expect(keyOn(wrong)).toBe(secret); // still the one that is in the app
   expect(await factorsOf(ana.id)).toEqual([]);
 

@@ -300,8 +300,8 @@ const everyAccountPage = (value: string): AccountPages => {
       ],
       devices: [{ id, device, isCurrent: true, createdAt: then, expiresAt: now }],
       applications: [
-        { id, name: value, since: then, scopes: null },
-        { id, name: value, since: then, scopes: ['openid', 'email'] },
+        { id, name: value, mark: null, since: then, scopes: null },
+        { id, name: value, mark: value, since: then, scopes: ['openid', 'email'] },
       ],
     },
     'account-password': {
@@ -549,6 +549,11 @@ describe('headers', () => {
       'content-language': 'de',
       'x-frame-options': 'DENY',
     });
+  });
+
+  test('a page that is kept for whoever goes back to it answers no other request', () => {
+    const kept = pageHeaders({ nonce, locale: 'de', formActions: [], kept: true });
+    expect(kept['cache-control']).toBe('private, max-age=0, must-revalidate');
   });
 
   test('the captcha is the one thing that comes from elsewhere, and only where there is one', () => {

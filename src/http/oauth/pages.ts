@@ -34,6 +34,14 @@ interface PageOptions {
 export const wantsJson = ({ headers: { accept = '' } }: FastifyRequest): boolean =>
   /\bapplication\/json\b/i.test(accept) && !/\btext\/html\b/i.test(accept);
 
+/**
+ * What answers a form may be gone back to, in the browser that it was shown in: it cannot be fetched again, and without a copy the
+ * browser shows an error of its own, and offers to send the form with its password once more. Not so what shows a secret that
+ * goes on to count, or the account of somebody who may have signed out since (docs/decisions/0006).
+ */
+const isKept = ({ method }: FastifyRequest, name: keyof Pages): boolean =>
+  method === 'POST' && name !== 'mfa-enroll-totp' && !name.startsWith('account');
+
 /** A hosted page in the Environment's looks and the reader's language. */
 export function sendPage<P extends keyof Pages>(
   request: FastifyRequest,
@@ -46,7 +54,8 @@ export function sendPage<P extends keyof Pages>(
   const locale = localeOf(request, { client, asked: { parameters: { ui_locales: uiLocales } } });
   const branding = client ? brandingOf(client) : null;
   const logo = Boolean(client?.logoUrl || branding?.logo_url);
-  reply.headers(pageHeaders({ nonce, locale, formActions, logo, scripts: scripts.length > 0, captcha }));
+  const kept = isKept(request, name);
+  reply.headers(pageHeaders({ nonce, locale, formActions, logo, scripts: scripts.length > 0, captcha, kept }));
   return reply.code(status).send(renderPage(name, { locale, nonce, branding, scripts }, values));
 }
 

@@ -12,16 +12,19 @@ interface PageHeaders {
   scripts?: boolean;
   /** Whether the page shows the captcha's widget: its script, and the frame that it works in. */
   captcha?: boolean;
+  /** Whether the browser may keep it as it was, for whoever goes back to it. */
+  kept?: boolean;
 }
 
 /** Where Cloudflare Turnstile's widget comes from. */
 const turnstile = 'https://challenges.cloudflare.com';
 
 /**
- * The headers of a hosted page. Nothing foreign may run in, frame or embed it, no cache keeps it and no address leaks from it.
+ * The headers of a hosted page. Nothing foreign may run in, frame or embed it, no cache keeps it for another request and no
+ * address leaks from it.
  */
 export function pageHeaders(page: PageHeaders) {
-  const { nonce, locale, formActions, logo = false, scripts = false, captcha = false } = page;
+  const { nonce, locale, formActions, logo = false, scripts = false, captcha = false, kept = false } = page;
   if (!/^[A-Za-z0-9+/_=-]+$/.test(nonce)) throw new Error('A nonce is base64');
   // Browsers apply form-action to the redirects after a submission too, hence the client's origin.
   const targets = ["'self'", ...new Set(formActions.map(redirectSource))];
@@ -44,7 +47,7 @@ export function pageHeaders(page: PageHeaders) {
     // Nothing leaves to others; `no-referrer` would also turn the Origin of our own forms into "null", which is checked.
     // The captcha's service may know which site asks, and no more.
     'referrer-policy': captcha ? 'strict-origin' : 'same-origin',
-    'cache-control': 'no-store',
+    'cache-control': kept ? 'private, max-age=0, must-revalidate' : 'no-store',
     // An application may open its sign-in in a popup and wait there for the answer, which a policy would cut off for good.
     'cross-origin-opener-policy': formActions.length > 0 ? 'unsafe-none' : 'same-origin',
     'permissions-policy': [
