@@ -2,6 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest, HTTPMethods } from 
 import findMyWay, { type HTTPMethod } from 'find-my-way';
 import { DomainError } from '../domain/errors.js';
 import { pathOf, sendError } from './errors.js';
+import { sendErrorPage } from './oauth/pages.js';
 
 declare module 'fastify' {
   interface FastifyInstance {
@@ -12,7 +13,7 @@ declare module 'fastify' {
 
 /**
  * 404 for an unknown path, and 405 with `Allow` for a known one that does not take the method (RFC 9110 §15.5.6), whatever its
- * body is. The surface that the path would be of gives the answer its form.
+ * body is. The surface that the path would be of gives the answer its form; a browser is shown a page where people come by hand.
  */
 export function answerUnknownRoutes(app: FastifyInstance): void {
   const methodsOf = new Map<string, Set<string>>();
@@ -36,7 +37,17 @@ export function answerUnknownRoutes(app: FastifyInstance): void {
   app.decorate('refusalOfUnknown', refusal);
   // After whoever asks has been looked at, and before a body is: it may be of any type and length, and is not read.
   app.addHook('preParsing', async (request, reply) => {
-    if (request.is404) throw refusal(request, reply);
+    if (!request.is404) return;
+    const refused = refusal(request, reply);
+    if (!isOpenedByHand(request)) throw refused;
+    await sendErrorPage(request, reply, refused);
   });
   app.setNotFoundHandler((request, reply) => sendError(refusal(request, reply), request, reply));
+}
+
+/** Whether somebody has opened it in a browser: an address that they have typed, kept or cut short, where there are pages. */
+function isOpenedByHand(request: FastifyRequest): boolean {
+  const path = pathOf(request);
+  const hasPages = path === '/' || path === '/oauth' || path.startsWith('/oauth/');
+  return hasPages && /\btext\/html\b/i.test(request.headers.accept ?? '');
 }

@@ -28,6 +28,44 @@ describe('errors', () => {
     });
   });
 
+  const html = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8', 'accept-language': 'de' };
+
+  test.each([
+    ['/', 404],
+    ['/oauth', 404],
+    ['/oauth/?x=1', 404],
+    ['/oauth/nothing/here', 404],
+    ['/oauth/token', 405],
+    ['/oauth/mfa-challenge', 405],
+  ])('who opens %s in a browser is shown a page with the same status, and a client the JSON', async (url, status) => {
+    const page = await send(api.app, status, { url, headers: html });
+    expect(page.headers['content-type']).toBe('text/html; charset=utf-8');
+    expect(page.body).toContain('Seite nicht gefunden');
+    expect(page.body).toContain(String(page.headers['x-request-id']));
+    for (const accept of ['application/json', '*/*', undefined]) {
+      const { headers, body } = await send(api.app, status, { url, headers: accept ? { accept } : {} });
+      expect(headers['content-type']).toContain('application/json');
+      expect(JSON.parse(body).error.statusCode).toBe(status);
+      expect(headers.allow).toBe(page.headers.allow);
+    }
+  });
+
+  test('the page speaks the language that the address asks for', async () => {
+    const page = await send(api.app, 404, { url: '/oauth/nothing?ui_locales=en', headers: html });
+    expect(page.body).toContain('Page not found');
+  });
+
+  test('a form that is sent to a page that there is not is answered by a page, and not read', async () => {
+    const form = { ...html, 'content-type': 'application/x-www-form-urlencoded' };
+    const page = await send(api.app, 404, { method: 'POST', url: '/oauth/nothing', headers: form, payload: 'a=1' });
+    expect(page.body).toContain('Seite nicht gefunden');
+  });
+
+  test('a browser at a path of an API is answered as everybody is', async () => {
+    const { error } = (await send(api.app, 404, { url: '/api/v1/nothing', headers: html })).json();
+    expect(error.code).toBe('route.not_found');
+  });
+
   test('a known path with another method is 405 and names the methods', async () => {
     const response = await send(api.app, 405, { method: 'DELETE', url: '/api/v1/identities', headers: key });
     expect(response.headers.allow).toBe('GET, HEAD, POST');

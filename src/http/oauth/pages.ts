@@ -107,7 +107,12 @@ export function handlePageErrors(app: FastifyInstance): void {
   });
 }
 
-function sendErrorPage(request: FastifyRequest, reply: FastifyReply, refusal: OAuthError | DomainError | null) {
+/** A refusal as a page; null for a fault of ours. A script is told the same in JSON. */
+export function sendErrorPage(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  refusal: OAuthError | DomainError | null,
+): FastifyReply {
   const status = !refusal ? 500 : refusal instanceof OAuthError ? oauthStatusOf(refusal.code) : statusOf(refusal.code);
   const code = refusal?.code ?? 'server_error';
   const detail = refusal?.message ?? null;
@@ -145,7 +150,7 @@ function textsOf(status: number, code: string) {
   if (code === 'auth.reauthentication_required') return 'protected';
   if (ofAccount.includes(code)) return 'account';
   if (status === 403) return 'refused';
-  if (status === 404) return 'not_found';
+  if (status === 404 || status === 405) return 'not_found';
   if (status === 429) return 'too_many';
   if (status === 503) return 'unavailable';
   return status >= 500 ? 'internal' : 'request';
