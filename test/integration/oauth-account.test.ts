@@ -8,6 +8,7 @@ import {
   locationOf,
   newProvider,
   password,
+  redirectUri,
   refresh,
   type TestClient,
   type TestEnvironment,
@@ -188,6 +189,28 @@ test('an application loses its access in every browser, and only that applicatio
   expect(await events('auth.grant_revoked')).toHaveLength(2);
   const twice = await send(laptop, page, 'applications', { revoke: client.id });
   expect(locationOf(twice).searchParams.get('done')).toBe('gone');
+});
+
+test('applications of one name are told apart by where they are, or else by their client_id', async () => {
+  const elsewhere = await environment.newClient({ name: 'Twins', redirectUris: [redirectUri, 'https://twin.example'] });
+  const there = { name: 'Twins', redirectUris: ['https://other.example:8443/cb', redirectUri] };
+  const [one, two] = [await environment.newClient(there), await environment.newClient(there)];
+  const named = async () =>
+    [...(await signedIn(laptop)).body.matchAll(/name="revoke" value="([^"]*)" aria-label="End access: ([^"]*)"/g)]
+      .map(([, id, name]) => [id, name])
+      .sort();
+  await tokensFor(laptop, elsewhere, ana.email);
+  expect(await named()).toEqual([[elsewhere.id, 'Twins']]);
+  await tokensFor(laptop, one, ana.email);
+  await tokensFor(laptop, client, ana.email);
+  const here = [
+    [elsewhere.id, 'Twins (app.example.com)'],
+    [client.id, 'Shop web'],
+  ];
+  expect(await named()).toEqual([...here, [one.id, 'Twins (other.example:8443)']].sort());
+  await tokensFor(laptop, two, ana.email);
+  const marked = [one, two].map(({ id, clientId }) => [id, `Twins (${clientId})`]);
+  expect(await named()).toEqual([...here, ...marked].sort());
 });
 
 test('where the Environment wants a recent sign-in for it, neither sessions nor access end without one', async () => {

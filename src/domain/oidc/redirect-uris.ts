@@ -18,3 +18,9 @@ export function withParameters(uri: string, parameters: Record<string, string | 
   if (query === '') return uri;
   return `${uri}${!uri.includes('?') ? '?' : /[?&]$/.test(uri) ? '' : '&'}${query}`;
 }
+
+/** Where a browser goes on to, as people know it: the host; of an app, its scheme (RFC 8252 §7.1). */
+export function destinationOf(redirectUri: string): string {
+  const { host, protocol } = new URL(redirectUri);
+  return host || protocol.slice(0, -1);
+}

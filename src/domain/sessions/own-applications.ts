@@ -13,6 +13,7 @@ export interface OwnApplication {
   id: string;
   clientId: string;
   name: string;
+  redirectUris: string[];
   since: Date;
   /** What the person was asked for and has allowed; null where nobody asked. */
   scopes: string[] | null;
@@ -27,7 +28,8 @@ export interface OwnApplications {
 const listStatement = {
   name: 'own_applications',
   text: `
-select c.id, c.client_id as "clientId", c.name, min(given.created_at) as since, max(given.scopes) as scopes
+select c.id, c.client_id as "clientId", c.name, c.redirect_uris as "redirectUris", min(given.created_at) as since,
+  max(given.scopes) as scopes
 from (
     select oauth_client_id, created_at, null::text[] as scopes from grants g
     where g.account_id = $1 and g.environment_id = $2 and g.identity_id = $3 and ${livingGrant('$4')}

@@ -4,6 +4,7 @@ import { accountUrl } from '../../domain/oidc/account-request.js';
 import { suitsConsent } from '../../domain/oidc/interaction.js';
 import { OAuthError } from '../../domain/oidc/oauth-error.js';
 import { onlyOnce, type ReadParameters, readParameters } from '../../domain/oidc/parameters.js';
+import { destinationOf } from '../../domain/oidc/redirect-uris.js';
 import { learntBy } from '../../domain/oidc/scopes.js';
 import type { HostedSession } from '../../domain/sessions/sessions.js';
 import { days, seconds } from '../../platform/clock.js';
@@ -100,9 +101,3 @@ const tell = ({ reply, asked }: Visit, session: HostedSession) =>
       session: session.id,
       scope: asked.scope.join(' '),
     });
-
-/** Where the browser goes on to, as people know it; of an app, its scheme (RFC 8252 §7.1). */
-function destinationOf(redirectUri: string): string {
-  const { host, protocol } = new URL(redirectUri);
-  return host || protocol.slice(0, -1);
-}

@@ -54,6 +54,8 @@ export interface AccountPages {
     applications: readonly {
       id: string;
       name: string;
+      /** What tells it from others of its name; null where there is none. */
+      mark: string | null;
       since: Date;
       /** What the person has allowed it; null where it did not ask. */
       scopes: readonly ScopeName[] | null;

@@ -5,7 +5,9 @@ import { fullNameOf } from '../../../domain/full-name.js';
 import type { OwnProfile } from '../../../domain/logins/own-profile.js';
 import type { FactorSummary } from '../../../domain/mfa/factors.js';
 import type { EnrollableKind } from '../../../domain/mfa/standing.js';
+import { destinationOf } from '../../../domain/oidc/redirect-uris.js';
 import { learntBy } from '../../../domain/oidc/scopes.js';
+import type { OwnApplication } from '../../../domain/sessions/own-applications.js';
 import { hashSecret } from '../../../platform/crypto/one-time-secret.js';
 import { type TextKey, textKeys } from '../../../platform/mail/texts.js';
 import type { AccountPages } from '../../pages/account-pages.js';
@@ -68,9 +70,10 @@ export const overview: FastifyPluginAsyncTypebox<AccountOptions> = async (
         createdAt,
         expiresAt,
       })),
-      applications: applications.map(({ scopes: allowed, ...one }) => ({
+      applications: applications.map((one) => ({
         ...one,
-        scopes: allowed && learntBy(allowed),
+        mark: markOf(one, applications),
+        scopes: one.scopes && learntBy(one.scopes),
       })),
     };
   }
@@ -87,6 +90,15 @@ const addableTo = (
     (kind) => allowed.includes(kind) && (kind !== 'email_otp' || mailable),
   );
 };
+
+/** What tells an application from others of its name: where it is, or else its `client_id`. Null where there is no other one. */
+function markOf(application: OwnApplication, all: readonly OwnApplication[]): string | null {
+  const placeOf = ({ clientId, redirectUris: [first] }: OwnApplication) => (first ? destinationOf(first) : clientId);
+  const alike = all.filter(({ id, name }) => id !== application.id && name === application.name);
+  if (alike.length === 0) return null;
+  const place = placeOf(application);
+  return alike.some((other) => placeOf(other) === place) ? application.clientId : place;
+}
 
 /** What was done, as the way back from its form says; a link from elsewhere must not claim it. */
 function doneOf({ request, form }: AccountVisit): TextKey | null {
