@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { pino } from 'pino';
 import { newAccount, send, startApi, type TestAccount, type TestApi } from '../support/api.js';
+import { type IdentityCaller, newIdentityCaller } from '../support/identity-caller.js';
 import { rowsOf } from './portal-setup.js';
 
 let api: TestApi;
@@ -404,6 +405,23 @@ describe('Idempotency-Key', () => {
     expect((await create('mine', { email: 'mine2@example.com' })).statusCode).toBe(201);
   });
 
+  test('a person’s keys in one Environment say nothing of another, where they are the same person', async () => {
+    const held = [{ role: 'Administrator' }];
+    const here = await newIdentityCaller(api, account, held);
+    const there = await newIdentityCaller(api, { scope: account.productionScope }, held, here.email);
+    expect(there.id).toBe(here.id);
+    const create = ({ headers }: IdentityCaller) =>
+      send(api.app, 201, {
+        method: 'POST',
+        url: '/api/v1/organizations',
+        headers: { ...headers, 'idempotency-key': 'both' },
+        payload: { name: 'Both' },
+      });
+    const [first, second] = [await create(here), await create(there)];
+    expect(second.json().data.id).not.toBe(first.json().data.id);
+    expect(second.headers['idempotency-replayed']).toBeUndefined();
+  });
+
   test('kept answers are sealed: a secret that is shown once is not readable in the database', async () => {
     const made = await send(api.app, 201, {
       method: 'POST',
@@ -509,6 +527,15 @@ describe('documents', () => {
     expect(headers['content-security-policy']).toMatch(
       /base-uri 'none'.*frame-ancestors 'none'.*object-src 'none'.*script-src 'self'/,
     );
+  });
+
+  test('the pages read the very document, and no other form of it is made for whoever asks', async () => {
+    const document = await send(api.app, 200, { url: '/openapi.json' });
+    const read = await send(api.app, 200, { url: '/docs/json' });
+    expect(read.headers['content-type']).toBe(document.headers['content-type']);
+    expect(read.body).toBe(document.body);
+    const yaml = await send(api.app, 404, { url: '/docs/yaml' });
+    expect(yaml.json().error.code).toBe('route.not_found');
   });
 
   test('health and readiness say what is so', async () => {

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import type { OAuthClient } from '../../entities/oauth-client.js';
 import { type ThrottledRoute, throttles } from '../../src/http/oauth/throttles.js';
-import { startApi } from '../support/api.js';
+import { newAccount, startApi, type TestApi } from '../support/api.js';
 import { authorizeUrl, newProvider, type TestEnvironment, type TestProvider } from '../support/oauth.js';
 
 /** The specification's table of limits, as far as it is about `/oauth`. */
@@ -117,6 +118,52 @@ test('the general limit of a process refuses pages alike, and names itself', asy
   expect(script.statusCode).toBe(429);
   expect(script.json()).toMatchObject({ error: 'rate_limit.exceeded' });
   await api.stop();
+});
+
+describe('what clients call has the general limits', () => {
+  let api: TestApi;
+  let client: OAuthClient;
+  beforeAll(async () => {
+    api = await startApi({ RATE_LIMITS: 'on', REQUESTS_PER_MINUTE_ADDRESS: '3', REQUESTS_PER_MINUTE_API_KEY: '5' });
+    ({ client } = await api.services.clientManagement.create((await newAccount(api)).scope, {
+      name: 'Public',
+      clientType: 'public',
+      redirectUris: ['https://app.example.com/cb'],
+      postLogoutRedirectUris: [],
+      tokenEndpointAuthMethod: 'none',
+      requirePkce: true,
+      rotateRefreshTokens: true,
+      jwks: null,
+      jwksUri: null,
+      logoUrl: null,
+    }));
+  });
+  afterAll(() => api.stop());
+
+  const ask = async (times: number, url: string, fields: Record<string, string>, remoteAddress: string) => {
+    const answers = [];
+    for (let i = 0; i < times; i++) {
+      const headers = { 'content-type': 'application/x-www-form-urlencoded' };
+      const payload = new URLSearchParams(fields).toString();
+      answers.push(await api.app.inject({ method: 'POST', url, headers, payload, remoteAddress }));
+    }
+    return answers.map(({ statusCode }) => statusCode);
+  };
+  const forged = { client_id: 'nobody', access_token: 'e30.e30.AA', token: 'x', grant_type: 'refresh_token' };
+
+  test.each(['token', 'revoke', 'introspect', 'userinfo'])('/oauth/%s for whoever proves nothing', async (name) => {
+    expect(await ask(4, `/oauth/${name}`, forged, newAddress())).toEqual([401, 401, 401, 429]);
+  });
+
+  test.each([
+    ['/oauth/token', { grant_type: 'refresh_token', refresh_token: 'x' }, 400],
+    ['/oauth/revoke', { token: 'x' }, 200],
+  ])('%s of a public client by address: nobody uses up what is for others', async (url, fields, status) => {
+    const [one, other] = [newAddress(), newAddress()];
+    const sent = { ...fields, client_id: client.clientId } as Record<string, string>;
+    expect(await ask(6, url, sent, one)).toEqual([...Array(5).fill(status), 429]);
+    expect(await ask(1, url, sent, other)).toEqual([status]);
+  });
 });
 
 describe('per address, wherever the requests come from', () => {

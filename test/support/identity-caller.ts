@@ -15,13 +15,16 @@ export interface IdentityCaller {
 
 const password = 'a passphrase for an identity';
 
-/** An end user of the Development Environment, signed in, who holds roles at nodes (of the root where none is named). */
+/**
+ * An end user of an Environment, signed in, who holds roles at nodes (of the root where none is named).
+ * @param email of somebody who is in the Account's directory already, to be the same person
+ */
 export async function newIdentityCaller(
   api: TestApi,
   { scope }: Pick<TestAccount, 'scope'>,
   held: { role: string; nodeId?: string }[] = [],
+  email = `${uuidv7()}@example.com`,
 ): Promise<IdentityCaller> {
-  const email = `${uuidv7()}@example.com`;
   const { identity } = await api.services.identities.create(scope, {
     email,
     firstName: 'Ida',

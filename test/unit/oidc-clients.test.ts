@@ -102,6 +102,14 @@ describe('what is registered of a client', () => {
     ['http://a127.0.0.1.b/cb', 'loopback'],
     ['javascript:alert(1)', 'private-use scheme'],
     ['app:/cb', 'private-use scheme'],
+    ['https:app.example/cb', 'two slashes'],
+    ['https:///app.example/cb', 'two slashes'],
+    ['https:/\\app.example/cb', 'backslashes'],
+    ['https://app.example/c b', 'blanks'],
+    ['https://app.example/cb\t', 'control characters'],
+    ['https://app;script-src.example/cb', 'DNS'],
+    ["https://app'.example/cb", 'DNS'],
+    ['https://app%2c.example/cb', 'DNS'],
   ])('%s cannot: %s', (uri, problem) => expect(problemOfRedirectUri(uri)).toMatch(problem));
 });
 

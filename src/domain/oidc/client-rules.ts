@@ -35,9 +35,15 @@ export function assertClient(client: ClientSettings): void {
 export function problemOfRedirectUri(uri: string): string | null {
   if (!URL.canParse(uri)) return 'must be an absolute URI';
   const { protocol, hostname, hash, username, password } = new URL(uri);
+  // URL reads past all of these, and what a browser makes of the text itself may be another place (RFC 3986 §3).
+  if (/[\s\\\p{Cc}]/u.test(uri)) return 'must not hold blanks, backslashes or control characters';
+  if (/^https?:/i.test(uri) && !/^https?:\/\/[^/]/i.test(uri))
+    return 'must have two slashes and a host behind its scheme';
   if (hash || uri.includes('#')) return 'must not have a fragment (RFC 6749 §3.1.2)';
   if (username || password) return 'must not hold credentials';
   if (uri.includes('*')) return 'must not hold a wildcard';
+  if (/^https?:$/.test(protocol) && !/^(?:[a-z0-9._-]+|\[[\da-f:.]+\])$/.test(hostname))
+    return 'must name a host as DNS has them';
   if (protocol === 'https:') return null;
   if (protocol === 'http:') return isLoopback(hostname) ? null : 'must use https, unless it is a loopback address';
   // RFC 8252 §7.1: a private-use scheme is a domain name turned round, so that its owner can be told.

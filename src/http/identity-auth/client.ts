@@ -6,6 +6,7 @@ import type { Client } from '../../domain/oidc/clients.js';
 import { OAuthError } from '../../domain/oidc/oauth-error.js';
 import { readParameters } from '../../domain/oidc/parameters.js';
 import type { Provider } from '../../domain/oidc/provider.js';
+import { countClient, countingRefusals } from '../client-limits.js';
 import type { IdentityAuthOptions } from './options.js';
 
 const secretText = (description: string) => Type.Optional(Type.String({ maxLength: 8192, description }));
@@ -34,17 +35,14 @@ export async function authenticateClient(
   return clientAuthentication.authenticate(basicOf(request), readParameters(named).values).catch(asRefusal);
 }
 
-/** The same, counted by client and not by address as at the token endpoint: one server asks for all the people who use it. */
+/** The same, counted as at the token endpoint. @throws DomainError rate_limit.exceeded */
 export async function countedClient(
   { provider, limits }: Pick<IdentityAuthOptions, 'provider' | 'limits'>,
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<Client> {
-  const client = await authenticateClient(provider, request).catch(async (error) => {
-    await limits.general('anonymous', request.ip, reply);
-    throw error;
-  });
-  await limits.general('apiKey', client.clientId, reply);
+  const client = await countingRefusals(limits, request, reply, authenticateClient(provider, request));
+  await countClient(limits, client, request, reply);
   return client;
 }
 

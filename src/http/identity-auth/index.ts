@@ -2,6 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { answerPreflights } from '../cors.js';
 import { takeIdempotencyKeys } from '../idempotency.js';
 import { credentialsOf } from '../principals/credentials.js';
+import { identityCredential } from '../principals/identity.js';
 import { acceptInvite } from './accept-invite.js';
 import { inviteInfo } from './invite-info.js';
 import { login } from './login.js';
@@ -22,7 +23,7 @@ import { passwordReset } from './password-reset.js';
 import { refresh } from './refresh.js';
 import { selectApplication } from './select-application.js';
 import { sessions } from './sessions.js';
-import { credentialOf, provenOf, requireSignIn } from './signed-in.js';
+import { provenOf, requireSignIn } from './signed-in.js';
 import { verifyEmail } from './verify-email.js';
 
 /** End-user authentication for clients with pages of their own, `/v1/identity/auth`: a file's path is its URL. */
@@ -45,7 +46,7 @@ export const identityAuth: FastifyPluginAsyncTypebox<IdentityAuthOptions> = asyn
     requireSignIn(signedIn, options);
     takeIdempotencyKeys(signedIn, {
       requests: idempotentRequests,
-      credentialOf: (request) => credentialOf(provenOf(request)),
+      credentialOf: (request) => identityCredential(provenOf(request)),
     });
     for (const route of [me, sessions, password, totp, webauthn, factors, recoveryCodes])
       await signedIn.register(route, options);

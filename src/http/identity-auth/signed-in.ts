@@ -6,6 +6,7 @@ import type { ProvenIdentity, ProvenToken } from '../../domain/oidc/access-token
 import { currentContext } from '../../platform/context.js';
 import { allowOrigins, clientOfToken } from '../cors.js';
 import { credentialsOf } from '../principals/credentials.js';
+import { identityCredential } from '../principals/identity.js';
 import type { IdentityAuthOptions } from './options.js';
 
 declare module 'fastify' {
@@ -29,7 +30,7 @@ export function requireSignIn(
       if (bearer) reply.header('www-authenticate', 'Bearer error="invalid_token"'); // RFC 6750 §3.1
       throw new DomainError('auth.invalid_credentials');
     }
-    await limits.general('jwt', credentialOf(proven), reply);
+    await limits.general('jwt', identityCredential(proven), reply);
     // A person's own account is not among what they can allow somebody else's application (docs/decisions/0063).
     if (proven.isThirdParty) throw new DomainError('principal.wrong_type');
     request.identity = proven;
@@ -47,10 +48,6 @@ export const subjectOf = ({
   identityId,
   sessionId,
 }: ProvenIdentity): ApiSubject => ({ accountId, applicationId, environmentId, identityId, sessionId });
-
-// Of the person and not of the token: a retry with the same Idempotency-Key may come with the next token.
-export const credentialOf = ({ environmentId, identityId }: ProvenIdentity) =>
-  `identity/${environmentId}/${identityId}`;
 
 /** The same with when its sign-in was, for what needs a recent one. */
 export function proofOf(request: FastifyRequest): ApiProofOf {

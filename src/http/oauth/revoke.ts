@@ -2,17 +2,20 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { clientParameters } from '../../domain/oidc/client-authentication.js';
 import { OAuthError } from '../../domain/oidc/oauth-error.js';
 import { onlyOnce, readParameters } from '../../domain/oidc/parameters.js';
+import { countClient, countingRefusals } from '../client-limits.js';
 import { allowOrigin, answerPreflights } from './cors.js';
 import { noStore } from './oauth-error.js';
 import type { OAuthOptions } from './options.js';
 
 /** Token revocation (RFC 7009). The hint is not needed: a token shows its kind. */
-export const revoke: FastifyPluginAsyncTypebox<OAuthOptions> = async (app, { provider }) => {
+export const revoke: FastifyPluginAsyncTypebox<OAuthOptions> = async (app, { provider, limits }) => {
   answerPreflights(app, '/oauth/revoke', 'POST');
   app.post('/oauth/revoke', async (request, reply) => {
     const values = onlyOnce(readParameters(request.body), [...clientParameters, 'token', 'token_type_hint']);
-    const client = await provider.clientAuthentication.authenticate(request.headers.authorization, values);
+    const authenticating = provider.clientAuthentication.authenticate(request.headers.authorization, values);
+    const client = await countingRefusals(limits, request, reply, authenticating);
     allowOrigin(request, reply, client);
+    await countClient(limits, client, request, reply);
     const token = values.get('token');
     if (token === undefined) throw new OAuthError('invalid_request', 'token is missing');
     await provider.presentedTokens.revoke(client, token);

@@ -9,12 +9,13 @@ import { readParameters } from '../../domain/oidc/parameters.js';
 import type { ScopeName } from '../../domain/oidc/scopes.js';
 import { organizationClaims } from '../../domain/organizations/claim.js';
 import { credentialsOf } from '../principals/credentials.js';
+import { identityCredential } from '../principals/identity.js';
 import { allowOrigin, answerPreflights } from './cors.js';
 import { noStore, oauthStatusOf } from './oauth-error.js';
 import type { OAuthOptions } from './options.js';
 
 /** UserInfo (OpenID Connect Core 5.3); the token comes as RFC 6750 §2.1 or, in a form, §2.2. */
-export const userinfo: FastifyPluginAsyncTypebox<OAuthOptions> = async (app, { provider }) => {
+export const userinfo: FastifyPluginAsyncTypebox<OAuthOptions> = async (app, { provider, limits }) => {
   answerPreflights(app, '/oauth/userinfo', 'GET, POST');
   for (const method of ['GET', 'POST'] as const) {
     app.route({
@@ -30,6 +31,10 @@ export const userinfo: FastifyPluginAsyncTypebox<OAuthOptions> = async (app, { p
         if (token === undefined) return reply.code(401).header('www-authenticate', 'Bearer').send();
         await allowClientOf(token, request, reply);
         const proven = await prove(token);
+        const isProven = proven !== null && proven !== 'wrong type';
+        await (isProven
+          ? limits.general('jwt', identityCredential(proven), reply)
+          : limits.general('anonymous', request.ip, reply));
         if (proven === 'wrong type') return refuse(reply, 'insufficient_scope', 'this is not the token of an end user');
         if (!proven) return refuse(reply, 'invalid_token', 'the access token is expired, revoked or not valid');
         if (!proven.scope.includes('openid'))

@@ -1,6 +1,8 @@
 import fastifySwagger from '@fastify/swagger';
 import fastifySwaggerUi from '@fastify/swagger-ui';
+import type { FastifyReply } from 'fastify';
 import fastifyPlugin from 'fastify-plugin';
+import { DomainError } from '../../domain/errors.js';
 import { oauthDocumentation } from '../oauth/documentation.js';
 import { scimDocumentation } from '../scim/documentation.js';
 import { completed } from './complete.js';
@@ -49,8 +51,22 @@ export const openApi = fastifyPlugin<{ baseUrl: string }>(async (app, { baseUrl 
       },
     },
   });
+  // In the bytes that are sent: three megabytes are a while's work to write, and anybody may ask for them as often as they like.
+  let bytes: Buffer | undefined;
+  const sendDocument = (reply: FastifyReply) => {
+    bytes ??= Buffer.from(JSON.stringify(app.swagger()));
+    return reply.type('application/json; charset=utf-8').header('cache-control', 'public, max-age=300').send(bytes);
+  };
+  app.get('/openapi.json', { schema: { hide: true } }, async (_request, reply) => sendDocument(reply));
   await app.register(fastifySwaggerUi, {
     routePrefix: '/docs',
+    uiHooks: {
+      // What the pages read is written anew for each who asks, and YAML, which nobody reads, takes the process seconds.
+      onRequest(request, reply, done) {
+        if (request.routeOptions.url === '/docs/json') return void sendDocument(reply);
+        done(request.routeOptions.url === '/docs/yaml' ? new DomainError('route.not_found') : undefined);
+      },
+    },
     staticCSP: true,
     transformStaticCSP: (policy) => policy.replaceAll(/(base-uri|frame-ancestors) 'self'/g, "$1 'none'"),
     // Five hundred operations: tags first, each opened and linked to by itself; and no bar that offers other documents.
@@ -59,10 +75,5 @@ export const openApi = fastifyPlugin<{ baseUrl: string }>(async (app, { baseUrl 
       title: 'Gatehouse API reference',
       favicon: [{ filename: 'favicon.svg', rel: 'icon', type: 'image/svg+xml', sizes: 'any', content: gate }],
     },
-  });
-  let text: string | undefined;
-  app.get('/openapi.json', { schema: { hide: true } }, async (_request, reply) => {
-    text ??= JSON.stringify(app.swagger());
-    return reply.type('application/json; charset=utf-8').header('cache-control', 'public, max-age=300').send(text);
   });
 });

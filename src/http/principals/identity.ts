@@ -15,6 +15,13 @@ export interface IdentityTokens {
 }
 
 /**
+ * Names an end user's credential, for limits and idempotency keys. A person is the same in all Environments of an Account, and the
+ * tokens of each are good in that one alone: what one of them was answered is no answer in another.
+ */
+export const identityCredential = ({ environmentId, identityId }: { environmentId: string; identityId: string }) =>
+  `identity/${environmentId}/${identityId}`;
+
+/**
  * An end user's access token as the caller of the Public API. What others' applications hold says what a person has allowed them,
  * which never is to act with all of that person's rights (docs/decisions/0063).
  * @throws DomainError principal.wrong_type
@@ -27,6 +34,6 @@ export async function proveIdentityToken(tokens: IdentityTokens, token: string):
   return {
     caller: { type: 'identity', identityId, sessionId },
     scope: { accountId, applicationId, environmentId },
-    credential: `identity/${identityId}`,
+    credential: identityCredential(proved),
   };
 }
