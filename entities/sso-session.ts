@@ -29,5 +29,7 @@ export class SsoSession {
   /** What the provider is told to end it, sealed: the NameID with its SessionIndex, or the ID token. */
   @Column('text') sealedHandle!: string;
   @Column('timestamptz') createdAt!: Date;
+  /** Since when it is over, as the provider has said itself: nothing begins by it any more. */
+  @Column('timestamptz', { nullable: true }) endedAt!: Date | null;
   @Column('timestamptz') expiresAt!: Date;
 }

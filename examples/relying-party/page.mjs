@@ -18,16 +18,13 @@ th { width: 9rem; color: var(--soft); font-weight: 500 } td { font-family: ui-mo
 `;
 const styleHash = createHash('sha256').update(styles).digest('base64');
 
-/**
- * Nothing but our own style sheet. Forms may lead anywhere: browsers hold the redirects after them to `form-action`, and signing
- * out leads to the issuer, and from there to the provider that a person has signed in by.
- */
-export const pageHeaders = {
+/** Nothing but our own style sheet; forms may lead to the issuer, since signing out redirects there. */
+export const pageHeaders = (issuer) => ({
   'content-type': 'text/html; charset=utf-8',
-  'content-security-policy': `default-src 'none'; style-src 'sha256-${styleHash}'; base-uri 'none'; frame-ancestors 'none'`,
+  'content-security-policy': `default-src 'none'; style-src 'sha256-${styleHash}'; form-action 'self' ${issuer}; base-uri 'none'; frame-ancestors 'none'`,
   'cache-control': 'no-store',
   'referrer-policy': 'same-origin',
-};
+});
 
 /**
  * @param {{ issuer: string, notice?: string, error?: string, claims?: object, userinfo?: object, expiresAt?: Date }} view

@@ -123,7 +123,7 @@ function sessionOf({ headers }) {
 
 const redirect = (response, location) => response.writeHead(303, { location }).end();
 const send = (response, status, view) =>
-  response.writeHead(status, pageHeaders).end(renderPage({ ...view, issuer: issuer.origin }));
+  response.writeHead(status, pageHeaders(issuer.origin)).end(renderPage({ ...view, issuer: issuer.origin }));
 
 /** The words of whoever refused: the token endpoint's JSON, a WWW-Authenticate header, or the network. */
 const reasonOf = ({ error_description, error, cause, message }) =>

@@ -96,7 +96,7 @@ test('an address leads to the provider of its organization, and from there into 
   await page.goto(site.shop.url);
   await heading('Hello, Mia Muster').waitFor();
 
-  // Out here, and on to the provider: what the form of the shop may lead to has to let it.
+  // Out here, and on to the provider, of which the policy of the shop's form knows nothing.
   await button('Sign out').click();
   await page.waitForURL((url) => url.origin === provider?.issuer);
   await page.goto(site.shop.url);

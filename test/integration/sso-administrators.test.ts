@@ -13,7 +13,7 @@ import { newAccount, startApi, type TestAccount, type TestApi } from '../support
 import { expectEqualTimes } from '../support/equal-times.js';
 import { totpCode } from '../support/mfa.js';
 import { Browser } from '../support/oauth.js';
-import { leavingIn, logoutRequestXml, logoutResponseXml, signedQuery } from '../support/saml-logout.js';
+import { goingOnTo, leavingIn, logoutRequestXml, logoutResponseXml, signedQuery } from '../support/saml-logout.js';
 import type { ResponseParts } from '../support/saml-provider.js';
 import { answerTo, askedIn, giveSigningKey, newSamlProvider, type SamlProvider } from '../support/saml-sign-in.js';
 import { newOidcConnection, newVerifiedDomain } from '../support/sso.js';
@@ -75,6 +75,13 @@ async function newMember({ account }: Place, email: string, fields: Partial<User
   return id;
 }
 
+async function secondApplication({ account: { scope } }: Place): Promise<string> {
+  const [id, createdAt] = [uuidv7(), api.clock.now];
+  const row = { id, accountId: scope.accountId, name: 'Second', slug: 'second', createdAt, updatedAt: createdAt };
+  await system((tx) => tx.insert(Application, row));
+  return id;
+}
+
 const start = (browser: Browser, email: string, more = '') =>
   browser.get(`/v1/auth/sso/start?email=${encodeURIComponent(email)}${more}`);
 const here = ({ headers }: LightMyRequestResponse) => String(headers.location).replace(baseUrl, '');
@@ -122,17 +129,7 @@ describe('an administrator signs in by the provider of their account', () => {
     await newMember(at, email);
     const page = await browse(at, email);
     expect(page.body).toContain('You are signed in');
-    const second = uuidv7();
-    await system((tx) =>
-      tx.insert(Application, {
-        id: second,
-        accountId: at.account.scope.accountId,
-        name: 'Second',
-        slug: 'second',
-        createdAt: api.clock.now,
-        updatedAt: api.clock.now,
-      }),
-    );
+    const second = await secondApplication(at);
     const browser = newBrowser();
     const choice = await browse(at, email, browser);
     expect(names(choice)).toEqual([]);
@@ -469,7 +466,7 @@ describe('single logout', () => {
     expect([out.statusCode, names(out)]).toEqual([200, ['admin_refresh', 'admin_session']]);
     const link = out.json().data.redirect_to;
     expect(link).toMatch(/^http:\/\/localhost:3000\/sso\/leave\?token=[\w-]{43}$/);
-    const sent = leavingIn(String((await browser.get(link.replace(baseUrl, ''))).headers.location));
+    const sent = leavingIn(goingOnTo(await browser.get(link.replace(baseUrl, ''))));
     expect(sent).toMatchObject({ at: 'https://idp.acme.example/slo', nameId: email, sessionIndex: '_anas' });
     const path = `/sso/saml/${at.connection.id}/slo`;
     const xml = logoutResponseXml({
@@ -510,5 +507,21 @@ describe('single logout', () => {
     });
     expect(refreshed.statusCode).toBe(401);
     expect((await newBrowser().get(url)).body).toContain('sso.replayed');
+  });
+
+  test('of the provider ends a sign-in that waits for the choice of an application', async () => {
+    const at = await place();
+    const email = `ana@${at.domain}`;
+    await newMember(at, email);
+    await secondApplication(at);
+    const choose = async () => {
+      const { selection_token, applications } = (await walk(newBrowser(), email)).json().data;
+      const payload = { selection_token, application_id: applications[0].id };
+      return () => api.app.inject({ method: 'POST', url: '/v1/auth/select-application', payload });
+    };
+    const [before, after] = [await choose(), await choose()];
+    expect((await before()).statusCode).toBe(200);
+    expect((await newBrowser().get(logoutOf(at, email))).statusCode).toBe(303);
+    expect((await after()).statusCode).toBe(401);
   });
 });

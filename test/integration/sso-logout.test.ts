@@ -1,3 +1,4 @@
+import { setTimeout as wait } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { LightMyRequestResponse } from 'fastify';
 import { v7 as uuidv7 } from 'uuid';
@@ -17,10 +18,10 @@ import {
   type TestProvider,
 } from '../support/oauth.js';
 import { type OpenIdProvider, signInThere, signOutThere, startOpenIdProvider } from '../support/openid-provider.js';
-import { leavingIn, logoutRequestXml, logoutResponseXml, signedQuery } from '../support/saml-logout.js';
+import { goingOnTo, leavingIn, logoutRequestXml, logoutResponseXml, signedQuery } from '../support/saml-logout.js';
 import { posted, type ResponseParts, sign } from '../support/saml-provider.js';
 import { answerTo, giveSigningKey, newSamlProvider, type SamlProvider } from '../support/saml-sign-in.js';
-import { acmeAddress, newSsoPlace, plannedConnections, type SsoPlace } from '../support/sso.js';
+import { acmeAddress, failureIn, newSsoPlace, plannedConnections, type SsoPlace } from '../support/sso.js';
 
 const baseUrl = 'http://localhost:3000';
 const planned = plannedConnections(baseUrl, 8);
@@ -59,13 +60,18 @@ async function sentAway(browser: Browser, { client, connection }: SsoPlace): Pro
   return String((await browser.get(`/oauth/sso?connection_id=${connection.id}&${query}`)).headers.location);
 }
 
-/** Signed in by SAML; with the tokens of it. */
-async function bySaml(at: SsoPlace, changes: Partial<ResponseParts> = {}) {
+/** Back from the provider, whose answer was taken: the browser has to come for it. */
+async function answeredBySaml(at: SsoPlace, changes: Partial<ResponseParts> = {}) {
   const browser = world.browser();
   const nameId = changes.nameId ?? acmeAddress();
   const { path, form } = answerTo(await sentAway(browser, at), idp, world.now(), { nameId, ...changes });
   const answered = await world.browser().post(path, form, { origin: 'https://idp.acme.example' });
-  const code = codeIn(await browser.get(here(answered)));
+  return { browser, nameId, goOn: () => browser.get(here(answered)) };
+}
+/** Signed in by SAML; with the tokens of it. */
+async function bySaml(at: SsoPlace, changes: Partial<ResponseParts> = {}) {
+  const { browser, nameId, goOn } = await answeredBySaml(at, changes);
+  const code = codeIn(await goOn());
   const tokens = (await redeem(world.app, at.client, { code, verifier: pkce.verifier, redirect: redirectUri })).json();
   return { browser, nameId, tokens };
 }
@@ -80,7 +86,7 @@ const logoutUrl = ({ client }: SsoPlace, idToken: string) =>
 async function leave(browser: Browser, at: SsoPlace, idToken: string): Promise<string> {
   const out = await browser.get(logoutUrl(at, idToken));
   expect(here(out)).toMatch(/^\/sso\/leave\?token=[\w-]{43}$/);
-  return String((await browser.get(here(out))).headers.location);
+  return goingOnTo(await browser.get(here(out)));
 }
 const isOpen = async (at: SsoPlace, { tokens }: { tokens: { refresh_token: string } }) => {
   const payload = new URLSearchParams({
@@ -132,8 +138,7 @@ describe('whoever has come by SAML and signs out', () => {
     const query = { client_id: at.client.clientId, post_logout_redirect_uri: loggedOutUri };
     const asked = await ana.browser.get(`/oauth/logout?${new URLSearchParams(query)}`);
     const leaving = await ana.browser.submit(asked, { confirm: 'yes' }, { origin: baseUrl });
-    const link = /href="[^"]*(\/sso\/leave\?token=[\w-]+)"/.exec(leaving.body)?.[1] ?? '';
-    const sent = leavingIn(String((await ana.browser.get(link)).headers.location));
+    const sent = leavingIn(goingOnTo(await ana.browser.get(here(leaving))));
     const xml = logoutResponseXml({
       issuer: idp.issuer,
       destination: `${baseUrl}${sloPath(at)}`,
@@ -230,7 +235,7 @@ describe('pages of a client’s own', () => {
     const out = await signOut(at, ana.tokens.refresh_token, { post_logout_redirect_uri: loggedOutUri });
     expect([out.statusCode, await isOpen(at, ana)]).toEqual([200, false]);
     const sent = await ana.browser.get(out.json().data.redirect_to.replace(baseUrl, ''));
-    const back = await ana.browser.get(answerQuery(at, leavingIn(String(sent.headers.location))));
+    const back = await ana.browser.get(answerQuery(at, leavingIn(goingOnTo(sent))));
     expect(here(await ana.browser.get(here(back)))).toBe(loggedOutUri);
     expect((await signOut(at, ana.tokens.refresh_token)).statusCode).toBe(204);
   });
@@ -258,6 +263,65 @@ describe('a provider’s own sign-out', () => {
     expect([await isOpen(at, one), await isOpen(at, two)]).toEqual([false, true]);
     await send(at, request(at, nameId, '<samlp:SessionIndex>_never</samlp:SessionIndex>'));
     expect(await isOpen(at, two)).toBe(false);
+  });
+
+  test('ends a sign-in whose browser has not come for the answer yet', async () => {
+    const at = await place('saml');
+    const nameId = acmeAddress();
+    const coming = (sessionIndex: string, who = nameId) => answeredBySaml(at, { nameId: who, sessionIndex });
+    const [one, two, other] = [await coming('_one'), await coming('_two'), await coming('_one', acmeAddress())];
+    await send(at, request(at, nameId, '<samlp:SessionIndex>_one</samlp:SessionIndex>'));
+    expect(failureIn(await one.goOn())).toEqual([403, 'sso.provider_error']);
+    expect((await two.goOn()).statusCode).toBe(303);
+    expect((await other.goOn()).statusCode).toBe(303);
+    const three = await coming('_three');
+    await send(at, request(at, nameId));
+    expect(failureIn(await three.goOn())).toEqual([403, 'sso.provider_error']);
+    expect((await (await coming('_three')).goOn()).statusCode).toBe(303); // signed in anew since
+  });
+
+  test('ends a session that is being made at the same moment', async () => {
+    const at = await place('saml');
+    for (let tries = 0; tries < 12; tries += 1) {
+      const ana = await answeredBySaml(at);
+      await Promise.all([ana.goOn(), wait(tries * 3).then(() => send(at, request(at, ana.nameId)))]);
+      const left = `select s.id from sessions s join identities i on i.id = s.identity_id
+        where i.email = $1 and s.revoked_at is null`;
+      expect(await world.query(left, [ana.nameId])).toEqual([]);
+    }
+  });
+
+  test('leaves nothing that a session could begin by, and neither does a connection that was disabled', async () => {
+    const [at, disabled] = [await place('saml'), await place('saml')];
+    for (const [end, where] of [
+      [({ nameId }: { nameId: string }) => send(at, request(at, nameId)), at],
+      [
+        () => world.query(`update sso_connections set status = 'disabled' where id = $1`, [disabled.connection.id]),
+        disabled,
+      ],
+    ] as const) {
+      const ana = await bySaml(where);
+      const [began] = await world.query<{ identity_id: string; sso_session_id: string }>(
+        `select identity_id, sso_session_id from sessions where sso_connection_id = $1`,
+        [where.connection.id],
+      );
+      const signIn = () =>
+        world.provider.sessions.signIn({
+          scope: where.environment,
+          identityId: began?.identity_id ?? '',
+          amr: [],
+          acr: 'urn:gatehouse:aal1',
+          ssoConnectionId: where.connection.id,
+          ssoSessionId: began?.sso_session_id ?? '',
+          lifeSeconds: 60,
+          browser: null,
+          ipAddress: '192.0.2.1',
+          userAgent: null,
+        });
+      await signIn();
+      await end(ana);
+      await expect(signIn()).rejects.toMatchObject({ code: 'auth.invalid_credentials' });
+    }
   });
 
   test('ends a sign-in that waits for its second factor', async () => {

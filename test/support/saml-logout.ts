@@ -49,6 +49,10 @@ export function logoutResponseXml(parts: {
   return `<samlp:LogoutResponse ${declared} ID="_${randomUUID()}" Version="2.0" IssueInstant="${issueInstant.toISOString()}" Destination="${destination}" InResponseTo="${inResponseTo}"><saml:Issuer>${issuer}</saml:Issuer><samlp:Status><samlp:StatusCode Value="${status}"/></samlp:Status></samlp:LogoutResponse>`;
 }
 
+/** Where a page of ours goes on to by itself: to a provider, after a sign-out here. */
+export const goingOnTo = ({ body }: { body: string }): string =>
+  /http-equiv="refresh" content="0;url=([^"]+)"/.exec(body)?.[1]?.replaceAll('&amp;', '&') ?? '';
+
 /** What our LogoutRequest says, in the URL that takes a browser to the provider. */
 export function leavingIn(url: string) {
   const { origin, pathname, searchParams } = new URL(url);

@@ -8,6 +8,7 @@ import { eventInsert, eventRow, recordEvent } from '../events.js';
 import { endedByPolicy } from '../organizations/belonging.js';
 import { codeInsert } from './code-insert.js';
 import { lastUse, openUntil, usesKeptEvery } from './idle.js';
+import { standingAtProvider } from './provider-standing.js';
 
 /** An Identity signed in with this browser (contract §2, `hosted_session`). */
 export interface HostedSession {
@@ -80,7 +81,8 @@ const useStatement = {
  * old value: their refresh tokens are good until they are revoked.
  *
  * A new password locks the Identity and ends the sessions of the old one: either it finds this session, or it is found here,
- * and no session begins. One that goes on needs no such look: had it ended, it would not be found.
+ * and no session begins. One that goes on needs no such look: had it ended, it would not be found. The same holds for the session
+ * at an identity provider by which somebody comes.
  */
 const signInStatement = {
   name: 'sign_in_with_browser',
@@ -94,6 +96,14 @@ person as materialized (
       else password_changed_at is null or password_changed_at <= $15::timestamptz or not 'pwd' = any ($7::text[])
     end as unchanged
   from identities where id = $6 and (account_id = $4) is true for share
+),
+provider as materialized (
+  ${standingAtProvider('$20::uuid and exists (select from person)')}
+),
+trusted as materialized (
+  select from person where $20::uuid is null or exists (select from provider) or exists (
+    select from sessions where browser_hash = $1 and environment_id = $5 and identity_id = $6 and revoked_at is null
+      and sso_session_id = $20)
 ),
 moved as (
   update sessions set browser_hash = $2,
@@ -109,7 +119,7 @@ moved as (
     user_agent = case when environment_id = $5 and identity_id = $6 then $11 else user_agent end,
     revoked_at = case when environment_id = $5 and identity_id <> $6 then $3 end
   where browser_hash = $1 and expires_at > $3::timestamptz and revoked_at is null
-    and exists (select from person) -- locked before the sessions, as by whoever changes the password
+    and exists (select from trusted) -- locked before the sessions, as by whoever changes the password, or ends them
   returning id, environment_id, identity_id, expires_at, revoked_at
 ),
 kept as (
@@ -119,7 +129,7 @@ created as (
   insert into sessions (id, account_id, environment_id, identity_id, browser_hash, authenticated_at, second_factor_at, amr, acr,
     ip_address, user_agent, created_at, used_at, expires_at, sso_connection_id, sso_session_id)
   select $12::uuid, $4::uuid, $5::uuid, $6::uuid, $2::bytea, $15::timestamptz, $16::timestamptz, $7::text[], $8::text, $10::text, $11::text, $3, $3, (select expires_at from life), $19::uuid, $20::uuid
-  where not exists (select from kept) and (select unchanged from person)
+  where not exists (select from kept) and (select unchanged from person) and exists (select from trusted)
   returning id
 ),
 going_on as (
@@ -165,7 +175,8 @@ export function createSessions({ db, now }: { db: Db; now: Clock }) {
 
     /**
      * Starts or renews the session of a person who has just proved who they are.
-     * @throws DomainError auth.invalid_credentials, when the password was changed meanwhile, or the person deleted
+     * @throws DomainError auth.invalid_credentials, when the password was changed meanwhile, the person deleted, or their session
+     *   at the provider ended
      */
     async signIn({
       scope,

@@ -4,15 +4,17 @@ import type { Db } from '../../platform/db.js';
 import type { OidcProtocol } from '../sso-protocols/oidc/oidc.js';
 import { assertOnceIn } from './once.js';
 import { endProviderSessions } from './provider-logout.js';
+import type { SsoRequests } from './requests.js';
 
 export interface BackchannelLogoutDeps {
   db: Db;
   protocol: Pick<OidcProtocol, 'verifyLogout'>;
+  requests: Pick<SsoRequests, 'withdraw'>;
   now: Clock;
 }
 
 /** What an OpenID provider says of its own sessions, from server to server (OpenID Connect Back-Channel Logout 1.0). */
-export function createBackchannelLogout({ db, protocol, now }: BackchannelLogoutDeps) {
+export function createBackchannelLogout({ db, protocol, requests, now }: BackchannelLogoutDeps) {
   /**
    * Ends what began in the provider's session that is over. The token is spent with it: one whose answer never came can be
    * sent again.
@@ -28,7 +30,8 @@ export function createBackchannelLogout({ db, protocol, now }: BackchannelLogout
     const sessionIndexes = sessionId === null ? [] : [sessionId];
     await db.transaction('system', async (tx) => {
       await assertOnceIn(tx, connection, once, 'message');
-      await endProviderSessions(tx, connection, { subject, sessionIndexes, ifUnknown: 'unnamed' }, now());
+      const ended = { subject, sessionIndexes, ifUnknown: 'unnamed' } as const;
+      await endProviderSessions(tx, connection, ended, { requests, now: now() });
     });
     return true;
   };

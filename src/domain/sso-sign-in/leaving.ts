@@ -23,7 +23,7 @@ export interface Onward {
 
 /** Where a browser goes next: to a provider, or to where the person was going. */
 export type LeavingStep =
-  | { url: string; browser: string; expiresAt: Date }
+  | { url: string; browser: string; expiresAt: Date; onward: Onward }
   /** `isConfirmed`: every provider that was asked says that the person has left it. */
   | { onward: Onward; isConfirmed: boolean };
 
@@ -36,7 +36,7 @@ export interface SsoLeavingDeps {
 
 const leaveableText = `
 select s.id from sso_sessions s cross join lateral (select * from sso_connections where id = s.connection_id offset 0) c
-where s.id = any ($1) and s.expires_at > $2 and c.single_logout_enabled and c.status = 'active'
+where s.id = any ($1) and s.expires_at > $2 and s.ended_at is null and c.single_logout_enabled and c.status = 'active'
   and (c.type = 'oidc' or c.saml_slo_url is not null)
 order by s.created_at desc`;
 const columns = `id, sso_session_ids as "ssoSessionIds", onward, answered_at as "answeredAt", refusal, expires_at as "expiresAt"`;
@@ -106,7 +106,7 @@ export function createSsoLeaving({ db, sessions, protocols, now }: SsoLeavingDep
             { connectionId: found.connection.id, stateHash: hashSecret(state), answeredAt: null },
           ),
         );
-        return { url, browser, expiresAt: row.expiresAt };
+        return { url, browser, expiresAt: row.expiresAt, onward: row.onward };
       } catch (error) {
         if (!(error instanceof SsoRefused)) throw error;
         refusal ??= error.code;

@@ -9,6 +9,8 @@ import { hashSecret } from '../../platform/crypto/one-time-secret.js';
 import { recordEvent } from '../events.js';
 import { endSessions } from '../sessions/own-sessions.js';
 import { applicationOf } from '../sso-connections/events.js';
+import type { Assertion } from '../sso-protocols/assertion.js';
+import type { SsoRequests } from './requests.js';
 
 const by = { type: 'system', id: null } as const;
 
@@ -26,16 +28,20 @@ export interface EndedAtProvider {
 }
 
 /**
- * Ends the sessions that a person has begun by a connection, since their provider says that theirs is over, and what waits for a
- * second factor to become one. In a transaction of the system.
+ * Ends the sessions that a person has begun by a connection, since their provider says that theirs is over, and what is on its
+ * way to become one: an answer that its browser has not come for yet, a sign-in that waits for a second factor or whose session
+ * is just being made. In a transaction of the system.
  */
 export async function endProviderSessions(
   tx: EntityManager,
   connection: SsoConnection,
-  { subject, sessionIndexes, ifUnknown }: EndedAtProvider,
-  now: Date,
+  ended: EndedAtProvider,
+  { requests, now }: { requests: Pick<SsoRequests, 'withdraw'>; now: Date },
 ): Promise<void> {
   const { id: connectionId, accountId } = connection;
+  const { subject, sessionIndexes, ifUnknown } = ended;
+  // First of all: whoever is just being let in is waited for, and found below.
+  await requests.withdraw(tx, connection, (assertion) => isMeant(assertion, ended));
   const known = (where: FindOptionsWhere<SsoSession>) =>
     tx.find(SsoSession, { where: { connectionId, ...where }, select: { id: true, linkId: true } });
   const named = { indexHash: In(sessionIndexes.map(hashSecret)) };
@@ -56,9 +62,24 @@ export async function endProviderSessions(
   await endOf(tx, connection, link, { ids: meant && idsOf(meant), at: now });
 }
 
+/** Whether an answer is about one of the sessions; one that the provider gave no name is, where it is the person's. */
+function isMeant(assertion: Assertion, { subject, sessionIndexes }: EndedAtProvider): boolean {
+  if (subject !== null && assertion.subject !== subject) return false;
+  if (assertion.sessionIndex === null) return subject !== null;
+  return sessionIndexes.includes(assertion.sessionIndex) || (subject !== null && sessionIndexes.length === 0);
+}
+
 const idsOf = (rows: readonly SsoSession[]): string[] => rows.map(({ id }) => id);
 
-async function endOf(tx: EntityManager, connection: SsoConnection, { identityId, userId }: SsoLink, ending: Ending) {
+async function endOf(
+  tx: EntityManager,
+  connection: SsoConnection,
+  { id: linkId, identityId, userId }: SsoLink,
+  ending: Ending,
+) {
+  // Before the sessions by them: whoever is starting one holds these until it can be found (`standingAtProvider`).
+  const open = { linkId, endedAt: IsNull(), ...(ending.ids && { id: In(ending.ids) }) };
+  await tx.update(SsoSession, open, { endedAt: ending.at });
   if (identityId) await endOfIdentity(tx, connection, { identityId, ...ending });
   if (userId) await endOfUser(tx, connection, { userId, ...ending });
 }

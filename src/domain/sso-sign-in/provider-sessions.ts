@@ -46,6 +46,7 @@ export function createProviderSessions({ sealing, now }: { sealing: Sealing; now
         indexHash: sessionIndex === null ? null : hashSecret(sessionIndex),
         sealedHandle: sealing.seal(JSON.stringify(handle), handleContext(id)),
         createdAt: at,
+        endedAt: null,
         expiresAt: after(at, life),
       });
       return id;

@@ -5,6 +5,7 @@ import { after, type Clock, minutes } from '../../platform/clock.js';
 import { equalInConstantTime, hashSecret } from '../../platform/crypto/one-time-secret.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
 import type { AccountScope, Db } from '../../platform/db.js';
+import type { Assertion } from '../sso-protocols/assertion.js';
 import { answerContext, readOutcome, type SsoOutcome, writeOutcome } from './outcome.js';
 
 export type SsoPurpose = SsoRequest['purpose'];
@@ -70,6 +71,15 @@ const findStatement = {
   text: `select ${columns}, browser_hash as "browserHash" from sso_requests where id = $1 and expires_at > $2`,
 };
 
+// A test says what the provider has answered, whatever came after.
+const answeredText = `
+select id, sealed_answer as "sealedAnswer" from sso_requests
+where connection_id = $1 and purpose <> 'test' and sealed_answer is not null and completed_at is null and expires_at > $2
+order by id for update`;
+const withdrawn: SsoOutcome = {
+  refusal: { code: 'provider_error', message: 'The provider has ended the session since' },
+};
+
 const secretsContext = (id: string) => `sso-secrets:${id}`;
 
 /**
@@ -96,6 +106,11 @@ export function createSsoRequests({ db, sealing, now }: { db: Db; sealing: Seali
       completedAt: null,
     };
   };
+
+  async function keep(tx: EntityManager, id: string, outcome: SsoOutcome): Promise<void> {
+    const sealedAnswer = sealing.seal(writeOutcome(outcome), answerContext(id));
+    await tx.update(SsoRequest, { id }, { sealedAnswer, sealedSecrets: null });
+  }
 
   return {
     /** Writes down who is sent away. */
@@ -128,9 +143,23 @@ export function createSsoRequests({ db, sealing, now }: { db: Db; sealing: Seali
     },
 
     /** Keeps what came of an answer, until the browser comes for it. */
-    async keep(tx: EntityManager, id: string, outcome: SsoOutcome): Promise<void> {
-      const sealedAnswer = sealing.seal(writeOutcome(outcome), answerContext(id));
-      await tx.update(SsoRequest, { id }, { sealedAnswer, sealedSecrets: null });
+    keep,
+
+    /**
+     * Takes answers back that a connection's provider has given and that nobody has come for yet: whoever comes is refused. Who is
+     * just being let in is waited for. In a transaction of the system.
+     * @param isMeant whether an answer is one of them
+     */
+    async withdraw(
+      tx: EntityManager,
+      { id: connectionId }: Pick<SsoConnection, 'id'>,
+      isMeant: (assertion: Assertion) => boolean,
+    ): Promise<void> {
+      const rows = await tx.query<{ id: string; sealedAnswer: string }[]>(answeredText, [connectionId, now()]);
+      for (const { id, sealedAnswer } of rows) {
+        const outcome = readOutcome(sealing.open(sealedAnswer, answerContext(id)));
+        if ('assertion' in outcome && isMeant(outcome.assertion)) await keep(tx, id, withdrawn);
+      }
     },
 
     /**

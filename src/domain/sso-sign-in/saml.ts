@@ -107,7 +107,8 @@ export function createSamlSso({ db, protocol, signIn, leaving, now }: SamlSsoDep
       const request = await protocol.verifyLogout(connection, message);
       await db.transaction('system', async (tx) => {
         await assertOnceIn(tx, connection, request.once, 'message');
-        await endProviderSessions(tx, connection, { ...request, ifUnknown: 'all' }, now());
+        const { requests } = signIn;
+        await endProviderSessions(tx, connection, { ...request, ifUnknown: 'all' }, { requests, now: now() });
       });
       return protocol.answerLogout(connection, { id: request.id, relayState });
     },

@@ -56,7 +56,7 @@ export function createSso({ db, sealing, outbound, passwords, users, baseUrl, ra
     oidc,
     saml: createSamlSso({ db, protocol, signIn, leaving, now }),
     administrators: createAdministratorSso({ db, signIn: users.signIn, sessions, now }),
-    backchannelLogout: createBackchannelLogout({ db, protocol: oidc, now }),
+    backchannelLogout: createBackchannelLogout({ db, protocol: oidc, requests: signIn.requests, now }),
     endUsers: createEndUserSso({ db, sessions, now }),
     leaving,
     recovery: createSsoRecovery({ db, sealing, passwords, rateLimits, now }),

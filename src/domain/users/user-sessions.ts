@@ -9,6 +9,7 @@ import { recordEvent } from '../events.js';
 import type { RefreshTokens } from '../oidc/refresh-tokens.js';
 import { containing, type Page, type PageRequest, readPage } from '../paging.js';
 import type { Acr } from '../sessions/first-factor.js';
+import { standingAtProvider } from '../sessions/provider-standing.js';
 import type { AccessToken, AdminSubject, AdminTokens } from './admin-tokens.js';
 import { reaches } from './reachable.js';
 
@@ -113,7 +114,7 @@ export function createUserSessions({ db, refreshTokens, tokens, now }: UserSessi
       const { userId, accountId } = session;
       const at = now();
       const refreshToken = await db.transaction('system', async (tx) => {
-        await assertTrusted(tx, session.ssoConnectionId);
+        await assertTrusted(tx, session, proof);
         await assertProved(tx, { userId, proof, at });
         await tx.insert(UserSession, {
           ...session,
@@ -185,13 +186,20 @@ const byConnection = ({ ssoConnectionId }: Pick<NewSession, 'ssoConnectionId'>) 
 
 /**
  * Holds the connection by which a session begins until it is there: whoever disables or deletes one has locked it, and ends the
- * sessions that there are. One that switched itself off is believed in what it said before.
+ * sessions that there are. One that switched itself off is believed in what it said before. The same for the session at the
+ * provider, unless it is a session of here that proves the user.
  */
-async function assertTrusted(tx: EntityManager, connectionId: string | null = null): Promise<void> {
-  if (connectionId === null) return;
-  const trusted = `select from sso_connections where id = $1 and status <> 'disabled' for key share`;
-  if ((await tx.query<unknown[]>(trusted, [connectionId])).length === 0)
-    throw new DomainError('auth.invalid_credentials');
+async function assertTrusted(
+  tx: EntityManager,
+  { ssoConnectionId = null, ssoSessionId = null }: Pick<NewSession, 'ssoConnectionId' | 'ssoSessionId'>,
+  proof: SessionProof,
+): Promise<void> {
+  if (ssoConnectionId === null) return;
+  const [held, id] =
+    ssoSessionId === null || 'sessionId' in proof
+      ? [`select from sso_connections where id = $1 and status <> 'disabled' for key share`, ssoConnectionId]
+      : [standingAtProvider('$1'), ssoSessionId];
+  if ((await tx.query<unknown[]>(held, [id])).length === 0) throw new DomainError('auth.invalid_credentials');
 }
 
 /**

@@ -89,10 +89,14 @@ export const ssoDocumentation: Documentation = {
   }),
   'GET /sso/leave': page('leaveSso', 'Leave the identity provider after signing out', {
     description:
-      'Where a sign-out leads whose session began by an SSO connection: on to its provider, and back to where the person was going. The ' +
-      'session here has ended before. A link works once, for ten minutes.',
+      'Where a sign-out leads whose session began by an SSO connection: a page that goes on to its provider by itself, and back to where ' +
+      'the person was going. The session here has ended before. A link works once, for ten minutes. With `Accept: application/json` the ' +
+      'answer is `{ redirect_to }`.',
     querystring: Type.Object({ token: Type.String() }),
-    response: { 200: leftPage, 303: { description: 'On to the provider, or past it', type: 'null' } },
+    response: {
+      200: Page('On to the provider; or that the person is signed out'),
+      303: { description: 'Past the provider', type: 'null' },
+    },
   }),
   'GET /sso/oidc/:connection_id/signed-out': page(
     'ssoOidcSignedOut',

@@ -50,17 +50,7 @@ export const logout: FastifyPluginAsyncTypebox<OAuthOptions> = async (app, { pro
     const { othersLeft, ssoSessionIds } = await sessions.end(browser, asked.client?.environmentId ?? null);
     if (!othersLeft) cookie.clear(reply);
     const token = await sso.leaving.begin(ssoSessionIds, onwardOf(asked));
-    return token === null ? goOn(request, reply, asked) : leave(request, reply, asked, token);
-  }
-
-  /** To the identity provider by which the session had begun. */
-  function leave(request: FastifyRequest, reply: FastifyReply, asked: LogoutRequest, token: string) {
-    const url = leavingUrl(baseUrl, token);
-    if (request.method === 'GET' || wantsJson(request)) return redirect(request, reply, url);
-    // Where a form may lead is fixed before anybody knows the provider (CSP `form-action`).
-    const { client } = asked;
-    const shown = client && { name: client.name, logoUrl: client.logoUrl };
-    return sendPage(request, reply, 'sso-leave', { url, client: shown, isSignOut: true }, pageOptions(client, asked));
+    return token === null ? goOn(request, reply, asked) : redirect(request, reply, leavingUrl(baseUrl, token));
   }
 
   function goOn(request: FastifyRequest, reply: FastifyReply, asked: LogoutRequest) {

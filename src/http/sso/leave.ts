@@ -7,6 +7,9 @@ import { redirect, sendPage, wantsJson } from '../oauth/pages.js';
 import { secretCookie } from '../oauth/secret-cookie.js';
 import { isSecret, isUuid, textOf } from './parameters.js';
 
+type To = Extract<LeavingStep, { url: string }>;
+type Past = Exclude<LeavingStep, To>;
+
 export interface LeaveOptions {
   leaving: SsoLeaving;
   clients: Pick<Clients, 'find'>;
@@ -45,7 +48,7 @@ export const leave: FastifyPluginAsyncTypebox<LeaveOptions> = async (app, { leav
     if (!step) return sendSignedOut(request, reply, null);
     if ('url' in step) {
       cookie.set(reply, step.browser, step.expiresAt, now());
-      return redirect(request, reply, step.url);
+      return wantsJson(request) ? redirect(request, reply, step.url) : sendOn(request, reply, step);
     }
     const { redirectUri } = step.onward;
     return step.isConfirmed && redirectUri !== null
@@ -53,11 +56,21 @@ export const leave: FastifyPluginAsyncTypebox<LeaveOptions> = async (app, { leav
       : sendSignedOut(request, reply, step);
   }
 
-  async function sendSignedOut(
-    request: FastifyRequest,
-    reply: FastifyReply,
-    step: Extract<LeavingStep, { onward: object }> | null,
-  ) {
+  /**
+   * Many come from a form, of the application or of the provider before, and browsers hold all redirects after one to that page's
+   * `form-action`, which does not know this provider. A page of ours in between is the end of that way.
+   */
+  async function sendOn(request: FastifyRequest, reply: FastifyReply, { url, onward }: To) {
+    const { redirectUri, clientId, uiLocales } = onward;
+    const client = clientId === null ? null : await clients.find(clientId);
+    const shown = client && { name: client.name, logoUrl: client.logoUrl };
+    // No form of ours leads there; an application that waits for a popup to come back is not cut off from it.
+    const formActions = redirectUri === null ? [] : [redirectUri];
+    const values = { url, client: shown, isSignOut: true };
+    return sendPage(request, reply, 'sso-leave', values, { client, uiLocales, formActions });
+  }
+
+  async function sendSignedOut(request: FastifyRequest, reply: FastifyReply, step: Past | null) {
     const { redirectUri = null, homeUrl = null, clientId = null, uiLocales = null } = step?.onward ?? {};
     const isUnconfirmed = step !== null && !step.isConfirmed;
     if (wantsJson(request)) {
