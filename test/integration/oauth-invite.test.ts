@@ -51,6 +51,16 @@ test('opening the link shows who invites to what and consumes nothing; sending t
   }
 });
 
+test('who is in the directory alone by it is not sent to an application that would refuse them', async () => {
+  const made = await inviteTo(key, path, { intent: 'directory' });
+  const fields = { token: made.token, first_name: 'Ivan', last_name: 'Kern', password: 'violet tractor 19' };
+  const { body } = await submit(fields);
+  expect(body).toContain('Your sign-in is ready for each application that you are given access to.');
+  expect(body).not.toContain('and sign in');
+  const other = await inviteTo(key, path);
+  expect((await submit({ ...fields, token: other.token })).body).toContain('and sign in to go on.');
+});
+
 test('what is wrong is said on the form, and nothing is consumed', async () => {
   const made = await inviteTo(key, path);
   const wrong = async (fields: Record<string, string>) => {

@@ -103,8 +103,8 @@ function sendForm({ request, reply, offered }: Visit, { token, error, firstName,
 
 function sendDone({ request, reply, offered }: Visit) {
   if (wantsJson(request)) return reply.header('cache-control', 'no-store').send({ status: 'invite_accepted' });
-  const { placeName, email } = offered;
-  const values = { placeName, email, client: clientOf(offered) };
+  const { placeName, email, intent } = offered;
+  const values = { placeName, email, opensClient: intent !== 'directory', client: clientOf(offered) };
   return sendPage(request, reply, 'identity-invite-accepted', values, looksOf(offered));
 }
 

@@ -54,7 +54,13 @@ export interface SignUpPages {
     error: TextKey | null;
     client: PageClient;
   };
-  'identity-invite-accepted': { placeName: string; email: string; client: PageClient };
+  'identity-invite-accepted': {
+    placeName: string;
+    email: string;
+    /** Whether they can sign in there now: who is in the directory alone cannot yet. */
+    opensClient: boolean;
+    client: PageClient;
+  };
   'mail-sent': { nextUrl: string | null; client: PageClient | null };
   'forgot-password': {
     action: string;
