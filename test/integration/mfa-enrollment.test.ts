@@ -87,7 +87,12 @@ test('an authenticator app: picture, key, first code, recovery codes once, and t
   expect(again.body).toContain('Your recovery codes were shown already');
   expect(again.body).not.toContain(shown[0]);
 
+  expect(hidden(again, 'enrollment_token')).toMatch(/./); // it goes on from there as well
   const done = await browser.submit(codes, {});
+  // Who goes back to it afterwards is offered no way on that would be none.
+  const over = await browser.get(codesUrl);
+  expect(over.body).toContain('Your recovery codes were shown already');
+  expect(over.body).not.toContain('<form');
   expect(await accessOf(client, codeIn(done), verifier)).toMatchObject({
     amr: ['pwd', 'otp', 'mfa'],
     acr: 'urn:gatehouse:aal2',

@@ -136,7 +136,8 @@ export interface Pages extends AccountPages, SignUpPages {
   'recovery-codes': {
     action: string;
     params: Params;
-    token: string;
+    /** Null once the sign-in is over: then there is nothing to go on with. */
+    token: string | null;
     /** Null once they were shown. */
     codes: readonly string[] | null;
     client: PageClient | null;

@@ -38,7 +38,7 @@ export const mfaEnrollCodes: FastifyPluginAsyncTypebox<HostedOptions> = async (a
       {
         action: '/oauth/mfa-enroll-codes',
         params: visit?.asked.parameters ?? {},
-        token: opened.enrollmentToken,
+        token: pending && opened.enrollmentToken,
         codes,
         client,
       },
