@@ -246,7 +246,7 @@ const everySignUpPage = (value: string): SignUpPages => {
       error: 'sign_up.error.too_short',
       client,
     },
-    'identity-invite-accepted': { placeName: value, email: value, client },
+    'identity-invite-accepted': { placeName: value, email: value, opensClient: true, client },
     'confirm-sign-up': {
       action: '/oauth/verify-email',
       token: value,
@@ -369,6 +369,21 @@ describe.each(locales)('in %s', (locale) => {
       expect(html).toContain(`<html lang="${locale}">`);
       expect(html).not.toMatch(/undefined|\[object|\{[a-z_]+\}/);
     }
+  });
+
+  test('a name cannot turn the reading direction of the words that follow it, and a parameter stays as it came', () => {
+    const turning = 'Bank\u202eknab \u2066live';
+    const html = renderPage(
+      'consent',
+      { locale, nonce, branding: { ...acme, name: turning } },
+      everyPage(turning).consent,
+    );
+    const shown = html.replace(/<[^>]*>/g, '');
+    expect(shown).toContain('Bank knab live');
+    expect(shown).not.toMatch(/[\u200e\u200f\u202a-\u202e\u2066-\u2069]/);
+    expect(html).toContain(`<input type="hidden" name="state" value="${turning}">`);
+    const account = renderPage('account', { locale, nonce }, everyPage(turning).account);
+    expect(account).toContain('Bank knab live · ');
   });
 
   test.each(names)('%s is one small response', (name) => {

@@ -4,6 +4,7 @@ import { Eta } from 'eta';
 import { inWords } from '../../domain/emails/in-words.js';
 import { isColor, palette } from '../../platform/colors.js';
 import { type Locale, type TextKey, type TextValues, text } from '../../platform/mail/texts.js';
+import { oneLine } from '../../platform/mail/values.js';
 import { projectRoot } from '../../platform/root.js';
 import type { Pages } from './pages.js';
 import { imageSource, linkTarget } from './urls.js';
@@ -61,7 +62,8 @@ export function renderPage<P extends keyof Pages>(
   const color = branding?.primary_color;
   return eta.render(`@${name}`, {
     values,
-    t: (key: TextKey, filled?: TextValues) => text(locale, key, filled),
+    t: (key: TextKey, filled?: TextValues) => text(locale, key, filled && plainOf(filled)),
+    plain: oneLine,
     href: linkTarget,
     within: (seconds: number) => within(locale, seconds),
     day: (date: Date) => days[locale].format(date),
@@ -72,7 +74,7 @@ export function renderPage<P extends keyof Pages>(
     nonce,
     scripts: scripts.map((script) => scriptTexts[script]),
     brand: {
-      name: branding?.name || null,
+      name: oneLine(branding?.name ?? '') || null,
       logo: imageSource(branding?.logo_url),
       support: branding?.support_email || null,
       colors: color && isColor(color) ? palette(color) : null,
@@ -120,6 +122,10 @@ const relative: Record<Locale, Intl.RelativeTimeFormat> = {
   en: new Intl.RelativeTimeFormat('en'),
   de: new Intl.RelativeTimeFormat('de'),
 };
+
+/** What people chose, as a page may show it: a mark that turns the reading direction would turn the words of ours that follow. */
+const plainOf = (values: TextValues): TextValues =>
+  Object.fromEntries(Object.entries(values).map(([name, value]) => [name, oneLine(String(value))]));
 
 const entities: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };
 
