@@ -26,6 +26,19 @@ test.each([
   expect((await auth.post(url, {}, from('203.0.113.2'))).statusCode).toBe(400);
 });
 
+test('five registrations an hour are mailed to an address, wherever they come from', async () => {
+  const { email } = await auth.addUser();
+  for (const address of [email, `nobody-${email}`]) {
+    const seen: number[] = [];
+    for (let i = 0; i < 6; i++) {
+      const names = { first_name: 'Ana', last_name: 'Lim', account_name: 'Acme', application_name: 'Portal' };
+      const body = { ...names, email: i % 2 ? address.toUpperCase() : address, password: 'a long and quiet evening' };
+      seen.push((await auth.post('/register', body, from(`198.51.100.${i}`))).statusCode);
+    }
+    expect(seen).toEqual([201, 201, 201, 201, 201, 429]);
+  }
+});
+
 test('twenty sign-ins at once are five', async () => {
   const user = await auth.addUser();
   const credentials = { email: user.email, password: user.password };

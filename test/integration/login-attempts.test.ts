@@ -1,4 +1,5 @@
 import { v7 as uuidv7 } from 'uuid';
+import { countedAddress } from '../../src/domain/logins/address.js';
 import { createAttempts } from '../../src/domain/logins/attempts.js';
 import { minutes, seconds } from '../../src/platform/clock.js';
 import { newProvider, type TestEnvironment, type TestProvider } from '../support/oauth.js';
@@ -47,6 +48,22 @@ test('ten in fifteen minutes count for an address, however it is written and whe
   });
   await begin({ ...ana, email: `other-${ana.email}` });
   await begin({ ...ana, environmentId: uuidv7() });
+});
+
+test('what PostgreSQL takes for one address counts as one, whatever letters it is written in', async () => {
+  const { begin } = attempts();
+  const ida = newcomer(`iris-${uuidv7()}@example.com`);
+  for (const _ of times(10)) await begin(newcomer(ida.email));
+  const dotted = newcomer(ida.email.replace('i', 'İ'));
+  await expect(begin(dotted)).rejects.toMatchObject({ code: 'rate_limit.exceeded' });
+
+  const letters = await world.query<{ letter: string; lower: string }>(
+    `select chr(n) as letter, lower(chr(n)) as lower from generate_series(32, 131071) n
+     where n not between 55296 and 57343 and lower(chr(n)) <> chr(n)`,
+  );
+  expect(letters.length).toBeGreaterThan(1000);
+  const apart = letters.filter(({ letter, lower }) => countedAddress(letter) !== countedAddress(lower));
+  expect(apart).toEqual([]);
 });
 
 test('a hundred count for a network, and those that it is refused lock nobody', async () => {

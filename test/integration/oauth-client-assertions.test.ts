@@ -172,6 +172,26 @@ test.each([
   world.wait(minutes(6));
 });
 
+test('many who ask at once make one call, and so do those who ask again where it failed a moment ago', async () => {
+  const jwksUri = `${base}/jwks?${uuidv4()}`;
+  const remote = await environment.newClient({ tokenEndpointAuthMethod: 'private_key_jwt', jwksUri });
+  const flood = () => Promise.all(Array.from({ length: 20 }, async () => errorOf(await assertion(remote))));
+  served = { hello: 1 };
+  fetches = 0;
+  expect(new Set([...(await flood()), ...(await flood())])).toEqual(new Set(['invalid_client']));
+  expect(fetches).toBe(1);
+  served = jwks;
+  world.wait(4_000);
+  expect(new Set(await flood())).toEqual(new Set(['invalid_grant']));
+  expect(fetches).toBe(2);
+  // Somebody who shows a key that there is not has it read again, in vain: those that were read count on.
+  served = { hello: 1 };
+  world.wait(11_000);
+  expect(await errorOf(await assertion(remote, {}, { kid: 'none' }))).toBe('invalid_client');
+  expect(await errorOf(await assertion(remote))).toBe('invalid_grant');
+  expect(fetches).toBe(3);
+});
+
 test('without an operator’s leave nothing but public addresses over https is called', async () => {
   const outbound = createOutbound();
   const port = (server.address() as AddressInfo).port;

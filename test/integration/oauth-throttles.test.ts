@@ -184,6 +184,19 @@ describe('per address, wherever the requests come from', () => {
     }
   });
 
+  test('five sign-ups an hour are mailed to an address, known or not, however it is written', async () => {
+    const ana = await environment.newIdentity();
+    for (const email of [ana.email, `iris-${ana.id}@example.com`]) {
+      const seen = [];
+      for (let i = 0; i < 7; i++) {
+        const fields = { email: i % 2 ? email : email.replace('i', 'İ'), password: 'a long and quiet evening' };
+        seen.push(await send('POST /oauth/register', newAddress(), { process: i % 2, fields }));
+      }
+      expect(seen.map(({ statusCode }) => statusCode)).toEqual([200, 200, 200, 200, 200, 429, 429]);
+      expect(seen.at(-1)?.headers['ratelimit-policy']).toBe('"sign-up-address";q=5;w=3600');
+    }
+  });
+
   test('wrong codes count with wrong passwords, known or not, also over several pages', async () => {
     const ana = await environment.newIdentity();
     for (const email of [ana.email, `nobody-${ana.id}@example.com`]) {

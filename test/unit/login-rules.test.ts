@@ -1,5 +1,5 @@
 import { DomainError } from '../../src/domain/errors.js';
-import { addressTyped, isMailAddress } from '../../src/domain/logins/address.js';
+import { addressTyped, countedAddress, isMailAddress } from '../../src/domain/logins/address.js';
 import { createApiChallenges } from '../../src/domain/logins/api-challenges.js';
 import { createApiOwn } from '../../src/domain/logins/api-own.js';
 import { createApiSelections } from '../../src/domain/logins/api-selections.js';
@@ -38,6 +38,11 @@ describe('an address that was typed', () => {
     ['ana\u007f@example.com', ''],
     ['\nana@example.com', ''],
   ])('%j is looked up as %j', (typed, lookedUp) => expect(addressTyped(typed)).toBe(lookedUp));
+
+  test.each(['IRIS@example.com', 'İris@example.com', 'ırıs@example.com', 'iri\u0307s@example.com'])(
+    '%j counts as the same as iris@example.com',
+    (typed) => expect(countedAddress(typed)).toBe('iris@example.com'),
+  );
 
   test.each([
     ...['ana@example.com', 'Ana.B+c@EXAMPLE.co.uk', "o'neil_x@a-b.example", 'a@1.example', 'a.b.c@x.y'],

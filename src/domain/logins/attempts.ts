@@ -5,6 +5,7 @@ import { createLimitsInTurn, type LimitPolicy } from '../../platform/limiter.js'
 import { subscriberOf } from '../../platform/subscriber.js';
 import { DomainError } from '../errors.js';
 import { recordEvent } from '../events.js';
+import { countedAddress } from './address.js';
 
 export interface Attempt {
   environmentId: string;
@@ -42,7 +43,7 @@ const byDay: LimitPolicy = { name: 'sign-in-day', points: 50, windowSeconds: day
 const byIp: LimitPolicy = { name: 'sign-in-ip', points: 100, windowSeconds: minutes(15) / 1000 };
 
 const keyOf = ({ environmentId, email }: Pick<Attempt, 'environmentId' | 'email'>) =>
-  `${environmentId} ${email.toLowerCase()}`;
+  `${environmentId} ${countedAddress(email)}`;
 
 /** Limits on guessing what proves a first factor, passwords and emailed codes together (docs/decisions/0006). */
 export function createAttempts({ db, enabled, now }: { db: Db; enabled: boolean; now: Clock }): Attempts {

@@ -9,7 +9,7 @@ import { isMailable } from '../../platform/mail/addresses.js';
 import { DomainError } from '../errors.js';
 import { recordEvent } from '../events.js';
 import { addMembership, countSignUp, createIdentity } from '../sign-ups/sign-up.js';
-import { addressTyped } from './address.js';
+import { addressTyped, countedAddress } from './address.js';
 import type { Attempts } from './attempts.js';
 import { type EmailedCodes, emailedCodeLife, type RightCode } from './emailed-codes.js';
 
@@ -104,7 +104,7 @@ export function createEmailOtpLogin({ db, sealing, emailedCodes, attempts, rateL
   }
 
   async function countMail({ environmentId }: EnvironmentScope, email: string) {
-    const state = await mails?.consume(`${environmentId} ${email.toLowerCase()}`);
+    const state = await mails?.consume(`${environmentId} ${countedAddress(email)}`);
     if (state?.allowed === false) {
       throw new DomainError('rate_limit.exceeded', { retryAfter: state.resetSeconds, limit: mailsByAddress });
     }

@@ -11,6 +11,7 @@ import { type FoundLink, findIdentityLink, insertIdentityLink, type LinkClient }
 import { environmentRule, type RuleOfEnvironment } from '../passwords/context-rows.js';
 import { settleNewPassword } from '../passwords/new-password.js';
 import type { Passwords } from '../passwords/passwords.js';
+import { countedAddress } from './address.js';
 import type { Attempts } from './attempts.js';
 
 export interface ForgottenPassword {
@@ -87,7 +88,7 @@ export function createIdentityPasswordReset({
   return {
     async forgot({ client, email, locale, parameters }) {
       const { accountId, applicationId, environmentId } = client;
-      const state = await limiter?.consume(`${environmentId} ${email.toLowerCase()}`);
+      const state = await limiter?.consume(`${environmentId} ${countedAddress(email)}`);
       if (state && !state.allowed)
         throw new DomainError('rate_limit.exceeded', { retryAfter: state.resetSeconds, limit: perAddress });
       await db.transaction({ accountId, environmentId }, async (tx) => {

@@ -1,14 +1,16 @@
 import type { EntityManager } from 'typeorm';
 import { v7 as uuidv7 } from 'uuid';
-import type { Clock } from '../../platform/clock.js';
+import { type Clock, hours } from '../../platform/clock.js';
 import { hashSecret, newSecret } from '../../platform/crypto/one-time-secret.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
 import type { Db, EnvironmentScope } from '../../platform/db.js';
+import { createLimiter } from '../../platform/limiter.js';
 import { inSavepoint } from '../../platform/scoped-runner.js';
 import { queueEmail } from '../emails/queue.js';
 import { DomainError } from '../errors.js';
 import { recordEvent } from '../events.js';
 import { insertIdentityLink, type LinkClient } from '../identity-links.js';
+import { countedAddress } from '../logins/address.js';
 import type { Client } from '../oidc/clients.js';
 import { environmentRule } from '../passwords/context-rows.js';
 import type { Passwords } from '../passwords/passwords.js';
@@ -29,7 +31,7 @@ export interface SignUpRequest {
  * Takes a sign-up. The answer, and what was done for it, are alike for every address: only its mailbox learns more.
  * @returns the value of the cookie with which this browser confirms by one click
  * @throws DomainError validation.failed, password.breached, password.context_specific (before the address is looked at),
- * sign_up.daily_cap_reached
+ * rate_limit.exceeded (with this address, whoever has it), sign_up.daily_cap_reached
  */
 export type RequestSignUp = (request: SignUpRequest) => Promise<{ browser: string }>;
 
@@ -43,10 +45,16 @@ export interface RequestSignUpDeps {
   db: Db;
   sealing: Pick<Sealing, 'derive'>;
   passwords: Pick<Passwords, 'hash' | 'assertAcceptable'>;
+  rateLimits: boolean;
   now: Clock;
 }
 
-export function createRequestSignUp({ db, sealing, passwords, now }: RequestSignUpDeps): RequestSignUp {
+/** Mails to one address of an Environment, known or not: each sign-up is one. */
+const perAddress = { name: 'sign-up-address', points: 5, windowSeconds: hours(1) / 1000 };
+
+export function createRequestSignUp({ db, sealing, passwords, rateLimits, now }: RequestSignUpDeps): RequestSignUp {
+  const limiter = rateLimits ? createLimiter(db, perAddress) : null;
+
   return async ({ password, ...request }) => {
     const { client } = request;
     const { accountId, applicationId, environmentId } = client;
@@ -54,6 +62,9 @@ export function createRequestSignUp({ db, sealing, passwords, now }: RequestSign
     const { minLength, context } = await db.transaction(scope, (tx) => environmentRule(tx, scope));
     const own = [request.email, request.firstName, request.lastName];
     await passwords.assertAcceptable(password, { minLength, context: [...context, ...own], field: 'password' });
+    const state = await limiter?.consume(`${environmentId} ${countedAddress(request.email)}`);
+    if (state && !state.allowed)
+      throw new DomainError('rate_limit.exceeded', { retryAfter: state.resetSeconds, limit: perAddress });
     const passwordHash = await passwords.hash(password);
     const browser = newSecret();
     const parked = { passwordHash, browserHash: hashSecret(browser) };

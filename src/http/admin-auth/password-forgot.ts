@@ -1,4 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import { countedAddress } from '../../domain/logins/address.js';
 import { errors } from '../operation.js';
 import { chooseLocale } from '../pages/locale.js';
 import { Body, Email, Message } from '../schemas.js';
@@ -14,7 +15,7 @@ export const passwordForgot: FastifyPluginAsyncTypebox<AdminAuthOptions> = async
       config: { events: ['auth.password_link_requested'] },
       onRequest: limits.exact(perIp),
       // Counted whether or not the address is known, so that the refusal says nothing either.
-      preHandler: limits.exact(perAddress, ({ body }) => (body as { email: string }).email.normalize().toLowerCase()),
+      preHandler: limits.exact(perAddress, ({ body }) => countedAddress((body as { email: string }).email)),
       schema: {
         operationId: 'forgotPassword',
         summary: 'Have a link mailed that sets a new password',

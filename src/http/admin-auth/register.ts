@@ -1,23 +1,27 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
+import { countedAddress } from '../../domain/logins/address.js';
 import { errors } from '../operation.js';
 import { chooseLocale } from '../pages/locale.js';
 import { Body, Email, Message, Name } from '../schemas.js';
 import type { AdminAuthOptions } from './options.js';
 
-const perAddress = { name: 'admin-register', points: 5, windowSeconds: 3600 };
+const perIp = { name: 'admin-register', points: 5, windowSeconds: 3600 };
+const perAddress = { name: 'admin-register-address', points: 5, windowSeconds: 3600 };
 
 export const register: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app, { users, limits }) => {
   app.post(
     '/register',
     {
       config: { events: ['auth.registration_requested'], hashes: true },
-      onRequest: limits.exact(perAddress),
+      onRequest: limits.exact(perIp),
+      // Counted whether or not the address is known: each registration is a mail to it.
+      preHandler: limits.exact(perAddress, ({ body }) => countedAddress((body as { email: string }).email)),
       schema: {
         operationId: 'register',
         summary: 'Register as a platform admin',
         description:
-          'Mails a link, valid for 24 hours, that creates the account. The answer is the same for every address, known or not. 5 per hour per IP.',
+          'Mails a link, valid for 24 hours, that creates the account. The answer is the same for every address, known or not. 5 per hour per IP, and 5 per hour per address.',
         tags: ['Admin authentication'],
         body: Body({
           email: Email,

@@ -11,11 +11,14 @@ export interface KeySets {
 const keptFor = minutes(5);
 /** A new key is looked for at once, but nobody can make us fetch all the time. */
 const rereadAtUnknownKey = seconds(10);
+/** Whoever asks within this time shares one call and its failure: a flood of questions is no flood of calls. */
+const sharedFor = seconds(3);
 const keptAtMost = 1000;
 
 interface Kept {
-  at: number;
-  keys: JWTVerifyGetKey;
+  /** The last that could be read: a later failure takes nobody's key away. */
+  read: { at: number; keys: JWTVerifyGetKey } | null;
+  reading: { at: number; keys: Promise<JWTVerifyGetKey> } | null;
 }
 
 export interface KeySetsDeps {
@@ -29,14 +32,22 @@ export interface KeySetsDeps {
 export function createKeySets({ outbound, unreadable, now }: KeySetsDeps): KeySets {
   const kept = new Map<string, Kept>();
 
-  async function fetched(uri: string, maxAge: number): Promise<Kept> {
+  async function fetched(uri: string, maxAge: number): Promise<JWTVerifyGetKey> {
     const at = now().getTime();
-    const found = kept.get(uri);
-    if (found && at - found.at < maxAge) return found;
-    const keys = keySetOf(await read(uri), unreadable);
-    if (kept.size >= keptAtMost) kept.clear();
-    kept.set(uri, { at, keys });
-    return { at, keys };
+    const known = keptOf(uri);
+    if (known.read && at - known.read.at < maxAge) return known.read.keys;
+    if (known.reading && at - known.reading.at < sharedFor) return known.reading.keys;
+    known.reading = { at, keys: read(uri).then((body) => keySetOf(body, unreadable)) };
+    const keys = await known.reading.keys;
+    known.read = { at, keys };
+    return keys;
+  }
+
+  function keptOf(uri: string): Kept {
+    const known = kept.get(uri) ?? { read: null, reading: null };
+    if (kept.size >= keptAtMost && !kept.has(uri)) kept.clear();
+    kept.set(uri, known);
+    return known;
   }
 
   async function read(uri: string): Promise<unknown> {
@@ -52,13 +63,13 @@ export function createKeySets({ outbound, unreadable, now }: KeySetsDeps): KeySe
 
   return {
     async at(uri) {
-      const { keys } = await fetched(uri, keptFor);
+      const keys = await fetched(uri, keptFor);
       return async (header, token) => {
         try {
           return await keys(header, token);
         } catch (error) {
           if (!(error instanceof errors.JWKSNoMatchingKey)) throw error;
-          return (await fetched(uri, rereadAtUnknownKey)).keys(header, token);
+          return (await fetched(uri, rereadAtUnknownKey))(header, token);
         }
       };
     },
