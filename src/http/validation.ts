@@ -1,4 +1,5 @@
-import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv';
+import { Ajv, type ErrorObject, type FuncKeywordDefinition, type ValidateFunction } from 'ajv';
+import type { DataValidationCxt } from 'ajv/dist/types/index.js';
 import addFormats from 'ajv-formats';
 import type { FastifySchemaCompiler, FastifySchemaValidationError } from 'fastify';
 import type { ErrorDetail } from '../domain/errors.js';
@@ -6,18 +7,34 @@ import { wordsOf } from './validation-words.js';
 
 const options = { allErrors: true, useDefaults: true, allowUnionTypes: true, strict: false } as const;
 const formats = addFormats as unknown as (ajv: Ajv, formats: string[]) => Ajv;
-const used = ['uuid', 'email', 'uri', 'date-time'];
+const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+/** Of a text that may be an id: it is taken on in lower case. */
+const lowerCaseId: FuncKeywordDefinition = {
+  keyword: 'lowerCaseId',
+  type: 'string',
+  schema: false,
+  modifying: true,
+  errors: false,
+  validate(text: string, at?: DataValidationCxt) {
+    if (at && uuid.test(text)) at.parentData[at.parentDataProperty] = text.toLowerCase();
+    return true;
+  },
+};
+const validator = (coerceTypes: boolean): Ajv =>
+  formats(new Ajv({ ...options, coerceTypes, removeAdditional: false }), ['email', 'uri', 'date-time'])
+    .addFormat('uuid', uuid) // the usual one takes `urn:uuid:` before it, which PostgreSQL does not
+    .addKeyword(lowerCaseId);
 
 // Bodies are taken as they are: Fastify by default would turn a null into "" and drop what it does not know.
-const strict = formats(new Ajv({ ...options, coerceTypes: false, removeAdditional: false }), used);
+const strict = validator(false);
 // In a URL everything is text.
-const lenient = formats(new Ajv({ ...options, coerceTypes: true, removeAdditional: false }), used);
+const lenient = validator(true);
 
 /** Compiled by the first request that needs it: all of them at once would be most of what a process does to start. */
 export const validatorCompiler: FastifySchemaCompiler<object> = ({ schema, httpPart }) => {
   let compiled: ValidateFunction | undefined;
   const validate = (data: unknown) => {
-    compiled ??= (httpPart === 'body' ? strict : lenient).compile(schema);
+    compiled ??= (httpPart === 'body' ? strict : lenient).compile(withLowerCaseIds(schema) as object);
     const valid = compiled(data);
     validate.errors = compiled.errors;
     return valid;
@@ -25,6 +42,16 @@ export const validatorCompiler: FastifySchemaCompiler<object> = ({ schema, httpP
   validate.errors = null as ValidateFunction['errors'];
   return validate;
 };
+
+/** Ids come in upper case, too (RFC 9562 §4), and are compared with what PostgreSQL writes, which is lower case. */
+function withLowerCaseIds(schema: unknown): unknown {
+  if (Array.isArray(schema)) return schema.map(withLowerCaseIds);
+  if (schema === null || typeof schema !== 'object') return schema;
+  const { format, pattern = '' } = schema as { format?: unknown; pattern?: unknown };
+  const same = Object.fromEntries(Object.entries(schema).map(([name, one]) => [name, withLowerCaseIds(one)]));
+  const mayBeId = format === 'uuid' || String(pattern).includes('[0-9a-fA-F]{12}');
+  return mayBeId ? { ...same, lowerCaseId: true } : same;
+}
 
 /** The validator's findings as `error.details`: a JSON path, a code that is the rule's name, and a text. */
 export function detailsOf(errors: FastifySchemaValidationError[], context = 'body'): ErrorDetail[] {

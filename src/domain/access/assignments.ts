@@ -200,7 +200,7 @@ export function createAssignments({ db, evaluation, rights, now }: AssignmentsDe
       { roleIds, nodeId }: { roleIds: readonly string[]; nodeId: string | null },
     ): Promise<string> {
       const roles = await tx.countBy(Role, { ...within(scope), id: In([...roleIds]) });
-      if (roles < new Set(roleIds.map((id) => id.toLowerCase())).size) throw new DomainError('role.not_found');
+      if (roles < new Set(roleIds).size) throw new DomainError('role.not_found');
       const node = nodeId === null ? await rootOf(tx, scope) : await find(tx, scope, nodeId);
       const keys = [...(await keysOf(tx, scope, roleIds)).values()].flat();
       const refused = await refusal(scope, caller, node.id, [...new Set(keys)]);
@@ -253,7 +253,7 @@ export function createAssignments({ db, evaluation, rights, now }: AssignmentsDe
         await takeAway(tx, scope, reached, now());
         const found = new Map(rows.map((row) => [row.id, row.isReached]));
         return ids.map((id) => {
-          const isReached = found.get(id.toLowerCase());
+          const isReached = found.get(id);
           if (isReached === undefined) return 'role_assignments.not_found';
           return isReached ? null : 'permission.required';
         });

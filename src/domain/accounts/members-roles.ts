@@ -48,7 +48,7 @@ export async function wantedRoles(
   scope: AccountScope,
   wanted: WantedRole[],
 ): Promise<(MemberRole & { role: AdministratorRole })[]> {
-  const ids = wanted.map(({ roleId }) => roleId.toLowerCase());
+  const ids = wanted.map(({ roleId }) => roleId);
   const twice = ids.findIndex((id, i) => ids.indexOf(id) < i);
   if (twice >= 0) {
     const message = 'is named twice; one role can have several places in its limits';
@@ -72,7 +72,7 @@ export async function findRoles(
 ): Promise<AdministratorRole[]> {
   const rows = await tx.findBy(AdministratorRole, { accountId, id: In(ids) });
   const byId = new Map(rows.map((role) => [role.id, role]));
-  const found = ids.map((id) => byId.get(id.toLowerCase()));
+  const found = ids.map((id) => byId.get(id));
   const details = found.flatMap((role, i): ErrorDetail[] =>
     role ? [] : [{ field: fieldOf(i), code: 'unknown', message: 'is no role of the account' }],
   );

@@ -57,7 +57,7 @@ export async function checkedLimits(
   };
   const details = (Object.keys(known) as (keyof RoleLimits)[]).flatMap((kind): ErrorDetail[] =>
     (wanted[kind] ?? []).flatMap((id, i) =>
-      known[kind].has(id.toLowerCase())
+      known[kind].has(id)
         ? []
         : [{ field: `${field}.${kind}[${i}]`, code: 'unknown', message: 'is not in the account' }],
     ),
@@ -108,7 +108,7 @@ export async function forgetInLimits(
 }
 
 const idsOf = (rows: { id: string }[]) => new Set(rows.map(({ id }) => id));
-const sorted = (ids: string[] = []) => [...new Set(ids.map((id) => id.toLowerCase()))].sort();
+const sorted = (ids: string[] = []) => [...new Set(ids)].sort();
 const normal = ({ application_ids, environment_ids, node_ids }: Partial<RoleLimits>): RoleLimits => ({
   application_ids: sorted(application_ids),
   environment_ids: sorted(environment_ids),

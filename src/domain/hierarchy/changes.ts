@@ -37,8 +37,7 @@ export async function change(
   const schema = use && (await schemaFor(tx, scope, use));
   const current = await findLocked(tx, scope, id);
   if (current.version !== version) throw new DomainError('version.conflict', { current });
-  const { parentId, ...fields } = changes;
-  const parentNodeId = parentId?.toLowerCase(); // as PostgreSQL writes it
+  const { parentId: parentNodeId, ...fields } = changes;
   const wanted: Partial<Node> = { ...fields, ...(parentNodeId && { parentNodeId }) };
   const changed = (Object.keys(wanted) as (keyof Node)[]).filter((field) => !isSame(current[field], wanted[field]));
   if (changed.length === 0) return current;

@@ -78,7 +78,7 @@ export async function removeSubtrees(
     'role_assignment.deleted',
     assignments.map((one) => ({ ...scope, resourceId: one.id, metadata: metadataOfAssignment(one) })),
   );
-  const tops = new Set(topIds.map((id) => id.toLowerCase())); // as PostgreSQL writes them
+  const tops = new Set(topIds);
   const details = (row: Removed) => ({
     ...scope,
     resourceId: row.id,

@@ -101,7 +101,7 @@ export function createOrganizationInvitations({
 
     create: (scope, caller, organizationId, { locale, roleIds: wanted, ...person }) =>
       change(scope, organizationId, async (tx) => {
-        const roleIds = [...new Set(wanted.map((id) => id.toLowerCase()))]; // as PostgreSQL writes them
+        const roleIds = [...new Set(wanted)];
         const nodeId = organizationId;
         if (roleIds.length > 0) await assignments.assertMayGive(tx, scope, caller, { roleIds, nodeId });
         await assertNoMember(tx, scope, organizationId, person.email);

@@ -16,7 +16,7 @@ export async function giveRoles(
   { organizationId, identityId, roleIds, at }: RolesOfMember & { roleIds: readonly string[] },
 ): Promise<string[]> {
   if (roleIds.length === 0) return [];
-  const wanted = [...new Set(roleIds.map((id) => id.toLowerCase()))]; // as PostgreSQL writes them
+  const wanted = [...new Set(roleIds)];
   await keepRoles(tx, scope, wanted);
   const there = await heldAt(tx, scope, { organizationId, identityId, at });
   const isOver = new Map(there.map(({ roleId, isHeld }) => [roleId, !isHeld]));

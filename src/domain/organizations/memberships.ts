@@ -90,7 +90,7 @@ export function createMemberships({ db, assignments, now }: MembershipsDeps) {
   async function replaceRoles(tx: EntityManager, scope: EnvironmentScope, caller: Caller, member: WithRoles) {
     const { organizationId: nodeId, identityId } = member;
     const at = now();
-    const wanted = new Set(member.roleIds.map((id) => id.toLowerCase())); // as PostgreSQL writes them
+    const wanted = new Set(member.roleIds);
     const held = (await assignedRolesOf(tx, scope, [identityId], { nodeId, at })).get(identityId) ?? [];
     const kept = new Set(held.map(({ roleId }) => roleId));
     const missing = [...wanted].filter((id) => !kept.has(id));

@@ -19,10 +19,13 @@ export const getEffectivePermissions = operation({
   },
   async handle({ services, scope, params, query }) {
     const nodeId = await services.identityAdministration.askedNode(scope, params.id, query.node_id ?? null);
-    const identityId = params.id.toLowerCase();
     const everything = { after: null, limit: 100_000 };
-    const { ids } = await services.accessSearch.actions(scope.environmentId, { identityId, nodeId }, everything);
-    return { data: { identity_id: identityId, node_id: nodeId, permissions: ids } };
+    const { ids } = await services.accessSearch.actions(
+      scope.environmentId,
+      { identityId: params.id, nodeId },
+      everything,
+    );
+    return { data: { identity_id: params.id, node_id: nodeId, permissions: ids } };
   },
 });
 
@@ -55,6 +58,6 @@ export const getPermissionLocations = operation({
       node_type: nodeType,
       path,
     }));
-    return { data: { identity_id: params.id.toLowerCase(), permission, locations } };
+    return { data: { identity_id: params.id, permission, locations } };
   },
 });

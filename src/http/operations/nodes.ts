@@ -221,6 +221,6 @@ async function assertMayMove(
 ): Promise<void> {
   await assertHoldsAt(context, managing, parentId);
   const node = await context.services.hierarchy.get(context.scope, everything, id);
-  const isMoved = node.version === version && node.parentNodeId !== parentId.toLowerCase();
+  const isMoved = node.version === version && node.parentNodeId !== parentId;
   if (isMoved && node.parentNodeId !== null) await assertHoldsAt(context, managing, node.parentNodeId);
 }

@@ -132,7 +132,7 @@ export const settingsIn = (body: Static<typeof ConnectionChanges>): Partial<Conn
     oidcScopes: body.oidc_scopes,
     attributeMapping: body.attribute_mapping as Record<string, string> | undefined,
     jitProvisioningEnabled: body.jit_provisioning_enabled,
-    defaultRoleId: body.default_role_id?.toLowerCase() ?? body.default_role_id,
+    defaultRoleId: body.default_role_id,
   } satisfies { [K in keyof ConnectionSettings]: ConnectionSettings[K] | undefined });
 
 const CertificateFields = {

@@ -47,7 +47,7 @@ export const addResourcePermissions = operation({
     const outcome = await services.accessSetup.add(scope, {
       resources: body.resources,
       grants: body.role_permissions.map(({ role_id, permission_keys }) => ({
-        roleId: role_id.toLowerCase(),
+        roleId: role_id,
         permissionKeys: permission_keys,
       })),
     });
