@@ -140,6 +140,16 @@ test('an identity of the Account joins; a deactivated member does not come back'
   expect(mails.map(({ to }) => to)).not.toContain(gone.email);
 });
 
+test('nobody joins while everything of them is being deleted', async () => {
+  const environment = await passwordless();
+  const client = await environment.newClient();
+  const { id, email } = await environment.newIdentity({ isMember: false });
+  await environment.beginErasure(id);
+  const page = await entered(client, email);
+  expect(page.body).toContain('That code is not right');
+  expect(await membershipsOf(environment)).toEqual([]);
+});
+
 test('who was made a member while their code was on its way signs in by it, unless they were deactivated since', async () => {
   for (const isActive of [true, false]) {
     const environment = await passwordless();

@@ -326,6 +326,18 @@ test('an identity of the Account from another Environment joins this one by the 
   expect(value).toBe('1');
 });
 
+test('nobody joins by a link while everything of them is being deleted', async () => {
+  const { environment, url } = await newShop();
+  const known = await environment.newIdentity({ email: newAddress(), isMember: false });
+  const browser = provider.browser();
+  await signUp(browser, url, { email: known.email });
+  const page = await browser.get(await lastLink(provider, environment.environmentId));
+  await environment.beginErasure(known.id);
+  expect((await browser.submit(page, {})).statusCode).toBe(400);
+  const members = 'select from environment_memberships where identity_id = $1';
+  expect(await provider.query(members, [known.id])).toEqual([]);
+});
+
 test('somebody whom an administrator has shut out is not let in by signing up again', async () => {
   const { environment, url } = await newShop();
   const known = await environment.newIdentity({ email: newAddress(), isActive: false });

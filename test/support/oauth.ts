@@ -9,6 +9,7 @@ import type { EmailedCodePurpose } from '../../entities/emailed-code.js';
 import { Environment } from '../../entities/environment.js';
 import { EnvironmentMembership } from '../../entities/environment-membership.js';
 import { EnvironmentSettings } from '../../entities/environment-settings.js';
+import { Erasure } from '../../entities/erasure.js';
 import { Identity } from '../../entities/identity.js';
 import { OAuthClient } from '../../entities/oauth-client.js';
 import { environmentDefaults } from '../../src/domain/environments/defaults.js';
@@ -224,6 +225,12 @@ async function newEnvironment(db: Database, at: Date, settings: Partial<Environm
       } satisfies OAuthClient;
       await db.transaction('system', (tx) => tx.insert(OAuthClient, client));
       return { ...client, secret };
+    },
+    /** Has somebody's deletion begin, and no worker come. */
+    async beginErasure(identityId: string) {
+      const erasure = { id: uuidv7(), accountId, identityId, status: 'running' as const, actorType: 'system' };
+      const rest = { actorId: null, correlationId: uuidv7(), endedReason: null, rest: null, endedAt: null };
+      await db.transaction('system', (tx) => tx.insert(Erasure, { ...erasure, ...rest, createdAt: at }));
     },
     async newIdentity(overrides: Partial<Identity & { isActive: boolean; isMember: boolean }> = {}) {
       const { isActive = true, isMember = true, ...fields } = overrides;

@@ -3,10 +3,16 @@ import { Erasure } from '../../../entities/erasure.js';
 import { Identity } from '../../../entities/identity.js';
 import { DomainError } from '../errors.js';
 
-/** Whoever joins while everything of them is being deleted would be deleted too; the lock waits for who asks for that. */
-export async function assertStays(tx: EntityManager, { accountId, id }: Identity): Promise<void> {
+type Person = Pick<Identity, 'accountId' | 'id'>;
+
+/** Whether somebody is there, and not about to be deleted with everything of them; the lock waits for who asks for that. */
+export async function stays(tx: EntityManager, { accountId, id }: Person): Promise<boolean> {
   const lock = { mode: 'pessimistic_read' } as const;
   const there = await tx.findOne(Identity, { where: { accountId, id }, select: { id: true }, lock });
-  const goes = await tx.existsBy(Erasure, { accountId, identityId: id, status: 'running' });
-  if (!there || goes) throw new DomainError('identity.email_taken');
+  return there !== null && !(await tx.existsBy(Erasure, { accountId, identityId: id, status: 'running' }));
+}
+
+/** Whoever joins while everything of them is being deleted would be deleted too. @throws DomainError identity.email_taken */
+export async function assertStays(tx: EntityManager, person: Person): Promise<void> {
+  if (!(await stays(tx, person))) throw new DomainError('identity.email_taken');
 }

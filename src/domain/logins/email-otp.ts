@@ -6,6 +6,7 @@ import type { Sealing } from '../../platform/crypto/sealing.js';
 import { type Db, type EnvironmentScope, violates } from '../../platform/db.js';
 import { createLimiter, type LimitPolicy } from '../../platform/limiter.js';
 import { isMailable } from '../../platform/mail/addresses.js';
+import { assertStays } from '../erasures/staying.js';
 import { DomainError } from '../errors.js';
 import { recordEvent } from '../events.js';
 import { addMembership, countSignUp, createIdentity } from '../sign-ups/sign-up.js';
@@ -136,6 +137,7 @@ where account_id = $1 and id = $2 and email = $3::citext and email_verified_at i
         const names = { firstName: null, lastName: null };
         return createIdentity(tx, scope, { email, passwordHash: null, verified: true, ...names, now: at });
       }
+      await assertStays(tx, { accountId: scope.accountId, id: known.id });
       await confirmAddress(tx, scope, known.id, email);
       await addMembership(tx, scope, known.id, { now: at, joined: true });
       return known.id;

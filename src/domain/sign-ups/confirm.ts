@@ -2,6 +2,7 @@ import type { EntityManager } from 'typeorm';
 import type { Clock } from '../../platform/clock.js';
 import { equalInConstantTime, hashSecret } from '../../platform/crypto/one-time-secret.js';
 import type { Db } from '../../platform/db.js';
+import { stays } from '../erasures/staying.js';
 import { recordEvent } from '../events.js';
 import { type FoundLink, findIdentityLink, mostLinkTries } from '../identity-links.js';
 import type { Passwords } from '../passwords/passwords.js';
@@ -80,7 +81,8 @@ export function createConfirmSignUp({ db, passwords, now }: ConfirmSignUpDeps): 
       return db.transaction({ accountId, environmentId }, async (tx) => {
         await tx.query('select from identities where id = $1 for update', [link.identityId]);
         const found = await findIdentityLink(tx, 'verify_email', held.token, now()); // as it is under the lock: it works once
-        if (found?.standing !== 'open') return { outcome: 'void', link: found };
+        if (found?.standing !== 'open' || !(await stays(tx, { accountId, id: found.identityId })))
+          return { outcome: 'void', link: found };
         await settle(tx, found, now());
         return { outcome: 'confirmed', link: found };
       });

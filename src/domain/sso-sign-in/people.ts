@@ -8,8 +8,7 @@ import { actAs } from '../../platform/context.js';
 import { violates } from '../../platform/db.js';
 import { insertNew } from '../../platform/insert-new.js';
 import { place, write } from '../access/assigning.js';
-import { assertStays } from '../erasures/staying.js';
-import { DomainError } from '../errors.js';
+import { stays } from '../erasures/staying.js';
 import { recordEvent } from '../events.js';
 import { changeIdentity } from '../identities/change.js';
 import { addMember } from '../organizations/members.js';
@@ -75,12 +74,7 @@ async function settlePerson(tx: EntityManager, id: string, { identity, email, by
     if (Object.keys(rest).length > 0) await tx.update(Identity, { accountId: scope.accountId, id }, rest);
     return true;
   }
-  try {
-    await assertStays(tx, identity);
-  } catch (error) {
-    if (!(error instanceof DomainError)) throw error;
-    return false;
-  }
+  if (!(await stays(tx, identity))) return false;
   if (by !== 'address' || identity.emailVerifiedAt) return true;
   // Whoever made it had not shown that the address is theirs, and may know its password: the domain's owner has shown it now.
   if (identity.passwordHash !== null) {
