@@ -1,7 +1,10 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import type { BrowserContextOptions, Page } from 'playwright-core';
 import { barriers, headingOf } from '../support/chromium.js';
 import { startRelyingParty } from '../support/service-processes.js';
-import { claimIn, fillIn, idToken, type Site, startAt, startSite } from '../support/site.js';
+import { authorizeUrl, claimIn, fillIn, idToken, type Site, startAt, startSite } from '../support/site.js';
 
 let site: Site;
 let office: { url: string; stop(): Promise<void> };
@@ -31,6 +34,21 @@ const userinfo = 'Answer of the userinfo endpoint';
 async function expectNoBarriers() {
   expect(await barriers(page)).toEqual([]);
 }
+
+test('an application gets its answer at one origin, and goes on at another', async () => {
+  const app = createServer((_, response) => response.setHeader('content-type', 'text/html').end('<h1>The app</h1>'));
+  const api = createServer((_, response) => response.writeHead(303, { location: urlOf(app) }).end());
+  const urlOf = (server: typeof app) => `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+  try {
+    for (const server of [app, api]) await once(server.listen(0, '127.0.0.1'), 'listening');
+    await arrive();
+    await page.goto(authorizeUrl(site, { redirect_uri: `${urlOf(api)}callback` }));
+    await fillIn(page, site.data.ana);
+    await heading('The app').waitFor();
+  } finally {
+    for (const server of [app, api]) server.close();
+  }
+});
 
 test('a person signs in, refreshes, revokes, is known to a second application, and signs out of both', async () => {
   await arrive();

@@ -3,7 +3,7 @@ import { v7 as uuidv7 } from 'uuid';
 import { barriers, headingOf } from '../support/chromium.js';
 import { asOwner } from '../support/database.js';
 import { type OpenIdProvider, startOpenIdProvider } from '../support/openid-provider.js';
-import { type Site, startSite } from '../support/site.js';
+import { authorizeUrl, type Site, startSite } from '../support/site.js';
 
 let site: Site;
 let provider: OpenIdProvider | undefined;
@@ -161,4 +161,15 @@ test('a provider that is away is said to be, and the way in German', async () =>
   await button('Mit Ihrer Organisation anmelden').click();
   await heading('Ihre Organisation antwortet nicht').waitFor();
   await expectNoBarriers();
+});
+
+test('members whose provider was switched off are told so, and shown the way by a recovery code', async () => {
+  await asOwner((db) => db.query(`update sso_connections set status = 'auto_disabled'`), site.service.ownerUrl);
+  await arrive();
+  await page.goto(authorizeUrl(site, { organization: organizationId }));
+  await heading('You cannot sign in here').waitFor();
+  await expectNoBarriers();
+  const [text, way] = [page.locator('.lead'), link('With a recovery code of your organization')];
+  const [above, below] = [await text.boundingBox(), await way.boundingBox()];
+  expect(below?.y).toBeGreaterThan((above?.y ?? 0) + (above?.height ?? 0));
 });

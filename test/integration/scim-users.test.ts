@@ -272,6 +272,8 @@ describe('lists', () => {
     ['emails co "x1@"', 'Ben'],
     ['emails[type eq "home" and value sw "Ben"]', 'Ben'],
     ['emails[type eq "other" and value sw "Ben"]', ''],
+    ['emails[type eq "home"].value sw "Ben"', 'Ben'],
+    ['emails[type eq "other"].value sw "Ben"', ''],
     ['emails[type eq "work"] and not (name.givenName eq "Ana")', 'Cleo'],
     ['meta.created gt "2020-01-01T00:00:00Z" and meta.resourceType eq "User"', 'Ana Ben Cleo Dora'],
     ['meta.created lt "2020-01-01T00:00:00Z"', ''],

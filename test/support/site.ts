@@ -95,3 +95,15 @@ export const claimIn = (page: Page, table: string, name: string) =>
     .getByRole('row')
     .filter({ has: page.getByRole('rowheader', { name, exact: true }) })
     .getByRole('cell');
+
+/** An authorization request of the public client, as an application links to it. */
+export const authorizeUrl = ({ service, data, shop }: Site, more: Record<string, string> = {}): string =>
+  `${service.baseUrl}/oauth/authorize?${new URLSearchParams({
+    client_id: data.publicClient,
+    redirect_uri: `${shop.url}/callback`,
+    response_type: 'code',
+    scope: 'openid',
+    code_challenge: 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM', // of RFC 7636, appendix B
+    code_challenge_method: 'S256',
+    ...more,
+  })}`;

@@ -14,7 +14,7 @@ test('the page that asks for an application lets its form lead on to the adminis
   );
   const page = await app.inject({ url: '/', headers: { accept: 'text/html' } });
   // Chromium applies it to the redirect that follows the form, too.
-  expect(page.headers['content-security-policy']).toContain("form-action 'self' https://admin.example;");
+  expect(page.headers['content-security-policy']).toContain("form-action 'self' https:;");
   await app.close();
 });
 

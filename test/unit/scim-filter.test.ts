@@ -35,6 +35,14 @@ test('filters are read by their precedence: not, and, or', () => {
   });
 });
 
+test('a sub-attribute behind the brackets is of the same value, as Entra ID writes it', () => {
+  expect(parseFilter('emails[type eq "work"].value eq "x"')).toEqual(
+    parseFilter('emails[(type eq "work") and value eq "x"]'),
+  );
+  expect(kindOf(() => parseFilter('.value eq "x"'))).toBe('invalidFilter');
+  expect(kindOf(() => parseFilter('emails .value eq "x"'))).toBe('invalidFilter');
+});
+
 test('texts in filters are as in JSON', () => {
   const value = (text: string) => (parseFilter(`a eq ${text}`) as { value: unknown }).value;
   expect(value('"a\\"b\\\\"')).toBe('a"b\\');
@@ -173,6 +181,10 @@ test('PATCH adds, replaces and removes at every kind of path', () => {
     { type: 'home' },
   ]);
   expect(patch({ op: 'add', path: 'emails[type eq "other"].value', value: 'a@b.cd' }).emails).toHaveLength(3);
+  // As Entra ID sends what is new.
+  expect(patch({ op: 'replace', path: 'phoneNumbers[type eq "mobile"].value', value: '+49 1' }).phoneNumbers).toEqual([
+    { type: 'mobile', value: '+49 1' },
+  ]);
   expect(patch({ op: 'remove', path: 'emails[type eq "home"]' }).emails).toHaveLength(1);
   const moved = patch({ op: 'add', path: 'emails', value: [{ value: 'new@acme.com', primary: true }] })
     .emails as Resource[];
@@ -181,7 +193,8 @@ test('PATCH adds, replaces and removes at every kind of path', () => {
 });
 
 test.each([
-  ['noTarget', { op: 'replace', path: 'emails[type eq "other"].value', value: 'a@b.cd' }],
+  ['noTarget', { op: 'replace', path: 'emails[type co "other"].value', value: 'a@b.cd' }],
+  ['noTarget', { op: 'replace', path: 'phoneNumbers.value', value: '1' }],
   ['noTarget', { op: 'remove' }],
   ['invalidPath', { op: 'add', path: 'nothing', value: 'x' }],
   ['invalidPath', { op: 'add', path: '__proto__.polluted', value: 'x' }],

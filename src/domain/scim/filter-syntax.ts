@@ -25,7 +25,7 @@ interface Token {
 }
 
 // Each alternative begins with another character, so that nothing is tried twice.
-const patterns = /\s+|[()[\]]|"(?:[^"\\\n]|\\.)*"|[\w$+-][\w$.:+%/-]*/y;
+const patterns = /\s+|[()[\]]|"(?:[^"\\\n]|\\.)*"|\.[\w$-]+|[\w$+-][\w$.:+%/-]*/y;
 
 function tokensOf(text: string): Token[] {
   const tokens: Token[] = [];
@@ -97,13 +97,26 @@ function createReader(tokens: Token[]) {
 
   function comparison(depth: number): Filter {
     const { kind, text: path, at } = take();
-    if (kind !== 'word') throw invalid(`needs the name of an attribute at character ${at + 1}`);
+    if (kind !== 'word' || path.startsWith('.')) throw invalid(`needs the name of an attribute at character ${at + 1}`);
     if (peek().text === '[' && peek().kind === 'sign') {
       take();
       const filter = or(depth + 1);
       expectSign(']');
-      return { op: '[]', path, filter };
+      return { op: '[]', path, filter: ofSubAttribute(filter) };
     }
+    return compared(path);
+  }
+
+  /** `emails[type eq "work"].value eq "x"`, as Entra ID asks for who has an address: RFC 7644 has such paths in PATCH alone. */
+  function ofSubAttribute(filter: Filter): Filter {
+    const { kind, text } = peek();
+    if (kind !== 'word' || !text.startsWith('.')) return filter;
+    take();
+    if (++terms > mostTerms) throw invalid(`has more than ${mostTerms} terms`);
+    return { op: 'and', filters: [filter, compared(text.slice(1))] };
+  }
+
+  function compared(path: string): Filter {
     const operator = take();
     const op = operator.kind === 'word' ? operator.text.toLowerCase() : '';
     if (op === 'pr') return { op, path };

@@ -159,7 +159,8 @@ function changeSome(
   };
   if (before.some(isMeant)) return before.map((one) => (isMeant(one) ? changed(one) : one));
   if (op === 'remove') return before;
-  if (op === 'replace' || !filter) throw new ScimRefused('noTarget', `No value of ${attribute.name} is meant`);
+  // Entra ID replaces what is not there yet, against RFC 7644 §3.5.2.3, and tries a refused change again for ever.
+  if (!filter) throw new ScimRefused('noTarget', `No value of ${attribute.name} is meant`);
   return [...before, changed(asAskedFor(filter, attribute))];
 }
 

@@ -26,7 +26,7 @@ const turnstile = 'https://challenges.cloudflare.com';
 export function pageHeaders(page: PageHeaders) {
   const { nonce, locale, formActions, logo = false, scripts = false, captcha = false, kept = false } = page;
   if (!/^[A-Za-z0-9+/_=-]+$/.test(nonce)) throw new Error('A nonce is base64');
-  // Browsers apply form-action to the redirects after a submission too, hence the client's origin.
+  // Browsers apply form-action to the redirects after a submission too, hence the client's scheme.
   const targets = ["'self'", ...new Set(formActions.map(redirectSource))];
   return {
     'content-type': 'text/html; charset=utf-8',

@@ -17,13 +17,15 @@ export function imageSource(url: string | null | undefined): string | null {
   return parse(url)?.protocol === 'https:' || /^data:image\/(png|jpeg|gif|webp|svg\+xml)[;,]/.test(url) ? url : null;
 }
 
-/** The source expression of CSP's `form-action` that lets a form's answer redirect there. */
+/**
+ * The source expression of CSP's `form-action` that lets a form's answer redirect there, and on. Browsers hold all redirects after
+ * a form to it, also those of the client's own (from `api.` to `app.`, or back through a provider that stands in between), and
+ * where those lead, nobody here knows: so it is the scheme. `http:`, which only loopback has, covers https as well (CSP 3 §6.7.2.8).
+ */
 export function redirectSource(url: string): string {
   const parsed = parse(url);
   if (!parsed) throw new Error('A redirect address is not an absolute URL');
-  // An app's own scheme has no origin, and CSP's grammar has no IPv6 address: both are named by their scheme.
-  // So are hosts that URLs may have and names in DNS have not: a semicolon would end the directive.
-  return /^[a-z0-9.+:/_-]+$/i.test(parsed.origin) && parsed.origin !== 'null' ? parsed.origin : parsed.protocol;
+  return parsed.protocol;
 }
 
 function parse(url: string): URL | null {
