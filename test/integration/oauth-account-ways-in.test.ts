@@ -94,7 +94,7 @@ test('a passkey', async () => {
     });
   const { options, ...fresh } = (await call('options', {})).json();
   const answer = await call('verify', { ...fresh, credential: authenticator.get(options) });
-  expect(answer.json()).toEqual({ redirect_to: `${world.baseUrl}${accountUrl(client)}` });
+  expect(answer.json()).toEqual({ redirect_to: `${world.baseUrl}${accountUrl(client, { signed_in: 'yes' })}` });
   for (const { name, value } of answer.cookies) browser.cookies.set(name, value);
   expect(await isAccountOf(browser, client, ana.email)).toBe(true);
 });

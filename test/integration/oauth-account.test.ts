@@ -64,12 +64,27 @@ test('who is not signed in signs in first, and comes to the page', async () => {
   const wrong = await laptop.submit(form, { email: ana.email, password: 'not hers at all' });
   expect(wrong.statusCode).toBe(200);
   const back = await laptop.submit(wrong, { email: ana.email, password });
-  expect(back.headers.location).toBe(`http://localhost:3000${url()}`);
+  expect(back.headers.location).toBe(`http://localhost:3000${url(client, { signed_in: 'yes' })}`);
   const page = await laptop.get(url());
   expect(page.statusCode).toBe(200);
   expect(page.body).toContain(`Ana Arendt · ${ana.email}`);
   expect(page.headers['content-security-policy']).not.toContain('script-src');
   expect(page.headers['cache-control']).toBe('no-store');
+});
+
+test('a browser that keeps no cookies is told so after the sign-in, and not asked to sign in over and over', async () => {
+  const form = await visit(laptop, url(client, { ui_locales: 'de' }));
+  const back = locationOf(await laptop.submit(form, { email: ana.email, password }));
+  const told = await world.browser().get(back.pathname + back.search);
+  expect(told.statusCode).toBe(400);
+  expect(told.body).toContain('Ihr Browser behält keine Cookies');
+  expect((await laptop.get(back.pathname + back.search)).statusCode).toBe(200);
+  // Who has a cookie has kept it: their session is over. So it may be for who comes by a link, and scripts have no pages.
+  await world.query('update sessions set expires_at = created_at where identity_id = $1', [ana.id]);
+  expect((await laptop.get(back.pathname + back.search)).statusCode).toBe(303);
+  expect((await world.browser().get(url())).statusCode).toBe(303);
+  const script = await world.browser().get(back.pathname + back.search, { accept: 'application/json' });
+  expect(script.json().redirect_to).toMatch(/^\/oauth\/authorize\?/);
 });
 
 test('the sign-in leads to no other place, and gives no code', async () => {

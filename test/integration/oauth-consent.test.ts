@@ -85,6 +85,18 @@ describe('the question', () => {
     expect(german.body).toContain('Erlauben');
   });
 
+  test('is not put to a browser that keeps no cookies, which is told so and asked to sign in no second time', async () => {
+    const { pathname, search } = locationOf(await browser.submit(await open(), { email: ana.email, password }));
+    const told = await world.browser().get(pathname + search);
+    expect([told.statusCode, isQuestion(told)]).toEqual([400, false]);
+    expect(told.body).toContain('Your browser keeps no cookies');
+    const question = await browser.get(pathname + search);
+    expect(isQuestion(question)).toBe(true);
+    expect(question.body).not.toContain('signed_in');
+    const late = await world.browser().submit(question, { choice: 'allow' });
+    expect([late.statusCode, locationOf(late).pathname]).toEqual([303, '/oauth/authorize']);
+  });
+
   test('allowed, it leads back with a code, is written down, told of, and not asked again', async () => {
     const back = await answer(await asked({ scope: 'openid email' }), 'allow');
     expect(Object.fromEntries(back)).toMatchObject({

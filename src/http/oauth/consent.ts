@@ -8,6 +8,7 @@ import { destinationOf } from '../../domain/oidc/redirect-uris.js';
 import { learntBy } from '../../domain/oidc/scopes.js';
 import type { HostedSession } from '../../domain/sessions/sessions.js';
 import { days, seconds } from '../../platform/clock.js';
+import { sendNotKept } from './not-kept-page.js';
 import type { HostedOptions } from './options.js';
 import { assertOwnOrigin } from './origin.js';
 import { pageOptions, redirect, sendPage, wantsJson } from './pages.js';
@@ -57,7 +58,7 @@ export const consent: FastifyPluginAsyncTypebox<HostedOptions> = async (app, { p
     const session = await sessions.find(browser, environmentId, settings.sessionIdleTtlSeconds);
     const isAsked = client.consentRequired && !toAccount && !asked.prompt.none;
     if (isAsked && session && suitsConsent(asked, { session, hintedSubject, now: now() })) return { visit, session };
-    fromBeginning(visit);
+    if (!sendNotKept(hosted.cookies.browser, { request, reply, read, client })) fromBeginning(visit);
     return null;
   }
 

@@ -1,5 +1,5 @@
 import { type TProperties, Type } from 'typebox';
-import { type Documentation, Page, page, text } from './documentation-login.js';
+import { type Documentation, Page, page, signedIn, text } from './documentation-login.js';
 
 const place = {
   client_id: Type.String({ description: 'Of a client of the Environment whose session is meant' }),
@@ -16,6 +16,7 @@ const Done = {
   type: 'null',
 };
 const Invalid = Page('The parameters are not valid');
+const Refused = Page('The parameters are not valid; or the browser does not keep cookies');
 const Foreign = Page('Sent from a foreign origin');
 const NotFound = Page('There is none with this id that is the person’s own');
 const proven =
@@ -36,8 +37,8 @@ const show = (
 ) =>
   page(operationId, summary, {
     description: shown,
-    querystring: Type.Object({ ...place, ...more.query }),
-    response: { 200: Page(shows), 303: ToSignIn, 400: Invalid, ...more.answers },
+    querystring: Type.Object({ ...place, signed_in: signedIn, ...more.query }),
+    response: { 200: Page(shows), 303: ToSignIn, 400: Refused, ...more.answers },
   });
 const form = (
   operationId: string,

@@ -6,6 +6,7 @@ export type Documentation = Record<
 >;
 
 export const text = (description: string) => Type.Optional(Type.String({ description }));
+export const signedIn = text('`yes` where a sign-in leads here that has just begun the session, in our own redirect');
 export const Page = (description: string) => ({ description, content: { 'text/html': { schema: Type.String() } } });
 const Redirect = { description: 'Back to the client, with `code`, `state` and `iss`, or with an error', type: 'null' };
 
@@ -99,14 +100,14 @@ export const loginDocumentation: Documentation = {
       'Of clients with `consent_required`, where the person has not allowed all of `scope` yet, or `prompt=consent` asks again: every way ' +
       'of signing in leads here in the place of the client, with the parameters of the authorization request. Whoever is not signed in ' +
       'begins there (303). With `Accept: application/json` the question is 409 `consent_required` with `session` and `scope`.',
-    querystring: Type.Object(authorizeParameters),
+    querystring: Type.Object({ ...authorizeParameters, signed_in: signedIn }),
     response: {
       200: Page('The question'),
       303: {
         description: 'To the authorization endpoint, where there is nothing to ask or nobody is signed in',
         type: 'null',
       },
-      400: Page('The parameters are not valid'),
+      400: Page('The parameters are not valid; or the browser does not keep cookies'),
     },
   }),
   'POST /oauth/consent': page('answerConsent', 'Allow an application what it asks for, or deny it', {

@@ -14,6 +14,7 @@ import { sendBarred } from './barred-page.js';
 import { sendChallenge } from './mfa/challenge-page.js';
 import { sendEnrollment } from './mfa/enrollment-page.js';
 import { sendMfaRefused } from './mfa/refused-page.js';
+import { justSignedIn } from './not-kept-page.js';
 import { redirect } from './pages.js';
 import { secretCookie } from './secret-cookie.js';
 import { boundParametersOf, createVisits, type Visit } from './visit.js';
@@ -38,8 +39,8 @@ const waysBack = (baseUrl: string) => ({
       state: asked.state,
       iss: baseUrl,
     }),
-  leave({ request, reply, asked }: Visit, code: string | null) {
-    if (code === null) return redirect(request, reply, asked.redirectUri);
+  leave({ request, reply, asked }: Visit, code: string | null, more: Record<string, string> = {}) {
+    if (code === null) return redirect(request, reply, asked.redirectUri, more);
     return redirect(request, reply, asked.redirectUri, { code, state: asked.state, iss: baseUrl });
   },
 });
@@ -55,8 +56,8 @@ async function needsConsent(
 }
 
 /** To the page that asks: the session is there, and a code is not. */
-const askForConsent = ({ request, reply, asked }: Visit) =>
-  redirect(request, reply, '/oauth/consent', asked.parameters);
+const askForConsent = ({ request, reply, asked }: Visit, more: Record<string, string> = {}) =>
+  redirect(request, reply, '/oauth/consent', { ...asked.parameters, ...more });
 
 /** How every way of signing in goes on after its proof: through the MFA gate, and back to the client with a code. */
 export function createHostedLogin(
@@ -104,7 +105,7 @@ export function createHostedLogin(
     });
     browser.set(reply, signedIn.browser, signedIn.expiresAt, now());
     if (isAnother) return refuse(visit, 'login_required', 'another person signed in than id_token_hint names');
-    return asksConsent ? askForConsent(visit) : leave(visit, issued?.code ?? null);
+    return asksConsent ? askForConsent(visit, justSignedIn) : leave(visit, issued?.code ?? null, justSignedIn);
   }
 
   const decide = (visit: Visit, first: FirstFactor, { hasProvedFactor = false }: Proved = {}) =>

@@ -10,6 +10,7 @@ import type { WantedFor } from '../../../domain/sessions/own-proof.js';
 import type { HostedSession } from '../../../domain/sessions/sessions.js';
 import type { EnvironmentScope } from '../../../platform/db.js';
 import type { TextKey } from '../../../platform/mail/texts.js';
+import { sendNotKept } from '../not-kept-page.js';
 import type { HostedOptions } from '../options.js';
 import { assertOwnOrigin } from '../origin.js';
 import { redirect, wantsJson } from '../pages.js';
@@ -69,7 +70,9 @@ export function createAccountVisits({ provider, logins, hosted }: Deps) {
     const browser = hosted.cookies.browser.read(request);
     const session = await sessions.find(browser, environmentId, settings.sessionIdleTtlSeconds);
     if (!session) {
-      toSignIn({ request, reply, params }, page);
+      if (!sendNotKept(hosted.cookies.browser, { request, reply, read, client })) {
+        toSignIn({ request, reply, params }, page);
+      }
       return null;
     }
     const scope = { accountId, applicationId, environmentId };

@@ -1,0 +1,35 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { ReadParameters } from '../../domain/oidc/parameters.js';
+import { type Looks, sendPage, wantsJson } from './pages.js';
+import type { SecretCookie } from './secret-cookie.js';
+
+/** What the way from a completed sign-in to a page of ours says: that its session has just begun. */
+export const justSignedIn = { signed_in: 'yes' } as const;
+
+interface Arrival {
+  request: FastifyRequest;
+  reply: FastifyReply;
+  read: ReadParameters;
+  client: Looks;
+}
+
+/**
+ * Says so to a browser that has just signed in and did not keep the cookie of that: without a word it would go in circles.
+ * Null for everybody else.
+ */
+export function sendNotKept(browser: SecretCookie, { request, reply, read, client }: Arrival): FastifyReply | null {
+  if (!read.values.has('signed_in') || browser.read(request) !== null || wantsJson(request)) return null;
+  return sendPage(
+    request,
+    reply,
+    'error',
+    {
+      title: 'error.not_kept.title',
+      message: 'error.not_kept.message',
+      detail: null,
+      code: 'cookie_not_kept',
+      requestId: request.id,
+    },
+    { status: 400, client, uiLocales: read.values.get('ui_locales') },
+  );
+}
