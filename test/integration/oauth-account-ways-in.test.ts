@@ -39,6 +39,14 @@ test('a code by mail', async () => {
   expect(await isAccountOf(browser, client, ana.email)).toBe(true);
 });
 
+test('a code by mail, to an account that speaks of no password where there is none', async () => {
+  const { ana, browser, form } = await arrive({ emailOtpLoginEnabled: true, passwordLoginEnabled: false });
+  const sent = await browser.submit(form, { email: ana.email });
+  const page = await follow(browser, await browser.submit(sent, { code: await world.mailedCode('login') }));
+  expect(page.body).toContain('Then your first step alone lets nobody in');
+  expect(page.body).not.toMatch(/password/i);
+});
+
 test('a code by mail, only for the place that it was asked for', async () => {
   const { ana, browser, form } = await arrive({ emailOtpLoginEnabled: true });
   const sent = await browser.post('/oauth/login/email-otp/start', {
