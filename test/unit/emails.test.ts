@@ -29,6 +29,8 @@ describe.each(locales)('in %s', (locale) => {
       if ('code' in values) expect(part).toContain(values.code);
       if ('account_name' in values) expect(part).toContain(values.account_name);
     }
+    // Copied into a zone.
+    if ('record_name' in values) for (const part of [html, text]) expect(part).toContain(values.record_name);
     if ('link' in values) {
       expect(text).toContain(`\n\n${values.link}\n\n`);
       expect(html.split(`href="${values.link.replaceAll('&', '&amp;')}"`)).toHaveLength(3);

@@ -14,6 +14,7 @@ export function shown(locale: Locale, name: string, value: string | number): str
   if (typeof value === 'number') return count(locale, name, value);
   // What an administrator has set for people to write to.
   if (name === 'support_email') return mailbox(value).address;
+  if (name.startsWith('record_')) return dnsText(value);
   return /(^|_)link$/.test(name)
     ? webAddress(value)
     : withoutLinks([...oneLine(value)].slice(0, MOST_CHARACTERS).join(''));
@@ -31,6 +32,12 @@ function webAddress(value: string): string {
   const url = URL.canParse(value) ? new URL(value) : null;
   if (!url || !/^https?:$/.test(url.protocol)) throw new Error('A mail links to web addresses only');
   return url.href;
+}
+
+/** Of a DNS record: copied from the mail into a zone, so that nothing invisible may stand in it. */
+function dnsText(value: string): string {
+  if (!/^[\w.=-]+$/.test(value)) throw new Error('A mail names records in DNS by plain ASCII only');
+  return value;
 }
 
 /**
