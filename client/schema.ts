@@ -4113,7 +4113,22 @@ export interface components {
                 last_login_at: string | null;
                 /** Format: date-time */
                 locked_until: string | null;
-                sso_connections: Record<string, never>[];
+                /** @description Of this Environment and its organizations, where the person has come by one. */
+                sso_connections: {
+                    /** Format: uuid */
+                    id: string;
+                    /** Format: uuid */
+                    organization_id: string | null;
+                    /** @enum {string} */
+                    type: "saml" | "oidc";
+                    name: string;
+                    /** @enum {string} */
+                    status: "configuring" | "active" | "disabled" | "auto_disabled";
+                    /** Format: date-time */
+                    linked_at: string;
+                    /** Format: date-time */
+                    last_login_at: string;
+                }[];
             };
         };
         GetIdentityMfaResponse: {

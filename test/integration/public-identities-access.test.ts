@@ -182,6 +182,49 @@ test('the state of sign-ins is told', async () => {
   expect((await inPortal('GET', path, 200, undefined, viewer)).json().data.last_login_at).toEqual(expect.any(String));
 });
 
+test('the providers by which somebody signs in are told, of this Environment alone', async () => {
+  const { id } = await person();
+  const owner = await account.as('owner');
+  const body = (name: string) => ({
+    type: 'oidc',
+    name,
+    oidc_discovery_url: 'https://idp.example/.well-known/openid-configuration',
+    oidc_client_id: 'gatehouse',
+    oidc_client_secret: 'a secret of thirty-two characters',
+  });
+  const linked: { id: string; at: string }[] = [];
+  for (const [environment, name] of [
+    ['development', 'Acme Entra'],
+    ['development', 'Acme Okta'],
+    ['production', 'Elsewhere'],
+  ]) {
+    const url = account.portalPath('/sso-connections', environment);
+    const made = await send(api.app, 201, { method: 'POST', url, headers: owner, payload: body(name as string) });
+    const connection = made.json().data.connection.id as string;
+    const at = `2026-01-0${linked.length + 1}T00:00:00.000Z`;
+    linked.push({ id: connection, at });
+    if (name === 'Acme Okta') continue; // nobody has come by it yet
+    await rowsOf(
+      api,
+      `insert into sso_links (id, account_id, connection_id, subject, identity_id, created_at, last_login_at)
+       values ($1, $2, $3, 'ana', $4, $5::timestamptz, $5::timestamptz + interval '1 hour')`,
+      [uuidv7(), account.scope.accountId, connection, id, at],
+    );
+  }
+  const state = await call('GET', `/identities/${id}/auth-state`, 200);
+  expect(state.json().data.sso_connections).toEqual([
+    {
+      id: linked[0]?.id,
+      organization_id: null,
+      type: 'oidc',
+      name: 'Acme Entra',
+      status: 'configuring',
+      linked_at: '2026-01-01T00:00:00.000Z',
+      last_login_at: '2026-01-01T01:00:00.000Z',
+    },
+  ]);
+});
+
 test('second factors are shown without secrets, and taken away with codes and trusted devices', async () => {
   const { id } = await person();
   const { accountId, environmentId } = account.scope;

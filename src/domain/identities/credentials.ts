@@ -1,6 +1,7 @@
 import type { EntityManager } from 'typeorm';
 import { Identity } from '../../../entities/identity.js';
 import { OAuthClient } from '../../../entities/oauth-client.js';
+import type { SsoConnectionStatus, SsoType } from '../../../entities/sso-connection.js';
 import { currentContext } from '../../platform/context.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
 import { within } from '../../platform/db.js';
@@ -72,6 +73,17 @@ export async function verifyEmail(tx: EntityManager, scope: EnvironmentScope, id
   await recordEvent(tx, 'identity.email_verified', { ...scope, resourceId: id, metadata });
 }
 
+/** A provider of the Environment, or of an organization in it, by which somebody has come. */
+interface LinkedConnection {
+  id: string;
+  organizationId: string | null;
+  type: SsoType;
+  name: string;
+  status: SsoConnectionStatus;
+  linkedAt: Date;
+  lastLoginAt: Date;
+}
+
 /** How somebody can sign in and did, in this Environment. */
 export interface AuthState {
   hasPassword: boolean;
@@ -83,6 +95,7 @@ export interface AuthState {
   /** As far as its sessions are kept. */
   lastLoginAt: Date | null;
   lockedUntil: Date | null;
+  ssoConnections: LinkedConnection[];
 }
 
 /** @throws DomainError identity.not_found */
@@ -101,6 +114,13 @@ export async function authStateOf(
         where account_id = $1 and environment_id = $2 and identity_id = $3) as "lastLoginAt"`,
     [scope.accountId, scope.environmentId, id],
   );
+  const ssoConnections = await tx.query<LinkedConnection[]>(
+    `select c.id, c.organization_id as "organizationId", c.type, c.name, c.status, l.created_at as "linkedAt",
+       l.last_login_at as "lastLoginAt"
+     from sso_links l join sso_connections c on c.account_id = l.account_id and c.id = l.connection_id
+     where l.account_id = $1 and c.environment_id = $2 and l.identity_id = $3 order by l.created_at, l.id`,
+    [scope.accountId, scope.environmentId, id],
+  );
   const { lockedUntil } = membership;
   return {
     hasPassword: identity.passwordHash !== null,
@@ -108,5 +128,6 @@ export async function authStateOf(
     emailVerified: identity.emailVerifiedAt !== null,
     lockedUntil: lockedUntil && lockedUntil > at ? lockedUntil : null,
     ...(row as Pick<AuthState, 'mfaEnrolled' | 'graceExpiresAt' | 'lastLoginAt'>),
+    ssoConnections,
   };
 }

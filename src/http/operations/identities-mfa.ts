@@ -1,9 +1,10 @@
 import { Type } from 'typebox';
+import { ssoConnectionStatuses, ssoTypes } from '../../../entities/sso-connection.js';
 import type { EnvironmentScope } from '../../domain/scope.js';
 import type { Services } from '../../services.js';
 import { always } from '../lists.js';
 import { errors, operation } from '../operation.js';
-import { Id, Nullable, single, Timestamp } from '../schemas.js';
+import { Id, Nullable, OneOf, single, Timestamp } from '../schemas.js';
 import { changing, ofOne, viewing } from './identities-views.js';
 
 const MfaView = Type.Object({
@@ -88,7 +89,18 @@ export const getIdentityAuthState = operation({
         grace_expires_at: Nullable(Timestamp),
         last_login_at: Nullable(Timestamp),
         locked_until: Nullable(Timestamp),
-        sso_connections: Type.Array(Type.Object({})),
+        sso_connections: Type.Array(
+          Type.Object({
+            id: Id,
+            organization_id: Nullable(Id),
+            type: OneOf(ssoTypes),
+            name: Type.String(),
+            status: OneOf(ssoConnectionStatuses),
+            linked_at: Timestamp,
+            last_login_at: Timestamp,
+          }),
+          { description: 'Of this Environment and its organizations, where the person has come by one.' },
+        ),
       }),
     ),
     ...errors('identity.not_found'),
@@ -104,7 +116,15 @@ export const getIdentityAuthState = operation({
         grace_expires_at: state.graceExpiresAt,
         last_login_at: state.lastLoginAt,
         locked_until: state.lockedUntil,
-        sso_connections: [],
+        sso_connections: state.ssoConnections.map((connection) => ({
+          id: connection.id,
+          organization_id: connection.organizationId,
+          type: connection.type,
+          name: connection.name,
+          status: connection.status,
+          linked_at: connection.linkedAt,
+          last_login_at: connection.lastLoginAt,
+        })),
       },
     };
   },
