@@ -379,7 +379,15 @@ test('a script enrolls an app without a page', async () => {
   expect(begun.otpauth_uri).toContain(begun.secret);
   const { secret, totp_token } = begun;
   const wrong = await send('/oauth/mfa/totp/enroll', { enrollment_token, totp_token, code: '000000' });
-  expect([wrong.statusCode, wrong.json().error]).toEqual([401, 'access_denied']);
+  expect([wrong.statusCode, wrong.json()]).toMatchObject([
+    401,
+    {
+      error: 'access_denied',
+      error_description: expect.stringMatching(/^That code is not right\./),
+      reason: 'mfa_enroll_totp.error',
+      secret,
+    },
+  ]);
   const code = totpCode(secret, provider.now());
   const { redirect_to } = (await send('/oauth/mfa/totp/enroll', { enrollment_token, totp_token, code })).json();
   const codes = await provider.app.inject({ url: redirect_to, headers: { accept: 'application/json' } });
@@ -390,6 +398,31 @@ test('a script enrolls an app without a page', async () => {
   expect(done.json().redirect_to).toMatch(/^https:\/\/app\.example\.com\/callback\?tenant=1&code=/);
   const over = await send('/oauth/mfa/enroll', { enrollment_token, factor: 'totp' });
   expect([over.statusCode, over.json().error]).toEqual([400, 'expired']);
+});
+
+test('a script enrolls its address without a page', async () => {
+  const { client, ana } = await newArrival({ mfaAllowedFactors: ['email_otp'] });
+  const parameters = Object.fromEntries(new URL(authorizeUrl(client), 'http://x').searchParams);
+  const headers = { accept: 'application/json', 'content-type': 'application/json' };
+  const send = (url: string, fields: object) =>
+    provider.app.inject({ method: 'POST', url, headers, payload: { ...parameters, ...fields } });
+  const { enrollment_token } = (await send('/oauth/authorize', { email: ana.email, password })).json();
+  const sent = await send('/oauth/mfa/email-otp/enroll/send', { enrollment_token });
+  expect(sent.json()).toEqual({ enrollment_token: expect.any(String), code_sent: true });
+  const verify = (code: string) => send('/oauth/mfa/email-otp/enroll/verify', { enrollment_token, code });
+  const code = await provider.mailedCode('mfa_enrollment');
+  const wrong = await verify(code === '111111' ? '222222' : '111111');
+  expect([wrong.statusCode, wrong.json()]).toEqual([
+    401,
+    {
+      error: 'access_denied',
+      error_description: expect.stringMatching(/^That code is not right,/),
+      reason: 'mfa_challenge.error.email_otp',
+      enrollment_token: expect.any(String),
+      code_sent: true,
+    },
+  ]);
+  expect((await verify(code)).json().redirect_to).toMatch(/^https:\/\/app\.example\.com\/callback/);
 });
 
 test('what nobody sends is no fault of ours', async () => {

@@ -1,6 +1,7 @@
 import type { FastifyReply } from 'fastify';
 import type { TextKey } from '../../../../platform/mail/texts.js';
 import { pageOptions, sendPage, wantsJson } from '../../pages.js';
+import { refusalInJson } from '../../refusal-in-json.js';
 import type { Step } from '../steps.js';
 
 interface State {
@@ -17,7 +18,7 @@ export function sendEmailEnrollment({ visit, pending, token }: Step, { isSent, e
       .code(error === null ? 200 : 401)
       .header('cache-control', 'no-store')
       .send({
-        ...(error !== null && { error: 'access_denied', error_description: error }),
+        ...(error !== null && { error: 'access_denied', ...refusalInJson(error) }),
         enrollment_token: token,
         code_sent: isSent,
       });

@@ -2,6 +2,7 @@ import type { FastifyReply } from 'fastify';
 import type { TotpEnrollment } from '../../../../domain/mfa/totp.js';
 import type { TextKey } from '../../../../platform/mail/texts.js';
 import { pageOptions, sendPage, wantsJson } from '../../pages.js';
+import { refusalInJson } from '../../refusal-in-json.js';
 import type { Step } from '../steps.js';
 
 /** Shows a secret as a picture and as a key to type, and asks for the first code. A script is told the same in JSON. */
@@ -16,7 +17,7 @@ export function sendTotpEnrollment(
       .code(error === null ? 200 : 401)
       .header('cache-control', 'no-store')
       .send({
-        ...(error !== null && { error: 'access_denied', error_description: error }),
+        ...(error !== null && { error: 'access_denied', ...refusalInJson(error) }),
         enrollment_token: token,
         totp_token: sealed,
         secret,
