@@ -106,6 +106,9 @@ describe('a discovery document that is no good', () => {
     ['nothing but shared secrets', { id_token_signing_alg_values_supported: ['HS256', 'none'] }, 'algorithm_refused'],
     ['an endpoint that is no URL', { authorization_endpoint: 'x' }, 'configuration_incomplete'],
     ['an endpoint that is no text', { authorization_endpoint: [5] }, 'configuration_incomplete'],
+    ['a token endpoint that is no URL', { token_endpoint: 'token' }, 'configuration_incomplete'],
+    ['keys that are nowhere', { jwks_uri: 'jwks' }, 'configuration_incomplete'],
+    ['keys that are at no text', { jwks_uri: [5] }, 'configuration_incomplete'],
     ['algorithms that are no list', { id_token_signing_alg_values_supported: 'RS256' }, 'malformed'],
     ['algorithms that are no texts', { id_token_signing_alg_values_supported: [5, null] }, 'algorithm_refused'],
     ['ways to prove the client that are no list', { token_endpoint_auth_methods_supported: 5 }, 'malformed'],
@@ -117,6 +120,12 @@ describe('a discovery document that is no good', () => {
   ])('%s', async (_, said, refusal) => {
     Object.assign(provider.discovery, said);
     expect(await refusalOf(begun())).toBe(refusal);
+  });
+
+  test('without a place for its keys, where it says that a session is over', async () => {
+    provider.discovery.jwks_uri = 'jwks';
+    const told = protocol.verifyLogout(connectionOf(), 'a.logout.token');
+    expect(await refusalOf(told)).toBe('configuration_incomplete');
   });
 
   test('a provider that is away, redirects, or says too much or no JSON', async () => {

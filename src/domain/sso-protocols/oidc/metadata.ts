@@ -87,7 +87,7 @@ function usable(server: ServerMetadata, asked: URL): ServerMetadata {
   if (said !== asked.href)
     throw new SsoRefused('issuer_mismatch', 'The discovery document names another issuer than its own address says');
   const { authorization_endpoint, token_endpoint, jwks_uri } = server;
-  if (!authorization_endpoint || !token_endpoint || !jwks_uri)
+  if (!authorization_endpoint || !isUrl(token_endpoint) || !isUrl(jwks_uri))
     throw new SsoRefused(
       'configuration_incomplete',
       'The discovery document names no authorization_endpoint, token_endpoint or jwks_uri',
@@ -115,6 +115,8 @@ function usable(server: ServerMetadata, asked: URL): ServerMetadata {
     ]),
   };
 }
+
+const isUrl = (text: unknown): boolean => typeof text === 'string' && URL.canParse(text);
 
 type Lists = 'id_token_signing_alg_values_supported' | 'token_endpoint_auth_methods_supported';
 
