@@ -1,19 +1,23 @@
 const unitMs = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 
+// Not so long that a moment before or after now could not be stored: 2,738 years at most.
+const one = '([0-9]{1,9}(ms|s|m)|[0-9]{1,7}h|[0-9]{1,6}d)';
+
 /** The written form of a duration: a whole number and a unit, as `30s`, `24h`, `7d`. */
-export const durationPattern = '^[0-9]{1,9}(ms|s|m|h|d)$';
+export const durationPattern = `^${one}$`;
+const written = new RegExp(durationPattern);
 
 /** Milliseconds of a written duration; throws a RangeError for any other text. */
 export function parseDuration(text: string): number {
-  const match = /^([0-9]{1,9})(ms|s|m|h|d)$/.exec(text);
-  if (!match) throw new RangeError(`not a duration: ${text}`);
-  return Number(match[1]) * unitMs[match[2] as keyof typeof unitMs];
+  if (!written.test(text)) throw new RangeError(`not a duration: ${text}`);
+  const [, unit] = /[0-9]+(.+)/.exec(text) as unknown as [string, keyof typeof unitMs];
+  return Number.parseInt(text, 10) * unitMs[unit];
 }
 
-const one = '([0-9]{1,4}x)?[0-9]{1,9}(ms|s|m|h|d)';
+const oneOrMore = `([0-9]{1,4}x)?${one}`;
 
 /** The written form of several durations, in order: `1m,5m`, or `10x1m,5m` for one that is repeated. */
-export const durationListPattern = `^${one}(,${one})*$`;
+export const durationListPattern = `^${oneOrMore}(,${oneOrMore})*$`;
 
 const mostDurations = 10_000;
 

@@ -197,12 +197,26 @@ test('the list is filtered by kind, state, subject, age and whether it goes on, 
   expect(await ids('?order=asc')).toEqual([...all].reverse());
 });
 
-test.each(['older_than=24', 'older_than=soon', 'kind=registration', 'state=unknown', 'subject_id=1', 'take=0', 'x=1'])(
-  'a list with %s is refused',
-  async (query) => {
-    expect(outcomeOf(await owner('GET', `/processes?${query}`))).toBe('400 validation.failed');
-  },
-);
+test.each([
+  'older_than=24',
+  'older_than=soon',
+  'older_than=9999999d',
+  'older_than=999999999h',
+  'kind=registration',
+  'state=unknown',
+  'subject_id=1',
+  'take=0',
+  'x=1',
+])('a list with %s is refused', async (query) => {
+  const refused = await owner('GET', `/processes?${query}`);
+  expect(outcomeOf(refused)).toBe('400 validation.failed');
+  expect(refused.json().error.details).toMatchObject([{ field: `query.${query.split('=')[0]}` }]);
+});
+
+test.each(['999999d', '9999999h', '999999999m'])('nothing is as old as %s', async (age) => {
+  await anInvite();
+  expect(await itemsOf(`?older_than=${age}`)).toEqual([]);
+});
 
 test('registrations, and mails that are about a person alone, belong to no account', async () => {
   await anEmail({ accountId: null, template: 'password-reset' });
@@ -348,6 +362,9 @@ test.each([
   [{ expires_in: '31d' }],
   [{ until: '2001-01-01T00:00:00.000Z' }],
   [{ until: 'tomorrow' }],
+  [{ until: '2026-12-31T23:59:60Z' }],
+  [{ expires_in: '999999999d' }],
+  [{ expires_in: '999999d' }],
 ])('an extension by %j is refused', async (body) => {
   const { id, expires_at: before } = await anInvite();
   expect(outcomeOf(await owner('POST', `/processes/${id}/extend`, body))).toBe('400 validation.failed');

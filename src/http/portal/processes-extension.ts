@@ -1,13 +1,14 @@
 import { invalidField } from '../../domain/errors.js';
 import type { Extension } from '../../domain/processes/extend.js';
 import { parseDuration } from '../../platform/duration.js';
+import { instantOf } from '../schemas.js';
 
 /** Exactly one of the two ways to say until when. */
 export function extensionOf({ expires_in: expiresIn, until }: { expires_in?: string; until?: string }): Extension {
   if (expiresIn !== undefined && until !== undefined) {
     throw invalidField('until', 'process.one_of', 'name either expires_in or until');
   }
-  if (until !== undefined) return { until: new Date(until) };
+  if (until !== undefined) return { until: instantOf(until, 'until') };
   if (expiresIn !== undefined) return { expiresInMs: parseDuration(expiresIn) };
   throw invalidField('expires_in', 'process.one_of', 'name either expires_in or until');
 }
