@@ -87,6 +87,5 @@ const typedIn = (form: Parameters) => ({
   lastName: form.get('last_name')?.trim() ?? '',
 });
 
-/** Contract §1; none at all is fine. */
-/** Up to 200 characters, on one line. */
+/** Up to 200 characters, on one line; none at all is fine (contract §1). */
 export const isName = (name: string) => [...name].length <= 200 && !/[\p{Cc}\p{Cs}]/u.test(name);

@@ -53,7 +53,8 @@ export function sendScimError(error: unknown, request: FastifyRequest, reply: Fa
     ? failureOf(refusal)
     : { status: 500, type: undefined, detail: 'Something went wrong on our side' };
   if (refusal instanceof DomainError) {
-    if (status === 503) request.log.warn({ err: refusal.options.cause }, 'unavailable');
+    // Without a cause it is too much load, which is counted.
+    if (status === 503 && refusal.options.cause) request.log.warn({ err: refusal.options.cause }, 'unavailable');
     tellWhen(reply, refusal);
   }
   if (status === 401 && !reply.hasHeader('www-authenticate')) reply.header('www-authenticate', 'Bearer');
