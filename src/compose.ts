@@ -44,6 +44,7 @@ import { createRefreshTokens } from './domain/oidc/refresh-tokens.js';
 import { createAuthenticationPolicies } from './domain/organizations/authentication-policies.js';
 import { createMemberships } from './domain/organizations/memberships.js';
 import { createOrganizations } from './domain/organizations/organizations.js';
+import { createStrangerGuard } from './domain/organizations/strangers.js';
 import { createPasswords } from './domain/passwords/passwords.js';
 import { createAccountProcesses } from './domain/processes/account-processes.js';
 import { createScimAuthentication } from './domain/scim/authenticate.js';
@@ -191,6 +192,7 @@ export async function composeApi(
     administratorRoles: createAdministratorRoles({ db, now }),
     apiKeyManagement: createApiKeyManagement({ db, evaluation, now, onChanged: apiKeys.forget }),
     assertMayTakeOver: createTakeoverGuard({ db, evaluation, now }),
+    assertNoStranger: createStrangerGuard({ db, rights }),
     assignments,
     authenticationPolicies: createAuthenticationPolicies({ db }),
     broadReads,

@@ -32,6 +32,7 @@ import type { ClientManagement } from './domain/oidc/client-management.js';
 import type { AuthenticationPolicies } from './domain/organizations/authentication-policies.js';
 import type { Memberships } from './domain/organizations/memberships.js';
 import type { Organizations } from './domain/organizations/organizations.js';
+import type { AssertNoStranger } from './domain/organizations/strangers.js';
 import type { AccountProcesses } from './domain/processes/account-processes.js';
 import type { ScimGroupMappings } from './domain/scim/mappings.js';
 import type { ScimTokens } from './domain/scim/tokens.js';
@@ -57,6 +58,7 @@ export interface Services {
   administratorRoles: AdministratorRoles;
   apiKeyManagement: ApiKeyManagement;
   assertMayTakeOver: AssertMayTakeOver;
+  assertNoStranger: AssertNoStranger;
   assignments: Assignments;
   applicationStates: ApplicationStates;
   applications: Applications;

@@ -1,5 +1,6 @@
 import { v7 as uuidv7 } from 'uuid';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
+import { newMember } from './administrators-setup.js';
 import { assign, type Calls, callsWith, newIdentity, newNode, rootOf } from './nodes-setup.js';
 import { membersOf, newOrganization, newPerson, newRole, rolesHeld } from './organizations-setup.js';
 import { databaseTime, eventsSince, outcomeOf, outcomesOf, rowsOf, shape } from './portal-setup.js';
@@ -32,6 +33,28 @@ const eventsOf = async (since: string) =>
     .filter(({ action }) => action.startsWith('organization.'))
     .map(({ action, metadata }) => ({ action, ...metadata }));
 const countOf = async () => (await key('GET', `/organizations/${acme}`)).json().data.member_count;
+
+describe('whoever manages one organization', () => {
+  test('adds nobody of other people’s to it: neither their addresses nor their sign-ins are theirs', async () => {
+    const globex = (await newOrganization(key, 'Globex')).id;
+    const inside = (await newOrganization(key, 'Acme Labs', { parent_node_id: acme })).id;
+    const [ben, lena] = [await newPerson(api, account), await newPerson(api, account)];
+    await join(ben, [], globex);
+    await join(lena, [], inside);
+    const manager = await newIdentity(api, account, [['organization_manager', acme]]);
+    const limited = await newMember(api, account, 'developer', undefined, { node_ids: [acme] });
+    for (const calls of [callsWith(api, manager.headers), callsWith(api, limited.headers, account.portalPath(''))]) {
+      const add = async (identity_id: string) => outcomeOf(await calls('POST', path, { identity_id }));
+      expect(await add(ben)).toBe('404 identity.not_found');
+      expect(await add(uuidv7())).toBe('404 identity.not_found');
+      expect(await add(lena)).toBe('201');
+      expect(await add(manager.id)).toBe('404 identity.not_found');
+      await key('DELETE', `${path}/${lena}`);
+    }
+    const everywhere = await newIdentity(api, account, [['organization_manager', (await rootOf(key)).id]]);
+    expect(outcomeOf(await callsWith(api, everywhere.headers)('POST', path, { identity_id: ben }))).toBe('201');
+  });
+});
 
 describe('a member', () => {
   test('is added with roles, shown with them, changed and removed', async () => {
@@ -272,13 +295,13 @@ describe('rights', () => {
   });
 
   test('of end users are their roles, and nobody gives what they do not hold', async () => {
-    const who = async (role: string, nodeId: string) =>
-      outcomesFor(
-        callsWith(api, (await newIdentity(api, account, [[role, nodeId]])).headers),
-        ben,
-        await newPerson(api, account),
-        strong,
-      );
+    const inside = (await newOrganization(key, 'Inside', { parent_node_id: acme })).id;
+    const who = async (role: string, nodeId: string) => {
+      const newcomer = await newPerson(api, account);
+      await join(newcomer, [], inside);
+      const { headers } = await newIdentity(api, account, [[role, nodeId]]);
+      return outcomesFor(callsWith(api, headers), ben, newcomer, strong);
+    };
     const other = (await newOrganization(key, 'Other')).id;
     expect(await who('viewer', acme)).toEqual(refused('403 permission.required'));
     expect(await who('organization_manager', other)).toEqual(refused('403 permission.required'));
@@ -291,6 +314,7 @@ describe('rights', () => {
     const [held = ''] = await rolesHeld(api, ben, acme);
     const weak = await newRole(key, 'Weak', ['hierarchy.view']);
     const manager = await newIdentity(api, account, [['organization_manager', acme]]);
+    await join(manager.id, [], (await newOrganization(key, 'Inside', { parent_node_id: acme })).id);
     const call = callsWith(api, manager.headers);
     expect(outcomeOf(await call('PATCH', `${path}/${ben}`, { role_ids: [held, weak] }))).toBe('200');
     expect(outcomeOf(await call('POST', path, { identity_id: manager.id, role_ids: [held] }))).toBe(

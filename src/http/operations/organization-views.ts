@@ -1,5 +1,6 @@
 import { Type } from 'typebox';
 import type { ShownOrganization } from '../../domain/organizations/organizations.js';
+import { managing } from '../../domain/organizations/strangers.js';
 import type { EnvironmentScope } from '../../domain/scope.js';
 import type { Services } from '../../services.js';
 import { at } from '../operation.js';
@@ -32,10 +33,7 @@ export const presentOrganization = (organization: ShownOrganization) => ({
 });
 
 export const viewing = { permissions: ['hierarchy.view'], capability: 'env_organizations.view' } as const;
-export const managing = {
-  permissions: ['hierarchy.manage', 'svc:organization.manage'],
-  capability: 'env_organizations.manage',
-} as const;
+export { managing };
 
 export const common = { tag: 'Organizations', level: 'environment', inPart: true } as const;
 export const managed = {

@@ -69,7 +69,9 @@ export const addOrganizationMember = operation({
   method: 'POST',
   path: '/organizations/:id/members',
   summary: 'Add a member to an organization',
-  description: `An identity of the environment, with these roles at the organization's node. ${rule}`,
+  description:
+    "An identity of the environment, with these roles at the organization's node. Who manages a part of the tree only, and may not read " +
+    `all identities, adds those who are members of an organization in that part already, and invites others. ${rule}`,
   body: Body({ identity_id: Id, role_ids: Type.Optional(RoleIds) }),
   events: ['organization.member_added', 'role_assignment.created'],
   answers: {
@@ -77,6 +79,7 @@ export const addOrganizationMember = operation({
     ...errors(...refusals, 'identity.not_found', 'organization.already_member'),
   },
   async handle({ services, scope, caller, params, body }) {
+    await services.assertNoStranger(scope, caller, body.identity_id);
     const member = { organizationId: params.id, identityId: body.identity_id, roleIds: body.role_ids ?? [] };
     return { data: presentMember(await services.memberships.add(scope, caller, member)) };
   },

@@ -1,0 +1,40 @@
+import type { Db } from '../../platform/db.js';
+import type { Rights } from '../access/rights.js';
+import type { Caller } from '../caller.js';
+import { DomainError } from '../errors.js';
+import type { EnvironmentScope } from '../scope.js';
+
+/** What managing an organization asks of a caller, at its node. */
+export const managing = {
+  permissions: ['hierarchy.manage', 'svc:organization.manage'],
+  capability: 'env_organizations.manage',
+} as const;
+const readingPeople = { permissions: ['identity.view', 'identity.manage'], capability: 'identities.view' } as const;
+
+const belongsStatement = {
+  name: 'identity_belongs_inside',
+  text: `
+select from organization_members m join nodes n on n.id = m.organization_id
+where m.account_id = $1 and m.environment_id = $2 and m.identity_id = $3 and n.path && $4::uuid[] limit 1`,
+};
+
+/** @throws DomainError identity.not_found */
+export type AssertNoStranger = (scope: EnvironmentScope, caller: Caller, identityId: string) => Promise<void>;
+
+/**
+ * Who manages a part of an Environment makes members of those who belong to an organization in it already; others are invited, and
+ * say themselves whether they come. Else whoever looks after one customer's organization learns the addresses of another's people by
+ * their ids, and locks them out by its policy, which counts wherever they sign in. Who manages all organizations, or reads all people
+ * anyway, takes whom they like.
+ */
+export const createStrangerGuard =
+  ({ db, rights }: { db: Pick<Db, 'statement'>; rights: Rights }): AssertNoStranger =>
+  async (scope, caller, identityId) => {
+    const reach = await rights.reach(scope, caller, managing);
+    if (reach === null) return;
+    for (const asked of [managing, readingPeople]) {
+      if ((await rights.holdsAt(scope, caller, asked, null)) === 'held') return;
+    }
+    const values = [scope.accountId, scope.environmentId, identityId, reach];
+    if ((await db.statement(belongsStatement, values)).length === 0) throw new DomainError('identity.not_found');
+  };
