@@ -177,6 +177,15 @@ test('who has not proved the address does so by accepting; a password that someb
   expect(await signInTo(api, await newClient(), withPassword, 'an imported phrase')).toBe('401');
 });
 
+test('names that nobody says anew stay as they were', async () => {
+  const other = callsWith(api, await account.as('owner'), account.portalPath('', 'production'));
+  const email = newAddress();
+  await other('POST', '/identities', { email, first_name: 'Ivo', last_name: 'Kern' });
+  const made = await inviteTo(key, path, { email, first_name: null, last_name: null });
+  expect(outcomeOf(await accept(made.token, { last_name: 'Kerner' }))).toBe('200');
+  expect(await personWith(email)).toMatchObject({ first_name: 'Ivo', last_name: 'Kerner', verified: true });
+});
+
 test('a password is required of a new person, long enough and not known from a breach', async () => {
   const made = await inviteTo(key, path);
   const detailOf = async (body: object) => {
@@ -263,6 +272,24 @@ test('who was kept out meanwhile is not let in, and who joined meanwhile gets wh
   expect(outcomeOf(await accept(joined.token))).toBe('200');
   expect(await membershipsOf(joined.email)).toHaveLength(1);
   expect(await heldBy(api, account.scope, joined.email)).toEqual([{ role_id, node_id: (await rootOf(key)).id }]);
+});
+
+test('who had the role meanwhile for a time that is over is given it anew', async () => {
+  const role_id = await newRole(key);
+  const made = await inviteTo(key, path, { role_id });
+  const { id } = (await key('POST', '/identities', { email: made.email, email_verified: true })).json().data;
+  const effective_to = new Date(api.clock.now.getTime() + 1_000).toISOString();
+  await key('POST', `/identities/${id}/role-assignments`, { role_id, effective_to });
+  api.clock.advance(2_000);
+  expect(outcomeOf(await accept(made.token))).toBe('200');
+  expect(
+    await rowsOf(api, 'select effective_from, effective_to from role_assignments where identity_id = $1 order by id', [
+      id,
+    ]),
+  ).toEqual([
+    { effective_from: null, effective_to: new Date(effective_to) },
+    { effective_from: api.clock.now, effective_to: null },
+  ]);
 });
 
 test('revoked and accepted at once, one of them comes first; a resend too', async () => {

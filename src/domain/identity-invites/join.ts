@@ -5,7 +5,7 @@ import { IdentityInvite } from '../../../entities/identity-invite.js';
 import { Role } from '../../../entities/role.js';
 import { actAs } from '../../platform/context.js';
 import { within } from '../../platform/db.js';
-import { place, write } from '../access/assigning.js';
+import { place } from '../access/assigning.js';
 import { assertStays } from '../erasures/staying.js';
 import { recordEvent } from '../events.js';
 import { giveRoles } from '../organizations/member-roles.js';
@@ -22,7 +22,7 @@ export interface Joining {
   invite: IdentityInvite;
   invited: Invited;
   scope: EnvironmentScope;
-  /** Instead of those in the invite. */
+  /** Instead of those in the invite, and these instead of what an unverified Identity has. */
   names: { firstName?: string | undefined; lastName?: string | undefined };
   /** Null where none was asked for. */
   passwordHash: string | null;
@@ -56,8 +56,8 @@ async function savePerson(tx: EntityManager, id: string, joining: Joining): Prom
   const { invite, invited, scope, passwordHash, now } = joining;
   const { accountId } = scope;
   const { identity } = invited;
-  const firstName = joining.names.firstName ?? invite.firstName;
-  const lastName = joining.names.lastName ?? invite.lastName;
+  const firstName = joining.names.firstName ?? invite.firstName ?? identity?.firstName ?? null;
+  const lastName = joining.names.lastName ?? invite.lastName ?? identity?.lastName ?? null;
   if (!identity) {
     await insertIdentity(tx, scope, {
       id,
@@ -100,12 +100,15 @@ async function giveWhatIsThere(
   if (organizationId) {
     const roles = await tx.findBy(Role, { ...within(scope), id: In(roleIds) });
     const there = roleIds.filter((roleId) => roles.some(({ id }) => id === roleId));
-    const member = { organizationId, identityId, roleIds: there, at };
-    if (!(await addMember(tx, scope, member))) await giveRoles(tx, scope, member);
+    const isNew = await addMember(tx, scope, { organizationId, identityId, roleIds: there, at });
+    if (!isNew) await giveRoles(tx, scope, { nodeId: organizationId, identityId, roleIds: there, at });
     return there;
   }
   const wanted = roleIds.map((roleId) => ({ identityId, roleId, nodeId, effectiveFrom: null, effectiveTo: null }));
   const placed = (await place(tx, scope, wanted, at)).filter((one) => typeof one !== 'string');
-  await write(tx, scope, placed, at);
-  return placed.map(({ roleId }) => roleId);
+  const [first] = placed; // all at one node
+  if (!first) return [];
+  const there = placed.map(({ roleId }) => roleId);
+  await giveRoles(tx, scope, { nodeId: first.nodeId, identityId, roleIds: there, at });
+  return there;
 }

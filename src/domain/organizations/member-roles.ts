@@ -5,26 +5,25 @@ import { DomainError } from '../errors.js';
 import type { EnvironmentScope } from '../scope.js';
 
 /**
- * Has an Identity hold roles at an organization's node, open in time. What it holds there already, now or at a time to come,
- * stays as it is.
+ * Has an Identity hold roles at a node, open in time. What it holds there already, now or at a time to come, stays as it is.
  * @returns the roles that were given
  * @throws DomainError role.not_found
  */
 export async function giveRoles(
   tx: EntityManager,
   scope: EnvironmentScope,
-  { organizationId, identityId, roleIds, at }: RolesOfMember & { roleIds: readonly string[] },
+  { nodeId, identityId, roleIds, at }: HeldAt & { roleIds: readonly string[] },
 ): Promise<string[]> {
   if (roleIds.length === 0) return [];
   const wanted = [...new Set(roleIds)];
   await keepRoles(tx, scope, wanted);
-  const there = await heldAt(tx, scope, { organizationId, identityId, at });
+  const there = await heldAt(tx, scope, { nodeId, identityId, at });
   const isOver = new Map(there.map(({ roleId, isHeld }) => [roleId, !isHeld]));
   const missing = wanted.filter((id) => isOver.get(id) !== false);
   const placed = missing.map((roleId) => ({
     identityId,
     roleId,
-    nodeId: organizationId,
+    nodeId,
     // An open beginning would overlap with a window that is over.
     effectiveFrom: isOver.has(roleId) ? at : null,
     effectiveTo: null,
@@ -33,24 +32,30 @@ export async function giveRoles(
   return missing.filter((_, i) => written[i]?.status === 'created');
 }
 
-export interface RolesOfMember {
-  organizationId: string;
+interface HeldAt {
+  nodeId: string;
   identityId: string;
   at: Date;
 }
 
-/** What an Identity was given at an organization's node and did not lose; `isHeld`: it is not over yet. */
-export const heldAt = (
+/** What an Identity was given at a node and did not lose; `isHeld`: it is not over yet. */
+const heldAt = (
   tx: EntityManager,
   { accountId, environmentId }: EnvironmentScope,
-  { organizationId, identityId, at }: RolesOfMember,
+  { nodeId, identityId, at }: HeldAt,
 ) =>
   tx.query<{ roleId: string; isHeld: boolean }[]>(
     `select role_id as "roleId", bool_or(effective_to is null or effective_to > $5) as "isHeld" from role_assignments
      where account_id = $1 and environment_id = $2 and identity_id = $3 and node_id = $4 and removed_at is null
      group by role_id`,
-    [accountId, environmentId, identityId, organizationId, at],
+    [accountId, environmentId, identityId, nodeId, at],
   );
+
+interface RolesOfMember {
+  organizationId: string;
+  identityId: string;
+  at: Date;
+}
 
 /**
  * Ids of the assignments that a member loses with the membership: at the organization's node and below it, unless an

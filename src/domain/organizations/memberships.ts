@@ -104,7 +104,7 @@ export function createMemberships({ db, assignments, now }: MembershipsDeps) {
       superfluous.map(({ assignmentId }) => assignmentId),
       at,
     );
-    await giveRoles(tx, scope, { ...member, roleIds: missing, at });
+    await giveRoles(tx, scope, { nodeId, identityId, roleIds: missing, at });
     const removed = [...new Set(superfluous.map(({ roleId }) => roleId))];
     const metadata = { identity_id: identityId, added: missing, removed };
     await recordEvent(tx, 'organization.member_updated', { ...scope, resourceId: nodeId, metadata });
