@@ -48,6 +48,6 @@ export function answerUnknownRoutes(app: FastifyInstance): void {
 /** Whether somebody has opened it in a browser: an address that they have typed, kept or cut short, where there are pages. */
 function isOpenedByHand(request: FastifyRequest): boolean {
   const path = pathOf(request);
-  const hasPages = path === '/' || path === '/oauth' || path.startsWith('/oauth/');
+  const hasPages = path === '/' || /^\/(?:oauth|sso)(?:\/|$)/.test(path);
   return hasPages && /\btext\/html\b/i.test(request.headers.accept ?? '');
 }

@@ -38,6 +38,8 @@ describe('errors', () => {
     ['/oauth/nothing/here', 404],
     ['/oauth/token', 405],
     ['/oauth/mfa-challenge', 405],
+    ['/sso/nothing', 404],
+    ['/sso/saml/01a20566-4813-7196-8c88-e99304a6ad56/acs', 405],
   ])('who opens %s in a browser is shown a page with the same status, and a client the JSON', async (url, status) => {
     const page = await send(api.app, status, { url, headers: html });
     expect(page.headers['content-type']).toBe('text/html; charset=utf-8');

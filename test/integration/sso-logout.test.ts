@@ -265,6 +265,14 @@ describe('a provider’s own sign-out', () => {
     expect(await isOpen(at, two)).toBe(false);
   });
 
+  test('leaves nothing to sign out of, for whoever is on the way there', async () => {
+    const at = await place('saml');
+    const ana = await bySaml(at);
+    const out = await ana.browser.get(logoutUrl(at, ana.tokens.id_token));
+    await send(at, request(at, ana.nameId));
+    expect(here(await ana.browser.get(here(out)))).toBe(after);
+  });
+
   test('ends a sign-in whose browser has not come for the answer yet', async () => {
     const at = await place('saml');
     const nameId = acmeAddress();

@@ -1,3 +1,4 @@
+import { IsNull } from 'typeorm';
 import { v7 as uuidv7 } from 'uuid';
 import { SsoConnection } from '../../../entities/sso-connection.js';
 import { SsoLogout } from '../../../entities/sso-logout.js';
@@ -69,10 +70,10 @@ type Row = Pick<SsoLogout, 'id' | 'ssoSessionIds' | 'answeredAt' | 'refusal' | '
  * that a provider does, or does not do, keeps somebody signed in here.
  */
 export function createSsoLeaving({ db, sessions, protocols, now }: SsoLeavingDeps) {
-  /** Takes a session of a provider away, so that nobody is sent to end it twice. */
+  /** Takes a session of a provider away, so that nobody is sent to end it twice; null where it is over already. */
   const taken = (row: Row, id: string) =>
     db.transaction('system', async (tx) => {
-      const session = await tx.findOneBy(SsoSession, { id });
+      const session = await tx.findOneBy(SsoSession, { id, endedAt: IsNull() });
       const connection = session && (await tx.findOneBy(SsoConnection, { id: session.connectionId }));
       await tx.delete(SsoSession, { id });
       await tx.query('update sso_logouts set sso_session_ids = array_remove(sso_session_ids, $2) where id = $1', [
