@@ -75,7 +75,11 @@ export function loadConfig(process: ProcessName, data: NodeJS.ProcessEnv = globa
   const baseUrl = check('BASE_URL', () => originOf(env.BASE_URL ?? `http://localhost:${env.PORT}`));
   if (production && baseUrl) check('BASE_URL', () => assertSafeOrigin(baseUrl));
   const adminAppUrl = env.ADMIN_APP_URL;
-  if (adminAppUrl) check('ADMIN_APP_URL', () => urlOf(adminAppUrl, ['http', 'https']));
+  if (adminAppUrl)
+    check('ADMIN_APP_URL', () => {
+      const { origin } = urlOf(adminAppUrl, ['http', 'https']);
+      if (production) assertSafeOrigin(origin);
+    });
   const masterKeys = check('MASTER_KEYS', () => (env.MASTER_KEYS ? parseMasterKeys(env.MASTER_KEYS) : []));
   const breachUrl = check('BREACH_CHECK_URL', () =>
     env.BREACH_CHECK_URL === 'off' ? null : new URL(env.BREACH_CHECK_URL).href,

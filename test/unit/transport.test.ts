@@ -44,13 +44,12 @@ function refused(settings: Record<string, string>): string[] {
   }
 }
 
-test('in production browsers reach the service over https, or on its own machine', () => {
+test.each(['BASE_URL', 'ADMIN_APP_URL'])('in production %s is reached over https, or on its own machine', (name) => {
   const plain = ['http://id.example.com', 'http://10.0.0.1:3000', 'http://localhost.example.com'];
-  for (const url of plain)
-    expect(refused({ BASE_URL: url })).toEqual(['BASE_URL must start with https:// in production']);
+  for (const url of plain) expect(refused({ [name]: url })).toEqual([`${name} must start with https:// in production`]);
   const safe = ['https://id.example.com', 'http://localhost:3000', 'http://id.localhost', 'http://[::1]:3000'];
-  for (const url of [...safe, 'http://127.0.0.1:3000']) expect(refused({ BASE_URL: url })).toEqual([]);
-  expect(refused({ BASE_URL: plain[0] as string, NODE_ENV: 'development' })).toEqual([]);
+  for (const url of [...safe, 'http://127.0.0.1:3000']) expect(refused({ [name]: url })).toEqual([]);
+  expect(refused({ [name]: plain[0] as string, NODE_ENV: 'development' })).toEqual([]);
 });
 
 test('what does not arrive whole in time is told so, and a connection that is gone nothing', async () => {
