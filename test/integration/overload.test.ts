@@ -52,13 +52,14 @@ test('while as many broad searches run as may, tokens and decisions are answered
   expect(answers.some(({ statusCode }) => statusCode === 200)).toBe(true);
 });
 
-test("a directory's searches and those of the audit log wait for their turn, and its look-ups do not", async () => {
+test("a directory's searches, those of the audit log and counts of invites wait for their turn, and its look-ups do not", async () => {
   const { broadReads } = api.services;
   const owner = await account.as('owner');
   const call = scimOf(api, (await newToken(api, account)).token);
-  const audit = (path: string) => api.app.inject({ url: path, headers: owner });
+  const inPortal = (path: string) => api.app.inject({ url: path, headers: owner });
   const filtered = (path: string, filter: string) => call('GET', `${path}?filter=${encodeURIComponent(filter)}`);
   const ofAccount = `/portal/v1/accounts/${account.accountSlug}/audit-log`;
+  const ofInvites = `/portal/v1/accounts/${account.accountSlug}/identity-invites/summary`;
   let isOver = false;
   const answers = await broadReads(async () => {
     const waiting = [
@@ -68,8 +69,9 @@ test("a directory's searches and those of the audit log wait for their turn, and
       call('GET', '/Users?startIndex=101'),
       call('GET', '/Groups?sortBy=displayName'),
       call('POST', '/Users/.search', { sortBy: 'userName' }),
-      ...[ofAccount, `${ofAccount}/identities?q=login`, account.portalPath('/audit-logs')].map(audit),
-      ...[`${ofAccount}/export`, account.portalPath('/audit-logs/export?format=csv')].map(audit),
+      ...[ofAccount, `${ofAccount}/identities?q=login`, account.portalPath('/audit-logs')].map(inPortal),
+      ...[ofInvites, account.portalPath('/identity-invites/summary')].map(inPortal),
+      ...[`${ofAccount}/export`, account.portalPath('/audit-logs/export?format=csv')].map(inPortal),
     ];
     void Promise.race(waiting).then(() => {
       isOver = true;
@@ -96,8 +98,8 @@ test("a directory's searches and those of the audit log wait for their turn, and
       status: '503',
       detail: expect.any(String),
     });
-    expect((await audit(ofAccount)).statusCode).toBe(503);
-    expect((await audit(`${ofAccount}/export`)).json()).toMatchObject({ error: { code: 'service.unavailable' } });
+    expect((await inPortal(ofAccount)).statusCode).toBe(503);
+    expect((await inPortal(`${ofAccount}/export`)).json()).toMatchObject({ error: { code: 'service.unavailable' } });
     return [waiting, more] as const;
   }, 'somebody else');
   const [waiting, more] = await Promise.all(answers.map((each) => Promise.all(each)));

@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import type { AccountScope } from '../../domain/scope.js';
 import type { Services } from '../../services.js';
-import { paginated } from '../lists.js';
+import { always, paginated } from '../lists.js';
 import { errors, operation } from '../operation.js';
 import {
   IdentityInvitesQuery,
@@ -41,6 +41,7 @@ export const getAccountIdentityInvitesSummary = operation({
   description: 'By status as of now; over all environments, or over what was made in the one of `environment_id`.',
   query: Type.Object({ environment_id: Type.Optional(Id) }, { additionalProperties: false }),
   answers: { 200: single(IdentityInvitesSummaryView) },
+  isBroad: always,
   handle: async ({ services, scope: { accountId }, query: { environment_id } }) => ({
     data: presentSummary(await services.identityInvites.summary({ accountId }, environment_id)),
   }),
