@@ -1,5 +1,6 @@
+import { countedAddress } from '../../src/domain/counted-address.js';
 import { DomainError } from '../../src/domain/errors.js';
-import { addressTyped, countedAddress, isMailAddress } from '../../src/domain/logins/address.js';
+import { addressTyped, isMailAddress } from '../../src/domain/logins/address.js';
 import { createApiChallenges } from '../../src/domain/logins/api-challenges.js';
 import { createApiOwn } from '../../src/domain/logins/api-own.js';
 import { createApiSelections } from '../../src/domain/logins/api-selections.js';

@@ -3,9 +3,9 @@ import { after, type Clock, days, minutes, seconds } from '../../platform/clock.
 import type { Db, EnvironmentScope } from '../../platform/db.js';
 import { createLimitsInTurn, type LimitPolicy } from '../../platform/limiter.js';
 import { subscriberOf } from '../../platform/subscriber.js';
+import { countedAddress } from '../counted-address.js';
 import { DomainError } from '../errors.js';
 import { recordEvent } from '../events.js';
-import { countedAddress } from './address.js';
 
 export interface Attempt {
   environmentId: string;

@@ -6,11 +6,12 @@ import type { Sealing } from '../../platform/crypto/sealing.js';
 import { type Db, type EnvironmentScope, violates } from '../../platform/db.js';
 import { createLimiter, type LimitPolicy } from '../../platform/limiter.js';
 import { isMailable } from '../../platform/mail/addresses.js';
+import { countedAddress } from '../counted-address.js';
 import { assertStays } from '../erasures/staying.js';
 import { DomainError } from '../errors.js';
 import { recordEvent } from '../events.js';
 import { addMembership, countSignUp, createIdentity } from '../sign-ups/sign-up.js';
-import { addressTyped, countedAddress } from './address.js';
+import { addressTyped } from './address.js';
 import type { Attempts } from './attempts.js';
 import { type EmailedCodes, emailedCodeLife, type RightCode } from './emailed-codes.js';
 

@@ -4,6 +4,7 @@ import { hours } from '../../platform/clock.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
 import type { Db } from '../../platform/db.js';
 import { createLimiter } from '../../platform/limiter.js';
+import { countedAddress } from '../counted-address.js';
 import { queueEmail } from '../emails/queue.js';
 import { DomainError } from '../errors.js';
 import { recordEvent } from '../events.js';
@@ -11,7 +12,6 @@ import { type FoundLink, findIdentityLink, insertIdentityLink, type LinkClient }
 import { environmentRule, type RuleOfEnvironment } from '../passwords/context-rows.js';
 import { settleNewPassword } from '../passwords/new-password.js';
 import type { Passwords } from '../passwords/passwords.js';
-import { countedAddress } from './address.js';
 import type { Attempts } from './attempts.js';
 
 export interface ForgottenPassword {

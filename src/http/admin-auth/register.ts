@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
-import { countedAddress } from '../../domain/logins/address.js';
+import { countedAddress } from '../../domain/counted-address.js';
 import { errors } from '../operation.js';
 import { chooseLocale } from '../pages/locale.js';
 import { Body, Email, Message, Name } from '../schemas.js';
