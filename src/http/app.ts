@@ -11,15 +11,16 @@ import type { EventAction } from '../domain/event-catalogue.js';
 import { type RequestContext, runInContext } from '../platform/context.js';
 import { giveUpInTime } from './deadlines.js';
 import { createDraining } from './draining.js';
+import { type AtEnd, atTheEnd } from './ends.js';
 import { sendError } from './errors.js';
 import { type HealthOptions, health } from './health.js';
 import { readJsonBodies } from './json-bodies.js';
-import { countRequests, type HttpMetrics } from './metrics.js';
+import { countRequest, type HttpMetrics } from './metrics.js';
 import { openApi } from './openapi/index.js';
 import { newRequestId } from './request-ids.js';
 import { buildSerializer } from './serialization.js';
 import { type SheddingOptions, shedLoad } from './shedding.js';
-import { traceRequests } from './tracing.js';
+import { endSpan, traceRequests, withinSpan } from './tracing.js';
 import { answerUnknownRoutes } from './unknown-routes.js';
 import { answerUnreadable } from './unreadable-requests.js';
 import { validatorCompiler } from './validation.js';
@@ -61,7 +62,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   const draining = createDraining({ keepAliveMs: 72_000, requestMs: 60_000 });
   const serverOptions: FastifyServerOptions = {
     ...(options.logger ? { loggerInstance: options.logger } : { logger: false }),
-    // Its lines would hold addresses and query strings; `logAnswers` says what is fit to keep.
+    // Its lines would hold addresses and query strings; `logEnd` says what is fit to keep.
     logController: new LogController({ disableRequestLogging: true }),
     trustProxy: options.trustProxy,
     bodyLimit: mebibyte,
@@ -90,12 +91,11 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   app.decorateRequest('idempotencyClaim', null);
   draining.drain(app);
   traceRequests(app);
+  atTheEnd(app, [endSpan, withinSpan(logEnd), countRequest(options.metrics)]);
   carryContext(app);
   giveUpInTime(app, options.answerWithinMs ?? Number.POSITIVE_INFINITY);
   if (options.shedding) shedLoad(app, options.shedding);
   secureAnswers(app, options.baseUrl);
-  logAnswers(app);
-  countRequests(app, options.metrics);
   answerUnknownRoutes(app);
   app.removeContentTypeParser('text/plain'); // bodies are JSON; what takes forms says so itself
   readJsonBodies(app);
@@ -141,15 +141,12 @@ function secure(reply: FastifyReply, baseUrl: string): void {
 }
 
 /**
- * One line an answer, with the route's pattern: paths, queries, addresses and agents can hold personal data. Probes that
+ * One line a request, with the route's pattern: paths, queries, addresses and agents can hold personal data. Probes that
  * find nothing come every other second and would be most of what there is.
  */
-function logAnswers(app: FastifyInstance) {
-  app.addHook('onResponse', (request, reply, done) => {
-    const { method, routeOptions } = request;
-    const ms = Math.round(reply.elapsedTime * 10) / 10;
-    const level = routeOptions.config?.neverShed && reply.statusCode < 400 ? 'debug' : 'info';
-    request.log[level]({ method, route: routeOptions.url ?? null, status: reply.statusCode, ms }, 'answered');
-    done();
-  });
-}
+const logEnd: AtEnd = ({ method, routeOptions, log }, reply, status) => {
+  const ms = Math.round(reply.elapsedTime * 10) / 10;
+  const level = routeOptions.config?.neverShed && status < 400 ? 'debug' : 'info';
+  const words = reply.raw.headersSent ? 'answered' : 'the caller was gone before the answer';
+  log[level]({ method, route: routeOptions.url ?? null, status, ms }, words);
+};

@@ -1,6 +1,6 @@
-import type { FastifyInstance } from 'fastify';
 import { Gauge, Histogram, type Registry } from 'prom-client';
 import type { Line } from '../domain/turns.js';
+import type { AtEnd } from './ends.js';
 
 export interface HttpMetrics {
   duration: Histogram<'method' | 'route' | 'status'>;
@@ -36,10 +36,8 @@ export function watchLines(registry: Registry, lines: Record<'passwords' | 'broa
   );
 }
 
-/** Counts every answer by its route's pattern; unknown paths share one label, so that callers cannot make new ones. */
-export function countRequests(app: FastifyInstance, { duration }: HttpMetrics): void {
-  app.addHook('onResponse', ({ method, routeOptions }, reply, done) => {
-    duration.labels(method, routeOptions.url ?? 'unknown', String(reply.statusCode)).observe(reply.elapsedTime / 1000);
-    done();
-  });
-}
+/** Counts every request by its route's pattern; unknown paths share one label, so that callers cannot make new ones. */
+export const countRequest =
+  ({ duration }: HttpMetrics): AtEnd =>
+  ({ method, routeOptions }, { elapsedTime }, status) =>
+    duration.labels(method, routeOptions.url ?? 'unknown', String(status)).observe(elapsedTime / 1000);

@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import { activeTracing, type Span } from '../platform/tracing.js';
+import type { AtEnd } from './ends.js';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -30,13 +31,23 @@ export function traceRequests(app: FastifyInstance): void {
   });
   // Reading a body leaves the context, as in `carryContext`.
   app.addHook('preValidation', ({ span }, _reply, done) => (span ? tracing.within(span, done) : done()));
-  app.addHook('onResponse', ({ span }, { statusCode }, done) => {
-    if (!span) return done();
-    span.set({ 'http.response.status_code': statusCode });
-    if (statusCode >= 500) span.fail(String(statusCode));
-    span.end();
-    tracing.within(span, done); // for the line in the log
-  });
 }
+
+/** Ends the request's span. Without a status where its caller was gone before the answer: there was none. */
+export const endSpan: AtEnd = ({ span }, { raw }, status) => {
+  if (!span) return;
+  if (raw.headersSent) span.set({ 'http.response.status_code': status });
+  if (status >= 500) span.fail(String(status));
+  span.end();
+};
+
+/** As the work of the request's span, for the line in the log. */
+export const withinSpan =
+  (end: AtEnd): AtEnd =>
+  (request, reply, status) => {
+    const tracing = request.span && activeTracing();
+    const work = () => end(request, reply, status);
+    return tracing && request.span ? tracing.within(request.span, work) : work();
+  };
 
 const one = (header: string | string[] | undefined) => (Array.isArray(header) ? header[0] : header);

@@ -1,5 +1,6 @@
 import { request } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { pino } from 'pino';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { asOwner, rowsAsOwner } from '../support/database.js';
 import { until } from '../support/until.js';
@@ -8,11 +9,13 @@ import { newToken } from './scim-setup.js';
 let api: TestApi;
 /** On the same database: nothing of it has more than three seconds. */
 let hasty: TestApi;
+const lines: string[] = [];
+const log = pino({ level: 'info' }, { write: (line: string) => void lines.push(line) });
 let account: TestAccount;
 let headers: Record<string, string>;
 let directory: Record<string, string>;
 beforeAll(async () => {
-  api = await startApi();
+  api = await startApi({}, log);
   hasty = await startApi({ REQUEST_TIMEOUT: '3s' }, undefined, api.database);
   account = await newAccount(api);
   headers = await account.apiKey();
@@ -106,6 +109,25 @@ test('a change whose caller is gone is made all the same', async () => {
   });
   const found = async () => (await ask(api, '/api/v1/identities?q=brandt', { headers }).answer).body;
   await until('it is made', async () => JSON.parse(await found()).pagination.item_count === 1);
+});
+
+test('a request whose caller is gone is in the log and in the metrics like all others', async () => {
+  lines.length = 0;
+  const left = { method: 'POST', route: '/api/v1/identities', status: 499 };
+  const shows = [`_count{`, `route="${left.route}"`, `status="${left.status}"`];
+  const count = async () =>
+    (await api.registry.metrics()).split('\n').find((line) => shows.every((part) => line.includes(part))) ?? null;
+  const before = await count();
+  await whileLocked('identities', async () => {
+    const body = { ...newIdentity, email: 'cora@example.com' };
+    const change = ask(api, '/api/v1/identities', { method: 'POST', headers, body });
+    await until('it waits for the lock', numberWaiting(1));
+    await change.leave();
+    await until('it is counted', async () => (await count()) !== before);
+  });
+  expect(lines.map((line) => JSON.parse(line))).toContainEqual(
+    expect.objectContaining({ ...left, msg: 'the caller was gone before the answer', ms: expect.any(Number) }),
+  );
 });
 
 test('who has had their time is told so, whether they sent a body or not: a search has ended, a change may be made', async () => {

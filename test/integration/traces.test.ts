@@ -1,5 +1,9 @@
 import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { get } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { activeTracing, startTracing, stopTracing, traceOfLine, traceparent } from '../../src/platform/tracing.js';
+import { newAccount, startApi } from '../support/api.js';
 import { codeFor, newProvider, password, redeem, refresh, type TestProvider, userinfo } from '../support/oauth.js';
 import { type ReceivedSpan, startOtlpReceiver } from '../support/otlp-receiver.js';
 
@@ -129,6 +133,23 @@ describe('a sign-in with everything secret', () => {
     ).toEqual([404]);
     expect(spans.filter(({ name }) => name.includes('healthz'))).toEqual([]);
   });
+});
+
+test('a request whose caller is gone before the answer is a span that has ended, without a status', async () => {
+  const { sent } = await traced();
+  const api = await startApi();
+  const headers = await (await newAccount(api)).apiKey();
+  await api.app.listen({ host: '127.0.0.1', port: 0 });
+  const { port } = api.app.server.address() as AddressInfo;
+  const asked = get({ host: '127.0.0.1', port, path: '/api/v1/changes?wait=30', headers });
+  const [, response] = await once(api.app.server, 'request');
+  asked.destroy();
+  await expect(once(asked, 'response')).rejects.toThrow('socket hang up');
+  if (!response.closed) await once(response, 'close');
+  await api.stop();
+  const left = requestsOf((await sent()).spans);
+  expect(left.map(({ name, isError }) => [name, isError])).toEqual([['GET /api/v1/changes', false]]);
+  expect(left[0]?.attributes).not.toHaveProperty('http.response.status_code');
 });
 
 test('what says to be a trace and is none is ignored', async () => {
