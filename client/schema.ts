@@ -2461,7 +2461,7 @@ export interface paths {
         };
         /**
          * Count the invites of end users of an account
-         * @description By status as of now; over all environments, or over what was made in the one of `environment_id`.
+         * @description By status as of now; of those that the list has, with the same `environment_id`.
          *
          *     Requires the capability `identities.view`.
          */
@@ -12205,6 +12205,7 @@ export interface operations {
     portalGetAccountIdentityInvitesSummary: {
         parameters: {
             query?: {
+                /** @description Into which environment they lead; `none`: into the directory of the account only. */
                 environment_id?: string;
             };
             header?: never;

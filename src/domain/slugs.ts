@@ -3,13 +3,29 @@ import { randomInt } from 'node:crypto';
 const longest = 63;
 const alphabet = 'abcdefghjkmnpqrstuvwxyz23456789'; // without look-alikes: people read slugs to each other
 
+/** Letters of Latin alphabets that Unicode does not take apart into one of a to z and a mark. */
+const letters: Record<string, string> = {
+  æ: 'ae',
+  ð: 'd',
+  đ: 'd',
+  ħ: 'h',
+  ı: 'i',
+  ł: 'l',
+  ŋ: 'ng',
+  ø: 'o',
+  œ: 'oe',
+  ß: 'ss',
+  þ: 'th',
+  ŧ: 't',
+};
+
 /** A slug made from a name (contract §1); `fallback` where the name has no Latin letter or digit. */
 export function slugFrom(name: string, fallback: string): string {
   const slug = name
-    .replace(/ß/g, 'ss')
     .normalize('NFKD')
     .replace(/\p{M}/gu, '')
     .toLowerCase()
+    .replace(/[^a-z0-9]/g, (one) => letters[one] ?? one)
     .replace(/[^a-z0-9]+/g, '-')
     .slice(0, longest)
     .replace(/^-+|-+$/g, '');

@@ -1,5 +1,6 @@
 import { type Static, type TProperties, type TSchema, Type } from 'typebox';
 import { invalidField } from '../domain/errors.js';
+import { invisible } from '../platform/visible.js';
 import { worded } from './validation-words.js';
 
 /** OpenAPI 3.0 says `nullable`, where JSON Schema has a union with null; validator and serializer know it too. */
@@ -43,21 +44,21 @@ export const LogoUrl = Type.String({
 });
 export const Email = Type.String({ format: 'email', maxLength: 254 });
 /** No control character; written so that other languages' expressions, too, can read it in the document. */
-const printable = '[^\\x00-\\x1f\\x7f-\\x9f]';
+const control = '\\x00-\\x1f\\x7f-\\x9f';
+const printable = `[^${control}]`;
 const onOneLine = 'must be without control characters';
 export const somePrintable = worded(`^${printable}+$`, onOneLine);
 export const anyPrintable = worded(`^${printable}*$`, onOneLine);
-const blank = '[ \\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000\\ufeff]';
 /**
- * Text of one line: no control characters, and not only blanks (contract §1); trimmed by `text`. Each character fits one
- * part of the pattern only, so that a long text takes no longer than it has to.
+ * Text of one line: no control characters, and not only what shows nothing (contract §1); trimmed by whoever takes it. Each
+ * character fits one part of the pattern only, so that a long text takes no longer than it has to.
  */
-const linePattern = `^${blank}*[^\\s\\x00-\\x1f\\x7f-\\x9f]${printable}*$`;
+const linePattern = `^[${invisible}]*[^${invisible}${control}]${printable}*$`;
 const line = (maxLength: number) =>
   Type.String({
     minLength: 1,
     maxLength,
-    pattern: worded(linePattern, 'must be text on one line, and not only blanks'),
+    pattern: worded(linePattern, 'must be text on one line, and show something'),
   });
 export const Name = line(200);
 /** What people call something of their own. */

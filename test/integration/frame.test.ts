@@ -158,6 +158,24 @@ describe('errors', () => {
     await send(api.app, 400, post(JSON.stringify({ email: 'nul@example.com', external_id: 12 })));
   });
 
+  test.each(['\u200b', '\u2800', '\u3164', '\u202e\u2066', '\u00ad\ufe0f', ' \u2060 ', '\ufeff'])(
+    'what shows nothing, as %j, is no name',
+    async (name) => {
+      const refused = await send(api.app, 400, post(JSON.stringify({ email: 'nobody@example.com', first_name: name })));
+      expect(refused.json().error.details).toEqual([
+        { field: 'first_name', code: 'pattern', message: 'must be text on one line, and show something' },
+      ]);
+    },
+  );
+
+  test('signs that join, mark or direct others are part of a name', async () => {
+    for (const [i, name] of ['\u200fשרה', 'می\u200cخواهم', '❤️', '👩\u200d💻'].entries()) {
+      const payload = { email: `joined-${i}@example.com`, first_name: name };
+      const made = await send(api.app, 201, post(JSON.stringify(payload)));
+      expect(made.json().data.first_name).toBe(name);
+    }
+  });
+
   test('a leap second is no moment to expire at', async () => {
     const payload = { name: 'x', access_mode: 'full', expires_at: '2026-12-31T23:59:60Z' };
     const refused = await send(api.app, 400, { method: 'POST', url: '/api/v1/api-keys', headers: key, payload });
@@ -310,14 +328,15 @@ describe('If-Match and ETag', () => {
 
     expect((await patch(null, {})).json().error.code).toBe('if_match.required');
     expect((await patch('seven', {})).json().error.code).toBe('if_match.invalid');
-    const changed = await patch(read.headers.etag as string, { branding: { primary_color: '#123456' } });
+    const branding = { primary_color: '#123456', name: ' Acme ' };
+    const changed = await patch(read.headers.etag as string, { branding });
     expect(changed.statusCode).toBe(200);
     expect(changed.headers.etag).toBe('"2"');
     const stale = await patch('1', { password_min_length: 12 });
     expect(stale.statusCode).toBe(409);
     expect(stale.json()).toMatchObject({
       error: { code: 'version.conflict' },
-      data: { version: 2, branding: { primary_color: '#123456' } },
+      data: { version: 2, branding: { primary_color: '#123456', name: 'Acme' } },
     });
     expect((await patch('2', { password_min_length: 4 })).json().error.details[0].field).toBe('password_min_length');
     const idle = 'session_idle_ttl_seconds';

@@ -234,6 +234,7 @@ test('what is wrong with the form is said on it, and what was typed stays, but t
     [{ email, password: 'Josefine 12345', first_name: 'Josefine' }, /^This password is little more than a name/],
     [{ email, first_name: 'a'.repeat(201) }, /^A name has at most 200/],
     [{ email, last_name: 'a\u0007b' }, /^A name has at most 200/],
+    [{ email, first_name: '\u3164' }, /^A name has at most 200/],
   ];
   const browser = provider.browser();
   const page = await browser.get(url);

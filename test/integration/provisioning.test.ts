@@ -143,6 +143,20 @@ test('Accounts of one name get different slugs; a slug that was asked for is ref
   await expect(provision('twins')).rejects.toMatchObject({ code: 'account.slug_taken' });
 });
 
+test('letters that are not of a to z give those that people write instead', () => {
+  const names = ['Łódź', 'Ørsted & Sønner', 'Straße', 'Þór Ægir', 'IŞIK', 'Œuvre', 'Café 日本', 'ℌaus'];
+  expect(names.map((name) => slugFrom(name, 'account'))).toEqual([
+    'lodz',
+    'orsted-sonner',
+    'strasse',
+    'thor-aegir',
+    'isik',
+    'oeuvre',
+    'cafe',
+    'haus',
+  ]);
+});
+
 test('every name gives a slug of the contract', () => {
   const pattern = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
   for (const name of [

@@ -4,6 +4,7 @@ import { onlyOnce, type Parameters, readParameters } from '../../domain/oidc/par
 import { after } from '../../platform/clock.js';
 import { isMailable } from '../../platform/mail/addresses.js';
 import type { TextKey } from '../../platform/mail/texts.js';
+import { isVisible } from '../../platform/visible.js';
 import { captchaField } from './captcha.js';
 import type { HostedOptions } from './options.js';
 import { assertOwnOrigin } from './origin.js';
@@ -87,5 +88,6 @@ const typedIn = (form: Parameters) => ({
   lastName: form.get('last_name')?.trim() ?? '',
 });
 
-/** Up to 200 characters, on one line; none at all is fine (contract §1). */
-export const isName = (name: string) => [...name].length <= 200 && !/[\p{Cc}\p{Cs}]/u.test(name);
+/** Up to 200 characters that are not all invisible, on one line; none at all is fine (contract §1). */
+export const isName = (name: string) =>
+  name === '' || ([...name].length <= 200 && isVisible(name) && !/[\p{Cc}\p{Cs}]/u.test(name));

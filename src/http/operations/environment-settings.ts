@@ -1,4 +1,4 @@
-import { Type } from 'typebox';
+import { type Static, Type } from 'typebox';
 import { accessModels, type EnvironmentSettings, factorKinds } from '../../../entities/environment-settings.js';
 import { definedOnly } from '../defined-only.js';
 import { errors, operation } from '../operation.js';
@@ -15,6 +15,9 @@ const BrandingFields = {
   primary_color: Nullable(Type.String({ pattern: worded('^#[0-9a-fA-F]{6}$', 'must be a color as #1a2b3c') })),
   support_email: Nullable(Email),
 };
+const BrandingChanges = Type.Partial(Type.Object(BrandingFields), { additionalProperties: false });
+const brandingIn = (branding: Static<typeof BrandingChanges>): Static<typeof BrandingChanges> =>
+  branding.name ? { ...branding, name: branding.name.trim() } : branding;
 const Fields = {
   access_model: OneOf(accessModels, {
     description:
@@ -102,10 +105,7 @@ const SettingsView = Type.Object({
   version: Type.Integer(),
   updated_at: Timestamp,
 });
-const Changes = Type.Partial(
-  Type.Object({ ...Fields, branding: Type.Partial(Type.Object(BrandingFields), { additionalProperties: false }) }),
-  { additionalProperties: false },
-);
+const Changes = Type.Partial(Type.Object({ ...Fields, branding: BrandingChanges }), { additionalProperties: false });
 
 const present = (settings: EnvironmentSettings) => ({
   environment_id: settings.environmentId,
@@ -193,7 +193,7 @@ export const updateEnvironmentSettings = operation({
       ssoRequireConfirmation: body.sso_require_confirmation,
       defaultSsoConnectionId: body.default_sso_connection_id,
       allowedOrigins: body.allowed_origins,
-      branding: body.branding,
+      branding: body.branding && brandingIn(body.branding),
     });
     const updated = await services.environmentSettings.update(scope, version, changes).catch(conflictAs(present));
     return { data: present(updated) };
