@@ -157,8 +157,17 @@ test('a list is narrowed by status, environment and text, as of now', async () =
   const elsewhere = await inviteTo(production, path);
   const inAccount = async (query = '') => (await portal('GET', `${path}/summary${query}`)).json().data;
   expect(await inAccount()).toEqual({ ...counts, total_invites: 6, pending_count: 4 });
-  expect(await inAccount(`?environment_id=${account.scope.environmentId}`)).toEqual(counts);
-  expect(await inAccount(`?environment_id=${uuidv7()}`)).toMatchObject({ total_invites: 0 });
+  const { environmentId } = account.scope;
+  expect(await inAccount(`?environment_id=${environmentId}`)).toEqual({
+    ...counts,
+    total_invites: 4,
+    pending_count: 2,
+  });
+  for (const place of [environmentId, account.productionScope.environmentId, 'none', uuidv7()]) {
+    const { total_invites } = await inAccount(`?environment_id=${place}`);
+    const { pagination } = (await portal('GET', `${path}?environment_id=${place}`)).json();
+    expect([place, total_invites]).toEqual([place, pagination.item_count]);
+  }
   expect((await portal('GET', `${path}?environment_id=${account.productionScope.environmentId}`)).json()).toMatchObject(
     {
       items: [{ id: elsewhere.id, environment_name: 'Production' }],

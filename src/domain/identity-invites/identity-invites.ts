@@ -39,8 +39,8 @@ export interface IdentityInvites {
     page: IdentityInvitesPage,
     environmentId?: string | null,
   ): Promise<Page<ShownIdentityInvite>>;
-  /** Of an Environment, or of all of an Account's. */
-  summary(scope: AccountScope, environmentId?: string): Promise<IdentityInvitesSummary>;
+  /** Of those that `list` lists. */
+  summary(scope: AccountScope, environmentId?: string | null): Promise<IdentityInvitesSummary>;
   /** @throws DomainError identity_invite.not_found */
   get(scope: EnvironmentScope, id: string): Promise<ShownIdentityInvite>;
   /**
@@ -83,16 +83,11 @@ export function createIdentityInvites({ db, assignments, now, ...issuing }: Iden
   }
 
   return {
-    list: ({ accountId, environmentId }, page, leadsTo) =>
-      db.transaction(scopeFor(accountId, environmentId), (tx) => {
-        const whose = leadsTo === undefined ? {} : { environmentId: leadsTo };
-        return listInvites(tx, scopeFor(accountId, environmentId), page, { whose, now: now() });
-      }),
+    list: (scope, page, environmentId) =>
+      db.transaction(scope, (tx) => listInvites(tx, scope, page, { whose: { environmentId }, now: now() })),
 
-    summary: ({ accountId, environmentId }, narrowedTo) => {
-      const scope = scopeFor(accountId, environmentId ?? narrowedTo);
-      return db.transaction(scope, (tx) => summaryOf(tx, scope, { whose: {}, now: now() }));
-    },
+    summary: (scope, environmentId) =>
+      db.transaction(scope, (tx) => summaryOf(tx, scope, { whose: { environmentId }, now: now() })),
 
     get: (scope, id) => db.transaction(scope, (tx) => find(tx, scope, id)),
 
@@ -127,9 +122,6 @@ export function createIdentityInvites({ db, assignments, now, ...issuing }: Iden
       }),
   };
 }
-
-const scopeFor = (accountId: string, environmentId: string | undefined): AccountScope =>
-  environmentId === undefined ? { accountId } : { accountId, environmentId };
 
 /**
  * Who is there already is not asked: somebody who is kept out of the Environment neither, since they would come back in by it.

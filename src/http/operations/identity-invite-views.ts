@@ -103,12 +103,12 @@ export const presentIdentityInvite = (services: Presenting) => (shown: ShownIden
   };
 };
 
-export const IdentityInvitesQuery = listQuery(sorts, {
-  status: Type.Optional(InviteState),
+export const leadingInto = {
   environment_id: Type.Optional(
     idOrNone('Into which environment they lead; `none`: into the directory of the account only.'),
   ),
-});
+};
+export const IdentityInvitesQuery = listQuery(sorts, { status: Type.Optional(InviteState), ...leadingInto });
 
 export const IdentityInvitesSummaryView = Type.Object({
   total_invites: Type.Integer(),

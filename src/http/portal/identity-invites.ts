@@ -7,6 +7,7 @@ import {
   IdentityInvitesQuery,
   IdentityInvitesSummaryView,
   IdentityInviteView,
+  leadingInto,
   presentIdentityInvite,
   presentSummary,
   resendingInvite,
@@ -38,12 +39,12 @@ export const getAccountIdentityInvitesSummary = operation({
   method: 'GET',
   path: '/identity-invites/summary',
   summary: 'Count the invites of end users of an account',
-  description: 'By status as of now; over all environments, or over what was made in the one of `environment_id`.',
-  query: Type.Object({ environment_id: Type.Optional(Id) }, { additionalProperties: false }),
+  description: 'By status as of now; of those that the list has, with the same `environment_id`.',
+  query: Type.Object(leadingInto, { additionalProperties: false }),
   answers: { 200: single(IdentityInvitesSummaryView) },
   isBroad: always,
   handle: async ({ services, scope: { accountId }, query: { environment_id } }) => ({
-    data: presentSummary(await services.identityInvites.summary({ accountId }, environment_id)),
+    data: presentSummary(await services.identityInvites.summary({ accountId }, noneIsNull(environment_id))),
   }),
 });
 
