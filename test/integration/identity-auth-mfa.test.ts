@@ -2,6 +2,7 @@ import { decodeJwt } from 'jose';
 import type { EnvironmentSettings } from '../../entities/environment-settings.js';
 import { days, minutes, seconds } from '../../src/platform/clock.js';
 import { createAuthenticator } from '../support/authenticator.js';
+import { waitingMails } from '../support/identity-mails.js';
 import { enrollTotp, hidden, passwordStep } from '../support/mfa.js';
 import { newProvider, type TestProvider } from '../support/oauth.js';
 import { apiOf, bearer, type LoginResult } from './identity-auth-setup.js';
@@ -124,6 +125,16 @@ describe('where a second factor is asked for', () => {
     expect(refusalOf(elsewhere)).toEqual([401, 'mfa.code_invalid']);
     const { data } = (await answer('email-otp', { code })).json();
     expect(toldBy(data)).toMatchObject({ amr: ['pwd', 'otp'], acr: 'urn:gatehouse:aal1' });
+  });
+
+  test('a code is mailed in the language of who asks, and else of the environment', async () => {
+    const { answer, place } = await challenged({ ...required, defaultLocale: 'de' });
+    await answer('email-otp/send', {});
+    const codes = async () =>
+      (await waitingMails(provider, place.environmentId)).filter(({ template }) => template === 'second-step-code');
+    expect(await codes()).toMatchObject([{ locale: 'de' }]);
+    await answer('email-otp/send', {}, { 'accept-language': 'en' });
+    expect(await codes()).toMatchObject([{ locale: 'de' }, { locale: 'en' }]);
   });
 
   test('no code is mailed where the environment takes none', async () => {

@@ -164,7 +164,7 @@ test.each<[string, (known: Awaited<ReturnType<typeof newTrusted>>) => Promise<un
       provider.db.transaction({ accountId: environment.accountId }, (tx) =>
         settleNewPassword(
           tx,
-          { ...scopeOf(environment), identityId: ana.id, membershipId: null, locale: 'en' },
+          { ...scopeOf(environment), identityId: ana.id, membershipId: null },
           { passwordHash: String(ana.passwordHash), method: 'change', provesEmail: false, now: provider.now() },
         ),
       ),

@@ -99,6 +99,18 @@ test('a link that was asked for is written down, and its mail is in the language
   );
 });
 
+test('the owner is told of a new password in the language of the environment, whatever the browser of who changed it asks for', async () => {
+  const { environment, client } = await newShop({ defaultLocale: 'de' });
+  const { email } = await environment.newIdentity({ email: newAddress() });
+  const english = { 'accept-language': 'en' };
+  await forgot(provider.browser(), client, email);
+  const browser = provider.browser();
+  const page = await browser.get(await lastLink(provider, environment.environmentId), english);
+  await browser.submit(page, { password: chosen }, english);
+  const mails = await waitingMails(provider, environment.environmentId);
+  expect(mails.map(({ template, locale }) => [template, locale])).toEqual([['identity-password-changed', 'de']]);
+});
+
 test('every session, refresh token, code and half-done sign-in of before is over, in the whole Account, and the owner is told', async () => {
   const { environment, client } = await newShop({ mfaPolicy: 'off' });
   const person = await environment.newIdentity({ email: newAddress() });

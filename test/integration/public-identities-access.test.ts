@@ -93,6 +93,17 @@ test('who is deactivated is out at once and stays out; activated, they sign in a
   expect(revoked?.actor_type).toBe('api_key');
 });
 
+test('a change of its state is a change of the identity, and the same state again is none', async () => {
+  const { id } = await person();
+  const said = async (verb: string) => {
+    api.clock.advance(1000);
+    const { updated_at } = (await call('POST', `/identities/${id}/${verb}`, 200)).json().data;
+    return updated_at === api.clock.now.toISOString();
+  };
+  expect([await said('activate'), await said('deactivate'), await said('deactivate')]).toEqual([false, true, false]);
+  expect(await said('activate')).toBe(true);
+});
+
 test('a password that is set is the only one, ends all sessions, and is told of', async () => {
   const { id, email } = await person();
   const { headers } = await signedIn(email);

@@ -490,10 +490,10 @@ describe('a second factor over the API', () => {
 
   test('codes and keys are for an open challenge only', async () => {
     const { sendEmailCode, webauthnOptions, clientOf, did, asked } = challenges({});
-    await sendEmailCode('t', 'de');
+    await sendEmailCode('t', () => 'de');
     expect(did).toEqual([['mail', open, 'de']]);
     expect(await webauthnOptions('t')).toEqual({ of: open });
-    expect(await codeOf(sendEmailCode('other', 'de'))).toBe('mfa.challenge_invalid');
+    expect(await codeOf(sendEmailCode('other', () => 'de'))).toBe('mfa.challenge_invalid');
     expect(await codeOf(webauthnOptions('other'))).toBe('mfa.challenge_invalid');
     expect(await clientOf('t')).toEqual(client);
     expect(asked).toEqual([{ name: 'client_of_api_challenge', values: [hashSecret('t')] }]);

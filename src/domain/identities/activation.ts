@@ -1,5 +1,6 @@
 import type { EntityManager } from 'typeorm';
 import { EnvironmentMembership } from '../../../entities/environment-membership.js';
+import { Identity } from '../../../entities/identity.js';
 import { ScimUser } from '../../../entities/scim-user.js';
 import { currentContext } from '../../platform/context.js';
 import { within } from '../../platform/db.js';
@@ -25,6 +26,7 @@ export async function setActive(
   await tx.update(EnvironmentMembership, { ...within(scope), id: membership.id }, { isActive });
   // A directory lets in only whom it kept out itself: what it did before this says so no more.
   await tx.update(ScimUser, { ...within(scope), identityId: id, isSuspended: true }, { isSuspended: false });
+  await tx.update(Identity, { accountId: scope.accountId, id }, { updatedAt: at });
   // A sign-in that began before the deactivation may have ended after it: nothing of it comes alive again.
   if (isActive) await endSessions(tx, scope, id, { reason: 'activated', at, by: currentContext().actor });
   else await shutOut(tx, scope, id, { reason: 'deactivated', at });

@@ -26,7 +26,7 @@ export async function setPassword(
   { passwordHash, at }: { passwordHash: string; at: Date },
 ): Promise<string> {
   const { identity, membership } = await lockMember(tx, scope, id);
-  const owner = { ...scope, identityId: id, membershipId: membership.id, locale: await localeOf(tx, scope) };
+  const owner = { ...scope, identityId: id, membershipId: membership.id };
   const by = currentContext().actor;
   await settleNewPassword(tx, owner, { passwordHash, method: 'administrator', provesEmail: false, by, now: at });
   return identity.email;
@@ -52,11 +52,11 @@ export async function forceReset(
     order: { createdAt: 'ASC', id: 'ASC' },
   });
   if (!client) throw new DomainError('oauth_client.not_found');
-  const locale = await localeOf(tx, scope);
-  const owner = { ...scope, identityId: id, membershipId: null, locale };
+  const owner = { ...scope, identityId: id, membershipId: null };
   const by = currentContext().actor;
   const none = { passwordHash: null, method: 'reset_forced', provesEmail: false, by, now: at };
   await settleNewPassword(tx, owner, none);
+  const locale = await localeOf(tx, scope);
   const link = { identityId: id, purpose: 'reset_password', locale, parameters: {}, now: at } as const;
   const linkId = await insertIdentityLink(tx, sealing, { ...scope, id: client.id }, link);
   const mail = { template: 'identity-password-reset', locale, subjectId: linkId } as const;

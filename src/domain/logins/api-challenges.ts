@@ -1,5 +1,6 @@
 import { hashSecret } from '../../platform/crypto/one-time-secret.js';
 import type { Db } from '../../platform/db.js';
+import type { Locale } from '../../platform/mail/texts.js';
 import { DomainError } from '../errors.js';
 import type { SecondFactor } from '../mfa/challenges.js';
 import type { Trusted } from '../mfa/trusted-devices.js';
@@ -72,10 +73,14 @@ export function createApiChallenges({ db, logins, clients, signIn }: ApiChalleng
       };
     },
 
-    /** Mails a code. @throws DomainError mfa.challenge_invalid, mfa.email_unavailable, rate_limit.exceeded */
-    async sendEmailCode(token: string, locale: 'en' | 'de'): Promise<void> {
-      const { pending } = await open(token);
-      await mfaChallenges.sendEmailCode(pending, locale);
+    /**
+     * Mails a code.
+     * @param localeFor the mail's language, by the Environment's
+     * @throws DomainError mfa.challenge_invalid, mfa.email_unavailable, rate_limit.exceeded
+     */
+    async sendEmailCode(token: string, localeFor: (ofEnvironment: Locale) => Locale): Promise<void> {
+      const { pending, client } = await open(token);
+      await mfaChallenges.sendEmailCode(pending, localeFor(client.settings.defaultLocale));
     },
 
     /** For `navigator.credentials.get`. @throws DomainError mfa.challenge_invalid */

@@ -5,7 +5,6 @@ import type { Logins } from './logins.js';
 export interface ApiPasswordChange {
   currentPassword: string;
   newPassword: string;
-  locale: 'en' | 'de';
 }
 
 /**

@@ -14,7 +14,6 @@ export interface OwnPasswordChange {
   /** What the person says it is now; not looked at where they have none. */
   currentPassword: string;
   newPassword: string;
-  locale: 'en' | 'de';
 }
 
 export interface OwnPasswordDeps {
@@ -83,7 +82,7 @@ export function createOwnPassword({ db, passwords, rateLimits, now }: OwnPasswor
   }
 
   return async (scope: EnvironmentScope, change: OwnPasswordChange): Promise<void> => {
-    const { identityId, sessionId, currentPassword, newPassword, locale } = change;
+    const { identityId, sessionId, currentPassword, newPassword } = change;
     const { accountId, environmentId } = scope;
     const [before] = await db.statement<{ hash: string | null; changedAt: Date | null }>(readHash, [
       accountId,
@@ -103,7 +102,7 @@ export function createOwnPassword({ db, passwords, rateLimits, now }: OwnPasswor
       if (locked.changedAt?.getTime() !== before?.changedAt?.getTime()) throw new DomainError('password.wrong');
       await settleNewPassword(
         tx,
-        { ...scope, identityId, membershipId: locked.membershipId, locale },
+        { ...scope, identityId, membershipId: locked.membershipId },
         { passwordHash, method: 'own', provesEmail: false, keepSessionId: sessionId, now: at },
       );
     });

@@ -2,6 +2,7 @@ import type { EntityManager } from 'typeorm';
 import { v7 as uuidv7 } from 'uuid';
 import type { Actor } from '../../platform/context.js';
 import type { EnvironmentScope } from '../../platform/db.js';
+import { localeOf } from '../emails/locale.js';
 import { queueEmail } from '../emails/queue.js';
 import { recordEvent } from '../events.js';
 import { distrustDevices } from '../mfa/trusted-devices.js';
@@ -11,7 +12,6 @@ export interface PasswordOwner extends EnvironmentScope {
   identityId: string;
   /** Their membership in that Environment, in whose name they are told. */
   membershipId: string | null;
-  locale: 'en' | 'de';
 }
 
 export interface NewPassword {
@@ -34,7 +34,7 @@ export interface NewPassword {
  */
 export async function settleNewPassword(
   tx: EntityManager,
-  { accountId, applicationId, environmentId, identityId, membershipId, locale }: PasswordOwner,
+  { accountId, applicationId, environmentId, identityId, membershipId }: PasswordOwner,
   { passwordHash, method, provesEmail, keepSessionId = null, by, now }: NewPassword,
 ): Promise<void> {
   const scope = { accountId, applicationId, environmentId };
@@ -67,6 +67,8 @@ export async function settleNewPassword(
   if (provesEmail && before?.isVerified === false)
     await recordEvent(tx, 'identity.email_verified', { ...event, metadata: { method } });
   if (membershipId === null) return;
+  // As other notices (`mfa/notices.ts`): whoever changed it has no say in which language the owner is told.
+  const locale = await localeOf(tx, scope);
   const mail = { template: 'identity-password-changed', locale, subjectId: membershipId } as const;
   const cause = `identity-password-changed/${uuidv7()}`; // one mail for each change
   await queueEmail(tx, { ...mail, cause, accountId, environmentId }, now);

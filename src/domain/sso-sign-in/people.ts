@@ -78,7 +78,7 @@ async function settlePerson(tx: EntityManager, id: string, { identity, email, by
   if (by !== 'address' || identity.emailVerifiedAt) return true;
   // Whoever made it had not shown that the address is theirs, and may know its password: the domain's owner has shown it now.
   if (identity.passwordHash !== null) {
-    const owner = { ...scope, identityId: id, membershipId: null, locale: 'en' } as const;
+    const owner = { ...scope, identityId: id, membershipId: null };
     await settleNewPassword(tx, owner, { passwordHash: null, method: 'sso', provesEmail: true, now });
     return true;
   }

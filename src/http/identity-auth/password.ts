@@ -1,7 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
 import { errors } from '../operation.js';
-import { chooseLocale } from '../pages/locale.js';
 import { Body, Message } from '../schemas.js';
 import type { IdentityAuthOptions } from './options.js';
 import { proofOf } from './signed-in.js';
@@ -45,8 +44,7 @@ export const password: FastifyPluginAsyncTypebox<IdentityAuthOptions> = async (a
     },
     async (request, reply) => {
       const { current_password: currentPassword, new_password: newPassword } = request.body;
-      const locale = chooseLocale({ acceptLanguage: request.headers['accept-language'] ?? null });
-      await api.changePassword(proofOf(request), { currentPassword, newPassword, locale });
+      await api.changePassword(proofOf(request), { currentPassword, newPassword });
       return reply.send({ data: { message: 'Your password is changed. Your other sessions were signed out.' } });
     },
   );

@@ -3,7 +3,7 @@ import { DomainError } from '../../../domain/errors.js';
 import type { TextKey } from '../../../platform/mail/texts.js';
 import { wantsJson } from '../pages.js';
 import type { AccountOptions } from './options.js';
-import { localeOf, sendAccountPage } from './page.js';
+import { sendAccountPage } from './page.js';
 import type { AccountVisit } from './visit.js';
 
 const page = 'account/password';
@@ -26,7 +26,6 @@ export const password: FastifyPluginAsyncTypebox<AccountOptions> = async (app, {
         sessionId: session.id,
         currentPassword: form.get('current_password') ?? '',
         newPassword: form.get('new_password') ?? '',
-        locale: localeOf(visit),
       });
     } catch (error) {
       const text = textOf(error);

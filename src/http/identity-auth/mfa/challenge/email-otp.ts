@@ -36,8 +36,10 @@ export const emailOtpChallenge: FastifyPluginAsyncTypebox<IdentityAuthOptions> =
       },
     },
     async (request, reply) => {
-      const locale = chooseLocale({ acceptLanguage: request.headers['accept-language'] ?? null });
-      await options.api.challenges.sendEmailCode(request.body.challenge_token, locale);
+      const acceptLanguage = request.headers['accept-language'] ?? null;
+      await options.api.challenges.sendEmailCode(request.body.challenge_token, (ofEnvironment) =>
+        chooseLocale({ acceptLanguage, default: ofEnvironment }),
+      );
       return reply.send({ data: { message: 'We have sent an email with a code.' } });
     },
   );
