@@ -919,7 +919,7 @@ export interface paths {
         put?: never;
         /**
          * Add a member to an organization
-         * @description An identity of the environment, with these roles at the organization's node. Whoever gives roles needs `rbac.assign_roles` and every permission of the roles at the organization's node; whoever takes them, `rbac.assign_roles` there (administrators: `env_roles.manage`).
+         * @description An identity of the environment, with these roles at the organization's node. Who manages a part of the tree only, and may not read all identities, adds those who are members of an organization in that part already, and invites others. Whoever gives roles needs `rbac.assign_roles` and every permission of the roles at the organization's node; whoever takes them, `rbac.assign_roles` there (administrators: `env_roles.manage`).
          *
          *     Requires `hierarchy.manage` or `svc:organization.manage` at the node that `id` names.
          */

@@ -22,7 +22,7 @@ const letters: Record<string, string> = {
 /** A slug made from a name (contract §1); `fallback` where the name has no Latin letter or digit. */
 export function slugFrom(name: string, fallback: string): string {
   const slug = name
-    .normalize('NFKD')
+    .normalize('NFKD') // before the letters: it makes an æ of an ǽ
     .replace(/\p{M}/gu, '')
     .toLowerCase()
     .replace(/[^a-z0-9]/g, (one) => letters[one] ?? one)
