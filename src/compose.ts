@@ -104,7 +104,7 @@ export async function composeApi(
   log: FastifyBaseLogger,
   now: Clock = systemClock,
 ): Promise<ComposedApi> {
-  const { baseUrl, rateLimits } = config;
+  const { adminAppUrl, baseUrl, rateLimits } = config;
   const registry = createRegistry('api');
   watchPools(registry, db);
   const { sealing, keys, registrations, accountIntents, graces, domainChecks } = composeCommon({ config, db, now });
@@ -259,13 +259,9 @@ export async function composeApi(
     surfaces: [
       async (surface) => surface.register(wellKnown, { baseUrl, keys }),
       async (surface) => surface.register(oauth, { provider, logins, sso, captcha, limits }),
-      async (surface) => {
-        const { adminAppUrl } = config;
-        await surface.register(ssoPages, { provider, logins, sso, captcha, limits, adminAppUrl });
-      },
+      async (surface) => surface.register(ssoPages, { provider, logins, sso, captcha, limits, adminAppUrl }),
       async (surface) => {
         const { idempotentRequests } = services;
-        const { adminAppUrl } = config;
         const options = { users, sso, admins, limits, idempotentRequests, baseUrl, adminAppUrl, now };
         await surface.register(adminAuth, { prefix: '/v1/auth', ...options });
       },
@@ -280,8 +276,7 @@ export async function composeApi(
         mountPublicApi(surface, { principals: callers, provider, services });
       },
       async (surface) => mountAuthzen(surface, { principals: callers, services, baseUrl }),
-      async (surface) =>
-        mountPortalApi(surface, { admins, services, pages: { baseUrl, adminAppUrl: config.adminAppUrl } }),
+      async (surface) => mountPortalApi(surface, { admins, services, pages: { baseUrl, adminAppUrl } }),
       async (surface) => {
         const authenticate = createScimAuthentication({ db, now });
         const users = createScimUsers({ db, broadReads, assignments, now });
