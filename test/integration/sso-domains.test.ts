@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { createDomainChecks } from '../../src/domain/sso/domain-checks.js';
 import { domainMails } from '../../src/domain/sso/domain-mails.js';
 import { days, hours, minutes, seconds } from '../../src/platform/clock.js';
-import { createDns } from '../../src/platform/dns.js';
+import { createDns, type Dns } from '../../src/platform/dns.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { startDnsServer, type TestDnsServer } from '../support/dns-server.js';
 import { newIdentityCaller } from '../support/identity-caller.js';
@@ -39,14 +39,15 @@ const move = (ms: number) => {
 };
 
 const asOwner = async (of: TestAccount) => callsOf(api, of.accountSlug, await of.as('owner'));
+const resolver = () => createDns({ servers: [dns.server], withinMs: patience });
 /** As its process does; the api itself asks only when somebody has it verified. */
-const checks = (ofAccount?: number) =>
+const checks = (other: { ofAccount?: number; dns?: Dns } = {}) =>
   createDomainChecks({
-    ...(ofAccount !== undefined && { ofAccount }),
     db: api.database.db,
     now,
-    dns: createDns({ servers: [dns.server], withinMs: patience }),
+    dns: resolver(),
     schedule: { pauses, recheckMs: hours(24), lapseAfterMs: hours(72) },
+    ...other,
   });
 interface Claim {
   id: string;
@@ -212,7 +213,7 @@ test('one check ten times at once tells of it once', async () => {
 });
 
 test('an account whose zones keep silent waits for its own looks, and another account does not', async () => {
-  const worker = checks(2);
+  const worker = checks({ ofAccount: 2 });
   const silent = [await claim(), await claim(), await claim()];
   for (const { txt_record_name } of silent) dns.set(txt_record_name, { silent: true });
   const theirs = await claim(await asOwner(await newAccount(api)));
@@ -379,6 +380,20 @@ test('support ends a claim, also a verified one, and has a failed one looked for
   expect(await read(one)).toMatchObject({ status: 'failed', failure_reason: 'cancelled_by_operator' });
   await checks().cancel(one.id);
   expect((await actionsOf(one)).filter((action) => action === 'failed')).toHaveLength(2);
+});
+
+test('one that is stopped while its zone is asked stays stopped, until somebody has it looked at', async () => {
+  const one = await claim();
+  publish(one);
+  const asked = resolver();
+  const txt: Dns['txt'] = async (name) => {
+    const answer = await asked.txt(name);
+    await checks().cancel(one.id);
+    return answer;
+  };
+  expect((await checks({ dns: { ...asked, txt } }).check(one.id)).status).toBe('failed');
+  expect(await read(one)).toMatchObject({ status: 'failed', failure_reason: 'cancelled_by_operator' });
+  expect((await owner('POST', `/sso/domains/${one.domain}/verify`)).json().data).toMatchObject({ status: 'verified' });
 });
 
 test('lists are searched, narrowed and sorted, and hold what is the account’s own', async () => {

@@ -60,7 +60,11 @@ export function createDomainChecks({ db, dns, now, schedule, ofAccount = 25 }: D
       const seen = judge(await dns.txt(name).finally(leave), value);
       domainLooks.inc({ outcome: seen.kind === 'found' ? 'found' : seen.reason });
       const follow = (heldByAnother: boolean) =>
-        change(id, (tx, current) => settle(tx, current, seen, { at: now(), schedule, heldByAnother }));
+        change(id, async (tx, current) => {
+          // One that was ended while the zone was asked stays so, until somebody claims it anew or has it looked at.
+          if (current.status === 'failed' && claim.status !== 'failed') return;
+          await settle(tx, current, seen, { at: now(), schedule, heldByAnother });
+        });
       // Two that are found at once are told apart by an index, and nobody sees the rows of another Account.
       return follow(false).catch((error: unknown) => {
         if (!isHeld(error)) throw error;
