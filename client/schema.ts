@@ -3603,7 +3603,7 @@ export interface paths {
         put?: never;
         /**
          * Give an OAuth client a new secret
-         * @description The old secret ends at once.
+         * @description The new secret counts at once, and the old one ends within a second.
          *
          *     Requires the capability `oauth_clients.manage`.
          */

@@ -49,6 +49,24 @@ test('a secret stays while it is used, ends with the last method that uses one, 
   expect((await call('GET', `${path}/${id}`)).json().data).toEqual(shown);
 });
 
+test('a new secret counts at once, on a process that remembers the client, and the old one ends with it', async () => {
+  const { id, client_id, client_secret } = await create();
+  const introspect = async (secret: string) => {
+    const authorization = `Basic ${Buffer.from(`${client_id}:${secret}`).toString('base64')}`;
+    const headers = { authorization, 'content-type': 'application/x-www-form-urlencoded' };
+    const request = { method: 'POST', url: '/oauth/introspect', headers, payload: 'token=none' } as const;
+    return (await api.app.inject(request)).statusCode;
+  };
+  expect(await introspect(client_secret)).toBe(200);
+  const { client_secret: next } = (await call('POST', `${path}/${id}/rotate-secret`)).json().data;
+  expect([await introspect(next), await introspect(client_secret)]).toEqual([200, 401]);
+  await change(id, { token_endpoint_auth_method: 'client_secret_post' });
+  api.clock.advance(1000);
+  expect(await introspect(next)).toBe(401);
+  await change(id, { token_endpoint_auth_method: 'client_secret_basic' });
+  expect(await introspect(next)).toBe(200);
+});
+
 test('a change is written, told of once, and what is asked for as it is changes nothing', async () => {
   const made = await create();
   const since = await databaseTime(api);

@@ -37,9 +37,10 @@ export function createClientAuthentication({
   return {
     async authenticate(authorization, parameters) {
       const presented = presentedIn(authorization, parameters, assertions.subjectOf);
-      const client = await clients.find(presented.clientId);
-      if (!client || client.tokenEndpointAuthMethod !== presented.method) throw refused();
-      if ('secret' in presented) assertSecret(client, presented.secret);
+      let client = await clients.find(presented.clientId);
+      // The one that is remembered may be that of before: nobody is refused the secret that they were just given.
+      if (client && !fits(client, presented)) client = await clients.findAnew(presented.clientId);
+      if (!client || !fits(client, presented)) throw refused();
       if ('assertion' in presented) await assertions.assertValid(client, presented.assertion);
       return client;
     },
@@ -89,8 +90,11 @@ function basicOf(authorization: string): { clientId: string; secret: string } {
 
 const formDecoded = (text: string) => decodeURIComponent(text.replaceAll('+', ' '));
 
-function assertSecret(client: Client, secret: string) {
-  if (!client.secretHash || !equalInConstantTime(client.secretHash, hashSecret(secret))) throw refused();
+/** Whether the client is registered with that method, and the secret, where one was presented, is its own. */
+function fits({ tokenEndpointAuthMethod, secretHash }: Client, presented: Presented): boolean {
+  if (tokenEndpointAuthMethod !== presented.method) return false;
+  if (!('secret' in presented)) return true;
+  return secretHash !== null && equalInConstantTime(secretHash, hashSecret(presented.secret));
 }
 
 const refused = () => new OAuthError('invalid_client', 'client authentication failed');

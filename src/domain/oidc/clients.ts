@@ -42,7 +42,10 @@ export interface Client extends Omit<OAuthClient, 'createdAt' | 'updatedAt'> {
 }
 
 export interface Clients {
+  /** As it was a second ago at most. */
   find(clientId: string): Promise<Client | null>;
+  /** As it is now; who looks for it next finds that too. */
+  findAnew(clientId: string): Promise<Client | null>;
 }
 
 const findByClientId = {
@@ -80,21 +83,25 @@ export function createClients({ db, now }: { db: Db; now: Clock }): Clients {
 
   const read = async (clientId: string) => (await db.statement<Client>(findByClientId, [clientId]))[0] ?? null;
 
+  const findAnew: Clients['findAnew'] = async (clientId) => {
+    // What cannot be an id is not worth a question, nor can PostgreSQL hold all of it.
+    if (!/^[\x21-\x7e]{1,200}$/.test(clientId)) return null;
+    const client = read(clientId);
+    kept.delete(clientId);
+    if (kept.size >= keptAtMost) kept.clear();
+    kept.set(clientId, { at: now().getTime(), client });
+    // Unknown ids and failures are not remembered: they would push out what is.
+    const forget = () => kept.get(clientId)?.client === client && kept.delete(clientId);
+    client.then((result) => result ?? forget(), forget);
+    return client;
+  };
+
   return {
     async find(clientId) {
-      // What cannot be an id is not worth a question, nor can PostgreSQL hold all of it.
-      if (!/^[\x21-\x7e]{1,200}$/.test(clientId)) return null;
-      const at = now().getTime();
       const found = kept.get(clientId);
-      if (found && Math.abs(at - found.at) < keptFor) return found.client;
-      const client = read(clientId);
-      kept.delete(clientId);
-      if (kept.size >= keptAtMost) kept.clear();
-      kept.set(clientId, { at, client });
-      // Unknown ids and failures are not remembered: they would push out what is.
-      const forget = () => kept.get(clientId)?.client === client && kept.delete(clientId);
-      client.then((result) => result ?? forget(), forget);
-      return client;
+      if (found && Math.abs(now().getTime() - found.at) < keptFor) return found.client;
+      return findAnew(clientId);
     },
+    findAnew,
   };
 }

@@ -176,7 +176,7 @@ export const rotateOAuthClientSecret = operation({
   method: 'POST',
   path: '/oauth-clients/:id/rotate-secret',
   summary: 'Give an OAuth client a new secret',
-  description: 'The old secret ends at once.',
+  description: 'The new secret counts at once, and the old one ends within a second.',
   capability: 'oauth_clients.manage',
   params: ById,
   events: ['oauth_client.secret_rotated'],
