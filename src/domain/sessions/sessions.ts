@@ -136,7 +136,7 @@ export function createSessions({ db, now }: { db: Db; now: Clock }) {
         uuidv7(),
       ];
       const how = ssoConnectionId === null ? { amr } : { amr, connection_id: ssoConnectionId };
-      const [row] = await db.statement<SignInRow>(signInStatement, [
+      const [row] = await db.statement<SignInRow>(signInStatement(ssoSessionId), [
         ...values,
         ...eventsOf(scope, identityId, how),
         authenticatedAt ?? at,

@@ -11,6 +11,17 @@ export interface SignInRow {
   replaced: number;
 }
 
+/** Whether the session at the identity provider stands, or the session here goes on by it. */
+const providerLook = `provider as materialized (
+  ${standingAtProvider('$20::uuid and exists (select from person)')}
+),
+trusted as materialized (
+  select from person where exists (select from provider) or exists (
+    select from sessions where browser_hash = $1 and environment_id = $5 and identity_id = $6 and revoked_at is null
+      and sso_session_id = $20)
+),
+`;
+
 /**
  * All sessions of a browser move to its new cookie, so that a value from before the sign-in is worth nothing. In this
  * Environment the same Identity goes on in its session; another one's ends. Sessions that have expired stay behind with the
@@ -18,11 +29,9 @@ export interface SignInRow {
  *
  * A new password locks the Identity and ends the sessions of the old one: either it finds this session, or it is found here,
  * and no session begins. One that goes on needs no such look: had it ended, it would not be found. The same holds for the session
- * at an identity provider by which somebody comes.
+ * at an identity provider by which somebody comes; who comes by none does not pay for that look.
  */
-export const signInStatement = {
-  name: 'sign_in_with_browser',
-  text: `
+const signInText = ({ byProvider }: { byProvider: boolean }) => `
 with life as materialized (
   select ${endedByPolicy('$9::timestamptz', '$15::timestamptz', '$5::uuid', '$6::uuid')} as expires_at
 ),
@@ -33,15 +42,7 @@ person as materialized (
     end as unchanged
   from identities where id = $6 and (account_id = $4) is true for share
 ),
-provider as materialized (
-  ${standingAtProvider('$20::uuid and exists (select from person)')}
-),
-trusted as materialized (
-  select from person where $20::uuid is null or exists (select from provider) or exists (
-    select from sessions where browser_hash = $1 and environment_id = $5 and identity_id = $6 and revoked_at is null
-      and sso_session_id = $20)
-),
-moved as (
+${byProvider ? providerLook : ''}moved as (
   update sessions set browser_hash = $2,
     authenticated_at = case when environment_id = $5 and identity_id = $6 then $15 else authenticated_at end,
     second_factor_at = case when environment_id = $5 and identity_id = $6 then $16 else second_factor_at end,
@@ -55,7 +56,7 @@ moved as (
     user_agent = case when environment_id = $5 and identity_id = $6 then $11 else user_agent end,
     revoked_at = case when environment_id = $5 and identity_id <> $6 then $3 end
   where browser_hash = $1 and expires_at > $3::timestamptz and revoked_at is null
-    and exists (select from trusted) -- locked before the sessions, as by whoever changes the password, or ends them
+    and exists (select from ${byProvider ? 'trusted' : 'person'}) -- locked before the sessions, as by whoever changes the password, or ends them
   returning id, environment_id, identity_id, expires_at, revoked_at
 ),
 kept as (
@@ -65,7 +66,7 @@ created as (
   insert into sessions (id, account_id, environment_id, identity_id, browser_hash, authenticated_at, second_factor_at, amr, acr,
     ip_address, user_agent, created_at, used_at, expires_at, sso_connection_id, sso_session_id)
   select $12::uuid, $4::uuid, $5::uuid, $6::uuid, $2::bytea, $15::timestamptz, $16::timestamptz, $7::text[], $8::text, $10::text, $11::text, $3, $3, (select expires_at from life), $19::uuid, $20::uuid
-  where not exists (select from kept) and (select unchanged from person) and exists (select from trusted)
+  where not exists (select from kept) and (select unchanged from person)${byProvider ? ' and exists (select from trusted)' : ''}
   returning id
 ),
 going_on as (
@@ -73,15 +74,20 @@ going_on as (
 ),
 issued as (${codeInsert('$21', { sessionId: 'going_on.id', from: ' cross join going_on' })}),
 signed_in as (${eventInsert('$13', {
-    metadata: `e.metadata || jsonb_build_object('session_id', going_on.id)`,
-    from: ' cross join going_on',
-  })}),
+  metadata: `e.metadata || jsonb_build_object('session_id', going_on.id)`,
+  from: ' cross join going_on',
+})}),
 signed_out as (${eventInsert('$14', {
-    resourceId: 'moved.id::text',
-    actorId: 'moved.identity_id::text',
-    from: ' join moved on moved.revoked_at is not null',
-  })})
+  resourceId: 'moved.id::text',
+  actorId: 'moved.identity_id::text',
+  from: ' join moved on moved.revoked_at is not null',
+})})
 select id, greatest((select expires_at from life), (select max(expires_at) from moved where revoked_at is null)) as "expiresAt",
   (select count(*)::int from moved where revoked_at is not null) as replaced
-from going_on`,
-};
+from going_on`;
+
+/** The statement of a sign-in that comes by a session at an identity provider, or by none. */
+export const signInStatement = (ssoSessionId: string | null) =>
+  ssoSessionId === null ? plainStatement : byProviderStatement;
+const plainStatement = { name: 'sign_in_with_browser', text: signInText({ byProvider: false }) };
+const byProviderStatement = { name: 'sign_in_with_browser_by_provider', text: signInText({ byProvider: true }) };
