@@ -1293,7 +1293,7 @@ export interface paths {
         put?: never;
         /**
          * Give an API key a new secret
-         * @description The old one works for `overlap_seconds` more, so that those who use it can change over; without them it stops at once.
+         * @description The old one works for `overlap_seconds` more, so that those who use it can change over; without them it stops at once. One that still works from the rotation before stops in any case: two secrets work at most.
          *
          *     Requires `api_key.manage` at the environment's root.
          */

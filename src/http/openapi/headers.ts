@@ -28,7 +28,8 @@ export const parameterComponents: Record<string, DocumentedParameter> = {
     name: 'Idempotency-Key',
     in: 'header',
     description:
-      'A retry with the same key gets the first answer again; kept 24 hours. 1 to 255 visible ASCII characters.',
+      'A retry with the same key gets the first answer again; kept 24 hours. 1 to 255 visible ASCII characters. What is refused ' +
+      'before it is carried out (who asks, what is wrong with the request itself) takes no key, and can be sent again corrected.',
     schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[\\x21-\\x7e]+$' },
     example: '5f0c3b9e-6a51-4f0e-8d27-1c9b7e2a4d63',
   },

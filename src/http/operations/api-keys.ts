@@ -131,7 +131,8 @@ export const rotateApiKey = operation({
   path: '/api-keys/:id/rotate',
   summary: 'Give an API key a new secret',
   description:
-    'The old one works for `overlap_seconds` more, so that those who use it can change over; without them it stops at once.',
+    'The old one works for `overlap_seconds` more, so that those who use it can change over; without them it stops at once. One that ' +
+    'still works from the rotation before stops in any case: two secrets work at most.',
   tag: 'API keys',
   level: 'environment',
   permission: 'api_key.manage',
