@@ -270,9 +270,8 @@ describe('how a client proves itself', () => {
     jwt: { tokenEndpointAuthMethod: 'private_key_jwt' },
     none: { tokenEndpointAuthMethod: 'none' },
   };
-  const clients = {
-    find: async (clientId: string) => (registered[clientId] ? { clientId, ...registered[clientId] } : null),
-  } as never;
+  const find = async (clientId: string) => (registered[clientId] ? { clientId, ...registered[clientId] } : null);
+  const clients = { find, findAnew: find } as never;
   const assertions = {
     subjectOf: (assertion: string) => (assertion === 'unreadable' ? null : 'jwt'),
     async assertValid(_client: Client, assertion: string) {
