@@ -45,9 +45,10 @@ export const endSpan: AtEnd = ({ span }, { raw }, status) => {
 export const withinSpan =
   (end: AtEnd): AtEnd =>
   (request, reply, status) => {
-    const tracing = request.span && activeTracing();
-    const work = () => end(request, reply, status);
-    return tracing && request.span ? tracing.within(request.span, work) : work();
+    const { span } = request;
+    const tracing = activeTracing();
+    if (!span || !tracing) return end(request, reply, status);
+    tracing.within(span, () => end(request, reply, status));
   };
 
 const one = (header: string | string[] | undefined) => (Array.isArray(header) ? header[0] : header);

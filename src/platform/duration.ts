@@ -10,7 +10,7 @@ const written = new RegExp(durationPattern);
 /** Milliseconds of a written duration; throws a RangeError for any other text. */
 export function parseDuration(text: string): number {
   if (!written.test(text)) throw new RangeError(`not a duration: ${text}`);
-  const [, unit] = /[0-9]+(.+)/.exec(text) as unknown as [string, keyof typeof unitMs];
+  const unit = text.replace(/^[0-9]+/, '') as keyof typeof unitMs;
   return Number.parseInt(text, 10) * unitMs[unit];
 }
 

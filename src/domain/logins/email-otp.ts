@@ -10,6 +10,7 @@ import { countedAddress } from '../counted-address.js';
 import { assertStays } from '../erasures/staying.js';
 import { DomainError } from '../errors.js';
 import { recordEvent } from '../events.js';
+import { countUse } from '../limits.js';
 import { addMembership, countSignUp, createIdentity } from '../sign-ups/sign-up.js';
 import { addressTyped } from './address.js';
 import type { Attempts } from './attempts.js';
@@ -105,13 +106,6 @@ export function createEmailOtpLogin({ db, sealing, emailedCodes, attempts, rateL
     return (await db.statement<Member>(findStatement, [accountId, environmentId, email]))[0] ?? null;
   }
 
-  async function countMail({ environmentId }: EnvironmentScope, email: string) {
-    const state = await mails?.consume(`${environmentId} ${countedAddress(email)}`);
-    if (state?.allowed === false) {
-      throw new DomainError('rate_limit.exceeded', { retryAfter: state.resetSeconds, limit: mailsByAddress });
-    }
-  }
-
   /** The mailbox was proved, which is all that a confirmation is. */
   async function confirmAddress(tx: EntityManager, scope: EnvironmentScope, identityId: string, email: string) {
     const [, confirmed] = await tx.query<[unknown, number]>(
@@ -174,7 +168,7 @@ where account_id = $1 and id = $2 and email = $3::citext and email_verified_at i
     async start(scope: EnvironmentScope, asked: StartEmailOtp): Promise<StartedEmailOtp> {
       const { bound, locale, createsIdentities } = asked;
       const email = addressTyped(asked.email);
-      await countMail(scope, email);
+      await countUse(mails, `${scope.environmentId} ${countedAddress(email)}`);
       const before = asked.token === null ? null : read(asked.token, bound);
       const isSame = before?.email.toLowerCase() === email.toLowerCase();
       const flow = before && isSame ? before.flow : newSecret();

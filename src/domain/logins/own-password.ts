@@ -3,6 +3,7 @@ import type { Db, EnvironmentScope } from '../../platform/db.js';
 import { createLimiter } from '../../platform/limiter.js';
 import { DomainError } from '../errors.js';
 import { recordEvent } from '../events.js';
+import { countUse } from '../limits.js';
 import { environmentRule } from '../passwords/context-rows.js';
 import { settleNewPassword } from '../passwords/new-password.js';
 import type { Passwords } from '../passwords/passwords.js';
@@ -63,10 +64,7 @@ export function createOwnPassword({ db, passwords, rateLimits, now }: OwnPasswor
 
   async function prove(scope: EnvironmentScope, identityId: string, hash: string, currentPassword: string) {
     // Counted before it is looked at, so that parallel guesses cannot slip through; only wrong ones stay counted.
-    const state = await failures?.consume(identityId);
-    if (state?.allowed === false) {
-      throw new DomainError('rate_limit.exceeded', { retryAfter: state.resetSeconds, limit: ownPasswordFailures });
-    }
+    await countUse(failures, identityId);
     const isTooLong = currentPassword.length > longestPassword;
     const matches = await passwords.verify(isTooLong ? null : hash, currentPassword.slice(0, longestPassword));
     if (matches) return failures?.giveBack(identityId);

@@ -9,6 +9,7 @@ import { queueEmail } from '../emails/queue.js';
 import { DomainError } from '../errors.js';
 import { recordEvent } from '../events.js';
 import { type FoundLink, findIdentityLink, insertIdentityLink, type LinkClient } from '../identity-links.js';
+import { countUse } from '../limits.js';
 import { environmentRule, type RuleOfEnvironment } from '../passwords/context-rows.js';
 import { settleNewPassword } from '../passwords/new-password.js';
 import type { Passwords } from '../passwords/passwords.js';
@@ -88,9 +89,7 @@ export function createIdentityPasswordReset({
   return {
     async forgot({ client, email, locale, parameters }) {
       const { accountId, applicationId, environmentId } = client;
-      const state = await limiter?.consume(`${environmentId} ${countedAddress(email)}`);
-      if (state && !state.allowed)
-        throw new DomainError('rate_limit.exceeded', { retryAfter: state.resetSeconds, limit: perAddress });
+      await countUse(limiter, `${environmentId} ${countedAddress(email)}`);
       await db.transaction({ accountId, environmentId }, async (tx) => {
         const at = now();
         // For nobody the row is there all the same, and its mail ends as "nothing to send".

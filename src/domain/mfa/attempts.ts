@@ -2,6 +2,7 @@ import { minutes } from '../../platform/clock.js';
 import type { Db } from '../../platform/db.js';
 import { createLimiter } from '../../platform/limiter.js';
 import { DomainError } from '../errors.js';
+import { countUse } from '../limits.js';
 
 /** Contract §3: ten failed tries in a quarter of an hour lock the challenge. */
 export const mfaTries = { points: 10, windowSeconds: minutes(15) / 1000 } as const;
@@ -36,9 +37,6 @@ export function createMfaAttempts({ db, enabled, whose = 'identity' }: MfaAttemp
       if (found !== null) await tries.giveBack(personId);
       return found;
     },
-    async mail(personId) {
-      const { allowed, resetSeconds } = await mails.consume(personId);
-      if (!allowed) throw new DomainError('rate_limit.exceeded', { retryAfter: resetSeconds, limit: mails.policy });
-    },
+    mail: (personId) => countUse(mails, personId),
   };
 }

@@ -11,6 +11,7 @@ import { queueEmail } from '../emails/queue.js';
 import { DomainError } from '../errors.js';
 import { recordEvent } from '../events.js';
 import { insertIdentityLink, type LinkClient } from '../identity-links.js';
+import { countUse } from '../limits.js';
 import type { Client } from '../oidc/clients.js';
 import { environmentRule } from '../passwords/context-rows.js';
 import type { Passwords } from '../passwords/passwords.js';
@@ -62,9 +63,7 @@ export function createRequestSignUp({ db, sealing, passwords, rateLimits, now }:
     const { minLength, context } = await db.transaction(scope, (tx) => environmentRule(tx, scope));
     const own = [request.email, request.firstName, request.lastName];
     await passwords.assertAcceptable(password, { minLength, context: [...context, ...own], field: 'password' });
-    const state = await limiter?.consume(`${environmentId} ${countedAddress(request.email)}`);
-    if (state && !state.allowed)
-      throw new DomainError('rate_limit.exceeded', { retryAfter: state.resetSeconds, limit: perAddress });
+    await countUse(limiter, `${environmentId} ${countedAddress(request.email)}`);
     const passwordHash = await passwords.hash(password);
     const browser = newSecret();
     const parked = { passwordHash, browserHash: hashSecret(browser) };

@@ -3,7 +3,6 @@ import type { Sealing } from '../../platform/crypto/sealing.js';
 import type { Db } from '../../platform/db.js';
 import { createLimiter } from '../../platform/limiter.js';
 import { queueEmail } from '../emails/queue.js';
-import { DomainError } from '../errors.js';
 import { recordEvent } from '../events.js';
 import {
   type FoundLink,
@@ -13,6 +12,7 @@ import {
   type NewIdentityLink,
   readIdentityLink,
 } from '../identity-links.js';
+import { countUse } from '../limits.js';
 
 /** Whose password was right, though the address is not confirmed yet. */
 export interface Unverified {
@@ -61,11 +61,7 @@ export interface ResendDeps {
 export function createResend({ db, sealing, rateLimits, now }: ResendDeps): Resend {
   const limiter = rateLimits ? createLimiter(db, perIdentity) : null;
 
-  async function count(identityId: string) {
-    const state = await limiter?.consume(identityId);
-    if (state && !state.allowed)
-      throw new DomainError('rate_limit.exceeded', { retryAfter: state.resetSeconds, limit: perIdentity });
-  }
+  const count = (identityId: string): Promise<void> => countUse(limiter, identityId);
 
   function open(ticket: string, client: LinkClient): Sealed | null {
     try {

@@ -2,8 +2,8 @@ import { after, type Clock, minutes } from '../../platform/clock.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
 import type { Db, EnvironmentScope } from '../../platform/db.js';
 import { createLimiter } from '../../platform/limiter.js';
-import { DomainError } from '../errors.js';
 import { recordEvent } from '../events.js';
+import { countUse } from '../limits.js';
 import { looksLikeRecoveryCode } from '../mfa/recovery-code-form.js';
 import { type CodeHashing, createRecoveryCodeHashes, type KeptCode } from '../mfa/recovery-code-hashes.js';
 import { organizationsOf } from '../organizations/belonging.js';
@@ -62,11 +62,7 @@ export function createSsoRecovery({ db, sealing, passwords, rateLimits, now }: S
   const limiter = rateLimits ? createLimiter(db, tries) : null;
 
   /** Counted before it is looked at, so that parallel guesses cannot slip through. @throws DomainError rate_limit.exceeded */
-  async function count(identityId: string): Promise<void> {
-    const counted = await limiter?.consume(identityId);
-    if (counted && !counted.allowed)
-      throw new DomainError('rate_limit.exceeded', { retryAfter: counted.resetSeconds, limit: tries });
-  }
+  const count = (identityId: string): Promise<void> => countUse(limiter, identityId);
 
   function opened(token: string, { scope, bound }: RecoveredSignIn): Offer | null {
     try {

@@ -3,6 +3,7 @@ import type { Db } from '../../platform/db.js';
 import { createLimiter } from '../../platform/limiter.js';
 import { DomainError } from '../errors.js';
 import { recordEvent } from '../events.js';
+import { countUse } from '../limits.js';
 import { contextOfUser } from '../passwords/context-rows.js';
 import { type Passwords, passwordLength } from '../passwords/passwords.js';
 import type { AdminSubject } from './admin-tokens.js';
@@ -53,10 +54,7 @@ export function createPasswordChange({ db, passwords, rateLimits, now }: Passwor
 
   return async ({ userId, sessionId }: AdminSubject, { currentPassword, newPassword, locale }: PasswordChange) => {
     // Counted before it is looked at, so that parallel guesses cannot slip through; only wrong ones stay counted.
-    const state = await failures?.consume(userId);
-    if (state?.allowed === false) {
-      throw new DomainError('rate_limit.exceeded', { retryAfter: state.resetSeconds, limit: passwordFailures });
-    }
+    await countUse(failures, userId);
     const [user] = await db.statement<{ hash: string | null; changedAt: Date | null }>(readHash, [userId]);
     const matches = await passwords.verify(user?.hash ?? null, currentPassword);
     if (!matches) return refuse(userId);

@@ -11,6 +11,7 @@ import type { Processes } from '../../temporal/processes.js';
 import { DomainError } from '../errors.js';
 import { recordEvent } from '../events.js';
 import { letStop } from '../let-stop.js';
+import { countUse } from '../limits.js';
 import { startLater } from '../outbox.js';
 import { containing, type Page, type PageRequest, readPage } from '../paging.js';
 import { findWebhook, ownOf, type WebhookScope } from './find.js';
@@ -47,10 +48,7 @@ export function createWebhookDeliveryLog({ db, rateLimits, now, processes }: Del
   const limiters = { retry: createLimiter(db, manualRetries), test: createLimiter(db, tests) };
   /** @throws DomainError rate_limit.exceeded */
   async function count(what: keyof typeof limiters, { accountId }: WebhookScope, webhookId: string): Promise<void> {
-    if (!rateLimits) return;
-    const { policy, consume } = limiters[what];
-    const { allowed, resetSeconds } = await consume(`${accountId} ${webhookId}`);
-    if (!allowed) throw new DomainError('rate_limit.exceeded', { retryAfter: resetSeconds, limit: policy });
+    if (rateLimits) await countUse(limiters[what], `${accountId} ${webhookId}`);
   }
 
   return {

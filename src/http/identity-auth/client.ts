@@ -6,7 +6,7 @@ import type { Client } from '../../domain/oidc/clients.js';
 import { OAuthError } from '../../domain/oidc/oauth-error.js';
 import { readParameters } from '../../domain/oidc/parameters.js';
 import type { Provider } from '../../domain/oidc/provider.js';
-import { countClient, countingRefusals } from '../client-limits.js';
+import { countedAs } from '../client-limits.js';
 import type { IdentityAuthOptions } from './options.js';
 
 const secretText = (description: string) => Type.Optional(Type.String({ maxLength: 8192, description }));
@@ -36,15 +36,11 @@ export async function authenticateClient(
 }
 
 /** The same, counted as at the token endpoint. @throws DomainError rate_limit.exceeded */
-export async function countedClient(
+export const countedClient = (
   { provider, limits }: Pick<IdentityAuthOptions, 'provider' | 'limits'>,
   request: FastifyRequest,
   reply: FastifyReply,
-): Promise<Client> {
-  const client = await countingRefusals(limits, request, reply, authenticateClient(provider, request));
-  await countClient(limits, client, request, reply);
-  return client;
-}
+): Promise<Client> => countedAs(limits, request, reply, authenticateClient(provider, request));
 
 /** The client that a request names, proved or not: enough to say whose scripts may read the answer. */
 export async function namedClient(

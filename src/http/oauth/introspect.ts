@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { clientParameters } from '../../domain/oidc/client-authentication.js';
 import { OAuthError } from '../../domain/oidc/oauth-error.js';
 import { onlyOnce, readParameters } from '../../domain/oidc/parameters.js';
-import { countClient, countingRefusals } from '../client-limits.js';
+import { countedAs } from '../client-limits.js';
 import { noStore } from './oauth-error.js';
 import type { OAuthOptions } from './options.js';
 
@@ -11,8 +11,7 @@ export const introspect: FastifyPluginAsyncTypebox<OAuthOptions> = async (app, {
   app.post('/oauth/introspect', async (request, reply) => {
     const values = onlyOnce(readParameters(request.body), [...clientParameters, 'token', 'token_type_hint']);
     const authenticating = provider.clientAuthentication.authenticate(request.headers.authorization, values);
-    const client = await countingRefusals(limits, request, reply, authenticating);
-    await countClient(limits, client, request, reply);
+    const client = await countedAs(limits, request, reply, authenticating);
     if (client.clientType === 'public') throw new OAuthError('invalid_client', 'public clients cannot introspect');
     const token = values.get('token');
     if (token === undefined) throw new OAuthError('invalid_request', 'token is missing');

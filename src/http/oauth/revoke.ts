@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { clientParameters } from '../../domain/oidc/client-authentication.js';
 import { OAuthError } from '../../domain/oidc/oauth-error.js';
 import { onlyOnce, readParameters } from '../../domain/oidc/parameters.js';
-import { countClient, countingRefusals } from '../client-limits.js';
+import { countedAs } from '../client-limits.js';
 import { allowOrigin, answerPreflights } from './cors.js';
 import { noStore } from './oauth-error.js';
 import type { OAuthOptions } from './options.js';
@@ -13,9 +13,7 @@ export const revoke: FastifyPluginAsyncTypebox<OAuthOptions> = async (app, { pro
   app.post('/oauth/revoke', async (request, reply) => {
     const values = onlyOnce(readParameters(request.body), [...clientParameters, 'token', 'token_type_hint']);
     const authenticating = provider.clientAuthentication.authenticate(request.headers.authorization, values);
-    const client = await countingRefusals(limits, request, reply, authenticating);
-    allowOrigin(request, reply, client);
-    await countClient(limits, client, request, reply);
+    const client = await countedAs(limits, request, reply, authenticating, (one) => allowOrigin(request, reply, one));
     const token = values.get('token');
     if (token === undefined) throw new OAuthError('invalid_request', 'token is missing');
     await provider.presentedTokens.revoke(client, token);

@@ -3,7 +3,7 @@ import { clientParameters } from '../../../domain/oidc/client-authentication.js'
 import { OAuthError } from '../../../domain/oidc/oauth-error.js';
 import { onlyOnce, type Parameters, readParameters } from '../../../domain/oidc/parameters.js';
 import { tokenGrants } from '../../../platform/metrics.js';
-import { countClient, countingRefusals } from '../../client-limits.js';
+import { countedAs } from '../../client-limits.js';
 import { allowOrigin, answerPreflights } from '../cors.js';
 import { noStore, oauthCodeOf } from '../oauth-error.js';
 import type { OAuthOptions } from '../options.js';
@@ -32,9 +32,7 @@ export const token: FastifyPluginAsyncTypebox<OAuthOptions> = async (app, { prov
       const values = onlyOnce(readParameters(request.body), parameters);
       if (isOffered(values.get('grant_type'))) counted.grant_type = grantTypeOf(values);
       const authenticating = provider.clientAuthentication.authenticate(request.headers.authorization, values);
-      const client = await countingRefusals(limits, request, reply, authenticating);
-      allowOrigin(request, reply, client);
-      await countClient(limits, client, request, reply);
+      const client = await countedAs(limits, request, reply, authenticating, (one) => allowOrigin(request, reply, one));
       const grant = grantTypes[grantTypeOf(values)];
       return noStore(reply).send(await grant(provider, client, values));
     } catch (error) {
