@@ -21,6 +21,7 @@ import {
 import { asOwner } from '../support/database.js';
 import { withoutReferences } from '../support/document-schemas.js';
 import { newPkce } from '../support/oauth.js';
+import { publicClient } from '../support/public-client.js';
 
 const seed = 20_261_121;
 /** Requests per route; more with FUZZ_RUNS, for whoever looks for more. */
@@ -28,18 +29,7 @@ const runs = Number(process.env.FUZZ_RUNS ?? 40);
 const redirectUri = 'https://app.example.com/callback';
 const password = newMarked('Pass ');
 
-const clientSettings = {
-  name: 'Public',
-  clientType: 'public' as const,
-  redirectUris: [redirectUri],
-  postLogoutRedirectUris: [redirectUri],
-  tokenEndpointAuthMethod: 'none' as const,
-  requirePkce: true,
-  rotateRefreshTokens: true,
-  jwks: null,
-  jwksUri: null,
-  logoUrl: null,
-};
+const clientSettings = { ...publicClient, redirectUris: [redirectUri], postLogoutRedirectUris: [redirectUri] };
 
 const logged: string[] = [];
 let api: TestApi;

@@ -2,6 +2,7 @@ import { v7 as uuidv7 } from 'uuid';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { expectDeadLinks, foreignTokens } from '../support/dead-links.js';
 import { newIdentityCaller } from '../support/identity-caller.js';
+import { newPublicClient } from '../support/public-client.js';
 import { heldBy, inviteTo, linkTokenOf, newAddress, newRole, signInTo } from './identity-invites-setup.js';
 import { type Calls, callsWith, newNode, rootOf } from './nodes-setup.js';
 import { databaseTime, eventsSince, outcomeOf, outcomesOf, rowsOf } from './portal-setup.js';
@@ -24,21 +25,8 @@ const post = (at: string, payload: object, headers: Record<string, string> = {})
   api.app.inject({ method: 'POST', url: `/v1/identity/auth${at}`, payload, headers });
 const accept = (token: string, body: object = {}) => post('/accept-invite', { token, password, ...body });
 const info = async (token: string) => (await post('/invite-info', { token })).json().data;
-const newClient = async ({ scope }: Pick<TestAccount, 'scope'> = account): Promise<string> => {
-  const { client } = await api.services.clientManagement.create(scope, {
-    name: 'Web',
-    clientType: 'public',
-    redirectUris: ['https://app.example.com/callback'],
-    postLogoutRedirectUris: [],
-    tokenEndpointAuthMethod: 'none',
-    requirePkce: true,
-    rotateRefreshTokens: true,
-    jwks: null,
-    jwksUri: null,
-    logoUrl: null,
-  });
-  return client.clientId;
-};
+const newClient = async ({ scope }: Pick<TestAccount, 'scope'> = account): Promise<string> =>
+  (await newPublicClient(api, scope)).clientId;
 const personWith = async (email: string) =>
   (
     await rowsOf<{ id: string; first_name: string; last_name: string; password_hash: string; verified: boolean }>(

@@ -2,7 +2,7 @@ import { v7 as uuidv7 } from 'uuid';
 import { Role } from '../../entities/role.js';
 import { RoleAssignment } from '../../entities/role-assignment.js';
 import type { TestAccount, TestApi } from '../support/api.js';
-import { newPkce } from '../support/oauth.js';
+import { newPublicClient, signedInAt } from '../support/public-client.js';
 import { outcomeOf, rowsOf } from './portal-setup.js';
 
 export interface TestNode {
@@ -45,42 +45,11 @@ export async function newIdentity(api: TestApi, account: TestAccount, held: [rol
   });
   const assignments: string[] = [];
   for (const [systemKey, nodeId] of held) assignments.push(await assign(api, account, identity.id, systemKey, nodeId));
-  return { id: identity.id, email, assignments, headers: await signedIn(api, account, email) };
+  const headers = await signedInAt(api, await newPublicClient(api, account.scope), { email, password });
+  return { id: identity.id, email, assignments, headers };
 }
 
 const password = 'correct horse battery staple';
-const redirectUri = 'https://app.example.com/callback';
-
-async function signedIn({ app, services }: TestApi, { scope }: TestAccount, email: string) {
-  const { client } = await services.clientManagement.create(scope, {
-    name: 'Public',
-    clientType: 'public',
-    redirectUris: [redirectUri],
-    postLogoutRedirectUris: [],
-    tokenEndpointAuthMethod: 'none',
-    requirePkce: true,
-    rotateRefreshTokens: true,
-    jwks: null,
-    jwksUri: null,
-    logoUrl: null,
-  });
-  const { verifier, challenge } = newPkce();
-  const form = async (url: string, fields: Record<string, string>) =>
-    (
-      await app.inject({
-        method: 'POST',
-        url,
-        headers: { accept: 'application/json', 'content-type': 'application/x-www-form-urlencoded' },
-        payload: new URLSearchParams({ client_id: client.clientId, redirect_uri: redirectUri, ...fields }).toString(),
-      })
-    ).json();
-  const asked = { response_type: 'code', scope: 'openid', code_challenge: challenge, code_challenge_method: 'S256' };
-  const there = await form('/oauth/authorize', { ...asked, email, password });
-  const code = new URL(there.redirect_to).searchParams.get('code') ?? '';
-  const tokens = await form('/oauth/token', { grant_type: 'authorization_code', code, code_verifier: verifier });
-  return { authorization: `Bearer ${tokens.access_token}` };
-}
-
 export async function assign(
   { database: { db }, clock }: TestApi,
   { scope }: TestAccount,

@@ -3,6 +3,7 @@ import type { OAuthClient } from '../../entities/oauth-client.js';
 import { type ThrottledRoute, throttles } from '../../src/http/oauth/throttles.js';
 import { newAccount, startApi, type TestApi } from '../support/api.js';
 import { authorizeUrl, newProvider, type TestEnvironment, type TestProvider } from '../support/oauth.js';
+import { newPublicClient } from '../support/public-client.js';
 
 /** The specification's table of limits, as far as it is about `/oauth`. */
 const specified: Partial<Record<ThrottledRoute, [points: number, seconds: number]>> = {
@@ -125,18 +126,7 @@ describe('what clients call has the general limits', () => {
   let client: OAuthClient;
   beforeAll(async () => {
     api = await startApi({ RATE_LIMITS: 'on', REQUESTS_PER_MINUTE_ADDRESS: '3', REQUESTS_PER_MINUTE_API_KEY: '5' });
-    ({ client } = await api.services.clientManagement.create((await newAccount(api)).scope, {
-      name: 'Public',
-      clientType: 'public',
-      redirectUris: ['https://app.example.com/cb'],
-      postLogoutRedirectUris: [],
-      tokenEndpointAuthMethod: 'none',
-      requirePkce: true,
-      rotateRefreshTokens: true,
-      jwks: null,
-      jwksUri: null,
-      logoUrl: null,
-    }));
+    client = await newPublicClient(api, (await newAccount(api)).scope);
   });
   afterAll(() => api.stop());
 

@@ -1,6 +1,7 @@
 import { v7 as uuidv7 } from 'uuid';
 import { newAccount, send, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { newIdentityCaller } from '../support/identity-caller.js';
+import { newPublicClient } from '../support/public-client.js';
 import { outcomeOf, rowsOf } from './portal-setup.js';
 
 let api: TestApi;
@@ -15,20 +16,7 @@ beforeAll(async () => {
   key = await account.apiKey();
   support = await account.as('support');
   viewer = await account.as('viewer');
-  clientId = (
-    await api.services.clientManagement.create(account.scope, {
-      name: 'Test client',
-      clientType: 'public',
-      redirectUris: ['https://app.example.com/callback'],
-      postLogoutRedirectUris: [],
-      tokenEndpointAuthMethod: 'none',
-      requirePkce: true,
-      rotateRefreshTokens: true,
-      jwks: null,
-      jwksUri: null,
-      logoUrl: null,
-    })
-  ).client.clientId;
+  ({ clientId } = await newPublicClient(api, account.scope));
 });
 afterAll(() => api.stop());
 

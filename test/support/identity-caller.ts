@@ -2,7 +2,8 @@ import { v7 as uuidv7 } from 'uuid';
 import { Node } from '../../entities/node.js';
 import { Role } from '../../entities/role.js';
 import { RoleAssignment } from '../../entities/role-assignment.js';
-import { send, type TestAccount, type TestApi } from './api.js';
+import type { TestAccount, TestApi } from './api.js';
+import { newPublicClient, signedInAt } from './public-client.js';
 
 export interface IdentityCaller {
   id: string;
@@ -33,27 +34,13 @@ export async function newIdentityCaller(
     password,
   });
   await holdRoles(api, scope, identity.id, held);
-  const { client } = await api.services.clientManagement.create(scope, {
-    name: 'Test client',
-    clientType: 'public',
-    redirectUris: ['https://app.example.com/callback'],
-    postLogoutRedirectUris: [],
-    tokenEndpointAuthMethod: 'none',
-    requirePkce: true,
-    rotateRefreshTokens: true,
-    jwks: null,
-    jwksUri: null,
-    logoUrl: null,
-  });
-  const payload = { client_id: client.clientId, email, password };
-  const response = await send(api.app, 200, { method: 'POST', url: '/v1/identity/auth/login', payload });
-  const { clientId } = client;
+  const client = await newPublicClient(api, scope);
   return {
     id: identity.id,
     email,
     password,
-    clientId,
-    headers: { authorization: `Bearer ${response.json().data.access_token}` },
+    clientId: client.clientId,
+    headers: await signedInAt(api, client, { email, password }),
   };
 }
 
