@@ -4,6 +4,7 @@ import { minutes } from '../../src/platform/clock.js';
 import { createAuthenticator } from '../support/authenticator.js';
 import { enrollTotp, totpCode } from '../support/mfa.js';
 import { newProvider, type TestProvider, tokensFor } from '../support/oauth.js';
+import { newOrganization, setPolicy } from '../support/organizations.js';
 import { until } from '../support/until.js';
 import { apiOf, bearer } from './identity-auth-setup.js';
 
@@ -289,6 +290,15 @@ describe('whoever has a factor', () => {
     expect(await summary(as)).toMatchObject({ factors: [], recovery_codes_remaining: 0 });
     expect(await api.signedIn(client, ana)).toMatchObject({ requires_mfa_challenge: false });
     expect(refusalOf(await api.post('/mfa/recovery-codes', undefined, as))).toEqual([409, 'mfa.not_enrolled']);
+  });
+
+  test('keeps the last one of somebody whose organization requires one, as long as it does', async () => {
+    const { as, ana, place } = await withApp({ mfaPolicy: 'optional' });
+    const organization = await newOrganization(provider, place, { policy: { require_mfa: true }, members: [ana] });
+    const path = `/mfa/factors/${(await summary(as)).factors[0].id}`;
+    expect(refusalOf(await api.delete(path, as))).toEqual([409, 'mfa.last_factor']);
+    await setPolicy(provider, organization, { require_mfa: false });
+    expect((await api.delete(path, as)).statusCode).toBe(204);
   });
 
   test('does not see or remove somebody else’s', async () => {

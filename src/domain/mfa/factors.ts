@@ -1,11 +1,11 @@
 import type { EntityManager } from 'typeorm';
-import { EnvironmentSettings } from '../../../entities/environment-settings.js';
 import { MfaFactor } from '../../../entities/mfa-factor.js';
 import { RecoveryCode } from '../../../entities/recovery-code.js';
 import type { Clock } from '../../platform/clock.js';
 import { type AccountScope, type Db, type EnvironmentScope, violates } from '../../platform/db.js';
 import { DomainError } from '../errors.js';
 import { recordEvent } from '../events.js';
+import { requiredToHaveMfa } from '../organizations/belonging.js';
 import { settleEnrollment } from './grace-rules.js';
 import { noticeEmail } from './notices.js';
 import type { RecoveryCodeSet } from './recovery-code-hashes.js';
@@ -15,6 +15,10 @@ import { distrustDevices } from './trusted-devices.js';
 
 /** More than anybody has; each app is one more secret that a code is compared with. */
 const mostFactors = 20;
+
+const requiring = `
+select from environment_settings where account_id = $1 and environment_id = $2
+  and (mfa_policy = 'required' or ${requiredToHaveMfa('$2', '$3')})`;
 
 /** A factor that was just proved, as the services of its kind make it. */
 export type NewFactor = Pick<MfaFactor, 'id' | 'type' | 'label'> &
@@ -100,7 +104,8 @@ export function createFactors({ db, recoveryCodes, now }: FactorsDeps) {
 
     /**
      * Removes a factor; with the last one the recovery codes go.
-     * @throws DomainError mfa.factor_not_found; mfa.last_factor for the last that the Environment takes, where it requires one
+     * @throws DomainError mfa.factor_not_found; mfa.last_factor for the last that the Environment takes, where it or an
+     *   organization of theirs requires one
      */
     remove: (scope: EnvironmentScope, identityId: string, factorId: string): Promise<void> =>
       db.transaction({ accountId: scope.accountId }, async (tx) => {
@@ -111,7 +116,7 @@ export function createFactors({ db, recoveryCodes, now }: FactorsDeps) {
         await tx.delete(MfaFactor, { accountId, identityId, id: factorId });
         const { allowed, enrolled: left } = await lockedStandingOf(tx, { ...scope, identityId });
         const counts = (type: MfaFactor['type']) => allowed.includes(type);
-        if (counts(factor.type) && !left?.some(counts) && (await requiresMfa(tx, scope)))
+        if (counts(factor.type) && !left?.some(counts) && (await isRequired(tx, scope, identityId)))
           throw new DomainError('mfa.last_factor');
         if (left === null) await tx.delete(RecoveryCode, { accountId, identityId });
         await distrustDevices(tx, { accountId }, identityId);
@@ -119,9 +124,9 @@ export function createFactors({ db, recoveryCodes, now }: FactorsDeps) {
       }),
   };
 
-  async function requiresMfa(tx: EntityManager, { accountId, environmentId }: EnvironmentScope): Promise<boolean> {
-    const { mfaPolicy } = await tx.findOneByOrFail(EnvironmentSettings, { accountId, environmentId });
-    return mfaPolicy === 'required';
+  async function isRequired(tx: EntityManager, { accountId, environmentId }: EnvironmentScope, identityId: string) {
+    const required = await tx.query<unknown[]>(requiring, [accountId, environmentId, identityId]);
+    return required.length > 0;
   }
 
   async function enrollIn(
