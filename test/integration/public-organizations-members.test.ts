@@ -106,6 +106,17 @@ describe('a member', () => {
     ]);
   });
 
+  test('is told with the roles that were given, not with those held before', async () => {
+    const ben = await newPerson(api, account);
+    const [held, given] = [await newRole(key, 'Held', []), await newRole(key, 'Given', [])];
+    await key('POST', `/identities/${ben}/role-assignments`, { role_id: held, node_id: acme });
+    const since = await databaseTime(api);
+    expect(outcomeOf(await key('POST', path, { identity_id: ben, role_ids: [held, given] }))).toBe('201');
+    expect(await eventsOf(since)).toEqual([
+      { action: 'organization.member_added', identity_id: ben, role_ids: [given] },
+    ]);
+  });
+
   test('is one once, however many add it at the same time', async () => {
     const ben = await newPerson(api, account);
     const adding = Array.from({ length: 8 }, () => key('POST', path, { identity_id: ben }));

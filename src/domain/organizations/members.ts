@@ -36,8 +36,8 @@ export async function addMember(tx: EntityManager, scope: EnvironmentScope, memb
   const { raw } = await inserting.returning('identity_id').updateEntity(false).execute();
   if (raw.length === 0) return false;
   await addToMemberCount(tx, scope, [organizationId], 1);
-  await giveRoles(tx, scope, { nodeId: organizationId, identityId, roleIds, at });
-  const metadata = { identity_id: identityId, role_ids: roleIds };
+  const given = await giveRoles(tx, scope, { nodeId: organizationId, identityId, roleIds, at });
+  const metadata = { identity_id: identityId, role_ids: given };
   await recordEvent(tx, 'organization.member_added', { ...scope, resourceId: organizationId, metadata });
   return true;
 }
