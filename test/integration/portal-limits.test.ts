@@ -139,6 +139,16 @@ test('what is deleted is taken out of the limits of members and invites, which c
   expect(nothing).toEqual({ application_ids: [], environment_ids: [], node_ids: [] });
   expect((await narrow.call('GET', '/applications')).json().items).toEqual([]);
   expect(await get(narrow, '/members')).toBe('403 account.capability_required');
+
+  // It can be sent back as well, beside another; nobody is given one anew that counts nowhere.
+  const kept = { role_id: roles.viewer, limits: nothing };
+  const more = { role_id: roles.support, limits: null };
+  const give = async (id: string, ...given: object[]) =>
+    outcomeOf(await owner('PATCH', `/members/${id}`, { roles: given }));
+  expect(await give(narrow.membershipId, kept, more)).toBe('200');
+  expect((await owner('GET', `/members/${narrow.membershipId}`)).json().data.roles).toMatchObject([more, kept]);
+  expect(await give(narrow.membershipId, more)).toBe('200');
+  expect(await give(narrow.membershipId, kept, more)).toBe('400 validation.failed');
 });
 
 test('a retry of a deletion is answered like the first time, though the limits reach nothing any more', async () => {

@@ -1,7 +1,7 @@
 import { type EntityManager, In } from 'typeorm';
 import { AdministratorRole, type AdministratorRoleKey } from '../../../entities/administrator-role.js';
 import { builtInRoles } from '../capabilities/administrator-roles.js';
-import { checkedLimits, type RoleLimits, type WantedLimits } from '../capabilities/limits.js';
+import { checkedLimits, type RoleLimits, sameLimits, type WantedLimits } from '../capabilities/limits.js';
 import { DomainError, type ErrorDetail, invalidField } from '../errors.js';
 import type { AccountScope } from '../scope.js';
 
@@ -41,12 +41,14 @@ export async function rolesOf(
 
 /**
  * The roles that a request names, all of the Account.
+ * @param held what stays as it is when it is sent back, also where all that its limits named has been deleted since
  * @throws DomainError validation.failed
  */
 export async function wantedRoles(
   tx: EntityManager,
   scope: AccountScope,
   wanted: WantedRole[],
+  held: readonly MemberRole[] = [],
 ): Promise<(MemberRole & { role: AdministratorRole })[]> {
   const ids = wanted.map(({ roleId }) => roleId);
   const twice = ids.findIndex((id, i) => ids.indexOf(id) < i);
@@ -57,7 +59,9 @@ export async function wantedRoles(
   const found = await findRoles(tx, scope, ids, (i) => `roles[${i}].role_id`);
   const roles = [];
   for (const [i, role] of found.entries()) {
-    const limits = await checkedLimits(tx, scope, wanted[i]?.limits, `roles[${i}].limits`);
+    const asked = wanted[i]?.limits;
+    const kept = held.find(({ roleId, limits }) => roleId === role.id && sameLimits(limits, asked));
+    const limits = kept ? kept.limits : await checkedLimits(tx, scope, asked, `roles[${i}].limits`);
     roles.push({ role, roleId: role.id, name: roleName(role), systemKey: role.systemKey, limits });
   }
   return roles;

@@ -94,7 +94,7 @@ export function createAccountMembers({ db }: { db: Db }): AccountMembers {
         const scope = { accountId };
         await lockAdministration(tx, scope);
         const member = await find(tx, scope, id);
-        const roles = await wantedRoles(tx, scope, wanted);
+        const roles = await wantedRoles(tx, scope, wanted, member.roles);
         const isHeld = (role: MemberRole) => member.roles.some((held) => isSame(held, role));
         const given = roles.filter((role) => !isHeld(role));
         if (given.length === 0 && roles.length === member.roles.length) return member;

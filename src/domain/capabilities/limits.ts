@@ -29,8 +29,8 @@ export function covers(limits: RoleLimits | null, { applicationId, environmentId
   );
 }
 
-export const sameLimits = (a: RoleLimits | null, b: RoleLimits | null): boolean =>
-  JSON.stringify(a && normal(a)) === JSON.stringify(b && normal(b));
+export const sameLimits = (a: WantedLimits, b: WantedLimits): boolean =>
+  JSON.stringify(a ? normal(a) : null) === JSON.stringify(b ? normal(b) : null);
 
 /**
  * Limits in their stored form. Every id has to be of the Account.
