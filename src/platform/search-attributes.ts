@@ -2,6 +2,9 @@ import type { Connection } from '@temporalio/client';
 import { isGrpcServiceError } from '@temporalio/client';
 import { searchAttributes } from '../../workflows/search-attributes.js';
 
+/** What carries values in Temporal's lists, by name. */
+export type SearchAttributes = Record<string, keyof typeof typeNumbers>;
+
 /** Temporal's numbers of the types (IndexedValueType) that we use. */
 const typeNumbers = { Keyword: 2 } as const;
 
@@ -16,18 +19,19 @@ const alreadyExists = 6;
 export async function ensureSearchAttributes(connection: Connection, namespace: string): Promise<string[]> {
   const names = Object.keys(searchAttributes);
   try {
-    const { customAttributes } = await connection.operatorService.listSearchAttributes({ namespace });
-    const missing = names.filter((name) => !(name in customAttributes));
-    if (missing.length > 0) {
-      await connection.operatorService.addSearchAttributes({
-        namespace,
-        searchAttributes: Object.fromEntries(missing.map((name) => [name, typeNumbers[searchAttributes[name]!]])),
-      });
-    }
+    await addMissingAttributes(connection, namespace, searchAttributes);
     return [];
   } catch (error) {
     if (isGrpcServiceError(error) && error.code === alreadyExists) return []; // another worker was quicker
     if (isGrpcServiceError(error) && notForUs.has(error.code)) return names;
     throw error;
   }
+}
+
+export async function addMissingAttributes(connection: Connection, namespace: string, wanted: SearchAttributes) {
+  const { customAttributes } = await connection.operatorService.listSearchAttributes({ namespace });
+  const missing = Object.entries(wanted).filter(([name]) => !(name in customAttributes));
+  if (missing.length === 0) return;
+  const numbers = Object.fromEntries(missing.map(([name, type]) => [name, typeNumbers[type]]));
+  await connection.operatorService.addSearchAttributes({ namespace, searchAttributes: numbers });
 }

@@ -2,13 +2,12 @@ import { existsSync } from 'node:fs';
 import { mkdir, readdir, realpath, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Connection } from '@temporalio/client';
+import { addMissingAttributes, type SearchAttributes } from '../search-attributes.js';
 import { type Exit, running, startChild, untilReady } from './children.js';
 import { type Claim, claimFolder } from './claims.js';
 import { onFreePorts, rememberedPort, rememberPort } from './ports.js';
 
 const DEFAULT_PORT = 7233;
-/** The numbers of Temporal's IndexedValueType. */
-const TYPE_NUMBERS = { Text: 1, Keyword: 2, Int: 3, Datetime: 6 } as const;
 
 export interface StartTemporal {
   cliPath: string;
@@ -19,7 +18,7 @@ export interface StartTemporal {
   port?: number;
   /** Preferred port of the web page; without it there is none. */
   uiPort?: number;
-  searchAttributes: Record<string, keyof typeof TYPE_NUMBERS>;
+  searchAttributes: SearchAttributes;
   log?: (line: string) => void;
 }
 
@@ -114,21 +113,13 @@ async function startServer(options: StartTemporal, store: Store | undefined, por
 }
 
 /** Asks for what the workers need first, and adds what is missing. */
-async function prepare(options: StartTemporal, address: string): Promise<void> {
+async function prepare({ namespace, searchAttributes }: StartTemporal, address: string): Promise<void> {
   const connection = await Connection.connect({ address, connectTimeout: 2000 });
   try {
-    await connection.workflowService.describeNamespace({ namespace: options.namespace });
-    await addMissingAttributes(connection, options);
+    await connection.workflowService.describeNamespace({ namespace });
+    // On an existing file the server ignores its `--search-attribute` flags, so those of a newer release are added here.
+    await addMissingAttributes(connection, namespace, searchAttributes);
   } finally {
     await connection.close();
   }
-}
-
-/** On an existing file the server ignores its `--search-attribute` flags, so those of a newer release are added here. */
-async function addMissingAttributes(connection: Connection, { namespace, searchAttributes }: StartTemporal) {
-  const { customAttributes } = await connection.operatorService.listSearchAttributes({ namespace });
-  const missing = Object.entries(searchAttributes).filter(([name]) => !(name in customAttributes));
-  if (!missing.length) return;
-  const numbers = Object.fromEntries(missing.map(([name, type]) => [name, TYPE_NUMBERS[type]]));
-  await connection.operatorService.addSearchAttributes({ namespace, searchAttributes: numbers });
 }
