@@ -3,6 +3,7 @@ import { checkDatabase, startLog } from './common.js';
 import { loadConfig } from './config.js';
 import { openDb } from './platform/db.js';
 import { serveMetrics } from './platform/metrics-server.js';
+import { StartError } from './platform/start-error.js';
 import { stopAtSignals } from './platform/stopping.js';
 import { stopTracing } from './platform/tracing.js';
 import { runProcess } from './run-process.js';
@@ -26,8 +27,12 @@ await runProcess('api', async () => {
   const { composeApi } = await import('./compose.js');
   const { app, registry, close } = await composeApi(config, db, log);
   const { port, host } = config.listen;
-  await app.listen({ port, host });
+  // The public port is the last one, so that nobody is answered by a process that then cannot start.
   const metrics = await serveMetrics(registry, config.metricsPort, config.production ? '::' : 'localhost');
+  await app.listen({ port, host }).catch((error: NodeJS.ErrnoException) => {
+    if (error.syscall !== 'getaddrinfo') throw error;
+    throw new StartError(`HOST is not known: ${error.message}`); // and not PostgreSQL's
+  });
   log.info({ port, baseUrl: config.baseUrl }, 'listening');
 
   stopAtSignals(

@@ -46,13 +46,29 @@ export async function startLog(process: 'api' | 'worker', { logLevel, traces }: 
 const logEventFaults = (log: { error(fields: object, message: string): void }): void =>
   reportEventFaults((fault) => log.error({ fault }, 'an event is not as declared'));
 
-/** @throws StartError where the database is not one that this version, with these master keys, can work on */
-export async function checkDatabase(db: Db, { masterKeys }: Pick<Config, 'masterKeys'>): Promise<void> {
+type OfDatabase = Pick<Config, 'masterKeys' | 'baseUrl' | 'signingKeyBits'>;
+
+/**
+ * @throws StartError where the database is not one that this version, with this role and these master keys, can work on. The very
+ *   first start makes the first signing key, so that every later one, also one at the same time, is held to its master keys.
+ */
+export async function checkDatabase(db: Db, { masterKeys, baseUrl, signingKeyBits }: OfDatabase): Promise<void> {
   const pending = await pendingMigrations(db.source);
   if (pending.length > 0) throw new StartError(`the schema is old (${pending.join(', ')}): run npm run migrate`);
-  const reason = await wrongMasterKeys({ db, sealing: createSealing(masterKeys), now: systemClock });
+  const [role] = await db.source.query<{ user: string; bound: boolean }[]>(whoWeAre);
+  if (!role?.bound) {
+    throw new StartError(
+      `DATABASE_URL names ${role?.user}, which row-level security does not bind: use a role that is no superuser and owns nothing`,
+    );
+  }
+  const deps = { db, sealing: createSealing(masterKeys), now: systemClock };
+  const keys = createSigningKeys({ ...deps, issuer: baseUrl, keyBits: signingKeyBits });
+  const reason = (await wrongMasterKeys(deps)) ?? (await keys.jwks().then(() => wrongMasterKeys(deps)));
   if (reason) throw new StartError(reason);
 }
+
+/** Owners of a table, superusers and roles with BYPASSRLS see every tenant's rows. */
+const whoWeAre = `select current_user as "user", row_security_active('accounts') as bound`;
 
 /** Which URLs of tenants are called, and how their names are looked up. */
 export const whatIsCallable = (config: Pick<Config, 'outboundNetworks' | 'outboundHosts' | 'dnsServers'>) => ({

@@ -4,13 +4,23 @@ import { envSchema } from 'env-schema';
 import type { Static } from 'typebox';
 import { parseMasterKeys } from './platform/crypto/master-keys.js';
 import { parseServers } from './platform/dns.js';
-import { parseDuration, parseDurations } from './platform/duration.js';
-import { parseMailbox } from './platform/mail/addresses.js';
+import {
+  assertSpan,
+  durationListWords,
+  durationPattern,
+  durationWords,
+  parseDuration,
+  parseDurations,
+} from './platform/duration.js';
+import { assertMailbox } from './platform/mail/addresses.js';
 import { loopback } from './platform/outbound/addresses.js';
 import { parseHosts } from './platform/outbound/hosts.js';
 import { projectRoot } from './platform/root.js';
 import {
+  assertHost,
   assertSafeOrigin,
+  assertServerUrl,
+  callableUrlOf,
   flagOrNetworks,
   hostAndPort,
   originOf,
@@ -18,6 +28,7 @@ import {
   proxyNames,
   schemesOf,
   urlOf,
+  withoutUser,
 } from './platform/setting-values.js';
 import { tlsTo } from './platform/temporal-connection.js';
 import type { TracesConfig } from './platform/tracing.js';
@@ -49,12 +60,21 @@ const tlsFiles = [
   'TEMPORAL_TLS_CLIENT_KEY_PATH',
 ] as const;
 
+/** A link that is over before it is sent, or a look after the other without a pause, is nobody's wish. */
+const neverZero = [
+  'REGISTRATION_TTL',
+  'INTENT_TTL',
+  'INVITE_TTL',
+  'DOMAIN_RECHECK_INTERVAL',
+  'DOMAIN_LAPSE_AFTER',
+] as const;
+
 /**
- * Reads the environment once. Empty values count as absent.
+ * Reads the environment once. Empty values, and those of blanks alone, count as absent.
  * @throws ConfigError naming every missing or unreadable setting, one line each.
  */
 export function loadConfig(process: ProcessName, data: NodeJS.ProcessEnv = globalThis.process.env) {
-  const present = Object.fromEntries(Object.entries(data).filter(([, value]) => value !== undefined && value !== ''));
+  const present = Object.fromEntries(Object.entries(data).filter(([, value]) => value?.trim()));
   const lines: string[] = [];
   const env = readSettings(present, lines);
   const production = present.NODE_ENV === 'production';
@@ -77,19 +97,19 @@ export function loadConfig(process: ProcessName, data: NodeJS.ProcessEnv = globa
   const adminAppUrl = env.ADMIN_APP_URL;
   if (adminAppUrl)
     check('ADMIN_APP_URL', () => {
-      const { origin } = urlOf(adminAppUrl, ['http', 'https']);
+      const { origin } = withoutUser(urlOf(adminAppUrl, ['http', 'https']));
       if (production) assertSafeOrigin(origin);
     });
   const masterKeys = check('MASTER_KEYS', () => (env.MASTER_KEYS ? parseMasterKeys(env.MASTER_KEYS) : []));
   const breachUrl = check('BREACH_CHECK_URL', () =>
-    env.BREACH_CHECK_URL === 'off' ? null : new URL(env.BREACH_CHECK_URL).href,
+    env.BREACH_CHECK_URL === 'off' ? null : callableUrlOf(env.BREACH_CHECK_URL, 'off'),
   );
-  check('TURNSTILE_VERIFY_URL', () => urlOf(env.TURNSTILE_VERIFY_URL, ['http', 'https']));
+  check('TURNSTILE_VERIFY_URL', () => callableUrlOf(env.TURNSTILE_VERIFY_URL));
   if ((env.TURNSTILE_SITE_KEY === undefined) !== (env.TURNSTILE_SECRET_KEY === undefined)) {
     lines.push('TURNSTILE_SITE_KEY and TURNSTILE_SECRET_KEY are needed together');
   }
   for (const [name, schemes] of Object.entries(schemesOf) as [keyof typeof schemesOf, string[]][]) {
-    if (env[name]) check(name, () => urlOf(env[name] as string, schemes));
+    if (env[name]) check(name, () => assertServerUrl(env[name] as string, schemes));
   }
   const tracesUrl = env.OTEL_EXPORTER_OTLP_ENDPOINT;
   if (tracesUrl) check('OTEL_EXPORTER_OTLP_ENDPOINT', () => urlOf(tracesUrl, ['http', 'https']));
@@ -100,7 +120,10 @@ export function loadConfig(process: ProcessName, data: NodeJS.ProcessEnv = globa
     lines.push('TEMPORAL_TLS_CLIENT_CERT_PATH and TEMPORAL_TLS_CLIENT_KEY_PATH are needed together');
   }
   check('TEMPORAL_ADDRESS', () => env.TEMPORAL_ADDRESS && hostAndPort(env.TEMPORAL_ADDRESS));
-  check('MAIL_FROM', () => parseMailbox(env.MAIL_FROM));
+  check('MAIL_FROM', () => assertMailbox(env.MAIL_FROM));
+  check('HOST', () => env.HOST && assertHost(env.HOST));
+  if (process === 'api' && env.METRICS_PORT !== 0 && env.METRICS_PORT === env.PORT)
+    lines.push('METRICS_PORT must be another one than PORT');
   const trustProxy = check('TRUST_PROXY', () => flagOrNetworks(env.TRUST_PROXY, proxyNames));
   const privateAddresses = env.WEBHOOK_ALLOW_PRIVATE_ADDRESSES ?? String(!production);
   const outbound = check('WEBHOOK_ALLOW_PRIVATE_ADDRESSES', () => flagOrNetworks(privateAddresses));
@@ -109,6 +132,8 @@ export function loadConfig(process: ProcessName, data: NodeJS.ProcessEnv = globa
   );
   const dnsServers = check('DNS_SERVERS', () => (env.DNS_SERVERS ? parseServers(env.DNS_SERVERS) : []));
   const pauses = check('DOMAIN_POLL_SCHEDULE', () => parseDurations(env.DOMAIN_POLL_SCHEDULE));
+  for (const name of neverZero) check(name, () => assertSpan(env[name], { least: '1s' }));
+  check('REQUEST_TIMEOUT', () => assertSpan(env.REQUEST_TIMEOUT, { least: '1s', most: '10m' }));
   if (lines.length > 0) throw new ConfigError(lines);
 
   return {
@@ -188,15 +213,29 @@ function hashingWith(threads: number) {
   return { atOnce, mostWaiting: 50 * atOnce };
 }
 
+interface Unreadable {
+  instancePath: string;
+  keyword: string;
+  params: { allowedValues?: unknown[]; pattern?: string };
+  message?: string;
+}
+
+/** In words that an operator can go by: which values there are, and not the pattern of a duration. */
+function whatItMustBe({ keyword, params, message = 'is unreadable' }: Unreadable): string {
+  if (keyword === 'enum') return `must be ${params.allowedValues?.join(', ').replace(/, (?=[^ ]+$)/, ' or ')}`;
+  if (keyword !== 'pattern') return message;
+  return params.pattern === durationPattern ? durationWords : durationListWords;
+}
+
 function readSettings(present: NodeJS.ProcessEnv, lines: string[]) {
   for (;;) {
     try {
       return envSchema<Static<typeof Settings>>({ schema: Settings, data: present, dotenv: false, env: false });
     } catch (error) {
-      const [first] = (error as { errors?: { instancePath: string; message?: string }[] }).errors ?? [];
+      const [first] = (error as { errors?: Unreadable[] }).errors ?? [];
       const name = first?.instancePath.slice(1);
-      if (!name || present[name] === undefined) throw error;
-      lines.push(`${name} ${first?.message ?? 'is unreadable'}`);
+      if (!first || !name || present[name] === undefined) throw error;
+      lines.push(`${name} ${whatItMustBe(first)}`);
       delete present[name]; // and look on, so that all of them are named at once
     }
   }

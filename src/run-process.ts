@@ -15,10 +15,16 @@ export async function runProcess(name: string, start: () => Promise<void>): Prom
 function reasons(error: unknown): string[] {
   if (error instanceof ConfigError) return error.lines;
   if (error instanceof StartError) return [error.message];
-  const { code, message, stack, port } = error as NodeJS.ErrnoException & { port?: number };
+  const { code, message, stack, syscall, port } = error as NodeJS.ErrnoException & { port?: number };
   if (code === 'EADDRINUSE') return [`port ${port} is in use`];
+  if (syscall === 'listen') return [`HOST or PORT cannot be listened on: ${message}`];
   if (isOutage(error)) return [`PostgreSQL does not answer: ${message || code}`];
+  if (noTls.test(`${code} ${message}`)) return [`PostgreSQL is not reached over TLS: ${message}`];
   const driver = (error as { driverError?: { code?: string } }).driverError ?? (error as { code?: string });
   if (/^(28...|3D000)$/.test(driver.code ?? '')) return [`PostgreSQL refuses the connection: ${message}`];
+  if (driver.code === '42501') return [`PostgreSQL does not permit it: ${message}`];
   return [stack ?? String(message)];
 }
+
+/** What Node says of the other side's certificate, and the driver of a server without TLS. */
+const noTls = /CERT|^ERR_(TLS|SSL)|UNABLE_TO_VERIFY|does not support SSL/;

@@ -27,6 +27,7 @@ export const Settings = Type.Object({
   DATABASE_POOL_SIZE: Type.Integer({
     default: 10,
     minimum: 1,
+    maximum: 1000,
     description: 'Connections per pool; a process has two.',
   }),
   TEMPORAL_ADDRESS: optional('`host:port` of the Temporal frontend.'),
@@ -149,7 +150,12 @@ export const Settings = Type.Object({
       description: 'Which share of them, for the samplers whose name ends in `traceidratio`.',
     }),
   ),
-  METRICS_PORT: port(9464, 'Port of `/metrics`; 0 switches it off. The worker uses the next one.'),
+  METRICS_PORT: Type.Integer({
+    default: 9464,
+    minimum: 0,
+    maximum: 65_534,
+    description: 'Port of `/metrics`; 0 switches it off. The worker uses the next one.',
+  }),
   REGISTRATION_TTL: duration('24h', 'Life of a registration link.'),
   REGISTRATION_REMINDER: duration('20h', 'When the one reminder of an open registration is sent.'),
   INTENT_TTL: duration('24h', 'Life of a parked account-creation intent.'),
@@ -187,6 +193,7 @@ export const Settings = Type.Object({
   AUDIT_RETENTION_DAYS: Type.Integer({
     default: 365,
     minimum: 90,
+    maximum: 36_500,
     description: 'How long the audit log and the change feed keep what happened; it goes by whole months.',
   }),
 });

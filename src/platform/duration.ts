@@ -7,11 +7,22 @@ const one = '([0-9]{1,9}(ms|s|m)|[0-9]{1,7}h|[0-9]{1,6}d)';
 export const durationPattern = `^${one}$`;
 const written = new RegExp(durationPattern);
 
+/** What is said of a text that is none. */
+export const durationWords = 'must be a whole number with a unit, such as 500ms, 30s, 5m, 24h or 7d';
+export const durationListWords = 'must be durations such as 30s, 24h or 7d, separated by commas without blanks';
+
 /** Milliseconds of a written duration; throws a RangeError for any other text. */
 export function parseDuration(text: string): number {
   if (!written.test(text)) throw new RangeError(`not a duration: ${text}`);
   const unit = text.replace(/^[0-9]+/, '') as keyof typeof unitMs;
   return Number.parseInt(text, 10) * unitMs[unit];
+}
+
+/** @throws RangeError, whose text follows the name of a setting, where a written duration is not within the bounds */
+export function assertSpan(text: string, { least, most }: { least: string; most?: string }): void {
+  const length = parseDuration(text);
+  if (length < parseDuration(least)) throw new RangeError(`must be ${least} at least`);
+  if (most && length > parseDuration(most)) throw new RangeError(`must be ${most} at most`);
 }
 
 const oneOrMore = `([0-9]{1,4}x)?${one}`;

@@ -5,8 +5,9 @@
 export function faultOf(error: unknown): string {
   if (!(error instanceof Error)) return 'unknown failure';
   const driver = (error as { driverError?: unknown }).driverError ?? error;
-  const { code, constraint, responseCode, command } = driver as Record<string, unknown>;
-  const parts = [code, responseCode, command, constraint].filter(
+  // nodemailer calls everything that befalls a connection ESOCKET; what it was, such as an expired certificate, is told beside it.
+  const { code, originalCode, constraint, responseCode, command } = driver as Record<string, unknown>;
+  const parts = [code, originalCode, responseCode, command, constraint].filter(
     (part) => typeof part === 'number' || (typeof part === 'string' && /^[\w .-]{1,63}$/.test(part)),
   );
   return [error.name, ...new Set(parts)].join(' ');

@@ -37,6 +37,7 @@ export async function migrate(
   await source.initialize();
   const lock = source.createQueryRunner();
   try {
+    await assertRecent(source);
     await lock.query('select pg_advisory_lock($1)', [migrationLock]);
     const before = await namesOf(source);
     const until = Date.now() + patienceMs;
@@ -51,6 +52,14 @@ export async function migrate(
     await lock.release();
     await source.destroy();
   }
+}
+
+async function assertRecent(source: DataSource): Promise<void> {
+  const [server] = await source.query<{ version: string; number: number }[]>(
+    `select current_setting('server_version') as version, current_setting('server_version_num')::int as number`,
+  );
+  if (server && server.number < 170_000)
+    throw new StartError(`PostgreSQL 17 or later is needed, and this is ${server.version}`);
 }
 
 /** @returns false where somebody had a table for longer than a migration waits for it; those before it are done. */
@@ -125,7 +134,7 @@ async function grantToService(source: DataSource, serviceUrl: URL) {
     'select current_user, current_database() as database',
   );
   if (role === '' || role === owner?.current_user) {
-    throw new Error(
+    throw new StartError(
       `DATABASE_URL must name another role than DATABASE_OWNER_URL: a role that owns the schema is not bound by row-level security`,
     );
   }
@@ -133,7 +142,14 @@ async function grantToService(source: DataSource, serviceUrl: URL) {
     `select format('create role %I login nosuperuser nobypassrls password %L', $1::text, $2::text) as text where not exists (select from pg_roles where rolname = $1)`,
     [role, decodeURIComponent(serviceUrl.password)],
   );
-  if (createRole) await source.query(createRole);
+  if (createRole) {
+    await source.query(createRole).catch((error: { driverError?: { code?: string } }) => {
+      if (error.driverError?.code !== '42501') throw error;
+      throw new StartError(
+        `there is no role ${role}, which DATABASE_URL names, and ${owner?.current_user} may not create it: have it created with that password, as one that may log in and nothing else, and run this again`,
+      );
+    });
+  }
   const name = `"${role.replaceAll('"', '""')}"`;
   await source.query(`
     grant connect on database "${owner?.database.replaceAll('"', '""')}" to ${name};

@@ -1,10 +1,11 @@
 import { readFileSync } from 'node:fs';
+import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 
 // How the values of settings are read; each throws an Error that says what is wrong.
 
 export function originOf(text: string): string {
-  const url = urlOf(text, ['http', 'https']);
+  const url = withoutUser(urlOf(text, ['http', 'https']));
   if (url.pathname !== '/' || url.search || url.hash) throw new Error('must be an origin, without path or query');
   return url.origin;
 }
@@ -48,8 +49,51 @@ export function urlOf(text: string, schemes: string[]): URL {
   return url;
 }
 
+/** Whoever wrote a name and a password into it meant them to be used: `fetch` refuses such a URL, and an origin drops them. */
+export function withoutUser(url: URL): URL {
+  if (url.username || url.password) throw new Error('must be without user and password');
+  return url;
+}
+
+/** Of a service that is called over HTTP. @param or what may stand in its place */
+export function callableUrlOf(text: string, or?: string): string {
+  if (or && !/:\/\//.test(text)) throw new Error(`must be a URL or ${or}`);
+  return withoutUser(urlOf(text, ['http', 'https'])).href;
+}
+
+/** Of PostgreSQL or a mail server: everything in it that its driver would stumble over with a fault. */
+export function assertServerUrl(text: string, schemes: string[]): void {
+  const { username, password, hostname, searchParams } = urlOf(text, schemes);
+  if (!hostname && !searchParams.has('host')) throw new Error('must name a host');
+  for (const part of [username, password]) if (!isDecodable(part)) throw new Error('must have % in a password as %25');
+  for (const name of ['sslrootcert', 'sslcert', 'sslkey']) {
+    const path = searchParams.get(name);
+    if (path !== null && !readOrNull(path)?.includes('-----BEGIN ')) {
+      throw new Error(`must have the path of a file in PEM as ${name}`);
+    }
+  }
+  const mode = searchParams.get('sslmode');
+  if (mode !== null && !sslModes.includes(mode)) throw new Error(`must have an sslmode of ${sslModes.join(', ')}`);
+}
+
+const sslModes = ['disable', 'prefer', 'require', 'verify-ca', 'verify-full', 'no-verify'];
+
+function isDecodable(text: string): boolean {
+  try {
+    return decodeURIComponent(text) !== null;
+  } catch {
+    return false;
+  }
+}
+
+/** An address to listen on, or the name of one. */
+export function assertHost(text: string): void {
+  if (!isIP(text) && !/^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/i.test(text)) throw new Error('must be an address or a name');
+}
+
 export function hostAndPort(text: string): void {
-  if (!/^(\[[0-9a-f:.]+\]|[\w.-]+):\d{1,5}$/i.test(text)) throw new Error('must be host:port');
+  const [, port] = /^(?:\[[0-9a-f:.]+\]|[\w.-]+):(\d{1,5})$/i.exec(text) ?? [];
+  if (!port || Number(port) < 1 || Number(port) > 65_535) throw new Error('must be host:port');
 }
 
 /** What Fastify calls these networks. */

@@ -10,7 +10,7 @@ export interface Stopping {
 }
 
 /**
- * Has a process end at SIGTERM and SIGINT: with code 0 once `stop` is done, and with 1 where something did not stop in time or
+ * Has a process end at SIGTERM, SIGINT and SIGHUP (a terminal that was closed): with code 0 once `stop` is done, and with 1 where something did not stop in time or
  * failed, so that whoever runs it can tell the two apart. A second signal changes nothing: npm hands on the Ctrl-C that the
  * terminal sends to everyone.
  */
@@ -38,5 +38,5 @@ export function stopAtSignals(
       clearTimeout(late);
     }
   };
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) on.on(signal, () => void end(signal));
+  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) on.on(signal, () => void end(signal));
 }

@@ -6,7 +6,7 @@ import { type MasterKey, parseMasterKeys } from '../../src/platform/crypto/maste
 import { createSealing } from '../../src/platform/crypto/sealing.js';
 import { StartError } from '../../src/platform/start-error.js';
 import { startApi, type TestApi } from '../support/api.js';
-import { rowsAsOwner } from '../support/database.js';
+import { newDatabase, openTestDb, rowsAsOwner, type TestDatabase } from '../support/database.js';
 import { kinds } from '../support/operations/kinds.js';
 import { newPlaces, type Place } from '../support/operations/place.js';
 
@@ -23,6 +23,7 @@ const resealed = [
 ];
 
 const old = `test:${Buffer.alloc(32, 7).toString('base64')}`; // the one of `startApi`
+const common = { baseUrl: 'https://id.example.com', signingKeyBits: 2048 };
 const fresh = `fresh:${randomBytes(32).toString('base64')}`;
 
 let api: TestApi;
@@ -112,7 +113,9 @@ test('a master key is replaced while the service is at work, and the old one can
   expect(left.filter((name) => !counted.includes(name) && !name.startsWith('idempotent_requests.'))).toEqual([]);
 
   const alone = await processWith(fresh);
-  await expect(checkDatabase(alone.database.db, { masterKeys: parseMasterKeys(fresh) })).resolves.toBeUndefined();
+  await expect(
+    checkDatabase(alone.database.db, { ...common, masterKeys: parseMasterKeys(fresh) }),
+  ).resolves.toBeUndefined();
   expect(await statusOf(alone, '/v1/identity/auth/me', place.headers.identity)).toBe(200);
   const rotated = { method: 'POST', headers: place.headers.key } as const;
   const url = `/api/v1/webhooks/${webhook}/rotate-secret`;
@@ -121,8 +124,8 @@ test('a master key is replaced while the service is at work, and the old one can
 });
 
 describe('a process does not start with other master keys than those of its database', () => {
-  const refusal = (masterKeys: MasterKey[]) =>
-    checkDatabase(api.database.db, { masterKeys }).then(
+  const refusal = (masterKeys: MasterKey[], database: Pick<TestDatabase, 'db'> = api.database) =>
+    checkDatabase(database.db, { ...common, masterKeys }).then(
       () => null,
       (error) => (error instanceof StartError ? error.message : error),
     );
@@ -141,4 +144,23 @@ describe('a process does not start with other master keys than those of its data
     expect(await refusal(parseMasterKeys(`${old},${fresh}`))).toBe(null);
     expect(await refusal(parseMasterKeys(`${fresh},${old}`))).toBe(null);
   });
+
+  test('nor where two with different ones come to an empty database at once', async () => {
+    const empty = await newDatabase();
+    const one = () => refusal(parseMasterKeys(`test:${randomBytes(32).toString('base64')}`), empty);
+    const refusals = await Promise.all([one(), one()]).finally(empty.close);
+    expect(refusals.filter((reason) => reason === null)).toHaveLength(1);
+    expect(refusals).toContainEqual(expect.stringMatching(/^MASTER_KEYS has another key test than /));
+  });
+});
+
+test('a process does not start as a role that row-level security does not bind', async () => {
+  const url = new URL(api.database.ownerUrl);
+  const owner = await openTestDb(url.href, 1);
+  const check = checkDatabase(owner, { ...common, masterKeys: parseMasterKeys(`${fresh},${old}`) });
+  await expect(check.finally(owner.close)).rejects.toThrow(
+    new StartError(
+      `DATABASE_URL names ${url.username}, which row-level security does not bind: use a role that is no superuser and owns nothing`,
+    ),
+  );
 });

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { migrations } from '../../entities/migrations/index.js';
 import { migrate } from '../../src/platform/migrations.js';
@@ -79,4 +80,30 @@ test('a table that is never free is said after a while, and what was done before
   expect(await columnsOf('never')).toEqual([]);
   expect(await migrate(database.ownerUrl, database.url, { all })).toEqual(['Later1999999999004']);
   expect(first.tries.count).toBe(1);
+});
+
+test('an owner who may not create the service’s role says which one is missing, and goes on once it is there', async () => {
+  const owner = new URL(database.ownerUrl);
+  const [name, role] = ['plain', 'absent'].map((kind) => `${kind}_${randomBytes(4).toString('hex')}`) as [
+    string,
+    string,
+  ];
+  const service = new URL(database.url);
+  service.username = role;
+  const as = (work: string) => asOwner((client) => client.query(work), owner.href);
+  await as(`create role ${name} login password 'x'`);
+  await as(`create database ${name} owner ${name}`);
+  try {
+    const plain = new URL(owner);
+    plain.username = name;
+    plain.password = 'x';
+    plain.pathname = `/${name}`;
+    const missing = `there is no role ${role}, which DATABASE_URL names, and ${name} may not create it`;
+    await expect(migrate(plain.href, service.href)).rejects.toThrow(missing);
+    await as(`create role ${role} login`);
+    expect(await migrate(plain.href, service.href)).toEqual([]); // what was done the first time stays
+  } finally {
+    await as(`drop database ${name} with (force)`);
+    await as(`drop role ${name}; drop role if exists ${role}`);
+  }
 });

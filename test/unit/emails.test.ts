@@ -232,6 +232,29 @@ describe('sending', () => {
     expect(received).toHaveLength(before);
   });
 
+  test('no password goes over a connection without TLS, unless the URL says so', async () => {
+    const signedIn: string[] = [];
+    const plain = new SMTPServer({
+      disabledCommands: ['STARTTLS'],
+      allowInsecureAuth: true,
+      onAuth({ username = '' }, _session, done) {
+        signedIn.push(username);
+        done(null, { user: username });
+      },
+    });
+    await new Promise<void>((listening) => plain.listen(0, '127.0.0.1', listening));
+    const url = `smtp://mailer:secret@127.0.0.1:${(plain.server.address() as AddressInfo).port}`;
+    const verify = async (smtpUrl: string) => {
+      const one = createMailer({ smtpUrl, from: 'no-reply@example.com' });
+      return one.verify().finally(() => one.close());
+    };
+    await expect(verify(url)).rejects.toMatchObject({ code: 'ETLS' });
+    expect(signedIn).toEqual([]);
+    await verify(`${url}?requireTLS=false`);
+    expect(signedIn).toEqual(['mailer']);
+    await new Promise<void>((closed) => plain.close(() => closed()));
+  });
+
   test('a server that cannot be reached is a failure for now', async () => {
     const unreachable = createMailer({ smtpUrl: 'smtp://127.0.0.1:1', from: 'no-reply@example.com' });
     const mail = { to: 'ana@example.com', locale: 'en', values: verification, messageId: 'x' } as const;

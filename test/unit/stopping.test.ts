@@ -27,6 +27,10 @@ test('a process that stops in order ends with 0, once, however often it is asked
   expect([await ended(stop, { signals: ['SIGINT', 'SIGTERM', 'SIGINT'] }), stops]).toEqual([[0], 1]);
 });
 
+test('a closed terminal is a request to end, too', async () => {
+  expect(await ended(async () => {}, { signals: ['SIGHUP'] })).toEqual([0]);
+});
+
 test('one that hangs, or fails to stop, ends with another code', async () => {
   expect(await ended(() => new Promise(() => {}), { withinMs: 1 })).toEqual([1]);
   expect(await ended(() => Promise.reject(new Error('no')))).toEqual([1]);

@@ -25,4 +25,13 @@ export function parseMailbox(text: string): Mailbox {
   return address ? mailbox(address, name) : mailbox(text.trim());
 }
 
+/** @throws Error whose text follows the name of a setting */
+export function assertMailbox(text: string): void {
+  try {
+    parseMailbox(text);
+  } catch {
+    throw new Error('must be an address, or Name <address>');
+  }
+}
+
 export const domainOf = ({ address }: Mailbox) => address.slice(address.lastIndexOf('@') + 1);

@@ -35,6 +35,7 @@ export type Mailer = ReturnType<typeof createMailer>;
 export function createMailer({ smtpUrl, from }: MailerOptions) {
   const sender = parseMailbox(from);
   const transport = createTransport({
+    requireTLS: new URL(smtpUrl).password !== '', // no password in the clear, unless the URL says `?requireTLS=false`
     url: smtpUrl,
     pool: true,
     maxConnections: 3,

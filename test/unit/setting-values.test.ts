@@ -1,0 +1,89 @@
+import { ConfigError, loadConfig, type ProcessName } from '../../src/config.js';
+
+/** What an operator is told of a value that cannot be meant: the setting's name, what it must be, and never a secret. */
+
+const complete = {
+  NODE_ENV: 'production',
+  BASE_URL: 'https://id.example.com',
+  DATABASE_URL: 'postgres://gatehouse_service:x@db.example.com/gatehouse',
+  DATABASE_OWNER_URL: 'postgres://gatehouse:x@db.example.com/gatehouse',
+  TEMPORAL_ADDRESS: 'localhost:7233',
+  SMTP_URL: 'smtp://mailer:x@mail.example.com:587',
+  MASTER_KEYS: `test:${Buffer.alloc(32, 1).toString('base64')}`,
+};
+
+function told(settings: Record<string, string>, process: ProcessName = 'api'): string[] {
+  try {
+    loadConfig(process, { ...complete, ...settings });
+    return [];
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    return error.lines;
+  }
+}
+
+const duration = 'must be a whole number with a unit, such as 500ms, 30s, 5m, 24h or 7d';
+const durations = 'must be durations such as 30s, 24h or 7d, separated by commas without blanks';
+const file = (name: string) => `must have the path of a file in PEM as ${name}`;
+
+test.each([
+  ['NODE_ENV', 'prod', 'must be development, production or test'],
+  ['LOG_LEVEL', 'INFO', 'must be fatal, error, warn, info, debug, trace or silent'],
+  ['SIGNING_KEY_BITS', '4096', 'must be 2048 or 3072'],
+  ['TEMPORAL_TLS', 'true', 'must be on or off'],
+  ['REQUEST_TIMEOUT', '25', duration],
+  ['REQUEST_TIMEOUT', '0s', 'must be 1s at least'],
+  ['REQUEST_TIMEOUT', '25d', 'must be 10m at most'],
+  ['INVITE_TTL', '0d', 'must be 1s at least'],
+  ['DOMAIN_RECHECK_INTERVAL', '0s', 'must be 1s at least'],
+  ['MFA_GRACE_REMINDERS', '3d, 1d', durations],
+  ['DOMAIN_POLL_SCHEDULE', '10x', durations],
+  ['AUDIT_RETENTION_DAYS', '99999', 'must be <= 36500'],
+  ['DATABASE_POOL_SIZE', '100000', 'must be <= 1000'],
+  ['METRICS_PORT', '65535', 'must be <= 65534'],
+  ['METRICS_PORT', '3000', 'must be another one than PORT'],
+  ['HOST', 'http://0.0.0.0', 'must be an address or a name'],
+  ['BASE_URL', 'https://ana:secret@id.example.com', 'must be without user and password'],
+  ['ADMIN_APP_URL', 'https://ana:secret@app.example.com', 'must be without user and password'],
+  ['BREACH_CHECK_URL', 'none', 'must be a URL or off'],
+  ['BREACH_CHECK_URL', 'ftp://mirror.example.com/', 'must start with http:// or https://'],
+  ['BREACH_CHECK_URL', 'https://ana:secret@mirror.example.com/', 'must be without user and password'],
+  ['TURNSTILE_VERIFY_URL', 'https://ana:secret@mirror.example.com/', 'must be without user and password'],
+  ['TEMPORAL_ADDRESS', 'temporal:99999', 'must be host:port'],
+  ['TEMPORAL_ADDRESS', 'temporal:0', 'must be host:port'],
+  ['MAIL_FROM', 'Gatehouse', 'must be an address, or Name <address>'],
+  ['SMTP_URL', 'smtp://', 'must name a host'],
+  ['SMTP_URL', 'smtp://mailer:100%secret@mail.example.com', 'must have % in a password as %25'],
+  ['DATABASE_URL', 'postgres:///gatehouse', 'must name a host'],
+  ['DATABASE_URL', 'postgres://a:100%secret@db.example.com/g', 'must have % in a password as %25'],
+  ['DATABASE_URL', 'postgres://a:secret@db.example.com/g?sslrootcert=/not/there', file('sslrootcert')],
+  [
+    'DATABASE_URL',
+    'postgres://a:secret@db.example.com/g?sslmode=on',
+    'must have an sslmode of disable, prefer, require, verify-ca, verify-full, no-verify',
+  ],
+])('%s=%s is refused with what it must be', (name, value, words) => {
+  const lines = told({ [name]: value });
+  expect(lines).toEqual([`${name} ${words}`]);
+  expect(lines.join()).not.toContain('secret');
+});
+
+test('what is right is taken: sockets, percent signs that are written as such, TLS with a file, blanks as nothing', () => {
+  expect(
+    told({
+      DATABASE_URL: 'postgres:///g?host=/var/run/postgresql',
+      SMTP_URL: 'smtps://user%40example.com:p%3A%2F@mail.example.com',
+      REQUEST_TIMEOUT: '10m',
+      BREACH_CHECK_URL: 'off',
+      HOST: '::',
+      PORT: ' ',
+      METRICS_PORT: '0',
+    }),
+  ).toEqual([]);
+  expect(loadConfig('api', { ...complete, PORT: ' ' }).listen.port).toBe(3000);
+});
+
+test('a setting of blanks alone is a missing one', () => {
+  expect(told({ MASTER_KEYS: ' ' })).toEqual(['MASTER_KEYS is required by api']);
+  expect(told({ DATABASE_OWNER_URL: ' ' }, 'migrate')).toEqual(['DATABASE_OWNER_URL is required by migrate']);
+});
