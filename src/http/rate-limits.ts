@@ -54,7 +54,9 @@ export function createRateLimits({ enabled, db, perMinute }: RateLimitOptions): 
   };
 }
 
+/** Of several limits that count a request, the headers tell of the one that refuses, or else of the nearest. */
 function announce(reply: FastifyReply, policy: LimitPolicy, state: LimitState) {
-  announceLimit(reply, policy, state);
+  const told = /;r=(\d+)/.exec(String(reply.getHeader('ratelimit')))?.[1];
+  if (!state.allowed || told === undefined || state.remaining < Number(told)) announceLimit(reply, policy, state);
   if (!state.allowed) throw new DomainError('rate_limit.exceeded', { retryAfter: state.resetSeconds });
 }

@@ -39,6 +39,19 @@ test('five registrations an hour are mailed to an address, wherever they come fr
   }
 });
 
+test('of two limits that count a request, its answer tells of the nearer one', async () => {
+  const names = { first_name: 'Ana', last_name: 'Lim', account_name: 'Acme', application_name: 'Portal' };
+  const told = [];
+  for (let i = 0; i < 4; i++) {
+    const body = { ...names, email: `nearer-${i % 3}@example.com`, password: 'a long and quiet evening' };
+    const { headers } = await auth.post('/register', body, from('203.0.113.6'));
+    told.push([headers.ratelimit, headers['ratelimit-policy']]);
+  }
+  expect(told).toEqual(
+    [4, 3, 2, 1].map((left) => [expect.stringContaining(`"admin-register";r=${left};`), '"admin-register";q=5;w=3600']),
+  );
+});
+
 test('twenty sign-ins at once are five', async () => {
   const user = await auth.addUser();
   const credentials = { email: user.email, password: user.password };
