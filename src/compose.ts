@@ -6,6 +6,7 @@ import { createAssignments } from './domain/access/assignments.js';
 import { createPermissionCatalog } from './domain/access/catalog.js';
 import { createEvaluation } from './domain/access/evaluate.js';
 import { createExplanations } from './domain/access/explain.js';
+import { createProductionGuard } from './domain/access/production-people.js';
 import { createRights } from './domain/access/rights.js';
 import { createRoles } from './domain/access/roles.js';
 import { createSearch } from './domain/access/search.js';
@@ -193,6 +194,7 @@ export async function composeApi(
     apiKeyManagement: createApiKeyManagement({ db, evaluation, now, onChanged: apiKeys.forget }),
     assertMayTakeOver: createTakeoverGuard({ db, evaluation, now }),
     assertNoStranger: createStrangerGuard({ db, rights }),
+    assertStaysInTest: createProductionGuard({ db }),
     assignments,
     authenticationPolicies: createAuthenticationPolicies({ db }),
     broadReads,

@@ -2,6 +2,7 @@ import type { Assignments } from './domain/access/assignments.js';
 import type { PermissionCatalog } from './domain/access/catalog.js';
 import type { Evaluation } from './domain/access/evaluate.js';
 import type { Explanations } from './domain/access/explain.js';
+import type { AssertStaysInTest } from './domain/access/production-people.js';
 import type { Rights } from './domain/access/rights.js';
 import type { Roles } from './domain/access/roles.js';
 import type { AccessSearch } from './domain/access/search.js';
@@ -59,6 +60,7 @@ export interface Services {
   apiKeyManagement: ApiKeyManagement;
   assertMayTakeOver: AssertMayTakeOver;
   assertNoStranger: AssertNoStranger;
+  assertStaysInTest: AssertStaysInTest;
   assignments: Assignments;
   applicationStates: ApplicationStates;
   applications: Applications;

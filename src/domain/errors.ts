@@ -53,6 +53,7 @@ const messages = {
   'identity.email_unverified': 'Confirm your email address first',
   'identity.external_id_taken': 'Another identity has this external_id',
   'identity.link_invalid': 'This link is unknown, has expired or was used already',
+  'identity.in_production': 'This identity is in a production environment too; change it from there',
   'identity.holds_more': 'This identity may do more than you; its sign-in is changed by who may do as much',
   'identity.not_found': 'No such identity in this environment',
   'identity_invite.already_member': 'This address belongs to somebody who is there already',

@@ -56,6 +56,7 @@ const statuses: Record<ErrorCode, number> = {
   'identity.external_id_taken': 409,
   'identity.link_invalid': 400,
   'identity.holds_more': 403,
+  'identity.in_production': 403,
   'identity.not_found': 404,
   'identity_invite.already_member': 409,
   'identity_invite.not_found': 404,

@@ -2,6 +2,7 @@ import { v7 as uuidv7 } from 'uuid';
 import { newAccount, send, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { newIdentityCaller } from '../support/identity-caller.js';
 import { newPublicClient } from '../support/public-client.js';
+import { newMember } from './administrators-setup.js';
 import { outcomeOf, rowsOf } from './portal-setup.js';
 
 let api: TestApi;
@@ -394,5 +395,68 @@ describe('who may do less does not take over who may do more', () => {
     for (const [method, path, payload] of takeOvers(await strong()))
       await call(method, path, 200, payload, admin.headers);
     for (const [method, path, payload] of takeOvers(await strong())) await inPortal(method, path, 200, payload);
+  });
+});
+
+describe('what is for tests does not reach into production', () => {
+  const changes = (id: string) =>
+    [
+      ['PATCH', `/identities/${id}`, { first_name: 'Ada' }],
+      ['PATCH', `/identities/${id}`, { email: `${uuidv7()}@example.com`, email_verified: true }],
+      ['PUT', `/identities/${id}/password`, { password: 'another passphrase of mine' }],
+      ['POST', `/identities/${id}/password/reset`, undefined],
+      ['POST', `/identities/${id}/email/verify`, undefined],
+      ['POST', `/identities/${id}/mfa/reset`, undefined],
+    ] as const;
+  /** In production; to a key of the development environment it is nobody as long as it has not joined that. */
+  const productive = async () => {
+    const email = `${uuidv7()}@example.com`;
+    const url = account.portalPath('/identities', 'production');
+    const made = await send(api.app, 201, { method: 'POST', url, headers: support, payload: { email, password } });
+    return { id: made.json().data.id as string, email };
+  };
+
+  test('who is in production is not changed from a development environment, by a key, an end user or a limited administrator', async () => {
+    const { id, email } = await productive();
+    const limits = { environment_ids: [account.scope.environmentId] };
+    const limited = (await newMember(api, account, 'support', undefined, limits)).headers;
+    const helper = (await newIdentityCaller(api, account, [{ role: 'Administrator' }])).headers;
+    const callers = [
+      (...[method, path, payload]: ReturnType<typeof changes>[number]) => call(method, path, 403, payload),
+      (...[method, path, payload]: ReturnType<typeof changes>[number]) => call(method, path, 403, payload, helper),
+      (...[method, path, payload]: ReturnType<typeof changes>[number]) => inPortal(method, path, 403, payload, limited),
+    ];
+    for (const [method, path, payload] of changes(id)) await call(method, path, 404, payload);
+    await call('POST', '/identities', 201, { email });
+    const before = (await call('GET', `/identities/${id}/detail`, 200)).json();
+    for (const ask of callers) {
+      for (const change of changes(id)) expect(outcomeOf(await ask(...change))).toBe('403 identity.in_production');
+    }
+    expect((await call('GET', `/identities/${id}/detail`, 200)).json()).toEqual(before);
+    await call('POST', `/identities/${id}/deactivate`, 200);
+  });
+
+  test('an administrator of both changes them there, production changes who is in tests, and one leaves production', async () => {
+    const { id, email } = await productive();
+    await call('POST', '/identities', 201, { email });
+    const both = { environment_ids: [account.scope.environmentId, account.productionScope.environmentId] };
+    const limited = (await newMember(api, account, 'support', undefined, both)).headers;
+    const application = { application_ids: [account.scope.applicationId] };
+    const wider = (await newMember(api, account, 'support', undefined, application)).headers;
+    const [rename] = changes(id);
+    for (const headers of [support, limited, wider])
+      await inPortal(...(rename.slice(0, 2) as ['PATCH', string]), 200, rename[2], headers);
+    await send(api.app, 200, {
+      method: 'PATCH',
+      url: account.portalPath(`/identities/${id}`, 'production'),
+      headers: support,
+      payload: rename[2],
+    });
+    await send(api.app, 204, {
+      method: 'DELETE',
+      url: account.portalPath(`/identities/${id}`, 'production'),
+      headers: support,
+    });
+    for (const [method, path, payload] of changes(id)) await call(method, path, 200, payload);
   });
 });

@@ -54,12 +54,14 @@ export const setIdentityPassword = operation({
     ...errors(
       'identity.not_found',
       'identity.holds_more',
+      'identity.in_production',
       'password.breached',
       'password.context_specific',
       'validation.failed',
     ),
   },
   async handle({ params, body, ...asking }) {
+    await asking.services.assertStaysInTest(asking.scope, asking.caller, params.id);
     await asking.services.assertMayTakeOver(asking.scope, asking.caller, params.id);
     await asking.services.identityAdministration.setPassword(asking.scope, params.id, body.password);
     return detailOf(asking, params.id);
@@ -77,8 +79,12 @@ export const resetIdentityPassword = operation({
     '`client_id` names, or else to the oldest of the Environment.',
   body: Nullable(Body({ client_id: Type.Optional(Type.String({ maxLength: 255 })) })),
   events: ['identity.password_changed', 'auth.identity_password_link_requested'],
-  answers: { ...detail, ...errors('identity.not_found', 'oauth_client.not_found', 'validation.failed') },
+  answers: {
+    ...detail,
+    ...errors('identity.not_found', 'identity.in_production', 'oauth_client.not_found', 'validation.failed'),
+  },
   async handle({ params, body, ...asking }) {
+    await asking.services.assertStaysInTest(asking.scope, asking.caller, params.id);
     await asking.services.identityAdministration.forceReset(asking.scope, params.id, body?.client_id);
     return detailOf(asking, params.id);
   },
@@ -91,8 +97,9 @@ export const verifyIdentityEmail = operation({
   path: '/identities/:id/email/verify',
   summary: 'Count the address of an identity as verified',
   events: ['identity.email_verified'],
-  answers: detail,
+  answers: { ...detail, ...errors('identity.not_found', 'identity.in_production') },
   async handle({ params, ...asking }) {
+    await asking.services.assertStaysInTest(asking.scope, asking.caller, params.id);
     await asking.services.identityAdministration.verifyEmail(asking.scope, params.id);
     return detailOf(asking, params.id);
   },

@@ -62,8 +62,9 @@ export const resetIdentityMfa = operation({
   description:
     'Factors, recovery codes and trusted devices go, the time to enroll begins anew, and a mail says so. Sessions go on.',
   events: ['identity.mfa_reset', 'auth.mfa_grace_reset'],
-  answers: { 200: single(MfaView), ...errors('identity.not_found', 'identity.holds_more') },
+  answers: { 200: single(MfaView), ...errors('identity.not_found', 'identity.holds_more', 'identity.in_production') },
   async handle({ services, scope, caller, params }) {
+    await services.assertStaysInTest(scope, caller, params.id);
     await services.assertMayTakeOver(scope, caller, params.id);
     await services.identityAdministration.resetMfa(scope, params.id);
     return mfaOf(services, scope, params.id);

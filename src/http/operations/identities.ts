@@ -141,7 +141,8 @@ export const updateIdentity = operation({
   path: '/identities/:id',
   summary: 'Change an identity',
   description:
-    'The profile is one for all Environments of the Account. Another address is unverified unless `email_verified` says ' +
+    'The profile is one for all Environments of the Account; of who is in a production Environment it is not changed from a ' +
+    'development one. Another address is unverified unless `email_verified` says ' +
     'otherwise, and links and codes that were mailed to the one before work no more.',
   body: Body({
     email: Type.Optional(Address),
@@ -154,6 +155,7 @@ export const updateIdentity = operation({
     ...errors(
       'identity.not_found',
       'identity.holds_more',
+      'identity.in_production',
       'identity.email_taken',
       'identity.external_id_taken',
       'validation.failed',
@@ -161,6 +163,7 @@ export const updateIdentity = operation({
   },
   async handle({ params, body, ...asking }) {
     const { services, scope, caller } = asking;
+    await services.assertStaysInTest(scope, caller, params.id);
     if (body.email !== undefined) await services.assertMayTakeOver(scope, caller, params.id);
     await services.identityAdministration.change(scope, params.id, {
       ...profileIn(body),

@@ -1,0 +1,38 @@
+import type { Db, EnvironmentScope } from '../../platform/db.js';
+import type { Caller } from '../caller.js';
+import { covers } from '../capabilities/limits.js';
+import { reachOf } from '../capabilities/reach.js';
+import { DomainError } from '../errors.js';
+
+const productionStatement = {
+  name: 'production_environments_of_an_identity',
+  text: `
+select e.id as "environmentId", e.application_id as "applicationId"
+from environments here
+  join environment_memberships found on found.environment_id = here.id and found.identity_id = $2
+  join environment_memberships m on m.identity_id = $2
+  join environments e on e.id = m.environment_id and e.type = 'production'
+where here.id = $1 and here.type <> 'production'`,
+};
+
+interface ProductionEnvironment {
+  environmentId: string;
+  applicationId: string;
+}
+
+/** @throws DomainError identity.in_production */
+export type AssertStaysInTest = (scope: EnvironmentScope, caller: Caller, identityId: string) => Promise<void>;
+
+/**
+ * A person has one profile, one password and one set of factors in an Account, so a key for tests that may change them in its own
+ * environment would sign in to production with them. Credentials never cross between the two (specification, "What the service
+ * does"): who is in production is changed from there, or by an administrator whose roles reach all of it (docs/decisions/0077).
+ */
+export const createProductionGuard =
+  ({ db }: { db: Pick<Db, 'statement'> }): AssertStaysInTest =>
+  async ({ environmentId }, caller, identityId) => {
+    const reach = caller.type === 'platform_admin' ? reachOf(caller.roles, 'identities.manage') : undefined;
+    if (reach === null) return;
+    const production = await db.statement<ProductionEnvironment>(productionStatement, [environmentId, identityId]);
+    if (!production.every((place) => reach && covers(reach, place))) throw new DomainError('identity.in_production');
+  };
