@@ -18,10 +18,10 @@ th { width: 9rem; color: var(--soft); font-weight: 500 } td { font-family: ui-mo
 `;
 const styleHash = createHash('sha256').update(styles).digest('base64');
 
-/** Nothing but our own style sheet; forms may lead to the issuer, since signing out redirects there. */
+/** Nothing but our own style sheet, and an empty icon in the place of one that browsers ask for; forms may lead to the issuer, since signing out redirects there. */
 export const pageHeaders = (issuer) => ({
   'content-type': 'text/html; charset=utf-8',
-  'content-security-policy': `default-src 'none'; style-src 'sha256-${styleHash}'; form-action 'self' ${issuer}; base-uri 'none'; frame-ancestors 'none'`,
+  'content-security-policy': `default-src 'none'; style-src 'sha256-${styleHash}'; img-src data:; form-action 'self' ${issuer}; base-uri 'none'; frame-ancestors 'none'`,
   'cache-control': 'no-store',
   'referrer-policy': 'same-origin',
 });
@@ -40,6 +40,7 @@ export function renderPage({ issuer, notice, error, claims, userinfo, expiresAt 
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
+<link rel="icon" href="data:,">
 <title>${escaped(title)} · Example relying party</title>
 <style>${styles}</style>
 </head>

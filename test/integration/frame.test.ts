@@ -548,6 +548,7 @@ describe('documents', () => {
     expect(headers['content-security-policy']).toMatch(
       /base-uri 'none'.*frame-ancestors 'none'.*object-src 'none'.*script-src 'self'/,
     );
+    expect(headers['content-security-policy']).not.toContain('upgrade-insecure-requests'); // WebKit: loopback, too
   });
 
   test('the pages read the very document, and no other form of it is made for whoever asks', async () => {

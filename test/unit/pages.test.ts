@@ -391,7 +391,7 @@ describe.each(locales)('in %s', (locale) => {
     if ('qrSvg' in values) values.qrSvg = picture;
     const html = renderPage(name, { locale, nonce, branding: acme, scripts: ['webauthn'] }, values);
     expect(gzipSync(html).length).toBeLessThan(9_000); // the aim is 30 kB; that of a picture is the heaviest
-    expect(html).not.toMatch(/<link|<iframe|@import|url\(/);
+    expect(html).not.toMatch(/<link (?!rel="icon" href="(?:data:|https:\/\/cdn\.example\.com))|<iframe|@import|url\(/);
   });
 
   test.each(names)('%s has a title, one heading, and a label for each field', (name) => {
@@ -523,6 +523,18 @@ describe('colors', () => {
     expect(render('sign-in', signIn, { ...acme, primary_color: 'red' })).not.toContain('--accent: red');
   });
 
+  test('the tab has the logo, the tile or our sign, and nothing of a name is markup there', () => {
+    const iconIn = (html: string) => /<link rel="icon" href="([^"]*)"/.exec(html)?.[1] ?? '';
+    const drawn = (html: string) => Buffer.from(iconIn(html).split('base64,')[1] ?? '', 'base64').toString();
+    const logo = 'https://cdn.example.com/logo.png';
+    expect(iconIn(render('sign-in', signIn, { ...acme, logo_url: logo }))).toBe(logo);
+    expect(drawn(render('sign-in', signIn, { ...acme, name: 'élan' }))).toMatch(
+      /fill="#0a2540".*fill="#ffffff">&#201;</,
+    );
+    expect(drawn(render('sign-in', signIn, { ...acme, name: '<b>' }))).toContain('>&#60;</text>');
+    expect(drawn(render('sign-in', signIn))).toContain('<path d="M4 21V11');
+  });
+
   test('the style sheet paints the surfaces that contrast is computed against', () => {
     const styles = readFileSync(join(folder, 'styles.eta'), 'utf8');
     expect(styles).toContain(`--page: ${surfaces.light[1]}; --card: ${surfaces.light[0]};`);
@@ -556,7 +568,7 @@ describe('headers', () => {
     expect(
       headers(['https://app.example.com/cb?x=1', 'https://app.example.com/other'])['content-security-policy'],
     ).toBe(
-      "default-src 'none'; style-src 'nonce-bm9uY2U'; img-src 'none'; form-action 'self' https:; base-uri 'none'; frame-ancestors 'none'",
+      "default-src 'none'; style-src 'nonce-bm9uY2U'; img-src data:; form-action 'self' https:; base-uri 'none'; frame-ancestors 'none'",
     );
     expect(headers([], true)['content-security-policy']).toContain("img-src 'self' https: data:");
     expect(headers([])).toMatchObject({

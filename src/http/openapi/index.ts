@@ -4,6 +4,7 @@ import type { FastifyReply } from 'fastify';
 import fastifyPlugin from 'fastify-plugin';
 import { DomainError } from '../../domain/errors.js';
 import { oauthDocumentation } from '../oauth/documentation.js';
+import { gate } from '../pages/icon.js';
 import { scimDocumentation } from '../scim/documentation.js';
 import { completed } from './complete.js';
 import type { OpenApiDocument } from './document.js';
@@ -14,11 +15,6 @@ Errors come in one envelope with a stable \`code\`; lists take \`page\`, \`take\
 \`Idempotency-Key\`; resources with a \`version\` are changed with \`If-Match\`. What is refused before any
 operation is known comes in the same envelope: \`request.malformed\` (400), \`request.timed_out\` (408),
 \`request.headers_too_large\` (431, more than 16 KiB of address and headers).`;
-
-/** The sign of the hosted pages. */
-const gate =
-  '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 24 24"><path d="M4 21V11a8 8 0 0 1 16 0v10M9 21V11.5a3 3 0 0 1 6 0V21M2 21h20" ' +
-  'fill="none" stroke="#2f55d4" stroke-width="2" stroke-linecap="round" stroke-linejoin="round"/></svg>';
 
 /** The OpenAPI 3.0 document of every route with a schema, and readable pages of it at `/docs`. */
 export const openApi = fastifyPlugin<{ baseUrl: string }>(async (app, { baseUrl }) => {
@@ -68,7 +64,9 @@ export const openApi = fastifyPlugin<{ baseUrl: string }>(async (app, { baseUrl 
       },
     },
     staticCSP: true,
-    transformStaticCSP: (policy) => policy.replaceAll(/(base-uri|frame-ancestors) 'self'/g, "$1 'none'"),
+    // WebKit upgrades what a page on loopback asks for too: without TLS there it would show nothing.
+    transformStaticCSP: (policy) =>
+      policy.replaceAll(/(base-uri|frame-ancestors) 'self'/g, "$1 'none'").replace(/ ?upgrade-insecure-requests;/, ''),
     // Five hundred operations: tags first, each opened and linked to by itself; and no bar that offers other documents.
     uiConfig: { docExpansion: 'none', deepLinking: true, filter: true, layout: 'BaseLayout' },
     theme: {

@@ -6,6 +6,7 @@ import { isColor, palette } from '../../platform/colors.js';
 import { type Locale, type TextKey, type TextValues, text } from '../../platform/mail/texts.js';
 import { oneLine } from '../../platform/mail/values.js';
 import { projectRoot } from '../../platform/root.js';
+import { iconOf } from './icon.js';
 import type { Pages } from './pages.js';
 import { imageSource, linkTarget } from './urls.js';
 
@@ -60,6 +61,12 @@ export function renderPage<P extends keyof Pages>(
   values: Pages[P],
 ): string {
   const color = branding?.primary_color;
+  const brand = {
+    name: oneLine(branding?.name ?? '') || null,
+    logo: imageSource(branding?.logo_url),
+    support: branding?.support_email || null,
+    colors: color && isColor(color) ? palette(color) : null,
+  };
   return eta.render(`@${name}`, {
     values,
     t: (key: TextKey, filled?: TextValues) => text(locale, key, filled && plainOf(filled)),
@@ -73,12 +80,8 @@ export function renderPage<P extends keyof Pages>(
     locale,
     nonce,
     scripts: scripts.map((script) => scriptTexts[script]),
-    brand: {
-      name: oneLine(branding?.name ?? '') || null,
-      logo: imageSource(branding?.logo_url),
-      support: branding?.support_email || null,
-      colors: color && isColor(color) ? palette(color) : null,
-    },
+    brand,
+    icon: iconOf(brand),
     imageSource,
   });
 }

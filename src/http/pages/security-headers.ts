@@ -34,7 +34,7 @@ export function pageHeaders(page: PageHeaders) {
     'content-security-policy': [
       "default-src 'none'",
       `style-src 'nonce-${nonce}'`,
-      `img-src ${logo ? "'self' https: data:" : "'none'"}`,
+      `img-src ${logo ? "'self' https: " : ''}data:`,
       ...(scripts || captcha ? [`script-src 'nonce-${nonce}'${captcha ? ` ${turnstile}` : ''}`] : []),
       ...(scripts ? ["connect-src 'self'"] : []),
       ...(captcha ? [`frame-src ${turnstile}`] : []),
