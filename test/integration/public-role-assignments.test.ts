@@ -1,8 +1,9 @@
+import type { LightMyRequestResponse } from 'fastify';
 import { decodeJwt } from 'jose';
 import { v7 as uuidv7 } from 'uuid';
 import { newAccount, send, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { holdRoles, newIdentityCaller } from '../support/identity-caller.js';
-import { outcomesOf, rowsOf } from './portal-setup.js';
+import { outcomeOf, outcomesOf, rowsOf } from './portal-setup.js';
 
 let api: TestApi;
 let account: TestAccount;
@@ -282,3 +283,40 @@ test('the scope `permissions` puts what is held at the root into the access toke
   expect(await claims('openid permissions')).toMatchObject({ permissions: ['identity.view'] });
   expect(await claims('openid')).not.toHaveProperty('permissions');
 });
+
+test('whoever leaves while they are given a role holds none when they come back', async () => {
+  const elsewhere = account.portalPath('/identities', 'production');
+  const owner = await account.as('owner');
+  for (let i = 0; i < 10; i++) {
+    const email = `${uuidv7()}@example.com`;
+    const id = (await call('POST', '/identities', 201, { email })).json().data.id;
+    await send(api.app, 201, { method: 'POST', url: elsewhere, headers: owner, payload: { email } });
+    const role_assignments = [{ identity_id: id, role_id: roleId }];
+    const give = () => call('POST', '/role-assignments', 200, { role_assignments });
+    const [, given] = await Promise.all([call('DELETE', `/identities/${id}`, 204), give(), give()]);
+    expect(['created', 'exists', 'identity.not_found']).toContain(itemOf(given));
+    await call('POST', '/identities', 201, { email });
+    expect((await call('GET', `/identities/${id}/role-assignments`, 200)).json().items).toEqual([]);
+  }
+});
+
+test('in bulk, a role that is deleted meanwhile keeps no other from being given', async () => {
+  for (let i = 0; i < 10; i++) {
+    const id = await newIdentity();
+    const going = await newRole(`Going ${uuidv7()}`, []);
+    const role_assignments = [going, roleId].map((role_id) => ({ identity_id: id, role_id }));
+    const deleted = api.app.inject({
+      method: 'DELETE',
+      url: `/api/v1/roles/${going}`,
+      headers: { ...key, 'if-match': '1' },
+    });
+    const given = await call('POST', '/role-assignments', 200, { role_assignments });
+    expect(['204', '409 role.in_use']).toContain(outcomeOf(await deleted));
+    expect(given.json().items[1].status).toBe('created');
+  }
+});
+
+const itemOf = (answer: LightMyRequestResponse): string => {
+  const [{ status, error }] = answer.json().items;
+  return error?.code ?? status;
+};

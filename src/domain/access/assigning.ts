@@ -9,6 +9,7 @@ import { insertNew } from '../../platform/insert-new.js';
 import type { ErrorCode } from '../errors.js';
 import { recordEvents } from '../events.js';
 import type { EnvironmentScope } from '../scope.js';
+import { vanished } from './vanishing.js';
 import { openWindows } from './window-rows.js';
 
 /** What somebody is to hold. Null bounds are open; null as the node is the Environment's root. */
@@ -70,6 +71,7 @@ export async function place<W extends WantedByNewcomer & { identityId?: string }
 /**
  * Writes assignments, in one statement, in the caller's transaction. The table's exclusion constraint decides races: what
  * overlaps is not written, and is then looked at for being alike.
+ * @throws DomainError identity.not_found, role.not_found, nodes.node_not_found where that went meanwhile
  */
 export async function write(
   tx: EntityManager,
@@ -88,7 +90,9 @@ export async function write(
     createdAt: at,
     removedAt: null,
   }));
-  const made = await insertNew(tx, RoleAssignment, rows);
+  const made = await insertNew(tx, RoleAssignment, rows).catch((error: unknown) => {
+    throw vanished(error);
+  });
   const created = rows.filter(({ id }) => made.has(id));
   await recordEvents(
     tx,

@@ -2,8 +2,7 @@ import { type EntityManager, In } from 'typeorm';
 import { Role } from '../../../entities/role.js';
 import { RoleAssignment } from '../../../entities/role-assignment.js';
 import type { Clock } from '../../platform/clock.js';
-import { type Db, violates, within } from '../../platform/db.js';
-import { isOutage } from '../../platform/outages.js';
+import { type Db, within } from '../../platform/db.js';
 import type { Caller } from '../caller.js';
 import { DomainError, type ErrorCode } from '../errors.js';
 import { find, rootOf } from '../hierarchy/nodes.js';
@@ -21,6 +20,7 @@ import type { Evaluation } from './evaluate.js';
 import { lackingAt } from './granting.js';
 import type { Rights } from './rights.js';
 import { takeAway } from './taking.js';
+import { keepMembers, untilNothingVanishes } from './vanishing.js';
 
 /** An assignment with the names that people know. */
 export interface NamedAssignment extends RoleAssignment {
@@ -112,7 +112,13 @@ export function createAssignments({ db, evaluation, rights, now }: AssignmentsDe
   }
 
   /** Any number of them, each on its own: what is wrong with one keeps no other from being made. */
-  async function assignAll(
+  const assignAll = (
+    scope: EnvironmentScope,
+    caller: Caller,
+    wanted: readonly WantedAssignment[],
+  ): Promise<AssignmentResult[]> => untilNothingVanishes(() => assignThese(scope, caller, wanted));
+
+  async function assignThese(
     scope: EnvironmentScope,
     caller: Caller,
     wanted: readonly WantedAssignment[],
@@ -120,11 +126,14 @@ export function createAssignments({ db, evaluation, rights, now }: AssignmentsDe
     const at = now();
     const placed = await grantable(scope, caller, wanted, at);
     const allowed = placed.filter((one) => typeof one !== 'string');
-    const written = await db
-      .transaction(scope, (tx) => write(tx, scope, allowed, at))
-      .catch((error: unknown) => {
-        throw vanished(error);
-      });
+    const written = await db.transaction(scope, async (tx) => {
+      await keepMembers(
+        tx,
+        scope,
+        allowed.map(({ identityId }) => identityId),
+      );
+      return write(tx, scope, allowed, at);
+    });
     let next = 0;
     return placed.map(
       (one): AssignmentResult => (typeof one === 'string' ? failed(one) : (written[next++] as AssignmentResult)),
@@ -180,10 +189,7 @@ export function createAssignments({ db, evaluation, rights, now }: AssignmentsDe
           wanted.map((one) => ({ ...one, ...open })),
           at,
         ),
-        give: (tx: EntityManager, placed: readonly Placed[]): Promise<unknown> =>
-          write(tx, scope, placed, at).catch((error: unknown) => {
-            throw vanished(error);
-          }),
+        give: (tx: EntityManager, placed: readonly Placed[]): Promise<unknown> => write(tx, scope, placed, at),
       };
     },
 
@@ -265,11 +271,3 @@ export function createAssignments({ db, evaluation, rights, now }: AssignmentsDe
 export type Assignments = ReturnType<typeof createAssignments>;
 
 const failed = (code: ErrorCode): AssignmentResult => ({ status: 'failed', code });
-
-/** What was there when it was looked for may be gone when it is named. */
-function vanished(error: unknown): unknown {
-  if (isOutage(error)) return error;
-  if (violates(error, 'role_assignments_identity_fk')) return new DomainError('identity.not_found');
-  if (violates(error, 'role_assignments_role_fk')) return new DomainError('role.not_found');
-  return violates(error, 'role_assignments_node_fk') ? new DomainError('nodes.node_not_found') : error;
-}

@@ -5,6 +5,7 @@ import { retryingDeadlocks } from '../../platform/retry-deadlocks.js';
 import { isStorable } from '../../platform/storable.js';
 import type { Placed } from '../access/assigning.js';
 import type { Assignments } from '../access/assignments.js';
+import { untilNothingVanishes } from '../access/vanishing.js';
 import type { Caller } from '../caller.js';
 import { DomainError, invalidField } from '../errors.js';
 import { environmentRule, type RuleOfEnvironment } from '../passwords/context-rows.js';
@@ -143,14 +144,3 @@ const refusedAt =
     }));
     return new DomainError(error.code, details && { details });
   };
-
-/** A role or node that goes between the look at it and its use is found missing at the next look. */
-async function untilNothingVanishes<T>(work: () => Promise<T>): Promise<T> {
-  for (let attempt = 1; ; attempt++) {
-    try {
-      return await work();
-    } catch (error) {
-      if (!(error instanceof DomainError && error.code.endsWith('not_found')) || attempt === 3) throw error;
-    }
-  }
-}

@@ -1,0 +1,41 @@
+import { type EntityManager, In } from 'typeorm';
+import { EnvironmentMembership } from '../../../entities/environment-membership.js';
+import { violates, within } from '../../platform/db.js';
+import { isOutage } from '../../platform/outages.js';
+import { DomainError } from '../errors.js';
+import type { EnvironmentScope } from '../scope.js';
+
+/** What a violated constraint of assignments means: what was there when it was looked for may be gone when it is named. */
+export function vanished(error: unknown): unknown {
+  if (isOutage(error)) return error;
+  if (violates(error, 'role_assignments_identity_fk')) return new DomainError('identity.not_found');
+  if (violates(error, 'role_assignments_role_fk')) return new DomainError('role.not_found');
+  return violates(error, 'role_assignments_node_fk') ? new DomainError('nodes.node_not_found') : error;
+}
+
+/**
+ * Keeps members where they are until the end of the transaction. Whoever leaves an Environment stays in the Account's
+ * directory, where no constraint speaks against giving them a role: they would hold it when they come back. An Identity is
+ * locked before anything of it, as by who removes it.
+ * @throws DomainError identity.not_found where one of them left
+ */
+export async function keepMembers(tx: EntityManager, scope: EnvironmentScope, ids: readonly string[]): Promise<void> {
+  const members = [...new Set(ids)];
+  await tx.query('select from identities where account_id = $1 and id = any($2) order by id for key share', [
+    scope.accountId,
+    members,
+  ]);
+  const there = await tx.countBy(EnvironmentMembership, { ...within(scope), identityId: In(members) });
+  if (there < members.length) throw new DomainError('identity.not_found');
+}
+
+/** What goes between the look at it and its use is found missing at the next look. */
+export async function untilNothingVanishes<T>(work: () => Promise<T>): Promise<T> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await work();
+    } catch (error) {
+      if (!(error instanceof DomainError && error.code.endsWith('not_found')) || attempt === 3) throw error;
+    }
+  }
+}
