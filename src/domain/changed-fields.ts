@@ -10,5 +10,14 @@ export const changedFields = (current: object, wanted: object): string[] =>
     .filter(([field, value]) => value !== undefined && !isSame(value, current[field as keyof typeof current]))
     .map(([field]) => inSnakeCase(field));
 
+/** Whether two values are the same, to the depth; the order of an object's members is none (RFC 8259 §1), of an array's it is. */
 export const isSame = (a: unknown, b: unknown): boolean =>
-  a === b || (typeof a === 'object' && a !== null && JSON.stringify(a) === JSON.stringify(b));
+  a === b || (typeof a === 'object' && a !== null && inOrder(a) === inOrder(b));
+
+/** PostgreSQL keeps the members of a `jsonb` in an order of its own. */
+const inOrder = (value: unknown): string | undefined =>
+  JSON.stringify(value, (_, part: unknown) =>
+    typeof part === 'object' && part !== null && !Array.isArray(part)
+      ? Object.fromEntries(Object.entries(part).sort(([one], [other]) => (one < other ? -1 : 1)))
+      : part,
+  );

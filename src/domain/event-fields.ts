@@ -7,6 +7,7 @@ const changed = { changed: 'Names of the fields that changed.' };
 const node = {
   node_type: 'Key of its type.',
   parent_node_id: 'The node above it.',
+  status: '`active` or `inactive`, from now on.',
   version: 'Its version from now on.',
 };
 const moved = { from_parent_node_id: 'The node that was above it, where it was moved.' };
@@ -81,7 +82,7 @@ export const eventFields: Partial<Record<EventAction, Fields>> = {
   'administrator_invite.created': { role_id: 'The role that is offered.', limits: 'Where it will count, or null.' },
   'administrator_invite.accepted': { membership_id: 'The membership.', user_id: 'The person.' },
   'administrator_invite.revoked': { reason: 'Why, where an operator ended it.' },
-  'role.created': { permission_keys: 'What it holds.' },
+  'role.created': { permission_keys: 'What it holds.', is_active: 'Whether it counts.' },
   'role.updated': {
     ...changed,
     is_active: 'Whether it counts, where fields changed.',

@@ -53,7 +53,7 @@ test('changes come in their order, each once, and the last cursor goes on where 
       resource_type: 'role',
       resource_id: id,
       occurred_at: expect.stringMatching(/^\d{4}-.*Z$/),
-      data: { permission_keys: [] },
+      data: { permission_keys: [], is_active: true },
     })),
   );
   expect(has_more).toBe(true);

@@ -181,6 +181,7 @@ describe('a node', () => {
           parent_node_id: b.id,
           from_parent_node_id: a.id,
           changed: ['parent_node_id'],
+          status: 'active',
           version: 2,
         },
       ],
@@ -191,6 +192,7 @@ describe('a node', () => {
           parent_node_id: a.id,
           from_parent_node_id: b.id,
           changed: ['name', 'parent_node_id'],
+          status: 'active',
           version: 3,
         },
       ],
@@ -263,6 +265,7 @@ describe('a deletion', () => {
       node_type,
       parent_node_id: node.parent_node_id,
       top_node_id: top.id,
+      status: 'active',
       version: 1,
     });
     const events = await eventsSince(api, account.scope.accountId, since);

@@ -144,7 +144,7 @@ test('what is done to one is written down, and what changes nothing is not', asy
     metadata,
   });
   expect(await eventsOf(role.id)).toEqual([
-    of('created', { permission_keys: ['audit.view', 'hierarchy.view', 'ticket.close'] }),
+    of('created', { permission_keys: ['audit.view', 'hierarchy.view', 'ticket.close'], is_active: true }),
     of('updated', { changed: ['description'], is_active: true }),
     of('updated', { added: ['identity.view'], removed: ['hierarchy.view', 'ticket.close'] }),
     of('deleted', {}),

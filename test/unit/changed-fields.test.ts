@@ -12,3 +12,10 @@ test('what is sent as it was already, or not at all, is no change', () => {
   const current = { name: 'a', redirectUris: ['https://a.example'] };
   expect(changedFields(current, { name: 'a', redirectUris: ['https://a.example'], logoUrl: undefined })).toEqual([]);
 });
+
+test('the order of the members of an object is no change at any depth, that of an array is one', () => {
+  const current = { metadata: { b: 1, aa: [{ d: null, c: 0 }] } };
+  expect(changedFields(current, { metadata: { aa: [{ c: -0, d: null }], b: 1 } })).toEqual([]);
+  expect(changedFields(current, { metadata: { aa: [{ c: 0, d: 1 }], b: 1 } })).toEqual(['metadata']);
+  expect(changedFields({ scopes: ['a', 'b'] }, { scopes: ['b', 'a'] })).toEqual(['scopes']);
+});

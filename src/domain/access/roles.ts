@@ -69,7 +69,7 @@ export function createRoles({ db, evaluation, now }: { db: Db; evaluation: Evalu
           };
           await tx.insert(Role, role);
           await insertHeld(tx, scope, role.id, held);
-          const metadata = { permission_keys: held.map(({ key }) => key) };
+          const metadata = { permission_keys: keysIn(held), is_active: role.isActive };
           await recordEvent(tx, 'role.created', { ...scope, resourceId: role.id, resourceLabel: role.name, metadata });
           return { ...role, permissionCount: held.length, memberCount: 0 };
         }),
@@ -87,8 +87,7 @@ export function createRoles({ db, evaluation, now }: { db: Db; evaluation: Evalu
     ): Promise<CountedRole> {
       const seen = await this.permissions(scope, id);
       const isActivated = changes.isActive === true && !seen.role.isActive && seen.role.systemKey === null;
-      const keys = seen.permissions.map(({ key }) => key);
-      if (isActivated && seen.role.version === version) await assertMayGrant(scope, caller, keys);
+      if (isActivated && seen.role.version === version) await assertMayGrant(scope, caller, keysIn(seen.permissions));
       return named(() =>
         db.transaction(scope, async (tx) => {
           const shown = () => one(tx, scope, id);
@@ -124,7 +123,8 @@ export function createRoles({ db, evaluation, now }: { db: Db; evaluation: Evalu
       }),
 
     /**
-     * Replaces what a role holds. What it holds already may stay, whoever calls; who adds to it gives.
+     * Replaces what a role holds. What it holds already may stay, whoever calls; who adds to it gives. The same as it holds is
+     * no change.
      * @throws DomainError role.not_found, role.system, role.cannot_grant, version.conflict, validation.failed
      */
     async setPermissions(
@@ -133,26 +133,20 @@ export function createRoles({ db, evaluation, now }: { db: Db; evaluation: Evalu
       { id, version, permissionKeys }: { id: string; version: number; permissionKeys: string[] },
     ): Promise<{ role: Role; permissions: Permission[] }> {
       const seen = await this.permissions(scope, id);
-      const before = seen.permissions.map(({ key }) => key);
-      await assertMayGrant(
-        scope,
-        caller,
-        permissionKeys.filter((key) => !before.includes(key)),
-      );
+      await assertMayGrant(scope, caller, without(permissionKeys, keysIn(seen.permissions)));
       return db.transaction(scope, async (tx) => {
         const shown = async (role: Role) => ({ role, permissions: await permissionsHeld(tx, scope, id) });
         const current = await lockCustom(tx, scope, id, version, shown);
         await assertAsSeen(current, seen.role, shown);
         const held = await permissionsOf(tx, scope, permissionKeys);
+        const [keys, had] = [keysIn(held), keysIn(await permissionsHeld(tx, scope, id))];
+        const [added, removed] = [without(keys, had), without(had, keys)];
+        if (added.length === 0 && removed.length === 0) return { role: current, permissions: held };
         const role = { ...current, version: version + 1, updatedAt: now() };
         await tx.update(Role, { ...within(scope), id }, { version: role.version, updatedAt: role.updatedAt });
         await tx.delete(RolePermission, { ...within(scope), roleId: id });
         await insertHeld(tx, scope, id, held);
-        const keys = held.map(({ key }) => key);
-        const metadata = {
-          added: keys.filter((key) => !before.includes(key)),
-          removed: before.filter((key) => !keys.includes(key)),
-        };
+        const metadata = { added, removed };
         await recordEvent(tx, 'role.updated', { ...scope, resourceId: id, resourceLabel: role.name, metadata });
         return { role, permissions: held };
       });
@@ -161,6 +155,9 @@ export function createRoles({ db, evaluation, now }: { db: Db; evaluation: Evalu
 }
 
 export type Roles = ReturnType<typeof createRoles>;
+
+const keysIn = (permissions: readonly Permission[]) => permissions.map(({ key }) => key);
+const without = (keys: readonly string[], others: readonly string[]) => keys.filter((key) => !others.includes(key));
 
 const lackingDetail = (key: string): ErrorDetail => ({
   field: 'permission_keys',

@@ -23,11 +23,12 @@ export async function recordNodeEvent(
 }
 
 export const metadataOf = (
-  { nodeType, parentNodeId, version }: Pick<Node, 'nodeType' | 'parentNodeId' | 'version'>,
+  { nodeType, parentNodeId, status, version }: Pick<Node, 'nodeType' | 'parentNodeId' | 'status' | 'version'>,
   more: Record<string, unknown> = {},
 ) => ({
   node_type: nodeType,
   parent_node_id: parentNodeId,
+  status,
   version,
   ...more,
 });

@@ -51,7 +51,7 @@ export async function removeSubtrees(
   const { accountId, environmentId } = scope;
   const values = [accountId, environmentId, topIds];
   const rows = await tx.query<Removed[]>(
-    `select id, name, node_type as "nodeType", parent_node_id as "parentNodeId", version, path from nodes
+    `select id, name, node_type as "nodeType", parent_node_id as "parentNodeId", status, version, path from nodes
      where account_id = $1 and environment_id = $2 and ${below('nodes')} order by cardinality(path) desc, id for update`,
     values,
   );
@@ -89,4 +89,4 @@ export async function removeSubtrees(
   await recordEvents(tx, 'organization.deleted', organizations.map(details));
 }
 
-type Removed = Pick<Node, 'id' | 'name' | 'nodeType' | 'parentNodeId' | 'version' | 'path'>;
+type Removed = Pick<Node, 'id' | 'name' | 'nodeType' | 'parentNodeId' | 'status' | 'version' | 'path'>;

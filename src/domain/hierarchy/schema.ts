@@ -2,6 +2,7 @@ import type { EntityManager } from 'typeorm';
 import { type NodeType, NodeTypeSchema } from '../../../entities/node-type-schema.js';
 import type { Clock } from '../../platform/clock.js';
 import { type Db, within } from '../../platform/db.js';
+import { changedFields } from '../changed-fields.js';
 import { DomainError, type ErrorDetail } from '../errors.js';
 import { recordEvent } from '../events.js';
 import type { EnvironmentScope } from '../scope.js';
@@ -19,7 +20,7 @@ export interface WantedSchema {
 export interface NodeTypeSchemas {
   get(scope: EnvironmentScope): Promise<NodeTypeSchema>;
   /**
-   * Replaces the schema, where every node fits into the new one.
+   * Replaces the schema, where every node fits into the new one. The same as there is already is no change.
    * @param version as the caller read it
    * @throws DomainError version.conflict with the schema as it is now; validation.failed; node_type_schema.breaks_nodes, which
    *   names the nodes
@@ -38,6 +39,7 @@ export function createNodeTypeSchemas({ db, now }: { db: Db; now: Clock }): Node
       db.transaction(scope, async (tx) => {
         const current = await schemaFor(tx, scope, 'another shape');
         if (current.version !== version) throw new DomainError('version.conflict', { current });
+        if (changedFields(current, wanted).length === 0) return current;
         assertSound(wanted);
         const broken = [
           ...(await misplaced(tx, scope, wanted)),
