@@ -49,7 +49,7 @@ export interface Db {
   waiting(): number;
   /** The pools by what they are for. */
   pools(): Record<string, pg.Pool>;
-  /** @throws when PostgreSQL does not answer. */
+  /** @throws when PostgreSQL does not answer, or takes no writes: a standby, or a primary of before. */
   ping(): Promise<void>;
   close(): Promise<void>;
   readonly source: DataSource;
@@ -144,7 +144,8 @@ export function createDb({ url, connectWithinMs = seconds(5), ...options }: DbOp
     waiting: () => Object.values(pools()).reduce((sum, { waitingCount }) => sum + waitingCount, 0),
     pools,
     async ping() {
-      await pool.query(ping);
+      const { rows } = await pool.query<{ readOnly: string }>(ping);
+      if (rows[0]?.readOnly !== 'off') throw new Error('takes no writes');
     },
     async close() {
       await Promise.all([source.isInitialized && source.destroy(), pool.end()]);
@@ -180,7 +181,10 @@ export function createDataSource(
 }
 
 /** Whoever asks whether PostgreSQL is there asks again soon, and must not take up a connection each time. */
-const ping: pg.QueryConfig & { query_timeout: number } = { text: 'select 1', query_timeout: seconds(4) };
+const ping: pg.QueryConfig & { query_timeout: number } = {
+  text: `select current_setting('transaction_read_only') as "readOnly"`,
+  query_timeout: seconds(4),
+};
 
 /**
  * What connections have alike. One whose other end is gone without a word is found out by probes where nothing was sent, and

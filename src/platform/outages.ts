@@ -11,14 +11,18 @@ const toldBy = (error: unknown): Told => (driverErrorOf(error) ?? error ?? {}) a
 export const driverErrorOf = (error: unknown): (pg.DatabaseError & { constraint?: string }) | undefined =>
   (error as { driverError?: pg.DatabaseError })?.driverError ?? (error instanceof pg.DatabaseError ? error : undefined);
 
-/** Whether `error` says that PostgreSQL is away for now: refused, lost, silent, starting up or shutting down. */
+/**
+ * Whether `error` says that PostgreSQL cannot serve for now: refused, lost, silent, starting up or shutting down, without room on its
+ * disk, in memory or for a connection (class 53), or a standby, which takes no writes (25006).
+ */
 export function isOutage(error: unknown): boolean {
   const { code = '', message = '' } = toldBy(error);
   return codes.test(code) || messages.test(message);
 }
 
-/** 57014 is a statement that took longer than it may, 25P03 a transaction that nobody went on with. */
-const codes = /^(08...|25P03|57014|57P0[123]|53300|ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN)$/;
+/** 57014 is a statement that took longer than it may, 25P03 a transaction that nobody went on with, 58030 a disk that fails. */
+const codes =
+  /^(08...|25P03|57014|57P0[123]|53...|25006|58030|ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN)$/;
 const messages =
   /Connection terminated|Query read timeout|timeout exceeded when trying to connect|connect timeout|not queryable|Client was closed/i;
 
