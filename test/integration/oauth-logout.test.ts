@@ -116,17 +116,34 @@ test('whoever is signed out already goes on', async () => {
   expect((await stranger.get('/oauth/logout')).body).toContain('You are signed out');
 });
 
-test.each<[string, () => Record<string, string>]>([
-  ['an unregistered address', () => ({ client_id: client.clientId, post_logout_redirect_uri: 'https://evil.example' })],
-  ['an address without a client', () => ({ post_logout_redirect_uri: loggedOutUri })],
-  ['an unknown client', () => ({ client_id: 'unknown' })],
-  ['a hint that is none', () => ({ id_token_hint: 'nonsense' })],
-  ['an access token as hint', () => ({ id_token_hint: tokens.access_token })],
-  ['a hint of another client', () => ({ id_token_hint: tokens.id_token, client_id: 'other' })],
-])('%s is a 400 page and signs nobody out', async (_name, parameters) => {
+test.each<[string, () => Record<string, string>, string]>([
+  [
+    'an unregistered address',
+    () => ({ client_id: client.clientId, post_logout_redirect_uri: 'https://evil.example' }),
+    'post_logout_redirect_uri is not registered for this client',
+  ],
+  [
+    'an address without a client',
+    () => ({ post_logout_redirect_uri: loggedOutUri }),
+    'post_logout_redirect_uri needs id_token_hint or client_id',
+  ],
+  ['an unknown client', () => ({ client_id: 'unknown' }), 'client_id is unknown'],
+  ['a hint that is none', () => ({ id_token_hint: 'nonsense' }), 'id_token_hint is not an ID token of this issuer'],
+  [
+    'an access token as hint',
+    () => ({ id_token_hint: tokens.access_token }),
+    'id_token_hint is not an ID token of this issuer',
+  ],
+  [
+    'a hint of another client',
+    () => ({ id_token_hint: tokens.id_token, client_id: 'other' }),
+    'id_token_hint was issued to another client',
+  ],
+])('%s is a 400 page that says so, and signs nobody out', async (_name, parameters, detail) => {
   const answer = await browser.get(url(parameters()));
   expect(answer.statusCode).toBe(400);
   expect(answer.body).toMatch(/<h1>\s*This link does not work/); // nothing of signing in
+  expect(answer.body).toContain(detail);
   expect(answer.headers.location).toBeUndefined();
   expect(await isSignedIn()).toBe(true);
   expect((await browser.get(`${url({ client_id: client.clientId })}&client_id=again`)).statusCode).toBe(400);

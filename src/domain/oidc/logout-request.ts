@@ -35,6 +35,7 @@ export async function parseLogoutRequest(
   if (clientId !== undefined && !client) throw invalid('client_id is unknown');
 
   const redirectUri = values.get('post_logout_redirect_uri') ?? null;
+  if (redirectUri !== null && !client) throw invalid('post_logout_redirect_uri needs id_token_hint or client_id');
   if (redirectUri !== null && !isRegistered(redirectUri, client?.postLogoutRedirectUris ?? [])) {
     throw invalid('post_logout_redirect_uri is not registered for this client');
   }
