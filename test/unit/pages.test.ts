@@ -523,6 +523,12 @@ describe('colors', () => {
     expect(render('sign-in', signIn, { ...acme, primary_color: 'red' })).not.toContain('--accent: red');
   });
 
+  test('a German heading with a long word has a hyphen where a telephone breaks it', () => {
+    const html = render('account-recovery', everyPage('ana@example.com')['account-recovery'], acme, 'de');
+    expect(html).toMatch(/<html lang="de">/);
+    expect(html).toMatch(/h1:lang\(de\) \{ hyphens: auto; -webkit-hyphens: auto;/);
+  });
+
   test('the tab has the logo, the tile or our sign, and nothing of a name is markup there', () => {
     const iconIn = (html: string) => /<link rel="icon" href="([^"]*)"/.exec(html)?.[1] ?? '';
     const drawn = (html: string) => Buffer.from(iconIn(html).split('base64,')[1] ?? '', 'base64').toString();
