@@ -23,18 +23,21 @@ export interface MailsDeps {
 }
 
 /** How each mail that can be waiting finds its words. */
-export const mailSubjects = ({ sealing, now, baseUrl, adminAppUrl }: MailsDeps): EmailSubjects => ({
-  ...registrationMails({ sealing, now, baseUrl, adminAppUrl }),
-  ...adminMfaMails({ adminAppUrl }),
-  ...identityInviteMails({ sealing, now, baseUrl }),
-  ...inviteMails({ sealing, now, baseUrl }),
-  ...accountIntentMails({ adminAppUrl }),
-  ...loginMails({ sealing, now }),
-  ...mfaMails({ now, baseUrl }),
-  ...roleWindowMails({ now }),
-  ...signUpMails({ sealing, now, baseUrl }),
-  ...domainMails(),
-  ...connectionMails(),
-  ...passwordMails({ sealing, now, baseUrl, adminAppUrl }),
-  ...webhookMails(),
-});
+export const mailSubjects = ({ sealing, now, baseUrl, adminAppUrl }: MailsDeps): EmailSubjects => {
+  const signInUrl = adminAppUrl === baseUrl ? null : adminAppUrl; // we have no page of our own to sign in on
+  return {
+    ...registrationMails({ sealing, now, baseUrl, signInUrl }),
+    ...adminMfaMails({ signInUrl }),
+    ...identityInviteMails({ sealing, now, baseUrl }),
+    ...inviteMails({ sealing, now, baseUrl }),
+    ...accountIntentMails({ signInUrl }),
+    ...loginMails({ sealing, now }),
+    ...mfaMails({ now, baseUrl }),
+    ...roleWindowMails({ now }),
+    ...signUpMails({ sealing, now, baseUrl }),
+    ...domainMails(),
+    ...connectionMails(),
+    ...passwordMails({ sealing, now, baseUrl, signInUrl }),
+    ...webhookMails(),
+  };
+};

@@ -86,7 +86,7 @@ describe('an authenticator app', () => {
   test('is told of in the words of what happened, in either language', async () => {
     const ana = await withApp();
     const [mail] = await mailsTo(ana.id);
-    const subjects = adminMfaMails({ adminAppUrl: 'https://admin.example.com' });
+    const subjects = adminMfaMails({ signInUrl: 'https://admin.example.com' });
     const said = (locale: 'en' | 'de', recipientId: string | null) =>
       auth.db.transaction('system', (tx) =>
         subjects['admin-security-notice'](tx, mail?.subjectId as string, locale, recipientId),

@@ -31,7 +31,7 @@ describe.each(locales)('in %s', (locale) => {
     }
     // Copied into a zone.
     if ('record_name' in values) for (const part of [html, text]) expect(part).toContain(values.record_name);
-    if ('link' in values) {
+    if ('link' in values && values.link !== null) {
       expect(text).toContain(`\n\n${values.link}\n\n`);
       expect(html.split(`href="${values.link.replaceAll('&', '&amp;')}"`)).toHaveLength(3);
     }
@@ -53,6 +53,20 @@ describe.each(locales)('in %s', (locale) => {
       }
     }
   });
+});
+
+test.each([
+  'registration-known-address',
+  'password-changed',
+  'account-creation-failed',
+  'admin-security-notice',
+] as const)('%s has no button where nobody knows a page to sign in on', async (name) => {
+  for (const locale of locales) {
+    const { html, text } = await renderEmail(name, locale, { ...sample(name), link: null } as never);
+    for (const part of [html, text]) expect(part).not.toMatch(/@@|<%|undefined|null|https?:\/\/(?!www\.w3\.org)/);
+    expect(html).not.toContain('href=');
+    expect(text).not.toMatch(/\n{5}/);
+  }
 });
 
 test('values are text in HTML and are left as they are in plain text', async () => {

@@ -4,7 +4,7 @@ import { text } from '../../platform/mail/texts.js';
 import type { EmailSubjects } from '../emails/subjects.js';
 
 /** What the mails about parked wishes say, besides the notice of `registration/mails.ts`. */
-export const accountIntentMails = ({ adminAppUrl }: { adminAppUrl: string }) =>
+export const accountIntentMails = ({ signInUrl }: { signInUrl: string | null }) =>
   ({
     'account-creation-failed': async (tx, id, locale) => {
       const intent = await tx.findOneBy(AccountIntent, { id, status: 'failed' });
@@ -17,7 +17,7 @@ export const accountIntentMails = ({ adminAppUrl }: { adminAppUrl: string }) =>
           first_name: user.firstName,
           account_name: intent.accountName,
           reason: text(locale, `email.account_creation_failed.reason_${why}`),
-          link: adminAppUrl,
+          link: signInUrl,
         },
       };
     },

@@ -26,7 +26,7 @@ export async function noticeAdmin(tx: EntityManager, { userId, eventId, locale, 
 }
 
 /** What these mails say. */
-export const adminMfaMails = ({ adminAppUrl }: { adminAppUrl: string }) =>
+export const adminMfaMails = ({ signInUrl }: { signInUrl: string | null }) =>
   ({
     'admin-security-notice': async (tx, id, locale, recipientId) => {
       const event = await tx.findOneBy(Event, { id });
@@ -42,7 +42,7 @@ export const adminMfaMails = ({ adminAppUrl }: { adminAppUrl: string }) =>
             factor: text(locale, `factor.${factor ?? 'recovery_code'}`),
           }),
           happened_at_text: inWords(event.createdAt, locale),
-          link: adminAppUrl,
+          link: signInUrl,
         },
       };
     },

@@ -12,12 +12,12 @@ export interface RegistrationMailsDeps {
   sealing: Sealing;
   now: Clock;
   baseUrl: string;
-  /** Where administrators sign in. */
-  adminAppUrl: string;
+  /** Where administrators sign in; null where no page is known. */
+  signInUrl: string | null;
 }
 
 /** What the mails about registrations say. Each is null once the registration, or the parked wish, has ended. */
-export function registrationMails({ sealing, now, baseUrl, adminAppUrl }: RegistrationMailsDeps) {
+export function registrationMails({ sealing, now, baseUrl, signInUrl }: RegistrationMailsDeps) {
   const open = async (tx: EntityManager, id: string) => {
     const found = await tx.findOneBy(PendingRegistration, { id, status: 'pending' });
     if (!found || found.expiresAt <= now()) return null;
@@ -42,7 +42,7 @@ export function registrationMails({ sealing, now, baseUrl, adminAppUrl }: Regist
       const user = await tx.findOneByOrFail(User, { id: intent.userId });
       return {
         to: user.email,
-        values: { first_name: user.firstName, account_name: intent.accountName, link: adminAppUrl },
+        values: { first_name: user.firstName, account_name: intent.accountName, link: signInUrl },
       };
     },
   } satisfies Partial<EmailSubjects>;

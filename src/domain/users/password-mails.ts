@@ -10,12 +10,12 @@ export interface PasswordMailsDeps {
   sealing: Pick<Sealing, 'derive'>;
   now: Clock;
   baseUrl: string;
-  /** Where administrators sign in. */
-  adminAppUrl: string;
+  /** Where administrators sign in; null where no page is known. */
+  signInUrl: string | null;
 }
 
 /** What the mails about passwords say. One with a link is null once the link works no more, or never did. */
-export function passwordMails({ sealing, now, baseUrl, adminAppUrl }: PasswordMailsDeps) {
+export function passwordMails({ sealing, now, baseUrl, signInUrl }: PasswordMailsDeps) {
   const withLink = async (tx: EntityManager, id: string, locale: 'en' | 'de') => {
     const found = await readPasswordLink(tx, id, now());
     if (!found) return null;
@@ -30,7 +30,7 @@ export function passwordMails({ sealing, now, baseUrl, adminAppUrl }: PasswordMa
       const user = await tx.findOneBy(User, { id });
       if (!user?.passwordChangedAt) return null;
       const changed_at_text = inWords(user.passwordChangedAt, locale);
-      return { to: user.email, values: { first_name: user.firstName, changed_at_text, link: adminAppUrl } };
+      return { to: user.email, values: { first_name: user.firstName, changed_at_text, link: signInUrl } };
     },
   } satisfies Partial<EmailSubjects>;
 }

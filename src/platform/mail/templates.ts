@@ -11,12 +11,12 @@ export interface EmailTemplates {
   'registration-verification': { first_name: string; account_name: string; link: string; expires_at_text: string };
   'registration-reminder': { first_name: string; account_name: string; link: string; hours_left: number };
   /** To the owner of an address that somebody tried to register once more. */
-  'registration-known-address': { first_name: string; account_name: string; link: string };
+  'registration-known-address': { first_name: string; account_name: string } & SignInLink;
   /** To somebody who has signed in without a password so far. */
   'set-password': { first_name: string; link: string; expires_at_text: string };
   'password-reset': { first_name: string; link: string; expires_at_text: string };
-  'password-changed': { first_name: string; changed_at_text: string; link: string };
-  'account-creation-failed': { first_name: string; account_name: string; reason: string; link: string };
+  'password-changed': { first_name: string; changed_at_text: string } & SignInLink;
+  'account-creation-failed': { first_name: string; account_name: string; reason: string } & SignInLink;
   'administrator-invite': AdministratorInviteMail;
   'administrator-invite-reminder': AdministratorInviteMail;
   'identity-invite': IdentityInviteMail;
@@ -48,9 +48,14 @@ export interface EmailTemplates {
   /** To an end user whose second factors have changed, or whose recovery code was used. */
   'security-notice': { first_name: string; application_name: string; what: string; happened_at_text: string };
   /** To an administrator whose own second factors have changed, or whose recovery code was used. */
-  'admin-security-notice': { first_name: string; what: string; happened_at_text: string; link: string };
+  'admin-security-notice': { first_name: string; what: string; happened_at_text: string } & SignInLink;
   /** To administrators, when a webhook's receiver has taken nothing for days. */
   'webhook-disabled': { first_name: string; account_name: string; receiver: string; since_text: string };
+}
+
+interface SignInLink {
+  /** Where administrators sign in; null where no page is known, and the mail then has no button. */
+  link: string | null;
 }
 
 interface CodeMail {
@@ -113,8 +118,8 @@ const slots = /@@([a-z_]+)@@/;
 const compiled = new Map<string, Promise<Compiled>>();
 
 /**
- * A mail as it is sent. The template is compiled once per language, and once more for brands with an address for support;
- * after that only its values are filled in.
+ * A mail as it is sent. The template is compiled once per language, and once more for brands with an address for support,
+ * and for a mail that has no link this time; after that only its values are filled in.
  * @param brand as whose mail it is shown; without one, as ours
  */
 export async function renderEmail<N extends keyof EmailTemplates>(
@@ -124,11 +129,12 @@ export async function renderEmail<N extends keyof EmailTemplates>(
   brand: MailBrand = gatehouse,
 ): Promise<RenderedEmail> {
   const supported = brand.supportEmail !== null;
-  const key = `${name}/${locale}/${supported}`;
-  const parts = compiled.get(key) ?? compile(name, locale, supported);
+  const linked = !('link' in values && values.link === null);
+  const key = `${name}/${locale}/${supported}/${linked}`;
+  const parts = compiled.get(key) ?? compile(name, locale, { supported, linked });
   compiled.set(key, parts); // the promise, so that mails that come together compile once
   const { subject, html, text } = await parts;
-  const all: Record<string, string | number | undefined> = { ...values, ...valuesOf(brand) };
+  const all: Record<string, string | number | null | undefined> = { ...values, ...valuesOf(brand) };
   const value = (slotName: string) => {
     const given = all[slotName];
     if (given === undefined || given === null) throw new Error(`No value for ${slotName} in the mail ${name}`);
@@ -145,8 +151,14 @@ export async function renderEmail<N extends keyof EmailTemplates>(
 const fill = (pieces: Pieces, value: (name: string) => string) =>
   pieces.map((piece, i) => (i % 2 ? value(piece) : piece)).join('');
 
-async function compile(name: keyof EmailTemplates, locale: Locale, supported: boolean): Promise<Compiled> {
-  const evaluated = (file: string) => evaluate(name, file, locale, supported);
+/** What a mail has beside its own words. */
+interface Extras {
+  supported: boolean;
+  linked: boolean;
+}
+
+async function compile(name: keyof EmailTemplates, locale: Locale, extras: Extras): Promise<Compiled> {
+  const evaluated = (file: string) => evaluate(name, file, locale, extras);
   // Loaded with the first mail: it is heavy, and the processes that answer requests send none.
   const { default: mjml2html } = await import('mjml');
   const { html } = await mjml2html(evaluated('body.mjml'), {
@@ -167,7 +179,7 @@ const withColorSlots = (html: string) =>
   html.replaceAll(standIns.buttonColor, slot('button_color')).replaceAll(standIns.buttonText, slot('button_text'));
 
 /** Runs a template with the catalogue's texts in it and a slot for each value. */
-function evaluate(name: string, file: string, locale: Locale, supported: boolean): string {
+function evaluate(name: string, file: string, locale: Locale, extras: Extras): string {
   const markup = file.endsWith('.mjml');
   const eta = new Eta({
     functionHeader: 'const { t, rich } = it;',
@@ -180,7 +192,7 @@ function evaluate(name: string, file: string, locale: Locale, supported: boolean
   if (markup) for (const part of ['button', 'code']) eta.loadTemplate(`@${part}`, read('layout', `${part}.mjml`));
   return eta.renderString(read(name, file), {
     locale,
-    supported,
+    ...extras,
     ...standIns,
     t: (key: TextKey) => textWith(locale, key, slot),
     rich: (key: TextKey) => escapeHtml(textWith(locale, key, slot)).replace(/@@[a-z_]+@@/g, '<strong>$&</strong>'),
