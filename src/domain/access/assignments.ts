@@ -112,11 +112,7 @@ export function createAssignments({ db, evaluation, rights, now }: AssignmentsDe
   }
 
   /** Any number of them, each on its own: what is wrong with one keeps no other from being made. */
-  const assignAll = (
-    scope: EnvironmentScope,
-    caller: Caller,
-    wanted: readonly WantedAssignment[],
-  ): Promise<AssignmentResult[]> => untilNothingVanishes(() => assignThese(scope, caller, wanted));
+  const assignAll: typeof assignThese = (...asked) => untilNothingVanishes(() => assignThese(...asked));
 
   async function assignThese(
     scope: EnvironmentScope,
@@ -127,11 +123,7 @@ export function createAssignments({ db, evaluation, rights, now }: AssignmentsDe
     const placed = await grantable(scope, caller, wanted, at);
     const allowed = placed.filter((one) => typeof one !== 'string');
     const written = await db.transaction(scope, async (tx) => {
-      await keepMembers(
-        tx,
-        scope,
-        allowed.map(({ identityId }) => identityId),
-      );
+      await keepMembers(tx, scope, allowed);
       return write(tx, scope, allowed, at);
     });
     let next = 0;

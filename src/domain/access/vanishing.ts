@@ -19,8 +19,12 @@ export function vanished(error: unknown): unknown {
  * locked before anything of it, as by who removes it.
  * @throws DomainError identity.not_found where one of them left
  */
-export async function keepMembers(tx: EntityManager, scope: EnvironmentScope, ids: readonly string[]): Promise<void> {
-  const members = [...new Set(ids)];
+export async function keepMembers(
+  tx: EntityManager,
+  scope: EnvironmentScope,
+  placed: readonly { identityId: string }[],
+): Promise<void> {
+  const members = [...new Set(placed.map(({ identityId }) => identityId))];
   await tx.query('select from identities where account_id = $1 and id = any($2) order by id for key share', [
     scope.accountId,
     members,
