@@ -112,24 +112,24 @@ export function createAssignments({ db, evaluation, rights, now }: AssignmentsDe
   }
 
   /** Any number of them, each on its own: what is wrong with one keeps no other from being made. */
-  const assignAll: typeof assignThese = (...asked) => untilNothingVanishes(() => assignThese(...asked));
-
-  async function assignThese(
+  function assignAll(
     scope: EnvironmentScope,
     caller: Caller,
     wanted: readonly WantedAssignment[],
   ): Promise<AssignmentResult[]> {
-    const at = now();
-    const placed = await grantable(scope, caller, wanted, at);
-    const allowed = placed.filter((one) => typeof one !== 'string');
-    const written = await db.transaction(scope, async (tx) => {
-      await keepMembers(tx, scope, allowed);
-      return write(tx, scope, allowed, at);
+    return untilNothingVanishes(async () => {
+      const at = now();
+      const placed = await grantable(scope, caller, wanted, at);
+      const allowed = placed.filter((one) => typeof one !== 'string');
+      const written = await db.transaction(scope, async (tx) => {
+        await keepMembers(tx, scope, allowed);
+        return write(tx, scope, allowed, at);
+      });
+      let next = 0;
+      return placed.map(
+        (one): AssignmentResult => (typeof one === 'string' ? failed(one) : (written[next++] as AssignmentResult)),
+      );
     });
-    let next = 0;
-    return placed.map(
-      (one): AssignmentResult => (typeof one === 'string' ? failed(one) : (written[next++] as AssignmentResult)),
-    );
   }
 
   return {
