@@ -182,7 +182,11 @@ describe('a sign-out', () => {
       'id_token_hint was issued to another client',
     ],
     ['an unknown client', { client_id: 'other' }, 'client_id is unknown'],
-    ['an address of nobody', { post_logout_redirect_uri: 'https://app.example/bye' }, 'is not registered'],
+    [
+      'an address of nobody',
+      { post_logout_redirect_uri: 'https://app.example/bye' },
+      'needs id_token_hint or client_id',
+    ],
     ['another address', { client_id: 'app', post_logout_redirect_uri: 'https://evil.example' }, 'is not registered'],
     ['a state given twice', { state: ['a', 'b'] }, 'state must be given once'],
     ['a long state', { state: 'x'.repeat(8193) }, 'a parameter is too long'],
