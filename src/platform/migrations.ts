@@ -6,6 +6,7 @@ import { StartError } from './start-error.js';
 
 // Any number would do; the same one keeps two `migrate` processes from running side by side.
 const migrationLock = 7_263_004_118;
+const turnMs = 200;
 
 export interface MigrateOptions {
   /** Those of this version, unless said otherwise. */
@@ -38,7 +39,7 @@ export async function migrate(
   const lock = source.createQueryRunner();
   try {
     await assertRecent(source);
-    await lock.query('select pg_advisory_lock($1)', [migrationLock]);
+    await takeTurn(lock);
     const before = await namesOf(source);
     const until = Date.now() + patienceMs;
     for (; !(await isMigrated(source, lockTimeoutMs)); await sleep(lockTimeoutMs * (0.5 + Math.random()))) {
@@ -52,6 +53,18 @@ export async function migrate(
     await lock.release();
     await source.destroy();
   }
+}
+
+/**
+ * Asks for the lock again and again. A statement that waited for it would keep a snapshot meanwhile, and an index that the other one
+ * builds concurrently waits for every snapshot: both would stand for ever, which PostgreSQL takes for no deadlock.
+ */
+async function takeTurn(lock: QueryRunner): Promise<void> {
+  const isTaken = async () => {
+    const rows: { taken: boolean }[] = await lock.query('select pg_try_advisory_lock($1) as taken', [migrationLock]);
+    return rows[0]?.taken === true;
+  };
+  while (!(await isTaken())) await sleep(turnMs);
 }
 
 async function assertRecent(source: DataSource): Promise<void> {

@@ -82,6 +82,27 @@ test('a table that is never free is said after a while, and what was done before
   expect(first.tries.count).toBe(1);
 });
 
+test('of two that migrate at once one waits, also while the other builds an index concurrently', async () => {
+  const text = 'create index concurrently accounts_twice on accounts (created_at)';
+  const { all, tries } = later('Later1999999999005', text, false);
+  const asksFor = (query: string) =>
+    rowsAsOwner(database.ownerUrl, `select from pg_stat_activity where pid <> pg_backend_pid() and query ilike $1`, [
+      `${query}%`,
+    ]);
+  const both: Promise<string[]>[] = [];
+  await asOwner(async (slow) => {
+    await slow.query('begin');
+    await slow.query('lock table accounts in row exclusive mode');
+    both.push(migrate(database.ownerUrl, database.url, { all }));
+    await until('the first one builds', async () => (await asksFor(text)).length > 0);
+    both.push(migrate(database.ownerUrl, database.url, { all }));
+    await until('the second one waits', async () => (await asksFor('select pg_%advisory_lock')).length > 1);
+    await slow.query('commit');
+  }, database.ownerUrl);
+  expect(await Promise.all(both)).toEqual([['Later1999999999005'], []]);
+  expect(tries.count).toBe(1);
+});
+
 test('an owner who may not create the service’s role says which one is missing, and goes on once it is there', async () => {
   const owner = new URL(database.ownerUrl);
   const [name, role] = ['plain', 'absent'].map((kind) => `${kind}_${randomBytes(4).toString('hex')}`) as [
