@@ -139,7 +139,7 @@ describe('what the provider says is reported', () => {
       const [begun, browser] = [await begin(at), newBrowser()];
       const left = await browser.submit(await browser.get(begun.link), {}, { origin: baseUrl });
       expect(left.body).toContain('http-equiv="refresh"');
-      const url = /href="([^"]+)"/.exec(left.body)?.[1]?.replaceAll('&amp;', '&') ?? '';
+      const url = /<a [^>]*href="([^"]+)"/.exec(left.body)?.[1]?.replaceAll('&amp;', '&') ?? '';
       const answered = await browser.get((await signInThere(url, 'ana')).replace(baseUrl, ''));
       const page = await browser.get(here(answered), { 'accept-language': 'de' });
       expect(page.body).toContain('Die Antwort ist in Ordnung, Sie kämen aber nicht hinein');
