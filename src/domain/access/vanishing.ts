@@ -1,6 +1,5 @@
-import { type EntityManager, In } from 'typeorm';
-import { EnvironmentMembership } from '../../../entities/environment-membership.js';
-import { violates, within } from '../../platform/db.js';
+import type { EntityManager } from 'typeorm';
+import { violates } from '../../platform/db.js';
 import { isOutage } from '../../platform/outages.js';
 import { DomainError } from '../errors.js';
 import type { EnvironmentScope } from '../scope.js';
@@ -14,23 +13,27 @@ export function vanished(error: unknown): unknown {
 }
 
 /**
- * Keeps members where they are until the end of the transaction. Whoever leaves an Environment stays in the Account's
- * directory, where no constraint speaks against giving them a role: they would hold it when they come back. An Identity is
- * locked before anything of it, as by who removes it.
+ * Keeps members in the Environment until the end of the transaction. Whoever leaves one stays in the Account's directory, where no
+ * constraint speaks against giving them a role: they would hold it when they come back. The Identity is locked first, as who
+ * removes it takes them.
  * @throws DomainError identity.not_found where one of them left
  */
 export async function keepMembers(
   tx: EntityManager,
-  scope: EnvironmentScope,
+  { accountId, environmentId }: EnvironmentScope,
   placed: readonly { identityId: string }[],
 ): Promise<void> {
   const members = [...new Set(placed.map(({ identityId }) => identityId))];
   await tx.query('select from identities where account_id = $1 and id = any($2) order by id for key share', [
-    scope.accountId,
+    accountId,
     members,
   ]);
-  const there = await tx.countBy(EnvironmentMembership, { ...within(scope), identityId: In(members) });
-  if (there < members.length) throw new DomainError('identity.not_found');
+  const there = await tx.query<unknown[]>(
+    `select from environment_memberships where account_id = $1 and environment_id = $2 and identity_id = any($3)
+     order by identity_id for key share`,
+    [accountId, environmentId, members],
+  );
+  if (there.length < members.length) throw new DomainError('identity.not_found');
 }
 
 /** What goes between the look at it and its use is found missing at the next look. */

@@ -1,10 +1,10 @@
 import type { EntityManager } from 'typeorm';
-import { EnvironmentMembership } from '../../../entities/environment-membership.js';
 import { Identity } from '../../../entities/identity.js';
 import { Node } from '../../../entities/node.js';
 import { Organization } from '../../../entities/organization.js';
 import { OrganizationMember } from '../../../entities/organization-member.js';
 import { within } from '../../platform/db.js';
+import { keepMembers } from '../access/vanishing.js';
 import { DomainError } from '../errors.js';
 import { recordEvent, recordEvents } from '../events.js';
 import { organizationType } from '../hierarchy/rules.js';
@@ -28,7 +28,7 @@ export interface NewMember {
  */
 export async function addMember(tx: EntityManager, scope: EnvironmentScope, member: NewMember): Promise<boolean> {
   const { organizationId, identityId, roleIds, at } = member;
-  await keepInEnvironment(tx, scope, identityId);
+  await keepMembers(tx, scope, [{ identityId }]);
   await lockOrganization(tx, scope, organizationId);
   const { accountId, environmentId } = scope;
   const row: OrganizationMember = { organizationId, identityId, accountId, environmentId, createdAt: at };
@@ -109,15 +109,6 @@ export async function lockOrganization(tx: EntityManager, scope: EnvironmentScop
 export async function lockIdentity(tx: EntityManager, { accountId }: EnvironmentScope, id: string): Promise<void> {
   const where = { accountId, id };
   await tx.findOne(Identity, { where, select: { id: true }, lock: { mode: 'for_key_share' } });
-}
-
-/** It stays in the Environment until the end of the transaction. @throws DomainError identity.not_found */
-async function keepInEnvironment(tx: EntityManager, scope: EnvironmentScope, id: string): Promise<void> {
-  // The Identity first, as who removes it takes them.
-  await lockIdentity(tx, scope, id);
-  const where = { ...within(scope), identityId: id };
-  const membership = await tx.findOne(EnvironmentMembership, { where, lock: { mode: 'for_key_share' } });
-  if (!membership) throw new DomainError('identity.not_found');
 }
 
 /** Kept in the transaction of the change, so that it is exact and nobody counts rows (contract §1). */
