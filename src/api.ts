@@ -11,7 +11,9 @@ import { runProcess } from './run-process.js';
 /** Long enough for a login's hashing and a slow database; a load balancer has moved on by then. */
 const drainWithinMs = 10_000;
 
-await runProcess('api', async () => {
+const command = { usage: 'npm run start:api', about: 'Serves HTTP until SIGTERM.' };
+
+await runProcess('api', command, async () => {
   const config = loadConfig('api');
   const log = await startLog('api', config);
   const db = await openDb({

@@ -3,10 +3,15 @@ import { loadConfig } from './config.js';
 import { runInstallation } from './dev/installation.js';
 import { runProcess } from './run-process.js';
 
+const command = {
+  usage: 'npm run cluster',
+  about: 'Runs what npm start does as in production, two of each and Temporal on PostgreSQL, until Ctrl-C.',
+};
+
 /**
  * `npm run cluster`: what `npm start` is, made as in production: a Temporal server on PostgreSQL, two apis and two workers. Its
  * data is its own.
  */
-await runProcess('cluster', () =>
+await runProcess('cluster', command, () =>
   runInstallation(loadConfig('dev'), { temporal: 'on PostgreSQL', copies: 2, folder: 'cluster' }),
 );

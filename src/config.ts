@@ -6,6 +6,7 @@ import { parseMasterKeys } from './platform/crypto/master-keys.js';
 import { parseServers } from './platform/dns.js';
 import {
   assertSpan,
+  assertWithin,
   durationListWords,
   durationPattern,
   durationWords,
@@ -19,6 +20,7 @@ import { projectRoot } from './platform/root.js';
 import {
   assertHost,
   assertSafeOrigin,
+  assertSameDatabase,
   assertServerUrl,
   callableUrlOf,
   flagOrNetworks,
@@ -58,6 +60,13 @@ const tlsFiles = [
   'TEMPORAL_TLS_SERVER_CA_CERT_PATH',
   'TEMPORAL_TLS_CLIENT_CERT_PATH',
   'TEMPORAL_TLS_CLIENT_KEY_PATH',
+] as const;
+
+const durationLists = [
+  'DOMAIN_POLL_SCHEDULE',
+  'WEBHOOK_RETRY_SCHEDULE',
+  'MFA_GRACE_REMINDERS',
+  'ROLE_ASSIGNMENT_NOTICES',
 ] as const;
 
 /** A link that is over before it is sent, or a look after the other without a pause, is nobody's wish. */
@@ -111,6 +120,8 @@ export function loadConfig(process: ProcessName, data: NodeJS.ProcessEnv = globa
   for (const [name, schemes] of Object.entries(schemesOf) as [keyof typeof schemesOf, string[]][]) {
     if (env[name]) check(name, () => assertServerUrl(env[name] as string, schemes));
   }
+  if (process === 'migrate' || process === 'dev')
+    check('DATABASE_OWNER_URL', () => assertSameDatabase(env.DATABASE_OWNER_URL, env.DATABASE_URL));
   const tracesUrl = env.OTEL_EXPORTER_OTLP_ENDPOINT;
   if (tracesUrl) check('OTEL_EXPORTER_OTLP_ENDPOINT', () => urlOf(tracesUrl, ['http', 'https']));
   const temporalUiUrl = env.TEMPORAL_UI_URL;
@@ -131,8 +142,13 @@ export function loadConfig(process: ProcessName, data: NodeJS.ProcessEnv = globa
     env.OUTBOUND_ALLOWED_HOSTS ? parseHosts(env.OUTBOUND_ALLOWED_HOSTS) : null,
   );
   const dnsServers = check('DNS_SERVERS', () => (env.DNS_SERVERS ? parseServers(env.DNS_SERVERS) : []));
-  const pauses = check('DOMAIN_POLL_SCHEDULE', () => parseDurations(env.DOMAIN_POLL_SCHEDULE));
+  const [pauses, retries, graceReminders, notices] = durationLists.map((name) =>
+    check(name, () => parseDurations(env[name])),
+  ) as [number[], number[], number[], number[]];
   for (const name of neverZero) check(name, () => assertSpan(env[name], { least: '1s' }));
+  check('REGISTRATION_REMINDER', () =>
+    assertWithin(env.REGISTRATION_REMINDER, { name: 'REGISTRATION_TTL', text: env.REGISTRATION_TTL }),
+  );
   check('REQUEST_TIMEOUT', () => assertSpan(env.REQUEST_TIMEOUT, { least: '1s', most: '10m' }));
   if (lines.length > 0) throw new ConfigError(lines);
 
@@ -198,10 +214,10 @@ export function loadConfig(process: ProcessName, data: NodeJS.ProcessEnv = globa
       recheckMs: parseDuration(env.DOMAIN_RECHECK_INTERVAL),
       lapseAfterMs: parseDuration(env.DOMAIN_LAPSE_AFTER),
     },
-    mfaGraceReminders: env.MFA_GRACE_REMINDERS.split(',').map(parseDuration),
+    mfaGraceReminders: graceReminders,
     auditRetentionDays: env.AUDIT_RETENTION_DAYS,
-    roleAssignmentNotices: env.ROLE_ASSIGNMENT_NOTICES.split(',').map(parseDuration),
-    webhookRetrySchedule: env.WEBHOOK_RETRY_SCHEDULE.split(',').map(parseDuration),
+    roleAssignmentNotices: notices,
+    webhookRetrySchedule: retries,
   } as const;
 }
 

@@ -3,7 +3,13 @@ import { loadConfig } from './config.js';
 import { migrate } from './platform/migrations.js';
 import { runProcess } from './run-process.js';
 
-await runProcess('migrate', async () => {
+const command = {
+  usage: 'npm run migrate',
+  about: `Brings the schema of PostgreSQL up to date, as the role of DATABASE_OWNER_URL, and lets the role of DATABASE_URL use it.
+The service may be at work meanwhile. Running it again goes on where it stopped.`,
+};
+
+await runProcess('migrate', command, async () => {
   const { database } = loadConfig('migrate');
   const ran = await migrate(database.ownerUrl as string, database.url as string, {
     onWait: () => process.stdout.write('a table is in use: giving way, and trying again\n'),

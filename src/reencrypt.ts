@@ -9,11 +9,17 @@ import { runProcess } from './run-process.js';
 
 const say = (line: string) => process.stdout.write(`${line}\n`);
 
+const command = {
+  usage: 'npm run reencrypt',
+  about: `Encrypts with the first of MASTER_KEYS what the others sealed, and says what they are still needed for, and until when.
+The service may be at work meanwhile. Harmless to repeat.`,
+};
+
 /**
  * `npm run reencrypt`: after a new master key was put in front, encrypts with it what older ones sealed, so that those can
  * be taken away (contract §2). What seals for minutes or days (kept answers, links) runs out by itself: it says what there is.
  */
-await runProcess('reencrypt', async () => {
+await runProcess('reencrypt', command, async () => {
   const { database, masterKeys } = loadConfig('reencrypt');
   const current = masterKeys[0]?.id as string;
   const url = database.url as string;

@@ -6,14 +6,20 @@ import { openDb } from './platform/db.js';
 import { StartError } from './platform/start-error.js';
 import { runProcess } from './run-process.js';
 
+const command = {
+  usage: 'npm run reset-mfa -- ana@example.com',
+  about: `Takes the second factors of an administrator away, and ends all of their sessions; a mail tells them.
+Make sure that it is them who ask.`,
+  operands: ['the address of the administrator'],
+};
+
 /**
  * `npm run reset-mfa -- ana@example.com`: takes the second factors of an administrator away who has lost them, and whom nobody
  * in an Account may help (docs/administrators.md). Make sure that it is them.
  */
-await runProcess('reset-mfa', async () => {
+await runProcess('reset-mfa', command, async () => {
   const config = loadConfig('reset-mfa');
-  const [email] = process.argv.slice(2);
-  if (!email) throw new StartError('name the address: npm run reset-mfa -- ana@example.com');
+  const email = process.argv[2] as string;
   const url = config.database.url as string;
   const db = await openDb({ url, poolSize: 1, applicationName: 'gatehouse reset-mfa', onError: () => {} });
   const isDone = await createMfaResetByOperator({ db, now })(email).finally(() => db.close());

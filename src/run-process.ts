@@ -1,11 +1,17 @@
+import { answerInstead, type Command } from './command.js';
 import { ConfigError } from './config.js';
 import { isOutage } from './platform/outages.js';
 import { StartError } from './platform/start-error.js';
 
-/** Says what keeps a process from starting, in one line for each reason, and ends it with a non-zero exit code. */
-export async function runProcess(name: string, start: () => Promise<void>): Promise<void> {
+/**
+ * Says what keeps a process from starting, in one line for each reason, and ends it with a non-zero exit code. Who asks for
+ * `--help` is told what it does, and nothing is done.
+ */
+export async function runProcess(name: string, command: Command, start: () => Promise<void>): Promise<void> {
   try {
-    await start();
+    const answer = answerInstead(command);
+    if (answer === undefined) await start();
+    else process.stdout.write(answer);
   } catch (error) {
     for (const line of reasons(error)) process.stderr.write(`gatehouse ${name}: ${line}\n`);
     process.exit(1);

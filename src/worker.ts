@@ -24,7 +24,9 @@ import { startWebhookFanOut } from './worker/webhook-fan-out.js';
 /** Longer than a drain may take; whatever hangs then is left to the next worker. */
 const stopWithinMs = 9_000;
 
-await runProcess('worker', async () => {
+const command = { usage: 'npm run start:worker', about: 'Works on what waits, until SIGTERM.' };
+
+await runProcess('worker', command, async () => {
   const config = loadConfig('worker');
   const log = await startLog('worker', config);
   if (config.metricsPort === 0) installRuntime(log);

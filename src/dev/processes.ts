@@ -1,8 +1,9 @@
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { levels } from 'pino';
 import type { Config } from '../config.js';
-import { type Exit, startChild } from '../platform/embedded/children.js';
-import { configuredPort, freePort, portInUse } from '../platform/embedded/ports.js';
+import { untilReady as childReady, type Exit, startChild } from '../platform/embedded/children.js';
+import { configuredPort, freePort, onFreePorts, portInUse } from '../platform/embedded/ports.js';
 import { projectRoot } from '../platform/root.js';
 import { StartError } from '../platform/start-error.js';
 import type { Layout, Parts, Starting } from './parts.js';
@@ -16,7 +17,7 @@ export interface RunningProcesses {
 }
 
 const relyingPartyPort = 3001;
-const readyWithinMs = 30_000;
+const readyWithinMs = 60_000;
 
 /** What processes of one installation are told alike, and a client of it. */
 interface Installed {
@@ -62,11 +63,11 @@ async function startPair(
       SMTP_URL: parts.smtpUrl,
       MASTER_KEYS: process.env.MASTER_KEYS ?? secrets.masterKeys,
       METRICS_PORT: String(ports.metrics),
-      LOG_LEVEL: process.env.LOG_LEVEL ?? 'warn',
+      LOG_LEVEL: ['debug', 'trace'].find((level) => level === process.env.LOG_LEVEL) ?? 'info', // for what they announce
     };
     const pair = await Promise.all([
-      startNode('worker', ['--max-old-space-size=192', '--max-semi-space-size=4', 'dist/src/worker.js'], env, starting),
-      startNode('api', ['--max-semi-space-size=8', '--heap-growing-percent=80', 'dist/src/api.js'], env, starting),
+      startLogging('worker', ['--max-old-space-size=192', '--max-semi-space-size=4'], env, starting),
+      startLogging('api', ['--max-semi-space-size=8', '--heap-growing-percent=80'], env, starting),
     ]);
     try {
       await untilReady(`${url}/readyz`, pair);
@@ -102,35 +103,74 @@ async function freePair(from: number, except: number): Promise<number> {
   }
 }
 
-async function startNode(name: string, args: string[], env: Record<string, string>, { stops, say }: Starting) {
-  const child = await startChild({
-    command: process.execPath,
-    args,
-    cwd: projectRoot,
-    env,
-    ...(name !== 'example' && { onLine: (line: string) => say(`${name} | ${line}`) }), // it says only where it is, as we do
+/** What each logs once it listens: whoever answers at its port before may be a stranger who was quicker to take it. */
+const announcements = { api: 'listening', worker: 'started' };
+
+async function startLogging(
+  name: keyof typeof announcements,
+  options: string[],
+  env: Record<string, string>,
+  starting: Starting,
+) {
+  const shown = levels.values[process.env.LOG_LEVEL ?? 'warn'] ?? Number.POSITIVE_INFINITY; // silent
+  let isListening = false;
+  const child = await startNode(name, [...options, `dist/src/${name}.js`], env, starting, (line) => {
+    const { level = Number.POSITIVE_INFINITY, msg } = entryOf(line);
+    isListening ||= msg === announcements[name];
+    if (level >= shown) starting.say(`${name} | ${line}`);
   });
+  return { ...child, isListening: () => isListening };
+}
+
+/** A line of a log; one of something else has neither, and is shown. */
+function entryOf(line: string): { level?: number; msg?: string } {
+  try {
+    return JSON.parse(line);
+  } catch {
+    return {};
+  }
+}
+
+async function startNode(
+  name: string,
+  args: string[],
+  env: Record<string, string>,
+  { stops }: Starting,
+  onLine?: (line: string) => void,
+) {
+  const child = await startChild({ command: process.execPath, args, cwd: projectRoot, env, ...(onLine && { onLine }) });
   const forget = stops.add({
     name,
     ...child,
     exited: child.exited.then((exit) => ({ ...exit, tail: name === 'example' ? child.tail() : '' })),
   });
-  return { name, exited: child.exited, stop: child.stop, forget };
+  return { ...child, name, forget };
 }
 
 async function startRelyingParty(issuer: string, clientId: string, starting: Starting): Promise<string> {
-  const port = await freePort(relyingPartyPort);
-  const url = `http://127.0.0.1:${port}`;
-  await startNode(
-    'example',
-    [join('examples', 'relying-party', 'server.mjs')],
-    { ISSUER: issuer, PORT: String(port), CLIENT_ID: clientId },
-    starting,
-  );
-  return url;
+  return await onFreePorts([relyingPartyPort], async ([port]) => {
+    const url = `http://127.0.0.1:${port}`;
+    const env = { ISSUER: issuer, PORT: String(port), CLIENT_ID: clientId };
+    const example = await startNode('example', [join('examples', 'relying-party', 'server.mjs')], env, starting);
+    try {
+      await childReady(example, { name: 'the example', announces: 'The example relying party is at' }, () =>
+        fetch(url),
+      );
+    } catch (error) {
+      await example.stop().then(example.forget);
+      throw error;
+    }
+    return url;
+  });
 }
 
-async function untilReady(url: string, needed: { name: string; exited: Promise<Exit> }[]): Promise<void> {
+interface Needed {
+  name: string;
+  exited: Promise<Exit>;
+  isListening(): boolean;
+}
+
+async function untilReady(url: string, needed: Needed[]): Promise<void> {
   const end = Date.now() + readyWithinMs;
   let last = 'no answer';
   let ended: string | undefined;
@@ -141,8 +181,8 @@ async function untilReady(url: string, needed: { name: string; exited: Promise<E
   }
   while (Date.now() < end && !ended) {
     const answer = await fetch(url, { signal: AbortSignal.timeout(2000) }).catch(() => null);
-    if (answer?.ok) return;
-    if (answer) last = await answer.text();
+    if (answer?.ok && needed.every((one) => one.isListening())) return;
+    if (answer) last = answer.ok ? 'somebody else answers at its port' : await answer.text();
     await sleep(100);
   }
   throw new StartError(ended ?? `the api is not ready after ${readyWithinMs / 1000} s: ${last}`);

@@ -25,6 +25,12 @@ export function assertSpan(text: string, { least, most }: { least: string; most?
   if (most && length > parseDuration(most)) throw new RangeError(`must be ${most} at most`);
 }
 
+/** @throws RangeError, whose text follows the name of a setting, where what `text` says comes no earlier than the end of `other` */
+export function assertWithin(text: string, other: { name: string; text: string }): void {
+  if (parseDuration(text) >= parseDuration(other.text))
+    throw new RangeError(`must be less than ${other.name}, which is ${other.text}`);
+}
+
 const oneOrMore = `([0-9]{1,4}x)?${one}`;
 
 /** The written form of several durations, in order: `1m,5m`, or `10x1m,5m` for one that is repeated. */
@@ -32,12 +38,13 @@ export const durationListPattern = `^${oneOrMore}(,${oneOrMore})*$`;
 
 const mostDurations = 10_000;
 
-/** Milliseconds of each. @throws RangeError for any other text, and for more than ten thousand */
+/** Milliseconds of each. @throws RangeError for any other text, for more than ten thousand, and where one is nothing */
 export function parseDurations(text: string): number[] {
   const all = text.split(',').flatMap((part) => {
     const [, times = '1', duration = part] = /^([0-9]{1,4})x(.*)$/.exec(part) ?? [];
     return Array<number>(Number(times)).fill(parseDuration(duration));
   });
   if (all.length === 0 || all.length > mostDurations) throw new RangeError(`must be 1 to ${mostDurations} durations`);
+  if (all.includes(0)) throw new RangeError('must have no duration of zero');
   return all;
 }

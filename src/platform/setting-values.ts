@@ -76,6 +76,17 @@ export function assertServerUrl(text: string, schemes: string[]): void {
   if (mode !== null && !sslModes.includes(mode)) throw new Error(`must have an sslmode of ${sslModes.join(', ')}`);
 }
 
+/**
+ * Where the owner's URL and the service's lead to one server, they are of one database: the schema of another would be changed.
+ * A pool in between may call it otherwise.
+ */
+export function assertSameDatabase(ownerUrl: string | undefined, serviceUrl: string | undefined): void {
+  if (!ownerUrl || !serviceUrl || !URL.canParse(ownerUrl) || !URL.canParse(serviceUrl)) return;
+  const [owner, service] = [new URL(ownerUrl), new URL(serviceUrl)];
+  if (owner.host !== service.host || owner.pathname === service.pathname) return;
+  throw new Error('must name the database that DATABASE_URL names');
+}
+
 const sslModes = ['disable', 'prefer', 'require', 'verify-ca', 'verify-full', 'no-verify'];
 
 function isDecodable(text: string): boolean {

@@ -36,6 +36,11 @@ test.each([
   ['REQUEST_TIMEOUT', '25d', 'must be 10m at most'],
   ['INVITE_TTL', '0d', 'must be 1s at least'],
   ['DOMAIN_RECHECK_INTERVAL', '0s', 'must be 1s at least'],
+  ['REGISTRATION_REMINDER', '2d', 'must be less than REGISTRATION_TTL, which is 24h'],
+  ['WEBHOOK_RETRY_SCHEDULE', '5s,0s', 'must have no duration of zero'],
+  ['DOMAIN_POLL_SCHEDULE', '10x0m,1h', 'must have no duration of zero'],
+  ['MFA_GRACE_REMINDERS', '0d', 'must have no duration of zero'],
+  ['ROLE_ASSIGNMENT_NOTICES', '7d,0ms', 'must have no duration of zero'],
   ['MFA_GRACE_REMINDERS', '3d, 1d', durations],
   ['DOMAIN_POLL_SCHEDULE', '10x', durations],
   ['AUDIT_RETENTION_DAYS', '99999', 'must be <= 36500'],
@@ -66,6 +71,20 @@ test.each([
   const lines = told({ [name]: value });
   expect(lines).toEqual([`${name} ${words}`]);
   expect(lines.join()).not.toContain('secret');
+});
+
+test('a reminder that was in time is refused once the link that it reminds of ends before it', () => {
+  expect(told({ REGISTRATION_TTL: '20h' })).toEqual([
+    'REGISTRATION_REMINDER must be less than REGISTRATION_TTL, which is 20h',
+  ]);
+  expect(told({ REGISTRATION_TTL: '20h', REGISTRATION_REMINDER: '19h' })).toEqual([]);
+});
+
+test("the owner's URL leads to the database of the service, though it may do so by another way", () => {
+  expect(told({ DATABASE_OWNER_URL: 'postgres://gatehouse:x@db.example.com/other' }, 'migrate')).toEqual([
+    'DATABASE_OWNER_URL must name the database that DATABASE_URL names',
+  ]);
+  expect(told({ DATABASE_OWNER_URL: 'postgres://gatehouse:x@primary.example.com/gatehouse_1' }, 'migrate')).toEqual([]);
 });
 
 test('what is right is taken: sockets, percent signs that are written as such, TLS with a file, blanks as nothing', () => {

@@ -1,0 +1,28 @@
+import { answerInstead } from '../../src/command.js';
+
+const migrate = { usage: 'npm run migrate', about: 'Brings the schema up to date.' };
+const reset = { usage: 'npm run reset-mfa -- ana@example.com', about: 'Resets.', operands: ['the address'] };
+
+test.each([['--help'], ['-h'], ['--help', 'ana@example.com'], ['ana@example.com', '-h']])(
+  '%s is answered with what it does, instead of doing it',
+  (...given) => {
+    expect(answerInstead(reset, given)).toBe(
+      'Usage: npm run reset-mfa -- ana@example.com\n\nResets.\nSettings: README.md.\n',
+    );
+  },
+);
+
+test.each([
+  [migrate, ['--dry-run'], '--dry-run is nothing that it knows; usage: npm run migrate'],
+  [migrate, ['production'], 'too many arguments; usage: npm run migrate'],
+  [reset, ['ana@example.com', 'eve@example.com'], `too many arguments; usage: ${reset.usage}`],
+  [reset, ['--force', 'ana@example.com'], `--force is nothing that it knows; usage: ${reset.usage}`],
+  [reset, [], `the address is missing; usage: ${reset.usage}`],
+])('%j refuses %j, and says how it is called', (command, given, words) => {
+  expect(() => answerInstead(command, given)).toThrow(new Error(words));
+});
+
+test('as it is called, it goes on', () => {
+  expect(answerInstead(migrate, [])).toBeUndefined();
+  expect(answerInstead(reset, ['ana@example.com'])).toBeUndefined();
+});
