@@ -258,6 +258,17 @@ describe('answers that are refused, ten in a row,', () => {
     expect(await statusOf(at)).toBe('active');
   });
 
+  test('but not where somebody takes their state to the callback of OpenID Connect', async () => {
+    const at = await place();
+    for (let count = 0; count < 10; count += 1) {
+      const state = askedIn(await sendAway(world.browser(), at)).relayState;
+      const query = new URLSearchParams({ state, code: 'x' });
+      const answered = await world.app.inject(`/sso/oidc/${at.connection.id}/callback?${query}`);
+      expect(answered.statusCode).toBe(303);
+    }
+    expect(await statusOf(at)).toBe('active');
+  });
+
   test('but not where anybody can have made them, unless nobody signs in by it anyway', async () => {
     const stranger = await newSamlProvider();
     expect(await statusAfter(await place({ lastLoginAt: world.now() }), {}, stranger)).toBe('active');

@@ -4,7 +4,6 @@ import { after, type Clock } from '../../platform/clock.js';
 import { newSecret } from '../../platform/crypto/one-time-secret.js';
 import type { Db } from '../../platform/db.js';
 import { isStorable } from '../../platform/storable.js';
-import { SsoRefused } from '../sso-protocols/assertion.js';
 import type { SamlProtocol } from '../sso-protocols/saml/protocol.js';
 import type { LogoutMessage } from '../sso-protocols/saml/signed-messages.js';
 import type { SsoLeaving } from './leaving.js';
@@ -86,10 +85,9 @@ export function createSamlSso({ db, protocol, signIn, leaving, now }: SamlSsoDep
       const { connectionId, samlResponse, relayState } = response;
       const answered =
         relayState !== null &&
-        (await signIn.answer({ state: relayState, connectionId }, async (connection, { id }) => {
-          if (connection.type !== 'saml') throw new SsoRefused('state_mismatch', 'The connection does not speak SAML');
-          return protocol.verify(connection, { samlResponse, expects: { requestId: id } });
-        }));
+        (await signIn.answer({ state: relayState, connectionId, protocol: 'saml' }, (connection, { id }) =>
+          protocol.verify(connection, { samlResponse, expects: { requestId: id } }),
+        ));
       return answered ? { ...answered, browser: null } : admitUnasked(response);
     },
 

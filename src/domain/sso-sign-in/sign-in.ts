@@ -65,8 +65,14 @@ export type Verify = (connection: SsoConnection, request: TakenSsoRequest) => Pr
 export function createSsoSignIn({ db, sealing, protocols, now }: SsoSignInDeps) {
   const requests = createSsoRequests({ db, sealing, now });
 
-  async function outcomeOf(connection: SsoConnection, request: TakenSsoRequest, verify: Verify): Promise<SsoOutcome> {
+  async function outcomeOf(
+    connection: SsoConnection,
+    request: TakenSsoRequest,
+    { protocol, verify }: { protocol: SsoConnection['type']; verify: Verify },
+  ): Promise<SsoOutcome> {
     try {
+      if (connection.type !== protocol)
+        throw new SsoRefused('state_mismatch', 'The connection speaks another protocol');
       const isOpen = connection.status === 'active' || request.purpose === 'test';
       if (!isOpen) throw new SsoRefused('connection_disabled', 'The connection is not active');
       const assertion = await verify(connection, request);
@@ -112,11 +118,12 @@ export function createSsoSignIn({ db, sealing, protocols, now }: SsoSignInDeps) 
 
     /**
      * Takes the answer to the request that a state names, once: looks at it by `verify`, keeps what came of it and counts it.
+     * @param protocol by which it came: whoever is sent away knows the state, and can take it to the other protocol's door
      * @returns the request that the browser goes on with, also where the answer is refused or comes again; null where the
      *   state is unknown
      */
     async answer(
-      { state, connectionId }: { state: string; connectionId: string },
+      { state, connectionId, protocol }: { state: string; connectionId: string; protocol: SsoConnection['type'] },
       verify: Verify,
     ): Promise<{ requestId: string } | null> {
       const taken = await requests.take(state, connectionId);
@@ -127,7 +134,7 @@ export function createSsoSignIn({ db, sealing, protocols, now }: SsoSignInDeps) 
         tx.findOneBy(SsoConnection, { id: connectionId, accountId }),
       );
       if (!connection) return null; // deleted a moment ago, with its requests
-      const outcome = await outcomeOf(connection, taken, verify);
+      const outcome = await outcomeOf(connection, taken, { protocol, verify });
       await db.transaction({ accountId }, async (tx) => {
         await note(tx, connection, taken, outcome);
         await requests.keep(tx, taken.id, outcome);

@@ -14,7 +14,7 @@ export const oidcCallback: FastifyPluginAsyncTypebox<{ sso: Sso; baseUrl: string
     if (!isUuid(connectionId) || !isSecret(state)) return sendSsoLost(request, reply);
     const query = request.url.slice(request.url.indexOf('?'));
     const callbackUrl = `${callbackUrlOf(baseUrl, connectionId)}${query}`;
-    const answered = await sso.signIn.answer({ state, connectionId }, (connection, { secrets }) =>
+    const answered = await sso.signIn.answer({ state, connectionId, protocol: 'oidc' }, (connection, { secrets }) =>
       sso.oidc.verify(connection, { callbackUrl, expects: { ...(secrets as OidcSecrets), state } }),
     );
     if (!answered) return sendSsoLost(request, reply);
