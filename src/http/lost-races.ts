@@ -9,6 +9,8 @@ const goneBy: [RegExp, ErrorCode][] = [
   [/_account_fk$/, 'account.not_found'],
   [/_client_fk$/, 'oauth_client.not_found'],
   [/_(node|parent)_fk$/, 'nodes.node_not_found'],
+  [/_organization_fk$/, 'organization.not_found'],
+  [/_role_fk$/, 'role.not_found'],
   // Where the directory's entry went away in between, the next try makes a new one.
   [/_identity_fk$/, 'service.unavailable'],
 ];

@@ -1,4 +1,7 @@
+import { createAdministratorInviteExpiry } from '../../src/domain/invites/expiry.js';
+import { joining } from '../../src/platform/joining.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
+import { comingUpon } from '../support/uncommitted.js';
 import { invite, newMember, rolesByKey, tokenOf } from './administrators-setup.js';
 import { type Call, callsOf, databaseTime, eventsSince, outcomeOf, outcomesOf, rowsOf, shape } from './portal-setup.js';
 
@@ -194,6 +197,25 @@ test('accepted and revoked at once is one of both', async () => {
       [made.id],
     );
     expect(members).toHaveLength(outcomes[0] === '200' ? 1 : 0);
+  }
+});
+
+test('what its process or support ends at this moment is neither accepted nor sent again', async () => {
+  const now = () => api.clock.now;
+  for (const other of ['accept', 'resend'] as const) {
+    const made = await invite(owner, { role_id: roles.viewer });
+    const since = await databaseTime(api);
+    const outcome = await comingUpon(
+      api.database,
+      (tx) => createAdministratorInviteExpiry({ db: joining(tx), now }).cancel(made.id, 'cancelled_by_operator'),
+      async () =>
+        other === 'accept' ? accept(made.token) : outcomeOf(await owner('POST', `${path}/${made.id}/resend`)),
+    );
+    const refusals = { accept: '400 invite.link_invalid', resend: '409 administrator_invite.not_pending' };
+    expect(outcome).toBe(refusals[other]);
+    expect((await owner('GET', `${path}/${made.id}`)).json().data.status).toBe('revoked');
+    const events = await eventsSince(api, account.scope.accountId, since);
+    expect(events.map(({ action }) => action)).toEqual(['administrator_invite.revoked']);
   }
 });
 

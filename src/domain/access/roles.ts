@@ -201,13 +201,17 @@ async function lockCustom(
   return current;
 }
 
-/** The permissions with these keys, in the order of their keys. @throws DomainError validation.failed */
+/** The permissions with these keys, in the order of their keys; they stay. @throws DomainError validation.failed */
 export async function permissionsOf(
   tx: EntityManager,
   scope: EnvironmentScope,
   keys: readonly string[],
 ): Promise<Permission[]> {
-  const found = await tx.find(Permission, { where: { ...within(scope), key: In([...keys]) }, order: { key: 'asc' } });
+  const found = await tx.find(Permission, {
+    where: { ...within(scope), key: In([...keys]) },
+    order: { key: 'asc' },
+    lock: { mode: 'for_key_share' },
+  });
   const known = new Set(found.map(({ key }) => key));
   const details = keys.flatMap((key, i): ErrorDetail[] =>
     known.has(key)

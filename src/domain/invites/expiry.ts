@@ -3,6 +3,7 @@ import { LessThanOrEqual } from 'typeorm';
 import { AdministratorInvite, type InviteStatus } from '../../../entities/administrator-invite.js';
 import type { Clock } from '../../platform/clock.js';
 import type { Db } from '../../platform/db.js';
+import { lockAdministration } from '../capabilities/roles-authority.js';
 import { queueEmail } from '../emails/queue.js';
 import { recordEvent } from '../events.js';
 import { processInput, reminderEmail } from './process.js';
@@ -39,9 +40,14 @@ export function createAdministratorInviteExpiry({ db, now }: { db: Db; now: Cloc
         const invite = await tx.findOneBy(AdministratorInvite, { id, status: 'pending' });
         if (invite && invite.expiresAt > now()) await queueEmail(tx, reminderEmail(invite), now());
       }),
-    expire: (id) => within(id, (tx) => expireOverdue(tx, { id }, now())),
+    expire: (id) =>
+      within(id, async (tx) => {
+        await keepAdministrationOf(tx, id);
+        await expireOverdue(tx, { id }, now());
+      }),
     cancel: (id, reason) =>
       within(id, async (tx) => {
+        await keepAdministrationOf(tx, id);
         const open = { id, status: 'pending' as const };
         const invite = await tx.findOneBy(AdministratorInvite, open);
         const ended = { status: 'revoked' as const, endedReason: reason, endedAt: now() };
@@ -51,6 +57,12 @@ export function createAdministratorInviteExpiry({ db, now }: { db: Db; now: Cloc
         await recordEvent(tx, 'administrator_invite.revoked', { accountId, resourceId: id, metadata: { reason } });
       }),
   };
+}
+
+/** Whoever accepts, resends or revokes an invite has this lock too, so that one of them comes first; before the invite's own. */
+export async function keepAdministrationOf(tx: EntityManager, id: string): Promise<void> {
+  const invite = await tx.findOne(AdministratorInvite, { where: { id }, select: { id: true, accountId: true } });
+  if (invite) await lockAdministration(tx, invite);
 }
 
 /** Writes down that invites have ended whose time is over. The row's own date decides. */

@@ -3,7 +3,6 @@ import type { Clock } from '../../platform/clock.js';
 import type { Db } from '../../platform/db.js';
 import type { ProcessLook } from '../../temporal/look.js';
 import type { Processes } from '../../temporal/processes.js';
-import { lockAdministration } from '../capabilities/roles-authority.js';
 import { DomainError } from '../errors.js';
 import { recordEvent } from '../events.js';
 import type { AdministratorInvites } from '../invites/administrator-invites.js';
@@ -69,10 +68,8 @@ export function createAccountProcesses(deps: AccountProcessesDeps) {
     id: string,
     verb: Verb,
     work: (tx: EntityManager, row: ProcessRow, kind: Kind) => Promise<unknown>,
-    first: (tx: EntityManager) => Promise<unknown> = async () => {},
   ): Promise<ShownProcess> =>
     within(async (tx) => {
-      await first(tx);
       const row = await findRow(tx, kinds, scope, { id, now: now(), lock: true });
       const kind = kinds[row.kind] as Kind;
       assertPossible(kind, row, verb);
@@ -152,17 +149,10 @@ export function createAccountProcesses(deps: AccountProcessesDeps) {
 
     /** @throws DomainError process.not_found, process.not_running, process.verb_not_supported, validation.failed */
     extend: (scope: AccountScope, userId: string, id: string, extension: Extension): Promise<ShownProcess> =>
-      act(
-        scope,
-        id,
-        'extend',
-        async (tx, row) => {
-          const deadline = await extendInvite(tx, row, { userId, extension, now: now() });
-          await record(tx, 'process.extended', row, { deadline });
-        },
-        // Before the row, as everything does that gives rights; the other way round two could wait for each other.
-        (tx) => lockAdministration(tx, scope),
-      ),
+      act(scope, id, 'extend', async (tx, row) => {
+        const deadline = await extendInvite(tx, row, { userId, extension, now: now() });
+        await record(tx, 'process.extended', row, { deadline });
+      }),
 
     /** For the resource itself, which was read already: the same as its process says. */
     of: (row: ProcessRow): ShownProcess => shown(row),

@@ -1,6 +1,6 @@
 import { AdministratorInvite } from '../../../entities/administrator-invite.js';
 import { joining } from '../../platform/joining.js';
-import { createAdministratorInviteExpiry } from '../invites/expiry.js';
+import { createAdministratorInviteExpiry, keepAdministrationOf } from '../invites/expiry.js';
 import { processInput } from '../invites/process.js';
 import { startLater } from '../outbox.js';
 import { invitesOf, rowOfInvite } from './any-invite.js';
@@ -23,6 +23,7 @@ export const inviteKind: Kind = {
     inputOf,
   }),
   verbs: { cancel: ['pending'], resend: ['pending', 'expired'], extend: ['pending'] },
+  lockFirst: keepAdministrationOf,
   async cancel(tx, row, now) {
     await createAdministratorInviteExpiry({ db: joining(tx), now }).cancel(row.id, 'cancelled_by_operator');
     // Its workflow would sleep on for days where a cancel does not reach Temporal.
