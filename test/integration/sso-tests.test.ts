@@ -143,7 +143,7 @@ describe('what the provider says is reported', () => {
       const answered = await browser.get((await signInThere(url, 'ana')).replace(baseUrl, ''));
       const page = await browser.get(here(answered), { 'accept-language': 'de' });
       expect(page.body).toContain('Die Antwort ist in Ordnung, Sie kämen aber nicht hinein');
-      expect(page.body).toContain('Der Identitätsanbieter sagt, Ihre E-Mail-Adresse sei nicht bestätigt.');
+      expect(page.body).toContain('Der Identitätsanbieter bürgt nicht für Ihre E-Mail-Adresse');
       expect(page.body).toContain('sso.email_unverified');
       expect(await reportAt(at, begun)).toMatchObject({
         status: 'succeeded',

@@ -2,6 +2,7 @@ import { createHmac } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { generateKeyPair } from 'jose';
 import type { SsoConnection } from '../../entities/sso-connection.js';
+import { assertionOf } from '../../src/domain/sso-protocols/oidc/claims.js';
 import { createOidcProtocol, type OidcSecrets } from '../../src/domain/sso-protocols/oidc/oidc.js';
 import { loopback } from '../../src/platform/outbound/addresses.js';
 import { createOutbound } from '../../src/platform/outbound/fetch.js';
@@ -218,6 +219,22 @@ describe('an answer', () => {
   test('an address by another claim, where the connection maps it', async () => {
     const connection = connectionOf({ attributeMapping: { email: 'upn' } });
     expect(await answered({ upn: 'ana@other.example' }, { connection })).toMatchObject({ email: 'ana@other.example' });
+  });
+});
+
+describe('the address is vouched for', () => {
+  const google = { iss: 'https://accounts.google.com', email_verified: true };
+  test.each([
+    ['by true, in a word too', [{ email_verified: true }, { email_verified: 'True' }], true],
+    ['or not, by nothing that is said', [{}, { email_verified: null }], null],
+    ['by nothing else', [{ email_verified: false }, { email_verified: 'False' }, { email_verified: 0 }], false],
+    ['by Google to people of a Workspace', [{ ...google, hd: 'acme.example' }], true],
+    ['but not to everybody who has read a mail there', [google, { ...google, hd: '' }, { ...google, hd: 1 }], false],
+  ])('%s', (_, said, vouched) => {
+    for (const claims of said) {
+      const read = assertionOf({ sub: 'ana', email: 'ana@acme.example', ...claims }, connectionOf(), 'token');
+      expect(read.emailVerified).toBe(vouched);
+    }
   });
 });
 

@@ -12,7 +12,7 @@ import { assertedAddress } from './asserted-address.js';
 export const personRefusals = [
   /** Nobody is linked to the subject, and there is no address to go by. */
   'email_missing',
-  /** The provider itself says that it has not confirmed the address. */
+  /** The provider itself says that it has not confirmed the address, or is one for everybody and does not vouch for it. */
   'email_unverified',
   /** The connection does not speak for the address: its owner has not verified the domain. */
   'domain_not_verified',

@@ -42,7 +42,7 @@ export function assertionOf(
     issuer: String(iss),
     subject: sub,
     email: attributes[attributeMapping.email ?? 'email']?.[0] ?? null,
-    emailVerified: readBoolean(claims.email_verified),
+    emailVerified: vouchesForAddress(claims),
     attributes,
     amr: Array.isArray(amr) ? amr.filter((one): one is string => typeof one === 'string') : [],
     authenticatedAt: typeof authTime === 'number' ? readTime(authTime) : null,
@@ -68,9 +68,18 @@ const attributesOf = (claims: Claims): Record<string, string[]> =>
 
 const textOf = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value));
 
-/** Some providers say it in words. */
-const readBoolean = (value: unknown): boolean | null =>
-  value === true || value === 'true' ? true : value === false || value === 'false' ? false : null;
+const google = 'https://accounts.google.com';
+
+/**
+ * `email_verified`, which some providers say in words; what is neither of the two is no yes. Google answers by one issuer for
+ * companies and for everybody: an address of a company's domain that has no `hd` is one whose mail somebody has read once, maybe
+ * before they left.
+ */
+function vouchesForAddress({ iss, hd, email_verified: said }: Claims): boolean | null {
+  if (iss === google && (typeof hd !== 'string' || hd === '')) return false;
+  if (said === undefined || said === null) return null;
+  return said === true || (typeof said === 'string' && said.toLowerCase() === 'true');
+}
 
 function readTime(seconds: number): Date | null {
   const time = new Date(seconds * 1000);
