@@ -1,4 +1,5 @@
 import 'reflect-metadata';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { checkDatabase, startLog } from './common.js';
 import { loadConfig } from './config.js';
 import { openDb } from './platform/db.js';
@@ -27,7 +28,7 @@ await runProcess('api', command, async () => {
 
   // Only now: what keeps it from starting is said without having loaded the rest of it, which takes most of the time.
   const { composeApi } = await import('./compose.js');
-  const { app, registry, close } = await composeApi(config, db, log);
+  const { app, registry, leave, close } = await composeApi(config, db, log);
   const { port, host } = config.listen;
   // The public port is the last one, so that nobody is answered by a process that then cannot start.
   const metrics = await serveMetrics(registry, config.metricsPort, config.production ? '::' : 'localhost');
@@ -39,11 +40,13 @@ await runProcess('api', command, async () => {
 
   stopAtSignals(
     async () => {
+      leave();
+      await sleep(config.shutdownDelayMs); // also those are taken whose connection nobody has accepted yet
       await app.close(); // takes no more, and waits for what is being answered
       await metrics.close();
       await close();
       await stopTracing();
     },
-    { log, withinMs: drainWithinMs },
+    { log, withinMs: config.shutdownDelayMs + drainWithinMs },
   );
 });

@@ -95,6 +95,8 @@ export interface ComposedApi {
   services: Services;
   registry: Registry;
   /** Lets go of what `db` does not own. */
+  /** Has load balancers send requests elsewhere from now on, while those that come are still answered. */
+  leave(): void;
   close(): Promise<void>;
 }
 
@@ -243,6 +245,7 @@ export async function composeApi(
   const admins = createAdminPrincipals({ tokens: users.tokens, portal: users.portal, limits });
   const callers = createPublicPrincipals({ apiKeys, identityTokens: provider.accessTokens, limits });
 
+  let isStopping = false;
   const app = await buildApp({
     baseUrl,
     logger: log,
@@ -251,6 +254,7 @@ export async function composeApi(
     metrics: createHttpMetrics(registry),
     shedding: { ...config.overload, registry, log, waitingForDatabase: db.waiting, isHashingFull: passwords.isFull },
     health: {
+      isStopping: () => isStopping,
       dispensable: ['temporal'], // what waits for it is kept in the outbox
       checks: {
         database: async () => db.ping().then(() => 'ok'),
@@ -292,6 +296,9 @@ export async function composeApi(
     app,
     services,
     registry,
+    leave() {
+      isStopping = true;
+    },
     close: async () =>
       void (await Promise.all([processes.close(), outbound.close(), changedKeys.stop(), changeBells.stop()])),
   };

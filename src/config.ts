@@ -150,6 +150,8 @@ export function loadConfig(process: ProcessName, data: NodeJS.ProcessEnv = globa
     assertWithin(env.REGISTRATION_REMINDER, { name: 'REGISTRATION_TTL', text: env.REGISTRATION_TTL }),
   );
   check('REQUEST_TIMEOUT', () => assertSpan(env.REQUEST_TIMEOUT, { least: '1s', most: '10m' }));
+  const shutdownDelay = env.SHUTDOWN_DELAY ?? (production ? '5s' : '100ms');
+  check('SHUTDOWN_DELAY', () => assertSpan(shutdownDelay, { least: '0s', most: '5m' }));
   if (lines.length > 0) throw new ConfigError(lines);
 
   return {
@@ -197,6 +199,7 @@ export function loadConfig(process: ProcessName, data: NodeJS.ProcessEnv = globa
     metricsPort: env.METRICS_PORT,
     traces: tracesUrl ? { protocol: env.OTEL_EXPORTER_OTLP_PROTOCOL as TracesConfig['protocol'] } : null,
     requestTimeoutMs: parseDuration(env.REQUEST_TIMEOUT),
+    shutdownDelayMs: parseDuration(shutdownDelay),
     overload: {
       maxLoopDelayMs: parseDuration(env.MAX_EVENT_LOOP_DELAY),
       mostWaitingForDatabase: 20 * env.DATABASE_POOL_SIZE,

@@ -106,6 +106,14 @@ export const Settings = Type.Object({
     '25s',
     'How long a request to the api may take before it is answered with 503, whatever it waits for. A statement has three fifths of it.',
   ),
+  SHUTDOWN_DELAY: Type.Optional(
+    Type.String({
+      pattern: durationPattern,
+      description:
+        'How long the api goes on after it was asked to end, with a `/readyz` that says no, so that load balancers notice. ' +
+        'Production: `5s`; development: `100ms`.',
+    }),
+  ),
   MAX_EVENT_LOOP_DELAY: duration(
     '200ms',
     'How late the api may be with its own work, on average, before it refuses part of what comes with 503; `0s` switches that off.',

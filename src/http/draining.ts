@@ -7,9 +7,11 @@ const silentMs = 500;
 /** How long a request that is being sent or answered may hold up the end. */
 const unfinishedMs = 8_000;
 
-export interface HttpTimeouts {
+export interface Draining {
   keepAliveMs: number;
   requestMs: number;
+  /** Whether it will end soon: each answer is the last one of its connection then, so that none is idle when it does. */
+  isStopping: () => boolean;
 }
 
 /**
@@ -17,7 +19,7 @@ export interface HttpTimeouts {
  * moment and waits for all others: also for those that turn idle with their next answer, and for clients that opened one
  * ahead of need or never finish what they send.
  */
-export function createDraining({ keepAliveMs, requestMs }: HttpTimeouts) {
+export function createDraining({ keepAliveMs, requestMs, isStopping }: Draining) {
   const servers = new Map<Server, Set<Socket>>(); // one for each address that is listened on
   const serverFactory: FastifyServerFactory = (handler) => {
     const sockets = new Set<Socket>();
@@ -39,6 +41,10 @@ export function createDraining({ keepAliveMs, requestMs }: HttpTimeouts) {
     /** Makes `app.close()` wait for requests only, and not for ever. */
     drain(app: FastifyInstance): void {
       const timers: NodeJS.Timeout[] = [];
+      app.addHook('onSend', (_request, reply, payload, done) => {
+        if (isStopping()) reply.header('connection', 'close');
+        done(null, payload);
+      });
       app.addHook('preClose', async () => {
         const each = (close: (server: Server) => void) => () => [...servers.keys()].forEach(close);
         timers.push(

@@ -8,16 +8,21 @@ export interface HealthOptions {
   checks: Record<string, () => Promise<CheckState>>;
   /** Parts without which the api still serves: they are told, and take nothing out of rotation. */
   dispensable?: readonly string[];
+  /** Whether it will end soon, though it still serves: whoever sends requests is to send them elsewhere. */
+  isStopping?: () => boolean;
 }
 
 const Status = OneOf(['ok', 'unavailable', 'outdated']);
 const Readiness = Type.Object({
-  status: OneOf(['ok', 'degraded', 'unavailable']),
+  status: OneOf(['ok', 'degraded', 'unavailable', 'stopping']),
   checks: Type.Record(Type.String(), Status),
 });
 
 /** `/healthz`: the process lives. `/readyz`: it can serve, with the state of each part. */
-export const health: FastifyPluginAsync<HealthOptions> = async (app, { checks, dispensable = [] }) => {
+export const health: FastifyPluginAsync<HealthOptions> = async (
+  app,
+  { checks, dispensable = [], isStopping = () => false },
+) => {
   const config = { neverShed: true };
   const Alive = Type.Object({ status: Status });
   app.get('/healthz', { config, schema: { hide: true, response: { 200: Alive } } }, async () => ({ status: 'ok' }));
@@ -32,9 +37,11 @@ export const health: FastifyPluginAsync<HealthOptions> = async (app, { checks, d
       );
       const away = states.filter(([, state]) => state !== 'ok').map(([name]) => name);
       const serves = away.every((name) => dispensable.includes(name));
-      const status = away.length === 0 ? 'ok' : serves ? 'degraded' : 'unavailable';
-      if (!serves) reply.header('retry-after', 5);
-      return reply.code(serves ? 200 : 503).send({ status, checks: Object.fromEntries(states) });
+      const part = away.length === 0 ? 'ok' : serves ? 'degraded' : 'unavailable';
+      const status = isStopping() ? 'stopping' : part;
+      const isReady = serves && status !== 'stopping';
+      if (!isReady) reply.header('retry-after', 5);
+      return reply.code(isReady ? 200 : 503).send({ status, checks: Object.fromEntries(states) });
     },
   );
 };

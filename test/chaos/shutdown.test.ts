@@ -16,7 +16,7 @@ let data: Seed;
 let smtp: Awaited<ReturnType<typeof startSlowSmtp>>;
 beforeAll(async () => {
   smtp = await startSlowSmtp({ acceptsAfterMs: 1_500 });
-  service = await startService({ env: { SMTP_URL: smtp.url } });
+  service = await startService({ env: { SMTP_URL: smtp.url, SHUTDOWN_DELAY: '1s' } });
   data = await seed(service.databaseUrl);
 });
 afterAll(async () => {
@@ -69,6 +69,18 @@ describe('an api that is asked to end while it answers', () => {
     const answers = await startSignIns(10);
     expect(await ended(service.api)).toEqual(cleanly);
     expect(await answers()).toEqual(allOk(10));
+  });
+
+  test('says so first, and until load balancers have noticed answers whoever still comes, on no connection twice', async () => {
+    const ready = () => call(`${service.baseUrl}/readyz`);
+    const ending = ended(service.api);
+    await until('it says that it is not ready', async () => statusOf(await ready()) === 503, { everyMs: 5 });
+    expect(await ready()).toMatchObject({
+      body: expect.stringContaining('"stopping"'),
+      headers: { connection: 'close' },
+    });
+    expect(statusOf(await signInAdmin(service, data))).toBe(200);
+    expect(await ending).toEqual(cleanly);
   });
 
   test('is not kept by connections that could serve another request', async () => {
