@@ -55,24 +55,29 @@ export function sendSsoFailed(visit: Visit, code: SsoFailure): FastifyReply {
 export const sendSsoLost = (request: FastifyRequest, reply: FastifyReply): FastifyReply =>
   send(request, reply, { code: 'stale', ...nowhere }, {});
 
-/** The same for whoever has no authorization request to go back to: administrators, and a provider's own messages. */
+/** The same for whoever has no authorization request to go back to: administrators, and answers that nobody asked for. */
 export const sendSsoRefused = (request: FastifyRequest, reply: FastifyReply, code: SsoFailure): FastifyReply =>
   send(request, reply, { code, ...nowhere }, {});
+
+/** A provider's own sign-out is not taken: whoever began it there may take themselves for signed out here. */
+export const sendSsoLogoutRefused = (request: FastifyRequest, reply: FastifyReply, code: SsoFailure): FastifyReply =>
+  send(request, reply, { code, ...nowhere }, {}, 'leaving');
 
 function send(
   request: FastifyRequest,
   reply: FastifyReply,
   { code, ...urls }: { code: SsoFailure } & Ways,
   options: Parameters<typeof sendPage>[4],
+  words: Group | 'leaving' = groupOf(code),
 ): FastifyReply {
-  const group = groupOf(code);
-  const { status } = groups[group];
+  const { status } = groups[groupOf(code)];
   if (status === 503) reply.header('retry-after', '30');
   if (wantsJson(request)) {
-    const answer = { error: `sso.${code}`, error_description: 'the sign-in by the identity provider does not go on' };
+    const what = words === 'leaving' ? 'sign-out' : 'sign-in';
+    const answer = { error: `sso.${code}`, error_description: `the ${what} by the identity provider does not go on` };
     return reply.code(status).header('cache-control', 'no-store').send(answer);
   }
-  const texts = { title: `sso_failed.${group}.title`, message: `sso_failed.${group}.message` } as const;
+  const texts = { title: `sso_failed.${words}.title`, message: `sso_failed.${words}.message` } as const;
   return sendPage(
     request,
     reply,

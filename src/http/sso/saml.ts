@@ -7,7 +7,7 @@ import type { SamlSso } from '../../domain/sso-sign-in/saml.js';
 import type { Clock } from '../../platform/clock.js';
 import { redirect, sendPage } from '../oauth/pages.js';
 import { secretCookie } from '../oauth/secret-cookie.js';
-import { sendSsoLost, sendSsoRefused } from '../oauth/sso-failed-page.js';
+import { sendSsoLogoutRefused, sendSsoLost, sendSsoRefused } from '../oauth/sso-failed-page.js';
 import { isSecret, isUuid, textOf } from './parameters.js';
 
 /** A message of 256 KiB, in base64 and percent-encoded. */
@@ -36,7 +36,7 @@ export const saml: FastifyPluginAsyncTypebox<SamlRoutesOptions> = async (app, { 
     const samlResponse = textOf(request.body, 'SAMLResponse');
     const relayState = textOf(request.body, 'RelayState');
     if (connectionId === null || samlResponse === null) return sendSsoLost(request, reply);
-    return orRefused(request, reply, async () => {
+    return orRefused(request, reply, sendSsoRefused, async () => {
       const answered = await saml.answer({ connectionId, samlResponse, relayState });
       if (!answered) return sendSsoLost(request, reply);
       const { requestId, browser } = answered;
@@ -72,7 +72,7 @@ export const saml: FastifyPluginAsyncTypebox<SamlRoutesOptions> = async (app, { 
         request.log.info({ refusal: left.refusal }, 'nobody knows whether somebody has left a provider');
       return redirect(request, reply, '/sso/signed-out', { request: left.logoutId });
     }
-    return orRefused(request, reply, async () => {
+    return orRefused(request, reply, sendSsoLogoutRefused, async () => {
       const answerUrl = await saml.logOut(id, { message: messageOf(asked ?? ''), relayState });
       if (answerUrl === undefined) return sendSsoLost(request, reply);
       return answerUrl === null ? sendPage(request, reply, 'signed-out', nowhere) : redirect(request, reply, answerUrl);
@@ -82,13 +82,18 @@ export const saml: FastifyPluginAsyncTypebox<SamlRoutesOptions> = async (app, { 
 
 const nowhere = { clientUrl: null, isUnconfirmed: false };
 
-async function orRefused(request: FastifyRequest, reply: FastifyReply, work: () => Promise<FastifyReply>) {
+async function orRefused(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  tell: typeof sendSsoRefused,
+  work: () => Promise<FastifyReply>,
+) {
   try {
     return await work();
   } catch (error) {
     if (!(error instanceof SsoRefused)) throw error;
     request.log.info({ refusal: error.code }, 'a message of an identity provider is refused');
-    return sendSsoRefused(request, reply, error.code);
+    return tell(request, reply, error.code);
   }
 }
 
