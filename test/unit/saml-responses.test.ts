@@ -233,6 +233,24 @@ describe('an answer is refused that', () => {
     await refused(signedResponse(parts({ status }), key), 'status_not_success');
   });
 
+  test('says why in its own words, which are one line for whoever tries it out', async () => {
+    const said = async (more: string) => {
+      const policy = '<samlp:StatusCode Value="urn:oasis:names:tc:SAML:2.0:status:InvalidNameIDPolicy"/>';
+      const status = 'urn:oasis:names:tc:SAML:2.0:status:Requester';
+      const xml = responseXml(parts({ status }), '').replace(
+        /(<samlp:StatusCode Value="[^"]+")\/>/,
+        `$1>${policy}</samlp:StatusCode>${more}`,
+      );
+      return verify(xml).catch(({ message }: Error) => message);
+    };
+    const ours =
+      'The provider says Requester InvalidNameIDPolicy, so have it name people as saml_name_id_format asks, or change that';
+    expect(await said('')).toBe(ours);
+    const message = (text: string) => `<samlp:StatusMessage>${text}</samlp:StatusMessage>`;
+    expect(await said(message(' MSIS7070:\n\tthe policy\u202e '))).toBe(`${ours}: MSIS7070: the policy`);
+    expect(await said(message('x'.repeat(1_000)))).toBe(`${ours}: ${'x'.repeat(300)}…`);
+  });
+
   test('nobody asked for, while the connection takes no such answers; and else an old one, or one that was asked for', async () => {
     const unsolicited = parts({ inResponseTo: null });
     const as = { samlAllowIdpInitiated: true };

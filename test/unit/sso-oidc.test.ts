@@ -312,6 +312,17 @@ describe('a hostile answer is refused', () => {
     expect(await refusalOf(verified(secrets))).toBe('malformed');
   });
 
+  test('in the words of the provider, for whoever tries the connection out', async () => {
+    const { secrets } = await begun();
+    const said = (query: Record<string, string> = {}) =>
+      verified(secrets, query).catch(({ message }: Error) => message);
+    const denied = { error: 'invalid_request', error_description: 'Missing parameter:\ncode_challenge' };
+    expect(await said(denied)).toBe('The provider answered with invalid_request: Missing parameter: code_challenge');
+    const body = { error: 'invalid_client', error_description: 'AADSTS7000215: Invalid client secret provided.' };
+    provider.routes.set('/token', () => ({ status: 401, body }));
+    expect(await said()).toBe(`The provider does not take the client id and secret: ${body.error_description}`);
+  });
+
   test('parameters that come twice, or that nobody asked for', async () => {
     const { secrets } = await begun();
     provider.answers(() => provider.idToken({ nonce: secrets.nonce }));

@@ -6,14 +6,14 @@ import {
 } from 'openid-client';
 import { OutboundError } from '../../../platform/outbound/errors.js';
 import { type SsoRefusal, SsoRefused } from '../assertion.js';
+import { theirWords } from '../their-words.js';
 
 /** What the library, or the network, has against an answer, as a refusal of ours. Anything else is a fault, and thrown on. */
 export function asRefusal(error: unknown): Error {
   if (error instanceof SsoRefused) return error;
   const outbound = causes(error).find((cause) => cause instanceof OutboundError);
   if (outbound) return ofNetwork(outbound, error);
-  if (error instanceof AuthorizationResponseError)
-    return new SsoRefused('provider_error', `The provider answered with ${named(error.error)}`, { cause: error });
+  if (error instanceof AuthorizationResponseError) return answeredWith(error);
   if (error instanceof ResponseBodyError) return ofBody(error);
   if (error instanceof WWWAuthenticateChallengeError)
     return new SsoRefused('client_refused', 'The provider does not take the client id and secret', { cause: error });
@@ -38,10 +38,19 @@ function ofNetwork(outbound: OutboundError, cause: unknown): SsoRefused {
 /** The token endpoint's own words (RFC 6749 §5.2). */
 function ofBody(error: ResponseBodyError): SsoRefused {
   const isClient = error.error === 'invalid_client' || error.error === 'unauthorized_client';
-  return isClient
-    ? new SsoRefused('client_refused', 'The provider does not take the client id and secret', { cause: error })
-    : new SsoRefused('provider_error', `The provider answered with ${named(error.error)}`, { cause: error });
+  if (!isClient) return answeredWith(error);
+  const words = theirWords(error.error_description);
+  return new SsoRefused('client_refused', `The provider does not take the client id and secret${words}`, {
+    cause: error,
+  });
 }
+
+const answeredWith = (error: ResponseBodyError | AuthorizationResponseError): SsoRefused =>
+  new SsoRefused(
+    'provider_error',
+    `The provider answered with ${named(error.error)}${theirWords(error.error_description)}`,
+    { cause: error },
+  );
 
 /** What is wrong with a token, by the claim that the library finds fault with. */
 export const claimRefusals: Readonly<Record<string, SsoRefusal>> = {

@@ -1,6 +1,7 @@
 import type { Profile } from '@node-saml/node-saml';
 import type { SsoConnection } from '../../../../entities/sso-connection.js';
 import { type Assertion, SsoRefused } from '../assertion.js';
+import { theirWords } from '../their-words.js';
 import { assertInResponseTo, assertIssuer, type Expected, readAssertion } from './assertions.js';
 import { loadLibrary } from './library.js';
 import { decodeMessage } from './messages.js';
@@ -11,6 +12,7 @@ import { childOf, everyElement, readXml, samlNamespaces, type XmlElement } from 
 
 const { assertion: saml, protocol } = samlNamespaces;
 const success = 'urn:oasis:names:tc:SAML:2.0:status:Success';
+const invalidNameIdPolicy = 'urn:oasis:names:tc:SAML:2.0:status:InvalidNameIDPolicy';
 /** In characters. Hundreds of groups fit; what is bigger is not read at all. */
 const maxLength = 256 * 1024;
 
@@ -79,7 +81,11 @@ export function assertSuccess(response: XmlElement): void {
   if (value === success) return;
   const detail = childOf(code, protocol, 'StatusCode')?.attributes.get('Value');
   const last = (name: string) => name.replace(/^.*:/, '').slice(0, 80);
-  throw new SsoRefused('status_not_success', `The provider says ${[value, detail ?? ''].map(last).join(' ').trim()}`);
+  const said = [value, detail ?? ''].map(last).join(' ').trim();
+  const hint =
+    detail === invalidNameIdPolicy ? `, so have it name people as saml_name_id_format asks, or change that` : '';
+  const words = theirWords(childOf(status, protocol, 'StatusMessage')?.text);
+  throw new SsoRefused('status_not_success', `The provider says ${said}${hint}${words}`);
 }
 
 function assertSigned(signed: Signed, wantAssertionsSigned: boolean): void {
