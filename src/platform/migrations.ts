@@ -42,6 +42,7 @@ export async function migrate(
     await assertRecent(source);
     await takeTurn(lock);
     const before = await namesOf(source);
+    if (!all.some(({ name }) => before.includes(name))) await assertOwnDatabase(source, before);
     const until = Date.now() + patienceMs;
     for (; !(await isMigrated(source, lockTimeoutMs)); await sleep(lockTimeoutMs * (0.5 + Math.random()))) {
       if (Date.now() > until)
@@ -74,6 +75,24 @@ async function assertRecent(source: DataSource): Promise<void> {
   );
   if (server && server.number < 170_000)
     throw new StartError(`PostgreSQL 17 or later is needed, and this is ${server.version}`);
+}
+
+/**
+ * There is no way back from a schema among the tables of somebody else. An empty list of migrations is what an end before the
+ * first one leaves; an extension's tables are nobody's.
+ */
+async function assertOwnDatabase(source: DataSource, before: string[]): Promise<void> {
+  const [others] = await source.query<{ database: string; tables: string | null }[]>(
+    `select current_database() as database, string_agg(relname, ', ' order by relname) as tables
+    from (select relname from pg_class c where relnamespace = 'public'::regnamespace and relkind in ('r', 'p')
+      and not exists (select from pg_depend where classid = 'pg_class'::regclass and objid = c.oid and deptype = 'e')
+      and (relname <> 'migrations' or $1) order by relname limit 5) found`,
+    [before.length > 0],
+  );
+  if (others?.tables)
+    throw new StartError(
+      `the database ${others.database} has tables that are not Gatehouse's (${others.tables}): give it one of its own`,
+    );
 }
 
 /** @returns false where somebody had a table for longer than a migration waits for it; those before it are done. */

@@ -128,3 +128,31 @@ test('an owner who may not create the service’s role says which one is missing
     await as(`drop role ${name}; drop role if exists ${role}`);
   }
 });
+
+test('a database with tables of others is left as it is, which is said; extensions may have some', async () => {
+  const name = `foreign_${randomBytes(4).toString('hex')}`;
+  const [owner, service] = [new URL(database.ownerUrl), new URL(database.url)];
+  await asOwner((client) => client.query(`create database ${name}`), owner.href);
+  for (const url of [owner, service]) url.pathname = `/${name}`;
+  const as = (work: string) => asOwner((client) => client.query(work), owner.href);
+  const tables = () =>
+    asOwner(
+      async (client) => (await client.query(`select tablename from pg_tables where schemaname = 'public'`)).rows,
+      owner.href,
+    );
+  try {
+    await as('create table orders (id int)');
+    await expect(migrate(owner.href, service.href)).rejects.toThrow(
+      `the database ${name} has tables that are not Gatehouse's (orders): give it one of its own`,
+    );
+    expect(await tables()).toEqual([{ tablename: 'orders' }]);
+    // What TypeORM calls its list in another application, too.
+    await as('drop table orders; create table migrations (id serial, timestamp bigint, name varchar)');
+    await as(`insert into migrations (timestamp, name) values (1, 'Orders1')`);
+    await expect(migrate(owner.href, service.href)).rejects.toThrow('(migrations)');
+    await as('delete from migrations'); // as one that was killed before the first leaves it
+    expect((await migrate(owner.href, service.href, { all: migrations })).length).toBe(migrations.length);
+  } finally {
+    await asOwner((client) => client.query(`drop database ${name} with (force)`));
+  }
+});
