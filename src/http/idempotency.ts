@@ -158,8 +158,9 @@ async function sendAgain(reply: FastifyReply, { statusCode, headers, body }: Kep
 }
 
 /**
- * Keeps the answer of a claimed request, or frees the key after a fault of ours (5xx), before the answer leaves. Where nobody
- * knows whether the request was carried out, the key stays taken: once its time is up, what it did is looked for.
+ * Keeps the answer of a claimed request, before it leaves. After a fault of ours (5xx), or where the caller is asked to come again
+ * (429), it frees the key instead. Where nobody knows whether the request was carried out, the key stays taken: once its time is
+ * up, what it did is looked for.
  */
 async function settleClaim(
   requests: IdempotentRequests,
@@ -170,7 +171,7 @@ async function settleClaim(
   const claim = request.idempotencyClaim;
   if (!claim) return;
   request.idempotencyClaim = null;
-  if (reply.statusCode >= 500) {
+  if (reply.statusCode === 429 || reply.statusCode >= 500) {
     return request.context.outcome?.isUnknown ? undefined : requests.release(claim);
   }
   const cookies = ([] as string[]).concat((reply.getHeader('set-cookie') as string | string[] | undefined) ?? []);

@@ -1,8 +1,11 @@
+import { randomUUID } from 'node:crypto';
 import { AccountIntent } from '../../entities/account-intent.js';
 import { Email } from '../../entities/email.js';
 import { Event } from '../../entities/event.js';
+import { end } from '../../src/domain/account-intents/end.js';
 import { DomainError } from '../../src/domain/errors.js';
 import { hours } from '../../src/platform/clock.js';
+import { comingUpon } from '../support/uncommitted.js';
 import { type AdminAuth, bearer, newAdminAuth } from './admin-auth-setup.js';
 
 let auth: AdminAuth;
@@ -276,4 +279,18 @@ test('cancelled by an operator it is over, and says so', async () => {
   expect(await auth.accountIntents.cancel(intent!.id, 'again')).toBe('cancelled');
   expect(await intentsOf(user.id)).toMatchObject([{ status: 'cancelled', endedReason: 'cancelled_by_operator' }]);
   expect(outcome(await auth.post(path, undefined, headers))).toBe(notFound);
+});
+
+test('an older one that ends at the moment at which a newer one is resumed has one end', async () => {
+  const { user } = await withParked(auth, { times: 2 });
+  const [older, newer] = (await intentsOf(user.id)).map(({ id }) => id) as [string, string];
+  const cancelled = { status: 'cancelled', reason: 'cancelled_by_operator', due: false, now: auth.now() } as const;
+  const claim = await comingUpon(
+    auth.database,
+    (tx) => end(tx, older, cancelled),
+    () => auth.accountIntents.claim(newer, randomUUID()),
+  );
+  expect(claim).toEqual({ mine: true, discardedIds: [] });
+  const told = await auth.db.transaction('system', (tx) => tx.findBy(Event, { resourceId: older }));
+  expect(told.map(({ action }) => action)).toEqual(['auth.registration_requested', 'auth.account_intent_cancelled']);
 });

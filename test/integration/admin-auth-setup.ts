@@ -122,6 +122,7 @@ export async function newAdminAuth({
 
   return {
     ...deps,
+    database,
     app,
     users,
     admins,

@@ -1,7 +1,9 @@
 import { v7 as uuidv7 } from 'uuid';
 import { createErasures } from '../../src/domain/erasures/erasures.js';
+import { removeMemberships } from '../../src/domain/erasures/steps.js';
 import { addMember } from '../../src/domain/organizations/members.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
+import { comingUpon } from '../support/uncommitted.js';
 import { until } from '../support/until.js';
 import { assign, type Calls, callsWith, newNode } from './nodes-setup.js';
 import { membersOf, newPerson, newRole, rolesHeld } from './organizations-setup.js';
@@ -33,6 +35,7 @@ const othersWait = (count: number) =>
   });
 const eventsAbout = async (since: string, action: string) =>
   (await eventsSince(api, account.scope.accountId, since)).filter((event) => event.action === action);
+const peopleCounted = async () => (await key('GET', '/identities/summary')).json().data.total as number;
 
 describe('who joins an organization', () => {
   test('is a member with roles, counted and told of once, however often', async () => {
@@ -108,6 +111,23 @@ describe('who leaves the environment', () => {
     const { id } = await erasures.request(account.scope, ben);
     await erasures.removeMemberships(id);
     expect(await membersOf(api, acme)).toEqual({ members: [], count: 0 });
+  });
+
+  test('and by the erasure of everything at the same moment is counted once, and told of once', async () => {
+    const ben = await newPerson(api, account);
+    await add(ben);
+    const { db } = api.database;
+    const erasure = await createErasures({ db, now: () => api.clock.now }).request(account.scope, ben);
+    const before = await peopleCounted();
+    const since = await databaseTime(api);
+    const deletion = await comingUpon(
+      api.database,
+      (tx) => removeMemberships(tx, erasure, 100),
+      () => key('DELETE', `/identities/${ben}`),
+    );
+    expect(outcomesOf([deletion])).toEqual({ '404 identity.not_found': 1 });
+    expect(await peopleCounted()).toBe(before - 1);
+    expect(await eventsAbout(since, 'identity.deleted')).toHaveLength(1);
   });
 
   test('deadlocks with nobody who deletes nodes where they hold roles', async () => {

@@ -198,6 +198,23 @@ test('what was done by a request whose answer a crash has lost is not done twice
   expect(outcomeOf(await create())).toBe('201');
 });
 
+test('who is told to come again later may, with the same key', async () => {
+  const limited = await startApi({ RATE_LIMITS: 'on' }, undefined, api.database);
+  const call = callsOf(limited, account.accountSlug, await account.as('owner'));
+  const hook = { url: 'https://receiver.example/hook', event_types: ['*'] };
+  const { id } = (await call('POST', '/webhooks', hook)).json().data;
+  const test = (more = key) => call('POST', `/webhooks/${id}/test`, undefined, more);
+  expect(outcomeOf(await test({ 'idempotency-key': 'first' }))).toBe('200');
+  await rowsOf(api, `update rate_limits set points = 30 where key ~ '^webhook-tests'`);
+  const refused = await test();
+  expect([outcomeOf(refused), refused.headers['retry-after']]).toEqual(['429 rate_limit.exceeded', expect.any(String)]);
+  await rowsOf(api, `delete from rate_limits where key ~ '^webhook-tests'`);
+  const tested = await test();
+  expect([outcomeOf(tested), tested.headers['idempotency-replayed']]).toEqual(['200', undefined]);
+  expect((await test()).body).toBe(tested.body);
+  await limited.stop();
+});
+
 test('of twenty alike at once each gets the one answer or is told to come again', async () => {
   const change = { slug: `${account.accountSlug}-new` };
   const send = () => owner('PATCH', '', change, key);

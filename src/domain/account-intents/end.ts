@@ -4,6 +4,7 @@ import { AccountIntent, type AccountIntentStatus } from '../../../entities/accou
 import { queueEmail } from '../emails/queue.js';
 import { DomainError } from '../errors.js';
 import { recordEvent } from '../events.js';
+import { lockUser } from './claim.js';
 import { failureEmail } from './process.js';
 import { type ProvisionedIntent, provisionedBefore } from './provision.js';
 
@@ -13,6 +14,9 @@ export async function end(
   id: string,
   { status, reason, due, now }: { status: 'expired' | 'cancelled'; reason: string; due: boolean; now: Date },
 ): Promise<AccountIntentStatus> {
+  const intent = await tx.findOneBy(AccountIntent, { id });
+  if (!intent) return 'discarded';
+  await lockUser(tx, intent.userId);
   const parked = { id, status: 'parked' as const, ...(due && { expiresAt: LessThanOrEqual(now) }) };
   const { affected } = await tx.update(AccountIntent, parked, { status, endedReason: reason, endedAt: now });
   if (affected) await recordEvent(tx, `auth.account_intent_${status}`, { resourceId: id, metadata: { reason } });

@@ -51,6 +51,8 @@ export async function removeMemberships(
   { accountId, identityId }: Pick<Erasure, 'accountId' | 'identityId'>,
   batchSize: number,
 ): Promise<boolean> {
+  // As whoever deletes it from one Environment at this moment: else both of them would count it and tell of it.
+  await tx.query('select from identities where account_id = $1 and id = $2 for update', [accountId, identityId]);
   const [left] = await tx.query<[Left[], number]>(
     `delete from environment_memberships where id in (
        select id from environment_memberships where identity_id = $1 order by environment_id limit $2)
