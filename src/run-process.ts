@@ -1,6 +1,7 @@
 import { answerInstead, type Command } from './command.js';
 import { ConfigError } from './config.js';
 import { isOutage } from './platform/outages.js';
+import { driverErrorOf } from './platform/postgres-errors.js';
 import { StartError } from './platform/start-error.js';
 
 /**
@@ -21,15 +22,15 @@ export async function runProcess(name: string, command: Command, start: () => Pr
 function reasons(error: unknown): string[] {
   if (error instanceof ConfigError) return error.lines;
   if (error instanceof StartError) return [error.message];
-  const driver = (error as { driverError?: { code?: string } }).driverError ?? (error as { code?: string });
+  const sqlState = driverErrorOf(error)?.code ?? '';
   const { code, message, stack, syscall, port } = error as NodeJS.ErrnoException & { port?: number };
   if (code === 'EADDRINUSE') return [`port ${port} is in use`];
   if (syscall === 'listen') return [`HOST or PORT cannot be listened on: ${message}`];
-  if (/^(25006|53100)$/.test(driver.code ?? '')) return [`PostgreSQL takes no changes: ${message}`];
+  if (/^(25006|53100)$/.test(sqlState)) return [`PostgreSQL takes no changes: ${message}`];
   if (isOutage(error)) return [`PostgreSQL does not answer: ${message || code}`];
   if (noTls.test(`${code} ${message}`)) return [`PostgreSQL is not reached over TLS: ${message}`];
-  if (/^(28...|3D000)$/.test(driver.code ?? '')) return [`PostgreSQL refuses the connection: ${message}`];
-  if (driver.code === '42501') return [`PostgreSQL does not permit it: ${message}`];
+  if (/^(28...|3D000)$/.test(sqlState)) return [`PostgreSQL refuses the connection: ${message}`];
+  if (sqlState === '42501') return [`PostgreSQL does not permit it: ${message}`];
   return [stack ?? String(message)];
 }
 

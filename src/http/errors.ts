@@ -3,6 +3,7 @@ import { Type } from 'typebox';
 import { DomainError, type ErrorCode, type ErrorDetail } from '../domain/errors.js';
 import type { LimitPolicy, LimitState } from '../platform/limiter.js';
 import { isOutage } from '../platform/outages.js';
+import { driverErrorOf } from '../platform/postgres-errors.js';
 import { lostRaceOf } from './lost-races.js';
 import { Nullable } from './schemas.js';
 import { detailsOf } from './validation.js';
@@ -230,7 +231,7 @@ export function refusalOf(error: unknown): DomainError | null {
   if (code === 'FST_ERR_BAD_URL') return new DomainError('validation.failed', { details: [undecodable], cause: error });
   if (statusCode === 400) return new DomainError('body.malformed', { cause: error });
   // Class 22, data exception: a text that PostgreSQL cannot hold, such as one with a NUL character.
-  if (/^22/.test((error as { driverError?: { code?: string } })?.driverError?.code ?? (code || ''))) {
+  if (/^22/.test(driverErrorOf(error)?.code ?? '')) {
     return new DomainError('validation.failed', { details: [unstorable], cause: error });
   }
   return null;

@@ -1,6 +1,7 @@
 import { EnvironmentSettings } from '../../entities/environment-settings.js';
 import { NodeTypeSchema } from '../../entities/node-type-schema.js';
 import { DomainError, type ErrorCode } from '../domain/errors.js';
+import { driverErrorOf, hasCondition } from '../platform/postgres-errors.js';
 
 /** Parents whose deletion a request that was let in before can still meet, by the ending of the constraint's name. */
 const goneBy: [RegExp, ErrorCode][] = [
@@ -15,25 +16,20 @@ const goneBy: [RegExp, ErrorCode][] = [
   [/_identity_fk$/, 'service.unavailable'],
 ];
 
-/** PostgreSQL's own error, which TypeORM's holds. */
-type Refused = { code?: string; constraint?: string } | undefined;
-
 /**
  * What the database refused only because someone else was faster: what the request works on was deleted meanwhile, or two
  * transactions waited for each other and this one was ended. Null for anything else.
  */
 export function lostRaceOf(error: unknown): DomainError | null {
-  const { driverError = error as Refused, entityClass } = (error ?? {}) as {
-    driverError?: Refused;
-    entityClass?: unknown;
-  };
+  const { entityClass } = (error ?? {}) as { entityClass?: unknown };
   // Every Environment has its settings and its schema, as long as there is an Environment.
   if (entityClass === EnvironmentSettings || entityClass === NodeTypeSchema) {
     return new DomainError('environment.not_found', { cause: error });
   }
-  if (driverError?.code === '40P01') return new DomainError('service.unavailable', { retryAfter: 1, cause: error });
-  if (driverError?.code !== '23503') return null;
-  const found = goneBy.find(([constraint]) => constraint.test(driverError.constraint ?? ''));
+  if (hasCondition(error, 'deadlock_detected'))
+    return new DomainError('service.unavailable', { retryAfter: 1, cause: error });
+  if (!hasCondition(error, 'foreign_key_violation')) return null;
+  const found = goneBy.find(([constraint]) => constraint.test(driverErrorOf(error)?.constraint ?? ''));
   return found
     ? new DomainError(found[1], { cause: error, ...(found[1] === 'service.unavailable' && { retryAfter: 1 }) })
     : null;

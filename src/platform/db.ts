@@ -10,7 +10,7 @@ import { entities } from '../../entities/index.js';
 import { seconds } from './clock.js';
 import { untilGivenUp } from './giving-up.js';
 import { SnakeCaseNaming } from './naming.js';
-import { driverErrorOf, noticingLoss } from './outages.js';
+import { noticingLoss } from './outages.js';
 import { createPreparedTexts } from './prepared-texts.js';
 import { runStatement } from './run-statement.js';
 import { ScopedQuery } from './scoped-query.js';
@@ -201,11 +201,6 @@ const connections = (answerWithinMs: number | undefined) => ({
     idle_in_transaction_session_timeout: 2 * answerWithinMs,
   }),
 });
-
-/** Whether `error` is PostgreSQL's refusal by the constraint or unique index of that name. */
-export function violates(error: unknown, constraint: string): boolean {
-  return driverErrorOf(error)?.constraint === constraint;
-}
 
 const alreadyReleased = [QueryRunnerAlreadyReleasedError, QueryRunnerProviderAlreadyReleasedError];
 class ConnectionLost extends Error {

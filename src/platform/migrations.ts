@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type DataSource, MigrationExecutor, type MigrationInterface, type QueryRunner } from 'typeorm';
 import { migrations } from '../../entities/migrations/index.js';
 import { createDataSource } from './db.js';
-import { driverErrorOf } from './outages.js';
+import { hasCondition } from './postgres-errors.js';
 import { StartError } from './start-error.js';
 
 // Any number would do; the same one keeps two `migrate` processes from running side by side.
@@ -108,7 +108,7 @@ async function isMigrated(source: DataSource, lockTimeoutMs: number): Promise<bo
     for (let i = 0; i < 2; i++) await runner.query('select gatehouse_settle_events()'); // as `keepEvents` says
     return true;
   } catch (error) {
-    if (driverErrorOf(error)?.code === '55P03') return false; // lock_not_available
+    if (hasCondition(error, 'lock_not_available')) return false;
     throw error;
   } finally {
     await runner.release();
@@ -155,7 +155,7 @@ async function namesOf(source: DataSource): Promise<string[]> {
   const seen = await source
     .query<{ name: string }[]>('select name from migrations order by id')
     .catch((error: unknown) => {
-      if (driverErrorOf(error)?.code === '42P01') return []; // undefined_table: an empty database
+      if (hasCondition(error, 'undefined_table')) return []; // an empty database
       throw error;
     });
   return seen.map(({ name }) => name);
@@ -177,7 +177,7 @@ async function grantToService(source: DataSource, serviceUrl: URL) {
   );
   if (createRole) {
     await source.query(createRole).catch((error: unknown) => {
-      if (driverErrorOf(error)?.code !== '42501') throw error;
+      if (!hasCondition(error, 'insufficient_privilege')) throw error;
       throw new StartError(
         `there is no role ${role}, which DATABASE_URL names, and ${owner?.current_user} may not create it: have it created with that password, as one that may log in and nothing else, and run this again`,
       );

@@ -1,15 +1,11 @@
-import pg from 'pg';
 import { currentContext } from './context.js';
+import { driverErrorOf } from './postgres-errors.js';
 
 interface Told {
   code?: string;
   message?: string;
 }
 const toldBy = (error: unknown): Told => (driverErrorOf(error) ?? error ?? {}) as Told;
-
-/** What PostgreSQL said, where it did: TypeORM wraps that. */
-export const driverErrorOf = (error: unknown): (pg.DatabaseError & { constraint?: string }) | undefined =>
-  (error as { driverError?: pg.DatabaseError })?.driverError ?? (error instanceof pg.DatabaseError ? error : undefined);
 
 /**
  * Whether `error` says that PostgreSQL cannot serve for now: refused, lost, silent, starting up or shutting down, without room on its

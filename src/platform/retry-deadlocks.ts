@@ -1,3 +1,5 @@
+import { hasCondition } from './postgres-errors.js';
+
 /** Often enough for one that is deleted under full traffic. */
 const attempts = 8;
 
@@ -10,10 +12,7 @@ export async function retryingDeadlocks<T>(work: () => Promise<T>): Promise<T> {
     try {
       return await work();
     } catch (error) {
-      if (!isDeadlock(error) || attempt === attempts) throw error;
+      if (!hasCondition(error, 'deadlock_detected') || attempt === attempts) throw error;
     }
   }
 }
-
-const isDeadlock = (error: unknown): boolean =>
-  (error as { driverError?: { code?: string } })?.driverError?.code === '40P01';

@@ -11,6 +11,7 @@ import type { PostgresDriver } from 'typeorm/driver/postgres/PostgresDriver.js';
 import { PostgresQueryRunner } from 'typeorm/driver/postgres/PostgresQueryRunner.js';
 import type { Scope } from './db.js';
 import { GivenUp, stopStatement } from './giving-up.js';
+import { hasCondition } from './postgres-errors.js';
 import type { PreparedTexts } from './prepared-texts.js';
 import { isRefusal } from './run-statement.js';
 
@@ -110,8 +111,7 @@ export class ScopedRunner extends PostgresQueryRunner {
       return Object.assign(new QueryResult(), { records: rows, affected: rowCount, raw });
     } catch (error) {
       if (!(error instanceof TransactionRolledBack)) this.noteLoss(error);
-      const isFollowing = (error as pg.DatabaseError).code === inFailedTransaction;
-      if (isFollowing && this.failure) throw this.failure;
+      if (this.failure && hasCondition(error, 'in_failed_sql_transaction')) throw this.failure;
       this.failure = new QueryFailedError(text, given, error as Error);
       throw this.failure;
     }
@@ -137,9 +137,6 @@ export async function inSavepoint<T>(
   if (!keep) later.length = before;
   return done;
 }
-
-/** PostgreSQL's `in_failed_sql_transaction`. */
-const inFailedTransaction = '25P02';
 
 class TransactionRolledBack extends Error {
   constructor() {

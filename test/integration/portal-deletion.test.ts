@@ -1,4 +1,4 @@
-import { driverErrorOf } from '../../src/platform/outages.js';
+import { driverErrorOf } from '../../src/platform/postgres-errors.js';
 import { newAccount, send, startApi, type TestAccount, type TestApi, untilRefused } from '../support/api.js';
 import { Browser, password, postToken, redirectUri, type TestClient, tokensFor, userinfo } from '../support/oauth.js';
 import {

@@ -1,6 +1,6 @@
 import type { EntityManager } from 'typeorm';
-import { violates } from '../../platform/db.js';
 import { isOutage } from '../../platform/outages.js';
+import { violates } from '../../platform/postgres-errors.js';
 import { DomainError } from '../errors.js';
 import type { EnvironmentScope } from '../scope.js';
 

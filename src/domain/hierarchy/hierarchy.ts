@@ -1,6 +1,7 @@
 import type { Node } from '../../../entities/node.js';
 import type { Clock } from '../../platform/clock.js';
-import { type Db, violates } from '../../platform/db.js';
+import type { Db } from '../../platform/db.js';
+import { violates } from '../../platform/postgres-errors.js';
 import { DomainError } from '../errors.js';
 import type { Page } from '../paging.js';
 import type { EnvironmentScope } from '../scope.js';

@@ -1,4 +1,5 @@
 import type { Db } from '../../platform/db.js';
+import { hasCondition } from '../../platform/postgres-errors.js';
 
 const settle = { name: 'settle_events', text: 'select gatehouse_settle_events()' };
 const prepare = { name: 'prepare_events', text: 'select gatehouse_prepare_events()' };
@@ -22,8 +23,7 @@ async function unlessHeldUp<T>(work: () => Promise<T>): Promise<T | null> {
   try {
     return await work();
   } catch (error) {
-    const lockNotAvailable = '55P03';
-    if ((error as { code?: string }).code === lockNotAvailable) return null;
+    if (hasCondition(error, 'lock_not_available')) return null;
     throw error;
   }
 }

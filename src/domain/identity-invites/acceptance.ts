@@ -3,7 +3,8 @@ import type { EnvironmentSettings } from '../../../entities/environment-settings
 import type { IdentityInvite, IdentityInviteIntent } from '../../../entities/identity-invite.js';
 import { OAuthClient } from '../../../entities/oauth-client.js';
 import type { Clock } from '../../platform/clock.js';
-import { type Db, violates } from '../../platform/db.js';
+import type { Db } from '../../platform/db.js';
+import { violates } from '../../platform/postgres-errors.js';
 import { invalidField } from '../errors.js';
 import type { Passwords } from '../passwords/passwords.js';
 import { keepOrganizations, scopeOf } from './events.js';

@@ -3,9 +3,10 @@ import type { EnvironmentSettings } from '../../../entities/environment-settings
 import { type Clock, hours } from '../../platform/clock.js';
 import { newSecret } from '../../platform/crypto/one-time-secret.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
-import { type Db, type EnvironmentScope, violates } from '../../platform/db.js';
+import type { Db, EnvironmentScope } from '../../platform/db.js';
 import { createLimiter, type LimitPolicy } from '../../platform/limiter.js';
 import { isMailable } from '../../platform/mail/addresses.js';
+import { violates } from '../../platform/postgres-errors.js';
 import { countedAddress } from '../counted-address.js';
 import { assertStays } from '../erasures/staying.js';
 import { DomainError } from '../errors.js';

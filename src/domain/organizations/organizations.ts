@@ -1,7 +1,8 @@
 import { Environment } from '../../../entities/environment.js';
 import type { Node } from '../../../entities/node.js';
 import type { Clock } from '../../platform/clock.js';
-import { type Db, violates } from '../../platform/db.js';
+import type { Db } from '../../platform/db.js';
+import { violates } from '../../platform/postgres-errors.js';
 import { DomainError } from '../errors.js';
 import { change, type NodeChanges } from '../hierarchy/changes.js';
 import { create, type NewNode } from '../hierarchy/nodes.js';

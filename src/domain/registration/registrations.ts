@@ -3,7 +3,8 @@ import { PendingRegistration, type PendingRegistrationStatus } from '../../../en
 import type { Clock } from '../../platform/clock.js';
 import { hashSecret } from '../../platform/crypto/one-time-secret.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
-import { type Db, violates } from '../../platform/db.js';
+import type { Db } from '../../platform/db.js';
+import { violates } from '../../platform/postgres-errors.js';
 import type { ProcessInput } from '../../platform/process-kinds.js';
 import { type QueuedEmail, queueEmail } from '../emails/queue.js';
 import { DomainError } from '../errors.js';

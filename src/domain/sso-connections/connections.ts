@@ -4,10 +4,11 @@ import { SsoConnection, type SsoConnectionStatus, type SsoType } from '../../../
 import { SsoLink } from '../../../entities/sso-link.js';
 import type { Clock } from '../../platform/clock.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
-import { type Db, violates } from '../../platform/db.js';
+import type { Db } from '../../platform/db.js';
 import { oneAtATime } from '../../platform/one-at-a-time.js';
 import type { Outbound } from '../../platform/outbound/fetch.js';
 import type { Guard } from '../../platform/outbound/guard.js';
+import { violates } from '../../platform/postgres-errors.js';
 import type { Assignments } from '../access/assignments.js';
 import type { Caller } from '../caller.js';
 import { changedFields } from '../changed-fields.js';

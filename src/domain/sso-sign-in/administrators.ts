@@ -1,6 +1,7 @@
 import { SsoConnection } from '../../../entities/sso-connection.js';
 import type { Clock } from '../../platform/clock.js';
-import { type Db, violates } from '../../platform/db.js';
+import type { Db } from '../../platform/db.js';
+import { violates } from '../../platform/postgres-errors.js';
 import { recordEvent } from '../events.js';
 import { addressTyped } from '../logins/address.js';
 import { adminConnectionByAddress } from '../sso-connections/covering.js';

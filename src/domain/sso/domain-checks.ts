@@ -1,9 +1,10 @@
 import type { EntityManager } from 'typeorm';
 import { SsoDomain, type SsoDomainReason, type SsoDomainStatus } from '../../../entities/sso-domain.js';
 import { after, type Clock, seconds } from '../../platform/clock.js';
-import { type Db, violates } from '../../platform/db.js';
+import type { Db } from '../../platform/db.js';
 import type { Dns } from '../../platform/dns.js';
 import { domainLooks } from '../../platform/metrics.js';
+import { violates } from '../../platform/postgres-errors.js';
 import { createShares } from '../../platform/shares.js';
 import { judge, recordOf, type Seen } from './challenge.js';
 import { lapseEmail } from './domain-mails.js';

@@ -1,5 +1,5 @@
 import type { Clock } from '../../platform/clock.js';
-import { violates } from '../../platform/db.js';
+import { violates } from '../../platform/postgres-errors.js';
 import type { ProcessInput } from '../../platform/process-kinds.js';
 import { DomainError } from '../errors.js';
 import type { FoundRegistration, Registrations } from '../registration/registrations.js';

@@ -1,6 +1,7 @@
 import type { Clock } from '../../platform/clock.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
-import { type Db, violates } from '../../platform/db.js';
+import type { Db } from '../../platform/db.js';
+import { violates } from '../../platform/postgres-errors.js';
 import type { AdminChallenges, AdminSecondFactor } from '../admin-mfa/challenges.js';
 import { DomainError } from '../errors.js';
 import { recordEvent } from '../events.js';

@@ -1,0 +1,23 @@
+import pg from 'pg';
+
+/** The SQLSTATEs that something is done about, by the names that PostgreSQL has for them (its documentation, Appendix A). */
+const sqlStates = {
+  foreign_key_violation: '23503',
+  in_failed_sql_transaction: '25P02',
+  deadlock_detected: '40P01',
+  insufficient_privilege: '42501',
+  undefined_table: '42P01',
+  lock_not_available: '55P03',
+} as const;
+
+/** What PostgreSQL said, where it did: TypeORM wraps that. */
+export const driverErrorOf = (error: unknown): pg.DatabaseError | undefined =>
+  (error as { driverError?: pg.DatabaseError })?.driverError ?? (error instanceof pg.DatabaseError ? error : undefined);
+
+/** Whether `error` is PostgreSQL's, with that condition. */
+export const hasCondition = (error: unknown, condition: keyof typeof sqlStates): boolean =>
+  driverErrorOf(error)?.code === sqlStates[condition];
+
+/** Whether `error` is PostgreSQL's refusal by the constraint or unique index of that name. */
+export const violates = (error: unknown, constraint: string): boolean =>
+  driverErrorOf(error)?.constraint === constraint;
