@@ -12,13 +12,12 @@ const goneBy: [RegExp, ErrorCode][] = [
   [/_(node|parent)_fk$/, 'nodes.node_not_found'],
   [/_organization_fk$/, 'organization.not_found'],
   [/_role_fk$/, 'role.not_found'],
-  // Where the directory's entry went away in between, the next try makes a new one.
-  [/_identity_fk$/, 'service.unavailable'],
 ];
 
 /**
  * What the database refused only because someone else was faster: what the request works on was deleted meanwhile, or two
- * transactions waited for each other and this one was ended. Null for anything else.
+ * transactions waited for each other and this one was ended. Whatever has no error of its own here is found missing, or made
+ * anew, by the next try. Null for anything else.
  */
 export function lostRaceOf(error: unknown): DomainError | null {
   const { entityClass } = (error ?? {}) as { entityClass?: unknown };
@@ -26,11 +25,10 @@ export function lostRaceOf(error: unknown): DomainError | null {
   if (entityClass === EnvironmentSettings || entityClass === NodeTypeSchema) {
     return new DomainError('environment.not_found', { cause: error });
   }
-  if (hasCondition(error, 'deadlock_detected'))
-    return new DomainError('service.unavailable', { retryAfter: 1, cause: error });
-  if (!hasCondition(error, 'foreign_key_violation')) return null;
-  const found = goneBy.find(([constraint]) => constraint.test(driverErrorOf(error)?.constraint ?? ''));
+  const isGone = hasCondition(error, 'foreign_key_violation');
+  if (!isGone && !hasCondition(error, 'deadlock_detected')) return null;
+  const found = goneBy.find(([constraint]) => isGone && constraint.test(driverErrorOf(error)?.constraint ?? ''));
   return found
-    ? new DomainError(found[1], { cause: error, ...(found[1] === 'service.unavailable' && { retryAfter: 1 }) })
-    : null;
+    ? new DomainError(found[1], { cause: error })
+    : new DomainError('service.unavailable', { retryAfter: 1, cause: error });
 }

@@ -2,6 +2,7 @@ import { v7 as uuidv7 } from 'uuid';
 import type { EnvironmentSettings } from '../../entities/environment-settings.js';
 import { minutes } from '../../src/platform/clock.js';
 import { createAuthenticator } from '../support/authenticator.js';
+import { lockWaits } from '../support/lock-waits.js';
 import { enrollTotp, totpCode } from '../support/mfa.js';
 import { newProvider, type TestProvider, tokensFor } from '../support/oauth.js';
 import { newOrganization, setPolicy } from '../support/organizations.js';
@@ -149,9 +150,7 @@ describe('an authenticator app', () => {
       const begun = (await api.post('/mfa/totp/enroll', undefined, as)).json().data;
       bodies.push({ enrollment_token: begun.enrollment_token, code: totpCode(begun.secret, provider.now()) });
     }
-    const waiting = () =>
-      provider.query(`select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()
-        and query like 'select from identities%'`);
+    const waiting = () => lockWaits(provider.database.ownerUrl, 'select from identities%');
     const answers: number[] = [];
     const confirm = async (body: object) => {
       answers.push((await api.post('/mfa/totp/confirm', body, as)).statusCode);
@@ -160,7 +159,7 @@ describe('an authenticator app', () => {
     await provider.db.transaction({ accountId: place.accountId }, async (tx) => {
       await tx.query('select from identities where id = $1 for update', [ana.id]);
       confirmed = bodies.map(confirm);
-      const look = async () => (await waiting()).length + answers.length === bodies.length;
+      const look = async () => (await waiting()) + answers.length === bodies.length;
       await until('both have found no factor and wait', look);
     });
     await Promise.all(confirmed);

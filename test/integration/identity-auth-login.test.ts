@@ -2,6 +2,7 @@ import { createLocalJWKSet, jwtVerify } from 'jose';
 import { createApiGrants } from '../../src/domain/logins/api-grants.js';
 import { days, hours, minutes } from '../../src/platform/clock.js';
 import { expectEqualTimes } from '../support/equal-times.js';
+import { untilWaiting } from '../support/lock-waits.js';
 import { basicOf, newProvider, password, type TestProvider, userinfo } from '../support/oauth.js';
 import { startTurnstile } from '../support/turnstile.js';
 import { apiOf, bearer, type LoginResult, shapeOf } from './identity-auth-setup.js';
@@ -173,16 +174,12 @@ describe('one refusal', () => {
 test('a sign-in with the old password ends where a new one is set meanwhile', async () => {
   const place = await provider.newEnvironment();
   const [client, ana] = [await place.newClient(), await place.newIdentity()];
-  const waiting = () =>
-    provider.query(
-      `select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database() and query like '%identities%'`,
-    );
   let signingIn: ReturnType<typeof api.login> | undefined;
   await provider.db.transaction({ accountId: place.accountId }, async (tx) => {
     const later = new Date(provider.now().getTime() + 1);
     await tx.query('update identities set password_changed_at = $2 where id = $1', [ana.id, later]);
     signingIn = api.login(client, ana);
-    while ((await waiting()).length === 0) await new Promise((resolve) => setTimeout(resolve, 10));
+    await untilWaiting(provider.database.ownerUrl, 1, '%identities%');
   });
   expect((await signingIn)?.statusCode).toBe(401);
   const left = await provider.query('select from sessions where identity_id = $1 and revoked_at is null', [ana.id]);

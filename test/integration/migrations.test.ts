@@ -3,6 +3,7 @@ import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { migrations } from '../../entities/migrations/index.js';
 import { migrate } from '../../src/platform/migrations.js';
 import { asOwner, newDatabase, rowsAsOwner, type TestDatabase } from '../support/database.js';
+import { untilWaiting } from '../support/lock-waits.js';
 import { until } from '../support/until.js';
 
 let database: TestDatabase;
@@ -53,13 +54,12 @@ test('a migration that waits for a table gives way to whoever comes after it, an
 test('an index that is made concurrently waits for all transactions that there are, and is begun once', async () => {
   const text = 'create index concurrently accounts_later on accounts (created_at)';
   const { all, tries } = later('Later1999999999002', text, false);
-  const isWaiting = `select from pg_stat_activity where query ilike '${text}%' and wait_event_type = 'Lock'`;
   let migrated: Promise<string[]> | undefined;
   await asOwner(async (slow) => {
     await slow.query('begin');
     await slow.query('lock table accounts in row exclusive mode');
     migrated = migrate(database.ownerUrl, database.url, { all, lockTimeoutMs: 1 });
-    await until('it waits', async () => (await rowsAsOwner(database.ownerUrl, isWaiting)).length > 0);
+    await untilWaiting(database.ownerUrl, 1, `${text}%`);
     await slow.query('commit');
   }, database.ownerUrl);
   expect(await migrated).toEqual(['Later1999999999002']);

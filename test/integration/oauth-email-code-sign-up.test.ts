@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import type { EnvironmentSettings } from '../../entities/environment-settings.js';
 import { waitingMails } from '../support/identity-mails.js';
+import { lockWaits } from '../support/lock-waits.js';
 import {
   authorizeUrl,
   locationOf,
@@ -173,9 +174,7 @@ test.each([
   const { browser, sent } = await asked(await environment.newClient(), email);
   const code = await world.mailedCode('login');
   const faster = await environment.newIdentity({ isMember });
-  const waiting = () =>
-    world.query(`select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()
-      and query ilike 'insert into%identities%'`);
+  const waiting = () => lockWaits(world.database.ownerUrl, 'insert into%identities%');
   let entering: ReturnType<typeof entered> | undefined;
   let page: Awaited<typeof entering>;
   await world.db.transaction({ accountId: environment.accountId }, async (tx) => {
@@ -184,7 +183,7 @@ test.each([
       page = answer;
       return answer;
     });
-    await until('the new identity waits for the address', async () => page ?? (await waiting()).length > 0);
+    await until('the new identity waits for the address', async () => page ?? (await waiting()) > 0);
   });
   page = await entering;
   expect(page && isSignedIn(page)).toBe(isMember);

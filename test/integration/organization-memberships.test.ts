@@ -3,8 +3,8 @@ import { createErasures } from '../../src/domain/erasures/erasures.js';
 import { removeMemberships } from '../../src/domain/erasures/steps.js';
 import { addMember } from '../../src/domain/organizations/members.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
+import { untilWaiting } from '../support/lock-waits.js';
 import { comingUpon } from '../support/uncommitted.js';
-import { until } from '../support/until.js';
 import { assign, type Calls, callsWith, newNode } from './nodes-setup.js';
 import { membersOf, newPerson, newRole, rolesHeld } from './organizations-setup.js';
 import { databaseTime, eventsSince, outcomesOf, rowsOf } from './portal-setup.js';
@@ -28,11 +28,6 @@ const add = (identityId: string, roleIds: string[] = [], organizationId = acme) 
   api.database.db.transaction(account.scope, (tx) =>
     addMember(tx, account.scope, { organizationId, identityId, roleIds, at: api.clock.now }),
   );
-const othersWait = (count: number) =>
-  until(`${count} wait for a lock`, async () => {
-    const waiting = `select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`;
-    return (await rowsOf(api, waiting)).length === count;
-  });
 const eventsAbout = async (since: string, action: string) =>
   (await eventsSince(api, account.scope.accountId, since)).filter((event) => event.action === action);
 const peopleCounted = async () => (await key('GET', '/identities/summary')).json().data.total as number;
@@ -142,9 +137,9 @@ describe('who leaves the environment', () => {
       // So that the removal has the first of the three when the deletion comes, and not yet the last.
       await tx.query('select from role_assignments where id = $1 for update', [held]);
       const removal = Promise.resolve(key('DELETE', `/identities/${ben}`));
-      await othersWait(1);
+      await untilWaiting(api.database.ownerUrl, 1);
       const deletion = Promise.resolve(key('DELETE', `/nodes/${unit.id}`, undefined, 1));
-      await othersWait(2);
+      await untilWaiting(api.database.ownerUrl, 2);
       return { both: [removal, deletion] };
     });
     expect(outcomesOf(await Promise.all(ended.both))).toEqual({ 204: 2 });

@@ -1,8 +1,7 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { v7 as uuidv7 } from 'uuid';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { newIdentityCaller } from '../support/identity-caller.js';
-import { patience } from '../support/patience.js';
+import { untilWaiting } from '../support/lock-waits.js';
 import { heldBy, inviteTo, linkTokenOf, newAddress, newRole, signInTo } from './identity-invites-setup.js';
 import { type Calls, callsWith } from './nodes-setup.js';
 import { callsOf, databaseTime, eventsSince, outcomeOf, outcomesOf, rowsOf } from './portal-setup.js';
@@ -259,13 +258,10 @@ test('the link of somebody who is kept out of the environment since is void, and
 test("support's cancel waits for the organization before it holds the invitation, as everybody does", async () => {
   const made = await inviteTo(key, path);
   const owner = callsOf(api, account.accountSlug, await account.as('owner'));
-  const waiting = `select 1 as one from pg_stat_activity
-    where datname = current_database() and wait_event_type = 'Lock' and query like '%from organizations%no key update%'`;
   const { cancelling } = await api.database.db.transaction('system', async (tx) => {
     await tx.query('select from organizations where id = $1 for update', [organization.id]);
     const cancelling = Promise.resolve(owner('POST', `/processes/${made.id}/cancel`, { reason: 'not any more' }));
-    for (const until = Date.now() + patience; (await rowsOf(api, waiting)).length === 0; await sleep(50))
-      if (Date.now() > until) throw new Error('the cancel does not wait for the organization');
+    await untilWaiting(api.database.ownerUrl, 1, '%from organizations%no key update%');
     // Were it held already, these two would wait for each other, and PostgreSQL would end one of them.
     await tx.query('select from identity_invites where id = $1 for update', [made.id]);
     return { cancelling };

@@ -1,5 +1,6 @@
-import { driverErrorOf } from '../../src/platform/postgres-errors.js';
+import { hasCondition } from '../../src/platform/postgres-errors.js';
 import { newAccount, send, startApi, type TestAccount, type TestApi, untilRefused } from '../support/api.js';
+import { untilWaiting } from '../support/lock-waits.js';
 import { Browser, password, postToken, redirectUri, type TestClient, tokensFor, userinfo } from '../support/oauth.js';
 import {
   type Call,
@@ -282,8 +283,7 @@ async function deletionIsEnded(): Promise<boolean> {
     await tx.query('update webhooks set is_active = is_active where environment_id = $1', [environmentId]);
     deletion = call('DELETE', `${environment}?confirm=development`);
     deletion.catch(() => undefined);
-    const waiting = `select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`;
-    while ((await rowsOf(api, waiting)).length === 0) await new Promise((resolve) => setTimeout(resolve, 20));
+    await untilWaiting(api.database.ownerUrl, 1);
     await tx.query(`insert into counters (environment_id, name, account_id, value) values ($1, 'tried', $2, 0)`, [
       environmentId,
       account.scope.accountId,
@@ -292,7 +292,7 @@ async function deletionIsEnded(): Promise<boolean> {
   const wentThrough = await change.then(
     () => true,
     (error) => {
-      if (driverErrorOf(error)?.code !== '40P01') throw error;
+      if (!hasCondition(error, 'deadlock_detected')) throw error;
       return false;
     },
   );

@@ -241,7 +241,7 @@ async function take({ key, model, root, people, caller }: World, each: Step): Pr
       }
       expect(outcomeOf(await key('DELETE', `/permissions/${id}`, undefined, 1))).toBe('204');
       model.permissions.delete(named);
-      for (const { keys: held } of model.roles.values()) held.delete(named);
+      for (const role of model.roles.values()) if (role.keys.delete(named)) role.version += 1;
       return;
     }
     case 'give': {
@@ -527,8 +527,9 @@ async function replayed(key: Calls, root: string) {
     } else if (type === 'role.deleted') {
       expect(roles.delete(id)).toBe(true);
       for (const [each, { role_id }] of held) if (role_id === id) held.delete(each);
-    } else if (type === 'permission.deleted') for (const one of roles.values()) one.keys.delete(data.key);
-    else if (type === 'role_assignment.created') held.set(id, data);
+    } else if (type === 'permission.deleted') {
+      for (const one of roles.values()) expect(one.keys).not.toContain(data.key); // each was told of as a change
+    } else if (type === 'role_assignment.created') held.set(id, data);
     else if (type === 'role_assignment.deleted') expect(held.delete(id)).toBe(true);
     else if (type === 'identity.created') identities.set(id, { isActive: true });
     else if (type === 'identity.deleted') expect(identities.delete(id)).toBe(true);

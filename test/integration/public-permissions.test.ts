@@ -1,5 +1,6 @@
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { holdRoles } from '../support/identity-caller.js';
+import { untilWaiting } from '../support/lock-waits.js';
 import { type Calls, callsWith } from './nodes-setup.js';
 import { expectSorted, outcomeOf, outcomesOf, rowsOf } from './portal-setup.js';
 
@@ -102,6 +103,41 @@ test('one is registered, changed with the version that was read, used by roles, 
     of('updated', { changed: ['name'] }),
     of('deleted'),
   ]);
+});
+
+test('its removal is a change of each role that holds it, with the next version and an event', async () => {
+  const { id } = await register('invoice.read');
+  await register('invoice.write');
+  const [reader, other] = [await newRole('Reader', ['invoice.read', 'invoice.write']), await newRole('Other', [])];
+  api.clock.advance(1_000);
+  expect(outcomeOf(await call('DELETE', `/permissions/${id}`, undefined, 1))).toBe('204');
+  const updated_at = api.clock.now.toISOString();
+  expect((await call('GET', `/roles/${reader}`)).json().data).toMatchObject({ version: 2, updated_at });
+  expect((await call('GET', `/roles/${other}`)).json().data.version).toBe(1);
+  const metadata = { added: [], removed: ['invoice.read'] };
+  expect((await eventsOf(reader)).slice(1)).toMatchObject([
+    { action: 'role.updated', resource_label: 'Reader', metadata },
+  ]);
+  expect(await eventsOf(other)).toHaveLength(1);
+});
+
+test('while it is removed, no role is given it: who waits for that is told that it is unknown', async () => {
+  const { id } = await register('invoice.read');
+  const role = await newRole('Reader', []);
+  const giving: ReturnType<Calls>[] = [];
+  await api.database.db.transaction('system', async (tx) => {
+    await tx.query('delete from permissions where id = $1', [id]);
+    giving.push(
+      call('POST', '/roles', { name: 'Late', permission_keys: ['invoice.read'] }),
+      call('PUT', `/roles/${role}/permissions`, { permission_keys: ['invoice.read'] }, 1),
+    );
+    await untilWaiting(api.database.ownerUrl, 2);
+  });
+  const answers = await Promise.all(giving);
+  expect(outcomesOf(answers)).toEqual({ '400 validation.failed': 2 });
+  expect(answers.map((answer) => answer.json().error.details)).toEqual(
+    answers.map(() => [expect.objectContaining({ field: 'permission_keys[0]', code: 'unknown' })]),
+  );
 });
 
 test('a category is what was said, or else what stands before the first dot', async () => {

@@ -6,7 +6,7 @@ import { type Db, type EnvironmentScope, within } from '../../platform/db.js';
 import { violates } from '../../platform/postgres-errors.js';
 import { changedFields } from '../changed-fields.js';
 import { DomainError, invalidField } from '../errors.js';
-import { recordEvent } from '../events.js';
+import { recordEvent, recordEvents } from '../events.js';
 import { containing, type Page, type PageRequest, readPage } from '../paging.js';
 import { notEnded } from './in-force.js';
 
@@ -98,10 +98,14 @@ export function createPermissionCatalog({ db, now }: { db: Db; now: Clock }) {
         return updated;
       }),
 
-    /** Takes it out of every role too. @throws DomainError permission.not_found, permission.system, version.conflict */
+    /**
+     * Takes it out of every role too, which is a change of each.
+     * @throws DomainError permission.not_found, permission.system, version.conflict
+     */
     remove: (scope: EnvironmentScope, id: string, version: number): Promise<void> =>
       db.transaction(scope, async (tx) => {
         const { key } = await lockCustom(tx, scope, id, version);
+        await changeHolders(tx, scope, { id, key, at: now() });
         await tx.delete(Permission, { ...within(scope), id });
         await recordEvent(tx, 'permission.deleted', {
           ...scope,
@@ -138,6 +142,27 @@ async function findPermission(tx: EntityManager, scope: EnvironmentScope, id: st
   const permission = await tx.findOneBy(Permission, { ...within(scope), id });
   if (!permission) throw new DomainError('permission.not_found');
   return permission;
+}
+
+/** The next version of each role that holds the permission, which is locked, and its event. */
+async function changeHolders(
+  tx: EntityManager,
+  scope: EnvironmentScope,
+  { id, key, at }: { id: string; key: string; at: Date },
+): Promise<void> {
+  const [roles] = await tx.query<[{ id: string; name: string }[], number]>(
+    `update roles set version = version + 1, updated_at = $2
+     from (select id from roles where id in (select role_id from role_permissions where permission_id = $1)
+           order by id for update) held
+     where roles.id = held.id returning roles.id, name::text`,
+    [id, at],
+  );
+  const metadata = { added: [], removed: [key] };
+  await recordEvents(
+    tx,
+    'role.updated',
+    roles.map((role) => ({ ...scope, resourceId: role.id, resourceLabel: role.name, metadata })),
+  );
 }
 
 async function lockCustom(tx: EntityManager, scope: EnvironmentScope, id: string, version: number) {

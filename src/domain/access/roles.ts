@@ -137,9 +137,9 @@ export function createRoles({ db, evaluation, now }: { db: Db; evaluation: Evalu
       await assertMayGrant(scope, caller, without(permissionKeys, keysIn(seen.permissions)));
       return db.transaction(scope, async (tx) => {
         const shown = async (role: Role) => ({ role, permissions: await permissionsHeld(tx, scope, id) });
+        const held = await permissionsOf(tx, scope, permissionKeys);
         const current = await lockCustom(tx, scope, id, version, shown);
         await assertAsSeen(current, seen.role, shown);
-        const held = await permissionsOf(tx, scope, permissionKeys);
         const [keys, had] = [keysIn(held), keysIn(await permissionsHeld(tx, scope, id))];
         const [added, removed] = [without(keys, had), without(had, keys)];
         if (added.length === 0 && removed.length === 0) return { role: current, permissions: held };
@@ -202,7 +202,11 @@ async function lockCustom(
   return current;
 }
 
-/** The permissions with these keys, in the order of their keys; they stay. @throws DomainError validation.failed */
+/**
+ * The permissions with these keys, in the order of their keys; held against their removal until the end of the transaction, as a
+ * removed one would break the reference to it. To be asked before a role is locked: so does whoever removes one.
+ * @throws DomainError validation.failed
+ */
 export async function permissionsOf(
   tx: EntityManager,
   scope: EnvironmentScope,

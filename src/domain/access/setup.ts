@@ -41,7 +41,6 @@ export function createAccessSetup({ db, now }: { db: Db; now: Clock }) {
       { resources, grants }: { resources: readonly Resource[]; grants: readonly RoleGrant[] },
     ): Promise<SetupOutcome> =>
       db.transaction(scope, async (tx) => {
-        const roles = await lockRoles(tx, scope, grants);
         const keys = [
           ...new Set(resources.flatMap(({ name, actions }) => actions.map((action) => `${name}.${action}`))),
         ];
@@ -49,7 +48,7 @@ export function createAccessSetup({ db, now }: { db: Db; now: Clock }) {
           throw invalidField('resources', 'too_many', `must not name more than ${mostPermissions} permissions`);
         }
         const created = await register(tx, scope, keys.sort(), now());
-        const updated = await bind(tx, scope, grants, { roles, at: now() });
+        const updated = await bind(tx, scope, grants, now());
         if (created > 0 || updated > 0) {
           await recordEvent(tx, 'resource_permissions.added', {
             ...scope,
@@ -68,7 +67,7 @@ export function createAccessSetup({ db, now }: { db: Db; now: Clock }) {
 
 export type AccessSetup = ReturnType<typeof createAccessSetup>;
 
-/** The roles that are to hold more; in the order of their ids, so that two callers wait for each other and not both. */
+/** The roles that are to hold more; after the permissions, and in the order of their ids, so that two callers wait for each other and not both. */
 async function lockRoles(tx: EntityManager, scope: EnvironmentScope, grants: readonly RoleGrant[]): Promise<Role[]> {
   const ids = new Set(grants.map(({ roleId }) => roleId));
   const roles = await tx.find(Role, {
@@ -117,7 +116,7 @@ async function bind(
   tx: EntityManager,
   scope: EnvironmentScope,
   grants: readonly RoleGrant[],
-  { roles, at }: { roles: readonly Role[]; at: Date },
+  at: Date,
 ): Promise<number> {
   const asked = [...new Set(grants.flatMap(({ permissionKeys }) => permissionKeys))];
   // Shared with other callers, and held against their removal: a removed one would break the reference to it.
@@ -125,6 +124,7 @@ async function bind(
     'select id, key from permissions where environment_id = $1 and key = any($2) order by key for key share',
     [scope.environmentId, asked],
   );
+  const roles = await lockRoles(tx, scope, grants);
   const idOf = new Map(known.map(({ id, key }) => [key, id]));
   refuseUnknown(grants, idOf);
   const wanted = grants.flatMap(({ roleId, permissionKeys }) => permissionKeys.map((key) => [roleId, idOf.get(key)]));

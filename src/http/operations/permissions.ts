@@ -137,7 +137,7 @@ export const removePermission = operation({
   description: 'Every role that holds it loses it; `usage` names them.',
   params: ById,
   ifMatch: 'required',
-  events: ['permission.deleted'],
+  events: ['permission.deleted', 'role.updated'],
   answers: { 204: Type.Null(), ...errors('permission.not_found', 'permission.system', 'version.conflict') },
   exists: ({ services, scope, params }) => services.permissionCatalog.get(scope, params.id),
   handle: ({ services, scope, params, version }) =>
