@@ -1,6 +1,5 @@
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { holdRoles } from '../support/identity-caller.js';
-import { untilWaiting } from '../support/lock-waits.js';
 import { type Calls, callsWith } from './nodes-setup.js';
 import { expectSorted, outcomeOf, outcomesOf, rowsOf } from './portal-setup.js';
 
@@ -119,25 +118,6 @@ test('its removal is a change of each role that holds it, with the next version 
     { action: 'role.updated', resource_label: 'Reader', metadata },
   ]);
   expect(await eventsOf(other)).toHaveLength(1);
-});
-
-test('while it is removed, no role is given it: who waits for that is told that it is unknown', async () => {
-  const { id } = await register('invoice.read');
-  const role = await newRole('Reader', []);
-  const giving: ReturnType<Calls>[] = [];
-  await api.database.db.transaction('system', async (tx) => {
-    await tx.query('delete from permissions where id = $1', [id]);
-    giving.push(
-      call('POST', '/roles', { name: 'Late', permission_keys: ['invoice.read'] }),
-      call('PUT', `/roles/${role}/permissions`, { permission_keys: ['invoice.read'] }, 1),
-    );
-    await untilWaiting(api.database.ownerUrl, 2);
-  });
-  const answers = await Promise.all(giving);
-  expect(outcomesOf(answers)).toEqual({ '400 validation.failed': 2 });
-  expect(answers.map((answer) => answer.json().error.details)).toEqual(
-    answers.map(() => [expect.objectContaining({ field: 'permission_keys[0]', code: 'unknown' })]),
-  );
 });
 
 test('a category is what was said, or else what stands before the first dot', async () => {

@@ -1,6 +1,6 @@
 import type { EntityManager } from 'typeorm';
-import { rowsAsOwner, type TestDatabase } from './database.js';
-import { until } from './until.js';
+import type { TestDatabase } from './database.js';
+import { untilWaiting } from './lock-waits.js';
 
 /**
  * Has something come upon a change that is made and not committed yet: it sees the rows of before, and has to wait for what it
@@ -16,8 +16,7 @@ export async function comingUpon<T>(
     await change(tx);
     const outcome = Promise.resolve(other()); // injected requests begin when they are awaited
     outcome.catch(() => undefined);
-    const waiting = `select 1 as one from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`;
-    await until('somebody waits for the change', async () => (await rowsAsOwner(ownerUrl, waiting)).length > 0);
+    await untilWaiting(ownerUrl, 1);
     return { outcome };
   });
   return outcome;
