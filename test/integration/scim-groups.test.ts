@@ -338,6 +338,27 @@ describe('the directory of an organization', () => {
     expect([await isMember(id), await isThere(id)]).toEqual([false, true]);
   });
 
+  test('gives whom its provider can be no address of somebody else', async () => {
+    const [mine, mineToo] = [await verified(api, account, organization), await verified(api, account, organization)];
+    const theirs = await verified(api, account, (await make(api, account, '/organizations', { name: 'Theirs' })).id);
+    const { id } = await newUser(own, { userName: anAddress(mine) });
+    const moved = async (domain: string) => {
+      const operation = { op: 'replace', path: 'userName', value: anAddress(domain) };
+      return (await own('PATCH', `/Users/${id}`, operations(operation))).statusCode;
+    };
+    // Nobody has ever been this person.
+    expect([await moved(theirs), await moved(mine)]).toEqual([200, 200]);
+    const body = { type: 'saml', name: 'Mine' };
+    await make(api, account, `/organizations/${organization}/sso-connection`, body);
+    await rowsOf(
+      api,
+      `insert into sso_links (id, account_id, connection_id, subject, identity_id, created_at, last_login_at)
+       select gen_random_uuid(), account_id, id, 'eve', $2, now(), now() from sso_connections where organization_id = $1`,
+      [organization, id],
+    );
+    expect([await moved(theirs), await moved('nobodys.example'), await moved(mineToo)]).toEqual([403, 403, 200]);
+  });
+
   test('keeps its own people out of the environment, and others out of the organization only', async () => {
     const mapping = await map('Sales', { organization_id: organization });
     const other = (await make(api, account, '/organizations', { name: 'Other' })).id;

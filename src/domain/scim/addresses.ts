@@ -1,4 +1,5 @@
 import type { EntityManager } from 'typeorm';
+import { lockMember } from '../identities/find.js';
 import { type Directory, vouchesFor } from './directory.js';
 import { isElsewhere } from './presence.js';
 import { ScimRefused } from './refusal.js';
@@ -6,18 +7,23 @@ import type { UserRow } from './user-rows.js';
 
 /**
  * Another address is another way to sign in as somebody: whoever may change it could become them. So it is for who owns the
- * domain of the one that it was, or of somebody whom nobody has ever been and who is nothing elsewhere.
+ * domain of the one that it was, or of somebody whom nobody has ever been and who is nothing elsewhere. And whom the new one belongs to
+ * would come to be somebody whom its provider can be, too, with all that others give them later: an organization gives somebody who
+ * is used no address of a domain that it has not verified.
+ * @param to the new address
  * @throws ScimRefused forbidden
  */
-export async function assertMayMove(tx: EntityManager, directory: Directory, row: UserRow): Promise<void> {
-  if (await vouchesFor(tx, directory, row.email)) return;
-  const isUnproved = row.emailVerifiedAt === null && !row.hasPassword && row.madeMembership;
-  const isNobody = isUnproved && !(await isElsewhere(tx, directory, row.id)) && !(await isUsed(tx, directory, row.id));
-  if (!isNobody)
-    throw new ScimRefused(
-      'forbidden',
-      `The address is in use, and its domain is not verified by ${ownerOf(directory)}`,
-    );
+export async function assertMayMove(tx: EntityManager, directory: Directory, row: UserRow, to: string): Promise<void> {
+  await lockMember(tx, directory.scope, row.id); // whoever is just signing in for the first time is waited for
+  const isVouchedFor = await vouchesFor(tx, directory, row.email);
+  if (isVouchedFor && (directory.organizationId === null || (await vouchesFor(tx, directory, to)))) return;
+  const isUnproved = row.madeMembership && !row.hasPassword && (isVouchedFor || row.emailVerifiedAt === null);
+  if (isUnproved && !(await isElsewhere(tx, directory, row.id)) && !(await isUsed(tx, directory, row.id))) return;
+  const which = isVouchedFor ? 'of the new address' : 'of the one that it was';
+  throw new ScimRefused(
+    'forbidden',
+    `The address is in use, and the domain ${which} is not verified by ${ownerOf(directory)}`,
+  );
 }
 
 export const ownerOf = ({ organizationId }: Directory): string =>
@@ -28,6 +34,7 @@ async function isUsed(tx: EntityManager, { scope, directoryId }: Directory, iden
   const [row] = await tx.query<{ is: boolean }[]>(
     `select exists (select from sessions where account_id = $1 and identity_id = $3)
        or exists (select from sso_links where account_id = $1 and identity_id = $3)
+       or exists (select from mfa_factors where account_id = $1 and identity_id = $3)
        or exists (select from environment_memberships where account_id = $1 and identity_id = $3 and environment_id <> $2)
        or exists (select from role_assignments a where a.account_id = $1 and a.identity_id = $3 and a.removed_at is null
          and not exists (select from scim_assignments s where s.assignment_id = a.id and s.directory_id = $4)) as is`,

@@ -147,7 +147,7 @@ async function withTheirGroups(tx: EntityManager, directory: Directory, rows: Us
 async function apply(tx: EntityManager, directory: Directory, row: UserRow, wanted: WantedUser, at: Date) {
   const { scope } = directory;
   const moves = wanted.email.toLowerCase() !== row.email.toLowerCase();
-  if (moves) await assertMayMove(tx, directory, row);
+  if (moves) await assertMayMove(tx, directory, row, wanted.email);
   const isVouchedFor = moves && (await vouchesFor(tx, directory, wanted.email));
   const email = wanted.email === row.email ? undefined : wanted.email;
   await changeIdentity(
