@@ -94,9 +94,9 @@ export interface ComposedApi {
   app: FastifyInstance;
   services: Services;
   registry: Registry;
-  /** Lets go of what `db` does not own. */
   /** Has load balancers send requests elsewhere from now on, while those that come are still answered. */
   leave(): void;
+  /** Lets go of what `db` does not own. */
   close(): Promise<void>;
 }
 
