@@ -3,6 +3,7 @@ import { newAccount, startApi, type TestAccount, type TestApi } from '../support
 import { expectDeadLinks, foreignTokens } from '../support/dead-links.js';
 import { newIdentityCaller } from '../support/identity-caller.js';
 import { newPublicClient } from '../support/public-client.js';
+import { comingUpon } from '../support/uncommitted.js';
 import { heldBy, inviteTo, linkTokenOf, newAddress, newRole, signInTo } from './identity-invites-setup.js';
 import { type Calls, callsWith, newNode, rootOf } from './nodes-setup.js';
 import { databaseTime, eventsSince, outcomeOf, outcomesOf, rowsOf } from './portal-setup.js';
@@ -247,6 +248,19 @@ test('a role or node that is gone is left out, and the audit log says so', async
       },
     ]);
   }
+});
+
+test('a role whose node is deleted at this moment is left out, and whoever accepts is let in', async () => {
+  const node = await newNode(key, 'Hall', null);
+  const made = await inviteTo(key, path, { role_id: await newRole(key), node_id: node.id });
+  const accepted = await comingUpon(
+    api.database,
+    (tx) => tx.query('delete from nodes where id = $1', [node.id]),
+    () => accept(made.token),
+  );
+  expect(outcomeOf(accepted)).toBe('200');
+  expect(await membershipsOf(made.email)).toHaveLength(1);
+  expect(await heldBy(api, account.scope, made.email)).toEqual([]);
 });
 
 test('who was kept out meanwhile is not let in, and who joined meanwhile gets what was offered', async () => {

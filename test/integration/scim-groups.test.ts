@@ -1,4 +1,5 @@
 import { newAccount, send, startApi, type TestAccount, type TestApi } from '../support/api.js';
+import { comingUpon } from '../support/uncommitted.js';
 import { callsWith } from './nodes-setup.js';
 import { callsOf, outcomeOf, rowsOf } from './portal-setup.js';
 import {
@@ -88,6 +89,19 @@ test('a group is created, read, renamed and deleted; its members see it', async 
     'scim_group.updated scim_token',
     'scim_group.deleted scim_token',
   ]);
+});
+
+test('a mapping whose role is deleted while a group changes is over, and the change goes on', async () => {
+  const [ana, group] = [await newUser(call), await newGroup(call, 'Going')];
+  const mapping = await map('Going');
+  const change = await comingUpon(
+    api.database,
+    (tx) => tx.query('delete from roles where id = $1', [mapping.role_id]),
+    () => call('PATCH', `/Groups/${group}`, operations({ op: 'add', path: 'members', value: [{ value: ana.id }] })),
+  );
+  expect(change.statusCode).toBeLessThan(300);
+  expect(await membersOf(group)).toEqual([ana.id]);
+  expect(await heldBy(api, ana.id)).toEqual([]);
 });
 
 test('members come and go by every way that directories write', async () => {

@@ -5,6 +5,7 @@ import { OAuthClient } from '../../../entities/oauth-client.js';
 import type { Clock } from '../../platform/clock.js';
 import type { Db } from '../../platform/db.js';
 import { violates } from '../../platform/postgres-errors.js';
+import { untilNothingVanishes } from '../access/vanishing.js';
 import { invalidField } from '../errors.js';
 import type { Passwords } from '../passwords/passwords.js';
 import { keepOrganizations, scopeOf } from './events.js';
@@ -97,9 +98,10 @@ export function createIdentityInviteAcceptance({
 
   return {
     preview: async (token) => (await look(token)).offered,
+    // A role or node that goes meanwhile is left out, as if it had gone before.
     accept: (acceptance) =>
-      accept(acceptance).catch((error: unknown) => {
-        // Somebody else was faster with the address, the role or the node; looking again tells the rest.
+      untilNothingVanishes(() => accept(acceptance)).catch((error: unknown) => {
+        // Somebody else was faster with the address; looking again tells the rest.
         if (races.some((constraint) => violates(error, constraint))) return accept(acceptance);
         throw error;
       }),
@@ -115,12 +117,7 @@ export function createIdentityInviteAcceptance({
   };
 }
 
-const races = [
-  'identities_email',
-  'environment_memberships_one_per_identity',
-  'role_assignments_role_fk',
-  'role_assignments_node_fk',
-];
+const races = ['identities_email', 'environment_memberships_one_per_identity'];
 
 /** The person and the organization before the invite, as who removes one of them takes the locks. */
 async function keepInOrder(tx: EntityManager, { accountId, email, organizationId }: IdentityInvite): Promise<void> {

@@ -1,5 +1,6 @@
 import type { EntityManager } from 'typeorm';
 import type { Db } from '../../platform/db.js';
+import { untilNothingVanishes } from '../access/vanishing.js';
 import type { EnvironmentScope } from '../scope.js';
 import { domainIn } from '../sso/domain-name.js';
 
@@ -19,13 +20,16 @@ export const directoryOf = (scope: EnvironmentScope, organizationId: string | nu
 
 /**
  * Makes a change in a directory, in a transaction of the Account: an Identity is the same in all of its Environments. The
- * changes of one directory come one after the other, so that what its groups amount to is never computed from half of them.
+ * changes of one directory come one after the other, so that what its groups amount to is never computed from half of them. A mapping
+ * whose role or node goes meanwhile is over, and no reason to refuse the change.
  */
 export const changing = <T>(db: Db, { scope, directoryId }: Directory, work: (tx: EntityManager) => Promise<T>) =>
-  db.transaction({ accountId: scope.accountId }, async (tx) => {
-    await lockDirectory(tx, directoryId);
-    return work(tx);
-  });
+  untilNothingVanishes(() =>
+    db.transaction({ accountId: scope.accountId }, async (tx) => {
+      await lockDirectory(tx, directoryId);
+      return work(tx);
+    }),
+  );
 
 export const lockDirectory = (tx: EntityManager, directoryId: string): Promise<unknown> =>
   tx.query(`select pg_advisory_xact_lock(hashtextextended('scim/' || $1, 0))`, [directoryId]);
