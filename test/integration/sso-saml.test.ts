@@ -224,7 +224,22 @@ describe('answers that are refused, ten in a row,', () => {
 
   test('switch the connection off where the provider has signed them', async () => {
     const at = await place({ lastLoginAt: world.now() });
-    expect(await statusAfter(at, { audience: 'https://other.example' })).toBe('auto_disabled');
+    const wrongClock = { notOnOrAfter: new Date(world.now().getTime() - minutes(2)) };
+    expect(await statusAfter(at, wrongClock)).toBe('auto_disabled');
+  });
+
+  test('but not where one of its people can have asked for them, unless nobody signs in by it', async () => {
+    const asked = [
+      { audience: 'https://other.example' },
+      { recipient: 'https://other.example/acs' },
+      { nameIdAttributes: ' Format="urn:oasis:names:tc:SAML:2.0:nameid-format:transient"' },
+    ];
+    for (const elsewhere of asked) {
+      const at = await place({ lastLoginAt: world.now() });
+      expect(await statusAfter(at, elsewhere)).toBe('active');
+      const unused = await place({ lastLoginAt: new Date(world.now().getTime() - 25 * 60 * 60_000) });
+      expect(await statusAfter(unused, elsewhere)).toBe('auto_disabled');
+    }
   });
 
   test('but not where one of its people has kept an answer, or wrapped it anew', async () => {

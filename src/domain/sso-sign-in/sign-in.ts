@@ -92,8 +92,8 @@ export function createSsoSignIn({ db, sealing, protocols, now }: SsoSignInDeps) 
     if (purpose === 'identity') await recordRefusal(tx, connection, outcome.refusal.code);
     const { code, isSigned = false } = outcome.refusal;
     const isOfConnection = saysSomethingOf.has(code) && !(code === 'expired' && mayBeTheirs(request, now()));
-    const counts = isOfConnection && (!isAnybodys(connection, code, isSigned) || isIdle(connection, now()));
-    if (counts) await noteFailure(tx, connection, code, now());
+    const quiet = isAnybodys(connection, code, isSigned) ? days(7) : mayBeAskedFor.has(code) ? days(1) : 0;
+    if (isOfConnection && isIdle(connection, quiet, now())) await noteFailure(tx, connection, code, now());
   }
 
   return {
@@ -164,11 +164,22 @@ const mayBeTheirs = ({ createdAt, secrets }: TakenSsoRequest, now: Date): boolea
   Boolean(secrets?.maxAge) || after(createdAt, minutes(1)) < now;
 
 /**
- * Whether nobody signs in by a connection anyway, so that switching it off takes nothing from anybody: a provider's changed key is
- * found out, and nobody from outside keeps a customer's people from signing in.
+ * What a person of the provider's can have it sign, in answer to the id of a request from here, and bring here: whoever asks it chooses
+ * the id, for which application it is, and how the answer names people. Few providers want requests signed.
  */
-const isIdle = ({ lastLoginAt }: SsoConnection, now: Date): boolean =>
-  lastLoginAt === null || after(lastLoginAt, days(7)) <= now;
+const mayBeAskedFor: ReadonlySet<SsoRefusal> = new Set([
+  'audience_mismatch',
+  'recipient_mismatch',
+  'destination_mismatch',
+  'subject_missing',
+]);
+
+/**
+ * Whether nobody has signed in by a connection for so long, so that switching it off takes nothing from anybody: a provider's changed
+ * key or settings are found out, and nobody keeps a customer's people from signing in.
+ */
+const isIdle = ({ lastLoginAt }: SsoConnection, quietMs: number, now: Date): boolean =>
+  lastLoginAt === null || after(lastLoginAt, quietMs) <= now;
 
 /**
  * What a provider's changed key, name or address looks like. The rest says nothing of the connection: somebody has pressed
