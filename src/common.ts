@@ -1,3 +1,4 @@
+import type pg from 'pg';
 import type { Config } from './config.js';
 import { createAccountIntents } from './domain/account-intents/account-intents.js';
 import { reportEventFaults } from './domain/event-declarations.js';
@@ -10,6 +11,7 @@ import { type Clock, systemClock } from './platform/clock.js';
 import { createSealing } from './platform/crypto/sealing.js';
 import type { Db } from './platform/db.js';
 import { createDns } from './platform/dns.js';
+import { keepsItsSession } from './platform/kept-connections.js';
 import { createLog } from './platform/log.js';
 import { pendingMigrations } from './platform/migrations.js';
 import { createResolveName } from './platform/outbound/names.js';
@@ -53,6 +55,7 @@ type OfDatabase = Pick<Config, 'masterKeys' | 'baseUrl' | 'signingKeyBits'>;
  *   first start makes the first signing key, so that every later one, also one at the same time, is held to its master keys.
  */
 export async function checkDatabase(db: Db, { masterKeys, baseUrl, signingKeyBits }: OfDatabase): Promise<void> {
+  await assertSessions(db);
   const pending = await pendingMigrations(db.source);
   if (pending.length > 0) throw new StartError(`the schema is old (${pending.join(', ')}): run npm run migrate`);
   const [role] = await db.source.query<{ user: string; bound: boolean }[]>(whoWeAre);
@@ -65,6 +68,21 @@ export async function checkDatabase(db: Db, { masterKeys, baseUrl, signingKeyBit
   const keys = createSigningKeys({ ...deps, issuer: baseUrl, keyBits: signingKeyBits });
   const reason = (await wrongMasterKeys(deps)) ?? (await keys.jwks().then(() => wrongMasterKeys(deps)));
   if (reason) throw new StartError(reason);
+}
+
+/** With one of either pool, since each may have a single one. */
+async function assertSessions({ pool, source }: Db): Promise<void> {
+  const [one, other] = [await pool.connect(), source.createQueryRunner()];
+  try {
+    const transactions = (await other.connect()) as pg.PoolClient;
+    if (await keepsItsSession(one, transactions)) return;
+    throw new StartError(
+      'PostgreSQL is behind a pooler in transaction mode: use its session mode, or connect directly',
+    );
+  } finally {
+    one.release();
+    await other.release();
+  }
 }
 
 /** Owners of a table, superusers and roles with BYPASSRLS see every tenant's rows. */

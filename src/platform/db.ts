@@ -103,9 +103,8 @@ export function createDb({ url, connectWithinMs = seconds(5), ...options }: DbOp
     connectionString: url,
     max: poolSize,
     application_name: `${applicationName} statements`,
-    options: '-c gatehouse.scope=system -c plan_cache_mode=force_generic_plan',
     connectionTimeoutMillis: connectWithinMs,
-    ...connections(answerWithinMs),
+    ...connections(answerWithinMs, { 'gatehouse.scope': 'system', plan_cache_mode: 'force_generic_plan' }),
   });
   pool.on('error', onError);
   const pools = (): Record<string, pg.Pool> => {
@@ -191,16 +190,24 @@ const ping: pg.QueryConfig & { query_timeout: number } = {
  * by the bound where something was. A PostgreSQL that was halted must not go on with what its callers have given up: it ends a
  * statement, and a transaction of which it hears nothing more, by its own clock.
  */
-const connections = (answerWithinMs: number | undefined) => ({
-  keepAlive: true,
-  keepAliveInitialDelayMillis: seconds(10),
-  pipeline: true, // statements are sent without waiting for the answers to those before
-  ...(answerWithinMs !== undefined && {
-    query_timeout: answerWithinMs,
-    statement_timeout: Math.ceil(0.8 * answerWithinMs),
-    idle_in_transaction_session_timeout: 2 * answerWithinMs,
-  }),
-});
+const connections = (answerWithinMs: number | undefined, settings: Record<string, string> = {}) => {
+  const all = Object.entries({
+    ...settings,
+    ...(answerWithinMs !== undefined && {
+      statement_timeout: String(Math.ceil(0.8 * answerWithinMs)),
+      idle_in_transaction_session_timeout: String(2 * answerWithinMs),
+    }),
+  });
+  const text = `select ${all.map((_, i) => `set_config($${2 * i + 1}, $${2 * i + 2}, false)`).join()}`;
+  return {
+    keepAlive: true,
+    keepAliveInitialDelayMillis: seconds(10),
+    pipeline: true, // statements are sent without waiting for the answers to those before
+    ...(answerWithinMs !== undefined && { query_timeout: answerWithinMs }),
+    // By a statement, since PgBouncer takes none of them from the packet that begins a connection: it refuses, or forgets them.
+    ...(all.length > 0 && { onConnect: async (client: pg.ClientBase) => void (await client.query(text, all.flat())) }),
+  };
+};
 
 const alreadyReleased = [QueryRunnerAlreadyReleasedError, QueryRunnerProviderAlreadyReleasedError];
 class ConnectionLost extends Error {

@@ -1,0 +1,52 @@
+import pg from 'pg';
+import { openDb } from '../../src/platform/db.js';
+import { keepsItsSession } from '../../src/platform/kept-connections.js';
+import { newDatabase, type TestDatabase } from '../support/database.js';
+
+let database: TestDatabase;
+let pool: pg.Pool;
+beforeAll(async () => {
+  database = await newDatabase({ poolSize: 1 });
+  pool = new pg.Pool({ connectionString: database.url, max: 2 });
+});
+afterAll(async () => {
+  await pool?.end();
+  await database?.close();
+});
+
+test('connections of their own keep their session', async () => {
+  const [one, other] = [await pool.connect(), await pool.connect()];
+  expect(await keepsItsSession(one, other)).toBe(true);
+  for (const client of [one, other]) client.release();
+});
+
+test('one whose statements come to whichever session is free, as behind a pooler in transaction mode, is found out', async () => {
+  let held: pg.PoolClient | undefined;
+  const other = {
+    async query(text: string) {
+      held ??= await pool.connect(); // the one that was free last, as PgBouncer gives it
+      return held.query(text);
+    },
+  };
+  expect(await keepsItsSession(pool as never, other as never)).toBe(false);
+  held?.release();
+});
+
+test('what a session is bound by is set by a statement, which a pooler hands on', async () => {
+  const db = await openDb({
+    url: database.url,
+    poolSize: 1,
+    applicationName: 'test',
+    onError: () => {},
+    answerWithinMs: 10_000,
+  });
+  const text = `select current_setting('gatehouse.scope', true) as scope, current_setting('statement_timeout') as statement,
+    current_setting('idle_in_transaction_session_timeout') as idle, current_setting('plan_cache_mode') as plans`;
+  try {
+    const { rows } = await db.pool.query(text);
+    expect(rows).toEqual([{ scope: 'system', statement: '8s', idle: '20s', plans: 'force_generic_plan' }]);
+    expect(await db.source.query(text)).toEqual([{ scope: null, statement: '8s', idle: '20s', plans: 'auto' }]);
+  } finally {
+    await db.close();
+  }
+});
