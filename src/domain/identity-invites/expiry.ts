@@ -68,7 +68,8 @@ export async function expireOverdue(tx: EntityManager, which: Which, now: Date):
   for (const invite of overdue) {
     const { id, expiresAt } = invite;
     const ended = { status: 'expired' as const, endedReason: 'not_accepted_in_time', endedAt: expiresAt };
-    const { affected } = await tx.update(IdentityInvite, { id, status: 'pending', expiresAt }, ended);
+    const stillOverdue = { id, status: 'pending' as const, expiresAt: LessThanOrEqual(now) };
+    const { affected } = await tx.update(IdentityInvite, stillOverdue, ended);
     if (!affected) continue;
     await countPending(tx, invite, -1);
     await recordInvite(tx, 'expired', invite, { actor: { type: 'system', id: null } }); // time did it, whoever looked

@@ -78,7 +78,8 @@ export async function expireOverdue(
   });
   for (const { id, accountId, expiresAt } of overdue) {
     const ended = { status: 'expired' as const, endedReason: 'not_accepted_in_time', endedAt: expiresAt };
-    const { affected } = await tx.update(AdministratorInvite, { id, status: 'pending', expiresAt }, ended);
+    const stillOverdue = { id, status: 'pending' as const, expiresAt: LessThanOrEqual(now) };
+    const { affected } = await tx.update(AdministratorInvite, stillOverdue, ended);
     const actor = { type: 'system', id: null } as const; // time did it, whoever happened to look
     if (affected) await recordEvent(tx, 'administrator_invite.expired', { accountId, resourceId: id, actor });
   }
