@@ -1,0 +1,145 @@
+import { createIdentityInviteExpiry } from '../../src/domain/identity-invites/expiry.js';
+import { createAdministratorInviteExpiry } from '../../src/domain/invites/expiry.js';
+import { days } from '../../src/platform/clock.js';
+import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
+import { counted, interleaved } from '../support/interleaving.js';
+import { invite, rolesByKey } from './administrators-setup.js';
+import { inviteTo } from './identity-invites-setup.js';
+import { callsWith } from './nodes-setup.js';
+import { type Call, callsOf, outcomeOf, rowsOf } from './portal-setup.js';
+
+/** Whatever happens to an invite at the same moment: it comes to what one of the two orders would have come to. */
+
+let api: TestApi;
+let account: TestAccount;
+let owner: Call;
+beforeAll(async () => {
+  api = await startApi();
+  account = await newAccount(api);
+  owner = callsOf(api, account.accountSlug, await account.as('owner'));
+});
+afterAll(() => api.stop());
+
+interface Invited {
+  id: string;
+  email: string;
+  token: string;
+}
+interface Kind {
+  table: string;
+  make(): Promise<Invited>;
+  happenings: Record<string, (invited: Invited) => Promise<string>>;
+}
+
+const accepting =
+  (url: string, names: object = {}) =>
+  async ({ token }: Invited) =>
+    outcomeOf(
+      await api.app.inject({ method: 'POST', url, payload: { token, password: 'violet tractor 19', ...names } }),
+    );
+const supportCancels = async ({ id }: Invited) =>
+  outcomeOf(await owner('POST', `/processes/${id}/cancel`, { reason: 'A test' }));
+const late = () => new Date(api.clock.now.getTime() + days(8));
+
+async function administrators(): Promise<Kind> {
+  const { db } = api.database;
+  const roles = await rolesByKey(owner);
+  const post = (verb: string) => async (invited: Invited) =>
+    outcomeOf(await owner('POST', `/administrator-invites/${invited.id}/${verb}`));
+  const now = () => api.clock.now;
+  return {
+    table: 'administrator_invites',
+    make: () => invite(owner, { role_id: roles.viewer }),
+    happenings: {
+      accept: accepting('/v1/auth/accept-invite', { first_name: 'Ivo', last_name: 'Kern' }),
+      revoke: post('revoke'),
+      resend: post('resend'),
+      supportCancels,
+      operatorCancels: async ({ id }) =>
+        (await createAdministratorInviteExpiry({ db, now }).cancel(id, 'cancelled_by_operator')).status,
+      timeEnds: async ({ id }) => (await createAdministratorInviteExpiry({ db, now: late }).expire(id)).status,
+    },
+  };
+}
+
+async function endUsers(): Promise<Kind> {
+  const { db } = api.database;
+  const key = callsWith(api, await account.apiKey());
+  const post = (verb: string) => async (invited: Invited) =>
+    outcomeOf(await key('POST', `/identity-invites/${invited.id}/${verb}`));
+  const now = () => api.clock.now;
+  return {
+    table: 'identity_invites',
+    make: () => inviteTo(key, '/identity-invites'),
+    happenings: {
+      accept: accepting('/v1/identity/auth/accept-invite'),
+      revoke: post('revoke'),
+      resend: post('resend'),
+      supportCancels,
+      operatorCancels: async ({ id }) =>
+        (await createIdentityInviteExpiry({ db, now }).cancel(id, 'cancelled_by_operator')).status,
+      timeEnds: async ({ id }) => (await createIdentityInviteExpiry({ db, now: late }).expire(id)).status,
+    },
+  };
+}
+
+/** What is left: the invite, what was told of it, the mails about it, and whether it let somebody in. */
+async function left({ table }: Kind, { id, email }: Invited): Promise<object | undefined> {
+  const [row] = await rowsOf(
+    api,
+    `select status, ended_reason, link_number, ended_at is not null as ended,
+       (select array_agg(action::text order by action) from events
+        where resource_id = $1 and action <> 'auth.access_denied') as told,
+       (select array_agg(cause order by cause) from emails where subject_id = $1::uuid) as mails,
+       (select count(*) from memberships m join users u on u.id = m.user_id where u.email = $2) as administrators,
+       (select count(*) from environment_memberships m join identities i on i.id = m.identity_id where i.email = $2) as people
+     from ${table} where id = $1::uuid`,
+    [id, email],
+  );
+  // Which invite it is stands in the causes of its mails.
+  return JSON.parse(JSON.stringify(row).replaceAll(id, 'it'));
+}
+
+/** Numbers that look like chance, the same each time. @param seed any integer */
+function chance(seed: number): (below: number) => number {
+  let state = seed;
+  return (below) => {
+    state = (Math.imul(state, 1_103_515_245) + 12_345) & 0x7fffffff;
+    return (state >>> 8) % below;
+  };
+}
+
+test.each([
+  ['administrators', administrators],
+  ['end users', endUsers],
+])('two things that happen to an invite of %s at once are one after the other', async (_, kindOf) => {
+  const kind = await kindOf();
+  const names = Object.keys(kind.happenings);
+  const happen = (name: string, invited: Invited) => () => kind.happenings[name]!(invited);
+  const below = chance(42);
+  const inOrder = new Map<string, { came: string[]; rest: object | undefined; statements: number }>();
+  for (const first of names)
+    for (const other of names) {
+      const invited = await kind.make();
+      const { outcome, statements } = await counted(happen(first, invited));
+      const came = [outcome, await happen(other, invited)()];
+      inOrder.set(`${first} ${other}`, { came, rest: await left(kind, invited), statements });
+    }
+  const problems: string[] = [];
+  for (const first of names)
+    for (const other of names) {
+      const invited = await kind.make();
+      const [before, after] = [inOrder.get(`${first} ${other}`)!, inOrder.get(`${other} ${first}`)!];
+      // Half of them before their last statement, which is the commit; the others before any.
+      const at = below(2) === 0 ? before.statements : 1 + below(before.statements);
+      const both = await interleaved(api.database.ownerUrl, at, happen(first, invited), happen(other, invited));
+      const is = JSON.stringify([both, await left(kind, invited)]);
+      const possible = [
+        JSON.stringify([before.came, before.rest]),
+        JSON.stringify([after.came.toReversed(), after.rest]),
+      ];
+      if (!possible.includes(is))
+        problems.push(`${first} before its statement ${at}, ${other}: ${is}; not ${possible}`);
+    }
+  expect(problems).toEqual([]);
+});
