@@ -246,6 +246,11 @@ describe('answers that are refused, ten in a row,', () => {
     const changed: [Partial<ResponseParts>, (xml: string, id: string) => string][] = [
       // Only the assertion is signed, so that what is around it is the poster's.
       [{}, (xml) => xml.replace(/Destination="[^"]+"/, 'Destination="https://other.example"')],
+      // What the provider calls itself to another application, in an envelope as to this one.
+      [
+        { issuer: 'https://idp.acme.example/other' },
+        (xml) => xml.replace('https://idp.acme.example/other', idp.issuer),
+      ],
       // An answer of before in a new envelope.
       [
         { inResponseTo: '_before', notOnOrAfter: new Date(world.now().getTime() - minutes(2)) },

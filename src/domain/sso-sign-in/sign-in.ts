@@ -168,6 +168,7 @@ const mayBeTheirs = ({ createdAt, secrets }: TakenSsoRequest, now: Date): boolea
  * the id, for which application it is, and how the answer names people. Few providers want requests signed.
  */
 const mayBeAskedFor: ReadonlySet<SsoRefusal> = new Set([
+  'issuer_mismatch', // of providers that have a name for each application, and one key
   'audience_mismatch',
   'recipient_mismatch',
   'destination_mismatch',
