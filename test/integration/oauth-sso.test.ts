@@ -4,6 +4,7 @@ import { v7 as uuidv7 } from 'uuid';
 import { EnvironmentSettings } from '../../entities/environment-settings.js';
 import { OrganizationMember } from '../../entities/organization-member.js';
 import { SsoConnection } from '../../entities/sso-connection.js';
+import { addMember } from '../../src/domain/organizations/members.js';
 import { minutes } from '../../src/platform/clock.js';
 import { loopback } from '../../src/platform/outbound/addresses.js';
 import { codeIn } from '../support/mfa.js';
@@ -280,6 +281,23 @@ describe('whom an answer lets in', () => {
     expect(await enter(there, login)).toEqual([403, 'sso.domain_not_verified']);
     await world.query('update identities set email = $2 where id = $1', [id, email]);
     expect(await enter(there, login)).toBe('in'); // has come back
+  });
+
+  test('nor by being added again: they are known by their address, as at first', async () => {
+    const there = await place();
+    const { login, email } = somebody();
+    expect(await enter(there, login)).toBe('in');
+    const [{ id } = { id: '' }] = await identitiesWith(email);
+    await world.query('delete from organization_members where identity_id = $1', [id]);
+    await world.query('update identities set email = $2 where id = $1', [id, `${uuidv7()}@private.example`]);
+    const member = { organizationId: there.organization.id, identityId: id, roleIds: [], at: world.now() };
+    expect(await world.db.transaction('system', (tx) => addMember(tx, there.environment, member))).toBe(true);
+    idp.people.set(login, { email: `${uuidv7()}@private.example`, email_verified: true });
+    expect(await enter(there, login)).toEqual([403, 'sso.domain_not_verified']);
+    await world.query('update identities set email = $2 where id = $1', [id, email]);
+    idp.people.set(login, { email, email_verified: true });
+    expect(await enter(there, login)).toBe('in');
+    expect(await identitiesWith(email)).toMatchObject([{ id }]);
   });
 
   test('nothing that is no address makes anybody, nor a name that nobody could store', async () => {

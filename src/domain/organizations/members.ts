@@ -35,11 +35,28 @@ export async function addMember(tx: EntityManager, scope: EnvironmentScope, memb
   const inserting = tx.createQueryBuilder().insert().into(OrganizationMember).values(row).orIgnore();
   const { raw } = await inserting.returning('identity_id').updateEntity(false).execute();
   if (raw.length === 0) return false;
+  await forgetLinks(tx, scope, member);
   await addToMemberCount(tx, scope, [organizationId], 1);
   const given = await giveRoles(tx, scope, { nodeId: organizationId, identityId, roleIds, at });
   const metadata = { identity_id: identityId, role_ids: given };
   await recordEvent(tx, 'organization.member_added', { ...scope, resourceId: organizationId, metadata });
   return true;
+}
+
+/**
+ * Whom an organization's provider was to somebody is over with their membership (docs/decisions/0038): it could else be them again by
+ * adding them, whatever they have become elsewhere. Done when they come, so that links of whoever has left before are gone, too.
+ */
+async function forgetLinks(
+  tx: EntityManager,
+  { accountId, environmentId }: EnvironmentScope,
+  { organizationId, identityId }: Pick<NewMember, 'organizationId' | 'identityId'>,
+): Promise<void> {
+  await tx.query(
+    `delete from sso_links where account_id = $1 and identity_id = $2 and connection_id in (
+       select id from sso_connections where account_id = $1 and environment_id = $3 and organization_id = $4)`,
+    [accountId, identityId, environmentId, organizationId],
+  );
 }
 
 /** Which organizations of an Environment an Identity is a member of; who holds its row for an update has them stay so. */
