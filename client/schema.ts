@@ -7741,7 +7741,10 @@ export interface components {
                 client_type: "public" | "confidential";
                 redirect_uris: string[];
                 post_logout_redirect_uris: string[];
-                /** @enum {string} */
+                /**
+                 * @description A secret is taken in the header and in the body alike, whichever of the two is registered.
+                 * @enum {string}
+                 */
                 token_endpoint_auth_method: "none" | "client_secret_basic" | "client_secret_post" | "private_key_jwt";
                 /** @description False only for confidential clients, and not where the environment has `require_pkce`, which counts for all. */
                 require_pkce: boolean;
@@ -7781,7 +7784,10 @@ export interface components {
         PortalCreateOAuthClientRequest: {
             redirect_uris: string[];
             post_logout_redirect_uris?: string[];
-            /** @enum {string} */
+            /**
+             * @description A secret is taken in the header and in the body alike, whichever of the two is registered.
+             * @enum {string}
+             */
             token_endpoint_auth_method?: "none" | "client_secret_basic" | "client_secret_post" | "private_key_jwt";
             /** @description False only for confidential clients, and not where the environment has `require_pkce`, which counts for all. */
             require_pkce?: boolean;
@@ -7817,7 +7823,10 @@ export interface components {
                 client_type: "public" | "confidential";
                 redirect_uris: string[];
                 post_logout_redirect_uris: string[];
-                /** @enum {string} */
+                /**
+                 * @description A secret is taken in the header and in the body alike, whichever of the two is registered.
+                 * @enum {string}
+                 */
                 token_endpoint_auth_method: "none" | "client_secret_basic" | "client_secret_post" | "private_key_jwt";
                 /** @description False only for confidential clients, and not where the environment has `require_pkce`, which counts for all. */
                 require_pkce: boolean;
@@ -7858,7 +7867,10 @@ export interface components {
                 client_type: "public" | "confidential";
                 redirect_uris: string[];
                 post_logout_redirect_uris: string[];
-                /** @enum {string} */
+                /**
+                 * @description A secret is taken in the header and in the body alike, whichever of the two is registered.
+                 * @enum {string}
+                 */
                 token_endpoint_auth_method: "none" | "client_secret_basic" | "client_secret_post" | "private_key_jwt";
                 /** @description False only for confidential clients, and not where the environment has `require_pkce`, which counts for all. */
                 require_pkce: boolean;
@@ -7890,7 +7902,10 @@ export interface components {
         PortalUpdateOAuthClientRequest: {
             redirect_uris?: string[];
             post_logout_redirect_uris?: string[];
-            /** @enum {string} */
+            /**
+             * @description A secret is taken in the header and in the body alike, whichever of the two is registered.
+             * @enum {string}
+             */
             token_endpoint_auth_method?: "none" | "client_secret_basic" | "client_secret_post" | "private_key_jwt";
             /** @description False only for confidential clients, and not where the environment has `require_pkce`, which counts for all. */
             require_pkce?: boolean;

@@ -52,13 +52,22 @@ describe('client authentication', () => {
     expect((await redeem(world.app, post, await flow(post))).statusCode).toBe(200);
   });
 
-  test('exactly the registered method is taken', async () => {
+  test('a secret is taken in the header and in the body, whichever is registered: libraries mix them', async () => {
+    const grant = { grant_type: 'refresh_token', refresh_token: 'x' };
+    for (const { clientId, secret } of [basic, post]) {
+      const inBody = await send({ ...grant, client_id: clientId, client_secret: secret ?? '' });
+      const inHeader = await send(grant, { authorization: basicOf(clientId, secret ?? '') });
+      expect([inBody.json().error, inHeader.json().error]).toEqual(['invalid_grant', 'invalid_grant']);
+    }
+  });
+
+  test('no other proof than the registered one is taken', async () => {
     const secret = basic.secret as string;
     const grant = { grant_type: 'refresh_token', refresh_token: 'x' };
     const tries: [Record<string, string>, Record<string, string>][] = [
-      [{ client_id: basic.clientId, client_secret: secret }, {}],
+      [{ client_id: basic.clientId, client_secret: 'wrong' }, {}],
       [{ client_id: basic.clientId }, {}],
-      [{}, { authorization: basicOf(post.clientId, post.secret as string) }],
+      [{}, { authorization: basicOf(post.clientId, secret) }],
       [{}, { authorization: basicOf(client.clientId, '') }],
       [{ client_id: client.clientId, client_secret: 'guessed' }, {}],
       [{}, { authorization: basicOf(basic.clientId, 'wrong') }],

@@ -62,9 +62,11 @@ test('a new secret counts at once, on a process that remembers the client, and t
   expect([await introspect(next), await introspect(client_secret)]).toEqual([200, 401]);
   await change(id, { token_endpoint_auth_method: 'client_secret_post' });
   api.clock.advance(1000);
-  expect(await introspect(next)).toBe(401);
-  await change(id, { token_endpoint_auth_method: 'client_secret_basic' });
   expect(await introspect(next)).toBe(200);
+  const keyed = { token_endpoint_auth_method: 'private_key_jwt', jwks_uri: 'https://app.example/jwks' };
+  await change(id, keyed);
+  api.clock.advance(1000);
+  expect(await introspect(next)).toBe(401);
 });
 
 test('a change is written, told of once, and what is asked for as it is changes nothing', async () => {

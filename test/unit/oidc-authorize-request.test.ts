@@ -142,12 +142,15 @@ describe('accepted', () => {
     const without = { code_challenge: undefined, code_challenge_method: undefined };
     expect(request(without, confidential).codeChallenge).toBeNull();
     expect(request({}, confidential).codeChallenge).toBe(good.code_challenge);
-    expect(refusal(without, { ...confidential, requirePkce: true })?.[0]).toBe('invalid_request');
+    expect(refusal(without, { ...confidential, requirePkce: true })).toEqual([
+      'invalid_request',
+      'this client must send a code_challenge: switch PKCE with S256 on in its library, unless it is registered with require_pkce false',
+    ]);
   });
 
   test('a public client must send a challenge, whatever it is registered with', () => {
     const without = { code_challenge: undefined, code_challenge_method: undefined };
-    const wanted = 'this client must send a code_challenge';
+    const wanted = 'this client must send a code_challenge: switch PKCE with S256 on in its library';
     expect(refusal(without, { ...client, requirePkce: false })?.[1]).toBe(wanted);
     expect(refusal({ code_challenge: undefined }, confidential)?.[1]).toBe('code_challenge is missing');
   });

@@ -271,7 +271,7 @@ describe('how a client proves itself', () => {
     post: { tokenEndpointAuthMethod: 'client_secret_post', secretHash: hashSecret('s') },
     poster: { tokenEndpointAuthMethod: 'client_secret_basic', secretHash: hashSecret('sss') },
     lost: { tokenEndpointAuthMethod: 'client_secret_post', secretHash: null },
-    jwt: { tokenEndpointAuthMethod: 'private_key_jwt' },
+    jwt: { tokenEndpointAuthMethod: 'private_key_jwt', secretHash: hashSecret('s') },
     none: { tokenEndpointAuthMethod: 'none' },
   };
   const find = async (clientId: string) => (registered[clientId] ? { clientId, ...registered[clientId] } : null);
@@ -296,6 +296,13 @@ describe('how a client proves itself', () => {
     ['a secret in a header with two characters of it', basic('poster:sss'), {}, 'poster'],
     ['a header in lower case', encoded.replace('Basic', 'basic  '), {}, 'basic'],
     ['a secret in the body', undefined, { client_id: 'post', client_secret: 's' }, 'post'],
+    [
+      'a secret in the body, registered for the header',
+      undefined,
+      { client_id: 'poster', client_secret: 'sss' },
+      'poster',
+    ],
+    ['a secret in the header, registered for the body', basic('post:s'), {}, 'post'],
     ['an assertion', undefined, { ...type, client_assertion: 'right' }, 'jwt'],
     ['an assertion, and its client', undefined, { ...type, client_assertion: 'right', client_id: 'jwt' }, 'jwt'],
     ['nothing, of a public client', undefined, { client_id: 'none' }, 'none'],
@@ -317,7 +324,9 @@ describe('how a client proves itself', () => {
     ['a wrong secret in the body', undefined, { client_id: 'post', client_secret: 'x' }],
     ['a client that has no secret any more', undefined, { client_id: 'lost', client_secret: 's' }],
     ['a secret of nobody', undefined, { client_secret: 's' }],
-    ['a secret by another way than registered', undefined, { client_id: 'basic', client_secret: 's+cret:%' }],
+    ['a wrong secret in the body, registered for the header', undefined, { client_id: 'basic', client_secret: 'x' }],
+    ['a secret of before, of a client with a key', undefined, { client_id: 'jwt', client_secret: 's' }],
+    ['a secret of before in the header, of a client with a key', basic('jwt:s'), {}],
     ['no proof, of a confidential client', undefined, { client_id: 'post' }],
     ['a secret, of a public client', undefined, { client_id: 'none', client_secret: 's' }],
     ['an assertion of another type', undefined, { client_assertion_type: 'saml', client_assertion: 'right' }],

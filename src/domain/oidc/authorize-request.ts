@@ -142,13 +142,17 @@ function assertResponse(values: Parameters) {
   if (responseMode !== 'query') throw invalid('response_mode must be query');
 }
 
+const challengeMissing = 'this client must send a code_challenge: switch PKCE with S256 on in its library';
+
 /** RFC 7636 §4.3, S256 only. */
 function challengeIn(values: Parameters, client: AuthorizeClient): string | null {
   const challenge = values.get('code_challenge');
   const method = values.get('code_challenge_method');
   if (challenge === undefined) {
     if (method !== undefined) throw invalid('code_challenge is missing');
-    if (client.clientType === 'public' || client.requirePkce) throw invalid('this client must send a code_challenge');
+    if (client.clientType === 'public') throw invalid(challengeMissing);
+    // Many libraries of servers leave PKCE out until they are told to use it.
+    if (client.requirePkce) throw invalid(`${challengeMissing}, unless it is registered with require_pkce false`);
     return null;
   }
   // Without a method RFC 7636 means plain, which is not offered.

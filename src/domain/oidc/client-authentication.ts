@@ -22,7 +22,10 @@ type Presented =
   | { method: 'none'; clientId: string };
 
 export interface ClientAuthentication {
-  /** The client by exactly the method that it is registered with. @throws OAuthError invalid_client, invalid_request */
+  /**
+   * The client by the method that it is registered with; a secret in the header or in the body, whichever of the two
+   * that is. @throws OAuthError invalid_client, invalid_request
+   */
   authenticate(authorization: string | undefined, parameters: Parameters): Promise<Client>;
 }
 
@@ -90,11 +93,15 @@ function basicOf(authorization: string): { clientId: string; secret: string } {
 
 const formDecoded = (text: string) => decodeURIComponent(text.replaceAll('+', ' '));
 
-/** Whether the client is registered with that method, and the secret, where one was presented, is its own. */
+/** The methods that show the secret itself. */
+export const isBySecret = (method: string) => method === 'client_secret_basic' || method === 'client_secret_post';
+
+/** Whether the client is registered with that kind of proof, and the secret, where one was presented, is its own. */
 function fits({ tokenEndpointAuthMethod, secretHash }: Client, presented: Presented): boolean {
-  if (tokenEndpointAuthMethod !== presented.method) return false;
-  if (!('secret' in presented)) return true;
-  return secretHash !== null && equalInConstantTime(secretHash, hashSecret(presented.secret));
+  // RFC 6749 §2.3.1: whoever has a secret may send it in the header. Stock libraries mix the header and the body.
+  if (!('secret' in presented)) return tokenEndpointAuthMethod === presented.method;
+  if (!isBySecret(tokenEndpointAuthMethod) || secretHash === null) return false;
+  return equalInConstantTime(secretHash, hashSecret(presented.secret));
 }
 
 const refused = () => new OAuthError('invalid_client', 'client authentication failed');

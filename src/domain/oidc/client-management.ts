@@ -10,6 +10,7 @@ import { changedFields } from '../changed-fields.js';
 import { DomainError, invalidField } from '../errors.js';
 import { recordEvent } from '../events.js';
 import { containing, type Page, type PageRequest, readPage } from '../paging.js';
+import { isBySecret } from './client-authentication.js';
 import { assertClient } from './client-rules.js';
 import { scopes } from './scopes.js';
 
@@ -141,8 +142,8 @@ export function createClientManagement({
   };
 }
 
-const hasSecret = ({ tokenEndpointAuthMethod: method }: Pick<OAuthClient, 'tokenEndpointAuthMethod'>): boolean =>
-  method === 'client_secret_basic' || method === 'client_secret_post';
+const hasSecret = ({ tokenEndpointAuthMethod }: Pick<OAuthClient, 'tokenEndpointAuthMethod'>): boolean =>
+  isBySecret(tokenEndpointAuthMethod);
 
 /** @throws DomainError validation.failed where the Environment has every client use PKCE; those of before may stay as they are. */
 async function assertWithoutPkce(tx: EntityManager, scope: EnvironmentScope): Promise<void> {

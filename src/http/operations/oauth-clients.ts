@@ -16,7 +16,9 @@ const RedirectUris = Type.Array(Type.String({ minLength: 1, maxLength: 2048 }), 
 const Settings = {
   redirect_uris: RedirectUris,
   post_logout_redirect_uris: RedirectUris,
-  token_endpoint_auth_method: OneOf(methods),
+  token_endpoint_auth_method: OneOf(methods, {
+    description: 'A secret is taken in the header and in the body alike, whichever of the two is registered.',
+  }),
   require_pkce: Type.Boolean({
     description:
       'False only for confidential clients, and not where the environment has `require_pkce`, which counts for all.',
