@@ -45,6 +45,12 @@ test('the document is valid OpenAPI 3.0', async () => {
   expect({ valid, errors }).toEqual({ valid: true, errors: undefined });
 });
 
+test('references lead to what has a name: generators of clients follow no others', () => {
+  const references = JSON.stringify(document).match(/(?<="\$ref":")[^"]+/g) ?? [];
+  expect(references.length).toBeGreaterThan(0);
+  expect(references.filter((one) => !/^#\/components\/\w+\/[\w.-]+$/.test(one))).toEqual([]);
+});
+
 test('every operation has an id of its own, and a group that is described', () => {
   const operations = [...operationsOf(document)].map(({ operation }) => operation);
   const ids = operations.map(({ operationId }) => operationId);

@@ -8,7 +8,7 @@ import {
   operationsOf,
   type Schema,
 } from './document.js';
-import { addErrors, addRefusalPages, describeErrors, ErrorSchema, reasonOf, transportCodes } from './errors.js';
+import { addErrors, addRefusalPages, describeErrors, errorSchemas, reasonOf, transportCodes } from './errors.js';
 import { exampleOf } from './examples.js';
 import { addHeaders, headerComponents, parameterComponents, shareParameters } from './headers.js';
 import { describeParameters } from './parameters.js';
@@ -42,7 +42,7 @@ export function completed(document: OpenApiDocument): OpenApiDocument {
     }
     shareParameters(operation);
   }
-  document.components.schemas = { ...document.components.schemas, Error: ErrorSchema };
+  document.components.schemas = { ...document.components.schemas, ...errorSchemas };
   shareSchemas(document);
   shareRefusals(document);
   document.tags = tagsOf(document);

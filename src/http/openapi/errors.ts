@@ -4,23 +4,27 @@ import { ErrorEnvelope, shownCode, statusOf } from '../errors.js';
 import type { DocumentedOperation, DocumentedResponse, OpenApiDocument, Schema } from './document.js';
 import { json } from './document.js';
 
-/** The envelope, with every code that there is. */
-export const ErrorSchema = {
-  ...ErrorEnvelope,
-  title: 'Error',
-  description: 'Every refusal (specification, "Errors").',
-  properties: {
-    error: {
-      ...ErrorEnvelope.properties.error,
-      properties: {
-        ...ErrorEnvelope.properties.error.properties,
-        code: {
-          type: 'string',
-          nullable: true,
-          enum: [...new Set(errorCodes.map(shownCode))].sort(),
-          description:
-            'Stable; null where only the status counts. New ones may come: go by the status where it is unknown.',
-        },
+const body = ErrorEnvelope.properties.error;
+
+/** The envelope, and by a name of its own what it holds, with every code that there is: generators follow references to names only. */
+export const errorSchemas = {
+  Error: {
+    ...ErrorEnvelope,
+    title: 'Error',
+    description: 'Every refusal (specification, "Errors").',
+    properties: { error: { $ref: '#/components/schemas/ErrorBody' } },
+  },
+  ErrorBody: {
+    ...body,
+    title: 'ErrorBody',
+    properties: {
+      ...body.properties,
+      code: {
+        type: 'string',
+        nullable: true,
+        enum: [...new Set(errorCodes.map(shownCode))].sort(),
+        description:
+          'Stable; null where only the status counts. New ones may come: go by the status where it is unknown.',
       },
     },
   },
@@ -85,7 +89,7 @@ export function describeErrors(
 }
 
 const errorReference = { $ref: '#/components/schemas/Error' };
-const errorPart = { $ref: '#/components/schemas/Error/properties/error' } as Schema;
+const errorPart = { $ref: '#/components/schemas/ErrorBody' } as Schema;
 
 /** One example for each code, made where it is first met. */
 function exampleReference(code: ErrorCode, document: OpenApiDocument, at: { path: string; method: string }) {
