@@ -48,12 +48,9 @@ import { createOrganizations } from './domain/organizations/organizations.js';
 import { createStrangerGuard } from './domain/organizations/strangers.js';
 import { createPasswords } from './domain/passwords/passwords.js';
 import { createAccountProcesses } from './domain/processes/account-processes.js';
-import { createScimAuthentication } from './domain/scim/authenticate.js';
-import { createScimDenials } from './domain/scim/denials.js';
-import { createScimGroups } from './domain/scim/groups.js';
 import { createScimGroupMappings } from './domain/scim/mappings.js';
+import { createScim } from './domain/scim/scim.js';
 import { createScimTokens } from './domain/scim/tokens.js';
-import { createScimUsers } from './domain/scim/users.js';
 import { createSsoDomains } from './domain/sso/domains.js';
 import { createSsoConnections } from './domain/sso-connections/connections.js';
 import { createSsoRecoveryCodes } from './domain/sso-connections/recovery-codes.js';
@@ -284,11 +281,8 @@ export async function composeApi(
       async (surface) => mountAuthzen(surface, { principals: callers, services, baseUrl }),
       async (surface) => mountPortalApi(surface, { admins, services, pages: { baseUrl, adminAppUrl } }),
       async (surface) => {
-        const authenticate = createScimAuthentication({ db, now });
-        const users = createScimUsers({ db, broadReads, assignments, now });
-        const groups = createScimGroups({ db, broadReads, now });
-        const denied = createScimDenials({ db });
-        await surface.register(scim, { prefix: '/scim/v2', authenticate, denied, users, groups, limits, baseUrl });
+        const directories = createScim({ db, broadReads, assignments, now });
+        await surface.register(scim, { prefix: '/scim/v2', ...directories, limits, baseUrl });
       },
     ],
   });

@@ -147,7 +147,8 @@ const uses: Record<string, string[]> = {
   'src/document.ts': ['src/compose.ts', 'src/config.ts', 'src/platform'],
   'src/worker': ['activities', 'src/common.ts', 'src/temporal', 'src/domain', 'src/platform'],
   'src/dev': ['src/domain', 'src/platform', 'entities', 'workflows'],
-  'src/run-process.ts': ['src/config.ts', 'src/platform'],
+  'src/command.ts': ['src/platform'],
+  'src/run-process.ts': ['src/command.ts', 'src/config.ts', 'src/platform'],
   'src/api.ts': ['src/run-process.ts', 'src/common.ts', 'src/compose.ts', 'src/config.ts', 'src/platform'],
   'src/worker.ts': [
     'src/run-process.ts',

@@ -1,14 +1,7 @@
-import type { ScimAuthentication } from '../../domain/scim/authenticate.js';
-import type { ScimDenials } from '../../domain/scim/denials.js';
-import type { ScimGroups } from '../../domain/scim/groups.js';
-import type { ScimUsers } from '../../domain/scim/users.js';
+import type { Scim } from '../../domain/scim/scim.js';
 import type { RateLimits } from '../rate-limits.js';
 
-export interface ScimOptions {
-  authenticate: ScimAuthentication;
-  denied: ScimDenials;
-  users: ScimUsers;
-  groups: ScimGroups;
+export interface ScimOptions extends Scim {
   limits: Pick<RateLimits, 'general'>;
   /** Of the service, without `/scim/v2`. */
   baseUrl: string;

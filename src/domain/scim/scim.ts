@@ -1,0 +1,19 @@
+import { createScimAuthentication, type ScimAuthentication } from './authenticate.js';
+import { createScimDenials, type ScimDenials } from './denials.js';
+import { createScimGroups, type ScimGroups } from './groups.js';
+import { createScimUsers, type ScimUsers, type ScimUsersDeps } from './users.js';
+
+/** What a directory reaches: who it is by its token, its people and its groups, and the record of what it was refused. */
+export interface Scim {
+  authenticate: ScimAuthentication;
+  denied: ScimDenials;
+  users: ScimUsers;
+  groups: ScimGroups;
+}
+
+export const createScim = (deps: ScimUsersDeps): Scim => ({
+  authenticate: createScimAuthentication(deps),
+  denied: createScimDenials(deps),
+  users: createScimUsers(deps),
+  groups: createScimGroups(deps),
+});
