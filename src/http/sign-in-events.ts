@@ -31,6 +31,7 @@ export const acceptanceEvents = [
   'identity.created',
   'identity.email_verified',
   'identity.password_changed',
+  'identity.sessions_revoked',
   'organization.invitation_accepted',
   'organization.invitation_role_not_given',
   'organization.member_added',
@@ -44,6 +45,7 @@ export const ssoEvents = [
   'identity.updated',
   'identity.email_verified',
   'identity.password_changed',
+  'identity.sessions_revoked',
   'organization.member_added',
   'role_assignment.created',
 ] as const satisfies readonly EventAction[];

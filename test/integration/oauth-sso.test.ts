@@ -366,6 +366,30 @@ describe('whom an answer lets in', () => {
     ]);
   });
 
+  test('nor is whoever had it under another address in a session of before', async () => {
+    const there = await place();
+    const [before, owner] = [somebody(), somebody()];
+    expect(await enter(there, before.login)).toBe('in');
+    const [{ id } = { id: '' }] = await identitiesWith(before.email);
+    const ended = () =>
+      world.query<{ id: string }>('select id from sessions where identity_id = $1 and revoked_at is not null', [id]);
+    await world.query('update identities set email = $2, email_verified_at = null where id = $1', [id, owner.email]);
+    expect(await ended()).toEqual([]);
+    expect(await enter(there, owner.login)).toBe('in');
+    const [session] = await ended();
+    const events = await world.query<{ action: string; metadata: object }>(
+      `select action, metadata from events where resource_id = $1
+         and action in ('identity.email_verified', 'identity.sessions_revoked') order by action`,
+      [id],
+    );
+    expect(events).toEqual([
+      { action: 'identity.email_verified', metadata: { method: 'sso' } },
+      { action: 'identity.sessions_revoked', metadata: { reason: 'email_verified', session_ids: [session?.id] } },
+    ]);
+    const grants = 'select from grants where session_id = $1 and revoked_at is null';
+    expect(await world.query(grants, [session?.id])).toEqual([]);
+  });
+
   test('the profile follows the mapping at every sign-in, and what nobody could store is left out', async () => {
     const there = await place({
       attributeMapping: { first_name: 'nickname', last_name: 'family_name', email: 'email' },

@@ -11,7 +11,7 @@ import { recordEvent } from '../events.js';
 import { giveRoles } from '../organizations/member-roles.js';
 import { addMember } from '../organizations/members.js';
 import { startLater } from '../outbox.js';
-import { settleNewPassword } from '../passwords/new-password.js';
+import { settleProvedAddress } from '../passwords/new-password.js';
 import type { EnvironmentScope } from '../scope.js';
 import { addMembership, insertIdentity } from '../sign-ups/sign-up.js';
 import { countPending, recordInvite } from './events.js';
@@ -81,13 +81,9 @@ async function savePerson(tx: EntityManager, id: string, joining: Joining): Prom
   // Whoever made it had not shown that the address is theirs: who it is says the one who has, and neither a password nor a
   // session of before stays good. Else who makes an Identity would know the password of whoever is given roles by an invite.
   await tx.update(Identity, { accountId, id }, { firstName, lastName, updatedAt: now });
-  if (identity.passwordHash !== null || passwordHash !== null) {
-    const owner = { ...scope, identityId: id, membershipId: null, locale: invite.locale };
-    await settleNewPassword(tx, owner, { passwordHash, method: 'invite', provesEmail: true, now });
-    return;
-  }
-  await tx.update(Identity, { accountId, id }, { emailVerifiedAt: now });
-  await recordEvent(tx, 'identity.email_verified', { ...scope, resourceId: id, metadata: { method: 'invite' } });
+  const owner = { ...scope, identityId: id, membershipId: null };
+  const hadPassword = identity.passwordHash !== null;
+  await settleProvedAddress(tx, owner, { hadPassword, passwordHash, method: 'invite', now });
 }
 
 /** The roles as they were decided, as far as they and their node are still there. @returns those that were given */

@@ -1,11 +1,43 @@
 import type { EntityManager } from 'typeorm';
 import { v7 as uuidv7 } from 'uuid';
+import { Identity } from '../../../entities/identity.js';
 import type { Actor } from '../../platform/context.js';
 import type { EnvironmentScope } from '../../platform/db.js';
 import { localeOf } from '../emails/locale.js';
 import { queueEmail } from '../emails/queue.js';
 import { recordEvent } from '../events.js';
 import { distrustDevices } from '../mfa/trusted-devices.js';
+
+interface EndOfAccess {
+  /** Goes on with its grants. */
+  keepSessionId?: string | null;
+  reason: 'password_changed' | 'email_verified';
+  now: Date;
+}
+
+/** Ends every session, grant, trusted device and half-done sign-in of an Identity in the whole Account. @returns the sessions' ids */
+async function endAccess(
+  tx: EntityManager,
+  { accountId, identityId }: Pick<PasswordOwner, 'accountId' | 'identityId'>,
+  { keepSessionId = null, reason, now }: EndOfAccess,
+): Promise<string[]> {
+  const [sessions] = await tx.query<[{ id: string }[], number]>(
+    'update sessions set revoked_at = $2 where identity_id = $1 and revoked_at is null and id is distinct from $3 returning id',
+    [identityId, now, keepSessionId],
+  );
+  await tx.query(
+    `update grants set revoked_at = $2, revoked_reason = $4
+     where identity_id = $1 and revoked_at is null and session_id is distinct from $3`,
+    [identityId, now, keepSessionId, reason],
+  );
+  await distrustDevices(tx, { accountId }, identityId);
+  // A second factor would otherwise go on from what was proved before.
+  await tx.query('update pending_sign_ins set completed_at = $2 where identity_id = $1 and completed_at is null', [
+    identityId,
+    now,
+  ]);
+  return sessions.map(({ id }) => id);
+}
 
 /** Whose password it is, in the Environment where it was changed. */
 export interface PasswordOwner extends EnvironmentScope {
@@ -46,22 +78,13 @@ export async function settleNewPassword(
      from before where account_id = $1 and id = $2 returning before.email_verified_at is not null as "isVerified"`,
     [accountId, identityId, passwordHash, now, provesEmail],
   );
-  const [sessions] = await tx.query<[{ id: string }[], number]>(
-    'update sessions set revoked_at = $2 where identity_id = $1 and revoked_at is null and id is distinct from $3 returning id',
-    [identityId, now, keepSessionId],
-  );
-  await tx.query(
-    `update grants set revoked_at = $2, revoked_reason = 'password_changed'
-     where identity_id = $1 and revoked_at is null and session_id is distinct from $3`,
-    [identityId, now, keepSessionId],
-  );
-  await distrustDevices(tx, { accountId }, identityId);
-  // A second factor would otherwise go on from the old password.
-  await tx.query('update pending_sign_ins set completed_at = $2 where identity_id = $1 and completed_at is null', [
-    identityId,
-    now,
-  ]);
-  const revoked = { revoked_session_ids: sessions.map(({ id }) => id) };
+  const revoked = {
+    revoked_session_ids: await endAccess(
+      tx,
+      { accountId, identityId },
+      { keepSessionId, reason: 'password_changed', now },
+    ),
+  };
   const event = { ...scope, resourceId: identityId, actor };
   await recordEvent(tx, 'identity.password_changed', { ...event, metadata: { method, ...revoked } });
   if (provesEmail && before?.isVerified === false)
@@ -72,4 +95,32 @@ export async function settleNewPassword(
   const mail = { template: 'identity-password-changed', locale, subjectId: membershipId } as const;
   const cause = `identity-password-changed/${uuidv7()}`; // one mail for each change
   await queueEmail(tx, { ...mail, cause, accountId, environmentId }, now);
+}
+
+/** What somebody shows who is the owner of an address that nobody had confirmed. */
+export interface ProvedAddress extends Pick<NewPassword, 'passwordHash' | 'method' | 'now'> {
+  /** Whether the Identity had a password. */
+  hadPassword: boolean;
+}
+
+/**
+ * Makes whoever has shown that an unconfirmed address is theirs the owner of the Identity: whoever had made it, or had the address
+ * before, knows no password of it any more and is in no session. In the caller's transaction, as `settleNewPassword`.
+ */
+export async function settleProvedAddress(
+  tx: EntityManager,
+  owner: PasswordOwner,
+  { hadPassword, passwordHash, method, now }: ProvedAddress,
+): Promise<void> {
+  if (hadPassword || passwordHash !== null) {
+    return settleNewPassword(tx, owner, { passwordHash, method, provesEmail: true, now });
+  }
+  const { accountId, applicationId, environmentId, identityId } = owner;
+  const reason = 'email_verified';
+  const ended = await endAccess(tx, owner, { reason, now });
+  await tx.update(Identity, { accountId, id: identityId }, { emailVerifiedAt: now, updatedAt: now });
+  const event = { accountId, applicationId, environmentId, resourceId: identityId };
+  await recordEvent(tx, 'identity.email_verified', { ...event, metadata: { method } });
+  if (ended.length > 0)
+    await recordEvent(tx, 'identity.sessions_revoked', { ...event, metadata: { reason, session_ids: ended } });
 }

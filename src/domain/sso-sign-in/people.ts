@@ -9,10 +9,9 @@ import { insertNew } from '../../platform/insert-new.js';
 import { violates } from '../../platform/postgres-errors.js';
 import { place, write } from '../access/assigning.js';
 import { stays } from '../erasures/staying.js';
-import { recordEvent } from '../events.js';
 import { changeIdentity } from '../identities/change.js';
 import { addMember } from '../organizations/members.js';
-import { settleNewPassword } from '../passwords/new-password.js';
+import { settleProvedAddress } from '../passwords/new-password.js';
 import type { EnvironmentScope } from '../scope.js';
 import { addMembership, insertIdentity } from '../sign-ups/sign-up.js';
 import { applicationOf } from '../sso-connections/events.js';
@@ -77,13 +76,9 @@ async function settlePerson(tx: EntityManager, id: string, { identity, email, by
   if (!(await stays(tx, identity))) return false;
   if (by !== 'address' || identity.emailVerifiedAt) return true;
   // Whoever made it had not shown that the address is theirs, and may know its password: the domain's owner has shown it now.
-  if (identity.passwordHash !== null) {
-    const owner = { ...scope, identityId: id, membershipId: null };
-    await settleNewPassword(tx, owner, { passwordHash: null, method: 'sso', provesEmail: true, now });
-    return true;
-  }
-  await tx.update(Identity, { accountId: scope.accountId, id }, { emailVerifiedAt: now, updatedAt: now });
-  await recordEvent(tx, 'identity.email_verified', { ...scope, resourceId: id, metadata: { method: 'sso' } });
+  const owner = { ...scope, identityId: id, membershipId: null };
+  const hadPassword = identity.passwordHash !== null;
+  await settleProvedAddress(tx, owner, { hadPassword, passwordHash: null, method: 'sso', now });
   return true;
 }
 
