@@ -1,7 +1,7 @@
 import { answerInstead, type Command } from './command.js';
 import { ConfigError } from './config.js';
 import { isOutage } from './platform/outages.js';
-import { driverErrorOf } from './platform/postgres-errors.js';
+import { driverErrorOf, hasCondition } from './platform/postgres-errors.js';
 import { StartError } from './platform/start-error.js';
 
 /**
@@ -30,7 +30,7 @@ function reasons(error: unknown): string[] {
   if (isOutage(error)) return [`PostgreSQL does not answer: ${message || code}`];
   if (noTls.test(`${code} ${message}`)) return [`PostgreSQL is not reached over TLS: ${message}`];
   if (/^(28...|3D000)$/.test(sqlState)) return [`PostgreSQL refuses the connection: ${message}`];
-  if (sqlState === '42501') return [`PostgreSQL does not permit it: ${message}`];
+  if (hasCondition(error, 'insufficient_privilege')) return [`PostgreSQL does not permit it: ${message}`];
   return [stack ?? String(message)];
 }
 

@@ -1,12 +1,14 @@
+import { driverErrorOf } from './postgres-errors.js';
+
 /**
  * The kind of a failure in one line without personal data: names and codes, never a message, because those quote what
  * was sent. For workflow histories, rows that operators read, and logs.
  */
 export function faultOf(error: unknown): string {
   if (!(error instanceof Error)) return 'unknown failure';
-  const driver = (error as { driverError?: unknown }).driverError ?? error;
+  const driver = driverErrorOf(error) ?? error;
   // nodemailer calls everything that befalls a connection ESOCKET; what it was, such as an expired certificate, is told beside it.
-  const { code, originalCode, constraint, responseCode, command } = driver as Record<string, unknown>;
+  const { code, originalCode, constraint, responseCode, command } = driver as unknown as Record<string, unknown>;
   const parts = [code, originalCode, responseCode, command, constraint].filter(
     (part) => typeof part === 'number' || (typeof part === 'string' && /^[\w .-]{1,63}$/.test(part)),
   );

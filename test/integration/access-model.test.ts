@@ -5,6 +5,7 @@ import { Identity } from '../../entities/identity.js';
 import { RoleAssignment } from '../../entities/role-assignment.js';
 import type { Check, Reason } from '../../src/domain/access/evaluate.js';
 import { newAccount, send, startApi, type TestAccount, type TestApi } from '../support/api.js';
+import { createRandom } from '../support/random.js';
 import { rowsOf } from './portal-setup.js';
 
 /**
@@ -44,20 +45,12 @@ interface Model {
   keys: string[];
 }
 
-/** Mulberry32: small, and the same for the same seed. */
 function random(seed: number) {
-  let state = seed;
-  const next = () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let t = Math.imul(state ^ (state >>> 15), 1 | state);
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-    return ((t ^ (t >>> 14)) >>> 0) / 4_294_967_296;
-  };
-  const below = (count: number) => Math.floor(next() * count);
+  const { next, below, of } = createRandom(seed);
   return {
     below,
+    of,
     chance: (probability: number) => next() < probability,
-    of: <T>(items: readonly T[]): T => items[below(items.length)] as T,
     some: <T>(items: readonly T[], probability: number) => items.filter(() => next() < probability),
   };
 }

@@ -3,6 +3,7 @@ import { createAdministratorInviteExpiry } from '../../src/domain/invites/expiry
 import { days } from '../../src/platform/clock.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { counted, interleaved } from '../support/interleaving.js';
+import { createRandom } from '../support/random.js';
 import { invite, rolesByKey } from './administrators-setup.js';
 import { inviteTo } from './identity-invites-setup.js';
 import { callsWith } from './nodes-setup.js';
@@ -100,15 +101,6 @@ async function left({ table }: Kind, { id, email }: Invited): Promise<object | u
   return JSON.parse(JSON.stringify(row).replaceAll(id, 'it'));
 }
 
-/** Numbers that look like chance, the same each time. @param seed any integer */
-function chance(seed: number): (below: number) => number {
-  let state = seed;
-  return (below) => {
-    state = (Math.imul(state, 1_103_515_245) + 12_345) & 0x7fffffff;
-    return (state >>> 8) % below;
-  };
-}
-
 test.each([
   ['administrators', administrators],
   ['end users', endUsers],
@@ -116,7 +108,7 @@ test.each([
   const kind = await kindOf();
   const names = Object.keys(kind.happenings);
   const happen = (name: string, invited: Invited) => () => kind.happenings[name]!(invited);
-  const below = chance(42);
+  const { below } = createRandom(42);
   const inOrder = new Map<string, { came: string[]; rest: object | undefined; statements: number }>();
   for (const first of names)
     for (const other of names) {

@@ -6,9 +6,10 @@ import { type Db, type EnvironmentScope, within } from '../../platform/db.js';
 import { violates } from '../../platform/postgres-errors.js';
 import { changedFields } from '../changed-fields.js';
 import { DomainError, invalidField } from '../errors.js';
-import { recordEvent, recordEvents } from '../events.js';
+import { recordEvent } from '../events.js';
 import { containing, type Page, type PageRequest, readPage } from '../paging.js';
 import { notEnded } from './in-force.js';
+import { changeHeld } from './role-changes.js';
 
 export interface NewPermission {
   key: string;
@@ -105,7 +106,13 @@ export function createPermissionCatalog({ db, now }: { db: Db; now: Clock }) {
     remove: (scope: EnvironmentScope, id: string, version: number): Promise<void> =>
       db.transaction(scope, async (tx) => {
         const { key } = await lockCustom(tx, scope, id, version);
-        await changeHolders(tx, scope, { id, key, at: now() });
+        const held = await lockHolders(tx, scope, id);
+        await changeHeld(
+          tx,
+          scope,
+          held.map((role) => ({ ...role, added: [], removed: [key] })),
+          now(),
+        );
         await tx.delete(Permission, { ...within(scope), id });
         await recordEvent(tx, 'permission.deleted', {
           ...scope,
@@ -144,26 +151,13 @@ async function findPermission(tx: EntityManager, scope: EnvironmentScope, id: st
   return permission;
 }
 
-/** The next version of each role that holds the permission, which is locked, and its event. */
-async function changeHolders(
-  tx: EntityManager,
-  scope: EnvironmentScope,
-  { id, key, at }: { id: string; key: string; at: Date },
-): Promise<void> {
-  const [roles] = await tx.query<[{ id: string; name: string }[], number]>(
-    `update roles set version = version + 1, updated_at = $2
-     from (select id from roles where id in (select role_id from role_permissions where permission_id = $1)
-           order by id for update) held
-     where roles.id = held.id returning roles.id, name::text`,
-    [id, at],
+/** The roles that hold a permission, which is locked: in this order everywhere. */
+const lockHolders = (tx: EntityManager, { environmentId }: EnvironmentScope, permissionId: string) =>
+  tx.query<{ id: string; name: string }[]>(
+    `select id, name::text from roles where environment_id = $1
+       and id in (select role_id from role_permissions where permission_id = $2) order by id for update`,
+    [environmentId, permissionId],
   );
-  const metadata = { added: [], removed: [key] };
-  await recordEvents(
-    tx,
-    'role.updated',
-    roles.map((role) => ({ ...scope, resourceId: role.id, resourceLabel: role.name, metadata })),
-  );
-}
 
 async function lockCustom(tx: EntityManager, scope: EnvironmentScope, id: string, version: number) {
   const where = { ...within(scope), id };

@@ -14,6 +14,7 @@ import type { Page } from '../paging.js';
 import { placeOf } from './catalog.js';
 import type { Evaluation } from './evaluate.js';
 import { lackingAt } from './granting.js';
+import { changeHeld } from './role-changes.js';
 import { assignableRoles, type CountedRole, countedRole, listRoles, type RolesPage } from './role-lists.js';
 import { lockAssignments } from './taking.js';
 
@@ -144,11 +145,9 @@ export function createRoles({ db, evaluation, now }: { db: Db; evaluation: Evalu
         const [added, removed] = [without(keys, had), without(had, keys)];
         if (added.length === 0 && removed.length === 0) return { role: current, permissions: held };
         const role = { ...current, version: version + 1, updatedAt: now() };
-        await tx.update(Role, { ...within(scope), id }, { version: role.version, updatedAt: role.updatedAt });
         await tx.delete(RolePermission, { ...within(scope), roleId: id });
         await insertHeld(tx, scope, id, held);
-        const metadata = { added, removed };
-        await recordEvent(tx, 'role.updated', { ...scope, resourceId: id, resourceLabel: role.name, metadata });
+        await changeHeld(tx, scope, [{ id, name: role.name, added, removed }], role.updatedAt);
         return { role, permissions: held };
       });
     },

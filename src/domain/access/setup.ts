@@ -8,6 +8,7 @@ import { insertNew } from '../../platform/insert-new.js';
 import { DomainError, type ErrorDetail, invalidField } from '../errors.js';
 import { recordEvent, recordEvents } from '../events.js';
 import { placeOf } from './catalog.js';
+import { changeHeld } from './role-changes.js';
 
 /** What an application protects, and what can be done with it: together the permissions `name.action`. */
 export interface Resource {
@@ -67,7 +68,10 @@ export function createAccessSetup({ db, now }: { db: Db; now: Clock }) {
 
 export type AccessSetup = ReturnType<typeof createAccessSetup>;
 
-/** The roles that are to hold more; after the permissions, and in the order of their ids, so that two callers wait for each other and not both. */
+/**
+ * The roles that are to hold more; after the permissions, and in the order of their ids, so that two callers wait for each other
+ * and not both.
+ */
 async function lockRoles(tx: EntityManager, scope: EnvironmentScope, grants: readonly RoleGrant[]): Promise<Role[]> {
   const ids = new Set(grants.map(({ roleId }) => roleId));
   const roles = await tx.find(Role, {
@@ -137,19 +141,12 @@ async function bind(
     [wanted.map(([roleId]) => roleId), wanted.map(([, id]) => id), scope.accountId, scope.environmentId],
   );
   const updated = roles.filter(({ id }) => added.some(({ roleId }) => roleId === id));
-  await tx.query('update roles set version = version + 1, updated_at = $3 where environment_id = $1 and id = any($2)', [
-    scope.environmentId,
-    updated.map(({ id }) => id),
-    at,
-  ]);
   const addedTo = (id: string) => added.filter(({ roleId }) => roleId === id).map(({ key }) => key);
-  await recordEvents(
+  await changeHeld(
     tx,
-    'role.updated',
-    updated.map(({ id, name }) => {
-      const metadata = { added: addedTo(id), removed: [] };
-      return { ...scope, resourceId: id, resourceLabel: name, metadata };
-    }),
+    scope,
+    updated.map(({ id, name }) => ({ id, name, added: addedTo(id), removed: [] })),
+    at,
   );
   return updated.length;
 }

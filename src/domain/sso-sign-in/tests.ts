@@ -58,10 +58,10 @@ export function createSsoTests({ db, sealing, signIn, baseUrl, now }: SsoTestsDe
     const where = { id, connectionId: connection.id, finishedAt: IsNull() };
     const { affected } = await tx.update(SsoTest, where, { finishedAt: now(), sealedOutcome });
     if (!affected) return;
-    const hasCondition = 'refusal' in outcome;
+    const isRefused = 'refusal' in outcome;
     await recordConnectionEvent(tx, 'sso_connection.tested', connection, {
       test_id: id,
-      ...(hasCondition && { reason: outcome.refusal.code }),
+      ...(isRefused && { reason: outcome.refusal.code }),
     });
   }
 

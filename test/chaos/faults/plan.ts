@@ -1,4 +1,4 @@
-import { createRandom } from './random.js';
+import { createRandom } from '../../support/random.js';
 
 export const partNames = ['api 1', 'api 2', 'worker 1', 'worker 2', 'Temporal', 'PostgreSQL'] as const;
 export type PartName = (typeof partNames)[number];

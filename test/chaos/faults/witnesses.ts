@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startMailSink } from '../../support/crash-mail-sink.js';
 import { startDnsServer } from '../../support/dns-server.js';
+import { createRandom } from '../../support/random.js';
 import { startReceiver } from '../../support/webhooks.js';
 import { openLedger } from './ledger.js';
-import { createRandom } from './random.js';
 import type { World } from './world.js';
 
 export type Witnesses = Pick<World, 'ledger' | 'mails' | 'dns' | 'receiver' | 'random'> & {

@@ -1,11 +1,11 @@
 import type { startMailSink } from '../../support/crash-mail-sink.js';
 import type { TestDnsServer } from '../../support/dns-server.js';
+import type { Random } from '../../support/random.js';
 import type { Seed } from '../../support/seed.js';
 import type { Service } from '../../support/service.js';
 import type { startReceiver } from '../../support/webhooks.js';
 import { type Client, type Decided, newKey, type Request } from './client.js';
 import type { Ledger } from './ledger.js';
-import type { Random } from './random.js';
 
 /** What the load, and who looks at what it left, has at hand. */
 export interface World {

@@ -7,11 +7,14 @@ export function createRandom(seed: number) {
     mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
   };
+  const below = (count: number): number => Math.floor(next() * count);
   return {
     next,
+    /** A whole number from 0. */
+    below,
     /** A whole number, both ends included. */
-    between: (least: number, most: number): number => least + Math.floor(next() * (most - least + 1)),
-    of: <T>(all: readonly T[]): T => all[Math.floor(next() * all.length)] as T,
+    between: (least: number, most: number): number => least + below(most - least + 1),
+    of: <T>(all: readonly T[]): T => all[below(all.length)] as T,
   };
 }
 
