@@ -13,7 +13,18 @@ import {
   redirectUri,
   type TestProvider,
 } from '../support/oauth.js';
-import { partsOf, posted, type ResponseParts, signedResponse } from '../support/saml-provider.js';
+import { encrypted } from '../support/saml-encryption.js';
+import {
+  assertionXml,
+  newProviderKey,
+  type ProviderKey,
+  partsOf,
+  posted,
+  type ResponseParts,
+  responseXml,
+  sign,
+  signedResponse,
+} from '../support/saml-provider.js';
 import { answerTo, askedIn, giveSigningKey, newSamlProvider, type SamlProvider } from '../support/saml-sign-in.js';
 import { acmeAddress, failureIn, newSsoPlace, type SsoPlace } from '../support/sso.js';
 
@@ -44,8 +55,13 @@ const post = (path: string, form: Record<string, string>) =>
   world.browser().post(path, form, { origin: 'https://idp.acme.example' });
 const here = ({ headers }: LightMyRequestResponse) => String(headers.location).replace(baseUrl, '');
 /** The whole way; the answer of `/sso/complete`. */
-async function walk(at: SsoPlace, changes: Partial<ResponseParts> = {}, browser = world.browser()) {
-  const { path, form } = answerTo(await sendAway(browser, at), idp, world.now(), changes);
+async function walk(
+  at: SsoPlace,
+  changes: Partial<ResponseParts> = {},
+  browser = world.browser(),
+  respond = signedResponse,
+) {
+  const { path, form } = answerTo(await sendAway(browser, at), idp, world.now(), changes, respond);
   const answered = await post(path, form);
   expect(answered.statusCode).toBe(303);
   return browser.get(here(answered));
@@ -87,6 +103,27 @@ describe('sign-in by SAML', () => {
       acsUrl: `${baseUrl}/sso/saml/${at.connection.id}/acs`,
       xml: expect.stringContaining('ForceAuthn="true"'),
     });
+  });
+});
+
+describe('an encrypted answer', () => {
+  /** As a provider that has imported our metadata. */
+  async function encryptedBy(at: SsoPlace, certificate?: string) {
+    const { body } = await world.app.inject(`/sso/saml/${at.connection.id}/metadata`);
+    const [, bare = ''] = /use="encryption">.*?<X509Certificate>([^<]+)</s.exec(body) ?? [];
+    const pem = `-----BEGIN CERTIFICATE-----\n${bare}\n-----END CERTIFICATE-----`;
+    return (parts: ResponseParts, key: ProviderKey) =>
+      responseXml(parts, encrypted(sign(assertionXml(parts), 'Assertion', key), certificate ?? pem));
+  }
+  test('signs in who is in it, if it is encrypted to the certificate of the metadata', async () => {
+    const at = await place({}, { hasKey: false });
+    expect(codeIn(await walk(at, { nameId: acmeAddress() }, world.browser(), await encryptedBy(at)))).toBeTruthy();
+  });
+
+  test('to another certificate is refused, saying so', async () => {
+    const at = await place();
+    const stranger = await encryptedBy(at, (await newProviderKey()).certificate);
+    expect(failureIn(await walk(at, {}, world.browser(), stranger))).toEqual([403, 'sso.decryption_failed']);
   });
 });
 

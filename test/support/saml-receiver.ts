@@ -14,7 +14,7 @@ export async function newSamlReceiver() {
   const baseUrl = 'https://id.gatehouse.example';
   const now = new Date('2026-11-22T10:00:00.000Z');
   const requestId = randomUUID();
-  const [key, other] = await Promise.all([newProviderKey(), newProviderKey()]);
+  const [key, other, ours] = await Promise.all([newProviderKey(), newProviderKey(), newProviderKey()]);
   const connection = {
     id: randomUUID(),
     type: 'saml',
@@ -27,7 +27,7 @@ export async function newSamlReceiver() {
   } as SsoConnection & { samlEntityId: string };
   const issuer = connection.samlEntityId;
   const { acsUrl, entityId } = serviceProviderOf(baseUrl, connection.id);
-  const protocol = createSamlProtocol({ baseUrl, keyOf: async () => other, now: () => now });
+  const protocol = createSamlProtocol({ baseUrl, keyOf: async () => ours, now: () => now });
   return {
     issuer,
     /** Of us, as the provider's audience. */
@@ -36,6 +36,8 @@ export async function newSamlReceiver() {
     /** The provider's, and somebody else's. */
     key,
     other,
+    /** The connection's own. */
+    ours,
     later: (ms: number) => new Date(now.getTime() + ms),
     /** What an honest provider answers, but for `changes`. */
     parts: (changes: Partial<ResponseParts> = {}): ResponseParts =>

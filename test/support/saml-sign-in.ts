@@ -67,11 +67,12 @@ export function answerTo(
   { issuer, key }: { issuer: string; key: ProviderKey },
   now: Date,
   changes: Partial<ResponseParts> = {},
+  respond: (parts: ResponseParts, key: ProviderKey) => string = signedResponse,
 ) {
   const { id, acsUrl, entityId, relayState } = askedIn(url);
   const parts = partsOf({ issuer, acsUrl, audience: entityId, inResponseTo: id, now }, changes);
   return {
     path: new URL(acsUrl).pathname,
-    form: { SAMLResponse: posted(signedResponse(parts, key)), RelayState: relayState },
+    form: { SAMLResponse: posted(respond(parts, key)), RelayState: relayState },
   };
 }

@@ -25,6 +25,7 @@ import { readAnswer } from '../../src/platform/dns/answers.js';
 import { decoded } from '../../src/platform/dns/exchange.js';
 import { isCallable } from '../../src/platform/outbound/addresses.js';
 import { subscriberOf } from '../../src/platform/subscriber.js';
+import { encrypted } from '../support/saml-encryption.js';
 import { assertionXml, newProviderKey, responseXml, sign } from '../support/saml-provider.js';
 import { newSamlReceiver } from '../support/saml-receiver.js';
 
@@ -216,4 +217,23 @@ test('a provider’s certificate, metadata and signed answers are read or refuse
     expect(verified).toMatchObject({ subject: parts.nameId });
   });
   await fc.assert(refused, { numRuns: 150 });
+});
+
+test('an encrypted answer is read or refused, whatever was changed of it before or after it was encrypted', async () => {
+  const receiver = await newSamlReceiver();
+  const parts = receiver.parts();
+  const assertion = sign(assertionXml(parts), 'Assertion', receiver.key);
+  const around = (plain: string) => responseXml(parts, encrypted(plain, receiver.ours.certificate));
+  const verify = (text: string) => receiver.verify(Buffer.from(text).toString('base64'));
+  await verify(around(assertion));
+  const isReadOrRefused = async (text: string) => {
+    const verified = await verify(text).catch((error: unknown) => error);
+    if (isRefusal(verified)) return;
+    expect(verified).toMatchObject({ subject: parts.nameId });
+  };
+  await fc.assert(
+    fc.asyncProperty(bent([assertion]), (plain) => isReadOrRefused(around(plain))),
+    { numRuns: 100 },
+  );
+  await fc.assert(fc.asyncProperty(bent([around(assertion)]), isReadOrRefused), { numRuns: 150 });
 });

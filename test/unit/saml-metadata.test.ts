@@ -98,13 +98,23 @@ describe('the metadata of a provider', () => {
 describe('what a provider is told of us', () => {
   const connection = { id: randomUUID(), samlWantAssertionsSigned: true, samlNameIdFormat: null } as SsoConnection;
 
-  test('metadata names where to answer, whom, and what signs our messages', async () => {
+  test('metadata names where to answer, whom, what signs our messages, and what to encrypt to and how', async () => {
     const protocol = createSamlProtocol({ baseUrl: 'https://id.example', keyOf: async () => key, now: () => now });
     const xml = await protocol.metadataOf(connection);
     expect(xml).toContain(`entityID="https://id.example/sso/saml/${connection.id}/metadata"`);
     expect(xml).toContain(`${bindings}:HTTP-POST" Location="https://id.example/sso/saml/${connection.id}/acs"`);
     expect(xml).toContain(`${bindings}:HTTP-Redirect" Location="https://id.example/sso/saml/${connection.id}/slo"`);
-    expect(xml).toContain(bare(key.certificate));
+    for (const use of ['signing', 'encryption']) {
+      const [descriptor] = new RegExp(`<KeyDescriptor use="${use}">.*?</KeyDescriptor>`, 's').exec(xml) ?? [];
+      expect(descriptor).toContain(bare(key.certificate));
+    }
+    const methods = [...xml.matchAll(/<EncryptionMethod Algorithm="([^"]+)"/g)].map(([, algorithm]) => algorithm);
+    expect(methods).toEqual([
+      'http://www.w3.org/2009/xmlenc11#aes256-gcm',
+      'http://www.w3.org/2009/xmlenc11#aes128-gcm',
+      'http://www.w3.org/2009/xmlenc11#rsa-oaep',
+      'http://www.w3.org/2001/04/xmlenc#rsa-oaep-mgf1p',
+    ]);
     expect(xml).toContain('AuthnRequestsSigned="true" WantAssertionsSigned="true"');
   });
 

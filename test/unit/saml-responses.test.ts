@@ -263,9 +263,4 @@ describe('an answer is refused that', () => {
 
   test('comes before its connection is complete', () =>
     refused(signedResponse(parts(), key), 'configuration_incomplete', { as: { samlSigningCert: null } }));
-
-  test('is encrypted', () => {
-    const encrypted = '<saml:EncryptedAssertion xmlns:saml="urn:oasis:names:tc:SAML:2.0:assertion"/>';
-    return refused(responseXml(parts(), encrypted), 'encryption_unsupported');
-  });
 });

@@ -56,6 +56,7 @@ export const ssoRefusals = [
   'configuration_incomplete',
   'connection_disabled',
   'encryption_unsupported',
+  'decryption_failed',
 ] as const;
 export type SsoRefusal = (typeof ssoRefusals)[number];
 

@@ -20,7 +20,7 @@ export interface SsoSigningKeysDeps {
   now: Clock;
 }
 
-/** The keys that sign our SAML messages: a connection's is made when it is first needed, and stays. */
+/** The keys that sign our SAML messages, and that answers are encrypted to: a connection's is made when it is first needed, and stays. */
 export function createSsoSigningKeys({ db, sealing, now }: SsoSigningKeysDeps) {
   const kept = new Map<string, ServiceProviderKey>();
 

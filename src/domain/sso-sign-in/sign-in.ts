@@ -173,6 +173,7 @@ const mayBeAskedFor: ReadonlySet<SsoRefusal> = new Set([
   'recipient_mismatch',
   'destination_mismatch',
   'subject_missing',
+  'decryption_failed',
 ]);
 
 /**
@@ -197,6 +198,7 @@ const saysSomethingOf: ReadonlySet<SsoRefusal> = new Set([
   'expired',
   'not_yet_valid',
   'subject_missing',
+  'decryption_failed',
   'client_refused',
   'configuration_incomplete',
 ]);

@@ -3,6 +3,7 @@ import { type Assertion, SsoRefused } from '../assertion.js';
 import { addressOf, attributesOf } from './attributes.js';
 import { amrOf } from './authn-context.js';
 import type { SamlProvider, ServiceProvider } from './settings.js';
+import { assertNothingEncrypted } from './signatures.js';
 import { lastingNameOf, nameIdOf, transientSessionOf } from './subjects.js';
 import { assertPast, assertWithin, instantOf, skewMs } from './times.js';
 import { childOf, childrenOf, samlNamespaces, type XmlElement } from './xml.js';
@@ -30,6 +31,7 @@ export interface Expected {
  */
 export function readAssertion(assertion: XmlElement, expected: Expected): Assertion {
   const { connection, provider, now } = expected;
+  assertNothingEncrypted(assertion);
   const id = assertion.attributes.get('ID');
   const issuedAt = instantOf(assertion, 'IssueInstant');
   if (assertion.attributes.get('Version') !== '2.0' || !id || !issuedAt) {

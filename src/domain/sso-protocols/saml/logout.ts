@@ -6,6 +6,7 @@ import { loadLibrary } from './library.js';
 import type { ServiceProviderKey } from './requests.js';
 import { assertSuccess } from './responses.js';
 import { providerOf, serviceProviderOf, signatureAlgorithmOf } from './settings.js';
+import { assertNothingEncrypted } from './signatures.js';
 import { type LogoutMessage, readSigned } from './signed-messages.js';
 import { lastingNameOf, nameIdOf, transientSessionOf } from './subjects.js';
 import { assertPast, assertWithin, instantOf, skewMs } from './times.js';
@@ -47,7 +48,7 @@ export async function verifyLogoutRequest(
   { baseUrl, now }: Checking,
 ): Promise<LogoutRequest> {
   const parties = { provider: providerOf(connection), serviceProvider: serviceProviderOf(baseUrl, connection.id) };
-  const request = await readSigned('LogoutRequest', message, parties);
+  const request = await readSigned('LogoutRequest', message, parties.provider);
   assertIssuer(childOf(request, saml, 'Issuer'), parties.provider);
   assertSentTo(parties.serviceProvider.sloUrl, request);
   const id = request.attributes.get('ID');
@@ -57,6 +58,7 @@ export async function verifyLogoutRequest(
   assertWithin(request, now);
   const until = instantOf(request, 'NotOnOrAfter') ?? new Date(issuedAt.getTime() + lifeMs);
   if (now.getTime() - skewMs >= until.getTime()) throw new SsoRefused('expired', 'It was issued too long ago');
+  assertNothingEncrypted(request);
   const nameId = nameIdOf(request);
   const transient = transientSessionOf(nameId);
   const meant =
@@ -132,7 +134,7 @@ export async function verifyLogoutResponse(
   { logoutId, baseUrl, now }: Checking & { logoutId: string },
 ): Promise<void> {
   const parties = { provider: providerOf(connection), serviceProvider: serviceProviderOf(baseUrl, connection.id) };
-  const response = await readSigned('LogoutResponse', message, parties);
+  const response = await readSigned('LogoutResponse', message, parties.provider);
   assertIssuer(childOf(response, saml, 'Issuer'), parties.provider);
   assertSentTo(parties.serviceProvider.sloUrl, response);
   assertInResponseTo(response, messageIdOf(logoutId));

@@ -33,7 +33,7 @@ export function createSamlProtocol({ baseUrl, keyOf, now }: SamlProtocolDeps) {
 
     /** What the provider's answer says, if every check lets it. @throws SsoRefused */
     verify: (connection: SsoConnection, response: ResponseToVerify): Promise<Assertion> =>
-      refusing(() => verifyResponse(connection, response, { baseUrl, now: now() })),
+      refusing(() => verifyResponse(connection, response, { baseUrl, keyOf, now: now() })),
 
     /** Whose session has ended at the provider. @throws SsoRefused */
     verifyLogout: (connection: SsoConnection, message: LogoutMessage): Promise<LogoutRequest> =>

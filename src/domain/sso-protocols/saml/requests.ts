@@ -2,7 +2,7 @@ import type { SsoConnection } from '../../../../entities/sso-connection.js';
 import { loadLibrary } from './library.js';
 import { providerOf, serviceProviderOf, signatureAlgorithmOf } from './settings.js';
 
-/** The key that signs a connection's messages, both in PEM. */
+/** The key that signs a connection's messages, and that its provider may encrypt to, both in PEM. */
 export interface ServiceProviderKey {
   privateKey: string;
   certificate: string;

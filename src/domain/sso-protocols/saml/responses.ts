@@ -1,13 +1,14 @@
-import type { Profile } from '@node-saml/node-saml';
 import type { SsoConnection } from '../../../../entities/sso-connection.js';
 import { type Assertion, SsoRefused } from '../assertion.js';
 import { theirWords } from '../their-words.js';
 import { assertInResponseTo, assertIssuer, type Expected, readAssertion } from './assertions.js';
-import { loadLibrary } from './library.js';
+import { openAssertion } from './encrypted-assertions.js';
 import { decodeMessage } from './messages.js';
+import type { ServiceProviderKey } from './requests.js';
 import { providerOf, serviceProviderOf } from './settings.js';
-import { assertMessage, onlyAssertionOf, type Signed, signaturesOf } from './signatures.js';
+import { assertIdsUnique, assertMessage, onlyAssertionOf, type Signed, signaturesOf } from './signatures.js';
 import { assertPast, instantOf } from './times.js';
+import { verifiedElement } from './verified.js';
 import { childOf, everyElement, readXml, samlNamespaces, type XmlElement } from './xml.js';
 
 const { assertion: saml, protocol } = samlNamespaces;
@@ -22,15 +23,23 @@ export interface ResponseToVerify {
   expects: { requestId: string | null };
 }
 
+/** What is needed to check one. */
+export interface Receiving {
+  baseUrl: string;
+  /** The key that answers may be encrypted to; asked for only where one is. */
+  keyOf: (connection: SsoConnection) => Promise<ServiceProviderKey>;
+  now: Date;
+}
+
 /**
- * Checks a provider's answer (SAML 2.0 Profiles §4.1.4.3). What could be read in two ways is refused before the library
- * verifies the signature, and everything that is believed afterwards is read from the bytes that were signed.
+ * Checks a provider's answer (SAML 2.0 Profiles §4.1.4.3). What could be read in two ways is refused before any signature is
+ * verified, and everything that is believed afterwards is read from the bytes that were signed.
  * @throws SsoRefused
  */
 export async function verifyResponse(
   connection: SsoConnection,
   { samlResponse, expects }: ResponseToVerify,
-  { baseUrl, now }: { baseUrl: string; now: Date },
+  { baseUrl, keyOf, now }: Receiving,
 ): Promise<Assertion> {
   const provider = providerOf(connection);
   const serviceProvider = serviceProviderOf(baseUrl, connection.id);
@@ -42,15 +51,47 @@ export async function verifyResponse(
   const text = decodeMessage(samlResponse, maxLength);
   const response = readXml(text, { maxLength });
   assertMessage(response, 'Response');
-  const assertion = onlyAssertionOf(response);
-  const signed = signaturesOf(response, { assertion });
+  const carried = onlyAssertionOf(response);
+  const isEncrypted = carried?.name === 'EncryptedAssertion';
+  const signed = signaturesOf(response, { assertion: isEncrypted ? null : carried });
   assertSuccess(response);
-  if (!assertion) throw new SsoRefused('malformed', 'It has no assertion');
-  assertSigned(signed, connection.samlWantAssertionsSigned);
-  const verified = readXml(await signedAssertion(text, signed, expected), { maxLength: 2 * maxLength });
-  const isAnswer = answers(verified, inResponseTo);
-  saidByProvider(isAnswer && signed.message, () => assertEnvelope(response, signed, expected));
-  return saidByProvider(isAnswer, () => readAssertion(verified, expected));
+  if (!carried) throw new SsoRefused('malformed', 'It has no assertion');
+  if (!isEncrypted) assertSigned(signed, connection.samlWantAssertionsSigned);
+  const message = signed.message ? await verifiedElement(text, response, provider) : null;
+  const assertion = isEncrypted
+    ? await decryptedAssertion({ response, message }, expected, keyOf)
+    : signed.assertion
+      ? await verifiedElement(text, carried, provider)
+      : message && onlyAssertionOf(message);
+  if (!assertion) throw new SsoRefused('signature_invalid', 'Its signature is on no assertion');
+  const isAnswer = answers(assertion, inResponseTo);
+  saidByProvider(isAnswer && signed.message, () => assertEnvelope(message ?? response, signed, expected));
+  return saidByProvider(isAnswer, () => readAssertion(assertion, expected));
+}
+
+/**
+ * What came encrypted, as it was signed: itself, or in the message around it, which is verified before anything in it is decrypted.
+ * @param message as it was signed; null where it was not
+ */
+async function decryptedAssertion(
+  { response, message }: { response: XmlElement; message: XmlElement | null },
+  { connection, provider, serviceProvider: { entityId }, inResponseTo }: Expected,
+  keyOf: Receiving['keyOf'],
+): Promise<XmlElement> {
+  const { privateKey } = await keyOf(connection);
+  const isSigned = message !== null;
+  const isAnswer = (message?.attributes.get('InResponseTo') ?? null) === inResponseTo;
+  const { text, element, signed } = saidByProvider(isSigned && isAnswer, () => {
+    const encrypted = onlyAssertionOf(message ?? response);
+    if (!encrypted) throw new SsoRefused('signature_invalid', 'Its signature is on no assertion');
+    const opened = openAssertion(encrypted, { privateKey, entityId, isSigned, maxLength });
+    const own = signaturesOf(opened.element, { assertion: null }).message;
+    assertIdsUnique(response, opened.element);
+    const signed = { message: isSigned, assertion: own };
+    assertSigned(signed, connection.samlWantAssertionsSigned);
+    return { ...opened, signed };
+  });
+  return signed.assertion ? verifiedElement(text, element, provider) : element;
 }
 
 /**
@@ -94,39 +135,6 @@ function assertSigned(signed: Signed, wantAssertionsSigned: boolean): void {
     'unsigned',
     signed.message ? 'The response is signed, but its assertion is not' : 'It is not signed',
   );
-}
-
-/** The assertion as it was signed: in canonical form, with nothing around it. */
-async function signedAssertion(text: string, signed: Signed, expected: Expected): Promise<string> {
-  const { provider, serviceProvider } = expected;
-  const { SAML, ValidateInResponseTo } = await loadLibrary();
-  const library = new SAML({
-    idpCert: provider.certificates,
-    issuer: serviceProvider.entityId,
-    callbackUrl: serviceProvider.acsUrl,
-    wantAuthnResponseSigned: signed.message, // each signature that is there must be right
-    wantAssertionsSigned: signed.assertion,
-    // All of these are checked here, by the api's clock, each with its own refusal.
-    audience: false,
-    acceptedClockSkewMs: -1,
-    validateInResponseTo: ValidateInResponseTo.never,
-  });
-  let profile: Profile | null;
-  try {
-    ({ profile } = await library.validatePostResponseAsync({ SAMLResponse: Buffer.from(text).toString('base64') }));
-  } catch (cause) {
-    const aboutSignature = cause instanceof Error && /signature/i.test(cause.message);
-    throw new SsoRefused(
-      aboutSignature ? 'signature_invalid' : 'malformed',
-      aboutSignature
-        ? 'Its signature is not by a certificate of the connection, or of something else'
-        : 'It cannot be read',
-      { cause },
-    );
-  }
-  const assertion = profile?.getAssertionXml?.();
-  if (!assertion) throw new SsoRefused('signature_invalid', 'Its signature is on no assertion');
-  return assertion;
 }
 
 /** What the response says of itself; where only its assertion is signed, this only finds mistakes. */

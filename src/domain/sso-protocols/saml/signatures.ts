@@ -51,9 +51,10 @@ function signatureIn(element: XmlElement): XmlElement | null {
   return found[0] ?? null;
 }
 
-function assertIdsUnique(root: XmlElement): void {
+/** Of several roots together: of what came encrypted, and of what it came in. @throws SsoRefused */
+export function assertIdsUnique(...roots: XmlElement[]): void {
   const seen = new Set<string>();
-  for (const { attributes } of everyElement(root)) {
+  for (const { attributes } of roots.flatMap((root) => [...everyElement(root)])) {
     for (const name of ['ID', 'Id', 'id']) {
       const id = attributes.get(name);
       if (id === undefined) continue;
@@ -94,17 +95,28 @@ function assertAlgorithms(info: XmlElement, reference: XmlElement): void {
   for (const transform of applied) among(transforms, transform.attributes.get('Algorithm') ?? '');
 }
 
-/** The only assertion of a response, wherever in it somebody may have put others. @throws SsoRefused */
+const assertionNames = ['Assertion', 'EncryptedAssertion'];
+
+/** The only assertion of a response, as it is or encrypted, wherever in it somebody may have put others. @throws SsoRefused */
 export function onlyAssertionOf(response: XmlElement): XmlElement | null {
-  const all = [...everyElement(response)];
-  if (all.some(({ name }) => name === 'EncryptedAssertion')) {
-    throw new SsoRefused('encryption_unsupported', 'Its assertion is encrypted, which is not offered: switch it off');
-  }
-  const found = all.filter(({ name }) => name === 'Assertion');
+  const found = [...everyElement(response)].filter(({ name }) => assertionNames.includes(name));
   if (found.length > 1) throw new SsoRefused('malformed', 'It has more than one assertion');
-  const [only] = childrenOf(response, assertion, 'Assertion');
+  const [only] = assertionNames.flatMap((name) => childrenOf(response, assertion, name));
   if (found.length && !only) throw new SsoRefused('malformed', 'Its assertion is not where it belongs');
   return only ?? null;
+}
+
+/** What SAML 2.0 lets a provider encrypt beside the whole assertion (Core §2.2.4, §2.7.3.2), and an assertion in an assertion. */
+const parts = new Set(['EncryptedID', 'EncryptedAttribute', 'EncryptedAssertion', 'NewEncryptedID', 'EncryptedData']);
+
+/** @throws SsoRefused where anything below is encrypted: whoever reads on would read less than was said */
+export function assertNothingEncrypted(root: XmlElement): void {
+  const encrypted = [...everyElement(root)].find(({ name }) => parts.has(name));
+  if (!encrypted) return;
+  throw new SsoRefused(
+    'encryption_unsupported',
+    `It has an ${encrypted.name}: have the provider encrypt the assertion as a whole, or nothing`,
+  );
 }
 
 /** @throws SsoRefused unless the message is that one of SAML 2.0 */

@@ -1,10 +1,10 @@
 import { createVerify } from 'node:crypto';
 import { inflateRawSync } from 'node:zlib';
 import { SsoRefused } from '../assertion.js';
-import { loadLibrary } from './library.js';
 import { decodeMessage, decodeText } from './messages.js';
-import type { SamlProvider, ServiceProvider } from './settings.js';
+import type { SamlProvider } from './settings.js';
 import { assertMessage, signaturesOf } from './signatures.js';
+import { verifiedElement } from './verified.js';
 import { readXml, type XmlElement } from './xml.js';
 
 const maxLength = 64 * 1024;
@@ -19,43 +19,17 @@ const fieldOf = { LogoutRequest: 'SAMLRequest', LogoutResponse: 'SAMLResponse' }
  * A message of single logout, whose signature is the provider's and on all of it.
  * @throws SsoRefused unsigned, signature_invalid, algorithm_refused, malformed, too_large
  */
-export async function readSigned(
-  name: Name,
-  message: LogoutMessage,
-  { provider, serviceProvider }: { provider: SamlProvider; serviceProvider: ServiceProvider },
-): Promise<XmlElement> {
-  return 'query' in message
-    ? fromQuery(name, message.query, provider)
-    : fromForm(name, message.form, provider, serviceProvider.entityId);
+export async function readSigned(name: Name, message: LogoutMessage, provider: SamlProvider): Promise<XmlElement> {
+  return 'query' in message ? fromQuery(name, message.query, provider) : fromForm(name, message.form, provider);
 }
 
 /** In a form, the message has its signature in itself. */
-async function fromForm(name: Name, base64: string, provider: SamlProvider, entityId: string): Promise<XmlElement> {
+async function fromForm(name: Name, base64: string, provider: SamlProvider): Promise<XmlElement> {
   const text = decodeMessage(base64, maxLength);
   const message = readXml(text, { maxLength });
   assertMessage(message, name);
   if (!signaturesOf(message, { assertion: null }).message) throw new SsoRefused('unsigned', 'It is not signed');
-  const { SAML, ValidateInResponseTo } = await loadLibrary();
-  const library = new SAML({
-    idpCert: provider.certificates,
-    issuer: entityId,
-    callbackUrl: entityId,
-    wantAuthnResponseSigned: true,
-    acceptedClockSkewMs: -1, // checked here, by the api's clock
-    validateInResponseTo: ValidateInResponseTo.never,
-  });
-  const posted = Buffer.from(text).toString('base64');
-  try {
-    // All of the message is signed: what was read above is what the library looks at.
-    if (name === 'LogoutRequest') await library.validatePostRequestAsync({ SAMLRequest: posted });
-    else await library.validatePostResponseAsync({ SAMLResponse: posted });
-  } catch (cause) {
-    if (!(cause instanceof Error && /signature/i.test(cause.message))) {
-      throw new SsoRefused('malformed', 'It cannot be read, or names nobody', { cause });
-    }
-    throw new SsoRefused('signature_invalid', 'Its signature is not by a certificate of the connection', { cause });
-  }
-  return message;
+  return verifiedElement(text, message, provider);
 }
 
 const signers: Readonly<Record<string, string>> = {

@@ -5,6 +5,8 @@ export const samlNamespaces = {
   protocol: 'urn:oasis:names:tc:SAML:2.0:protocol',
   metadata: 'urn:oasis:names:tc:SAML:2.0:metadata',
   signature: 'http://www.w3.org/2000/09/xmldsig#',
+  encryption: 'http://www.w3.org/2001/04/xmlenc#',
+  encryption11: 'http://www.w3.org/2009/xmlenc11#',
 } as const;
 
 /** An element as it is read here: no comments, no processing instructions, no entities of its own. */
@@ -44,8 +46,7 @@ export function readXml(text: string, { maxLength }: { maxLength: number }): Xml
   }
   if (text.indexOf('<?', 1) !== -1) throw new XmlRefused('malformed', 'It has a processing instruction');
   if (countOf(text, '<') > 2 * limits.elements) throw new XmlRefused('too_large', 'It has too many elements');
-  const root = rootOf(text);
-  return elementOf(root, 1);
+  return elementOf(rootOf(text), 1);
 }
 
 /** The children of that name. */
@@ -65,7 +66,8 @@ export function* everyElement(element: XmlElement): Generator<XmlElement> {
   for (const child of element.children) yield* everyElement(child);
 }
 
-function rootOf(text: string): Node {
+/** The root as the parser has it, of a text that `readXml` has read. @throws XmlRefused */
+export function rootOf(text: string): Element {
   const refuse = (said: string) => {
     throw new XmlRefused('malformed', `It is not well-formed: ${said.split('\n')[0]?.replace(/^\[.*?]\s*/, '')}`);
   };
@@ -79,21 +81,21 @@ function rootOf(text: string): Node {
   const roots = parsed ? [...nodesOf(parsed)].filter(({ nodeType }) => nodeType === kinds.element) : [];
   const [root] = roots;
   if (!root || roots.length > 1) throw new XmlRefused('malformed', 'It is not well-formed');
-  return root;
+  return root as Element;
 }
 
 const kinds = { element: 1, text: 3, cdata: 4, comment: 8 };
 
-function elementOf(node: Node, depth: number): XmlElement {
+function elementOf(node: Element, depth: number): XmlElement {
   if (depth > limits.depth) throw new XmlRefused('too_large', 'Its elements are nested too deeply');
-  const { attributes, localName, namespaceURI } = node as Element;
+  const { attributes, localName, namespaceURI } = node;
   if (attributes.length > limits.attributesOfOne)
     throw new XmlRefused('too_large', 'An element has too many attributes');
   const children: XmlElement[] = [];
   const texts: string[] = [];
   for (const child of nodesOf(node)) {
     if (child.nodeType === kinds.element) {
-      const element = elementOf(child, depth + 1);
+      const element = elementOf(child as Element, depth + 1);
       children.push(element);
       texts.push(element.text);
     } else if (child.nodeType === kinds.text || child.nodeType === kinds.cdata) {

@@ -1,0 +1,46 @@
+import { SsoRefused } from '../assertion.js';
+import { loadSignatures } from './library.js';
+import type { SamlProvider } from './settings.js';
+import { readXml, rootOf, samlNamespaces, type XmlElement } from './xml.js';
+
+/**
+ * An element as it was signed: read from the canonical bytes that its signature is on, and from nothing else.
+ * @param text what the element was read from, and in which `signaturesOf` has found nothing but what is right
+ * @param element one that has a signature right in it
+ * @throws SsoRefused `signature_invalid` unless that is by a certificate of the provider's
+ */
+export async function verifiedElement(
+  text: string,
+  { attributes }: XmlElement,
+  { certificates }: Pick<SamlProvider, 'certificates'>,
+): Promise<XmlElement> {
+  const { SignedXml } = await loadSignatures();
+  const whole = text.replace(/\r\n?/g, '\n'); // XML 1.0 §2.11, which the parser leaves to others
+  const signature = signatureIn(rootOf(whole), attributes.get('ID'));
+  const signedBy = (publicCert: string): string | null => {
+    const verifier = new SignedXml({ publicCert, getCertFromKeyInfo: () => null }); // what comes along proves nothing
+    try {
+      verifier.loadSignature(signature);
+      if (!verifier.checkSignature(whole)) return null;
+    } catch {
+      return null;
+    }
+    const [signed, ...others] = verifier.getSignedReferences();
+    return signed === undefined || others.length > 0 ? null : signed;
+  };
+  for (const certificate of certificates) {
+    const signed = signedBy(certificate);
+    if (signed !== null) return readXml(signed, { maxLength: 2 * whole.length }); // canonical form says more
+  }
+  throw new SsoRefused(
+    'signature_invalid',
+    'Its signature is not by a certificate of the connection, or of something else',
+  );
+}
+
+function signatureIn(root: Element, id: string | undefined): Element {
+  const all = Array.from(root.getElementsByTagNameNS(samlNamespaces.signature, 'Signature'));
+  const [found] = all.filter(({ parentNode }) => (parentNode as Element).getAttribute('ID') === id);
+  if (!found) throw new SsoRefused('signature_invalid', 'It has no signature where it should have one');
+  return found;
+}
