@@ -2,6 +2,7 @@ import 'reflect-metadata';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { checkDatabase, startLog } from './common.js';
 import { loadConfig } from './config.js';
+import { watchClock } from './platform/clock-watch.js';
 import { openDb } from './platform/db.js';
 import { serveMetrics } from './platform/metrics-server.js';
 import { StartError } from './platform/start-error.js';
@@ -25,6 +26,7 @@ await runProcess('api', command, async () => {
     answerWithinMs: 0.6 * config.requestTimeoutMs, // with the wait for a connection, less than the request has
   });
   await checkDatabase(db, config);
+  const clock = watchClock({ db, log });
 
   // Only now: what keeps it from starting is said without having loaded the rest of it, which takes most of the time.
   const { composeApi } = await import('./compose.js');
@@ -44,6 +46,7 @@ await runProcess('api', command, async () => {
       await sleep(config.shutdownDelayMs); // also those are taken whose connection nobody has accepted yet
       await app.close(); // takes no more, and waits for what is being answered
       await metrics.close();
+      clock.stop();
       await close();
       await stopTracing();
     },

@@ -2,6 +2,7 @@ import 'reflect-metadata';
 import { checkDatabase, startLog, whatIsCallable } from './common.js';
 import { loadConfig } from './config.js';
 import { minutes } from './platform/clock.js';
+import { watchClock } from './platform/clock-watch.js';
 import { openDb } from './platform/db.js';
 import { createMailer } from './platform/mail/mailer.js';
 import { pendingMigrations } from './platform/migrations.js';
@@ -40,6 +41,7 @@ await runProcess('worker', command, async () => {
     answerWithinMs: minutes(15), // longer than any batch; only what will never be answered takes as long
   });
   await checkDatabase(db, config);
+  const clock = watchClock({ db, log });
   const codePath = await ensureWorkflowBundle();
   const server = { ...config.temporal, address: config.temporal.address as string };
   const processes = createProcesses(server);
@@ -81,6 +83,7 @@ await runProcess('worker', command, async () => {
   stopAtSignals(
     async () => {
       await Promise.all([fanOut.stop(), relay.stop(), workers.stop()]);
+      clock.stop();
       mailer.close();
       await Promise.all([health?.close(), outbound.close(), processes.close(), db.close()]);
       await stopTracing();

@@ -17,6 +17,7 @@ import type { AccountIntentActivities, ProvisionedIntent } from '../activities/a
 import { accountIntentId } from './ids.js';
 import { accountIdKey } from './search-attributes.js';
 import { shownState } from './shown-state.js';
+import { growingPauses } from './waits.js';
 
 export interface AccountIntentInput {
   intentId: string;
@@ -55,6 +56,7 @@ export async function accountIntent(input: AccountIntentInput): Promise<IntentSt
   let doubted = false; // a refused resume means that the row may have moved without us
   let rivals: string[] = [];
   let failure: string | null = null;
+  const pause = growingPauses();
 
   /** Makes the Account of the claimed row, or ends it with the reason. Never cut short: half an Account helps nobody. */
   const provision = () =>
@@ -108,10 +110,11 @@ export async function accountIntent(input: AccountIntentInput): Promise<IntentSt
       else if (row !== 'parked') shown.set(row);
       if (ended()) break;
       const moved = () => busy || doubted || ended();
-      await condition(moved, Math.max(1000, Date.parse(expiresAt) - Date.now()));
+      const left = Date.parse(expiresAt) - Date.now();
+      await condition(moved, left > 0 ? left : pause());
       await condition(() => !busy);
       doubted = false;
-      if (!ended()) row = await expireIntent(intentId); // the row decides; its clock may be a little behind ours
+      if (!ended()) row = await expireIntent(intentId); // the row decides; its clock may be behind ours
     }
   } catch (error) {
     if (!isCancellation(error)) throw error;

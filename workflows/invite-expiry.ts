@@ -12,6 +12,7 @@ import {
 } from '@temporalio/workflow';
 import type { InviteActivities, InviteKind, InviteRow } from '../activities/invites.js';
 import { shownState } from './shown-state.js';
+import { growingPauses } from './waits.js';
 
 /** When an invite ends, and when somebody is reminded of it. ISO times; the row has its own `expires_at`, and decides. */
 export interface InviteTimes {
@@ -48,6 +49,7 @@ export async function inviteExpiry(input: InviteExpiryInput): Promise<InviteStat
   const which = { kind, inviteId };
   let { expiresAt, reminderAt }: InviteTimes = input;
   let moved = false; // there is a new deadline
+  let pause = growingPauses();
   const shown = shownState<InviteState>('waiting', (current) => describe(current, which, expiresAt));
   const ended = () => shown.get() !== 'waiting';
   const end = (next: InviteState) => {
@@ -84,8 +86,8 @@ export async function inviteExpiry(input: InviteExpiryInput): Promise<InviteStat
         follow(await remindOfInvite(which));
         continue;
       }
-      follow(await expireInvite(which)); // the row decides; its clock may be a little behind ours
-      if (!ended()) await condition(() => ended() || moved, '1s');
+      follow(await expireInvite(which)); // the row decides; its clock may be behind ours
+      if (!ended() && (await condition(() => ended() || moved, pause()))) pause = growingPauses();
     }
   } catch (error) {
     if (!isCancellation(error)) throw error;

@@ -8,7 +8,9 @@ import {
   setHandler,
 } from '@temporalio/workflow';
 import type { GraceLook, MfaActivities } from '../activities/mfa.js';
+import type { Waiting } from '../activities/waiting.js';
 import { shownState } from './shown-state.js';
+import { msUntil } from './waits.js';
 
 export interface MfaGraceInput {
   graceId: string;
@@ -37,7 +39,7 @@ const { advanceGrace, cancelGrace } = proxyActivities<MfaActivities>({
  */
 export async function mfaGrace(input: MfaGraceInput): Promise<GraceState> {
   const { graceId } = input;
-  let look: GraceLook = { status: 'running', expiresAt: null, wakeAt: null };
+  let look: Waiting<GraceLook> = { status: 'running', expiresAt: null, wakeAt: null };
   let changed = false;
   const shown = shownState<GraceState>('running', (current) => describe(current, input, look));
   setHandler(state, shown.get);
@@ -56,7 +58,7 @@ export async function mfaGrace(input: MfaGraceInput): Promise<GraceState> {
         if (!changed) break; // a signal that came meanwhile tells of something newer
         continue;
       }
-      await condition(() => changed, Math.max(1000, Date.parse(look.wakeAt) - Date.now()));
+      await condition(() => changed, Math.max(1000, msUntil(look.wakeAt, look.waitMs)));
     }
   } catch (error) {
     if (!isCancellation(error)) throw error;

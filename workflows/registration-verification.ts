@@ -15,6 +15,7 @@ import {
 import type { ProvisionedRegistration, RegistrationActivities } from '../activities/registration.js';
 import { registrationId } from './ids.js';
 import { shownState } from './shown-state.js';
+import { growingPauses } from './waits.js';
 
 export interface RegistrationVerificationInput {
   pendingRegistrationId: string;
@@ -56,6 +57,7 @@ export async function registrationVerification(input: RegistrationVerificationIn
   };
   let doubted = false; // a refused confirmation means that the row may have ended without us
   let rivals: string[] = [];
+  const pause = growingPauses();
 
   setHandler(state, shown.get);
   setHandler(discarded, () => end('discarded'));
@@ -93,8 +95,8 @@ export async function registrationVerification(input: RegistrationVerificationIn
       await condition(() => ended() || doubted, Math.max(1, Date.parse(expiresAt) - Date.now()));
       doubted = false;
       await condition(() => shown.get() !== 'confirming'); // a confirmation that began in time is finished first
-      if (!ended()) end(await expireRegistration(id)); // the row decides; its clock may be a little behind ours
-      if (!ended()) await condition(ended, '1s');
+      if (!ended()) end(await expireRegistration(id)); // the row decides; its clock may be behind ours
+      if (!ended()) await condition(ended, pause());
     }
   } catch (error) {
     if (!isCancellation(error)) throw error;

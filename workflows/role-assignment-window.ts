@@ -8,7 +8,9 @@ import {
   setHandler,
 } from '@temporalio/workflow';
 import type { AccessActivities, WindowLook } from '../activities/access.js';
+import type { Waiting } from '../activities/waiting.js';
 import { shownState } from './shown-state.js';
+import { msUntil } from './waits.js';
 
 export interface RoleAssignmentWindowInput {
   assignmentId: string;
@@ -38,7 +40,7 @@ const longestWaitMs = 365 * 86_400_000;
  */
 export async function roleAssignmentWindow(input: RoleAssignmentWindowInput): Promise<WindowState> {
   const { assignmentId } = input;
-  let look: WindowLook = { status: 'running', wakeAt: null };
+  let look: Waiting<WindowLook> = { status: 'running', wakeAt: null };
   let isChanged = false;
   const shown = shownState<WindowState>('running', (current) => describe(current, input, look));
   setHandler(state, shown.get);
@@ -55,7 +57,7 @@ export async function roleAssignmentWindow(input: RoleAssignmentWindowInput): Pr
         if (!isChanged) break; // a signal that came meanwhile tells of something newer
         continue;
       }
-      const waitMs = Math.min(longestWaitMs, Math.max(1000, Date.parse(look.wakeAt) - Date.now()));
+      const waitMs = Math.min(longestWaitMs, Math.max(1000, msUntil(look.wakeAt, look.waitMs)));
       await condition(() => isChanged, waitMs);
     }
   } catch (error) {

@@ -12,7 +12,9 @@ import {
   workflowInfo,
 } from '@temporalio/workflow';
 import type { DomainLook, SsoDomainActivities } from '../activities/sso-domains.js';
+import type { Waiting } from '../activities/waiting.js';
 import { shownState } from './shown-state.js';
+import { msUntil } from './waits.js';
 
 export interface SsoDomainVerificationInput {
   claimId: string;
@@ -23,7 +25,7 @@ export interface SsoDomainVerificationInput {
   /** Looks after which it goes on with a fresh history: one that waits is read anew before each of them. */
   looksPerHistory?: number;
   /** How far the run before this one had come. */
-  soFar?: DomainLook;
+  soFar?: Waiting<DomainLook>;
 }
 export type SsoDomainState = DomainLook['status'];
 
@@ -46,12 +48,12 @@ const { readDomain, checkDomain, cancelDomain } = proxyActivities<SsoDomainActiv
  */
 export async function ssoDomainVerification(input: SsoDomainVerificationInput): Promise<SsoDomainState> {
   const { claimId, looksPerHistory = 20, soFar } = input;
-  let look: DomainLook = soFar ?? { status: 'pending', nextCheckAt: null };
+  let look: Waiting<DomainLook> = soFar ?? { status: 'pending', nextCheckAt: null };
   let isStale = soFar === undefined; // the row knows better
   let isNew = false; // the look came from an update
   let looks = 0;
   const shown = shownState<SsoDomainState>(look.status, (current) => describe(current, input, look));
-  const follow = (next: DomainLook) => {
+  const follow = (next: Waiting<DomainLook>) => {
     look = next;
     shown.set(next.status);
     shown.refresh();
@@ -90,7 +92,8 @@ export async function ssoDomainVerification(input: SsoDomainVerificationInput): 
         if (isStale || look.nextCheckAt === null) continue;
         return await continueAsNew<typeof ssoDomainVerification>({ ...input, soFar: look });
       }
-      const isWoken = await condition(() => isStale || isNew, Math.max(1, Date.parse(look.nextCheckAt) - Date.now()));
+      const waitMs = Math.max(1, msUntil(look.nextCheckAt, look.waitMs));
+      const isWoken = await condition(() => isStale || isNew, waitMs);
       if (!isWoken) await check();
     }
   } catch (error) {

@@ -11,9 +11,11 @@ import {
   setHandler,
   workflowInfo,
 } from '@temporalio/workflow';
+import type { Waiting } from '../activities/waiting.js';
 import type { DeliveryLook, WebhookActivities } from '../activities/webhooks.js';
 import { heartbeatTimeout } from './heartbeat.js';
 import { shownState } from './shown-state.js';
+import { msUntil } from './waits.js';
 
 export interface WebhookDeliveryInput {
   deliveryId: string;
@@ -49,14 +51,14 @@ const { cancelWebhookDelivery } = proxyActivities<WebhookActivities>({
  */
 export async function webhookDelivery(input: WebhookDeliveryInput): Promise<DeliveryState> {
   const { deliveryId, webhookId, accountId } = input;
-  let look: DeliveryLook = { status: 'pending', wakeAt: null, attempts: null };
+  let look: Waiting<DeliveryLook> = { status: 'pending', wakeAt: null, attempts: null };
   let isAsked = false;
   const shown = shownState<DeliveryState>('pending', (current) => describe(current, input, look));
   setHandler(state, shown.get);
   setHandler(retryNow, () => {
     isAsked = true;
   });
-  const show = (next: DeliveryLook) => {
+  const show = (next: Waiting<DeliveryLook>) => {
     look = { ...next, attempts: next.attempts ?? look.attempts };
     shown.set(look.status);
     shown.refresh();
@@ -69,7 +71,7 @@ export async function webhookDelivery(input: WebhookDeliveryInput): Promise<Deli
         if (!isAsked) break; // one who asked meanwhile has made it pending again
         continue;
       }
-      const waitMs = Math.max(shortestWaitMs, Date.parse(look.wakeAt) - Date.now());
+      const waitMs = Math.max(shortestWaitMs, msUntil(look.wakeAt, look.waitMs));
       await condition(() => isAsked, waitMs);
       // Each wait for a turn among many is a few events of the history.
       if (workflowInfo().continueAsNewSuggested) await continueAsNew<typeof webhookDelivery>(input);

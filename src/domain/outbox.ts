@@ -1,6 +1,4 @@
 import type { EntityManager } from 'typeorm';
-import { v7 as uuidv7 } from 'uuid';
-import { OutboxMessage } from '../../entities/outbox-message.js';
 import type { ProcessInput, ProcessName } from '../platform/process-kinds.js';
 import { traceparent } from '../platform/tracing.js';
 
@@ -17,21 +15,13 @@ export async function startLater<P extends ProcessName>(
   process: P,
   input: ProcessInput<P>,
 ): Promise<void> {
-  const now = new Date();
-  await tx.insert(OutboxMessage, {
-    id: uuidv7(),
-    process,
-    input,
-    createdAt: now,
-    dueAt: now,
-    attempts: 0,
-    lastError: null,
-    traceparent: traceparent(),
-  });
-  await tx.query(`select pg_notify($1, '')`, [outboxChannel]);
+  await startAllLater(tx, process, [input]);
 }
 
-/** The same for many at once, in one statement: a change can concern everybody in an Environment. */
+/**
+ * The same for many at once, in one statement: a change can concern everybody in an Environment. The times are PostgreSQL's, by which the
+ * relay asks what is due: a message of an api that is ahead would wait for that long.
+ */
 export async function startAllLater<P extends ProcessName>(
   tx: EntityManager,
   process: P,

@@ -1,11 +1,11 @@
-import { Counter, Histogram, type Registry } from 'prom-client';
+import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 
 /*
  * What the rules of the service count in this process, wherever they run; `/metrics` of each process shows all of it. Labels
  * are words of ours: never a tenant, an id, an address, or anything else that a caller chooses.
  */
 
-const metrics: (Counter | Histogram)[] = [];
+const metrics: (Counter | Gauge | Histogram)[] = [];
 
 function counter<Label extends string>(name: string, help: string, labelNames: readonly Label[] = []): Counter<Label> {
   const made = new Counter({ name, help, labelNames, registers: [] });
@@ -15,6 +15,12 @@ function counter<Label extends string>(name: string, help: string, labelNames: r
 
 function histogram(name: string, help: string, buckets: number[]): Histogram {
   const made = new Histogram({ name, help, buckets, registers: [] });
+  metrics.push(made);
+  return made;
+}
+
+function gauge(name: string, help: string): Gauge {
+  const made = new Gauge({ name, help, registers: [] });
   metrics.push(made);
   return made;
 }
@@ -72,6 +78,11 @@ export const workflowsRestarted = counter(
   'gatehouse_workflows_restarted_total',
   'Workflows that were gone while their row still waited, and were started again.',
   ['workflow_type'],
+);
+
+export const clockAhead = gauge(
+  'gatehouse_clock_ahead_seconds',
+  "How far this process's clock is ahead of PostgreSQL's; below zero, behind it.",
 );
 
 /** Has a process show what it counts. A registry of its own, since tests have several processes in one. */

@@ -41,6 +41,14 @@ test('the first key is made on demand, once among processes, and its private par
   expect(sealing.open(row.private_key_sealed, `signing-key/${row.kid}`)).toContain('PRIVATE KEY');
 });
 
+test('a process that is behind signs with the first key, though that begins in its future', async () => {
+  const kid = await kidOf(process());
+  time -= minutes(10);
+  const behind = process();
+  expect(await kidOf(behind)).toBe(kid);
+  expect(await rows()).toHaveLength(1);
+});
+
 test('a token of one process is verified by another, and by anyone with the published keys', async () => {
   const token = await process().sign(claims(), { typ: 'at+jwt' });
   await expect(process().verify(token, { typ: 'at+jwt', audience: 'app' })).resolves.toMatchObject({ sub: 'ana' });

@@ -88,6 +88,15 @@ test('as_of asks about another moment: assignments count as they were, or will b
   expect(await ask(identity, { as_of: before })).toEqual({ allowed: true, reason: 'granted' });
 });
 
+test('a role counts as it is given and taken away, also by an api whose clock is ahead', async () => {
+  const identity = await newIdentity();
+  const id = await assign(identity);
+  await rowsOf(api, `update role_assignments set created_at = now() + interval '10 minutes' where id = $1`, [id]);
+  for (const answer of [await ask(identity), await explain(identity)]) expect(answer).toMatchObject({ allowed: true });
+  await rowsOf(api, `update role_assignments set removed_at = now() + interval '11 minutes' where id = $1`, [id]);
+  for (const answer of [await ask(identity), await explain(identity)]) expect(answer).toMatchObject({ allowed: false });
+});
+
 test('explain names the deciding assignment, nearest to the node, with its path', async () => {
   const identity = await newIdentity();
   await assign(identity, { node_id: null });

@@ -42,7 +42,7 @@ const explain = (changes: Partial<Found> = {}) => {
 describe('explaining', () => {
   test.each([
     ['removed this moment', { removedAt: now }, 'removed'],
-    ['removed a moment later', { removedAt: later(1) }, 'granted'],
+    ['removed by somebody whose clock is ahead', { removedAt: later(hour) }, 'removed'],
     ['of a role without the permission', { holdsPermission: false }, 'role_lacks_permission'],
     ['held elsewhere', { isOnPath: false }, 'assigned_elsewhere'],
     ['that begins now', { effectiveFrom: now }, 'granted'],
@@ -56,6 +56,21 @@ describe('explaining', () => {
     expect(reasons.map((one) => one.code)).toEqual([code]);
     expect([allowed, decision !== null]).toEqual([code === 'granted', code === 'granted']);
     expect(reasons[0]).toMatchObject({ assignmentId: 'as', role: { name: 'Porter' }, node: { name: 'House' } });
+  });
+
+  test('at another moment one that was removed right after it counted', async () => {
+    const known = { membership: { isActive: true }, node: { id: 'room', name: 'Room', inactive: [] } };
+    const codesOf = async (removedAt: Date) => {
+      const row = { ...known, permissionExists: true, assignments: [found({ removedAt })] };
+      const { reasons } = await createExplanations({ db: answering([row]).db, now: () => now }).explain(
+        'env',
+        check,
+        now,
+      );
+      return reasons.map(({ code }) => code);
+    };
+    expect(await codesOf(later(1))).toEqual(['granted']);
+    expect(await codesOf(now)).toEqual(['removed']);
   });
 
   test('one that allows it decides, the nearest of several, and nothing else is named', async () => {
@@ -158,8 +173,8 @@ describe('explaining', () => {
     await ask('env', check);
     await ask('env', { ...check, nodeId: null }, later(-hour));
     expect(asked.map(({ values }) => values)).toEqual([
-      ['env', 'ana', 'door.open', 'room', now],
-      ['env', 'ana', 'door.open', null, later(-hour)],
+      ['env', 'ana', 'door.open', 'room', now, null],
+      ['env', 'ana', 'door.open', null, later(-hour), later(-hour)],
     ]);
   });
 
@@ -202,7 +217,7 @@ describe('evaluating', () => {
       { identityId: ben, permission: 'door.lock', nodeId: null },
     ]);
     expect(asked.map(({ values }) => values)).toEqual([
-      ['env', uuidArray([ana, ben]), ['door.open', 'door.lock'], uuidArray([room, null]), now],
+      ['env', uuidArray([ana, ben]), ['door.open', 'door.lock'], uuidArray([room, null]), now, null],
     ]);
   });
 

@@ -97,6 +97,21 @@ test('nobody accepts: it expires at its time, without a reminder where there is 
   expect(activities.remindOfInvite).not.toHaveBeenCalled();
 });
 
+test('a row whose clock is behind is asked again in pauses that grow', async () => {
+  const asked: number[] = [];
+  const { handle } = await startInvite({
+    ttlMs: 100,
+    before: (activities, row) =>
+      activities.expireInvite.mockImplementation(async () => {
+        asked.push(Date.now());
+        return { ...row, status: asked.length < 3 ? 'pending' : 'expired' };
+      }),
+  });
+  expect(await handle.result()).toBe('expired');
+  const [first = 0, second = 0, third = 0] = asked;
+  expect(third - second).toBeGreaterThan(1.5 * Math.min(second - first, 1_300));
+});
+
 test('there is one reminder before the end', async () => {
   const { handle, activities } = await startReminded((ms) => ({ ttlMs: 2 * ms }));
   expect(await handle.result()).toBe('expired');

@@ -54,6 +54,18 @@ test('it looks at the row at each moment that this one names, until it says that
   await recordHistory('mfa-grace-expired', handle);
 });
 
+test('a moment that has passed by the clock of Temporal is waited for by the clock of the worker that names it', async () => {
+  const asked: number[] = [];
+  const at = (look: GraceLook) => () => {
+    asked.push(Date.now());
+    return look;
+  };
+  const behind = { ...running(-hours(1)), waitMs: 2_500 };
+  const { handle } = await startGrace([at(behind), at(ended('expired'))]);
+  expect(await handle.result()).toBe('expired');
+  expect((asked[1] ?? 0) - (asked[0] ?? 0)).toBeGreaterThan(2_000);
+});
+
 test.each([
   ['enrolled', 'enrolled'],
   ['policyChanged', 'reset'],

@@ -2,6 +2,7 @@ import type { Clock } from '../../platform/clock.js';
 import type { Db } from '../../platform/db.js';
 import { createGathering } from '../../platform/gathering.js';
 import { uuidArray } from '../../platform/uuid-array.js';
+import { assignedThen } from './in-force.js';
 
 /** One question: may this Identity do this there? */
 export interface Check {
@@ -59,7 +60,7 @@ select string_agg(case
           select role_id, (effective_from is null or effective_from <= $5) and (effective_to is null or $5 < effective_to) as in_force
           from role_assignments
           where identity_id = c.identity_id and environment_id = $1 and node_id = any(n.path)
-            and created_at <= $5 and (removed_at is null or $5 < removed_at)
+            and ${assignedThen('$6')}
           offset 0
         ) held
         join role_permissions rp on rp.role_id = held.role_id and rp.permission_id = c.permission_id
@@ -89,24 +90,25 @@ const fewChecks = 10;
 
 /** Decides (contract §5): active identity, active path, and an assignment in force there or above that holds the permission. */
 export function createEvaluation({ db, now }: { db: Pick<Db, 'statement'>; now: Clock }) {
-  async function ask(environmentId: string, checks: readonly Check[], asOf: Date): Promise<Decision[]> {
+  async function ask(environmentId: string, checks: readonly Check[], asOf?: Date): Promise<Decision[]> {
     const [row] = await db.statement<{ reasons: string | null }>(evaluateStatement, [
       environmentId,
       uuidArray(checks.map(({ identityId }) => identityId)),
       checks.map(({ permission }) => permission),
       uuidArray(checks.map(({ nodeId }) => nodeId)),
-      asOf,
+      asOf ?? now(),
+      asOf ?? null,
     ]);
     return (row?.reasons?.split(',') ?? []).map(decisionOf);
   }
-  const together = createGathering<Check, Decision>((environmentId, checks) => ask(environmentId, checks, now()));
+  const together = createGathering<Check, Decision>((environmentId, checks) => ask(environmentId, checks));
 
   return {
     /** In the order of the checks. `asOf` in the past counts assignments as they were then (contract §10). */
     evaluate: (environmentId: string, checks: readonly Check[], asOf?: Date): Promise<Decision[]> =>
       asOf === undefined && checks.length <= fewChecks
         ? together(environmentId, checks)
-        : ask(environmentId, checks, asOf ?? now()),
+        : ask(environmentId, checks, asOf),
   };
 }
 

@@ -66,9 +66,9 @@ with asked as (
     left join asked on true
     left join permissions p on p.environment_id = $1 and p.key = $3
       and exists (select from role_permissions rp where rp.role_id = a.role_id and rp.permission_id = p.id)
-  where a.identity_id = $2 and a.environment_id = $1 and a.created_at <= $5
+  where a.identity_id = $2 and a.environment_id = $1 and ($6::timestamptz is null or a.created_at <= $6)
   order by (p.id is not null and a.node_id = any(asked.path)) desc nulls last, (p.id is not null) desc,
-    (a.removed_at is null or a.removed_at > $5) desc,
+    (a.removed_at is null or coalesce(a.removed_at > $6, false)) desc,
     (coalesce(a.effective_from <= $5, true) and coalesce(a.effective_to > $5, true)) desc, r.is_active desc, a.created_at, a.id
   limit ${mostAssignments}
 )
@@ -89,11 +89,12 @@ select
 /** Says why a check is allowed, or all that stands in its way, in one round trip. */
 export function createExplanations({ db, now }: { db: Pick<Db, 'statement'>; now: Clock }) {
   return {
-    async explain(environmentId: string, check: Check, asOf: Date = now()): Promise<Explanation> {
+    async explain(environmentId: string, check: Check, then: Date | null = null): Promise<Explanation> {
       const { identityId, permission, nodeId } = check;
-      const [row] = await db.statement<Found>(explainStatement, [environmentId, identityId, permission, nodeId, asOf]);
-      const found = row as Found;
-      return explained({ ...found, assignments: found.assignments.map(withDates) }, check, asOf);
+      const at = then ?? now();
+      const values = [environmentId, identityId, permission, nodeId, at, then];
+      const found = (await db.statement<Found>(explainStatement, values))[0] as Found;
+      return explained({ ...found, assignments: found.assignments.map(withDates) }, check, { at, then });
     },
   };
 }
@@ -108,8 +109,18 @@ const withDates = (found: FoundAssignment): FoundAssignment => ({
   removedAt: dateOf(found.removedAt),
 });
 
+/** For which moment it is explained; `then` is null for now, as in `assignedThen`. */
+interface Moment {
+  at: Date;
+  then: Date | null;
+}
+
 /** The same rules as `evaluate` has in SQL; a test holds the two together. */
-function explained({ membership, node, permissionExists, assignments }: Found, check: Check, asOf: Date): Explanation {
+function explained(
+  { membership, node, permissionExists, assignments }: Found,
+  check: Check,
+  moment: Moment,
+): Explanation {
   const denied = (reason: Reason, reasons: ExplainedReason[]): Explanation => ({
     allowed: false,
     reason,
@@ -121,14 +132,14 @@ function explained({ membership, node, permissionExists, assignments }: Found, c
   if (!node) return denied('node_not_found', [plain('node_not_found')]);
   if (!permissionExists) return denied('permission_not_found', [plain('permission_not_found')]);
 
-  const about = assignments.map((assignment) => ({ assignment, code: standingOf(assignment, asOf) }));
+  const about = assignments.map((assignment) => ({ assignment, code: standingOf(assignment, moment) }));
   const reasonsOf = about
     .filter(({ code }) => code !== 'granted')
     .map(
       ({ assignment, code }): ExplainedReason => ({
         code,
         ...shown(assignment),
-        message: inWords.of(code, assignment, asOf),
+        message: inWords.of(code, assignment, moment.at),
       }),
     );
   const inactive = node.inactive.map(
@@ -143,7 +154,7 @@ function explained({ membership, node, permissionExists, assignments }: Found, c
     .map(({ assignment }) => assignment)
     .sort((a, b) => b.depth - a.depth)[0];
   if (granting) {
-    const message = inWords.of('granted', granting, asOf);
+    const message = inWords.of('granted', granting, moment.at);
     const decision = { ...shown(granting), path: granting.path };
     return { allowed: true, reason: 'granted', decision, reasons: [{ code: 'granted', ...shown(granting), message }] };
   }
@@ -152,13 +163,13 @@ function explained({ membership, node, permissionExists, assignments }: Found, c
   return denied(reason, reasonsOf.length > 0 ? reasonsOf : [plain('no_assignment')]);
 }
 
-function standingOf(found: FoundAssignment, asOf: Date): ExplainedReason['code'] {
-  if (found.removedAt !== null && found.removedAt <= asOf) return 'removed';
+function standingOf(found: FoundAssignment, { at, then }: Moment): ExplainedReason['code'] {
+  if (found.removedAt !== null && (then === null || found.removedAt <= then)) return 'removed';
   if (!found.holdsPermission) return 'role_lacks_permission';
   if (!found.isOnPath) return 'assigned_elsewhere';
   const isInForce =
-    (found.effectiveFrom === null || found.effectiveFrom <= asOf) &&
-    (found.effectiveTo === null || asOf < found.effectiveTo);
+    (found.effectiveFrom === null || found.effectiveFrom <= at) &&
+    (found.effectiveTo === null || at < found.effectiveTo);
   if (!isInForce) return 'outside_window';
   return found.isRoleActive ? 'granted' : 'role_inactive';
 }

@@ -3,8 +3,15 @@
  * before `effective_to`. Written once, since an end that one statement forgot would be a right that does not end.
  * @param at how the statement calls the moment, such as `$4`
  */
-export const inForce = (at: string) =>
-  `a.created_at <= ${at} and (a.effective_from is null or a.effective_from <= ${at}) and ${notEnded(at)}`;
+export const inForce = (at: string) => `(a.effective_from is null or a.effective_from <= ${at}) and ${notEnded(at)}`;
+
+/**
+ * Of assignments at another moment than now: it had been made, and not been taken away. Now, which is null, whatever is there has been
+ * made, and what was taken away is gone: whoever did it may have another clock, and a right that was taken would go on by the difference.
+ * @param then the moment as the statement calls it, such as `$6`
+ */
+export const assignedThen = (then: string) =>
+  `(${then}::timestamptz is null or created_at <= ${then}) and (removed_at is null or ${then} < removed_at)`;
 
 /** It is in force now or will be: neither taken away nor over. */
 export const notEnded = (at: string) => `a.removed_at is null and (a.effective_to is null or ${at} < a.effective_to)`;

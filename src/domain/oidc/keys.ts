@@ -116,7 +116,7 @@ export function createSigningKeys({ db, sealing, issuer, keyBits = 2048, now }: 
   async function signingKey(): Promise<{ kid: string; key: KeyObject }> {
     // The time of each look counts: the first key ever is made in between, and signs from then.
     const find = ({ rows }: Known) => rows.findLast((row) => signsAt(row, now()));
-    const row = find(await atMost(rereadEvery)) ?? find(await atMost(0));
+    const row = find(await atMost(rereadEvery)) ?? find(await atMost(0)) ?? nextOf(known);
     if (!row) throw new Error('no signing key is in force');
     let key = privateKeys.get(row.kid);
     if (!key) {
@@ -125,6 +125,9 @@ export function createSigningKeys({ db, sealing, issuer, keyBits = 2048, now }: 
     }
     return { kid: row.kid, key };
   }
+
+  /** One that was made by a clock ahead of ours begins in our future, and is the one that everybody else signs with. */
+  const nextOf = (read: Known | undefined) => read?.rows.find(({ signsUntil }) => signsUntil > now());
 
   async function verificationKey(kid: string | undefined): Promise<CryptoKey> {
     if (kid === undefined) throw new errors.JWKSNoMatchingKey();

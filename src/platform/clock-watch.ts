@@ -1,0 +1,62 @@
+import { seconds } from './clock.js';
+import type { Db, Statement } from './db.js';
+import { clockAhead } from './metrics.js';
+
+export interface ClockWatchDeps {
+  db: Pick<Db, 'statement'>;
+  log: { warn(details: object, message: string): void; info(details: object, message: string): void };
+  /** Of this process, in milliseconds since 1970. */
+  clock?: () => number;
+  everyMs?: number;
+}
+
+const readStatement: Statement = {
+  name: 'read_clock',
+  text: 'select (extract(epoch from clock_timestamp()) * 1000)::float as ms',
+};
+
+/** From here on people notice: a client's assertion may be five seconds off, and a code of an app half a minute. */
+const noticeableMs = seconds(2);
+/** An answer that took longer says too little of the moment at which it was given. */
+const longestAnswerMs = seconds(1);
+
+/**
+ * Looks now and then how far this process's clock is ahead of PostgreSQL's. Each process decides by its own clock about rows that others
+ * have written by theirs, and nothing but PostgreSQL is in reach of all of them: whoever is off shows by this difference.
+ */
+export function watchClock({ db, log, clock = Date.now, everyMs = seconds(15) }: ClockWatchDeps) {
+  let isOff = false;
+  let timer: NodeJS.Timeout | undefined;
+  let stopped = false;
+
+  /** @returns milliseconds; null where PostgreSQL is away or slow */
+  async function measure(): Promise<number | null> {
+    const asked = clock();
+    const [row] = await db.statement<{ ms: number }>(readStatement, []).catch(() => []);
+    const answered = clock();
+    return row && answered - asked <= longestAnswerMs ? (asked + answered) / 2 - row.ms : null;
+  }
+
+  async function look(): Promise<void> {
+    const ahead = await measure();
+    if (ahead !== null) {
+      clockAhead.set(ahead / 1000);
+      const aheadMs = Math.round(ahead);
+      const wasOff = isOff;
+      isOff = Math.abs(ahead) > noticeableMs;
+      if (isOff && !wasOff) log.warn({ aheadMs }, 'the clock of this machine is not that of PostgreSQL');
+      if (wasOff && !isOff) log.info({ aheadMs }, 'the clock of this machine is that of PostgreSQL again');
+    }
+    if (!stopped) timer = setTimeout(look, everyMs).unref();
+  }
+
+  const first = look();
+  return {
+    /** When it has looked for the first time. */
+    first,
+    stop(): void {
+      stopped = true;
+      clearTimeout(timer);
+    },
+  };
+}

@@ -1,0 +1,16 @@
+/**
+ * Milliseconds until a moment that a row names. Whoever said that it is not there yet also says how long that is by their clock: by
+ * Temporal's it may have passed, and the row would be asked again and again until the clocks agree.
+ * @param waitMs of workers of a release before there is none
+ */
+export const msUntil = (at: string, waitMs: number | undefined): number => waitMs ?? Date.parse(at) - Date.now();
+
+/** Pauses before a row is asked again that does not say how long: a second, two, four, and so on up to a minute. */
+export function growingPauses(): () => number {
+  let next = 1_000;
+  return () => {
+    const now = next;
+    next = Math.min(2 * next, 60_000);
+    return now;
+  };
+}
