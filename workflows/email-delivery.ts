@@ -42,7 +42,7 @@ export async function emailDelivery({
   const shown = shownState<EmailState>('sending', (current) => describe(current, emailId, giveUpAfterMs));
   setHandler(state, shown.get);
   const { sendEmail } = proxyActivities<EmailActivities>({
-    startToCloseTimeout: '90s',
+    startToCloseTimeout: '12m', // the mail server has ten for its answer to a message, or it would be sent twice
     heartbeatTimeout,
     scheduleToCloseTimeout: giveUpAfterMs,
     retry: { initialInterval: firstRetryMs, backoffCoefficient: 2, maximumInterval: longestRetryMs },

@@ -3,6 +3,7 @@ import { type ActivityInterceptorsFactory, NativeConnection, Worker } from '@tem
 import type { Logger } from 'pino';
 import type { createActivities } from '../../activities/index.js';
 import { faultOf } from '../platform/faults.js';
+import { mailsAtOnce } from '../platform/mail/mailer.js';
 import type { TaskQueue } from '../platform/process-kinds.js';
 import { credentialsOf, type TemporalServer } from '../platform/temporal-connection.js';
 import type { Processes } from '../temporal/processes.js';
@@ -21,11 +22,12 @@ export interface TemporalWorkers {
 }
 
 /**
- * How many activities of a queue run at once in this process. The mailer keeps three connections. A call of a webhook's
+ * How many activities of a queue run at once in this process. A mail that waited for a
+ * connection of the mailer would hold a slot for nothing. A call of a webhook's
  * receiver, or of a name server, is a socket that waits; which of them may be called is decided in there
  * (`src/domain/webhooks/admission.ts`, `src/domain/sso/domain-checks.ts`), so that there is always room for an answer.
  */
-const atOnce: Record<TaskQueue, number> = { processes: 20, email: 6, webhooks: 400, dns: 100 };
+const atOnce: Record<TaskQueue, number> = { processes: 20, email: mailsAtOnce, webhooks: 400, dns: 100 };
 /**
  * How many workflows of a queue stay in memory between their steps, at almost half a megabyte each. Those that wait for days
  * need not: their history of some twenty events is replayed in milliseconds when the moment comes.

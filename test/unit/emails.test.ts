@@ -269,6 +269,37 @@ describe('sending', () => {
     await new Promise<void>((closed) => plain.close(() => closed()));
   });
 
+  test('until it is asked for the message it waits for little, and for the answer to it for long', async () => {
+    const delays = { onRcptTo: 0, onData: 0 };
+    let taken = 0;
+    const slow = new SMTPServer({
+      authOptional: true,
+      disabledCommands: ['STARTTLS'],
+      onRcptTo: (_address, _session, done) => void setTimeout(done, delays.onRcptTo),
+      onData(stream, _session, done) {
+        stream.resume().on('end', () => setTimeout(done, delays.onData));
+        taken += 1;
+      },
+    });
+    slow.on('error', () => {}); // it was left
+    await new Promise<void>((listening) => slow.listen(0, '127.0.0.1', listening));
+    const smtpUrl = `smtp://127.0.0.1:${(slow.server.address() as AddressInfo).port}`;
+    const waits = { untilAskedMs: 1_000, untilAnsweredMs: 60_000 };
+    const one = createMailer({ smtpUrl, from: 'no-reply@example.com', waits });
+    const mail = { to: 'ana@example.com', locale: 'en', values: verification, messageId: 'x' } as const;
+    const sendIt = () => one.send('registration-verification', mail);
+    delays.onData = 1_500;
+    await sendIt();
+    await sendIt(); // by the same connection
+    Object.assign(delays, { onRcptTo: 60_000, onData: 0 });
+    await expect(sendIt()).rejects.toMatchObject({ name: 'MailServerSilent', code: 'ETIMEDOUT' });
+    delays.onRcptTo = 0;
+    await sendIt();
+    expect(taken).toBe(3);
+    one.close();
+    await new Promise<void>((closed) => slow.close(() => closed()));
+  });
+
   test('a server that cannot be reached is a failure for now', async () => {
     const unreachable = createMailer({ smtpUrl: 'smtp://127.0.0.1:1', from: 'no-reply@example.com' });
     const mail = { to: 'ana@example.com', locale: 'en', values: verification, messageId: 'x' } as const;

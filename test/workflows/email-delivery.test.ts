@@ -138,7 +138,7 @@ test.concurrent('a worker that falls silent with an attempt is taken for dead lo
   const handle = await start();
   expect(await handle.result()).toBe('sent');
   expect(activities.sendEmail.mock.calls.length).toBeGreaterThanOrEqual(2);
-  // By the heartbeat that did not come, and not by the 90 seconds that the attempt itself may take.
+  // By the heartbeat that did not come, and not by the minutes that the attempt itself may take.
   const { events } = await handle.fetchHistory();
   const failures = events?.map((event) => event.activityTaskStartedEventAttributes?.lastFailure?.timeoutFailureInfo);
   const { TIMEOUT_TYPE_HEARTBEAT } = proto.temporal.api.enums.v1.TimeoutType;

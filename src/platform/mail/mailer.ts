@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { createTransport } from 'nodemailer';
+import { minutes, seconds } from '../clock.js';
 import { domainOf, type Mailbox, mailbox, parseMailbox } from './addresses.js';
 import type { MailBrand } from './brand.js';
 import { MailRejected, rejection } from './rejected.js';
@@ -14,6 +15,18 @@ interface MailerOptions {
   smtpUrl: string;
   /** `Gatehouse <no-reply@example.com>` or an address alone. */
   from: string;
+  /** By default a minute, and ten. */
+  waits?: MailerWaits;
+}
+
+interface MailerWaits {
+  /** Milliseconds in which the server has to ask for the message. It has nothing by then, so that it can be tried again soon. */
+  untilAskedMs: number;
+  /**
+   * Milliseconds that its answer to the message is waited for: whoever asks again sends it twice, so RFC 5321 §4.5.3.2.6 wants ten
+   * minutes.
+   */
+  untilAnsweredMs: number;
 }
 
 interface Mail<N extends keyof EmailTemplates> {
@@ -28,22 +41,34 @@ interface Mail<N extends keyof EmailTemplates> {
 
 export type Mailer = ReturnType<typeof createMailer>;
 
+/** Connections of a process to the mail server, for each lane of mails. Providers allow few of them. */
+export const mailsAtOnce = 3;
+
 /**
  * Sends the mails of `templates/email` over a few SMTP connections that it keeps open. A failure that lasts is thrown as
  * `MailRejected`; any other error is worth another try, and the same `messageId` then lets a duplicate be recognized.
  */
-export function createMailer({ smtpUrl, from }: MailerOptions) {
+export function createMailer({
+  smtpUrl,
+  from,
+  waits = { untilAskedMs: minutes(1), untilAnsweredMs: minutes(10) },
+}: MailerOptions) {
   const sender = parseMailbox(from);
   const transport = createTransport({
     requireTLS: new URL(smtpUrl).password !== '', // no password in the clear, unless the URL says `?requireTLS=false`
     url: smtpUrl,
     pool: true,
-    maxConnections: 3,
-    connectionTimeout: 10_000,
-    greetingTimeout: 10_000,
-    socketTimeout: 30_000,
+    maxConnections: mailsAtOnce,
+    connectionTimeout: seconds(10),
+    greetingTimeout: seconds(30), // some let strangers wait before they greet
+    socketTimeout: waits.untilAnsweredMs,
+    idleTimeout: seconds(20), // what lies on the way forgets connections that nobody uses, and tells nobody
     disableFileAccess: true,
     disableUrlAccess: true,
+  });
+  transport.use('stream', ({ data, message }, next) => {
+    message.processFunc((stream) => stream.once('resume', (data as Watched).onAsked));
+    next();
   });
 
   return {
@@ -52,8 +77,12 @@ export function createMailer({ smtpUrl, from }: MailerOptions) {
       const to = recipient(mail.to);
       const messageId = messageIdFor(mail.messageId, sender);
       const content = await renderEmail(name, mail.locale, mail.values, mail.brand);
+      const silence = new AbortController();
+      const giveUp = setTimeout(() => silence.abort(), waits.untilAskedMs);
+      const watched: Watched = { signal: silence.signal, onAsked: () => clearTimeout(giveUp) };
       try {
         await transport.sendMail({
+          ...watched,
           ...content,
           from: mail.brand ? { ...sender, name: oneLine(mail.brand.name) } : sender,
           to,
@@ -66,7 +95,9 @@ export function createMailer({ smtpUrl, from }: MailerOptions) {
           },
         });
       } catch (error) {
-        throw rejection(error) ?? error;
+        throw silence.signal.aborted ? new MailServerSilent() : (rejection(error) ?? error);
+      } finally {
+        clearTimeout(giveUp);
       }
       return { messageId };
     },
@@ -81,6 +112,17 @@ export function createMailer({ smtpUrl, from }: MailerOptions) {
       transport.close();
     },
   };
+}
+
+/** What a mail is sent with, so that its sender knows when the server has asked for it. */
+interface Watched {
+  signal: AbortSignal;
+  onAsked: () => void;
+}
+
+class MailServerSilent extends Error {
+  override name = 'MailServerSilent';
+  readonly code = 'ETIMEDOUT';
 }
 
 function recipient(address: string): Mailbox {
