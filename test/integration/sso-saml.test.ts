@@ -107,9 +107,9 @@ describe('sign-in by SAML', () => {
 });
 
 describe('an encrypted answer', () => {
-  /** As a provider that has imported our metadata. */
+  /** As a provider that has imported our metadata with a certificate to encrypt to. */
   async function encryptedBy(at: SsoPlace, certificate?: string) {
-    const { body } = await world.app.inject(`/sso/saml/${at.connection.id}/metadata`);
+    const { body } = await world.app.inject(`/sso/saml/${at.connection.id}/metadata?encryption=true`);
     const [, bare = ''] = /use="encryption">.*?<X509Certificate>([^<]+)</s.exec(body) ?? [];
     const pem = `-----BEGIN CERTIFICATE-----\n${bare}\n-----END CERTIFICATE-----`;
     return (parts: ResponseParts, key: ProviderKey) =>

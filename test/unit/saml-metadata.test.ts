@@ -98,9 +98,9 @@ describe('the metadata of a provider', () => {
 describe('what a provider is told of us', () => {
   const connection = { id: randomUUID(), samlWantAssertionsSigned: true, samlNameIdFormat: null } as SsoConnection;
 
-  test('metadata names where to answer, whom, what signs our messages, and what to encrypt to and how', async () => {
+  test('metadata names where to answer, whom and what signs our messages; what to encrypt to, and how, where it is asked for', async () => {
     const protocol = createSamlProtocol({ baseUrl: 'https://id.example', keyOf: async () => key, now: () => now });
-    const xml = await protocol.metadataOf(connection);
+    const xml = await protocol.metadataOf(connection, { encryption: true });
     expect(xml).toContain(`entityID="https://id.example/sso/saml/${connection.id}/metadata"`);
     expect(xml).toContain(`${bindings}:HTTP-POST" Location="https://id.example/sso/saml/${connection.id}/acs"`);
     expect(xml).toContain(`${bindings}:HTTP-Redirect" Location="https://id.example/sso/saml/${connection.id}/slo"`);
@@ -108,6 +108,10 @@ describe('what a provider is told of us', () => {
       const [descriptor] = new RegExp(`<KeyDescriptor use="${use}">.*?</KeyDescriptor>`, 's').exec(xml) ?? [];
       expect(descriptor).toContain(bare(key.certificate));
     }
+    // AD FS and Shibboleth encrypt as soon as they find a key for it, and read ours anew by themselves.
+    const usual = await protocol.metadataOf(connection);
+    expect(usual).toBe(xml.replace(/\s*<KeyDescriptor use="encryption">.*?<\/KeyDescriptor>/s, ''));
+    expect(usual).not.toContain('use="encryption"');
     const methods = [...xml.matchAll(/<EncryptionMethod Algorithm="([^"]+)"/g)].map(([, algorithm]) => algorithm);
     expect(methods).toEqual([
       'http://www.w3.org/2009/xmlenc11#aes256-gcm',

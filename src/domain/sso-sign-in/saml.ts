@@ -5,6 +5,7 @@ import { newSecret } from '../../platform/crypto/one-time-secret.js';
 import type { Db } from '../../platform/db.js';
 import { isStorable } from '../../platform/storable.js';
 import type { SamlProtocol } from '../sso-protocols/saml/protocol.js';
+import type { MetadataWanted } from '../sso-protocols/saml/service-provider-metadata.js';
 import type { LogoutMessage } from '../sso-protocols/saml/signed-messages.js';
 import type { SsoLeaving } from './leaving.js';
 import { assertOnce, assertOnceIn } from './once.js';
@@ -71,9 +72,9 @@ export function createSamlSso({ db, protocol, signIn, leaving, now }: SamlSsoDep
 
   return {
     /** What the provider imports about us, in XML; null where there is no such connection. */
-    async metadata(connectionId: string): Promise<string | null> {
+    async metadata(connectionId: string, wanted: MetadataWanted): Promise<string | null> {
       const connection = await find(connectionId);
-      return connection && protocol.metadataOf(connection);
+      return connection && protocol.metadataOf(connection, wanted);
     },
 
     /**

@@ -13,8 +13,10 @@ const signedOut = Page(
 /** What the OpenAPI document says of the routes that SAML identity providers are told of. */
 export const samlDocumentation: Documentation = {
   'GET /sso/saml/:connection_id/metadata': page('samlMetadata', 'What a provider imports about us', {
-    description: 'Metadata of SAML 2.0 with the certificate of the key that signs this connection’s messages.',
+    description:
+      'Metadata of SAML 2.0 with the certificate of the key that signs this connection’s messages; with `encryption=true` it is also there to encrypt assertions to, which many providers do as soon as they find it.',
     params,
+    querystring: Type.Object({ encryption: text('`true`: to encrypt to, too') }),
     response: {
       200: { description: 'The metadata', content: { 'application/samlmetadata+xml': { schema: Type.String() } } },
       400: stale,

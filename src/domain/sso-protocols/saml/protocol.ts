@@ -10,7 +10,7 @@ import {
 } from './logout.js';
 import { authnRequestUrl, type RequestToSend, type ServiceProviderKey } from './requests.js';
 import { type ResponseToVerify, verifyResponse } from './responses.js';
-import { serviceProviderMetadata } from './service-provider-metadata.js';
+import { type MetadataWanted, serviceProviderMetadata } from './service-provider-metadata.js';
 import { serviceProviderOf } from './settings.js';
 import type { LogoutMessage } from './signed-messages.js';
 import { XmlRefused } from './xml.js';
@@ -57,9 +57,9 @@ export function createSamlProtocol({ baseUrl, keyOf, now }: SamlProtocolDeps) {
       refusing(() => verifyLogoutResponse(connection, message, { logoutId, baseUrl, now: now() })),
 
     /** What the provider imports about us, in XML. */
-    async metadataOf(connection: SsoConnection): Promise<string> {
+    async metadataOf(connection: SsoConnection, wanted: MetadataWanted = {}): Promise<string> {
       const { certificate } = await keyOf(connection);
-      return serviceProviderMetadata(connection, serviceProviderOf(baseUrl, connection.id), certificate);
+      return serviceProviderMetadata(connection, serviceProviderOf(baseUrl, connection.id), certificate, wanted);
     },
   };
 }
