@@ -20,7 +20,10 @@ export function worded(pattern: string, words: string): string {
 export function wordsOf({ keyword, params, instancePath, message = 'is not valid' }: Finding): string {
   // Of the whole body: mostly there is none, or none that says that it is JSON.
   if (keyword === 'type' && instancePath === '') return 'the body must be a JSON object';
-  if (keyword === 'additionalProperties') return 'is not known here';
+  if (keyword === 'additionalProperties') {
+    const known: string[] = params.known ?? [];
+    return known.length > 0 ? `is not known here: there is ${known.join(', ')}` : 'is not known here';
+  }
   if (keyword === 'enum') return `must be one of ${params.allowedValues.map(String).join(', ')}`;
   if (keyword === 'format') return formats[params.format] ?? message;
   if (keyword === 'pattern') return ofPatterns.get(params.pattern) ?? message;

@@ -33,15 +33,29 @@ const lenient = validator(true);
 /** Compiled by the first request that needs it: all of them at once would be most of what a process does to start. */
 export const validatorCompiler: FastifySchemaCompiler<object> = ({ schema, httpPart }) => {
   let compiled: ValidateFunction | undefined;
+  const known = new Map<string, string[]>();
   const validate = (data: unknown) => {
     compiled ??= (httpPart === 'body' ? strict : lenient).compile(withLowerCaseIds(schema) as object);
     const valid = compiled(data);
     validate.errors = compiled.errors;
+    for (const { keyword, params, schemaPath } of compiled.errors ?? []) {
+      if (keyword !== 'additionalProperties') continue;
+      // Whoever mistyped a name is told which there are. A body may have thousands that are not known.
+      if (!known.has(schemaPath)) known.set(schemaPath, knownNames(schema, schemaPath));
+      params.known = known.get(schemaPath);
+    }
     return valid;
   };
   validate.errors = null as ValidateFunction['errors'];
   return validate;
 };
+
+/** The names that a schema has at the place whose rule `schemaPath` (`#/properties/…/additionalProperties`) is. */
+function knownNames(schema: unknown, schemaPath: string): string[] {
+  const path = schemaPath.split('/').slice(1, -1);
+  const there = path.reduce((at, name) => (at as Record<string, unknown>)?.[name], schema);
+  return Object.keys((there as { properties?: object })?.properties ?? {});
+}
 
 /** Ids come in upper case, too (RFC 9562 §4), and are compared with what PostgreSQL writes, which is lower case. */
 function withLowerCaseIds(schema: unknown): unknown {
