@@ -250,8 +250,8 @@ export async function composeApi(
     answerWithinMs: config.requestTimeoutMs,
     metrics: createHttpMetrics(registry),
     shedding: { ...config.overload, registry, log, waitingForDatabase: db.waiting, isHashingFull: passwords.isFull },
+    isStopping: () => isStopping,
     health: {
-      isStopping: () => isStopping,
       dispensable: ['temporal'], // what waits for it is kept in the outbox
       checks: {
         database: async () => db.ping().then(() => 'ok'),

@@ -35,6 +35,8 @@ export interface AppOptions {
    */
   answerWithinMs?: number;
   health: HealthOptions;
+  /** Whether it will end soon, though it still serves: whoever sends requests is to send them elsewhere. */
+  isStopping?: () => boolean;
   metrics: HttpMetrics;
   /** Absent: nothing is refused because of load. */
   shedding?: SheddingOptions;
@@ -59,7 +61,7 @@ declare module 'fastify' {
 
 /** The api's HTTP server with every surface, ready to listen or to be injected into. */
 export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
-  const { isStopping = () => false } = options.health;
+  const { isStopping = () => false } = options;
   const draining = createDraining({ keepAliveMs: 72_000, requestMs: 60_000, isStopping });
   const serverOptions: FastifyServerOptions = {
     ...(options.logger ? { loggerInstance: options.logger } : { logger: false }),
@@ -102,7 +104,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   readJsonBodies(app);
   await app.register(fastifyCookie);
   await app.register(openApi, { baseUrl: options.baseUrl });
-  await app.register(health, options.health);
+  await app.register(health, { ...options.health, isStopping });
   for (const surface of options.surfaces) await app.register(surface);
   await app.ready();
   return app;

@@ -8,8 +8,6 @@ export interface HealthOptions {
   checks: Record<string, () => Promise<CheckState>>;
   /** Parts without which the api still serves: they are told, and take nothing out of rotation. */
   dispensable?: readonly string[];
-  /** Whether it will end soon, though it still serves: whoever sends requests is to send them elsewhere. */
-  isStopping?: () => boolean;
 }
 
 const Status = OneOf(['ok', 'unavailable', 'outdated']);
@@ -19,9 +17,9 @@ const Readiness = Type.Object({
 });
 
 /** `/healthz`: the process lives. `/readyz`: it can serve, with the state of each part. */
-export const health: FastifyPluginAsync<HealthOptions> = async (
+export const health: FastifyPluginAsync<HealthOptions & { isStopping: () => boolean }> = async (
   app,
-  { checks, dispensable = [], isStopping = () => false },
+  { checks, dispensable = [], isStopping },
 ) => {
   const config = { neverShed: true };
   const Alive = Type.Object({ status: Status });

@@ -10,9 +10,9 @@ export interface Stopping {
 }
 
 /**
- * Has a process end at SIGTERM, SIGINT and SIGHUP (a terminal that was closed): with code 0 once `stop` is done, and with 1 where
- * something did not stop in time or failed, so that whoever runs it can tell the two apart. A second signal changes nothing: npm hands on the Ctrl-C that the
- * terminal sends to everyone.
+ * Has a process end at SIGTERM, SIGINT and SIGHUP (a terminal that was closed): with code 0 once `stop` is done, and with 1
+ * where something did not stop in time or failed, so that whoever runs it can tell the two apart. A second signal changes
+ * nothing: npm hands on the Ctrl-C that the terminal sends to everyone.
  */
 export function stopAtSignals(
   stop: () => Promise<void>,
