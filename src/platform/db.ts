@@ -61,6 +61,19 @@ export interface Statement {
   text: string;
 }
 
+/** Runs a statement in a scope: alone, as a transaction of its own, or in one that is open. */
+export type RunsStatement = <Row>(statement: Statement, values: unknown[]) => Promise<Row[]>;
+
+export const alone =
+  (db: Pick<Db, 'statementIn'>, scope: AccountScope): RunsStatement =>
+  (statement, values) =>
+    db.statementIn(scope, statement, values);
+
+export const inTransaction =
+  (tx: EntityManager): RunsStatement =>
+  ({ text }, values) =>
+    tx.query(text, values);
+
 /** The where-part that every query of a tenant's rows carries; row-level security is the second lock. */
 export const within = <S extends AccountScope>({
   accountId,

@@ -1,4 +1,5 @@
 import { startApi, type TestApi } from '../support/api.js';
+import { counted, interleaved } from '../support/interleaving.js';
 import { kinds } from '../support/operations/kinds.js';
 import { newPlaces, type Place } from '../support/operations/place.js';
 import { comingUpon } from '../support/uncommitted.js';
@@ -15,13 +16,13 @@ beforeAll(async () => {
 afterAll(() => api?.stop());
 
 const make = (kind: keyof typeof kinds, of?: string) => kinds[kind].make(place, of);
-const send = async (method: 'POST' | 'PUT' | 'PATCH', url: string, body: object, version?: number) =>
+const send = async (method: 'POST' | 'PUT' | 'PATCH' | 'DELETE', url: string, body?: object, version?: number) =>
   outcomeOf(
     await api.app.inject({
       method,
       url,
       headers: { ...(url.startsWith('/api') ? place.headers.key : place.headers.owner), 'if-match': String(version) },
-      payload: body,
+      ...(body && { payload: body }),
     }),
   );
 const inAccount = (url: string) => `/portal/v1/accounts/${place.account.accountSlug}${url}`;
@@ -74,4 +75,55 @@ test('a permission that is removed meanwhile is unknown to who has a role hold i
   const role = await make('role');
   const put = () => send('PUT', `/api/v1/roles/${role}/permissions`, then.keys, 1);
   expect(await whenGone('permissions', then.id, put)).toBe('400 validation.failed');
+});
+
+describe('what is done is answered as done, whatever comes before the answer', () => {
+  /** Stops it before its last statement, and has somebody be removed there. @returns what both came to */
+  async function removedAtTheEnd(
+    make: () => Promise<string>,
+    work: (id: string) => Promise<string>,
+    remove: (id: string) => Promise<string>,
+  ) {
+    await work(await make()); // what is looked up once and kept is looked up here
+    const alone = await make();
+    const { statements } = await counted(() => work(alone));
+    const id = await make();
+    return interleaved(
+      api.database.ownerUrl,
+      statements,
+      () => work(id),
+      () => remove(id),
+    );
+  }
+
+  test.each([
+    ['is deactivated', 'POST', '/deactivate', {}],
+    ['is changed', 'PATCH', '', { first_name: 'Eva', external_id: null }],
+    ['has their password set', 'PUT', '/password', { password: 'violet tractor 19' }],
+    ['has their password reset', 'POST', '/password/reset', {}],
+    ['has their address verified', 'POST', '/email/verify', undefined],
+    ['has their factors reset', 'POST', '/mfa/reset', undefined],
+  ] as const)('of somebody who %s and is deleted right after', async (_, method, path, body) => {
+    await make('oauthClient'); // for a link to lead to
+    const work = (id: string) => send(method, `/api/v1/identities/${id}${path}`, body);
+    const remove = (id: string) => send('DELETE', `/api/v1/identities/${id}`);
+    expect(await removedAtTheEnd(() => make('identity'), work, remove)).toEqual(['200', '204']);
+  });
+
+  test('of somebody who is made and deleted right after', async () => {
+    let count = 0;
+    const anAddress = async () => `newcomer-${++count}@example.com`;
+    const work = (email: string) => send('POST', '/api/v1/identities', { email });
+    const remove = async (email: string) => {
+      const [made] = await place.rows<{ id: string }>('select id from identities where email = $1', [email]);
+      return made ? send('DELETE', `/api/v1/identities/${made.id}`) : 'not there yet';
+    };
+    expect((await removedAtTheEnd(anAddress, work, remove))[0]).toBe('201');
+  });
+
+  test('of an administrator whose factors are reset and who is removed right after', async () => {
+    const work = (id: string) => send('POST', inAccount(`/members/${id}/mfa/reset`));
+    const remove = (id: string) => send('DELETE', inAccount(`/members/${id}`));
+    expect(await removedAtTheEnd(() => make('member'), work, remove)).toEqual(['200', '204']);
+  });
 });

@@ -7,6 +7,7 @@ import { authorityOf, lockAdministration } from '../capabilities/roles-authority
 import { localeOf } from '../emails/locale.js';
 import { DomainError } from '../errors.js';
 import { recordEvent } from '../events.js';
+import { findMember, type Member } from './members.js';
 import { rolesOf } from './members-roles.js';
 
 /** Help for an administrator who has lost their second factors. */
@@ -16,10 +17,11 @@ export const createMemberMfaReset =
    * Takes all second factors and recovery codes of a member away and ends their sessions; they sign in anew with their first
    * factor, and enroll. The factors are the person's and not the Account's: who is a member elsewhere too keeps them.
    * @param userId who resets
+   * @returns the member, without them
    * @throws DomainError member.not_found, member.owner_required, member.in_other_accounts; mfa.own_factors for the own ones,
    *   which ask for more than a capability
    */
-  ({ accountId }: AccountScope, userId: string, id: string): Promise<void> =>
+  ({ accountId }: AccountScope, userId: string, id: string): Promise<Member> =>
     // Factors and sessions are of no Account, so that its own scope sees none.
     db.transaction('system', async (tx) => {
       const scope = { accountId };
@@ -44,6 +46,7 @@ export const createMemberMfaReset =
       });
       const locale = await localeOf(tx, scope);
       await noticeAdmin(tx, { userId: member.userId, eventId, locale, now: at });
+      return findMember(tx, scope, id);
     });
 
 export type MemberMfaReset = ReturnType<typeof createMemberMfaReset>;

@@ -48,20 +48,21 @@ const columns = {
 
 type Found = Membership & { user: User };
 
+const select = (tx: EntityManager, { accountId }: AccountScope) =>
+  tx
+    .createQueryBuilder(Membership, 'member')
+    .innerJoinAndMapOne('member.user', User, 'user', 'user.id = member.userId')
+    .where('member.accountId = :accountId', { accountId });
+
+/** One of them, in the Account's scope or the system's. @throws DomainError member.not_found */
+export async function findMember(tx: EntityManager, scope: AccountScope, id: string): Promise<Member> {
+  const found = (await select(tx, scope).andWhere('member.id = :id', { id }).getOne()) as Found | null;
+  if (!found) throw new DomainError('member.not_found');
+  return present(found, await rolesOf(tx, scope, [id]), await enrolledAmong(tx, [found]));
+}
+
 /** The administrators of an Account (contract §10). */
 export function createAccountMembers({ db }: { db: Db }): AccountMembers {
-  const select = (tx: EntityManager, { accountId }: AccountScope) =>
-    tx
-      .createQueryBuilder(Membership, 'member')
-      .innerJoinAndMapOne('member.user', User, 'user', 'user.id = member.userId')
-      .where('member.accountId = :accountId', { accountId });
-
-  async function find(tx: EntityManager, scope: AccountScope, id: string): Promise<Member> {
-    const found = (await select(tx, scope).andWhere('member.id = :id', { id }).getOne()) as Found | null;
-    if (!found) throw new DomainError('member.not_found');
-    return present(found, await rolesOf(tx, scope, [id]), await enrolledAmong(tx, [found]));
-  }
-
   return {
     read: ({ accountId }, userId) =>
       db.transaction({ accountId }, async (tx) => ({
@@ -87,13 +88,13 @@ export function createAccountMembers({ db }: { db: Db }): AccountMembers {
         return { ...rest, rows: rows.map((row) => present(row as Found, roles, enrolled)) };
       }),
 
-    get: ({ accountId }, id) => db.transaction({ accountId }, (tx) => find(tx, { accountId }, id)),
+    get: ({ accountId }, id) => db.transaction({ accountId }, (tx) => findMember(tx, { accountId }, id)),
 
     update: ({ accountId }, userId, id, wanted) =>
       db.transaction({ accountId }, async (tx) => {
         const scope = { accountId };
         await lockAdministration(tx, scope);
-        const member = await find(tx, scope, id);
+        const member = await findMember(tx, scope, id);
         const roles = await wantedRoles(tx, scope, wanted, member.roles);
         const isHeld = (role: MemberRole) => member.roles.some((held) => isSame(held, role));
         const given = roles.filter((role) => !isHeld(role));
@@ -112,14 +113,14 @@ export function createAccountMembers({ db }: { db: Db }): AccountMembers {
           resourceId: id,
           metadata: { user_id: member.user.id, roles: rows.map(({ roleId, limits }) => ({ role_id: roleId, limits })) },
         });
-        return find(tx, scope, id);
+        return findMember(tx, scope, id);
       }),
 
     remove: ({ accountId }, userId, id) =>
       db.transaction({ accountId }, async (tx) => {
         const scope = { accountId };
         await lockAdministration(tx, scope);
-        const { user, roles } = await find(tx, scope, id);
+        const { user, roles } = await findMember(tx, scope, id);
         if (roles.some(makesOwner)) await assertAnotherOwner(tx, scope, id);
         const remover = await authorityOf(tx, scope, userId);
         if (roles.some(isOwnerRole) && !remover.isOwner) throw new DomainError('member.owner_required');

@@ -2,11 +2,12 @@ import type { EntityManager } from 'typeorm';
 import type { Clock } from '../../platform/clock.js';
 import { currentContext } from '../../platform/context.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
-import type { Db, EnvironmentScope } from '../../platform/db.js';
+import { alone, type Db, type EnvironmentScope, inTransaction } from '../../platform/db.js';
 import { DomainError } from '../errors.js';
 import { createApiSessions, type SessionSort, type ShownSession } from '../logins/api-sessions.js';
 import type { Attempts } from '../logins/attempts.js';
 import type { MfaReset } from '../mfa/reset.js';
+import { type MfaSummary, mfaOf } from '../mfa/summary.js';
 import type { Page, PageRequest } from '../paging.js';
 import type { Passwords } from '../passwords/passwords.js';
 import { createOwnApplications, endAccess, type OwnApplication } from '../sessions/own-applications.js';
@@ -14,11 +15,12 @@ import { endSessions } from '../sessions/own-sessions.js';
 import { setActive } from './activation.js';
 import { changeIdentity, type IdentityChanges } from './change.js';
 import { type AuthState, authStateOf, forceReset, setPassword, verifyEmail } from './credentials.js';
+import { findMemberInDetail, type MemberInDetail } from './detail.js';
 import { assertMember, hashAcceptable, lockMember } from './find.js';
 import { askedNode, type Location, locationsOf } from './held.js';
 import { taken } from './identities.js';
 import { removeMember } from './remove.js';
-import { type IdentitiesSummary, type MfaSummary, mfaOf, summaryOf } from './summaries.js';
+import { type IdentitiesSummary, summaryOf } from './summaries.js';
 
 export interface AdministrationDeps {
   db: Db;
@@ -32,18 +34,24 @@ export interface AdministrationDeps {
 /**
  * What is done to an Identity from outside: each of these in a transaction of its own, of the whole Account, which has one
  * profile, one password and one set of factors for all Environments. All of them throw identity.not_found where the
- * Environment of the scope has no such member.
+ * Environment of the scope has no such member. What changes a member answers it as the change's transaction leaves it: read after
+ * the commit, it could be somebody's who was deleted meanwhile, and what was done would be answered as if it were not.
  */
 export function createIdentityAdministration({ db, sealing, passwords, attempts, mfaReset, now }: AdministrationDeps) {
   const inAccount = <T>({ accountId }: EnvironmentScope, work: (tx: EntityManager) => Promise<T>) =>
     db.transaction({ accountId }, work);
+  const changing = (scope: EnvironmentScope, id: string, work: (tx: EntityManager) => Promise<unknown>) =>
+    inAccount(scope, async (tx): Promise<MemberInDetail> => {
+      await work(tx);
+      return findMemberInDetail(inTransaction(tx), scope, id, now());
+    });
   const sessions = createApiSessions({ db, now });
   const applications = createOwnApplications({ db, now });
 
   return {
     /** @throws DomainError identity.email_taken, identity.external_id_taken, validation.failed */
-    change: (scope: EnvironmentScope, id: string, changes: IdentityChanges): Promise<void> =>
-      inAccount(scope, (tx) => changeIdentity(tx, scope, id, changes, now())).catch((error: unknown) => {
+    change: (scope: EnvironmentScope, id: string, changes: IdentityChanges): Promise<MemberInDetail> =>
+      changing(scope, id, (tx) => changeIdentity(tx, scope, id, changes, now())).catch((error: unknown) => {
         throw taken(error);
       }),
 
@@ -51,22 +59,23 @@ export function createIdentityAdministration({ db, sealing, passwords, attempts,
     remove: (scope: EnvironmentScope, id: string): Promise<void> =>
       inAccount(scope, (tx) => removeMember(tx, scope, id, now)),
 
-    setActive: (scope: EnvironmentScope, id: string, isActive: boolean): Promise<void> =>
-      inAccount(scope, (tx) => setActive(tx, scope, id, { isActive, at: now() })),
+    setActive: (scope: EnvironmentScope, id: string, isActive: boolean): Promise<MemberInDetail> =>
+      changing(scope, id, (tx) => setActive(tx, scope, id, { isActive, at: now() })),
 
     /** @throws DomainError validation.failed, password.breached, password.context_specific */
-    async setPassword(scope: EnvironmentScope, id: string, password: string): Promise<void> {
+    async setPassword(scope: EnvironmentScope, id: string, password: string): Promise<MemberInDetail> {
       const passwordHash = await hashAcceptable({ db, passwords }, scope, password, { id });
-      const email = await inAccount(scope, (tx) => setPassword(tx, scope, id, { passwordHash, at: now() }));
-      await attempts.forgive(scope, { identityId: id, email });
+      const member = await changing(scope, id, (tx) => setPassword(tx, scope, id, { passwordHash, at: now() }));
+      await attempts.forgive(scope, { identityId: id, email: member.identity.email });
+      return member;
     },
 
     /** @throws DomainError oauth_client.not_found */
-    forceReset: (scope: EnvironmentScope, id: string, clientId: string | undefined): Promise<void> =>
-      inAccount(scope, (tx) => forceReset(tx, sealing, scope, id, { clientId, at: now() })),
+    forceReset: (scope: EnvironmentScope, id: string, clientId: string | undefined): Promise<MemberInDetail> =>
+      changing(scope, id, (tx) => forceReset(tx, sealing, scope, id, { clientId, at: now() })),
 
-    verifyEmail: (scope: EnvironmentScope, id: string): Promise<void> =>
-      inAccount(scope, (tx) => verifyEmail(tx, scope, id, now())),
+    verifyEmail: (scope: EnvironmentScope, id: string): Promise<MemberInDetail> =>
+      changing(scope, id, (tx) => verifyEmail(tx, scope, id, now())),
 
     /** Those in this Environment that are open, and those that are over while a client still lives on what it was given. */
     async sessions(scope: EnvironmentScope, id: string, page: PageRequest<SessionSort>): Promise<Page<ShownSession>> {
@@ -98,7 +107,7 @@ export function createIdentityAdministration({ db, sealing, passwords, attempts,
         await endAccess(tx, scope, id, { oauthClientId, reason: 'revoked_by_administrator', at: now(), by });
       }),
 
-    mfa: (scope: EnvironmentScope, id: string): Promise<MfaSummary> => mfaOf(db, scope, id),
+    mfa: (scope: EnvironmentScope, id: string): Promise<MfaSummary> => mfaOf(alone(db, scope), scope, id),
     resetMfa: mfaReset,
     authState: (scope: EnvironmentScope, id: string): Promise<AuthState> =>
       inAccount(scope, (tx) => authStateOf(tx, scope, id, now())),

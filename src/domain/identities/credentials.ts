@@ -16,7 +16,6 @@ import { findMember, lockMember } from './find.js';
 
 /**
  * Writes a password down that somebody else has chosen; the person is told by mail and signed out everywhere.
- * @returns the address, whose failed sign-ins count no more
  * @throws DomainError identity.not_found
  */
 export async function setPassword(
@@ -24,12 +23,11 @@ export async function setPassword(
   scope: EnvironmentScope,
   id: string,
   { passwordHash, at }: { passwordHash: string; at: Date },
-): Promise<string> {
-  const { identity, membership } = await lockMember(tx, scope, id);
+): Promise<void> {
+  const { membership } = await lockMember(tx, scope, id);
   const owner = { ...scope, identityId: id, membershipId: membership.id };
   const by = currentContext().actor;
   await settleNewPassword(tx, owner, { passwordHash, method: 'administrator', provesEmail: false, by, now: at });
-  return identity.email;
 }
 
 /**

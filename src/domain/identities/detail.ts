@@ -1,5 +1,5 @@
 import type { Identity } from '../../../entities/identity.js';
-import type { Db, Statement } from '../../platform/db.js';
+import type { RunsStatement, Statement } from '../../platform/db.js';
 import { inSnakeCase } from '../../platform/naming.js';
 import { type AssignedRole, type RolesInJson, rolesInJson, rolesOfOne } from '../access/assigned-roles.js';
 import { DomainError } from '../errors.js';
@@ -28,15 +28,16 @@ where m.environment_id = $2 and m.identity_id = $3 and (m.account_id = $1) is tr
 
 /**
  * One member by its id, in one round trip (docs/decisions/0032).
+ * @param run in the scope, or in that of the whole Account
  * @throws DomainError identity.not_found when it has no membership in the Environment
  */
 export async function findMemberInDetail(
-  db: Pick<Db, 'statementIn'>,
+  run: RunsStatement,
   scope: EnvironmentScope,
   id: string,
   at: Date,
 ): Promise<MemberInDetail> {
-  const [row] = await db.statementIn<Row>(scope, statement, [scope.accountId, scope.environmentId, id, at]);
+  const [row] = await run<Row>(statement, [scope.accountId, scope.environmentId, id, at]);
   if (!row) throw new DomainError('identity.not_found');
   return { identity: row, membership: row, roles: rolesInJson(row.roles) };
 }

@@ -2,7 +2,7 @@ import type { EntityManager } from 'typeorm';
 import { EnvironmentMembership } from '../../../entities/environment-membership.js';
 import { Identity } from '../../../entities/identity.js';
 import type { Clock } from '../../platform/clock.js';
-import type { Db, EnvironmentScope } from '../../platform/db.js';
+import { alone, type Db, type EnvironmentScope, inTransaction } from '../../platform/db.js';
 import { violates } from '../../platform/postgres-errors.js';
 import { addToCounter } from '../counters.js';
 import { assertStays } from '../erasures/staying.js';
@@ -22,7 +22,7 @@ import {
 } from './lists.js';
 import { assertMetadata } from './metadata.js';
 import { newIdentity, newMembership } from './new-identity.js';
-import { addNewcomer, type RunsStatement } from './newcomers.js';
+import { addNewcomer } from './newcomers.js';
 import type { Profile } from './profile.js';
 import { type ListedMember, readMembers } from './read-members.js';
 
@@ -49,9 +49,10 @@ export interface Identities {
   getInDetail(scope: EnvironmentScope, id: string): Promise<MemberInDetail>;
   /**
    * Makes an Identity, or gives one that the Account's directory has already a membership here (contract §10).
+   * @returns the new member as the transaction leaves it, whatever becomes of it right after
    * @throws DomainError identity.email_taken, identity.external_id_taken, password.*, and what `alongside` refuses
    */
-  create(scope: EnvironmentScope, input: NewIdentity, alongside?: ForNewcomer): Promise<IdentityInEnvironment>;
+  create(scope: EnvironmentScope, input: NewIdentity, alongside?: ForNewcomer): Promise<MemberInDetail>;
 }
 
 export function createIdentities({ db, now, passwords }: { db: Db; now: Clock; passwords: Passwords }): Identities {
@@ -61,7 +62,7 @@ export function createIdentities({ db, now, passwords }: { db: Db; now: Clock; p
     listAtNode: (scope, nodeId, page) => db.transaction(scope, (tx) => identitiesAt(tx, scope, nodeId, page, now())),
     get: (scope, id) => db.transaction(scope, (tx) => findMember(tx, scope, id)),
 
-    getInDetail: (scope, id) => findMemberInDetail(db, scope, id, now()),
+    getInDetail: (scope, id) => findMemberInDetail(alone(db, scope), scope, id, now()),
 
     async create(scope, input, alongside) {
       assertMetadata(input.metadata);
@@ -69,15 +70,14 @@ export function createIdentities({ db, now, passwords }: { db: Db; now: Clock; p
         input.password === null ? null : await hashAcceptable({ db, passwords }, scope, input.password, input);
       const identity = newIdentity(scope, input, passwordHash, now());
       const made = { identity, membership: newMembership(scope, identity.id, identity.createdAt) };
-      const add = async (): Promise<IdentityInEnvironment> => {
-        const alone: RunsStatement = (statement, values) => db.statementIn(scope, statement, values);
-        if (!alongside && (await addNewcomer(alone, scope, made))) return made;
+      const add = async (): Promise<MemberInDetail> => {
+        if (!alongside && (await addNewcomer(alone(db, scope), scope, made))) return { ...made, roles: [] };
         return db.transaction(scope, async (tx) => {
-          const within: RunsStatement = ({ text }, values) => tx.query(text, values);
-          const isNew = alongside !== undefined && (await addNewcomer(within, scope, made));
-          const member = isNew ? made : await addKnown(tx, scope, identity);
-          await alongside?.(tx, member.identity.id);
-          return member;
+          const run = inTransaction(tx);
+          const isNew = alongside !== undefined && (await addNewcomer(run, scope, made));
+          const { id } = (isNew ? made : await addKnown(tx, scope, identity)).identity;
+          await alongside?.(tx, id);
+          return findMemberInDetail(run, scope, id, now());
         });
       };
       return add().catch((error: unknown) => {

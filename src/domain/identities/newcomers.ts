@@ -1,4 +1,4 @@
-import type { Statement } from '../../platform/db.js';
+import type { RunsStatement, Statement } from '../../platform/db.js';
 import { inSnakeCase } from '../../platform/naming.js';
 import { countStriped } from '../counters.js';
 import { DomainError } from '../errors.js';
@@ -8,9 +8,6 @@ import type { EnvironmentScope } from '../scope.js';
 import type { IdentityInEnvironment } from './lists.js';
 import { newIdentity } from './new-identity.js';
 import { emptyProfile } from './profile.js';
-
-/** Runs a statement in the scope: alone, as a transaction of its own, or in one that is open. */
-export type RunsStatement = (statement: Statement, values: unknown[]) => Promise<unknown[]>;
 
 /** As the rows of `newIdentity` have them, so that a field of the profile is named there only. */
 const columns = Object.keys(
@@ -60,7 +57,7 @@ export async function addNewcomer(
   const metadata = { joined: false };
   const event = eventRow('identity.created', { ...scope, resourceId: identity.id, metadata });
   const values = [scope.accountId, scope.environmentId, JSON.stringify(row), membership.id, event];
-  const [place] = (await run(addStatement, values)) as { isNew: boolean }[];
+  const [place] = await run<{ isNew: boolean }>(addStatement, values);
   if (!place) throw new DomainError('environment.not_found');
   if (place.isNew) countEvent('identity.created', metadata);
   return place.isNew;

@@ -1,8 +1,5 @@
 import type { EntityManager } from 'typeorm';
-import type { MfaFactor } from '../../../entities/mfa-factor.js';
-import type { Db, Statement } from '../../platform/db.js';
 import { counterTotal } from '../counters.js';
-import { DomainError } from '../errors.js';
 import type { EnvironmentScope } from '../scope.js';
 
 /** How many members an Environment has, and of what kind. */
@@ -30,38 +27,4 @@ export async function summaryOf(tx: EntityManager, scope: EnvironmentScope): Pro
     [scope.accountId, scope.environmentId],
   );
   return counted as IdentitiesSummary;
-}
-
-/** What is enrolled of second factors, without anything secret (specification, "MFA enrollment summary"). */
-export interface MfaSummary {
-  factors: Pick<MfaFactor, 'id' | 'type' | 'label' | 'enrolledAt' | 'lastUsedAt'>[];
-  recoveryCodesGeneration: number;
-  recoveryCodesRemaining: number;
-  mfaAdminResetAt: Date | null;
-}
-
-/** With a row for each factor, or one row without. */
-const mfaStatement: Statement = {
-  name: 'mfa_of_member',
-  text: `
-select f.id, f.type, f.label, f.enrolled_at as "enrolledAt", f.last_used_at as "lastUsedAt",
-  i.recovery_codes_generation as "recoveryCodesGeneration", i.mfa_admin_reset_at as "mfaAdminResetAt",
-  (select count(*)::int from recovery_codes c where c.identity_id = $3 and (c.account_id = $1) is true
-    and c.generation = i.recovery_codes_generation and c.used_at is null) as "recoveryCodesRemaining"
-from environment_memberships m cross join lateral (select * from identities where id = m.identity_id offset 0) i
-  left join mfa_factors f on f.identity_id = $3 and (f.account_id = $1) is true
-where m.environment_id = $2 and m.identity_id = $3 and (m.account_id = $1) is true
-order by f.enrolled_at, f.id`,
-};
-type MfaRow = Omit<MfaSummary, 'factors'> & MfaSummary['factors'][number];
-
-/** One set for all Environments of the Account. @throws DomainError identity.not_found */
-export async function mfaOf(db: Pick<Db, 'statementIn'>, scope: EnvironmentScope, id: string): Promise<MfaSummary> {
-  const values = [scope.accountId, scope.environmentId, id];
-  const rows = await db.statementIn<MfaRow>(scope, mfaStatement, values);
-  const [first] = rows;
-  if (!first) throw new DomainError('identity.not_found');
-  const { recoveryCodesGeneration, recoveryCodesRemaining, mfaAdminResetAt } = first;
-  const factors = rows.filter(({ id }) => id !== null);
-  return { factors, recoveryCodesGeneration, recoveryCodesRemaining, mfaAdminResetAt };
 }

@@ -4,11 +4,12 @@ import { Identity } from '../../../entities/identity.js';
 import { MfaFactor } from '../../../entities/mfa-factor.js';
 import { RecoveryCode } from '../../../entities/recovery-code.js';
 import type { Clock } from '../../platform/clock.js';
-import { type Db, type EnvironmentScope, within } from '../../platform/db.js';
+import { type Db, type EnvironmentScope, inTransaction, within } from '../../platform/db.js';
 import { DomainError } from '../errors.js';
 import { recordEvent } from '../events.js';
 import { begin, resetElsewhere } from './grace-rules.js';
 import { noticeEmail } from './notices.js';
+import { type MfaSummary, mfaOf } from './summary.js';
 import { distrustDevices } from './trusted-devices.js';
 
 /** An administrator's help for somebody who has lost their second factors, or came after the time to enroll one. */
@@ -17,9 +18,10 @@ export const createMfaReset =
   /**
    * Takes all second factors, recovery codes and trusted devices of a member away, ends sign-ins that wait for them, and gives
    * the time to enroll anew. Sessions go on.
+   * @returns what is left of them
    * @throws DomainError identity.not_found where the Environment has no such member
    */
-  (scope: EnvironmentScope, identityId: string): Promise<void> =>
+  (scope: EnvironmentScope, identityId: string): Promise<MfaSummary> =>
     // Factors and graces are the Account's.
     db.transaction({ accountId: scope.accountId }, async (tx) => {
       const { accountId } = scope;
@@ -42,6 +44,7 @@ export const createMfaReset =
       if (days > 0) await begin(tx, scope, { identityId, days, now: at, anew: true });
       const event = await recordEvent(tx, 'identity.mfa_reset', { ...scope, resourceId: identityId });
       await noticeEmail(tx, scope, event, at);
+      return mfaOf(inTransaction(tx), scope, identityId);
     });
 
 export type MfaReset = ReturnType<typeof createMfaReset>;

@@ -2,11 +2,11 @@ import type { EntityManager } from 'typeorm';
 import { EnvironmentMembership } from '../../../entities/environment-membership.js';
 import { OrganizationMember } from '../../../entities/organization-member.js';
 import { ScimUser } from '../../../entities/scim-user.js';
-import { within } from '../../platform/db.js';
+import { inTransaction, within } from '../../platform/db.js';
 import { recordEvent } from '../events.js';
 import { addKnown, findByAddress } from '../identities/identities.js';
 import { newIdentity, newMembership } from '../identities/new-identity.js';
-import { addNewcomer, type RunsStatement } from '../identities/newcomers.js';
+import { addNewcomer } from '../identities/newcomers.js';
 import { ownerOf } from './addresses.js';
 import { type Directory, vouchesFor } from './directory.js';
 import { ScimRefused } from './refusal.js';
@@ -30,8 +30,8 @@ export async function join(tx: EntityManager, directory: Directory, wanted: Want
   const { email, firstName, lastName } = wanted;
   const isVouchedFor = await vouchesFor(tx, directory, email);
   const identity = newIdentity(scope, { email, emailVerified: isVouchedFor, firstName, lastName }, null, at);
-  const run: RunsStatement = ({ text }, values) => tx.query(text, values);
-  const isNew = await addNewcomer(run, scope, { identity, membership: newMembership(scope, identity.id, at) });
+  const membership = newMembership(scope, identity.id, at);
+  const isNew = await addNewcomer(inTransaction(tx), scope, { identity, membership });
   if (isNew) return { id: identity.id, isKnown: false, madeMembership: true };
   if (!isVouchedFor)
     throw taken(

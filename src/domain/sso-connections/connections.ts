@@ -69,11 +69,9 @@ export type SsoConnections = ReturnType<typeof createSsoConnections>;
 
 /** Identity providers of customers, administered (contract §8): for administrators, end users, and organizations. */
 export function createSsoConnections({ db, sealing, guard, outbound, assignments, baseUrl, now }: SsoConnectionsDeps) {
-  const statuses = createStatusChanges({ db, now });
   const one = async (tx: EntityManager, connection: SsoConnection): Promise<ConnectionDetail> =>
     (await detailsOf(tx, baseUrl, [connection]))[0] as ConnectionDetail;
-  const detail = ({ scope }: ConnectionAt, connection: SsoConnection) =>
-    db.transaction(scope, (tx) => one(tx, connection));
+  const statuses = createStatusChanges({ db, detail: one, now });
   const judging = () => ({ guard, now: now() });
 
   /** @throws DomainError validation.failed, role.not_found, permission.required, role.cannot_grant */
@@ -179,12 +177,10 @@ export function createSsoConnections({ db, sealing, guard, outbound, assignments
     },
 
     /** @throws DomainError as `lockConnection`; sso_connection.incomplete naming what is missing */
-    activate: async (at: ConnectionAt, caller: Caller): Promise<ConnectionDetail> =>
-      detail(at, await statuses.activate(at, caller)),
+    activate: statuses.activate,
 
     /** Who has signed in by it is signed out. @throws DomainError as `lockConnection`; sso_connection.not_active */
-    disable: async (at: ConnectionAt, caller: Caller): Promise<ConnectionDetail> =>
-      detail(at, await statuses.disable(at, caller)),
+    disable: statuses.disable,
 
     /** Who has signed in by it is signed out. @throws DomainError as `lockConnection` */
     remove: statuses.remove,

@@ -9,14 +9,22 @@ import type { Caller } from '../caller.js';
 import { DomainError } from '../errors.js';
 import { recordEvent, recordEvents } from '../events.js';
 import { applicationOf, recordConnectionEvent } from './events.js';
-import { type ConnectionAt, lockConnection } from './find.js';
+import { type ConnectionAt, type ConnectionDetail, lockConnection } from './find.js';
 import { assertComplete } from './settings.js';
 
 /**
  * `configuring → active ⇄ disabled`, and what follows from it. With a connection that is disabled or deleted go the sessions
  * that began by it, and what applications were given in them: whoever disables one no longer trusts what it said.
  */
-export function createStatusChanges({ db, now }: { db: Db; now: Clock }) {
+export function createStatusChanges({
+  db,
+  detail,
+  now,
+}: {
+  db: Db;
+  detail(tx: EntityManager, connection: SsoConnection): Promise<ConnectionDetail>;
+  now: Clock;
+}) {
   const change = <T>(
     at: ConnectionAt,
     caller: Caller,
@@ -29,28 +37,28 @@ export function createStatusChanges({ db, now }: { db: Db; now: Clock }) {
 
   return {
     /** What is active already stays so. @throws DomainError as `lockConnection`; sso_connection.incomplete */
-    activate: (at: ConnectionAt, caller: Caller): Promise<SsoConnection> =>
+    activate: (at: ConnectionAt, caller: Caller): Promise<ConnectionDetail> =>
       change(at, caller, async (tx, connection) => {
-        if (connection.status === 'active') return connection;
+        if (connection.status === 'active') return detail(tx, connection);
         assertComplete(connection, now());
         const activated = { status: 'active', consecutiveFailures: 0, autoDisabledAt: null, updatedAt: now() } as const;
         await tx.update(SsoConnection, { id: connection.id }, activated);
         const metadata = { previous_status: connection.status };
         await recordConnectionEvent(tx, 'sso_connection.activated', connection, metadata);
-        return { ...connection, ...activated };
+        return detail(tx, { ...connection, ...activated });
       }),
 
     /** What is disabled already stays so. @throws DomainError as `lockConnection`; sso_connection.not_active */
-    disable: (at: ConnectionAt, caller: Caller): Promise<SsoConnection> =>
+    disable: (at: ConnectionAt, caller: Caller): Promise<ConnectionDetail> =>
       change(at, caller, async (tx, connection) => {
         const { id, status } = connection;
-        if (status === 'disabled') return connection;
+        if (status === 'disabled') return detail(tx, connection);
         if (status === 'configuring') throw new DomainError('sso_connection.not_active');
         const disabled = { status: 'disabled', updatedAt: now() } as const;
         await tx.update(SsoConnection, { id }, disabled);
         await recordConnectionEvent(tx, 'sso_connection.disabled', connection, { previous_status: status });
         await endAllThrough(tx, connection, 'sso_connection_disabled', now());
-        return { ...connection, ...disabled };
+        return detail(tx, { ...connection, ...disabled });
       }),
 
     /** @throws DomainError as `lockConnection` */

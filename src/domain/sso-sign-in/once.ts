@@ -1,6 +1,6 @@
 import type { EntityManager } from 'typeorm';
 import type { SsoConnection } from '../../../entities/sso-connection.js';
-import type { Db } from '../../platform/db.js';
+import { type Db, inTransaction } from '../../platform/db.js';
 import { spend } from '../spent-tokens.js';
 import { SsoRefused } from '../sso-protocols/assertion.js';
 
@@ -27,4 +27,4 @@ export const assertOnceIn = (
   connection: Pick<SsoConnection, 'id'>,
   message: { id: string; until: Date },
   what: What,
-): Promise<void> => assertOnce({ statement: ({ text }, values) => tx.query(text, values) }, connection, message, what);
+): Promise<void> => assertOnce({ statement: inTransaction(tx) }, connection, message, what);

@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import { listQuery, paginated } from '../lists.js';
 import { errors, operation } from '../operation.js';
 import { Body, Id, listOf, Nullable, SessionEnd, single, Timestamp } from '../schemas.js';
-import { changing, detailOf, IdentityDetail, ofOne } from './identities-views.js';
+import { changing, detailAfter, IdentityDetail, ofOne } from './identities-views.js';
 
 const manage = { ...ofOne, ...changing } as const;
 const detail = { 200: single(IdentityDetail), ...errors('identity.not_found') };
@@ -16,10 +16,8 @@ export const activateIdentity = operation({
   description: 'In this Environment. Who is active already stays so.',
   events: ['identity.activated', 'identity.sessions_revoked', 'auth.identity_signed_out'],
   answers: detail,
-  async handle({ params, ...asking }) {
-    await asking.services.identityAdministration.setActive(asking.scope, params.id, true);
-    return detailOf(asking, params.id);
-  },
+  handle: ({ params, ...asking }) =>
+    detailAfter(asking, () => asking.services.identityAdministration.setActive(asking.scope, params.id, true)),
 });
 
 export const deactivateIdentity = operation({
@@ -32,10 +30,8 @@ export const deactivateIdentity = operation({
     'In this Environment. Its sessions there end at once with every token that came from them, and its trusted devices are forgotten.',
   events: ['identity.deactivated', 'identity.sessions_revoked', 'auth.identity_signed_out'],
   answers: detail,
-  async handle({ params, ...asking }) {
-    await asking.services.identityAdministration.setActive(asking.scope, params.id, false);
-    return detailOf(asking, params.id);
-  },
+  handle: ({ params, ...asking }) =>
+    detailAfter(asking, () => asking.services.identityAdministration.setActive(asking.scope, params.id, false)),
 });
 
 export const setIdentityPassword = operation({
@@ -61,10 +57,10 @@ export const setIdentityPassword = operation({
     ),
   },
   async handle({ params, body, ...asking }) {
-    await asking.services.assertStaysInTest(asking.scope, asking.caller, params.id);
-    await asking.services.assertMayTakeOver(asking.scope, asking.caller, params.id);
-    await asking.services.identityAdministration.setPassword(asking.scope, params.id, body.password);
-    return detailOf(asking, params.id);
+    const { services, scope, caller } = asking;
+    await services.assertStaysInTest(scope, caller, params.id);
+    await services.assertMayTakeOver(scope, caller, params.id);
+    return detailAfter(asking, () => services.identityAdministration.setPassword(scope, params.id, body.password));
   },
 });
 
@@ -84,9 +80,9 @@ export const resetIdentityPassword = operation({
     ...errors('identity.not_found', 'identity.in_production', 'oauth_client.not_found', 'validation.failed'),
   },
   async handle({ params, body, ...asking }) {
-    await asking.services.assertStaysInTest(asking.scope, asking.caller, params.id);
-    await asking.services.identityAdministration.forceReset(asking.scope, params.id, body?.client_id);
-    return detailOf(asking, params.id);
+    const { services, scope, caller } = asking;
+    await services.assertStaysInTest(scope, caller, params.id);
+    return detailAfter(asking, () => services.identityAdministration.forceReset(scope, params.id, body?.client_id));
   },
 });
 
@@ -99,9 +95,9 @@ export const verifyIdentityEmail = operation({
   events: ['identity.email_verified'],
   answers: { ...detail, ...errors('identity.not_found', 'identity.in_production') },
   async handle({ params, ...asking }) {
-    await asking.services.assertStaysInTest(asking.scope, asking.caller, params.id);
-    await asking.services.identityAdministration.verifyEmail(asking.scope, params.id);
-    return detailOf(asking, params.id);
+    const { services, scope, caller } = asking;
+    await services.assertStaysInTest(scope, caller, params.id);
+    return detailAfter(asking, () => services.identityAdministration.verifyEmail(scope, params.id));
   },
 });
 

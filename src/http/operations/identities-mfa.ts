@@ -1,7 +1,6 @@
 import { Type } from 'typebox';
 import { ssoConnectionStatuses, ssoTypes } from '../../../entities/sso-connection.js';
-import type { EnvironmentScope } from '../../domain/scope.js';
-import type { Services } from '../../services.js';
+import type { MfaSummary } from '../../domain/mfa/summary.js';
 import { always } from '../lists.js';
 import { errors, operation } from '../operation.js';
 import { Id, Nullable, OneOf, single, Timestamp } from '../schemas.js';
@@ -22,23 +21,18 @@ const MfaView = Type.Object({
   mfa_admin_reset_at: Nullable(Timestamp),
 });
 
-async function mfaOf({ identityAdministration }: Services, scope: EnvironmentScope, id: string) {
-  const found = await identityAdministration.mfa(scope, id);
-  return {
-    data: {
-      factors: found.factors.map(({ enrolledAt, lastUsedAt, id, type, label }) => ({
-        id,
-        type,
-        label,
-        enrolled_at: enrolledAt,
-        last_used_at: lastUsedAt,
-      })),
-      recovery_codes_generation: found.recoveryCodesGeneration,
-      recovery_codes_remaining: found.recoveryCodesRemaining,
-      mfa_admin_reset_at: found.mfaAdminResetAt,
-    },
-  };
-}
+const presentMfa = (found: MfaSummary) => ({
+  factors: found.factors.map(({ enrolledAt, lastUsedAt, id, type, label }) => ({
+    id,
+    type,
+    label,
+    enrolled_at: enrolledAt,
+    last_used_at: lastUsedAt,
+  })),
+  recovery_codes_generation: found.recoveryCodesGeneration,
+  recovery_codes_remaining: found.recoveryCodesRemaining,
+  mfa_admin_reset_at: found.mfaAdminResetAt,
+});
 
 export const getIdentityMfa = operation({
   ...ofOne,
@@ -49,7 +43,9 @@ export const getIdentityMfa = operation({
   summary: 'Read what an identity has of second factors',
   description: 'One set for all Environments of the Account; nothing secret.',
   answers: { 200: single(MfaView), ...errors('identity.not_found') },
-  handle: ({ services, scope, params }) => mfaOf(services, scope, params.id),
+  handle: async ({ services, scope, params }) => ({
+    data: presentMfa(await services.identityAdministration.mfa(scope, params.id)),
+  }),
 });
 
 export const resetIdentityMfa = operation({
@@ -66,8 +62,7 @@ export const resetIdentityMfa = operation({
   async handle({ services, scope, caller, params }) {
     await services.assertStaysInTest(scope, caller, params.id);
     await services.assertMayTakeOver(scope, caller, params.id);
-    await services.identityAdministration.resetMfa(scope, params.id);
-    return mfaOf(services, scope, params.id);
+    return { data: presentMfa(await services.identityAdministration.resetMfa(scope, params.id)) };
   },
 });
 

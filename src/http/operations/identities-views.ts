@@ -1,6 +1,7 @@
 import { type Static, Type } from 'typebox';
 import type { Caller } from '../../domain/caller.js';
 import { fullNameOf } from '../../domain/full-name.js';
+import type { MemberInDetail } from '../../domain/identities/detail.js';
 import type { ListedMember, NewIdentity } from '../../domain/identities/identities.js';
 import type { EnvironmentScope } from '../../domain/scope.js';
 import type { Services } from '../../services.js';
@@ -62,21 +63,32 @@ interface Asking {
 
 const managing = { permissions: ['identity.manage'], capability: 'identities.manage' } as const;
 
-/** `{ data }` of an Identity as it is now, for this caller. @throws DomainError identity.not_found */
-export async function detailOf({ services, scope, caller }: Asking, id: string) {
-  const found = await services.identities.getInDetail(scope, id);
+const mayManage = async ({ services, scope, caller }: Asking) =>
+  (await services.rights.holdsAt(scope, caller, managing, null)) === 'held';
+
+function presentDetail(found: MemberInDetail, canManage: boolean) {
   const { metadata, emailVerifiedAt, updatedAt } = found.identity;
   return {
-    data: {
-      ...presentRow(found),
-      name: fullNameOf(found.identity),
-      metadata,
-      email_verified: emailVerifiedAt !== null,
-      roles: found.roles.map(presentAssignedRole),
-      can_manage: (await services.rights.holdsAt(scope, caller, managing, null)) === 'held',
-      updated_at: updatedAt,
-    },
+    ...presentRow(found),
+    name: fullNameOf(found.identity),
+    metadata,
+    email_verified: emailVerifiedAt !== null,
+    roles: found.roles.map(presentAssignedRole),
+    can_manage: canManage,
+    updated_at: updatedAt,
   };
+}
+
+/** `{ data }` of an Identity as it is now, for this caller. @throws DomainError identity.not_found */
+export async function detailOf(asking: Asking, id: string) {
+  const found = await asking.services.identities.getInDetail(asking.scope, id);
+  return { data: presentDetail(found, await mayManage(asking)) };
+}
+
+/** The same as a change leaves it. Whatever else is asked for the answer is asked before: what is done cannot fail any more. */
+export async function detailAfter(asking: Asking, change: () => Promise<MemberInDetail>) {
+  const canManage = await mayManage(asking);
+  return { data: presentDetail(await change(), canManage) };
 }
 
 /** What operations on one Identity have alike. */

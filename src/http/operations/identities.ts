@@ -10,6 +10,7 @@ import { worded } from '../validation-words.js';
 import {
   Address,
   changing,
+  detailAfter,
   detailOf,
   IdentityDetail,
   IdentityRow,
@@ -104,10 +105,10 @@ export const createIdentity = operation({
       'nodes.node_not_found',
     ),
   },
-  async handle({ services, scope, caller, body }) {
+  handle({ body, ...asking }) {
+    const { services, scope, caller } = asking;
     const role = initialRole(services, scope, caller, body);
-    const { identity } = await services.identities.create(scope, newIdentityOf(body), role);
-    return detailOf({ services, scope, caller }, identity.id);
+    return detailAfter(asking, () => services.identities.create(scope, newIdentityOf(body), role));
   },
 });
 
@@ -165,12 +166,8 @@ export const updateIdentity = operation({
     const { services, scope, caller } = asking;
     await services.assertStaysInTest(scope, caller, params.id);
     if (body.email !== undefined) await services.assertMayTakeOver(scope, caller, params.id);
-    await services.identityAdministration.change(scope, params.id, {
-      ...profileIn(body),
-      email: body.email,
-      emailVerified: body.email_verified,
-    });
-    return detailOf(asking, params.id);
+    const changes = { ...profileIn(body), email: body.email, emailVerified: body.email_verified };
+    return detailAfter(asking, () => services.identityAdministration.change(scope, params.id, changes));
   },
 });
 

@@ -131,8 +131,7 @@ export const resetMemberMfa = operation({
     200: single(MemberView),
     ...errors('member.owner_required', 'mfa.own_factors', 'member.not_found', 'member.in_other_accounts'),
   },
-  async handle({ services, scope, caller, params }) {
-    await services.resetMemberMfa(scope, administrator(caller).userId, params.id);
-    return { data: present(await services.accountMembers.get(scope, params.id)) };
-  },
+  handle: async ({ services, scope, caller, params }) => ({
+    data: present(await services.resetMemberMfa(scope, administrator(caller).userId, params.id)),
+  }),
 });
