@@ -22,6 +22,8 @@ export interface RegistrationVerificationInput {
   /** ISO times. The row has its own `expires_at`, and decides. */
   expiresAt: string;
   reminderAt: string | null;
+  /** For one that runs already, by way of the outbox: its row has ended. */
+  news?: 'discarded';
 }
 export type RegistrationState = 'waiting' | 'confirming' | 'confirmed' | 'expired' | 'discarded' | 'cancelled';
 export type ConfirmedRegistration = Pick<ProvisionedRegistration, 'userId' | 'accountId' | 'applicationId'>;

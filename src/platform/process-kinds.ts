@@ -68,6 +68,7 @@ const kinds: { [P in ProcessName]: ProcessKind<ProcessInputs[P]> } = {
     id: (input) => registrationId(input.pendingRegistrationId),
     summary: 'A registration waits for its email address to be confirmed',
     firstState: 'waiting',
+    news: ({ news }) => (news ? { signal: news, args: [], starts: false } : null),
     about: (input) => ({ subjectId: input.pendingRegistrationId }),
   },
   accountIntent: {

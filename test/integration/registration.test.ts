@@ -1,7 +1,11 @@
+import { v7 as uuidv7 } from 'uuid';
+import { saveUser } from '../../src/domain/invites/join.js';
+import { provision } from '../../src/domain/registration/provision.js';
 import { hours, minutes } from '../../src/platform/clock.js';
 import { newDatabase, type TestDatabase } from '../support/database.js';
 import { aRequest, registrationServices, rows } from '../support/registration.js';
 import { statementsOf } from '../support/statements.js';
+import { comingUpon } from '../support/uncommitted.js';
 
 let database: TestDatabase;
 beforeAll(async () => {
@@ -158,4 +162,38 @@ test('a registration that has ended asks for no mail', async () => {
   expect(await select(`select from outbox where process = 'emailDelivery' and input->>'subjectId' = $1`, id)).toEqual(
     [],
   );
+});
+
+describe('nothing is left that waits for an address that somebody has', () => {
+  const waiting = (email: string) =>
+    select(`select id from pending_registrations where status = 'pending' and email = $1`, email);
+
+  test('where it is registered while its first registration is confirmed: they are told as whoever has an account', async () => {
+    const services = registrationServices(database);
+    const { id, request } = await services.park();
+    const confirm = (tx: Parameters<typeof provision>[0]) => provision(tx, id, services.now());
+    const again = aRequest({ email: request.email.toUpperCase() });
+    await comingUpon(database, confirm, () => services.registrations.park(again));
+    expect(await waiting(request.email)).toEqual([]);
+    const [intent] = await select('select * from account_intents where account_name = $1', again.accountName);
+    expect(intent).toMatchObject({ status: 'parked', user_id: (await row(id)).user_id });
+  });
+
+  test('where whoever has just been invited becomes an administrator: their process is told', async () => {
+    const services = registrationServices(database);
+    const { id, request } = await services.park();
+    const [userId, now] = [uuidv7(), services.now()];
+    const { email } = request;
+    const names = { firstName: 'Ana', lastName: 'Kovač' };
+    const joining = (tx: Parameters<typeof saveUser>[0]) =>
+      saveUser(tx, userId, { email, user: null, names, passwordHash: null, now });
+    await comingUpon(database, joining, () => services.registrations.park(aRequest({ email })));
+    expect(await waiting(email)).toEqual([]);
+    const registration = await row(id);
+    expect(registration).toMatchObject({ status: 'discarded', ended_reason: 'address_has_a_user', user_id: userId });
+    expectScrubbed(registration);
+    const told = await select(`select input from outbox where input->>'pendingRegistrationId' = $1 order by id`, id);
+    expect(told.map(({ input }) => (input as { news?: string }).news)).toEqual([undefined, 'discarded']);
+    await expect(services.registrations.provision(id)).rejects.toMatchObject({ code: 'registration.link_invalid' });
+  });
 });

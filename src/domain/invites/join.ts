@@ -8,6 +8,7 @@ import { UserSession } from '../../../entities/user-session.js';
 import { actAs } from '../../platform/context.js';
 import { recordEvent } from '../events.js';
 import { startLater } from '../outbox.js';
+import { discardWaiting } from '../registration/rivals.js';
 import { processInput } from './process.js';
 
 export interface Joining {
@@ -61,6 +62,7 @@ export async function saveUser(
   { email, user, names, passwordHash, now }: Omit<Joining, 'invite'> & { email: string },
 ): Promise<void> {
   if (!user) {
+    await discardWaiting(tx, email, { userId: id, now });
     await tx.insert(User, {
       id,
       email,

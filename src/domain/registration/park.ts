@@ -12,6 +12,7 @@ import { recordEvent } from '../events.js';
 import { startLater } from '../outbox.js';
 import { registrationToken } from './link.js';
 import { type Durations, processInput, verificationEmail } from './process.js';
+import { takeTurn } from './rivals.js';
 
 export interface RegistrationRequest {
   email: string;
@@ -32,6 +33,7 @@ export async function park(
   request: RegistrationRequest,
   { sealing, now, ...durations }: Durations & { sealing: Sealing; now: Date },
 ): Promise<void> {
+  await takeTurn(tx, request.email);
   // Row-level security keeps PostgreSQL from using the index on addresses; the function may.
   const user = await tx.findOneBy(User, { id: Raw((column) => `${column} = gatehouse_user_id(:email)`, request) });
   const id = user

@@ -7,6 +7,7 @@ import { runInContext } from '../../platform/context.js';
 import { provisionAccount } from '../accounts/provisioning.js';
 import { recordEvent } from '../events.js';
 import { ended } from './ended.js';
+import { discard, lockWaiting, takeTurn } from './rivals.js';
 
 export interface ProvisionedRegistration {
   userId: string;
@@ -23,8 +24,10 @@ export interface ProvisionedRegistration {
  *   User by now
  */
 export async function provision(tx: EntityManager, id: string, now: Date): Promise<ProvisionedRegistration | null> {
-  const rivals = await lockRivals(tx, id);
-  const registration = await tx.findOneBy(PendingRegistration, { id });
+  const waits = await tx.findOneBy(PendingRegistration, { id, status: 'pending' });
+  if (waits?.email) await takeTurn(tx, waits.email);
+  const rivals = waits?.email ? await lockWaiting(tx, waits.email) : [];
+  const registration = await tx.findOneBy(PendingRegistration, { id }); // as it is now that nobody else changes it
   if (registration?.status === 'confirmed') return provisionedBefore(tx, registration);
   if (registration?.status !== 'pending' || registration.expiresAt <= now) return null;
   if (await tx.existsBy(User, { email: registration.email! })) {
@@ -46,21 +49,11 @@ export async function provision(tx: EntityManager, id: string, now: Date): Promi
       const made = { userId: user.id, accountId: account.id };
       await tx.update(PendingRegistration, { id }, { ...ended('confirmed', null, now), ...made });
       await recordEvent(tx, 'auth.registration_confirmed', { accountId: account.id, resourceId: id });
-      const discardedIds = rivals.filter((rival) => rival !== id);
+      const discardedIds = rivals.map((rival) => rival.id).filter((rival) => rival !== id);
       await discard(tx, discardedIds, { reason: 'another_registration_confirmed', now, userId: user.id });
       return { ...made, applicationId: application.id, discardedIds };
     },
   );
-}
-
-/** Every waiting registration of the same address, locked in one order, so that two links settle one after the other. */
-async function lockRivals(tx: EntityManager, id: string): Promise<string[]> {
-  const rows = await tx.query<{ id: string }[]>(
-    `select id from pending_registrations where status = 'pending'
-       and email = (select email from pending_registrations where id = $1) order by id for update`,
-    [id],
-  );
-  return rows.map((row) => row.id);
 }
 
 async function provisionedBefore(tx: EntityManager, { userId, accountId }: PendingRegistration) {
@@ -76,20 +69,6 @@ async function provisionedBefore(tx: EntityManager, { userId, accountId }: Pendi
     applicationId: application.id,
     discardedIds: discarded.map(({ id }) => id),
   };
-}
-
-interface Discard {
-  reason: string;
-  now: Date;
-  /** Whose registration won. */
-  userId?: string;
-}
-
-async function discard(tx: EntityManager, ids: string[], { reason, now, userId = undefined }: Discard): Promise<void> {
-  for (const id of ids) {
-    await tx.update(PendingRegistration, { id }, { ...ended('discarded', reason, now), userId: userId ?? null });
-    await recordEvent(tx, 'auth.registration_discarded', { resourceId: id, metadata: { reason } });
-  }
 }
 
 const userOf = (registration: PendingRegistration, now: Date): User => ({
