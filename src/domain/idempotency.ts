@@ -1,4 +1,4 @@
-import { after, type Clock, hours, seconds } from '../platform/clock.js';
+import { after, type Clock, hours, minutes } from '../platform/clock.js';
 import { currentContext } from '../platform/context.js';
 import type { Sealing } from '../platform/crypto/sealing.js';
 import type { Db } from '../platform/db.js';
@@ -16,13 +16,18 @@ export interface ClaimKey {
   key: string;
 }
 
+/** A key that a request has taken. Until then nobody else takes it; that moment tells its claims apart. */
+export type Claimed = ClaimKey & { lockedUntil: Date };
+
 export interface IdempotentRequests {
   /**
    * Takes the key for a request, or answers what the same request was answered before.
    * @param request `isRepeatable`: carried out a second time it changes nothing more, so that after a crash it may be
    * @throws DomainError idempotency.key_reused, idempotency.in_progress, idempotency.answer_lost
    */
-  claim(request: ClaimKey & { requestHash: Buffer; isRepeatable: boolean }): Promise<KeptAnswer | null>;
+  claim(
+    request: ClaimKey & { requestHash: Buffer; isRepeatable: boolean },
+  ): Promise<{ earlier: KeptAnswer } | { earlier: null; lockedUntil: Date }>;
   /** Whether this credential has used the key lately, for whatever request. */
   isKnown(claim: ClaimKey): Promise<boolean>;
   /**
@@ -30,8 +35,10 @@ export interface IdempotentRequests {
    * @throws DomainError idempotency.in_progress
    */
   find(request: ClaimKey & { requestHash: Buffer }): Promise<KeptAnswer | null>;
-  settle(claim: ClaimKey, answer: KeptAnswer): Promise<void>;
-  release(claim: ClaimKey): Promise<void>;
+  /** Keeps the answer, unless another request has taken the key since, because this one took too long. */
+  settle(claim: Claimed, answer: KeptAnswer): Promise<void>;
+  /** Frees the key, under the same condition. */
+  release(claim: Claimed): Promise<void>;
 }
 
 /** Where the headers of a request without an answer have its correlation id. */
@@ -68,13 +75,14 @@ const findStatement = {
   name: 'find_idempotent_request',
   text: `${readStatement.text} and expires_at > $3 and (status_code is not null or locked_until > $3)`,
 };
+const stillClaimed = 'credential = $1 and key = $2 and locked_until = $3 and status_code is null';
 const settleStatement = {
   name: 'settle_idempotent_request',
-  text: 'update idempotent_requests set status_code = $3, headers = $4, body_sealed = $5 where credential = $1 and key = $2',
+  text: `update idempotent_requests set status_code = $4, headers = $5, body_sealed = $6 where ${stillClaimed}`,
 };
 const releaseStatement = {
   name: 'release_idempotent_request',
-  text: 'delete from idempotent_requests where credential = $1 and key = $2',
+  text: `delete from idempotent_requests where ${stillClaimed}`,
 };
 
 interface Row {
@@ -97,10 +105,13 @@ function callerOf(): [string, string | null] {
 export function createIdempotentRequests({
   db,
   sealing,
+  lockMs = minutes(1),
   now,
 }: {
   db: Db;
   sealing: Sealing;
+  /** For how long a key is a request's that does not end; by then whatever it has begun has to be over. By default a minute. */
+  lockMs?: number;
   now: Clock;
 }): IdempotentRequests {
   // Answers may hold a secret that is shown once, so all of them are sealed.
@@ -134,23 +145,24 @@ export function createIdempotentRequests({
   return {
     async claim({ credential, key, requestHash, isRepeatable }) {
       const at = now();
+      const lockedUntil = after(at, lockMs);
       const claimed = await db.statement(claimStatement, [
         credential,
         key,
         requestHash,
-        after(at, seconds(60)),
+        lockedUntil,
         after(at, hours(24)),
         at,
         currentContext().correlationId,
         isRepeatable,
         ...callerOf(),
       ]);
-      if (claimed.length > 0) return null;
+      if (claimed.length > 0) return { earlier: null, lockedUntil };
       const [row] = await db.statement<Row>(readStatement, [credential, key]);
       if (row && !row.request_hash.equals(requestHash)) throw new DomainError('idempotency.key_reused');
       if (!row) throw new DomainError('idempotency.in_progress', { retryAfter: 1 }); // released a moment ago
       if (row.status_code === null && row.locked_until <= at) throw await answerLost(row);
-      return open({ credential, key }, row);
+      return { earlier: open({ credential, key }, row) };
     },
     async isKnown({ credential, key }) {
       return (await db.statement(findStatement, [credential, key, now()])).length > 0;
@@ -165,10 +177,11 @@ export function createIdempotentRequests({
         cookies.length === 0
           ? headers
           : { ...headers, [sealedCookies]: sealing.seal(JSON.stringify(cookies), cookieContext(claim)) };
-      await db.statement(settleStatement, [claim.credential, claim.key, statusCode, kept, sealed]);
+      const { credential, key, lockedUntil } = claim;
+      await db.statement(settleStatement, [credential, key, lockedUntil, statusCode, kept, sealed]);
     },
-    async release({ credential, key }) {
-      await db.statement(releaseStatement, [credential, key]);
+    async release({ credential, key, lockedUntil }) {
+      await db.statement(releaseStatement, [credential, key, lockedUntil]);
     },
   };
 }

@@ -10,16 +10,12 @@ import type {
 import { type TSchema, Type } from 'typebox';
 import { v4 as uuidv4, v5 as uuidv5 } from 'uuid';
 import { DomainError, type ErrorCode } from '../domain/errors.js';
-import type { IdempotentRequests, KeptAnswer } from '../domain/idempotency.js';
+import type { Claimed, IdempotentRequests, KeptAnswer } from '../domain/idempotency.js';
 import { codesOf, errors } from './operation.js';
 
 const kept = ['content-type', 'etag', 'location'];
 
-interface IdempotencyClaim {
-  credential: string;
-  key: string;
-  requestHash: Buffer;
-}
+type IdempotencyClaim = Claimed & { requestHash: Buffer };
 
 /** Whether the cookies of a kept answer are still worth setting. */
 export type MayRepeatCookies = (cookies: string[]) => Promise<boolean>;
@@ -95,14 +91,15 @@ export async function replayOrClaim(
   const key = keyOf(request);
   if (key === null) return false;
   const claim = { credential, key, requestHash: hashOf(request) };
-  const earlier = await requests.claim({ ...claim, isRepeatable: isRepeatable(request.routeOptions) });
-  if (earlier) {
+  const claimed = await requests.claim({ ...claim, isRepeatable: isRepeatable(request.routeOptions) });
+  if (claimed.earlier) {
+    const { earlier } = claimed;
     // Never under a session that has gone on since: its spent token would look like a stolen one.
     if (earlier.cookies && (await mayRepeatCookies(earlier.cookies))) reply.header('set-cookie', earlier.cookies);
     await sendAgain(reply, earlier);
     return true;
   }
-  request.idempotencyClaim = claim;
+  request.idempotencyClaim = { ...claim, lockedUntil: claimed.lockedUntil };
   return false;
 }
 

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { pino } from 'pino';
 import { newAccount, send, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { type IdentityCaller, newIdentityCaller } from '../support/identity-caller.js';
+import { counted, interleaved } from '../support/interleaving.js';
 import { rowsOf } from './portal-setup.js';
 
 let api: TestApi;
@@ -428,6 +429,28 @@ describe('Idempotency-Key', () => {
     expect((await create('a b', { email: 'q@example.com' })).json().error.code).toBe('idempotency.key_invalid');
     api.clock.advance(25 * 3_600_000);
     expect((await create('mine', { email: 'mine2@example.com' })).statusCode).toBe(201);
+  });
+
+  test('a key is taken for longer than a request may last; who ends after that keeps no answer under it, and frees it not', async () => {
+    const first = { email: 'halted@example.com' };
+    const second = { email: 'meanwhile@example.com' };
+    const { statements } = await counted(() => create('counted', { email: 'counted@example.com' }));
+    const [halted, [running, meanwhile]] = await interleaved(
+      api.database.ownerUrl,
+      statements - 1, // the one that makes the identity; the last one keeps the answer
+      () => create('halted', first),
+      async () => {
+        api.clock.advance(5 * 60_000); // REQUEST_TIMEOUT of tests
+        const running = await create('halted', first);
+        api.clock.advance(7 * 60_000);
+        return [running, await create('halted', second)] as const;
+      },
+    );
+    expect(running.json().error.code).toBe('idempotency.in_progress');
+    expect([halted.statusCode, meanwhile.statusCode]).toEqual([201, 201]);
+    const again = await create('halted', second);
+    expect([again.body, again.headers['idempotency-replayed']]).toEqual([meanwhile.body, 'true']);
+    expect((await create('halted', first)).json().error.code).toBe('idempotency.key_reused');
   });
 
   test('a person’s keys in one Environment say nothing of another, where they are the same person', async () => {

@@ -107,7 +107,7 @@ test('what takes too long is answered with 503, and its own answer comes to noth
   const lines: string[] = [];
   let keep = () => {};
   const kept = () => new Promise<void>((resolve) => (keep = resolve));
-  const requests = { claim: async () => null, settle: kept } as unknown as IdempotentRequests;
+  const requests = { claim: async () => ({ earlier: null }), settle: kept } as unknown as IdempotentRequests;
   const app = await buildApp({
     baseUrl: 'https://id.example.com',
     logger: pino({ level: 'warn', serializers: { err: faultForLog } }, { write: (line) => void lines.push(line) }),
