@@ -215,6 +215,12 @@ describe('bytes', () => {
     await expect(post(lines.replace(/.{76}/g, '$&\r\n'))).resolves.toBeDefined();
   });
 
+  test('lines may have come to end otherwise on the way, which XML takes for the same', async () => {
+    const signed = signedResponse(parts({ attributes: { street: ['Long Lane 1\nLondon'] } }), key);
+    const { attributes } = await post(posted(signed.replaceAll('\n', '\r\n')));
+    expect(attributes).toEqual({ street: ['Long Lane 1\nLondon'] });
+  });
+
   test('what is too long, too deep or has too many elements is not read', async () => {
     const deep = (n: number) => `${'<a>'.repeat(n)}${'</a>'.repeat(n)}`;
     await refused(`<a>${'x'.repeat(300_000)}</a>`, 'too_large');

@@ -81,6 +81,12 @@ describe.each([
   });
 });
 
+test('a request whose name is encrypted is refused, saying so', async () => {
+  const content =
+    '<saml:EncryptedID><xenc:EncryptedData xmlns:xenc="http://www.w3.org/2001/04/xmlenc#"/></saml:EncryptedID>';
+  await refused(byQuery(query(requestXml({ content }), key)), 'encryption_unsupported');
+});
+
 test('an unsigned request is refused, and one that is signed with SHA-1', async () => {
   const whole = query(requestXml(), key);
   await refused(byQuery(whole.slice(0, whole.indexOf('&Signature'))), 'unsigned');

@@ -21,12 +21,11 @@ export async function verifiedElement(
     const verifier = new SignedXml({ publicCert, getCertFromKeyInfo: () => null }); // what comes along proves nothing
     try {
       verifier.loadSignature(signature);
-      if (!verifier.checkSignature(whole)) return null;
+      verifier.checkSignature(whole);
     } catch {
       return null;
     }
-    const [signed, ...others] = verifier.getSignedReferences();
-    return signed === undefined || others.length > 0 ? null : signed;
+    return verifier.getSignedReferences()[0] ?? null; // none unless it is right, and `signaturesOf` lets pass no more than one
   };
   for (const certificate of certificates) {
     const signed = signedBy(certificate);
