@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { generateKeyPair, SignJWT } from 'jose';
+import { decodeProtectedHeader, generateKeyPair, SignJWT } from 'jose';
 import { hours, minutes, seconds } from '../../src/platform/clock.js';
 import {
   authorizeUrl,
@@ -376,13 +376,30 @@ describe('prompt, max_age and hints', () => {
     expect(parametersOf(await bobs.submit(page, { email: ana.email, password }))).toHaveProperty('code');
   });
 
+  test('id_token_hint: one whose key is gone still says who is meant, and lets nobody else go on', async () => {
+    const browser = world.browser();
+    const { id_token: hint } = await tokensFor(browser, client, ana.email);
+    const bobs = world.browser();
+    await tokensFor(bobs, client, (await environment.newIdentity()).email);
+    await world.query('delete from signing_keys'); // the run book's "A signing key leaked"
+    world.wait(minutes(1));
+    const silent = authorizeUrl(client, { id_token_hint: hint, prompt: 'none' });
+    expect(parametersOf(await browser.get(silent))).toHaveProperty('code');
+    expect(parametersOf(await bobs.get(silent))).toMatchObject({ error: 'login_required' });
+    expect((await bobs.get(authorizeUrl(client, { id_token_hint: hint }))).body).toContain('Password');
+  });
+
   test('id_token_hint: foreign keys and access tokens are refused', async () => {
     const { access_token: accessToken } = await tokensFor(world.browser(), client, ana.email);
     const { privateKey } = await generateKeyPair('RS256');
-    const foreign = await new SignJWT({ sub: ana.id, iss: world.baseUrl, aud: client.clientId, exp: 9e9, iat: 1 })
-      .setProtectedHeader({ alg: 'RS256', typ: 'JWT', kid: 'unknown' })
-      .sign(privateKey);
-    for (const hint of [accessToken, foreign]) {
+    const { kid } = decodeProtectedHeader(accessToken);
+    const signed = (typ: string, kid: string | undefined, iss = world.baseUrl) =>
+      new SignJWT({ sub: ana.id, iss, aud: client.clientId, exp: 9e9, iat: 1 })
+        .setProtectedHeader({ alg: 'RS256', typ, ...(kid && { kid }) })
+        .sign(privateKey);
+    const foreign = [signed('JWT', kid), signed('JWT', undefined), signed('at+jwt', 'gone')];
+    const ofAnother = signed('JWT', 'gone', 'https://other.example');
+    for (const hint of [accessToken, ...(await Promise.all([...foreign, ofAnother]))]) {
       expect((await world.browser().get(authorizeUrl(client, { id_token_hint: hint }))).statusCode).toBe(400);
     }
   });

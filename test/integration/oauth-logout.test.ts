@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
-import { hours } from '../../src/platform/clock.js';
+import { hours, minutes } from '../../src/platform/clock.js';
 import {
   authorizeUrl,
   type Browser,
@@ -65,6 +65,17 @@ test('without a hint the person is asked; yes ends it, no does not', async () =>
   expect(await isSignedIn()).toBe(true);
   const left = await browser.submit(page, { confirm: 'yes' });
   expect(left.headers.location).toBe(loggedOutUri);
+  expect(await isSignedIn()).toBe(false);
+});
+
+test('with a hint whose key is gone the person is asked, and then goes where its client registered', async () => {
+  await world.query('delete from signing_keys');
+  world.wait(minutes(1));
+  const page = await browser.get(url({ id_token_hint: tokens.id_token, post_logout_redirect_uri: loggedOutUri }));
+  expect(page.body).toContain('Sign out?');
+  expect(await isSignedIn()).toBe(true);
+  const answer = await browser.submit(page, { confirm: 'yes' });
+  expect(answer.headers.location).toBe(loggedOutUri);
   expect(await isSignedIn()).toBe(false);
 });
 

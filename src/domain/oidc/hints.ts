@@ -1,4 +1,5 @@
-import { isInvalidToken, type SigningKeys } from './keys.js';
+import { decodeJwt, decodeProtectedHeader, type JWTPayload } from 'jose';
+import { isInvalidToken, isOfUnknownKey, type SigningKeys } from './keys.js';
 import { OAuthError } from './oauth-error.js';
 
 /** Whom an `id_token_hint` speaks of, to which client, in which session. */
@@ -6,6 +7,11 @@ export interface Hint {
   subject: string;
   clientId: string;
   sessionId: string | null;
+  /**
+   * Whether we have signed it for certain. The key may be gone, since clients keep an ID token for longer than we keep keys, or one
+   * that leaked was taken away: then it narrows down who is meant, as `login_hint` does, and allows nothing.
+   */
+  isProven: boolean;
 }
 
 /**
@@ -14,12 +20,27 @@ export interface Hint {
  */
 export async function readHint(keys: SigningKeys, token: string): Promise<Hint> {
   try {
-    const { sub, aud, sid } = await keys.verify(token, { typ: 'JWT', acceptExpired: true });
-    if (sub === undefined || typeof aud !== 'string') throw unreadable();
-    return { subject: sub, clientId: aud, sessionId: typeof sid === 'string' ? sid : null };
+    return hintOf(await keys.verify(token, { typ: 'JWT', acceptExpired: true }), true);
   } catch (error) {
+    if (isOfUnknownKey(error) && isLikeOurs(token, keys.issuer)) return hintOf(decodeJwt(token), false);
     if (isInvalidToken(error)) throw unreadable();
     throw error;
+  }
+}
+
+function hintOf({ sub, aud, sid }: JWTPayload, isProven: boolean): Hint {
+  if (sub === undefined || typeof aud !== 'string') throw unreadable();
+  return { subject: sub, clientId: aud, sessionId: typeof sid === 'string' ? sid : null, isProven };
+}
+
+/** What an ID token of ours says of itself, whoever has written it. */
+function isLikeOurs(token: string, issuer: string): boolean {
+  try {
+    const { alg, typ, kid } = decodeProtectedHeader(token);
+    const { iss, sub } = decodeJwt(token);
+    return alg === 'RS256' && typ === 'JWT' && typeof kid === 'string' && iss === issuer && typeof sub === 'string';
+  } catch {
+    return false; // cut, or its claims are none
   }
 }
 

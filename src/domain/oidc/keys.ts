@@ -23,6 +23,7 @@ import { recordEvent } from '../events.js';
 export type TokenType = 'at+jwt' | 'JWT';
 
 export interface SigningKeys {
+  readonly issuer: string;
   /** Signs claims as a JWT (RS256). `iss` is ours unless given; `exp` is required and at most a day away. */
   sign(claims: JWTPayload, options: { typ: TokenType }): Promise<string>;
   /**
@@ -58,6 +59,8 @@ export interface SigningKeysDeps {
 
 /** Whether a token was refused, as opposed to a fault while looking at it. */
 export const isInvalidToken = (error: unknown): boolean => error instanceof errors.JOSEError;
+/** Whether a key is named that is not ours, or not any more. */
+export const isOfUnknownKey = (error: unknown): boolean => error instanceof errors.JWKSNoMatchingKey;
 
 const signingLife = days(90);
 /** A successor is published this long before it signs: relying parties cache a key set for a day at most. */
@@ -208,6 +211,7 @@ export function createSigningKeys({ db, sealing, issuer, keyBits = 2048, now }: 
   }
 
   return {
+    issuer,
     async sign(claims, { typ }) {
       const { exp } = claims;
       if (exp === undefined || exp * 1000 > now().getTime() + longestTokenLife) {

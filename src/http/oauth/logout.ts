@@ -43,7 +43,9 @@ export const logout: FastifyPluginAsyncTypebox<OAuthOptions> = async (app, { pro
     // However long it is unused: what applications hold of it has to end.
     const session = await sessions.find(browser, client.environmentId, null);
     if (!session) return 'none';
-    return hint && (hint.sessionId === session.id || hint.subject === session.identityId) ? 'hinted' : 'other';
+    return hint?.isProven && (hint.sessionId === session.id || hint.subject === session.identityId)
+      ? 'hinted'
+      : 'other';
   }
 
   async function end(request: FastifyRequest, reply: FastifyReply, asked: LogoutRequest, browser: string) {
