@@ -41,6 +41,7 @@ export const createActivities = (services: Needs) => ({
     ...createSigningKeyActivities(services),
   },
   email: createEmailActivities(services),
+  'awaited-email': createEmailActivities(services),
   dns: createSsoDomainActivities(services),
   webhooks: createWebhookActivities(services),
 });

@@ -48,6 +48,9 @@ export const Settings = Type.Object({
   TEMPORAL_UI_URL: optional(
     'Address of a Temporal web UI, which the Portal links processes to. Development: the embedded one.',
   ),
+  NODE_EXTRA_CA_CERTS: optional(
+    'File (PEM) of further authorities for TLS to everything but Temporal. Node reads it itself.',
+  ),
   SMTP_URL: optional('SMTP server, `smtp://` or `smtps://`.'),
   INBOX_PORT: port(1080, 'Port of the embedded inbox page.'),
   MAIL_FROM: text('Sender of every mail.', 'Gatehouse <no-reply@gatehouse.localhost>'),

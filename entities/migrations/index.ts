@@ -48,6 +48,7 @@ import { StricterEnvironments1763700000094 } from './1763700000094-stricter-envi
 import { RequirePkce1763700000095 } from './1763700000095-require-pkce.js';
 import { NodesByTextAndSlug1763700000096 } from './1763700000096-nodes-by-text-and-slug.js';
 import { CertificateWarnings1763700000098 } from './1763700000098-certificate-warnings.js';
+import { AwaitedMessages1763700000099 } from './1763700000099-awaited-messages.js';
 import { EndedAtProvider1763700000100 } from './1763700000100-ended-at-provider.js';
 
 /** In the order in which they run. */
@@ -102,5 +103,6 @@ export const migrations = [
   RequirePkce1763700000095,
   NodesByTextAndSlug1763700000096,
   CertificateWarnings1763700000098,
+  AwaitedMessages1763700000099,
   EndedAtProvider1763700000100,
 ];

@@ -40,10 +40,11 @@ export interface ProcessInputs {
 export type ProcessName = keyof ProcessInputs;
 export type ProcessInput<P extends ProcessName> = ProcessInputs[P];
 
-export type TaskQueue = 'processes' | 'email' | 'webhooks' | 'dns';
+/** Mails that somebody waits for have a queue of their own, so that a code is not behind a thousand invites. */
+export type TaskQueue = 'processes' | 'email' | 'awaited-email' | 'webhooks' | 'dns';
 
 interface ProcessKind<Input> {
-  taskQueue: TaskQueue;
+  taskQueue: TaskQueue | ((input: Input) => TaskQueue);
   /** The same input always gives the same id, so that starting twice is starting once. */
   id(input: Input): string;
   summary: string;
@@ -93,7 +94,7 @@ const kinds: { [P in ProcessName]: ProcessKind<ProcessInputs[P]> } = {
     about: (input) => ({ ...input, subjectId: input.inviteId }),
   },
   emailDelivery: {
-    taskQueue: 'email',
+    taskQueue: ({ isAwaited }) => (isAwaited ? 'awaited-email' : 'email'),
     id: (input) => emailId(input.emailId),
     summary: 'An email on its way to the SMTP server',
     firstState: 'sending',
@@ -172,7 +173,7 @@ export function startOptions<P extends ProcessName>(name: P, input: ProcessInput
   const kind: ProcessKind<ProcessInputs[P]> = kinds[name];
   return {
     workflowId: kind.id(input),
-    taskQueue: kind.taskQueue,
+    taskQueue: typeof kind.taskQueue === 'function' ? kind.taskQueue(input) : kind.taskQueue,
     workflowIdConflictPolicy: 'USE_EXISTING',
     staticSummary: kind.summary,
     typedSearchAttributes: attributes(kind, input),

@@ -35,9 +35,12 @@ const claim = (name: string, which: string) => ({
     where id in (select id from outbox where ${which} and due_at <= clock_timestamp() order by due_at, id limit $1 for update skip locked)
     returning id, process, input, attempts, traceparent`,
 });
-// Two lanes, each with an index: one event can ask for a thousand deliveries, and no sign-up waits behind them.
+// Three lanes, each with an index: one event can ask for a thousand deliveries, and a customer for a thousand invites with a process and
+// a mail each. No sign-up and no emailed code waits behind them.
+const awaited = `(process = 'registrationVerification' or input ? 'isAwaited')`;
 const lanes = [
-  claim('outbox_claim', `process <> 'webhookDelivery'`),
+  claim('outbox_claim_awaited', awaited),
+  claim('outbox_claim', `process <> 'webhookDelivery' and not ${awaited}`),
   claim('outbox_claim_webhooks', `process = 'webhookDelivery'`),
 ];
 const remove = { name: 'outbox_remove', text: 'delete from outbox where id = any($1::uuid[])' };

@@ -27,12 +27,18 @@ export interface TemporalWorkers {
  * receiver, or of a name server, is a socket that waits; which of them may be called is decided in there
  * (`src/domain/webhooks/admission.ts`, `src/domain/sso/domain-checks.ts`), so that there is always room for an answer.
  */
-const atOnce: Record<TaskQueue, number> = { processes: 20, email: mailsAtOnce, webhooks: 400, dns: 100 };
+const atOnce: Record<TaskQueue, number> = {
+  processes: 20,
+  email: mailsAtOnce,
+  'awaited-email': mailsAtOnce,
+  webhooks: 400,
+  dns: 100,
+};
 /**
  * How many workflows of a queue stay in memory between their steps, at almost half a megabyte each. Those that wait for days
  * need not: their history of some twenty events is replayed in milliseconds when the moment comes.
  */
-const inMemory: Record<TaskQueue, number> = { processes: 100, email: 60, webhooks: 100, dns: 60 };
+const inMemory: Record<TaskQueue, number> = { processes: 100, email: 60, 'awaited-email': 60, webhooks: 100, dns: 60 };
 const reconnectMs = 2_000;
 
 /**

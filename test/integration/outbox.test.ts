@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { startLater } from '../../src/domain/outbox.js';
+import { startAllLater, startLater } from '../../src/domain/outbox.js';
 import { freePort } from '../../src/platform/embedded/ports.js';
 import { startOutboxRelay } from '../../src/temporal/outbox-relay.js';
 import { createProcesses, type Processes } from '../../src/temporal/processes.js';
@@ -98,6 +98,30 @@ test('several relays share the work and start each workflow once', async () => {
   await until('the outbox is empty', empty);
   expect(started.sort()).toEqual(ids.sort());
   await Promise.all(relays.map((relay) => relay.stop()));
+});
+
+test('what somebody waits for is not behind all that was asked for before it', async () => {
+  await database.db.transaction('system', (tx) =>
+    startAllLater(
+      tx,
+      'emailDelivery',
+      Array.from({ length: 200 }, () => ({ emailId: randomUUID() })),
+    ),
+  );
+  const awaited = randomUUID();
+  await database.db.transaction('system', (tx) =>
+    startLater(tx, 'emailDelivery', { emailId: awaited, isAwaited: true }),
+  );
+  const started: string[] = [];
+  const relay = relayTo({
+    async start(_name, input) {
+      await new Promise((resolve) => setTimeout(resolve, 50));
+      return started.push((input as { emailId: string }).emailId) > 0;
+    },
+  });
+  await until('all are started', () => started.length === 201);
+  expect(started.indexOf(awaited)).toBeLessThan(100);
+  await relay.stop();
 });
 
 test('it hears again after its connection was cut', async () => {

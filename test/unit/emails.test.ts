@@ -4,10 +4,13 @@ import { join } from 'node:path';
 import { SMTPServer } from 'smtp-server';
 import { applicationNameOf, brandOf } from '../../src/domain/emails/brand.js';
 import { mailbox, parseMailbox } from '../../src/platform/mail/addresses.js';
-import { createMailer, MailRejected } from '../../src/platform/mail/mailer.js';
+import { isAwaited } from '../../src/platform/mail/awaited.js';
+import { createMailer, MailRejected, mailsAtOnce } from '../../src/platform/mail/mailer.js';
 import { type EmailTemplates, renderEmail } from '../../src/platform/mail/templates.js';
 import { locales, textKeys } from '../../src/platform/mail/texts.js';
+import { startOptions } from '../../src/platform/process-kinds.js';
 import { projectRoot } from '../../src/platform/root.js';
+import { until } from '../support/until.js';
 
 type Name = keyof EmailTemplates;
 type Sample = EmailTemplates[Name];
@@ -300,6 +303,37 @@ describe('sending', () => {
     await new Promise<void>((closed) => slow.close(() => closed()));
   });
 
+  test('mails that somebody waits for are not behind others that the server is slow to take', async () => {
+    const held: (() => void)[] = [];
+    const holding = new SMTPServer({
+      authOptional: true,
+      disabledCommands: ['STARTTLS'],
+      onData(stream, { envelope }, done) {
+        const isHeld = envelope.rcptTo[0]?.address.startsWith('ben');
+        stream.resume().on('end', () => (isHeld ? void held.push(done) : done()));
+      },
+    });
+    await new Promise<void>((listening) => holding.listen(0, '127.0.0.1', listening));
+    const smtpUrl = `smtp://127.0.0.1:${(holding.server.address() as AddressInfo).port}`;
+    const one = createMailer({ smtpUrl, from: 'no-reply@example.com' });
+    const changed = { first_name: 'Ben', application_name: 'Shop', changed_at_text: 'now' };
+    const mail = { locale: 'en', messageId: 'x' } as const;
+    const others = Array.from({ length: 2 * mailsAtOnce }, () =>
+      one.send('identity-password-changed', { ...mail, to: 'ben@example.com', values: changed }),
+    );
+    await until('as many are held as may be on their way', () => held.length === mailsAtOnce);
+    const code = { first_name: 'Ana', application_name: 'Shop', code: '123 456', minutes_left: 10 };
+    await one.send('sign-in-code', { ...mail, to: 'ana@example.com', values: code });
+    expect(held).toHaveLength(mailsAtOnce);
+    const letGo = setInterval(() => {
+      for (const done of held.splice(0)) done();
+    }, 10);
+    await Promise.all(others);
+    clearInterval(letGo);
+    one.close();
+    await new Promise<void>((closed) => holding.close(() => closed()));
+  });
+
   test('a server that cannot be reached is a failure for now', async () => {
     const unreachable = createMailer({ smtpUrl: 'smtp://127.0.0.1:1', from: 'no-reply@example.com' });
     const mail = { to: 'ana@example.com', locale: 'en', values: verification, messageId: 'x' } as const;
@@ -317,4 +351,22 @@ test('a transaction reads a brand once, whatever of a mail asks for it', async (
   expect(await brandOf(tx as never, 'an environment')).toEqual(brand);
   await brandOf(tx as never, 'another');
   expect(tx.query).toHaveBeenCalledTimes(2);
+});
+
+test('a mail that somebody waits for has a queue of its own, and so has the one in its place to another address', () => {
+  const pairs = [
+    ['registration-verification', 'registration-known-address'],
+    ['verify-email', 'sign-up-known-address'],
+    ['verify-email', 'sign-up-join'],
+    ['password-reset', 'set-password'],
+  ];
+  for (const pair of pairs) expect(pair.map(isAwaited)).toEqual([true, true]);
+  expect(['sign-in-code', 'second-step-code', 'factor-code'].every(isAwaited)).toBe(true);
+  expect(['identity-invite', 'role-expired', 'of-a-newer-version'].some(isAwaited)).toBe(false);
+  const queueOf = (input: object) => startOptions('emailDelivery', { emailId: 'x', ...input }).taskQueue;
+  expect([queueOf({ isAwaited: true }), queueOf({ isAwaited: false }), queueOf({})]).toEqual([
+    'awaited-email',
+    'email',
+    'email',
+  ]);
 });

@@ -1,6 +1,7 @@
 import type { EntityManager } from 'typeorm';
 import { v5 as uuidv5 } from 'uuid';
 import { Email } from '../../../entities/email.js';
+import { isAwaited } from '../../platform/mail/awaited.js';
 import type { EmailTemplates } from '../../platform/mail/templates.js';
 import { startLater } from '../outbox.js';
 
@@ -50,5 +51,8 @@ export async function planEmail(tx: EntityManager, email: QueuedEmail, now: Date
 export async function queueEmail(tx: EntityManager, email: QueuedEmail, now: Date): Promise<void> {
   await planEmail(tx, email, now);
   const { accountId, environmentId, subjectId } = email;
-  await startLater(tx, 'emailDelivery', { emailId: idOf(email.cause), subjectId, accountId, environmentId });
+  await startLater(tx, 'emailDelivery', {
+    ...{ emailId: idOf(email.cause), subjectId, accountId, environmentId },
+    ...(isAwaited(email.template) && { isAwaited: true }),
+  });
 }

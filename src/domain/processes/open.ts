@@ -12,6 +12,7 @@ import { RoleAssignmentWindow } from '../../../entities/role-assignment-window.j
 import { SsoDomain } from '../../../entities/sso-domain.js';
 import { WebhookDelivery } from '../../../entities/webhook-delivery.js';
 import type { Clock } from '../../platform/clock.js';
+import { isAwaited } from '../../platform/mail/awaited.js';
 import type { ProcessInput, ProcessName } from '../../platform/process-kinds.js';
 import { processInput as windowInput } from '../access/window-rows.js';
 import { processInput as intentInput } from '../account-intents/process.js';
@@ -70,9 +71,9 @@ export const openKinds = ({
   },
   emailDelivery: async (tx, { id, since, take }) => {
     const rows = await tx.find(Email, { where: { status: 'pending', id, createdAt: since }, take, order });
-    return rows.map(({ id: emailId, subjectId, accountId, environmentId }) => ({
+    return rows.map(({ id: emailId, template, subjectId, accountId, environmentId }) => ({
       id: emailId,
-      input: { emailId, subjectId, accountId, environmentId },
+      input: { emailId, subjectId, accountId, environmentId, isAwaited: isAwaited(template) },
     }));
   },
   environmentRemoval: async (tx, { id, since, take }) => {

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { createTransport } from 'nodemailer';
 import { minutes, seconds } from '../clock.js';
 import { domainOf, type Mailbox, mailbox, parseMailbox } from './addresses.js';
+import { isAwaited } from './awaited.js';
 import type { MailBrand } from './brand.js';
 import { MailRejected, rejection } from './rejected.js';
 import { type EmailTemplates, renderEmail } from './templates.js';
@@ -54,22 +55,7 @@ export function createMailer({
   waits = { untilAskedMs: minutes(1), untilAnsweredMs: minutes(10) },
 }: MailerOptions) {
   const sender = parseMailbox(from);
-  const transport = createTransport({
-    requireTLS: new URL(smtpUrl).password !== '', // no password in the clear, unless the URL says `?requireTLS=false`
-    url: smtpUrl,
-    pool: true,
-    maxConnections: mailsAtOnce,
-    connectionTimeout: seconds(10),
-    greetingTimeout: seconds(30), // some let strangers wait before they greet
-    socketTimeout: waits.untilAnsweredMs,
-    idleTimeout: seconds(20), // what lies on the way forgets connections that nobody uses, and tells nobody
-    disableFileAccess: true,
-    disableUrlAccess: true,
-  });
-  transport.use('stream', ({ data, message }, next) => {
-    message.processFunc((stream) => stream.once('resume', (data as Watched).onAsked));
-    next();
-  });
+  const lanes = { awaited: connect(smtpUrl, waits), others: connect(smtpUrl, waits) };
 
   return {
     /** Sends one mail and answers its `Message-ID`. */
@@ -81,7 +67,7 @@ export function createMailer({
       const giveUp = setTimeout(() => silence.abort(), waits.untilAskedMs);
       const watched: Watched = { signal: silence.signal, onAsked: () => clearTimeout(giveUp) };
       try {
-        await transport.sendMail({
+        await (isAwaited(name) ? lanes.awaited : lanes.others).sendMail({
           ...watched,
           ...content,
           from: mail.brand ? { ...sender, name: oneLine(mail.brand.name) } : sender,
@@ -104,14 +90,35 @@ export function createMailer({
 
     /** Connects and signs in without sending: whether mail can leave at all. */
     async verify(): Promise<void> {
-      await transport.verify();
+      await lanes.awaited.verify();
     },
 
     /** Lets mails on their way finish, then closes the connections. */
     close(): void {
-      transport.close();
+      for (const lane of Object.values(lanes)) lane.close();
     },
   };
+}
+
+/** A few connections, which are kept for a while. */
+function connect(smtpUrl: string, { untilAnsweredMs }: MailerWaits) {
+  const transport = createTransport({
+    requireTLS: new URL(smtpUrl).password !== '', // no password in the clear, unless the URL says `?requireTLS=false`
+    url: smtpUrl,
+    pool: true,
+    maxConnections: mailsAtOnce,
+    connectionTimeout: seconds(10),
+    greetingTimeout: seconds(30), // some let strangers wait before they greet
+    socketTimeout: untilAnsweredMs,
+    idleTimeout: seconds(20), // what lies on the way forgets connections that nobody uses, and tells nobody
+    disableFileAccess: true,
+    disableUrlAccess: true,
+  });
+  transport.use('stream', ({ data, message }, next) => {
+    message.processFunc((stream) => stream.once('resume', (data as Watched).onAsked));
+    next();
+  });
+  return transport;
 }
 
 /** What a mail is sent with, so that its sender knows when the server has asked for it. */
