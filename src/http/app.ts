@@ -17,6 +17,7 @@ import { type HealthOptions, health } from './health.js';
 import { readJsonBodies } from './json-bodies.js';
 import { countRequest, type HttpMetrics } from './metrics.js';
 import { openApi } from './openapi/index.js';
+import { registerEach } from './register-each.js';
 import { newRequestId } from './request-ids.js';
 import { buildSerializer } from './serialization.js';
 import { type SheddingOptions, shedLoad } from './shedding.js';
@@ -105,7 +106,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   await app.register(fastifyCookie);
   await app.register(openApi, { baseUrl: options.baseUrl });
   await app.register(health, { ...options.health, isStopping });
-  for (const surface of options.surfaces) await app.register(surface);
+  await registerEach(app, options.surfaces, {});
   await app.ready();
   return app;
 }

@@ -2,6 +2,7 @@ import formbody from '@fastify/formbody';
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { takeIdempotencyKeys } from '../idempotency.js';
 import { credentialsOf } from '../principals/credentials.js';
+import { registerEach } from '../register-each.js';
 import { acceptInvite } from './accept-invite.js';
 import { accounts } from './accounts.js';
 import { accountsResume } from './accounts-resume.js';
@@ -44,19 +45,15 @@ export const adminAuth: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (
     anonymous.addHook('onRequest', (request, reply) => limits.general('anonymous', request.ip, reply));
     await anonymous.register(async (pages) => {
       await pages.register(formbody); // its page posts a form
-      await pages.register(verifyEmail, options);
-      await pages.register(passwordReset, options);
-      await pages.register(acceptInvite, options);
-      await pages.register(ssoStart, options);
+      await registerEach(pages, [verifyEmail, passwordReset, acceptInvite, ssoStart], options);
     });
     const challenges = [totpChallenge, recoveryCodeChallenge, webauthnChallenge];
-    for (const route of [selectApplication, refresh, logout, ...challenges]) await anonymous.register(route, options);
+    await registerEach(anonymous, [selectApplication, refresh, logout, ...challenges], options);
   });
-  for (const route of [register, login, inviteInfo, me, sessions, password, passwordForgot])
-    await app.register(route, options);
+  await registerEach(app, [register, login, inviteInfo, me, sessions, password, passwordForgot], options);
   await app.register(async (own) => {
     requireSignIn(own, admins);
-    for (const route of [factors, totp, webauthn, recoveryCodes]) await own.register(route, options);
+    await registerEach(own, [factors, totp, webauthn, recoveryCodes], options);
   });
   await app.register(async (creation) => {
     requireSignIn(creation, admins);
@@ -70,6 +67,6 @@ export const adminAuth: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (
         return refreshToken !== null && users.sessions.isUnused(refreshToken);
       },
     });
-    for (const route of [accounts, accountsResume]) await creation.register(route, options);
+    await registerEach(creation, [accounts, accountsResume], options);
   });
 };

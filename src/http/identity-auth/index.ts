@@ -3,6 +3,7 @@ import { answerPreflights } from '../cors.js';
 import { takeIdempotencyKeys } from '../idempotency.js';
 import { credentialsOf } from '../principals/credentials.js';
 import { identityCredential } from '../principals/identity.js';
+import { registerEach } from '../register-each.js';
 import { acceptInvite } from './accept-invite.js';
 import { inviteInfo } from './invite-info.js';
 import { login } from './login.js';
@@ -36,11 +37,9 @@ export const identityAuth: FastifyPluginAsyncTypebox<IdentityAuthOptions> = asyn
   answerPreflights(app);
   await app.register(async (routes) => {
     routes.addHook('onRequest', async (request) => void credentialsOf(request)); // never two credentials
-    for (const route of [login, selectApplication, refresh, logout]) await routes.register(route, options);
-    for (const route of [totpChallenge, recoveryCodeChallenge, emailOtpChallenge, webauthnChallenge])
-      await routes.register(route, options);
-    for (const route of [passwordForgot, passwordReset, verifyEmail, inviteInfo, acceptInvite])
-      await routes.register(route, options);
+    await registerEach(routes, [login, selectApplication, refresh, logout], options);
+    await registerEach(routes, [totpChallenge, recoveryCodeChallenge, emailOtpChallenge, webauthnChallenge], options);
+    await registerEach(routes, [passwordForgot, passwordReset, verifyEmail, inviteInfo, acceptInvite], options);
   });
   await app.register(async (signedIn) => {
     requireSignIn(signedIn, options);
@@ -48,7 +47,6 @@ export const identityAuth: FastifyPluginAsyncTypebox<IdentityAuthOptions> = asyn
       requests: idempotentRequests,
       credentialOf: (request) => identityCredential(provenOf(request)),
     });
-    for (const route of [me, sessions, password, totp, webauthn, factors, recoveryCodes])
-      await signedIn.register(route, options);
+    await registerEach(signedIn, [me, sessions, password, totp, webauthn, factors, recoveryCodes], options);
   });
 };

@@ -1,5 +1,6 @@
 import formbody from '@fastify/formbody';
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import { registerEach } from '../register-each.js';
 import { account } from './account/index.js';
 import { authorize } from './authorize.js';
 import { consent } from './consent.js';
@@ -42,28 +43,17 @@ export const oauth: FastifyPluginAsyncTypebox<OAuthOptions> = async (app, option
     const { baseUrl, now } = options.provider;
     const ssoWay = createSsoWay({ sso: options.sso, baseUrl, now });
     const hostedOptions = { ...options, hosted, signInPage: createSignInPage(options), ssoWay };
-    await pages.register(authorize, hostedOptions);
-    await pages.register(consent, hostedOptions);
-    await pages.register(emailOtpStart, hostedOptions);
-    await pages.register(emailOtpVerify, hostedOptions);
-    await pages.register(passkey, hostedOptions);
-    await pages.register(invite, hostedOptions);
-    await pages.register(mfa, hostedOptions);
-    await pages.register(passwordForgot, hostedOptions);
-    await pages.register(passwordReset, hostedOptions);
-    await pages.register(register, hostedOptions);
-    await pages.register(sso, hostedOptions);
-    await pages.register(ssoRecovery, hostedOptions);
-    await pages.register(verifyEmail, hostedOptions);
-    await pages.register(verifyEmailResend, hostedOptions);
-    await pages.register(logout, options);
-    await pages.register(account, hostedOptions);
+    await registerEach(
+      pages,
+      [
+        ...[authorize, consent, emailOtpStart, emailOtpVerify, passkey, sso, ssoRecovery, mfa, account],
+        ...[invite, register, verifyEmail, verifyEmailResend, passwordForgot, passwordReset, logout],
+      ],
+      hostedOptions,
+    );
   });
   await app.register(async (endpoints) => {
     handleOAuthErrors(endpoints);
-    await endpoints.register(token, options);
-    await endpoints.register(revoke, options);
-    await endpoints.register(introspect, options);
-    await endpoints.register(userinfo, options);
+    await registerEach(endpoints, [token, revoke, introspect, userinfo], options);
   });
 };

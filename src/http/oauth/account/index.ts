@@ -1,4 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import { registerEach } from '../../register-each.js';
 import type { HostedOptions } from '../options.js';
 import { applications } from './applications.js';
 import { devices } from './devices.js';
@@ -15,14 +16,9 @@ import { createAccountVisits } from './visit.js';
 /** The pages on which signed-in people look after their own account: `/oauth/account?client_id=…`. */
 export const account: FastifyPluginAsyncTypebox<HostedOptions> = async (app, given) => {
   const options = { ...given, visits: createAccountVisits(given) };
-  await app.register(overview, options);
-  await app.register(password, options);
-  await app.register(totp, options);
-  await app.register(webauthn, options);
-  await app.register(emailOtp, options);
-  await app.register(removeFactor, options);
-  await app.register(recoveryCodes, options);
-  await app.register(sessions, options);
-  await app.register(devices, options);
-  await app.register(applications, options);
+  await registerEach(
+    app,
+    [overview, password, totp, webauthn, emailOtp, removeFactor, recoveryCodes, sessions, devices, applications],
+    options,
+  );
 };

@@ -1,4 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import { registerEach } from '../../register-each.js';
 import type { HostedOptions } from '../options.js';
 import { mfaChallenge } from './challenge.js';
 import { mfaEmailOtpEnroll } from './email-otp/enroll.js';
@@ -11,12 +12,18 @@ import { webauthn } from './webauthn/index.js';
 
 /** The pages of the second factor: asking for one, and enrolling one. */
 export const mfa: FastifyPluginAsyncTypebox<HostedOptions> = async (app, options) => {
-  await app.register(mfaChallenge, options);
-  await app.register(mfaEmailOtpSend, options);
-  await app.register(mfaEmailOtpVerify, options);
-  await app.register(mfaEnroll, options);
-  await app.register(mfaTotpEnroll, options);
-  await app.register(mfaEmailOtpEnroll, options);
-  await app.register(mfaEnrollCodes, options);
-  await app.register(webauthn, options);
+  await registerEach(
+    app,
+    [
+      mfaChallenge,
+      mfaEmailOtpSend,
+      mfaEmailOtpVerify,
+      mfaEnroll,
+      mfaTotpEnroll,
+      mfaEmailOtpEnroll,
+      mfaEnrollCodes,
+      webauthn,
+    ],
+    options,
+  );
 };

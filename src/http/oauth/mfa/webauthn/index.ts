@@ -1,4 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import { registerEach } from '../../../register-each.js';
 import type { HostedOptions } from '../../options.js';
 import { answerWebauthnInJson } from '../../webauthn-json.js';
 import { challenge } from './challenge.js';
@@ -7,6 +8,5 @@ import { enroll } from './enroll.js';
 /** Passkeys and security keys as second factors: what the pages' script calls (`/oauth/mfa/webauthn/…`). */
 export const webauthn: FastifyPluginAsyncTypebox<HostedOptions> = async (app, options) => {
   answerWebauthnInJson(app);
-  await app.register(challenge, options);
-  await app.register(enroll, options);
+  await registerEach(app, [challenge, enroll], options);
 };
