@@ -75,7 +75,7 @@ import { sso as ssoPages } from './http/sso/index.js';
 import { wellKnown } from './http/well-known.js';
 import { createBells } from './platform/bells.js';
 import { createCaptcha } from './platform/captcha.js';
-import { type Clock, minutes, systemClock } from './platform/clock.js';
+import { type Clock, systemClock } from './platform/clock.js';
 import type { Db } from './platform/db.js';
 import { dependencyFailures } from './platform/metrics.js';
 import { createRegistry, watchPools } from './platform/metrics-server.js';
@@ -210,7 +210,7 @@ export async function composeApi(
     explanations: createExplanations({ db, now }),
     hierarchy: createHierarchy({ db, now }),
     nodeTypeSchemas: createNodeTypeSchemas({ db, now }),
-    idempotentRequests: createIdempotentRequests({ db, sealing, lockMs: keyLockMs(config), now }),
+    idempotentRequests: createIdempotentRequests({ db, sealing, requestMs: config.requestTimeoutMs, now }),
     identities: createIdentities({ db, now, passwords }),
     identityAdministration: createIdentityAdministration({
       db,
@@ -297,6 +297,3 @@ export async function composeApi(
       void (await Promise.all([processes.close(), outbound.close(), changedKeys.stop(), changeBells.stop()])),
   };
 }
-
-/** Longer than a request and what it leaves behind in PostgreSQL last (docs/decisions/0061); so it grows with the request's time. */
-const keyLockMs = ({ requestTimeoutMs }: Config): number => Math.max(minutes(1), 2.4 * requestTimeoutMs);

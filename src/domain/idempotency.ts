@@ -1,4 +1,4 @@
-import { after, type Clock, hours, minutes } from '../platform/clock.js';
+import { after, type Clock, hours, minutes, seconds } from '../platform/clock.js';
 import { currentContext } from '../platform/context.js';
 import type { Sealing } from '../platform/crypto/sealing.js';
 import type { Db } from '../platform/db.js';
@@ -105,15 +105,17 @@ function callerOf(): [string, string | null] {
 export function createIdempotentRequests({
   db,
   sealing,
-  lockMs = minutes(1),
+  requestMs = seconds(25),
   now,
 }: {
   db: Db;
   sealing: Sealing;
-  /** For how long a key is a request's that does not end; by then whatever it has begun has to be over. By default a minute. */
-  lockMs?: number;
+  /** How long a request may take. */
+  requestMs?: number;
   now: Clock;
 }): IdempotentRequests {
+  // Longer than a request and what it leaves behind in PostgreSQL last (docs/decisions/0061).
+  const lockMs = Math.max(minutes(1), 2.4 * requestMs);
   // Answers may hold a secret that is shown once, so all of them are sealed.
   const context = ({ credential, key }: ClaimKey) => `idempotent-request/${credential}/${key}`;
   const cookieContext = (claim: ClaimKey) => `${context(claim)}/cookies`;

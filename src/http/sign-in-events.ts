@@ -24,6 +24,13 @@ export const enrollmentEvents = [
   'auth.mfa_grace_enrolled',
 ] as const satisfies readonly EventAction[];
 
+/** The address of somebody who signed up is confirmed: whoever had the Identity before is out of their sessions. */
+export const confirmationEvents = [
+  'identity.email_verified',
+  'identity.sessions_revoked',
+  'identity.created',
+] as const satisfies readonly EventAction[];
+
 /** Somebody came by an invite: who they are, where they belong from now on, and with which roles. */
 export const acceptanceEvents = [
   'identity_invite.accepted',

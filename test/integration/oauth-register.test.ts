@@ -501,6 +501,35 @@ describe("somebody signs up with a stranger's address", () => {
     expect(messageOf(asMallory.body)).toMatch(/do not match/);
   });
 
+  test('whoever had the Identity under another address is out of it when its new one is confirmed', async () => {
+    const { environment, client, url } = await newShop();
+    const before = await environment.newIdentity();
+    const form = await provider.browser().get(authorizeUrl(client));
+    await provider.browser().submit(form, { email: before.email, password });
+    const email = newAddress();
+    await provider.query('update identities set email = $2, email_verified_at = null where id = $1', [
+      before.id,
+      email,
+    ]);
+    const sessions = () =>
+      provider.query<{ id: string; isOver: boolean }>(
+        'select id, revoked_at is not null as "isOver" from sessions where identity_id = $1',
+        [before.id],
+      );
+    const owner = provider.browser();
+    await signUp(owner, url, { email });
+    expect(await sessions()).toMatchObject([{ isOver: false }]);
+    await confirmIn(owner, await lastLink(provider, environment.environmentId));
+    const [session] = await sessions();
+    expect(session).toMatchObject({ isOver: true });
+    expect(
+      await provider.query(
+        `select metadata from events where resource_id = $1 and action = 'identity.sessions_revoked'`,
+        [before.id],
+      ),
+    ).toEqual([{ metadata: { reason: 'email_verified', session_ids: [session?.id] } }]);
+  });
+
   test('a code by mail, or an administrator, confirms the address without the password that was parked', async () => {
     const { environment, client, url } = await newShop({ emailOtpLoginEnabled: true });
     const mallory = provider.browser();

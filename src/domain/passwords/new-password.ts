@@ -116,11 +116,21 @@ export async function settleProvedAddress(
     return settleNewPassword(tx, owner, { passwordHash, method, provesEmail: true, now });
   }
   const { accountId, applicationId, environmentId, identityId } = owner;
-  const reason = 'email_verified';
-  const ended = await endAccess(tx, owner, { reason, now });
   await tx.update(Identity, { accountId, id: identityId }, { emailVerifiedAt: now, updatedAt: now });
   const event = { accountId, applicationId, environmentId, resourceId: identityId };
   await recordEvent(tx, 'identity.email_verified', { ...event, metadata: { method } });
-  if (ended.length > 0)
-    await recordEvent(tx, 'identity.sessions_revoked', { ...event, metadata: { reason, session_ids: ended } });
+  await endAccessOfBefore(tx, owner, now);
+}
+
+/** Ends what somebody holds who had the Identity before its address was proved. In the caller's transaction. */
+export async function endAccessOfBefore(
+  tx: EntityManager,
+  { accountId, applicationId, environmentId, identityId }: Omit<PasswordOwner, 'membershipId'>,
+  now: Date,
+): Promise<void> {
+  const reason = 'email_verified';
+  const ended = await endAccess(tx, { accountId, identityId }, { reason, now });
+  if (ended.length === 0) return;
+  const event = { accountId, applicationId, environmentId, resourceId: identityId };
+  await recordEvent(tx, 'identity.sessions_revoked', { ...event, metadata: { reason, session_ids: ended } });
 }

@@ -5,6 +5,7 @@ import type { Db } from '../../platform/db.js';
 import { stays } from '../erasures/staying.js';
 import { recordEvent } from '../events.js';
 import { type FoundLink, findIdentityLink, mostLinkTries } from '../identity-links.js';
+import { endAccessOfBefore } from '../passwords/new-password.js';
 import type { Passwords } from '../passwords/passwords.js';
 import { addMembership } from './sign-up.js';
 
@@ -117,6 +118,8 @@ async function settle(tx: EntityManager, link: FoundLink, at: Date): Promise<voi
       metadata: { password_set: passwordHash !== null },
       actor,
     });
+    // Who confirms with the password of before is who they were; who has chosen another one may never have been here.
+    if (passwordHash !== null) await endAccessOfBefore(tx, { ...scope, identityId }, at);
   }
   if (joins && link.membershipId === null) await addMembership(tx, scope, identityId, { now: at, joined: true });
 }

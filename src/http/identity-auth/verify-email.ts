@@ -4,6 +4,7 @@ import { DomainError } from '../../domain/errors.js';
 import { allowOrigins } from '../cors.js';
 import { errors } from '../operation.js';
 import { Body, Message } from '../schemas.js';
+import { confirmationEvents } from '../sign-in-events.js';
 import { ClientFields, countedClient, namedClient } from './client.js';
 import type { IdentityAuthOptions } from './options.js';
 
@@ -37,7 +38,7 @@ export const verifyEmail: FastifyPluginAsyncTypebox<IdentityAuthOptions> = async
   app.post(
     '/verify-email',
     {
-      config: { events: ['identity.email_verified', 'identity.created'] },
+      config: { events: confirmationEvents },
       schema: {
         operationId: 'identityVerifyEmail',
         summary: 'Confirm an address with the token of a mailed link',
