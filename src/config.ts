@@ -31,6 +31,7 @@ import {
   schemesOf,
   urlOf,
   withoutUser,
+  withStrictTls,
 } from './platform/setting-values.js';
 import { tlsTo } from './platform/temporal-connection.js';
 import type { TracesConfig } from './platform/tracing.js';
@@ -163,8 +164,8 @@ export function loadConfig(process: ProcessName, data: NodeJS.ProcessEnv = globa
     dataDir: resolve(projectRoot, env.DATA_DIR),
     demoFile: join(resolve(projectRoot, env.DATA_DIR), 'demo.json'),
     database: {
-      url: env.DATABASE_URL ?? null,
-      ownerUrl: env.DATABASE_OWNER_URL ?? null,
+      url: withStrictTls(env.DATABASE_URL),
+      ownerUrl: withStrictTls(env.DATABASE_OWNER_URL),
       poolSize: env.DATABASE_POOL_SIZE,
     },
     temporal: {

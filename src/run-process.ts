@@ -27,12 +27,12 @@ function reasons(error: unknown): string[] {
   if (code === 'EADDRINUSE') return [`port ${port} is in use`];
   if (syscall === 'listen') return [`HOST or PORT cannot be listened on: ${message}`];
   if (/^(25006|53100)$/.test(sqlState)) return [`PostgreSQL takes no changes: ${message}`];
-  if (isOutage(error)) return [`PostgreSQL does not answer: ${message || code}`];
   if (noTls.test(`${code} ${message}`)) return [`PostgreSQL is not reached over TLS: ${message}`];
   if (/^(28...|3D000)$/.test(sqlState)) return [`PostgreSQL refuses the connection: ${message}`];
+  if (isOutage(error)) return [`PostgreSQL does not answer: ${message || code}`];
   if (hasCondition(error, 'insufficient_privilege')) return [`PostgreSQL does not permit it: ${message}`];
   return [stack ?? String(message)];
 }
 
 /** What Node says of the other side's certificate, and the driver of a server without TLS. */
-const noTls = /CERT|^ERR_(TLS|SSL)|UNABLE_TO_VERIFY|does not support SSL/;
+const noTls = /CERT|^ERR_(TLS|SSL|OSSL)|UNABLE_TO_VERIFY|does not support SSL/;

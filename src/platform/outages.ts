@@ -9,7 +9,8 @@ const toldBy = (error: unknown): Told => (driverErrorOf(error) ?? error ?? {}) a
 
 /**
  * Whether `error` says that PostgreSQL cannot serve for now: refused, lost, silent, starting up or shutting down, without room on its
- * disk, in memory or for a connection (class 53), or a standby, which takes no writes (25006).
+ * disk, in memory or for a connection (class 53), or a standby, which takes no writes (25006). One that lets us in no more is as much
+ * away (class 28, and its certificate): a password or an authority that was replaced is the operator's, not the caller's.
  */
 export function isOutage(error: unknown): boolean {
   const { code = '', message = '' } = toldBy(error);
@@ -18,7 +19,7 @@ export function isOutage(error: unknown): boolean {
 
 /** 57014 is a statement that took longer than it may, 25P03 a transaction that nobody went on with, 58030 a disk that fails. */
 const codes =
-  /^(08...|25P03|57014|57P0[123]|53...|25006|58030|ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN)$/;
+  /^(08...|25P03|28000|28P01|57014|57P0[123]|53...|25006|58030|ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|CERT_.*|ERR_TLS_.*|(DEPTH_ZERO_)?SELF_SIGNED_CERT.*|UNABLE_TO_(GET|VERIFY)_.*)$/;
 const messages =
   /Connection terminated|Query read timeout|timeout exceeded when trying to connect|connect timeout|not queryable|Client was closed/i;
 

@@ -89,6 +89,15 @@ export function assertSameDatabase(ownerUrl: string | undefined, serviceUrl: str
 
 const sslModes = ['disable', 'prefer', 'require', 'verify-ca', 'verify-full', 'no-verify'];
 
+/**
+ * The driver takes these modes for `verify-full`, says so in several lines at each start, and will take them for the weaker ones of
+ * libpq one day. What was safe stays so, without a word.
+ */
+export const withStrictTls = (url: string | undefined): string | null =>
+  url === undefined || /[?&]uselibpqcompat=/.test(url)
+    ? (url ?? null)
+    : url.replace(/(?<=[?&]sslmode=)(?:prefer|require|verify-ca)(?=&|$)/, 'verify-full');
+
 function isDecodable(text: string): boolean {
   try {
     return decodeURIComponent(text) !== null;

@@ -106,3 +106,15 @@ test('a setting of blanks alone is a missing one', () => {
   expect(told({ MASTER_KEYS: ' ' })).toEqual(['MASTER_KEYS is required by api']);
   expect(told({ DATABASE_OWNER_URL: ' ' }, 'migrate')).toEqual(['DATABASE_OWNER_URL is required by migrate']);
 });
+
+test('a database is reached over TLS that is proved, by every mode that says anything of it', () => {
+  const at = 'postgres://gatehouse_service:x@db.example.com/gatehouse';
+  const urlOf = (query: string) =>
+    loadConfig('api', { ...complete, DATABASE_URL: `${at}${query}` }).database.url?.slice(at.length);
+  for (const mode of ['prefer', 'require', 'verify-ca', 'verify-full']) {
+    expect(urlOf(`?sslmode=${mode}`)).toBe('?sslmode=verify-full');
+    expect(urlOf(`?application_name=x&sslmode=${mode}&a=b`)).toBe('?application_name=x&sslmode=verify-full&a=b');
+  }
+  for (const asWritten of ['', '?sslmode=disable', '?sslmode=no-verify', '?sslmode=require&uselibpqcompat=true'])
+    expect(urlOf(asWritten)).toBe(asWritten);
+});
