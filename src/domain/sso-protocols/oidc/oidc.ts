@@ -3,19 +3,14 @@ import {
   authorizationCodeGrant,
   buildAuthorizationUrl,
   buildEndSessionUrl,
-  type ClientAuth,
-  ClientSecretBasic,
-  ClientSecretPost,
   Configuration,
   calculatePKCECodeChallenge,
   clockSkew,
   customFetch,
   enableNonRepudiationChecks,
   fetchUserInfo,
-  None,
   randomNonce,
   randomPKCECodeVerifier,
-  type ServerMetadata,
   setJwksCache,
 } from 'openid-client';
 import type { SsoConnection } from '../../../../entities/sso-connection.js';
@@ -24,6 +19,7 @@ import type { Outbound } from '../../../platform/outbound/fetch.js';
 import { createKeySets } from '../../../platform/outbound/key-sets.js';
 import { type Assertion, SsoRefused } from '../assertion.js';
 import { assertionOf, mappedClaims } from './claims.js';
+import { authenticationBy } from './client-authentication.js';
 import { guardedFetch } from './guarded-fetch.js';
 import { type LogoutToken, verifyLogoutToken } from './logout-token.js';
 import { createMetadata, type ProviderMetadata } from './metadata.js';
@@ -184,12 +180,3 @@ export function createOidcProtocol({ baseUrl, clientSecretOf, outbound, now }: O
 }
 
 export type OidcProtocol = ReturnType<typeof createOidcProtocol>;
-
-/** RFC 6749 §2.3.1, by what the provider says it takes. */
-function authenticationBy(secret: string | null, server: ServerMetadata): ClientAuth {
-  if (!secret) return None();
-  const taken = server.token_endpoint_auth_methods_supported ?? [];
-  if (taken.includes('client_secret_basic')) return ClientSecretBasic(secret);
-  if (taken.includes('client_secret_post')) return ClientSecretPost(secret);
-  throw new SsoRefused('configuration_incomplete', 'The provider takes no client secret');
-}
