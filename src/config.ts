@@ -19,6 +19,7 @@ import { parseHosts } from './platform/outbound/hosts.js';
 import { projectRoot } from './platform/root.js';
 import {
   assertHost,
+  assertPair,
   assertSafeOrigin,
   assertSameDatabase,
   assertServerUrl,
@@ -131,6 +132,7 @@ export function loadConfig(process: ProcessName, data: NodeJS.ProcessEnv = globa
   if ((env.TEMPORAL_TLS_CLIENT_CERT_PATH === undefined) !== (env.TEMPORAL_TLS_CLIENT_KEY_PATH === undefined)) {
     lines.push('TEMPORAL_TLS_CLIENT_CERT_PATH and TEMPORAL_TLS_CLIENT_KEY_PATH are needed together');
   }
+  check('TEMPORAL_TLS_CLIENT_KEY_PATH', () => assertPair(clientCert, clientKey));
   check('NODE_EXTRA_CA_CERTS', () => pemOf(env.NODE_EXTRA_CA_CERTS)); // Node itself goes on without it
   check('TEMPORAL_ADDRESS', () => env.TEMPORAL_ADDRESS && hostAndPort(env.TEMPORAL_ADDRESS));
   check('MAIL_FROM', () => assertMailbox(env.MAIL_FROM));

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
+import { createSecureContext } from 'node:tls';
 import ipaddr from 'ipaddr.js';
 
 // How the values of settings are read; each throws an Error that says what is wrong.
@@ -23,6 +24,16 @@ export function pemOf(path: string | undefined): Buffer | undefined {
   const text = readOrNull(path);
   if (!text?.includes('-----BEGIN ')) throw new Error('must be the path of a file in PEM');
   return text;
+}
+
+/** A certificate and its private key. One without the other is somebody else's to notice. */
+export function assertPair(cert: Buffer | undefined, key: Buffer | undefined): void {
+  if (!cert || !key) return;
+  try {
+    createSecureContext({ cert, key });
+  } catch {
+    throw new Error('must be the path of the private key of TEMPORAL_TLS_CLIENT_CERT_PATH, without a passphrase');
+  }
 }
 
 function readOrNull(path: string): Buffer | null {

@@ -18,7 +18,11 @@ export interface KeptSchedules {
 /** Makes what workflows need to be started. Safe to repeat. */
 export async function prepareServer({ processes, namespace, log }: KeptSchedules): Promise<void> {
   const missing = await ensureSearchAttributes(processes.connection, namespace);
-  if (missing.length > 0) log.warn({ missing }, 'not allowed to make the search attributes; an operator has to');
+  if (missing.length > 0)
+    log.warn(
+      { missing },
+      'search attributes are missing that we may not make, or are no Keywords: an operator has to make them',
+    );
 }
 
 /**

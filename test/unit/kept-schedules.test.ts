@@ -1,5 +1,5 @@
 import type { Processes } from '../../src/temporal/processes.js';
-import { keepSchedules } from '../../src/worker/kept-schedules.js';
+import { keepSchedules, prepareServer } from '../../src/worker/kept-schedules.js';
 import { until } from '../support/until.js';
 
 test('a server that cannot be asked about schedules yet is asked again until it has ours, and reconciles then', async () => {
@@ -32,4 +32,20 @@ test('a server that cannot be asked about schedules yet is asked again until it 
   } finally {
     stopping.abort();
   }
+});
+
+test('a search attribute of another type is told of, since no workflow could be started with it; a missing one is made', async () => {
+  const added: object[] = [];
+  const operatorService = {
+    listSearchAttributes: async () => ({ customAttributes: { GatehouseAccountId: 3, GatehouseState: 2 } }),
+    addSearchAttributes: async (asked: object) => void added.push(asked),
+  };
+  const processes = { connection: { operatorService } } as unknown as Processes;
+  const told: object[] = [];
+  const log = { warn: (details: object) => void told.push(details), info() {} };
+  await prepareServer({ processes, namespace: 'default', log });
+  expect(told).toEqual([{ missing: ['GatehouseAccountId'] }]);
+  expect(added).toEqual([
+    { namespace: 'default', searchAttributes: { GatehouseEnvironmentId: 2, GatehouseSubjectId: 2 } },
+  ]);
 });

@@ -194,6 +194,9 @@ describe('TLS to Temporal', () => {
     expect(refused({ TEMPORAL_TLS_CLIENT_KEY_PATH: at('client.key') })).toEqual([
       'TEMPORAL_TLS_CLIENT_CERT_PATH and TEMPORAL_TLS_CLIENT_KEY_PATH are needed together',
     ]);
+    expect(refused({ ...files(), TEMPORAL_TLS_CLIENT_CERT_PATH: at('ca.pem') })).toEqual([
+      'TEMPORAL_TLS_CLIENT_KEY_PATH must be the path of the private key of TEMPORAL_TLS_CLIENT_CERT_PATH, without a passphrase',
+    ]);
   });
 
   /** Who came in, as the server sees it: by which certificate, or why not. */
