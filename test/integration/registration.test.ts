@@ -192,7 +192,10 @@ describe('nothing is left that waits for an address that somebody has', () => {
     const registration = await row(id);
     expect(registration).toMatchObject({ status: 'discarded', ended_reason: 'address_has_a_user', user_id: userId });
     expectScrubbed(registration);
-    const told = await select(`select input from outbox where input->>'pendingRegistrationId' = $1 order by id`, id);
+    const told = await select(
+      `select input from outbox where input->>'pendingRegistrationId' = $1 order by due_at`,
+      id,
+    );
     expect(told.map(({ input }) => (input as { news?: string }).news)).toEqual([undefined, 'discarded']);
     await expect(services.registrations.provision(id)).rejects.toMatchObject({ code: 'registration.link_invalid' });
   });

@@ -124,10 +124,11 @@ describe('a hint of whom a request is about', () => {
       asked.push([token, options]);
       return { sub: 'ana', aud: 'app', sid: 's' };
     });
-    expect(await readHint(keys, 'token')).toEqual({ subject: 'ana', clientId: 'app', sessionId: 's' });
+    const ofAna = { subject: 'ana', clientId: 'app', isProven: true };
+    expect(await readHint(keys, 'token')).toEqual({ ...ofAna, sessionId: 's' });
     expect(asked).toEqual([['token', { typ: 'JWT', acceptExpired: true }]]);
     const sessionless = keysThat(() => ({ sub: 'ana', aud: 'app', sid: 7 }));
-    expect(await readHint(sessionless, 'token')).toEqual({ subject: 'ana', clientId: 'app', sessionId: null });
+    expect(await readHint(sessionless, 'token')).toEqual({ ...ofAna, sessionId: null });
   });
 
   test.each([
@@ -165,7 +166,7 @@ describe('a sign-out', () => {
     const known = { id_token_hint: 't', post_logout_redirect_uri: 'https://app.example/bye', state: 'x' };
     expect(await parse({ ...known, other: 'y' })).toEqual({
       client,
-      hint: { subject: 'ana', clientId: 'app', sessionId: 's' },
+      hint: { subject: 'ana', clientId: 'app', sessionId: 's', isProven: true },
       redirectUri: 'https://app.example/bye',
       state: 'x',
       parameters: known,

@@ -131,7 +131,7 @@ afterAll(() => Promise.all([world?.stop(), undisturbed?.stop()]));
 test('there is a worker that dies after every activity, and a run of every workflow that survives it', () => {
   // The services are used when an activity runs, and none does.
   const queues = createActivities({} as Parameters<typeof createActivities>[0]);
-  const all = Object.values(queues).flatMap(Object.keys).sort();
+  const all = [...new Set(Object.values(queues).flatMap(Object.keys))].sort(); // those of mails are on two queues
   expect([...new Set(deaths.map(({ activity }) => activity))].sort()).toEqual(all);
   expect([...new Set(deaths.map(({ workflow }) => workflow))].sort()).toEqual(Object.keys(workflows).sort());
 });
