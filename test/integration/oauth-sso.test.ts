@@ -402,6 +402,19 @@ describe('whom an answer lets in', () => {
     idp.people.set(login, { email, family_name: 'x\u0000y' });
     expect(await enter(there, login)).toBe('in');
     expect((await identitiesWith(email))[0]).toMatchObject({ first_name: 'Ana', last_name: 'Blücher' });
+    const changes = `select metadata from events where action = 'identity.updated' and resource_id = (select id::text from identities where email = $1)`;
+    expect(await world.query(changes, [email])).toHaveLength(1);
+  });
+
+  test('nobody of whom everything is being deleted', async () => {
+    const there = await place();
+    const { login, email } = somebody();
+    expect(await enter(there, login)).toBe('in');
+    const erasing = `
+      insert into erasures (id, account_id, identity_id, status, actor_type, correlation_id, created_at)
+      select gen_random_uuid(), account_id, id, 'running', 'system', gen_random_uuid(), now() from identities where email = $1`;
+    await world.query(erasing, [email]);
+    expect(await enter(there, login)).toEqual([403, 'sso.identity_unknown']);
   });
 });
 

@@ -13,6 +13,7 @@ import {
 import { connectionMails } from '../../src/domain/sso-connections/mails.js';
 import { mostFailures, noteFailure, noteSuccess } from '../../src/domain/sso-connections/outcomes.js';
 import { days } from '../../src/platform/clock.js';
+import { inTransaction } from '../../src/platform/db.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { certificateFor } from '../support/sso-connections.js';
 import { invite, rolesByKey, tokenOf } from './administrators-setup.js';
@@ -167,7 +168,8 @@ describe('failures', () => {
   test('a success in between begins the count anew', async () => {
     const id = await connect('/sso/connections');
     for (let i = 1; i < mostFailures; i++) await fail(id);
-    await ask((tx) => noteSuccess(tx, { id }, api.clock.now));
+    const failing = await read(id);
+    await ask((tx) => noteSuccess(inTransaction(tx), failing, api.clock.now));
     expect(await read(id)).toMatchObject({ consecutiveFailures: 0, lastLoginAt: api.clock.now, status: 'active' });
     expect(await fail(id)).toBe(false);
     expect(await read(id)).toMatchObject({ status: 'active', lastLoginFailureAt: api.clock.now });

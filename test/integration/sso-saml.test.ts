@@ -27,6 +27,7 @@ import {
 } from '../support/saml-provider.js';
 import { answerTo, askedIn, giveSigningKey, newSamlProvider, type SamlProvider } from '../support/saml-sign-in.js';
 import { acmeAddress, failureIn, newSsoPlace, type SsoPlace } from '../support/sso.js';
+import { statementsOf } from '../support/statements.js';
 
 const baseUrl = 'http://localhost:3000';
 let world: TestProvider;
@@ -92,6 +93,14 @@ describe('sign-in by SAML', () => {
       return decodeJwt(tokens.id_token).sub;
     };
     expect(await subjectOf(acmeAddress())).toBe(await subjectOf(acmeAddress()));
+  });
+
+  test('somebody who is known asks PostgreSQL twenty times at most, from the client and back', async () => {
+    const at = await place();
+    const known = { nameId: acmeAddress(), attributes: { givenName: ['Ana'] } };
+    await walk(at, known);
+    const browser = world.browser();
+    expect(await statementsOf(async () => codeIn(await walk(at, known, browser)))).toBeLessThanOrEqual(20);
   });
 
   test('the request is signed, and names the provider and where to answer', async () => {

@@ -1,5 +1,6 @@
-import { randomUUID } from 'node:crypto';
+import { createPrivateKey, randomUUID } from 'node:crypto';
 import { SignedXml } from 'xml-crypto';
+import type { ServiceProviderKey } from '../../src/domain/sso-protocols/saml/requests.js';
 import { newSelfSigned } from '../../src/platform/crypto/self-signed.js';
 
 const exclusive = 'http://www.w3.org/2001/10/xml-exc-c14n#';
@@ -18,6 +19,12 @@ export interface ProviderKey {
   privateKey: string;
   certificate: string;
 }
+
+/** The same as a key of ours. */
+export const asOurs = ({ privateKey, certificate }: ProviderKey): ServiceProviderKey => ({
+  privateKey: createPrivateKey(privateKey),
+  certificate,
+});
 
 /** What stands in a response; a test changes what it is about. */
 export interface ResponseParts {

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { SsoConnection } from '../../entities/sso-connection.js';
 import { createSamlProtocol } from '../../src/domain/sso-protocols/saml/protocol.js';
 import { serviceProviderOf } from '../../src/domain/sso-protocols/saml/settings.js';
-import { newProviderKey, partsOf, type ResponseParts } from './saml-provider.js';
+import { asOurs, newProviderKey, partsOf, type ResponseParts } from './saml-provider.js';
 
 export interface Answered {
   as?: Partial<SsoConnection>;
@@ -27,7 +27,7 @@ export async function newSamlReceiver() {
   } as SsoConnection & { samlEntityId: string };
   const issuer = connection.samlEntityId;
   const { acsUrl, entityId } = serviceProviderOf(baseUrl, connection.id);
-  const protocol = createSamlProtocol({ baseUrl, keyOf: async () => ours, now: () => now });
+  const protocol = createSamlProtocol({ baseUrl, keyOf: async () => asOurs(ours), now: () => now });
   return {
     issuer,
     /** Of us, as the provider's audience. */

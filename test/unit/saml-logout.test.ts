@@ -1,10 +1,10 @@
-import { randomUUID } from 'node:crypto';
+import { createVerify, randomUUID } from 'node:crypto';
 import { inflateRawSync } from 'node:zlib';
 import type { SsoConnection } from '../../entities/sso-connection.js';
 import type { SsoRefusal } from '../../src/domain/sso-protocols/assertion.js';
 import { createSamlProtocol } from '../../src/domain/sso-protocols/saml/protocol.js';
 import { leavingIn, logoutRequestXml, logoutResponseXml, signedQuery } from '../support/saml-logout.js';
-import { newProviderKey, type ProviderKey, posted, rsaSha256, sign } from '../support/saml-provider.js';
+import { asOurs, newProviderKey, type ProviderKey, posted, rsaSha256, sign } from '../support/saml-provider.js';
 
 const baseUrl = 'https://id.gatehouse.example';
 const now = new Date('2026-11-22T10:00:00.000Z');
@@ -24,7 +24,7 @@ beforeAll(async () => {
   } as SsoConnection;
 });
 
-const protocol = createSamlProtocol({ baseUrl, keyOf: async () => ours, now: () => now });
+const protocol = createSamlProtocol({ baseUrl, keyOf: async () => asOurs(ours), now: () => now });
 interface Parts {
   issuer?: string;
   destination?: string;
@@ -122,6 +122,19 @@ test('our answer says which request it answers, signed, with the state that came
   const without = { ...connection, samlSloUrl: null };
   expect(await protocol.answerLogout(without, { id: '_logout', relayState: null })).toBeNull();
 });
+
+test.each(['sha256', 'sha512'])(
+  'our signature with %s is on the query as it is written, whatever the state has in it',
+  async (hash) => {
+    const signing = { ...connection, samlSignatureAlgorithm: hash };
+    const url = new URL((await protocol.answerLogout(signing, { id: '_logout', relayState: "a b+c/d~é'(!)*" })) ?? '');
+    const [, signed, signature] = /[?&](SAMLResponse=.*)&Signature=(.*)$/.exec(url.search) ?? [];
+    expect(signed).toMatch(/^SAMLResponse=[^&]+&RelayState=[^&]+&SigAlg=[^&]+$/);
+    expect(url.searchParams.get('SigAlg')).toBe(`http://www.w3.org/2001/04/xmldsig-more#rsa-${hash}`);
+    const verifier = createVerify(`RSA-${hash.toUpperCase()}`).update(signed as string);
+    expect(verifier.verify(ours.certificate, decodeURIComponent(signature as string), 'base64')).toBe(true);
+  },
+);
 
 describe('leaving a provider', () => {
   const nameId = {

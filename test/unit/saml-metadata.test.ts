@@ -4,7 +4,7 @@ import { X509CertificateGenerator } from '@peculiar/x509';
 import type { SsoConnection } from '../../entities/sso-connection.js';
 import { createSamlProtocol } from '../../src/domain/sso-protocols/saml/protocol.js';
 import { MetadataRefused, parseMetadata } from '../../src/domain/sso-protocols/saml/provider-metadata.js';
-import { newProviderKey, type ProviderKey } from '../support/saml-provider.js';
+import { asOurs, newProviderKey, type ProviderKey } from '../support/saml-provider.js';
 
 const now = new Date('2026-11-22T10:00:00.000Z');
 const bindings = 'urn:oasis:names:tc:SAML:2.0:bindings';
@@ -99,7 +99,11 @@ describe('what a provider is told of us', () => {
   const connection = { id: randomUUID(), samlWantAssertionsSigned: true, samlNameIdFormat: null } as SsoConnection;
 
   test('metadata names where to answer, whom and what signs our messages; what to encrypt to, and how, where it is asked for', async () => {
-    const protocol = createSamlProtocol({ baseUrl: 'https://id.example', keyOf: async () => key, now: () => now });
+    const protocol = createSamlProtocol({
+      baseUrl: 'https://id.example',
+      keyOf: async () => asOurs(key),
+      now: () => now,
+    });
     const xml = await protocol.metadataOf(connection, { encryption: true });
     expect(xml).toContain(`entityID="https://id.example/sso/saml/${connection.id}/metadata"`);
     expect(xml).toContain(`${bindings}:HTTP-POST" Location="https://id.example/sso/saml/${connection.id}/acs"`);
@@ -123,7 +127,11 @@ describe('what a provider is told of us', () => {
   });
 
   test('what somebody has typed into a connection is text in it, and no markup', async () => {
-    const protocol = createSamlProtocol({ baseUrl: 'https://id.example', keyOf: async () => key, now: () => now });
+    const protocol = createSamlProtocol({
+      baseUrl: 'https://id.example',
+      keyOf: async () => asOurs(key),
+      now: () => now,
+    });
     const xml = await protocol.metadataOf({ ...connection, samlNameIdFormat: 'a<b>"&' });
     expect(xml).toContain('<NameIDFormat>a&lt;b&gt;&quot;&amp;</NameIDFormat>');
   });

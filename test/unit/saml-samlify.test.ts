@@ -4,7 +4,7 @@ import samlify from 'samlify';
 import type { SsoConnection } from '../../entities/sso-connection.js';
 import { createSamlProtocol } from '../../src/domain/sso-protocols/saml/protocol.js';
 import { parseMetadata } from '../../src/domain/sso-protocols/saml/provider-metadata.js';
-import { newProviderKey, type ProviderKey } from '../support/saml-provider.js';
+import { asOurs, newProviderKey, type ProviderKey } from '../support/saml-provider.js';
 
 samlify.setSchemaValidator({ validate: async () => 'it has no schemas here' });
 
@@ -33,7 +33,7 @@ beforeAll(async () => {
 });
 
 test('an outside provider reads our metadata and request, and we its metadata and answer', async () => {
-  const protocol = createSamlProtocol({ baseUrl, keyOf: async () => ours, now: () => new Date() });
+  const protocol = createSamlProtocol({ baseUrl, keyOf: async () => asOurs(ours), now: () => new Date() });
   const settings = parseMetadata(provider.getMetadata(), new Date());
   const connection = {
     id: randomUUID(),
@@ -109,7 +109,7 @@ test('an outside provider reads our metadata and request, and we its metadata an
 });
 
 test('an outside provider takes our LogoutRequest, and we its answer', async () => {
-  const protocol = createSamlProtocol({ baseUrl, keyOf: async () => ours, now: () => new Date() });
+  const protocol = createSamlProtocol({ baseUrl, keyOf: async () => asOurs(ours), now: () => new Date() });
   const connection = {
     id: randomUUID(),
     ...parseMetadata(provider.getMetadata(), new Date()),

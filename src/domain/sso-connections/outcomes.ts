@@ -1,5 +1,7 @@
 import type { EntityManager } from 'typeorm';
 import { SsoConnection } from '../../../entities/sso-connection.js';
+import { after, seconds } from '../../platform/clock.js';
+import type { RunsStatement } from '../../platform/db.js';
 import type { SsoRefusal } from '../sso-protocols/assertion.js';
 import { recordConnectionEvent } from './events.js';
 import { tellAutoDisabled } from './mails.js';
@@ -7,16 +9,27 @@ import { tellAutoDisabled } from './mails.js';
 /** After so many refused answers in a row a connection switches itself off (contract §8). */
 export const mostFailures = 10;
 
-const successText = `
+const quiet = seconds(1);
+const successStatement = {
+  name: 'note_success_of_sso_connection',
+  text: `
 update sso_connections set last_login_at = $2, consecutive_failures = 0
-where id = $1 and (consecutive_failures > 0 or last_login_at is null or last_login_at < $2::timestamptz - interval '1 second')`;
+where id = $1 and (consecutive_failures > 0 or last_login_at is null or last_login_at < $3)`,
+};
 
 /**
- * Somebody's answer was taken. In a transaction that sees the connection: of its Account, or of the system. A connection by
- * which many sign in at once is written to once a second: its row is no queue.
+ * Somebody's answer was taken. In a scope that sees the connection: of its Account, or of the system. A connection by which many
+ * sign in at once is written to once a second: its row is no queue.
+ * @param connection as it was read a moment ago; where that has nothing to change, nothing is asked
  */
-export async function noteSuccess(tx: EntityManager, { id }: Pick<SsoConnection, 'id'>, now: Date): Promise<void> {
-  await tx.query(successText, [id, now]);
+export async function noteSuccess(
+  run: RunsStatement,
+  { id, consecutiveFailures, lastLoginAt }: Pick<SsoConnection, 'id' | 'consecutiveFailures' | 'lastLoginAt'>,
+  now: Date,
+): Promise<void> {
+  const noted = after(now, -quiet);
+  if (consecutiveFailures === 0 && lastLoginAt && lastLoginAt >= noted) return;
+  await run(successStatement, [id, now, noted]);
 }
 
 /**

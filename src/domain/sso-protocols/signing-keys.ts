@@ -1,3 +1,4 @@
+import { createPrivateKey } from 'node:crypto';
 import type { SsoConnection } from '../../../entities/sso-connection.js';
 import { SsoSigningKey } from '../../../entities/sso-signing-key.js';
 import { after, type Clock, days } from '../../platform/clock.js';
@@ -60,7 +61,7 @@ export function createSsoSigningKeys({ db, sealing, now }: SsoSigningKeysDeps) {
       if (!row) throw new Error(`connection ${connection.id} has no key`);
       const key = {
         certificate: row.certificate,
-        privateKey: sealing.open(row.privateKeySealed, signingKeyContext(connection.id)),
+        privateKey: createPrivateKey(sealing.open(row.privateKeySealed, signingKeyContext(connection.id))),
       };
       if (kept.size >= keptKeys) kept.clear();
       kept.set(connection.id, key);

@@ -32,20 +32,21 @@ export async function admitAdministrator(
   connection: SsoConnection,
   assertion: Assertion,
   now: Date,
-): Promise<{ userId: string } | { refusal: PersonRefusal }> {
+): Promise<{ userId: string; linkId: string } | { refusal: PersonRefusal }> {
   const recognized = await recognizeAdministrator(tx, connection, assertion);
   if (recognized.refusal !== null) return { refusal: recognized.refusal };
   const { link, user, email } = recognized;
   const userId = await settle(tx, { connection, assertion, email, user, now });
   if (userId === null) return { refusal: strangerRefusal(user) };
-  if (link) await tx.update(SsoLink, { id: link.id }, { lastLoginAt: now });
+  const linkId = link?.id ?? uuidv7();
+  if (link) await tx.update(SsoLink, { id: linkId }, { lastLoginAt: now });
   else {
     const { id: connectionId, accountId } = connection;
     const times = { createdAt: now, lastLoginAt: now };
     const { subject } = assertion;
-    await tx.insert(SsoLink, { id: uuidv7(), accountId, connectionId, subject, identityId: null, userId, ...times });
+    await tx.insert(SsoLink, { id: linkId, accountId, connectionId, subject, identityId: null, userId, ...times });
   }
-  return { userId };
+  return { userId, linkId };
 }
 
 /** Members stay what they are, who was invited becomes that, and others Viewers, if the connection provisions; else null. */

@@ -41,9 +41,9 @@ export function createAdministratorSso({ db, signIn, sessions, now }: Administra
         const connection = await tx.findOneBy(SsoConnection, { id: connectionId, scope: 'admin', status: 'active' });
         if (!connection) return { refusal: 'connection_disabled' };
         const admitted = await admitAdministrator(tx, connection, assertion, now());
-        return 'refusal' in admitted
-          ? admitted
-          : { ...admitted, ssoSessionId: await sessions.keep(tx, connection, assertion) };
+        if ('refusal' in admitted) return admitted;
+        const { userId, linkId } = admitted;
+        return { userId, ssoSessionId: await sessions.keep(tx, connection, { assertion, linkId }) };
       });
     // Somebody else can be made, linked or let in at the same moment; looking again tells the rest.
     const found = await admit().catch((error: unknown) => {

@@ -1,11 +1,11 @@
 import type { EntityManager } from 'typeorm';
-import { SsoConnection } from '../../../entities/sso-connection.js';
+import type { SsoConnection } from '../../../entities/sso-connection.js';
 import { type Clock, minutes, seconds } from '../../platform/clock.js';
-import type { Db } from '../../platform/db.js';
+import { alone, type Db, inTransaction } from '../../platform/db.js';
 import { recordEvent } from '../events.js';
 import type { EnvironmentScope } from '../scope.js';
 import { identityConnectionFor } from '../sso-connections/covering.js';
-import { applicationOf } from '../sso-connections/events.js';
+import { readConnection } from '../sso-connections/read.js';
 import type { Assertion, SsoRefusal } from '../sso-protocols/assertion.js';
 import { admit, losesARace } from './people.js';
 import type { ProviderSessions } from './provider-sessions.js';
@@ -43,10 +43,10 @@ export function createEndUserSso({
 }) {
   return {
     /** The active connection of the Environment with this id. */
-    connection: ({ accountId, environmentId }: EnvironmentScope, id: string): Promise<SsoConnection | null> =>
-      db.transaction({ accountId, environmentId }, (tx) =>
-        tx.findOneBy(SsoConnection, { id, accountId, environmentId, status: 'active' }),
-      ),
+    async connection({ accountId, environmentId }: EnvironmentScope, id: string): Promise<SsoConnection | null> {
+      const found = await readConnection(alone(db, { accountId, environmentId }), { accountId, id });
+      return found?.environmentId === environmentId && found.status === 'active' ? found : null;
+    },
 
     /** The active connection that is responsible for an address by its domain. */
     connectionFor: (scope: EnvironmentScope, email: string): Promise<SsoConnection | null> =>
@@ -57,19 +57,20 @@ export function createEndUserSso({
      * @throws what `losesARace` knows: the same again tells the rest
      */
     async arrive(tx: EntityManager, request: AnsweredSsoRequest, asked: AskedOfProvider): Promise<Arrival> {
-      const { accountId, connectionId, outcome } = request;
+      const { accountId, applicationId, connectionId, outcome } = request;
       if ('refusal' in outcome) return { refusal: outcome.refusal.code };
-      const connection = await tx.findOneBy(SsoConnection, { id: connectionId, accountId });
+      const connection = await readConnection(inTransaction(tx), { accountId, id: connectionId });
       if (connection?.status !== 'active') return { refusal: 'connection_disabled' };
       const { assertion } = outcome;
       const admitted = isOfNow(assertion, asked, request)
-        ? await admit(tx, connection, assertion, now())
+        ? await admit(tx, connection, assertion, { applicationId, now: now() })
         : { refusal: 'reauthentication_missing' as const };
       if ('identityId' in admitted) {
-        const ssoSessionId = await sessions.keep(tx, connection, assertion);
-        return { ...admitted, connectionId, ssoSessionId, amr: assertion.amr };
+        const { identityId, linkId } = admitted;
+        const ssoSessionId = await sessions.keep(tx, connection, { assertion, linkId });
+        return { identityId, connectionId, ssoSessionId, amr: assertion.amr };
       }
-      await recordRefusal(tx, connection, admitted.refusal);
+      await recordRefusal(tx, request, admitted.refusal);
       return admitted;
     },
 
@@ -88,17 +89,16 @@ function isOfNow({ authenticatedAt }: Assertion, { anew, maxAge }: AskedOfProvid
   return authenticatedAt.getTime() >= oldest - skew;
 }
 
-async function recordRefusal(
+const recordRefusal = (
   tx: EntityManager,
-  { id, accountId, environmentId }: SsoConnection,
+  { accountId, applicationId, environmentId, connectionId }: AnsweredSsoRequest,
   reason: PersonRefusal,
-) {
-  await recordEvent(tx, 'auth.identity_sign_in_failed', {
+) =>
+  recordEvent(tx, 'auth.identity_sign_in_failed', {
     accountId,
     environmentId,
-    applicationId: await applicationOf(tx, environmentId),
+    applicationId,
     resourceId: null,
     outcome: 'denied',
-    metadata: { method: 'sso', connection_id: id, reason },
+    metadata: { method: 'sso', connection_id: connectionId, reason },
   });
-}

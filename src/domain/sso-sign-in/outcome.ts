@@ -1,9 +1,13 @@
 import type { Assertion, SsoRefusal } from '../sso-protocols/assertion.js';
 
 /** How the answer of an identity provider was taken: what it says of whom, or why it is not believed. */
-export type SsoOutcome =
-  | { assertion: Assertion }
-  | { refusal: { code: SsoRefusal; message: string; isSigned?: boolean } };
+export type SsoOutcome = { assertion: Assertion } | { refusal: RefusedAnswer };
+export interface RefusedAnswer {
+  code: SsoRefusal;
+  message: string;
+  /** Whether the provider itself has said what is refused. */
+  isSigned?: boolean;
+}
 
 /** What a sealed answer is bound to: the request that it answers. */
 export const answerContext = (requestId: string): string => `sso-answer:${requestId}`;

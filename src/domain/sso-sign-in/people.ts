@@ -3,24 +3,20 @@ import { v7 as uuidv7 } from 'uuid';
 import { Identity } from '../../../entities/identity.js';
 import { Role } from '../../../entities/role.js';
 import type { SsoConnection } from '../../../entities/sso-connection.js';
-import { SsoLink } from '../../../entities/sso-link.js';
 import { actAs } from '../../platform/context.js';
-import { insertNew } from '../../platform/insert-new.js';
 import { violates } from '../../platform/postgres-errors.js';
 import { place, write } from '../access/assigning.js';
-import { stays } from '../erasures/staying.js';
 import { changeIdentity } from '../identities/change.js';
 import { addMember } from '../organizations/members.js';
 import { settleProvedAddress } from '../passwords/new-password.js';
 import type { EnvironmentScope } from '../scope.js';
 import { addMembership, insertIdentity } from '../sign-ups/sign-up.js';
-import { applicationOf } from '../sso-connections/events.js';
 import type { Assertion } from '../sso-protocols/assertion.js';
 import { type AssertedProfile, mappedProfile, newProfile } from './profile.js';
 import { type PersonRefusal, type Recognized, recognize } from './recognition.js';
 
-/** Whom a provider's answer lets in, or why nobody. */
-export type Admitted = { identityId: string } | { refusal: PersonRefusal };
+/** Whom a provider's answer lets in and by which link, or why nobody. */
+export type Admitted = { identityId: string; linkId: string } | { refusal: PersonRefusal };
 
 interface Admitting {
   connection: SsoConnection;
@@ -45,25 +41,24 @@ export async function admit(
   tx: EntityManager,
   connection: SsoConnection,
   assertion: Assertion,
-  now: Date,
+  { applicationId, now }: { applicationId: string | null; now: Date },
 ): Promise<Admitted> {
   const { accountId, environmentId } = connection;
-  if (environmentId === null) throw new Error('a connection of administrators has no end users');
+  if (environmentId === null || applicationId === null)
+    throw new Error('a connection of administrators has no end users');
   const recognized = await recognize(tx, { ...connection, environmentId }, assertion);
   if (recognized.refusal !== null) return { refusal: recognized.refusal };
-  const scope = { accountId, environmentId, applicationId: (await applicationOf(tx, environmentId)) as string };
+  const scope = { accountId, environmentId, applicationId };
   const identityId = recognized.identity?.id ?? uuidv7();
   const admitting = { connection, assertion, scope, now };
   return actAs({ type: 'identity', id: identityId }, async () => {
-    if (!(await settlePerson(tx, identityId, recognized, admitting))) return { refusal: 'identity_unknown' };
+    await settlePerson(tx, identityId, recognized, admitting);
     await settleMemberships(tx, identityId, recognized, admitting);
     await followMapping(tx, identityId, recognized, admitting);
-    await link(tx, identityId, admitting);
-    return { identityId };
+    return { identityId, linkId: await link(tx, identityId, admitting) };
   });
 }
 
-/** @returns false where everything of the person is being deleted */
 async function settlePerson(tx: EntityManager, id: string, { identity, email, by }: Welcome, admitting: Admitting) {
   const { connection, assertion, scope, now } = admitting;
   if (!identity) {
@@ -71,21 +66,20 @@ async function settlePerson(tx: EntityManager, id: string, { identity, email, by
     const names = { firstName, lastName };
     await insertIdentity(tx, scope, { id, email: email as string, passwordHash: null, verified: true, ...names, now });
     if (Object.keys(rest).length > 0) await tx.update(Identity, { accountId: scope.accountId, id }, rest);
-    return true;
+    return;
   }
-  if (!(await stays(tx, identity))) return false;
-  if (by !== 'address' || identity.emailVerifiedAt) return true;
+  if (by !== 'address' || identity.emailVerifiedAt) return;
   // Whoever made it had not shown that the address is theirs, and may know its password: the domain's owner has shown it now.
   const owner = { ...scope, identityId: id, membershipId: null };
   const hadPassword = identity.passwordHash !== null;
   await settleProvedAddress(tx, owner, { hadPassword, passwordHash: null, method: 'sso', now });
-  return true;
 }
 
 async function settleMemberships(tx: EntityManager, identityId: string, recognized: Welcome, admitting: Admitting) {
   const { connection, scope, now: at } = admitting;
   const { identity, joins } = recognized;
   const { organizationId, defaultRoleId } = connection;
+  if (!joins.environment && !joins.organization) return;
   if (joins.environment) await addMembership(tx, scope, identityId, { now: at, joined: identity !== null, by: 'sso' });
   const role = defaultRoleId && (await usableRole(tx, scope, defaultRoleId));
   const roleIds = role ? [role] : [];
@@ -112,7 +106,11 @@ async function usableRole(tx: EntityManager, { accountId, environmentId }: Envir
 async function followMapping(tx: EntityManager, identityId: string, { identity }: Welcome, admitting: Admitting) {
   if (!identity) return;
   const { connection, assertion, scope, now } = admitting;
-  const profile = await free(tx, identityId, mappedProfile(assertion, connection), scope);
+  const news = Object.entries(mappedProfile(assertion, connection)).filter(
+    ([field, value]) => identity[field as keyof AssertedProfile] !== value,
+  );
+  if (news.length === 0) return;
+  const profile = await free(tx, identityId, Object.fromEntries(news), scope);
   if (Object.keys(profile).length > 0) await changeIdentity(tx, scope, identityId, profile, now);
 }
 
@@ -124,11 +122,15 @@ async function free(tx: EntityManager, id: string, profile: AssertedProfile, { a
   return holder && holder.id !== id ? (rest as AssertedProfile) : profile;
 }
 
-async function link(tx: EntityManager, identityId: string, { connection, assertion, now }: Admitting): Promise<void> {
+const linkText = `
+insert into sso_links (id, account_id, connection_id, subject, identity_id, created_at, last_login_at) values ($1, $2, $3, $4, $5, $6, $6)
+on conflict (connection_id, subject) do update set identity_id = excluded.identity_id, last_login_at = excluded.last_login_at
+returning id`;
+
+/** @returns the link's id */
+async function link(tx: EntityManager, identityId: string, { connection, assertion, now }: Admitting): Promise<string> {
   const { id: connectionId, accountId } = connection;
-  const { subject } = assertion;
-  const row = { id: uuidv7(), accountId, connectionId, subject, identityId, userId: null };
-  const made = await insertNew(tx, SsoLink, [{ ...row, createdAt: now, lastLoginAt: now }]);
-  if (!made.has(row.id))
-    await tx.update(SsoLink, { accountId, connectionId, subject }, { identityId, lastLoginAt: now });
+  const values = [uuidv7(), accountId, connectionId, assertion.subject, identityId, now];
+  const [linked] = await tx.query<[{ id: string }]>(linkText, values);
+  return linked.id;
 }

@@ -1,8 +1,7 @@
 import type { EntityManager } from 'typeorm';
 import { v7 as uuidv7 } from 'uuid';
 import type { SsoConnection } from '../../../entities/sso-connection.js';
-import { SsoLink } from '../../../entities/sso-link.js';
-import { SsoSession } from '../../../entities/sso-session.js';
+import type { SsoSession } from '../../../entities/sso-session.js';
 import { after, type Clock, days } from '../../platform/clock.js';
 import { hashSecret } from '../../platform/crypto/one-time-secret.js';
 import { type ResealDeps, resealColumn } from '../../platform/crypto/reseal-column.js';
@@ -24,6 +23,10 @@ export const resealProviderSessions = (deps: ResealDeps): Promise<number> =>
     contextOf: handleContext,
   });
 
+const insertText = `
+insert into sso_sessions (id, account_id, connection_id, link_id, index_hash, sealed_handle, created_at, expires_at)
+values ($1, $2, $3, $4, $5, $6, $7, $8)`;
+
 /** What is kept of people's sessions at their providers (docs/decisions/0046). */
 export function createProviderSessions({ sealing, now }: { sealing: Sealing; now: Clock }) {
   return {
@@ -34,21 +37,13 @@ export function createProviderSessions({ sealing, now }: { sealing: Sealing; now
     async keep(
       tx: EntityManager,
       { id: connectionId, accountId }: Pick<SsoConnection, 'id' | 'accountId'>,
-      { subject, sessionIndex, handle }: Assertion,
+      { assertion, linkId }: { assertion: Pick<Assertion, 'sessionIndex' | 'handle'>; linkId: string },
     ): Promise<string> {
-      const { id: linkId } = await tx.findOneByOrFail(SsoLink, { accountId, connectionId, subject });
+      const { sessionIndex, handle } = assertion;
       const [id, at] = [uuidv7(), now()];
-      await tx.insert(SsoSession, {
-        id,
-        accountId,
-        connectionId,
-        linkId,
-        indexHash: sessionIndex === null ? null : hashSecret(sessionIndex),
-        sealedHandle: sealing.seal(JSON.stringify(handle), handleContext(id)),
-        createdAt: at,
-        endedAt: null,
-        expiresAt: after(at, life),
-      });
+      const indexHash = sessionIndex === null ? null : hashSecret(sessionIndex);
+      const sealedHandle = sealing.seal(JSON.stringify(handle), handleContext(id));
+      await tx.query(insertText, [id, accountId, connectionId, linkId, indexHash, sealedHandle, at, after(at, life)]);
       return id;
     },
 

@@ -1,9 +1,7 @@
 import type { EntityManager } from 'typeorm';
-import { EnvironmentMembership } from '../../../entities/environment-membership.js';
-import { Identity } from '../../../entities/identity.js';
-import { OrganizationMember } from '../../../entities/organization-member.js';
+import type { Identity } from '../../../entities/identity.js';
 import type { SsoConnection } from '../../../entities/sso-connection.js';
-import { SsoLink } from '../../../entities/sso-link.js';
+import { columnsOf } from '../row-pages.js';
 import { covers } from '../sso-connections/covering.js';
 import type { Assertion } from '../sso-protocols/assertion.js';
 import { assertedAddress } from './asserted-address.js';
@@ -26,6 +24,19 @@ export const personRefusals = [
 ] as const;
 export type PersonRefusal = (typeof personRefusals)[number];
 
+const read = [
+  'id',
+  'email',
+  'emailVerifiedAt',
+  'passwordHash',
+  'firstName',
+  'lastName',
+  'avatarUrl',
+  'externalId',
+] as const;
+/** Somebody who is here already, as far as a sign-in asks. */
+export type KnownPerson = Pick<Identity, (typeof read)[number]>;
+
 /** Whom an assertion speaks of here, and what letting them in would change. */
 export type Recognized =
   | { refusal: PersonRefusal }
@@ -33,7 +44,7 @@ export type Recognized =
       refusal: null;
       /** `subject`: linked before; `address`: known by an address of a verified domain; `new`: nobody yet. */
       by: 'subject' | 'address' | 'new';
-      identity: Identity | null;
+      identity: KnownPerson | null;
       /** The address that the provider says; of somebody linked before it may be missing. */
       email: string | null;
       /** Whether they become a member of the Environment, and of the organization. */
@@ -50,54 +61,76 @@ type OfEndUsers = SsoConnection & { environmentId: string };
 export async function recognize(tx: EntityManager, connection: OfEndUsers, assertion: Assertion): Promise<Recognized> {
   const { id: connectionId, accountId } = connection;
   const email = assertedAddress(assertion.email);
-  const link = await tx.findOneBy(SsoLink, { accountId, connectionId, subject: assertion.subject });
-  const linked = link?.identityId ? await locked(tx, accountId, link.identityId) : null;
-  if (linked && !(await isStillIts(tx, connection, linked))) return { refusal: 'domain_not_verified' };
-  if (linked) return standing(tx, connection, { by: 'subject', identity: linked, email });
+  const [linked] = await tx.query<KnownPerson[]>(linkedText, [accountId, connectionId, assertion.subject]);
+  if (linked) {
+    const standing = await standingOf(tx, connection, linked);
+    if (!(await isStillIts(tx, connection, linked, standing))) return { refusal: 'domain_not_verified' };
+    return recognized(connection, { by: 'subject', identity: linked, email }, standing);
+  }
 
   if (email === null) return { refusal: 'email_missing' };
   if (assertion.emailVerified === false) return { refusal: 'email_unverified' };
   if (!(await covers(tx, connection, email))) return { refusal: 'domain_not_verified' };
-  // Row-level security keeps PostgreSQL from using the index on addresses; the function may.
-  const [found] = await tx.query<{ id: string | null }[]>('select gatehouse_identity_id($1, $2::citext) as id', [
-    accountId,
-    email,
-  ]);
-  const known = found?.id ? await locked(tx, accountId, found.id) : null;
-  return standing(tx, connection, { by: known ? 'address' : 'new', identity: known, email });
+  const [known] = await tx.query<KnownPerson[]>(addressedText, [accountId, email]);
+  if (!known) return recognized(connection, { by: 'new', identity: null, email }, nowhere);
+  return recognized(connection, { by: 'address', identity: known, email }, await standingOf(tx, connection, known));
+}
+
+const personOf = (id: string) =>
+  `select ${columnsOf('i', read)} from identities i where (i.account_id = $1) is true and i.id = (${id}) for update`;
+const linkedText = personOf(
+  'select identity_id from sso_links where connection_id = $2 and subject = $3 and (account_id = $1) is true',
+);
+// Row-level security keeps PostgreSQL from using the index on addresses; the function may.
+const addressedText = personOf('select gatehouse_identity_id($1, $2::citext)');
+
+/** How somebody stands where a connection leads. */
+interface Standing {
+  /** Null: no member of the Environment. */
+  isActive: boolean | null;
+  /** Of the connection's organization. */
+  isMember: boolean;
+  /** Whether everything of them is being deleted. */
+  isErased: boolean;
+}
+const nowhere: Standing = { isActive: null, isMember: false, isErased: false };
+
+const standingText = `
+select m.is_active as "isActive",
+  exists (select from organization_members o
+    where o.organization_id = $4 and o.identity_id = $3 and o.environment_id = $2 and o.account_id = $1) as "isMember",
+  exists (select from erasures e where e.identity_id = $3 and e.account_id = $1 and e.status = 'running') as "isErased"
+from (select) one left join environment_memberships m on m.identity_id = $3 and m.environment_id = $2 and m.account_id = $1`;
+
+/** After the person's row is locked, so that it has what those did who had it locked before. */
+async function standingOf(tx: EntityManager, connection: OfEndUsers, { id }: KnownPerson): Promise<Standing> {
+  const { accountId, environmentId, organizationId } = connection;
+  const [standing] = await tx.query<Standing[]>(standingText, [accountId, environmentId, id, organizationId]);
+  return standing ?? nowhere;
 }
 
 /**
  * Whether a link still counts: an organization's, while the person is a member of it or has an address of its domains. Whoever
  * has left, and has another address, would else be somebody whom its provider can be for good.
  */
-async function isStillIts(tx: EntityManager, connection: OfEndUsers, { id, email }: Identity): Promise<boolean> {
-  const { accountId, environmentId, organizationId } = connection;
-  if (organizationId === null) return true;
-  const where = { accountId, environmentId, organizationId, identityId: id };
-  return (await tx.existsBy(OrganizationMember, where)) || covers(tx, connection, email);
-}
+const isStillIts = async (
+  tx: EntityManager,
+  connection: OfEndUsers,
+  { email }: KnownPerson,
+  { isMember }: Standing,
+): Promise<boolean> => connection.organizationId === null || isMember || covers(tx, connection, email);
 
-const locked = (tx: EntityManager, accountId: string, id: string) =>
-  tx.findOne(Identity, { where: { accountId, id }, lock: { mode: 'pessimistic_write' } });
+type Found = Omit<Extract<Recognized, { refusal: null }>, 'refusal' | 'joins'>;
 
-interface Found {
-  by: 'subject' | 'address' | 'new';
-  identity: Identity | null;
-  email: string | null;
-}
-
-async function standing(tx: EntityManager, connection: OfEndUsers, found: Found): Promise<Recognized> {
-  const { accountId, environmentId, organizationId, jitProvisioningEnabled } = connection;
-  const { identity } = found;
-  const where = identity && { accountId, environmentId, identityId: identity.id };
-  const membership = where && (await tx.findOneBy(EnvironmentMembership, where));
-  if (membership?.isActive === false) return { refusal: 'identity_inactive' };
-  const belongs =
-    organizationId === null ||
-    (where !== null && (await tx.existsBy(OrganizationMember, { ...where, organizationId })));
-  const joins = { environment: !membership, organization: !belongs };
+function recognized(
+  { organizationId, jitProvisioningEnabled }: OfEndUsers,
+  found: Found,
+  { isActive, isMember, isErased }: Standing,
+): Recognized {
+  if (isActive === false) return { refusal: 'identity_inactive' };
+  const joins = { environment: isActive === null, organization: organizationId !== null && !isMember };
   if (!jitProvisioningEnabled && (joins.environment || joins.organization))
-    return { refusal: identity ? 'not_a_member' : 'identity_unknown' };
+    return { refusal: found.identity ? 'not_a_member' : 'identity_unknown' };
+  if (isErased) return { refusal: 'identity_unknown' };
   return { refusal: null, ...found, joins };
 }

@@ -4,7 +4,7 @@ import { SsoRequest } from '../../../entities/sso-request.js';
 import { after, type Clock, minutes } from '../../platform/clock.js';
 import { equalInConstantTime, hashSecret } from '../../platform/crypto/one-time-secret.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
-import type { AccountScope, Db } from '../../platform/db.js';
+import { type AccountScope, type Db, inTransaction, type RunsStatement } from '../../platform/db.js';
 import type { Assertion } from '../sso-protocols/assertion.js';
 import { answerContext, readOutcome, type SsoOutcome, writeOutcome } from './outcome.js';
 
@@ -41,7 +41,11 @@ export interface TakenSsoRequest {
 }
 
 /** One whose browser has come back for the answer. */
-export type AnsweredSsoRequest = Omit<TakenSsoRequest, 'secrets'> & { outcome: SsoOutcome };
+export type AnsweredSsoRequest = Omit<TakenSsoRequest, 'secrets'> & {
+  /** Of its Environment; null for administrators. */
+  applicationId: string | null;
+  outcome: SsoOutcome;
+};
 
 /** How a request stands when its browser comes back for it. */
 export type Completion<T> =
@@ -55,6 +59,13 @@ export type Completion<T> =
 
 const columns = `id, account_id as "accountId", environment_id as "environmentId", connection_id as "connectionId", purpose, parameters,
   created_at as "createdAt"`;
+const insertStatement = {
+  name: 'begin_sso_request',
+  text: `
+insert into sso_requests (id, account_id, environment_id, connection_id, purpose, state_hash, browser_hash, sealed_secrets, parameters,
+  created_at, expires_at)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
+};
 const takeStatement = {
   name: 'take_sso_request',
   text: `
@@ -68,8 +79,22 @@ const takenStatement = {
 };
 const findStatement = {
   name: 'find_sso_request',
-  text: `select ${columns}, browser_hash as "browserHash" from sso_requests where id = $1 and expires_at > $2`,
+  text: `
+select ${columns}, browser_hash as "browserHash",
+  (select application_id from environments where id = environment_id) as "applicationId"
+from sso_requests where id = $1 and expires_at > $2`,
 };
+const keepStatement = {
+  name: 'keep_sso_answer',
+  text: 'update sso_requests set sealed_answer = $2, sealed_secrets = null where id = $1',
+};
+// Of two browsers that come at once, or an answer that is taken back at this moment, one waits for the other's row as it is then.
+const completeText = `
+update sso_requests r set completed_at = $2, sealed_answer = null
+from (select id, sealed_answer from sso_requests where id = $1 for update) before
+where r.id = before.id and r.completed_at is null and before.sealed_answer is not null
+returning before.sealed_answer as "sealedAnswer"`;
+const standingText = 'select completed_at as "completedAt" from sso_requests where id = $1';
 
 // A test says what the provider has answered, whatever came after.
 const answeredText = `
@@ -107,15 +132,28 @@ export function createSsoRequests({ db, sealing, now }: { db: Db; sealing: Seali
     };
   };
 
-  async function keep(tx: EntityManager, id: string, outcome: SsoOutcome): Promise<void> {
-    const sealedAnswer = sealing.seal(writeOutcome(outcome), answerContext(id));
-    await tx.update(SsoRequest, { id }, { sealedAnswer, sealedSecrets: null });
+  async function keep(run: RunsStatement, id: string, outcome: SsoOutcome): Promise<void> {
+    await run(keepStatement, [id, sealing.seal(writeOutcome(outcome), answerContext(id))]);
   }
 
   return {
     /** Writes down who is sent away. */
-    begin: (request: NewSsoRequest): Promise<void> =>
-      db.transaction(scopeOf(request.connection), async (tx) => void (await tx.insert(SsoRequest, rowOf(request)))),
+    async begin(request: NewSsoRequest): Promise<void> {
+      const row = rowOf(request);
+      await db.statementIn(scopeOf(request.connection), insertStatement, [
+        row.id,
+        row.accountId,
+        row.environmentId,
+        row.connectionId,
+        row.purpose,
+        row.stateHash,
+        row.browserHash,
+        row.sealedSecrets,
+        row.parameters,
+        row.createdAt,
+        row.expiresAt,
+      ]);
+    },
 
     /** The same for whoever comes with an answer that nobody here asked for (SAML 2.0 Profiles §4.1.5). */
     async admit(tx: EntityManager, request: NewSsoRequest, outcome: SsoOutcome): Promise<void> {
@@ -158,7 +196,7 @@ export function createSsoRequests({ db, sealing, now }: { db: Db; sealing: Seali
       const rows = await tx.query<{ id: string; sealedAnswer: string }[]>(answeredText, [connectionId, now()]);
       for (const { id, sealedAnswer } of rows) {
         const outcome = readOutcome(sealing.open(sealedAnswer, answerContext(id)));
-        if ('assertion' in outcome && isMeant(outcome.assertion)) await keep(tx, id, withdrawn);
+        if ('assertion' in outcome && isMeant(outcome.assertion)) await keep(inTransaction(tx), id, withdrawn);
       }
     },
 
@@ -179,11 +217,12 @@ export function createSsoRequests({ db, sealing, now }: { db: Db; sealing: Seali
       const { purpose, parameters } = request;
       // Of the whole Account: what it has verified counts for the connections of its Environments, too.
       return db.transaction({ accountId: request.accountId }, async (tx) => {
-        const row = await tx.findOne(SsoRequest, { where: { id }, lock: { mode: 'pessimistic_write' } });
-        if (!row) return { state: 'unknown' };
-        if (row.completedAt) return { state: 'over', purpose, parameters };
-        if (row.sealedAnswer === null) return { state: 'unanswered', purpose, parameters };
-        await tx.update(SsoRequest, { id }, { completedAt: now(), sealedAnswer: null });
+        const [[row]] = await tx.query<[{ sealedAnswer: string }[], number]>(completeText, [id, now()]);
+        if (!row) {
+          const [standing] = await tx.query<{ completedAt: Date | null }[]>(standingText, [id]);
+          if (!standing) return { state: 'unknown' };
+          return { state: standing.completedAt ? 'over' : 'unanswered', purpose, parameters };
+        }
         const outcome = readOutcome(sealing.open(row.sealedAnswer, answerContext(id)));
         return { state: 'completed', result: await work(tx, { ...request, outcome }) };
       });
@@ -193,7 +232,7 @@ export function createSsoRequests({ db, sealing, now }: { db: Db; sealing: Seali
 
 export type SsoRequests = ReturnType<typeof createSsoRequests>;
 
-type FoundRow = Omit<TakenSsoRequest, 'secrets'> & { browserHash: Buffer };
+type FoundRow = Omit<AnsweredSsoRequest, 'outcome'> & { browserHash: Buffer };
 
 const scopeOf = ({ accountId, environmentId }: { accountId: string; environmentId: string | null }): AccountScope =>
   environmentId === null ? { accountId } : { accountId, environmentId };

@@ -1,16 +1,17 @@
 import type { EntityManager } from 'typeorm';
 import { v7 as uuidv7 } from 'uuid';
-import { SsoConnection } from '../../../entities/sso-connection.js';
+import type { SsoConnection } from '../../../entities/sso-connection.js';
 import { after, type Clock, days, minutes } from '../../platform/clock.js';
 import { newSecret } from '../../platform/crypto/one-time-secret.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
-import type { Db } from '../../platform/db.js';
+import { alone, type Db, inTransaction } from '../../platform/db.js';
 import { recordEvent } from '../events.js';
 import { applicationOf } from '../sso-connections/events.js';
 import { noteFailure, noteSuccess } from '../sso-connections/outcomes.js';
+import { readConnection } from '../sso-connections/read.js';
 import { type Assertion, type SsoRefusal, SsoRefused } from '../sso-protocols/assertion.js';
 import { assertOnce } from './once.js';
-import type { SsoOutcome } from './outcome.js';
+import type { RefusedAnswer, SsoOutcome } from './outcome.js';
 import { createSsoRequests, requestLife, type SsoPurpose, type SsoRequests, type TakenSsoRequest } from './requests.js';
 
 /** What whoever sends somebody to a provider wants of the sign-in there. */
@@ -85,12 +86,13 @@ export function createSsoSignIn({ db, sealing, protocols, now }: SsoSignInDeps) 
     }
   }
 
-  async function note(tx: EntityManager, connection: SsoConnection, request: TakenSsoRequest, outcome: SsoOutcome) {
-    const { purpose } = request;
-    if (purpose === 'test') return;
-    if ('assertion' in outcome) return noteSuccess(tx, connection, now());
-    if (purpose === 'identity') await recordRefusal(tx, connection, outcome.refusal.code);
-    const { code, isSigned = false } = outcome.refusal;
+  async function noteRefusal(
+    tx: EntityManager,
+    connection: SsoConnection,
+    request: TakenSsoRequest,
+    { code, isSigned = false }: RefusedAnswer,
+  ) {
+    if (request.purpose === 'identity') await recordRefusal(tx, connection, code);
     const isOfConnection = saysSomethingOf.has(code) && !(code === 'expired' && mayBeTheirs(request, now()));
     const quiet = isAnybodys(connection, code, isSigned) ? days(7) : mayBeAskedFor.has(code) ? days(1) : 0;
     if (isOfConnection && isIdle(connection, quiet, now())) await noteFailure(tx, connection, code, now());
@@ -130,15 +132,20 @@ export function createSsoSignIn({ db, sealing, protocols, now }: SsoSignInDeps) 
       if (!taken) return null;
       if ('repeated' in taken) return { requestId: taken.repeated };
       const { accountId } = taken;
-      const connection = await db.transaction({ accountId }, (tx) =>
-        tx.findOneBy(SsoConnection, { id: connectionId, accountId }),
-      );
+      const run = alone(db, { accountId });
+      const connection = await readConnection(run, { accountId, id: connectionId });
       if (!connection) return null; // deleted a moment ago, with its requests
       const outcome = await outcomeOf(connection, taken, { protocol, verify });
-      await db.transaction({ accountId }, async (tx) => {
-        await note(tx, connection, taken, outcome);
-        await requests.keep(tx, taken.id, outcome);
-      });
+      const isCounted = taken.purpose !== 'test';
+      if ('assertion' in outcome) {
+        await requests.keep(run, taken.id, outcome);
+        if (isCounted) await noteSuccess(run, connection, now());
+      } else {
+        await db.transaction({ accountId }, async (tx) => {
+          if (isCounted) await noteRefusal(tx, connection, taken, outcome.refusal);
+          await requests.keep(inTransaction(tx), taken.id, outcome);
+        });
+      }
       return { requestId: taken.id };
     },
 

@@ -1,4 +1,4 @@
-import { constants, createDecipheriv, privateDecrypt } from 'node:crypto';
+import { constants, createDecipheriv, type KeyObject, privateDecrypt } from 'node:crypto';
 import { samlNamespaces } from './xml.js';
 
 const { signature: dsig, encryption: xenc, encryption11: xenc11 } = samlNamespaces;
@@ -36,7 +36,7 @@ const [gcmIv, gcmTag, cbcBlock] = [12, 16, 16];
  */
 export function decrypt(
   cipher: ContentCipher,
-  { content, key, oaepHash, privateKey }: { content: Buffer; key: Buffer; oaepHash: OaepHash; privateKey: string },
+  { content, key, oaepHash, privateKey }: { content: Buffer; key: Buffer; oaepHash: OaepHash; privateKey: KeyObject },
 ): Buffer {
   const opened = privateDecrypt({ key: privateKey, padding: constants.RSA_PKCS1_OAEP_PADDING, oaepHash }, key);
   return cipher.isAuthenticated ? fromGcm(cipher.name, opened, content) : fromCbc(cipher.name, opened, content);

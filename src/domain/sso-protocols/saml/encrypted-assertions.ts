@@ -1,3 +1,4 @@
+import type { KeyObject } from 'node:crypto';
 import { SsoRefused } from '../assertion.js';
 import { type ContentCipher, contentCiphers, decrypt, type OaepHash, oaepHashes } from './decryption.js';
 import { decodeBytes, decodeText } from './messages.js';
@@ -9,7 +10,7 @@ const mask1 = `${xenc11}mgf1sha1`;
 
 /** Who opens it. */
 export interface Opening {
-  privateKey: string;
+  privateKey: KeyObject;
   /** Our name, as one of several recipients. */
   entityId: string;
   /** Whether it was read from what the provider has signed. */

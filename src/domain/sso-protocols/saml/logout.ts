@@ -5,9 +5,10 @@ import { assertInResponseTo, assertIssuer } from './assertions.js';
 import { loadLibrary } from './library.js';
 import type { ServiceProviderKey } from './requests.js';
 import { assertSuccess } from './responses.js';
-import { providerOf, serviceProviderOf, signatureAlgorithmOf } from './settings.js';
+import { providerOf, serviceProviderOf } from './settings.js';
 import { assertNothingEncrypted } from './signatures.js';
 import { type LogoutMessage, readSigned } from './signed-messages.js';
+import { signedUrl } from './signed-url.js';
 import { lastingNameOf, nameIdOf, transientSessionOf } from './subjects.js';
 import { assertPast, assertWithin, instantOf, skewMs } from './times.js';
 import { childOf, childrenOf, samlNamespaces, type XmlElement } from './xml.js';
@@ -87,7 +88,8 @@ export async function logoutResponseUrl(
   if (!connection.samlSloUrl) return null;
   const answered = { ID: id, issuer: '', nameID: '', nameIDFormat: '' };
   const library = await sender(connection, sending);
-  return library.getLogoutResponseUrlAsync(answered, relayState ?? '', {}, true);
+  const url = await library.getLogoutResponseUrlAsync(answered, relayState ?? '', {}, true);
+  return signedUrl(url, connection, sending.key.privateKey);
 }
 
 /** Somebody who leaves their provider: the row of whom it is, and the RelayState. */
@@ -120,7 +122,7 @@ export async function logoutRequestUrl(
     ...(sessionIndex !== null && { sessionIndex }),
   };
   const library = await sender(connection, { ...sending, messageId: messageIdOf(logoutId) });
-  return library.getLogoutUrlAsync(profile, state, {});
+  return signedUrl(await library.getLogoutUrlAsync(profile, state, {}), connection, sending.key.privateKey);
 }
 
 /**
@@ -152,7 +154,7 @@ function assertSentTo(sloUrl: string, { attributes }: XmlElement): void {
 
 async function sender(
   connection: SsoConnection,
-  { baseUrl, key, messageId }: Sending & { messageId?: string },
+  { baseUrl, messageId }: Pick<Sending, 'baseUrl'> & { messageId?: string },
 ): Promise<SAML> {
   const { certificates, ssoUrl } = providerOf(connection);
   const { entityId, sloUrl } = serviceProviderOf(baseUrl, connection.id);
@@ -163,8 +165,6 @@ async function sender(
     callbackUrl: sloUrl,
     entryPoint: ssoUrl,
     logoutUrl: connection.samlSloUrl ?? '',
-    privateKey: key.privateKey,
-    signatureAlgorithm: signatureAlgorithmOf(connection),
     ...(messageId && { generateUniqueId: () => messageId }),
   });
 }

@@ -1,10 +1,13 @@
+import type { KeyObject } from 'node:crypto';
 import type { SsoConnection } from '../../../../entities/sso-connection.js';
 import { loadLibrary } from './library.js';
-import { providerOf, serviceProviderOf, signatureAlgorithmOf } from './settings.js';
+import { providerOf, serviceProviderOf } from './settings.js';
+import { signedUrl } from './signed-url.js';
 
-/** The key that signs a connection's messages, and that its provider may encrypt to, both in PEM. */
+/** The key that signs a connection's messages, and that its provider may encrypt to. */
 export interface ServiceProviderKey {
-  privateKey: string;
+  privateKey: KeyObject;
+  /** In PEM. */
   certificate: string;
 }
 
@@ -39,8 +42,6 @@ export async function authnRequestUrl(
     // How people prove themselves is the provider's business: several refuse every request that asks for passwords.
     disableRequestedAuthnContext: true,
     generateUniqueId: () => `_${requestId}`,
-    privateKey: key.privateKey,
-    signatureAlgorithm: signatureAlgorithmOf(connection),
   });
-  return library.getAuthorizeUrlAsync(state, undefined, {});
+  return signedUrl(await library.getAuthorizeUrlAsync(state, undefined, {}), connection, key.privateKey);
 }

@@ -35,7 +35,3 @@ export function providerOf(connection: SsoConnection): SamlProvider {
 /** The certificates of a text, which may hold several behind each other. */
 export const certificatesIn = (pem: string): string[] =>
   pem.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
-
-/** How our own messages are signed; SHA-1 is not offered. */
-export const signatureAlgorithmOf = ({ samlSignatureAlgorithm }: SsoConnection): 'sha256' | 'sha512' =>
-  samlSignatureAlgorithm === 'sha512' ? 'sha512' : 'sha256';
