@@ -22,9 +22,8 @@ export interface TemporalWorkers {
 }
 
 /**
- * How many activities of a queue run at once in this process. A mail that waited for a
- * connection of the mailer would hold a slot for nothing. A call of a webhook's
- * receiver, or of a name server, is a socket that waits; which of them may be called is decided in there
+ * How many activities of a queue run at once in this process. A mail that waited for a connection of the mailer would hold a slot for
+ * nothing. A call of a webhook's receiver, or of a name server, is a socket that waits; which of them may be called is decided in there
  * (`src/domain/webhooks/admission.ts`, `src/domain/sso/domain-checks.ts`), so that there is always room for an answer.
  */
 const atOnce: Record<TaskQueue, number> = {
