@@ -5,6 +5,14 @@ import { traceparent } from '../platform/tracing.js';
 /** The channel on which the relay is woken. */
 export const outboxChannel = 'gatehouse_outbox';
 
+// The relay hears of it at the commit, once, however often it is called in one transaction.
+const insertText = `
+with asked as (
+  insert into outbox (id, process, input, created_at, due_at, attempts, traceparent)
+  select gen_random_uuid(), $1, input, clock_timestamp(), clock_timestamp(), 0, $3::text from jsonb_array_elements($2::jsonb) as input
+)
+select pg_notify($4, '')`;
+
 /**
  * Asks for a workflow in the transaction of the change that needs it. The relay starts it after the commit, so with
  * Temporal down the change is accepted all the same, and a rollback starts nothing.
@@ -28,10 +36,5 @@ export async function startAllLater<P extends ProcessName>(
   inputs: readonly ProcessInput<P>[],
 ): Promise<void> {
   if (inputs.length === 0) return;
-  await tx.query(
-    `insert into outbox (id, process, input, created_at, due_at, attempts, traceparent)
-     select gen_random_uuid(), $1, input, clock_timestamp(), clock_timestamp(), 0, $3::text from jsonb_array_elements($2::jsonb) as input`,
-    [process, JSON.stringify(inputs), traceparent()],
-  );
-  await tx.query(`select pg_notify($1, '')`, [outboxChannel]);
+  await tx.query(insertText, [process, JSON.stringify(inputs), traceparent(), outboxChannel]);
 }
