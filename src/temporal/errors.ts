@@ -11,8 +11,12 @@ import { DomainError, isErrorCode } from '../domain/errors.js';
 /** Seconds after which it is worth asking again. */
 const retryAfter = 5;
 
-/** gRPC answers that say something about the request itself; every other one is an outage, a wrong API key included. */
-const aboutTheRequest = new Set([3, 5, 6, 9, 11, 12]);
+/**
+ * gRPC answers that say something about the request itself; every other one is an outage, a wrong API key included, and so is
+ * FAILED_PRECONDITION (9): our namespace is being deleted.
+ */
+const aboutTheRequest = new Set([3, 5, 6, 11, 12]);
+const invalidArgument = 3;
 const alreadyExists = 6;
 
 /** What a failed call to Temporal means to the domain: a rule's refusal, an outage, or the error itself. */
@@ -31,14 +35,23 @@ export const hasEnded = (error: unknown): boolean =>
 /** Whether Temporal itself is away, rather than a workflow's work undone. */
 export function isTemporalAway(error: unknown): boolean {
   if (error instanceof WorkflowUpdateRPCTimeoutOrCancelledError || error instanceof NamespaceNotFoundError) return true;
-  const code = grpcCode(error);
-  return code !== undefined && !aboutTheRequest.has(code);
+  const refused = grpcErrorOf(error);
+  return refused !== undefined && (!aboutTheRequest.has(refused.code) || lacksSearchAttributes(refused));
 }
 
-function grpcCode(error: unknown): number | undefined {
-  if (isGrpcServiceError(error)) return error.code;
+/**
+ * A server, or a namespace, that is new knows our search attributes only some time after a worker has made them. gRPC has no code for
+ * that.
+ */
+const lacksSearchAttributes = ({ code, message }: { code: number; message: string }): boolean =>
+  code === invalidArgument && /search attribute/i.test(message);
+
+const grpcCode = (error: unknown): number | undefined => grpcErrorOf(error)?.code;
+
+function grpcErrorOf(error: unknown) {
+  if (isGrpcServiceError(error)) return error;
   const cause = (error as { cause?: unknown })?.cause;
-  return isGrpcServiceError(cause) ? cause.code : undefined;
+  return isGrpcServiceError(cause) ? cause : undefined;
 }
 
 /** The code that the workflow or its activity refused with. */

@@ -1,4 +1,6 @@
 import type { Logger } from 'pino';
+import { settledMs } from '../domain/processes/reconciler.js';
+import { seconds } from '../platform/clock.js';
 import { faultOf } from '../platform/faults.js';
 import { ensureSearchAttributes } from '../platform/search-attributes.js';
 import { createBell } from '../platform/wake-up.js';
@@ -13,6 +15,8 @@ export interface KeptSchedules {
   everyMs?: number;
   /** Until what failed is tried again. */
   againMs?: number;
+  /** Until the reconciler sees rows that were too new for the run that schedules were made with. */
+  newestMs?: number;
 }
 
 /** Makes what workflows need to be started. Safe to repeat. */
@@ -33,21 +37,33 @@ export async function prepareServer({ processes, namespace, log }: KeptSchedules
  * No work waits for it. About schedules the server asks workers of its own, which after a crash of it can be minutes behind.
  */
 export function keepSchedules(options: KeptSchedules, signal: AbortSignal) {
-  const { processes, log, everyMs = 15_000, againMs = 2_000 } = options;
+  const { processes, log, everyMs = 15_000, againMs = 2_000, newestMs = settledMs + seconds(5) } = options;
   const bell = createBell();
   let wishes = 0;
   let granted = 0;
+  let newestAt = Number.POSITIVE_INFINITY;
 
   async function keep(): Promise<void> {
     const wished = wishes;
     if (wished === granted) {
-      if (await hasSchedules(processes.client)) return;
+      if (await hasSchedules(processes.client)) return lookAtNewest();
       log.warn('the Temporal server has lost our schedules; making them anew and looking for processes that it lost');
       await prepareServer(options);
     }
     await ensureSchedules(processes.client);
     await reconcileNow(processes.client);
     granted = wished;
+    newestAt = performance.now() + newestMs;
+  }
+
+  /**
+   * What was asked for in the last minute before a server lost everything is no business of the run that comes at once. Somebody may be
+   * waiting for it, such as for a code, so it does not wait for the next regular run either.
+   */
+  async function lookAtNewest(): Promise<void> {
+    if (performance.now() < newestAt) return;
+    await reconcileNow(processes.client);
+    newestAt = Number.POSITIVE_INFINITY;
   }
 
   signal.addEventListener('abort', bell.ring);

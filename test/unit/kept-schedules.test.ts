@@ -34,6 +34,36 @@ test('a server that cannot be asked about schedules yet is asked again until it 
   }
 });
 
+test('once schedules were made the reconciler runs once more, when rows of the last minute are old enough for it', async () => {
+  const triggered: number[] = [];
+  let looks = 0;
+  const schedule = {
+    create: async () => {},
+    getHandle: () => ({
+      describe: async () => {
+        looks += 1;
+        return { state: { paused: false } };
+      },
+      trigger: async () => void triggered.push(performance.now()),
+    }),
+  };
+  const processes = { client: { schedule } } as unknown as Processes;
+  const stopping = new AbortController();
+  const log = { warn() {}, info() {} };
+  const options = { processes, namespace: 'default', log, everyMs: 10, newestMs: 300 };
+  const schedules = keepSchedules(options, stopping.signal);
+  try {
+    schedules.renew();
+    await until('it has run twice', () => triggered.length === 2);
+    expect(triggered[1]! - triggered[0]!).toBeGreaterThanOrEqual(300);
+    const then = looks;
+    await until('it was looked often enough to run again', () => looks > then + 10);
+    expect(triggered).toHaveLength(2);
+  } finally {
+    stopping.abort();
+  }
+});
+
 test('a search attribute of another type is told of, since no workflow could be started with it; a missing one is made', async () => {
   const added: object[] = [];
   const operatorService = {

@@ -11,9 +11,11 @@ export interface ReconcilerDeps {
   now: Clock;
   kinds: OpenKinds;
   processes: Pick<Processes, 'notSeenRunning' | 'startAgain'>;
-  /** A row has to be this old: the relay comes first, and Temporal's list of what runs is a little behind. */
   settledMs?: number;
 }
+
+/** A row has to be this old: the relay comes first, and Temporal's list of what runs is a little behind. */
+export const settledMs = minutes(1);
 
 /** Where a run has got to. */
 export interface ReconcilerPlace {
@@ -38,7 +40,7 @@ export type Reconciler = ReturnType<typeof createReconciler>;
  * Workflow code cannot see that it was terminated, or that its server lost its memory. Whatever row still waits is compared with
  * what runs, and gets its process back; that one then looks at the row, and closes it where its time is over.
  */
-export function createReconciler({ db, now, kinds, processes, settledMs = minutes(1) }: ReconcilerDeps) {
+export function createReconciler({ db, now, kinds, processes, settledMs: oldEnough = settledMs }: ReconcilerDeps) {
   const names = Object.keys(kinds) as ProcessName[];
 
   return {
@@ -47,7 +49,7 @@ export function createReconciler({ db, now, kinds, processes, settledMs = minute
       const { kind, after: last } = place ?? { kind: names[0]!, after: first };
       const query = kinds[kind] as OpenQuery<ProcessName> | undefined;
       const read = (id: FindOperator<string>, take: number) =>
-        db.transaction('system', (tx) => query!(tx, { id, since: LessThanOrEqual(after(now(), -settledMs)), take }));
+        db.transaction('system', (tx) => query!(tx, { id, since: LessThanOrEqual(after(now(), -oldEnough)), take }));
       const page = query ? await read(MoreThan(last), pageSize) : [];
       const restarted = await heal(kind, page, (ids) => read(In(ids), ids.length));
       return { kind, looked: page.length, restarted, next: placeAfter(kind, page, pageSize) };

@@ -1,0 +1,52 @@
+import { randomUUID } from 'node:crypto';
+import { createProcesses, type Processes } from '../../src/temporal/processes.js';
+import { prepareServer } from '../../src/worker/kept-schedules.js';
+import { startTestTemporal, type TestTemporal } from '../support/temporal.js';
+import { until } from '../support/until.js';
+
+const namespace = 'anew';
+const log = { warn() {}, info() {} };
+let temporal: TestTemporal;
+let processes: Processes;
+
+beforeAll(async () => {
+  temporal = await startTestTemporal();
+  processes = createProcesses({ address: temporal.address, namespace, apiKey: null }, { answerWithinMs: 700 });
+});
+afterAll(async () => {
+  await processes.close();
+  await temporal.stop();
+});
+
+const inAnHour = new Date(Date.now() + 3_600_000).toISOString();
+const unavailable = { code: 'service.unavailable' };
+const registration = () => ({ pendingRegistrationId: randomUUID(), expiresAt: inAnHour, reminderAt: inAnHour });
+/** What the relay asks of Temporal, and what a confirmed link does. */
+async function refuseAsOutage(): Promise<void> {
+  await expect(processes.start('registrationVerification', registration())).rejects.toMatchObject(unavailable);
+  await expect(processes.confirmRegistration(registration())).rejects.toMatchObject(unavailable);
+}
+
+test('a namespace that is away, made anew without its search attributes or deleted is an outage, not a fault', async () => {
+  await refuseAsOutage();
+
+  const { workflowService, operatorService } = processes.connection;
+  await workflowService.registerNamespace({
+    namespace,
+    workflowExecutionRetentionPeriod: { seconds: 86_400 } as never,
+  });
+  await until('it is known', () =>
+    processes.ping().then(
+      () => true,
+      () => false,
+    ),
+  );
+  await refuseAsOutage();
+
+  await prepareServer({ processes, namespace, log });
+  const started = () => processes.start('registrationVerification', registration()).catch(() => false);
+  await until('its search attributes are known', started);
+
+  await operatorService.deleteNamespace({ namespace });
+  await refuseAsOutage();
+});
