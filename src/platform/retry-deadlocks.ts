@@ -4,8 +4,8 @@ import { hasCondition } from './postgres-errors.js';
 const attempts = 8;
 
 /**
- * Deleting an Environment takes the locks of running sign-ins in another order than they do. PostgreSQL then ends one of
- * the two transactions; where it is this one, nothing has happened and it is run again.
+ * Deleting an Environment, or an organization, takes the locks of running sign-ins in another order than they do. PostgreSQL then
+ * ends one of the two transactions; where it is this one, nothing has happened and it is run again.
  */
 export async function retryingDeadlocks<T>(work: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {

@@ -11,6 +11,7 @@ import { SsoDomain } from '../../entities/sso-domain.js';
 import { User } from '../../entities/user.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { expectEqualTimes } from '../support/equal-times.js';
+import { interleaved } from '../support/interleaving.js';
 import { totpCode } from '../support/mfa.js';
 import { Browser } from '../support/oauth.js';
 import { goingOnTo, leavingIn, logoutRequestXml, logoutResponseXml, signedQuery } from '../support/saml-logout.js';
@@ -18,6 +19,7 @@ import type { ResponseParts } from '../support/saml-provider.js';
 import { answerTo, askedIn, giveSigningKey, newSamlProvider, type SamlProvider } from '../support/saml-sign-in.js';
 import { newOidcConnection, newVerifiedDomain } from '../support/sso.js';
 import { sealing } from './administrators-setup.js';
+import { callsOf, outcomeOf } from './portal-setup.js';
 
 const baseUrl = 'http://localhost:3000';
 let api: TestApi;
@@ -97,6 +99,31 @@ async function walk(browser: Browser, email: string, changes: Partial<ResponsePa
 const failureOf = async (answer: Promise<LightMyRequestResponse>) => (await answer).json().error;
 const newBrowser = () => new Browser(api.app);
 const names = ({ cookies }: LightMyRequestResponse) => cookies.map(({ name }) => name).sort();
+
+test('somebody comes back while the connection is deleted: one is after the other, whenever it is', async () => {
+  const problems: string[] = [];
+  for (let at = 1; at <= 16; at++) {
+    const there = await place();
+    const email = `ana@${there.domain}`;
+    await newMember(there, email);
+    await walk(newBrowser(), email); // from here on they are linked
+    const owner = callsOf(api, there.account.accountSlug, await there.account.as('owner'));
+    const browser = newBrowser();
+    const { path, form } = answerTo(here(await start(browser, email)), idp, api.clock.now, { nameId: email });
+    const answered = await new Browser(api.app).post(path, form, { origin: 'https://idp.acme.example' });
+    const [came, deleted] = await interleaved(
+      api.database.ownerUrl,
+      at,
+      () => browser.get(here(answered), { accept: 'application/json' }),
+      () => owner('DELETE', `/sso/connections/${there.connection.id}`),
+    );
+    const authorization = `Bearer ${came.json().data?.access_token}`;
+    const me = await api.app.inject({ url: '/v1/auth/me', headers: { authorization } });
+    if (came.statusCode >= 500 || deleted.statusCode !== 204 || me.statusCode !== 401)
+      problems.push(`before statement ${at}: ${came.statusCode}, ${outcomeOf(deleted)}, ${me.statusCode}`);
+  }
+  expect(problems).toEqual([]);
+});
 
 describe('an administrator signs in by the provider of their account', () => {
   test('with both cookies, in that account, as the event says', async () => {

@@ -74,6 +74,50 @@ export async function interleaved<A, B>(
   });
 }
 
+/** What can happen to something, and what is left of it then. */
+export interface Happenings<Subject> {
+  make(): Promise<Subject>;
+  /** By what it is called; each answers how it came out. */
+  happenings: Record<string, (subject: Subject) => Promise<string>>;
+  left(subject: Subject): Promise<unknown>;
+}
+
+/**
+ * Has pairs of things happen at once, the first of them stopped before a statement.
+ * @param before says at which, of so many, from 1
+ * @returns what came to something that neither of the two orders comes to
+ */
+export async function unlikeBothOrders<Subject>(
+  ownerUrl: string,
+  { make, happenings, left }: Happenings<Subject>,
+  pairs: readonly (readonly [first: string, other: string])[],
+  before: (statements: number) => number,
+): Promise<string[]> {
+  const happen = (name: string, subject: Subject) => () => happenings[name]!(subject);
+  const known = new Map<string, { came: string[]; rest: unknown; statements: number }>();
+  async function inOrder(first: string, other: string) {
+    const name = `${first} ${other}`;
+    if (!known.has(name)) {
+      const subject = await make();
+      const { outcome, statements } = await counted(happen(first, subject));
+      const came = [outcome, await happen(other, subject)()];
+      known.set(name, { came, rest: await left(subject), statements });
+    }
+    return known.get(name)!;
+  }
+  const problems: string[] = [];
+  for (const [first, other] of pairs) {
+    const [one, two] = [await inOrder(first, other), await inOrder(other, first)];
+    const subject = await make();
+    const at = before(one.statements);
+    const both = await interleaved(ownerUrl, at, happen(first, subject), happen(other, subject));
+    const is = JSON.stringify([both, await left(subject)]);
+    const possible = [JSON.stringify([one.came, one.rest]), JSON.stringify([two.came.toReversed(), two.rest])];
+    if (!possible.includes(is)) problems.push(`${first} before its statement ${at}, ${other}: ${is}; not ${possible}`);
+  }
+  return problems;
+}
+
 async function replacing<T>(by: (query: Query) => Query, work: () => Promise<T>): Promise<T> {
   const { query } = prototype;
   prototype.query = by(query);

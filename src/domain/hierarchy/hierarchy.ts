@@ -2,6 +2,7 @@ import type { Node } from '../../../entities/node.js';
 import type { Clock } from '../../platform/clock.js';
 import type { Db } from '../../platform/db.js';
 import { violates } from '../../platform/postgres-errors.js';
+import { retryingDeadlocks } from '../../platform/retry-deadlocks.js';
 import { DomainError } from '../errors.js';
 import type { Page } from '../paging.js';
 import type { EnvironmentScope } from '../scope.js';
@@ -39,7 +40,7 @@ export function createHierarchy({ db, now }: { db: Db; now: Clock }) {
     change: (scope: EnvironmentScope, id: string, version: number, changes: NodeChanges): Promise<Node> =>
       db.transaction(scope, (tx) => change(tx, scope, { id, version, changes, at: now() })).catch(slugTaken),
     remove: (scope: EnvironmentScope, id: string, version: number, cascade: boolean): Promise<void> =>
-      db.transaction(scope, (tx) => remove(tx, scope, { id, version, cascade, at: now() })),
+      retryingDeadlocks(() => db.transaction(scope, (tx) => remove(tx, scope, { id, version, cascade, at: now() }))),
   };
 }
 

@@ -3,6 +3,7 @@ import type { Node } from '../../../entities/node.js';
 import type { Clock } from '../../platform/clock.js';
 import type { Db } from '../../platform/db.js';
 import { violates } from '../../platform/postgres-errors.js';
+import { retryingDeadlocks } from '../../platform/retry-deadlocks.js';
 import { DomainError } from '../errors.js';
 import { change, type NodeChanges } from '../hierarchy/changes.js';
 import { create, type NewNode } from '../hierarchy/nodes.js';
@@ -71,11 +72,13 @@ export function createOrganizations({ db, now }: { db: Db; now: Clock }) {
      * @throws DomainError organization.not_found, nodes.has_children, version.conflict
      */
     remove: (scope: EnvironmentScope, id: string, version: number, cascade: boolean): Promise<void> =>
-      db.transaction(scope, async (tx) => {
-        await find(tx, scope, id);
-        const removing = remove(tx, scope, { id, version, cascade, at: now() });
-        await removing.catch(shown((node) => withCounts(tx, scope, node)));
-      }),
+      retryingDeadlocks(() =>
+        db.transaction(scope, async (tx) => {
+          await find(tx, scope, id);
+          const removing = remove(tx, scope, { id, version, cascade, at: now() });
+          await removing.catch(shown((node) => withCounts(tx, scope, node)));
+        }),
+      ),
 
     /**
      * Deletes every organization with what is below it, some in a transaction: of one that is interrupted, the rest is left.
@@ -88,7 +91,8 @@ export function createOrganizations({ db, now }: { db: Db; now: Clock }) {
       if (!environment) throw new DomainError('environment.not_found');
       if (environment.type === 'production') throw new DomainError('organization.production_environment');
       if (confirm !== environment.slug) throw new DomainError('organization.confirmation_required');
-      while ((await db.transaction(scope, (tx) => removeSome(tx, scope, now()))) === 'more');
+      const some = () => db.transaction(scope, (tx) => removeSome(tx, scope, now()));
+      while ((await retryingDeadlocks(some)) === 'more');
     },
   };
 }

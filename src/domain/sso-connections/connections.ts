@@ -1,7 +1,8 @@
-import type { EntityManager } from 'typeorm';
+import { type EntityManager, IsNull, Not } from 'typeorm';
 import { v7 as uuidv7 } from 'uuid';
 import { SsoConnection, type SsoConnectionStatus, type SsoType } from '../../../entities/sso-connection.js';
 import { SsoLink } from '../../../entities/sso-link.js';
+import { SsoRequest } from '../../../entities/sso-request.js';
 import type { Clock } from '../../platform/clock.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
 import type { Db } from '../../platform/db.js';
@@ -27,6 +28,7 @@ import {
   findConnection,
   isOfTeam,
   lockConnection,
+  lockRequests,
 } from './find.js';
 import { type MetadataSource, settingsFromMetadata } from './metadata.js';
 import { clientSecretContext } from './secrets.js';
@@ -91,15 +93,16 @@ export function createSsoConnections({ db, sealing, guard, outbound, assignments
 
   /**
    * What is as it was already is no change. Another provider, by entity id or discovery URL, names other people: the links to
-   * those of before end, and an OpenID provider has to be given its own secret.
+   * those of before end, whoever is on the way begins anew, and an OpenID provider has to be given its own secret.
    * @throws DomainError as `lockConnection`; validation.failed, sso_connection.incomplete for what an active one would lack;
    *   of the default role role.not_found, permission.required, role.cannot_grant
    */
   const update = (at: ConnectionAt, caller: Caller, wanted: Partial<ConnectionSettings>): Promise<ConnectionDetail> =>
     db.transaction(at.scope, async (tx) => {
+      if (namesProvider(wanted)) await lockRequests(tx, at);
       const current = await lockConnection(tx, at, caller);
       const changes = await settled(tx, at.scope, { caller, current, wanted });
-      const isElsewhere = (['samlEntityId', 'oidcDiscoveryUrl'] as const).some(
+      const isElsewhere = provider.some(
         (field) => changes[field] !== undefined && current[field] !== null && changes[field] !== current[field],
       );
       if (isElsewhere && !wanted.oidcClientSecret) changes.oidcClientSecretSealed = null;
@@ -109,10 +112,10 @@ export function createSsoConnections({ db, sealing, guard, outbound, assignments
       const connection: SsoConnection = { ...current, ...changes, updatedAt: now() };
       if (connection.status === 'active') assertComplete(connection, now());
       await tx.update(SsoConnection, { id: current.id }, { ...changes, updatedAt: connection.updatedAt });
-      const forgotten = isElsewhere ? await tx.delete(SsoLink, { connectionId: current.id }) : null;
+      const forgotten = isElsewhere ? await forget(tx, current) : null;
       await recordConnectionEvent(tx, 'sso_connection.updated', connection, {
         changed,
-        ...(forgotten && { links_forgotten: forgotten.affected }),
+        ...(forgotten !== null && { links_forgotten: forgotten }),
       });
       return one(tx, connection);
     });
@@ -215,6 +218,21 @@ function blankConnection(
     createdAt: at,
     updatedAt: at,
   };
+}
+
+/** What says which provider it is. */
+const provider = ['samlEntityId', 'oidcDiscoveryUrl'] as const;
+const namesProvider = (wanted: Partial<ConnectionSettings>): boolean =>
+  provider.some((field) => wanted[field] !== undefined);
+
+/**
+ * What the provider of before has said of people: whom it has named, and its answers that are here, or on the way; they would name
+ * people anew. @returns how many links there were
+ */
+async function forget(tx: EntityManager, { id: connectionId }: SsoConnection): Promise<number> {
+  await tx.delete(SsoRequest, { connectionId, purpose: Not('test'), completedAt: IsNull() });
+  const { affected } = await tx.delete(SsoLink, { connectionId });
+  return affected ?? 0;
 }
 
 /** One after the other in a scope, so that together they do not make more than there can be. */

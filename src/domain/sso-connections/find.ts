@@ -55,6 +55,19 @@ export async function lockConnection(tx: EntityManager, at: ConnectionAt, caller
   return connection;
 }
 
+/**
+ * Whoever comes back from the provider of a connection is waited for, and nobody comes before the end of the transaction. Before
+ * `lockConnection`, and before what that locks: a sign-in holds its request first, and the organization and the connection after it.
+ */
+export async function lockRequests(tx: EntityManager, at: ConnectionAt): Promise<void> {
+  const connection = await tx.findOne(SsoConnection, { where: whereOf(at), select: { id: true } });
+  const values = [connection?.id ?? null, at.scope.accountId];
+  await tx.query(
+    `select from sso_requests where connection_id = $1 and account_id = $2 and completed_at is null order by id for update`,
+    values,
+  );
+}
+
 /** Administrators of the Account act in the Portal; what others do by the Public API is done for the organization. */
 export const isOfTeam = ({ type }: Caller): boolean => type === 'platform_admin';
 

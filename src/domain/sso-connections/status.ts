@@ -9,7 +9,7 @@ import type { Caller } from '../caller.js';
 import { DomainError } from '../errors.js';
 import { recordEvent, recordEvents } from '../events.js';
 import { applicationOf, recordConnectionEvent } from './events.js';
-import { type ConnectionAt, type ConnectionDetail, lockConnection } from './find.js';
+import { type ConnectionAt, type ConnectionDetail, lockConnection, lockRequests } from './find.js';
 import { assertComplete } from './settings.js';
 
 /**
@@ -31,6 +31,7 @@ export function createStatusChanges({
     work: (tx: EntityManager, connection: SsoConnection) => Promise<T>,
   ): Promise<T> =>
     db.transaction(scopeToEnd(at), async (tx) => {
+      await lockRequests(tx, at);
       if (at.scope.environmentId) await lockSettings(tx, at.scope.environmentId);
       return work(tx, await lockConnection(tx, at, caller));
     });

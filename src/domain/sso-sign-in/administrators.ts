@@ -38,7 +38,10 @@ export function createAdministratorSso({ db, signIn, sessions, now }: Administra
     const { assertion } = outcome;
     const admit = () =>
       db.transaction('system', async (tx): Promise<Omit<Arrived, 'assertion'> | Refused> => {
-        const connection = await tx.findOneBy(SsoConnection, { id: connectionId, scope: 'admin', status: 'active' });
+        // Kept as it is: whoever deletes it, or names another provider, takes the links with it.
+        const lock = { mode: 'for_key_share' } as const;
+        const where = { id: connectionId, scope: 'admin', status: 'active' } as const;
+        const connection = await tx.findOne(SsoConnection, { where, lock });
         if (!connection) return { refusal: 'connection_disabled' };
         const admitted = await admitAdministrator(tx, connection, assertion, now());
         if ('refusal' in admitted) return admitted;

@@ -4,7 +4,7 @@ import { Identity } from '../../../entities/identity.js';
 import { Role } from '../../../entities/role.js';
 import type { SsoConnection } from '../../../entities/sso-connection.js';
 import { actAs } from '../../platform/context.js';
-import { violates } from '../../platform/postgres-errors.js';
+import { hasCondition, violates } from '../../platform/postgres-errors.js';
 import { place, write } from '../access/assigning.js';
 import { changeIdentity } from '../identities/change.js';
 import { addMember } from '../organizations/members.js';
@@ -26,8 +26,12 @@ interface Admitting {
 }
 type Welcome = Extract<Recognized, { refusal: null }>;
 
-/** What another sign-in of the same person at the same moment may have been faster with: trying again tells the rest. */
+/**
+ * What another sign-in of the same person, or a deletion, at the same moment may have been faster with: trying again tells the rest.
+ * An organization takes its connection with it, and those that come by that, in another order than they take them.
+ */
 export const losesARace = (error: unknown): boolean =>
+  hasCondition(error, 'deadlock_detected') ||
   ['identities_email', 'identities_external_id', 'environment_memberships_one_per_identity', 'sso_links_subject'].some(
     (constraint) => violates(error, constraint),
   );

@@ -1,16 +1,18 @@
+import type { EntityManager } from 'typeorm';
 import { v7 as uuidv7 } from 'uuid';
 import { SsoConnection } from '../../../entities/sso-connection.js';
 import { after, type Clock } from '../../platform/clock.js';
 import { newSecret } from '../../platform/crypto/one-time-secret.js';
 import type { Db } from '../../platform/db.js';
 import { isStorable } from '../../platform/storable.js';
+import { type Assertion, SsoRefused } from '../sso-protocols/assertion.js';
 import type { SamlProtocol } from '../sso-protocols/saml/protocol.js';
 import type { MetadataWanted } from '../sso-protocols/saml/service-provider-metadata.js';
 import type { LogoutMessage } from '../sso-protocols/saml/signed-messages.js';
 import type { SsoLeaving } from './leaving.js';
 import { assertOnce, assertOnceIn } from './once.js';
 import { endProviderSessions } from './provider-logout.js';
-import { requestLife } from './requests.js';
+import { type NewSsoRequest, requestLife } from './requests.js';
 import type { SsoSignIn } from './sign-in.js';
 
 export interface SamlSsoDeps {
@@ -52,21 +54,19 @@ export function createSamlSso({ db, protocol, signIn, leaving, now }: SamlSsoDep
     if (assertion.once) await assertOnce(db, connection, assertion.once);
     const [id, browser] = [uuidv7(), newSecret()];
     const isAdmin = connection.scope === 'admin';
-    await db.transaction('system', (tx) =>
-      signIn.requests.admit(
-        tx,
-        {
-          id,
-          connection,
-          browser,
-          state: newSecret(),
-          secrets: null,
-          purpose: isAdmin ? 'admin' : 'identity',
-          parameters: isAdmin ? {} : ownAccountAt(relayState),
-        },
-        { assertion },
-      ),
-    );
+    const request: NewSsoRequest = {
+      id,
+      connection,
+      browser,
+      state: newSecret(),
+      secrets: null,
+      purpose: isAdmin ? 'admin' : 'identity',
+      parameters: isAdmin ? {} : ownAccountAt(relayState),
+    };
+    await db.transaction('system', async (tx) => {
+      await assertStillIts(tx, connection, assertion);
+      await signIn.requests.admit(tx, request, { assertion });
+    });
     return { requestId: id, browser: { value: browser, expiresAt: after(now(), requestLife) } };
   }
 
@@ -124,6 +124,16 @@ export function createSamlSso({ db, protocol, signIn, leaving, now }: SamlSsoDep
 }
 
 export type SamlSso = ReturnType<typeof createSamlSso>;
+
+/**
+ * The connection can have another provider by now, whose people an answer of the one before must not name; whoever changes it from
+ * here on finds the answer. @throws SsoRefused issuer_mismatch
+ */
+async function assertStillIts(tx: EntityManager, { id }: SsoConnection, { issuer }: Assertion): Promise<void> {
+  const lock = { mode: 'for_key_share' } as const;
+  const its = await tx.findOne(SsoConnection, { where: { id, samlEntityId: issuer }, select: { id: true }, lock });
+  if (!its) throw new SsoRefused('issuer_mismatch', 'The connection has another provider by now');
+}
 
 const longestClientId = 200;
 

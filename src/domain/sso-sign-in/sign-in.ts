@@ -142,8 +142,8 @@ export function createSsoSignIn({ db, sealing, protocols, now }: SsoSignInDeps) 
         if (isCounted) await noteSuccess(run, connection, now());
       } else {
         await db.transaction({ accountId }, async (tx) => {
+          await requests.keep(inTransaction(tx), taken.id, outcome); // the request before the connection, as everywhere
           if (isCounted) await noteRefusal(tx, connection, taken, outcome.refusal);
-          await requests.keep(inTransaction(tx), taken.id, outcome);
         });
       }
       return { requestId: taken.id };

@@ -1,3 +1,4 @@
+import { DomainError } from '../../domain/errors.js';
 import { readParameters } from '../../domain/oidc/parameters.js';
 import { factorOfProvider } from '../../domain/sessions/first-factor.js';
 import type { Arrival, AskedOfProvider } from '../../domain/sso-sign-in/end-users.js';
@@ -13,6 +14,10 @@ import type { Answer, SsoFinisher } from './finishers.js';
 export function createIdentityFinisher(deps: { sso: Sso; hosted: HostedLogin; now: Clock }): SsoFinisher {
   const { sso, hosted, now } = deps;
 
+  // Whoever has a session by now goes on at once; everybody else is sent to the provider anew, which mostly has one.
+  const again: SsoFinisher['again'] = (parameters) => (request, reply) =>
+    redirect(request, reply, '/oauth/authorize', parameters);
+
   const tell =
     ({ environmentId, parameters }: AnsweredSsoRequest, arrival: Arrival): Answer =>
     async (request, reply) => {
@@ -22,7 +27,13 @@ export function createIdentityFinisher(deps: { sso: Sso; hosted: HostedLogin; no
       if (visit.client.environmentId !== environmentId) return sendSsoLost(request, reply);
       if ('refusal' in arrival) return sendSsoFailed(visit, arrival.refusal);
       const { identityId, amr, connectionId, ssoSessionId } = arrival;
-      return hosted.proved(visit, factorOfProvider(identityId, amr, { connectionId, ssoSessionId, now: now() }));
+      const first = factorOfProvider(identityId, amr, { connectionId, ssoSessionId, now: now() });
+      return hosted.proved(visit, first).catch((error: unknown) => {
+        // The person, the connection or the session at the provider is gone since: the same from its beginning tells which.
+        if (error instanceof DomainError && error.code === 'auth.invalid_credentials')
+          return again(parameters, 'over')(request, reply);
+        throw error;
+      });
     };
 
   return {
@@ -30,8 +41,7 @@ export function createIdentityFinisher(deps: { sso: Sso; hosted: HostedLogin; no
       return tell(completed, await sso.endUsers.arrive(tx, completed, askedIn(completed.parameters)));
     },
 
-    // Whoever has a session by now goes on at once; everybody else is sent to the provider anew, which mostly has one.
-    again: (parameters) => (request, reply) => redirect(request, reply, '/oauth/authorize', parameters),
+    again,
   };
 }
 

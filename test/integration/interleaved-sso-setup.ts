@@ -1,0 +1,247 @@
+import { randomUUID } from 'node:crypto';
+import type { LightMyRequestResponse } from 'fastify';
+import type { SsoConnection } from '../../entities/sso-connection.js';
+import { counterTotal } from '../../src/domain/counters.js';
+import { minutes } from '../../src/platform/clock.js';
+import { baseUrl, type TestAccount, type TestApi } from '../support/api.js';
+import { authorizeUrl, Browser, locationOf, newPkce, postToken, redirectUri } from '../support/oauth.js';
+import { publicClient } from '../support/public-client.js';
+import { logoutRequestXml, signedQuery } from '../support/saml-logout.js';
+import type { ResponseParts } from '../support/saml-provider.js';
+import { answerTo, giveSigningKey, newSamlProvider } from '../support/saml-sign-in.js';
+import { failureIn, newOidcConnection, newVerifiedDomain } from '../support/sso.js';
+import { sealing } from './administrators-setup.js';
+import { callsWith } from './nodes-setup.js';
+import { callsOf, outcomeOf, rowsOf } from './portal-setup.js';
+import { newDirectory, newUser, operations } from './scim-setup.js';
+
+/** Who signs in: by the provider of an organization or of an Environment, for the first time or again. */
+export interface Arriving {
+  by: 'organization' | 'environment';
+  isKnown: boolean;
+  /** Of their connection. */
+  settings?: Partial<SsoConnection>;
+}
+
+interface BackFromProvider {
+  browser: Browser;
+  url: string;
+}
+
+/** Somebody who signs in by SAML, and where. */
+export interface Person {
+  /** Of their Identity, where they have one before. */
+  id: string | null;
+  email: string;
+  domain: string;
+  organizationId: string;
+  role: { id: string; version: number };
+  connection: SsoConnection;
+  /** From when on events are theirs. */
+  since: string;
+  /** Sends the provider's answer, which a browser waits for then. */
+  post(changes?: Partial<ResponseParts>): Promise<BackFromProvider>;
+  /** Two browsers whose answers are there. */
+  tabs: [BackFromProvider, BackFromProvider];
+  codes: string[];
+  /** Whether what they came by has gone without their session: one that was not there yet does not begin, one that was stays. */
+  hasLostProvider: boolean;
+  /** Whether the first of the two browsers has come for its answer. */
+  hasCome: boolean;
+}
+
+const otherSite = { origin: 'https://idp.acme.example' };
+const here = ({ headers }: LightMyRequestResponse) => String(headers.location).replace(baseUrl, '');
+
+/** People who sign in by an identity provider, and what can happen to them at the same moment. */
+export async function newInterleavedSso(api: TestApi, account: TestAccount) {
+  const { db } = api.database;
+  const { scope } = account;
+  const world = { db, now: () => api.clock.now, sealing };
+  const idp = await newSamlProvider();
+  const pkce = newPkce();
+  const key = callsWith(api, await account.apiKey());
+  const owner = callsOf(api, account.accountSlug, await account.as('owner'));
+  const directory = await newDirectory(api, account);
+  const asked = { ...publicClient, redirectUris: [redirectUri] };
+  const { client } = await api.services.clientManagement.create(scope, asked);
+  await rowsOf(api, `update environment_settings set mfa_policy = 'off' where environment_id = $1`, [
+    scope.environmentId,
+  ]);
+
+  async function sentAway(connection: SsoConnection) {
+    const browser = new Browser(api.app);
+    const query = authorizeUrl(client, { code_challenge: pkce.challenge }).replace('/oauth/authorize?', '');
+    const away = await browser.get(`/oauth/sso?connection_id=${connection.id}&${query}`);
+    return { browser, url: String(away.headers.location) };
+  }
+  async function posting(connection: SsoConnection, nameId: string): Promise<Person['post']> {
+    const { browser, url } = await sentAway(connection);
+    return async (changes = {}) => {
+      const { path, form } = answerTo(url, idp, api.clock.now, { nameId, ...changes });
+      const isAsked = changes.inResponseTo !== null;
+      const poster = isAsked ? new Browser(api.app) : browser;
+      const posted = await poster.post(path, isAsked ? form : { ...form, RelayState: client.clientId }, otherSite);
+      return { browser, url: posted.statusCode === 303 ? here(posted) : '' };
+    };
+  }
+  const answered = async (connection: SsoConnection, nameId: string) => (await posting(connection, nameId))();
+
+  async function make({ by, isKnown, settings }: Arriving): Promise<Person> {
+    const domain = `${randomUUID()}.example`;
+    const email = `ana@${domain}`;
+    const organizationId: string = (await key('POST', '/organizations', { name: domain })).json().data.id;
+    const role = (await key('POST', '/roles', { name: domain, permission_keys: [] })).json().data;
+    const its = by === 'organization' ? organizationId : null;
+    await newVerifiedDomain(world, scope, domain, its);
+    const fields = { ...idp.fields, organizationId: its, defaultRoleId: role.id, ...settings };
+    const none = { issuer: '', clientId: '', clientSecret: '' };
+    const connection = await newOidcConnection(world, scope, none, fields);
+    await giveSigningKey(world, connection);
+    const { id } = isKnown ? await newUser(directory, { userName: email }) : { id: null };
+    if (isKnown) {
+      const { browser, url } = await answered(connection, email);
+      expect(cameTo(await browser.get(url))).toBe('code');
+    }
+    const [time] = await rowsOf<{ now: string }>(api, 'select clock_timestamp()::text as now');
+    return {
+      id,
+      email,
+      domain,
+      organizationId,
+      role,
+      connection,
+      since: time!.now,
+      post: await posting(connection, email),
+      tabs: [await answered(connection, email), await answered(connection, email)],
+      codes: [],
+      hasLostProvider: false,
+      hasCome: false,
+    };
+  }
+
+  const complete = (tab: 0 | 1) => async (person: Person) => {
+    const { browser, url } = person.tabs[tab];
+    if (tab === 0) person.hasCome = true;
+    if (url === '') return 'nowhere';
+    const response = await browser.get(url);
+    const came = cameTo(response);
+    if (came === 'code') person.codes.push(locationOf(response).searchParams.get('code') as string);
+    // What such a code is worth is looked at in the end. Whose session could not begin any more is sent on their way again.
+    return ['code', '303 /oauth/authorize', '303 /oauth/account'].includes(came) ? 'goes on' : came;
+  };
+  const answering = (changes?: Partial<ResponseParts>) => async (person: Person) => {
+    person.tabs[0] = await person.post(changes);
+    return person.tabs[0].url === '' ? 'refused' : 'kept';
+  };
+  const connectionPath = ({ connection }: Person) =>
+    `/applications/${account.applicationSlug}/environments/development/sso-connections/${connection.id}`;
+  const address = ({ email }: Person) => ({ userName: email, emails: [{ value: email, primary: true }] });
+  const inactive = operations({ op: 'replace', path: 'active', value: false });
+
+  const happenings = {
+    complete: complete(0),
+    completeInSecondTab: complete(0),
+    signInElsewhere: complete(1),
+    answer: answering(),
+    /** One that counts as the connection's failure. */
+    lateAnswer: answering({ notOnOrAfter: new Date(api.clock.now.getTime() - minutes(10)) }),
+    /** The provider itself sends them, whom nobody here has asked for. */
+    answerUnasked: answering({ inResponseTo: null }),
+    deactivate: async ({ id }: Person) => outcomeOf(await key('POST', `/identities/${id}/deactivate`)),
+    remove: async ({ id }: Person) => outcomeOf(await key('DELETE', `/identities/${id}`)),
+    leave: async ({ id, organizationId }: Person) =>
+      outcomeOf(await key('DELETE', `/organizations/${organizationId}/members/${id}`)),
+    join: async ({ id, organizationId }: Person) =>
+      outcomeOf(await key('POST', `/organizations/${organizationId}/members`, { identity_id: id })),
+    changeAddress: async ({ id, domain }: Person) =>
+      outcomeOf(await key('PATCH', `/identities/${id}`, { email: `ana-${domain}@elsewhere.example` })),
+    create: async ({ email }: Person) => outcomeOf(await key('POST', '/identities', { email })),
+    provision: async (person: Person) => String((await directory('POST', '/Users', address(person))).statusCode),
+    suspend: async ({ id }: Person) => String((await directory('PATCH', `/Users/${id}`, inactive)).statusCode),
+    deprovision: async ({ id }: Person) => String((await directory('DELETE', `/Users/${id}`)).statusCode),
+    disable: async (person: Person) => outcomeOf(await owner('POST', `${connectionPath(person)}/disable`)),
+    deleteConnection: async (person: Person) => outcomeOf(await owner('DELETE', connectionPath(person))),
+    async nameAnotherProvider(person: Person) {
+      person.hasLostProvider = true;
+      const another = { saml_entity_id: 'https://another.example/saml' };
+      return outcomeOf(await owner('PATCH', connectionPath(person), another));
+    },
+    deleteRole: async ({ role }: Person) =>
+      outcomeOf(await key('DELETE', `/roles/${role.id}`, undefined, role.version)),
+    async deleteOrganization(person: Person) {
+      person.hasLostProvider = true;
+      const path = `/nodes/${person.organizationId}`;
+      return outcomeOf(await key('DELETE', path, undefined, (await key('GET', path)).json().data.version));
+    },
+    releaseDomain: async ({ organizationId, domain, connection }: Person) =>
+      connection.organizationId
+        ? outcomeOf(await key('DELETE', `/organizations/${organizationId}/domains/${domain}`))
+        : outcomeOf(await owner('DELETE', `/sso/domains/${domain}`)),
+    async logOutAtProvider({ connection, email }: Person) {
+      const path = `/sso/saml/${connection.id}/slo`;
+      const format = 'urn:oasis:names:tc:SAML:1.1:nameid-format:emailAddress';
+      const xml = logoutRequestXml({
+        issuer: idp.issuer,
+        destination: `${baseUrl}${path}`,
+        issueInstant: api.clock.now,
+        content: `<saml:NameID Format="${format}">${email}</saml:NameID>`,
+      });
+      const url = `${path}?${signedQuery('SAMLRequest', xml, idp.key)}`;
+      return String((await new Browser(api.app).get(url)).statusCode);
+    },
+  };
+
+  /** Who they are in the end, what they hold and may do, and what was told of it, but for sessions. Who has not come for the answer does. */
+  async function left(person: Person) {
+    const then = person.hasCome ? null : await complete(0)(person);
+    const { domain, connection, organizationId, since, hasLostProvider } = person;
+    const { accountId, environmentId } = scope;
+    const [row] = await rowsOf(
+      api,
+      `with people as (select id from identities where email like $5),
+         memberships as (select * from environment_memberships where environment_id = $2)
+       select (select count(*) from people) as people,
+         (select array_agg(is_active) from memberships where identity_id in (select id from people)) as active,
+         (select count(*) from organization_members where organization_id = $4) as members,
+         (select member_count from organizations where id = $4) as member_count,
+         ${counterTotal('identities')} - (select count(*) from memberships) as miscounted,
+         (select count(*) from role_assignments where identity_id in (select id from people) and removed_at is null) as roles,
+         (select array_agg(identity_id in (select id from people)) from sso_links where connection_id = $3) as links,
+         (select count(*) from sso_sessions s where connection_id = $3
+            and not exists (select from sso_links where id = s.link_id)) as unlinked,
+         (select status || ' ' || consecutive_failures from sso_connections where id = $3) as connection`,
+      [accountId, environmentId, connection.id, organizationId, `%${domain}%`],
+    );
+    const told = await rowsOf<{ told: string }>(
+      api,
+      `select action::text || ' ' || count(*) as told from events
+       where account_id = $1 and created_at > $2::timestamptz
+         and action not in ('identity.signed_in', 'auth.identity_signed_out', 'identity.sessions_revoked')
+       group by action order by action`,
+      [accountId, since],
+    );
+    const may = hasLostProvider ? {} : await access(person);
+    return { ...row, told: told.map((event) => event.told), then, ...may };
+  }
+
+  /** What they were given that is worth something, and which of their browsers are signed in. */
+  async function access({ codes, tabs }: Person) {
+    const fields = { grant_type: 'authorization_code', redirect_uri: redirectUri, code_verifier: pkce.verifier };
+    const redeemed = codes.map((code) => postToken(api.app, client as never, { ...fields, code }));
+    const given = (await Promise.all(redeemed)).filter(({ statusCode }) => statusCode === 200).length;
+    const isIn = async ({ browser }: BackFromProvider) =>
+      cameTo(await browser.get(authorizeUrl(client, { prompt: 'none' }))) === 'code';
+    return { given, in: [await isIn(tabs[0]), await isIn(tabs[1])] };
+  }
+
+  return { make, happenings: happenings as Record<keyof typeof happenings, (person: Person) => Promise<string>>, left };
+}
+
+/** What an answer to a browser means: `code`, an error at the client, a page of ours, or its refusal. */
+function cameTo(response: LightMyRequestResponse): string {
+  const { statusCode, headers } = response;
+  if (!headers.location) return failureIn(response).join(' ');
+  const { pathname, searchParams } = locationOf(response);
+  return searchParams.has('code') ? 'code' : (searchParams.get('error') ?? `${statusCode} ${pathname}`);
+}
