@@ -5,13 +5,11 @@ import { traceparent } from '../platform/tracing.js';
 /** The channel on which the relay is woken. */
 export const outboxChannel = 'gatehouse_outbox';
 
-// The relay hears of it at the commit, once, however often it is called in one transaction.
+// The relay hears of it at the commit, once for all that is said alike in a transaction.
 const insertText = `
-with asked as (
-  insert into outbox (id, process, input, created_at, due_at, attempts, traceparent)
-  select gen_random_uuid(), $1, input, clock_timestamp(), clock_timestamp(), 0, $3::text from jsonb_array_elements($2::jsonb) as input
-)
-select pg_notify($4, '')`;
+insert into outbox (id, process, input, created_at, due_at, attempts, traceparent)
+select gen_random_uuid(), $1, input, clock_timestamp(), clock_timestamp(), 0, $3::text from jsonb_array_elements($2::jsonb) as input
+returning pg_notify($4, '')`;
 
 /**
  * Asks for a workflow in the transaction of the change that needs it. The relay starts it after the commit, so with
