@@ -42,7 +42,10 @@ export interface Gatehouse {
   put: Call<'put'>;
   patch: Call<'patch'>;
   delete: Call<'delete'>;
-  /** Every item of a list, page after page as they are asked for. */
+  /**
+   * Every item of a list, page after page as they are asked for. Sorted by `created_at`, as lists are unless told otherwise, what
+   * was there from the beginning to the end comes exactly once, whoever is added or goes meanwhile.
+   */
   all<P extends ListPath>(path: P, ...init: InitParam<MaybeOptionalInit<paths[P], 'get'>>): AsyncGenerator<ItemOf<P>>;
 }
 
@@ -76,22 +79,43 @@ export function createGatehouse(options: GatehouseOptions): Gatehouse {
       if (!response.ok) throw await GatehouseError.of(response);
     },
   });
-  const send = client.request as (method: Method, path: string, init?: object) => Promise<{ data?: unknown }>;
+  const send = client.request as (
+    method: Method,
+    path: string,
+    init?: object,
+  ) => Promise<{ data?: unknown; response: Response }>;
+  const answered = (method: Method, path: string, init?: object) =>
+    send(method, placed(path, options.environment), init);
   const call =
     (method: Method) =>
     async (path: string, init?: object): Promise<unknown> =>
-      (await send(method, placed(path, options.environment), init)).data;
-  const get = call('get');
+      (await answered(method, path, init)).data;
   async function* all(path: string, init: { params?: { query?: object } } = {}) {
-    for (let page = 1; ; page += 1) {
-      const query = { take: 100, ...init.params?.query, page };
-      const { items, pagination } = (await get(path, { ...init, params: { ...init.params, query } })) as Page<unknown>;
-      yield* items;
-      if (!pagination.has_next_page) return;
+    let place: Record<string, string> | null = { page: '1' };
+    while (place) {
+      const query = { take: 100, ...init.params?.query, ...place };
+      const { data, response } = await answered('get', path, { ...init, params: { ...init.params, query } });
+      yield* (data as Page<unknown>).items;
+      place = nextPlace(response.headers.get('link'));
     }
   }
-  const calls = { get, post: call('post'), put: call('put'), patch: call('patch'), delete: call('delete'), all };
+  const calls = {
+    get: call('get'),
+    post: call('post'),
+    put: call('put'),
+    patch: call('patch'),
+    delete: call('delete'),
+    all,
+  };
   return calls as unknown as Gatehouse;
+}
+
+/** What of a query says where a list goes on, by the `Link` of a page. */
+function nextPlace(link: string | null): Record<string, string> | null {
+  const target = /<([^>]*)>; rel="next"/.exec(link ?? '')?.[1];
+  if (target === undefined) return null;
+  const asked = new URLSearchParams(target.slice(target.indexOf('?')));
+  return Object.fromEntries([...asked].filter(([name]) => name === 'page' || name === 'after'));
 }
 
 const tokenOf = async (token: Token): Promise<string> => (typeof token === 'function' ? token() : token);

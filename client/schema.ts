@@ -8151,6 +8151,8 @@ export interface operations {
                 sort_by?: "created_at" | "email" | "first_name" | "last_name";
                 /** @description Whether the sort ascends or descends. */
                 order?: "asc" | "desc";
+                /** @description Of the `Link` to the next page: what comes behind the item where the page before ended, whoever came or went since, as fast as the first page. With the order by `created_at` only; `page` is what the answer calls it then. */
+                after?: string;
                 /** @description Only those whose `status` this is. */
                 status?: "active" | "inactive";
             };
@@ -8212,6 +8214,8 @@ export interface operations {
                 sort_by?: "created_at" | "email" | "first_name" | "last_name";
                 /** @description Whether the sort ascends or descends. */
                 order?: "asc" | "desc";
+                /** @description Of the `Link` to the next page: what comes behind the item where the page before ended, whoever came or went since, as fast as the first page. With the order by `created_at` only; `page` is what the answer calls it then. */
+                after?: string;
                 /** @description Only those whose `status` this is. */
                 status?: "active" | "inactive";
                 /** @description The id of a role, or `no_assignment`. */
@@ -8447,6 +8451,8 @@ export interface operations {
                 sort_by?: "authenticated_at" | "created_at";
                 /** @description Whether the sort ascends or descends. */
                 order?: "asc" | "desc";
+                /** @description Of the `Link` to the next page: what comes behind the item where the page before ended, whoever came or went since, as fast as the first page. With the order by `created_at` only; `page` is what the answer calls it then. */
+                after?: string;
             };
             header?: never;
             path: {
@@ -8778,6 +8784,8 @@ export interface operations {
                 sort_by?: "created_at" | "expires_at" | "email";
                 /** @description Whether the sort ascends or descends. */
                 order?: "asc" | "desc";
+                /** @description Of the `Link` to the next page: what comes behind the item where the page before ended, whoever came or went since, as fast as the first page. With the order by `created_at` only; `page` is what the answer calls it then. */
+                after?: string;
                 /** @description Only those whose `status` this is. */
                 status?: "pending" | "accepted" | "expired" | "revoked";
                 /** @description Into which environment they lead; `none`: into the directory of the account only. */
@@ -8935,6 +8943,8 @@ export interface operations {
                 sort_by?: "created_at" | "name" | "slug";
                 /** @description Whether the sort ascends or descends. */
                 order?: "asc" | "desc";
+                /** @description Of the `Link` to the next page: what comes behind the item where the page before ended, whoever came or went since, as fast as the first page. With the order by `created_at` only; `page` is what the answer calls it then. */
+                after?: string;
                 /** @description Only those whose `node_type` this is. */
                 node_type?: string;
                 /** @description Only those whose `status` this is. */
@@ -9132,6 +9142,8 @@ export interface operations {
                 sort_by?: "created_at" | "name" | "slug";
                 /** @description Whether the sort ascends or descends. */
                 order?: "asc" | "desc";
+                /** @description Of the `Link` to the next page: what comes behind the item where the page before ended, whoever came or went since, as fast as the first page. With the order by `created_at` only; `page` is what the answer calls it then. */
+                after?: string;
                 /** @description Only those whose `node_type` this is. */
                 node_type?: string;
                 /** @description Only those whose `status` this is. */
@@ -9170,6 +9182,8 @@ export interface operations {
                 sort_by?: "created_at" | "name" | "slug";
                 /** @description Whether the sort ascends or descends. */
                 order?: "asc" | "desc";
+                /** @description Of the `Link` to the next page: what comes behind the item where the page before ended, whoever came or went since, as fast as the first page. With the order by `created_at` only; `page` is what the answer calls it then. */
+                after?: string;
                 /** @description Only those whose `node_type` this is. */
                 node_type?: string;
                 /** @description Only those whose `status` this is. */
@@ -9231,6 +9245,8 @@ export interface operations {
                 sort_by?: "created_at" | "email" | "first_name" | "last_name";
                 /** @description Whether the sort ascends or descends. */
                 order?: "asc" | "desc";
+                /** @description Of the `Link` to the next page: what comes behind the item where the page before ended, whoever came or went since, as fast as the first page. With the order by `created_at` only; `page` is what the answer calls it then. */
+                after?: string;
                 /** @description Only those whose `status` this is. */
                 status?: "active" | "inactive";
                 /** @description Only those whose `role_id` this is. */
@@ -9318,6 +9334,8 @@ export interface operations {
                 sort_by?: "created_at" | "name" | "slug";
                 /** @description Whether the sort ascends or descends. */
                 order?: "asc" | "desc";
+                /** @description Of the `Link` to the next page: what comes behind the item where the page before ended, whoever came or went since, as fast as the first page. With the order by `created_at` only; `page` is what the answer calls it then. */
+                after?: string;
             };
             header?: never;
             path?: never;
@@ -9557,6 +9575,8 @@ export interface operations {
                 sort_by?: "created_at" | "email" | "first_name" | "last_name";
                 /** @description Whether the sort ascends or descends. */
                 order?: "asc" | "desc";
+                /** @description Of the `Link` to the next page: what comes behind the item where the page before ended, whoever came or went since, as fast as the first page. With the order by `created_at` only; `page` is what the answer calls it then. */
+                after?: string;
             };
             header?: never;
             path: {
@@ -9674,6 +9694,8 @@ export interface operations {
                 sort_by?: "created_at" | "domain";
                 /** @description Whether the sort ascends or descends. */
                 order?: "asc" | "desc";
+                /** @description Of the `Link` to the next page: what comes behind the item where the page before ended, whoever came or went since, as fast as the first page. With the order by `created_at` only; `page` is what the answer calls it then. */
+                after?: string;
                 /** @description Only those whose `status` this is. */
                 status?: "pending" | "verified" | "lapsed" | "failed";
             };
@@ -10092,6 +10114,8 @@ export interface operations {
                 sort_by?: "created_at" | "name";
                 /** @description Whether the sort ascends or descends. */
                 order?: "asc" | "desc";
+                /** @description Of the `Link` to the next page: what comes behind the item where the page before ended, whoever came or went since, as fast as the first page. With the order by `created_at` only; `page` is what the answer calls it then. */
+                after?: string;
             };
             header?: never;
             path?: never;
@@ -10255,6 +10279,8 @@ export interface operations {
                 sort_by?: "created_at" | "key" | "name";
                 /** @description Whether the sort ascends or descends. */
                 order?: "asc" | "desc";
+                /** @description Of the `Link` to the next page: what comes behind the item where the page before ended, whoever came or went since, as fast as the first page. With the order by `created_at` only; `page` is what the answer calls it then. */
+                after?: string;
                 /** @description Only those whose `category` this is. */
                 category?: string;
                 /** @description Only those whose `source` this is. */
@@ -10418,6 +10444,8 @@ export interface operations {
                 sort_by?: "created_at" | "name" | "updated_at";
                 /** @description Whether the sort ascends or descends. */
                 order?: "asc" | "desc";
+                /** @description Of the `Link` to the next page: what comes behind the item where the page before ended, whoever came or went since, as fast as the first page. With the order by `created_at` only; `page` is what the answer calls it then. */
+                after?: string;
                 /** @description Only those whose `status` this is. */
                 status?: "active" | "inactive";
                 /** @description Only those whose `source` this is. */
@@ -10611,6 +10639,8 @@ export interface operations {
                 sort_by?: "created_at";
                 /** @description Whether the sort ascends or descends. */
                 order?: "asc" | "desc";
+                /** @description Of the `Link` to the next page: what comes behind the item where the page before ended, whoever came or went since, as fast as the first page. With the order by `created_at` only; `page` is what the answer calls it then. */
+                after?: string;
             };
             header?: never;
             path: {
@@ -10761,6 +10791,8 @@ export interface operations {
                 sort_by?: "created_at" | "expires_at" | "email";
                 /** @description Whether the sort ascends or descends. */
                 order?: "asc" | "desc";
+                /** @description Of the `Link` to the next page: what comes behind the item where the page before ended, whoever came or went since, as fast as the first page. With the order by `created_at` only; `page` is what the answer calls it then. */
+                after?: string;
                 /** @description Only those whose `status` this is. */
                 status?: "pending" | "accepted" | "expired" | "revoked";
             };
@@ -10957,6 +10989,8 @@ export interface operations {
                 sort_by?: "created_at";
                 /** @description Whether the sort ascends or descends. */
                 order?: "asc" | "desc";
+                /** @description Of the `Link` to the next page: what comes behind the item where the page before ended, whoever came or went since, as fast as the first page. With the order by `created_at` only; `page` is what the answer calls it then. */
+                after?: string;
                 /** @description Only those whose `action` this is. */
                 action?: string;
                 /** @description Only those whose `actor_id` this is. */
@@ -11109,6 +11143,8 @@ export interface operations {
                 sort_by?: "created_at" | "url";
                 /** @description Whether the sort ascends or descends. */
                 order?: "asc" | "desc";
+                /** @description Of the `Link` to the next page: what comes behind the item where the page before ended, whoever came or went since, as fast as the first page. With the order by `created_at` only; `page` is what the answer calls it then. */
+                after?: string;
             };
             header?: never;
             path?: never;
@@ -11338,6 +11374,8 @@ export interface operations {
                 sort_by?: "created_at";
                 /** @description Whether the sort ascends or descends. */
                 order?: "asc" | "desc";
+                /** @description Of the `Link` to the next page: what comes behind the item where the page before ended, whoever came or went since, as fast as the first page. With the order by `created_at` only; `page` is what the answer calls it then. */
+                after?: string;
                 /** @description Only those whose `status` this is. */
                 status?: "pending" | "succeeded" | "failed" | "cancelled";
                 /** @description Only those whose `event_type` this is. */
@@ -11639,6 +11677,8 @@ export interface operations {
                 sort_by?: "created_at" | "email" | "last_name";
                 /** @description Whether the sort ascends or descends. */
                 order?: "asc" | "desc";
+                /** @description Of the `Link` to the next page: what comes behind the item where the page before ended, whoever came or went since, as fast as the first page. With the order by `created_at` only; `page` is what the answer calls it then. */
+                after?: string;
                 /** @description Only those whose `role_id` this is. */
                 role_id?: string;
             };
@@ -11784,6 +11824,8 @@ export interface operations {
                 sort_by?: "created_at" | "name";
                 /** @description Whether the sort ascends or descends. */
                 order?: "asc" | "desc";
+                /** @description Of the `Link` to the next page: what comes behind the item where the page before ended, whoever came or went since, as fast as the first page. With the order by `created_at` only; `page` is what the answer calls it then. */
+                after?: string;
             };
             header?: never;
             path: {
@@ -11930,6 +11972,8 @@ export interface operations {
                 sort_by?: "created_at" | "expires_at" | "email";
                 /** @description Whether the sort ascends or descends. */
                 order?: "asc" | "desc";
+                /** @description Of the `Link` to the next page: what comes behind the item where the page before ended, whoever came or went since, as fast as the first page. With the order by `created_at` only; `page` is what the answer calls it then. */
+                after?: string;
                 /** @description Only those whose `status` this is. */
                 status?: "pending" | "accepted" | "expired" | "revoked";
             };
@@ -12076,6 +12120,8 @@ export interface operations {
                 sort_by?: "created_at" | "email";
                 /** @description Whether the sort ascends or descends. */
                 order?: "asc" | "desc";
+                /** @description Of the `Link` to the next page: what comes behind the item where the page before ended, whoever came or went since, as fast as the first page. With the order by `created_at` only; `page` is what the answer calls it then. */
+                after?: string;
                 /** @description Only those whose `status` this is. */
                 status?: "active" | "inactive";
                 /** @description Who is a member of it; `none`: who is in the directory only. */
@@ -12164,6 +12210,8 @@ export interface operations {
                 sort_by?: "created_at" | "expires_at" | "email";
                 /** @description Whether the sort ascends or descends. */
                 order?: "asc" | "desc";
+                /** @description Of the `Link` to the next page: what comes behind the item where the page before ended, whoever came or went since, as fast as the first page. With the order by `created_at` only; `page` is what the answer calls it then. */
+                after?: string;
                 /** @description Only those whose `status` this is. */
                 status?: "pending" | "accepted" | "expired" | "revoked";
                 /** @description Into which environment they lead; `none`: into the directory of the account only. */
@@ -12339,6 +12387,8 @@ export interface operations {
                 sort_by?: "created_at";
                 /** @description Whether the sort ascends or descends. */
                 order?: "asc" | "desc";
+                /** @description Of the `Link` to the next page: what comes behind the item where the page before ended, whoever came or went since, as fast as the first page. With the order by `created_at` only; `page` is what the answer calls it then. */
+                after?: string;
                 /** @description Only those whose `kind` this is. */
                 kind?: "invite" | "identity_invite" | "email" | "mfa_grace" | "identity_erasure" | "environment_removal" | "role_assignment" | "sso_domain" | "webhook_delivery";
                 /** @description Only those whose `state` this is. */
@@ -12525,6 +12575,8 @@ export interface operations {
                 sort_by?: "created_at" | "name";
                 /** @description Whether the sort ascends or descends. */
                 order?: "asc" | "desc";
+                /** @description Of the `Link` to the next page: what comes behind the item where the page before ended, whoever came or went since, as fast as the first page. With the order by `created_at` only; `page` is what the answer calls it then. */
+                after?: string;
                 /** @description Only those whose `status` this is. */
                 status?: "configuring" | "active" | "disabled" | "auto_disabled";
                 /** @description Only those whose `type` this is. */
@@ -12838,6 +12890,8 @@ export interface operations {
                 sort_by?: "created_at" | "name";
                 /** @description Whether the sort ascends or descends. */
                 order?: "asc" | "desc";
+                /** @description Of the `Link` to the next page: what comes behind the item where the page before ended, whoever came or went since, as fast as the first page. With the order by `created_at` only; `page` is what the answer calls it then. */
+                after?: string;
                 /** @description Only those whose `status` this is. */
                 status?: "configuring" | "active" | "disabled" | "auto_disabled";
                 /** @description Only those whose `type` this is. */
@@ -13197,6 +13251,8 @@ export interface operations {
                 sort_by?: "created_at" | "domain";
                 /** @description Whether the sort ascends or descends. */
                 order?: "asc" | "desc";
+                /** @description Of the `Link` to the next page: what comes behind the item where the page before ended, whoever came or went since, as fast as the first page. With the order by `created_at` only; `page` is what the answer calls it then. */
+                after?: string;
                 /** @description Only those whose `status` this is. */
                 status?: "pending" | "verified" | "lapsed" | "failed";
             };
@@ -13341,6 +13397,8 @@ export interface operations {
                 sort_by?: "created_at" | "name";
                 /** @description Whether the sort ascends or descends. */
                 order?: "asc" | "desc";
+                /** @description Of the `Link` to the next page: what comes behind the item where the page before ended, whoever came or went since, as fast as the first page. With the order by `created_at` only; `page` is what the answer calls it then. */
+                after?: string;
                 /** @description Only those whose `environment_id` this is. */
                 environment_id?: string;
             };
@@ -13433,6 +13491,8 @@ export interface operations {
                 sort_by?: "created_at";
                 /** @description Whether the sort ascends or descends. */
                 order?: "asc" | "desc";
+                /** @description Of the `Link` to the next page: what comes behind the item where the page before ended, whoever came or went since, as fast as the first page. With the order by `created_at` only; `page` is what the answer calls it then. */
+                after?: string;
                 /** @description Only those whose `environment_id` this is. */
                 environment_id?: string;
             };
@@ -13581,6 +13641,8 @@ export interface operations {
                 sort_by?: "created_at";
                 /** @description Whether the sort ascends or descends. */
                 order?: "asc" | "desc";
+                /** @description Of the `Link` to the next page: what comes behind the item where the page before ended, whoever came or went since, as fast as the first page. With the order by `created_at` only; `page` is what the answer calls it then. */
+                after?: string;
                 /** @description Only those whose `action` this is. */
                 action?: string;
                 /** @description Only those whose `actor_id` this is. */
@@ -13686,6 +13748,8 @@ export interface operations {
                 sort_by?: "created_at";
                 /** @description Whether the sort ascends or descends. */
                 order?: "asc" | "desc";
+                /** @description Of the `Link` to the next page: what comes behind the item where the page before ended, whoever came or went since, as fast as the first page. With the order by `created_at` only; `page` is what the answer calls it then. */
+                after?: string;
                 /** @description Only those whose `action` this is. */
                 action?: string;
                 /** @description Only those whose `actor_id` this is. */
@@ -13791,6 +13855,8 @@ export interface operations {
                 sort_by?: "created_at" | "name" | "slug";
                 /** @description Whether the sort ascends or descends. */
                 order?: "asc" | "desc";
+                /** @description Of the `Link` to the next page: what comes behind the item where the page before ended, whoever came or went since, as fast as the first page. With the order by `created_at` only; `page` is what the answer calls it then. */
+                after?: string;
             };
             header?: never;
             path: {
@@ -13943,6 +14009,8 @@ export interface operations {
                 sort_by?: "created_at" | "name" | "slug";
                 /** @description Whether the sort ascends or descends. */
                 order?: "asc" | "desc";
+                /** @description Of the `Link` to the next page: what comes behind the item where the page before ended, whoever came or went since, as fast as the first page. With the order by `created_at` only; `page` is what the answer calls it then. */
+                after?: string;
                 /** @description Only those whose `type` this is. */
                 type?: "development" | "production";
             };
@@ -14252,6 +14320,8 @@ export interface operations {
                 sort_by?: "created_at" | "name";
                 /** @description Whether the sort ascends or descends. */
                 order?: "asc" | "desc";
+                /** @description Of the `Link` to the next page: what comes behind the item where the page before ended, whoever came or went since, as fast as the first page. With the order by `created_at` only; `page` is what the answer calls it then. */
+                after?: string;
             };
             header?: never;
             path: {
@@ -14483,6 +14553,8 @@ export interface operations {
                 sort_by?: "created_at" | "url";
                 /** @description Whether the sort ascends or descends. */
                 order?: "asc" | "desc";
+                /** @description Of the `Link` to the next page: what comes behind the item where the page before ended, whoever came or went since, as fast as the first page. With the order by `created_at` only; `page` is what the answer calls it then. */
+                after?: string;
             };
             header?: never;
             path: {
@@ -14734,6 +14806,8 @@ export interface operations {
                 sort_by?: "created_at";
                 /** @description Whether the sort ascends or descends. */
                 order?: "asc" | "desc";
+                /** @description Of the `Link` to the next page: what comes behind the item where the page before ended, whoever came or went since, as fast as the first page. With the order by `created_at` only; `page` is what the answer calls it then. */
+                after?: string;
                 /** @description Only those whose `status` this is. */
                 status?: "pending" | "succeeded" | "failed" | "cancelled";
                 /** @description Only those whose `event_type` this is. */

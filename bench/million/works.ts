@@ -2,7 +2,7 @@ import { expectContent, expectStatus, jsonOf } from '../connection.js';
 import { createRandom } from '../sized/model.js';
 import { emailOf } from '../sized/seed.js';
 import { decisionWorkloads } from '../workloads/decisions.js';
-import { listed, managementWorkloads, searched } from '../workloads/management.js';
+import { listed, managementWorkloads, searched, walked } from '../workloads/management.js';
 import { fieldsOf, openSignIn } from '../workloads/sign-in.js';
 import type { SizedWorkload } from '../workloads/sized.js';
 import { tokenWorkloads } from '../workloads/tokens.js';
@@ -61,6 +61,7 @@ export const millionWorks: readonly SizedWorkload[] = [
   listed('identities-middle', 'a page in the middle of all', 'identities', people, {
     numberOf: middle,
   }),
+  walked,
   sized('identities-last'),
   listed(
     'identities-inactive',

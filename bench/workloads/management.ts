@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { type Connection, expectContent, jsonOf } from '../connection.js';
+import { type Answer, type Connection, expectContent, jsonOf } from '../connection.js';
 import { createRandom } from '../sized/model.js';
 import { emailOf, type SizedSeed } from '../sized/seed.js';
 import type { SizedWorkload } from './sized.js';
@@ -73,6 +73,31 @@ export const searched = (
   },
 });
 
+/** Where the `Link` of a page goes on, as the path of a request. */
+const nextOf = ({ headers: { link } }: Answer): string | undefined => /^<([^>]+)>; rel="next"$/.exec(String(link))?.[1];
+
+/** From the middle to the end, and again. */
+export const walked: SizedWorkload = {
+  name: 'identities-walk',
+  about: 'the same from the middle on, each page by the link of the one before',
+  limit: 'reads',
+  uses: 1,
+  async prepare({ connection, seed }) {
+    const path = `/api/v1/identities?take=${take}`;
+    const { pagination: first } = await pageOf(connection, path, seed);
+    const middle = await connection.get(`${path}&page=${Math.floor(first.item_count / take / 2)}`, headersOf(seed));
+    const start = nextOf(middle);
+    let next = start;
+    return async () => {
+      const answer = await connection.get(next as string, headersOf(seed));
+      const { items, pagination } = jsonOf<Page>(answer);
+      next = nextOf(answer) ?? start;
+      const isFull = items.length === take || next === start;
+      expectContent(isFull && pagination.item_count >= seed.size.identities, 'a full page with the total');
+    };
+  },
+};
+
 /** It stays full while others are created: newer ones come first. */
 const lastFullPage = (total: number) => Math.floor(total / take);
 
@@ -107,6 +132,7 @@ export const managementWorkloads: SizedWorkload[] = [
   listed('identities-last', 'the same, the last full page', 'identities', ({ size }) => size.identities, {
     numberOf: lastFullPage,
   }),
+  walked,
   {
     name: 'identities-search-one',
     about: 'the same, searched by a part of an address that one identity has',

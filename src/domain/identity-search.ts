@@ -11,7 +11,7 @@ export const isShort = (q: string): boolean => !/[\p{L}\p{N}]{3}/u.test(q);
 export function assertFew(members: number, most: number): void {
   if (members <= most) return;
   throw invalidField(
-    'q',
+    'query.q',
     'too_short',
     `needs three letters or digits in a row where there are more than ${most} members`,
   );
@@ -44,5 +44,5 @@ export interface Totals {
 /** How many are meant. @throws DomainError validation.failed where more were found than may be */
 export function totalOfFound({ found, total }: Totals, most: number): number {
   if (Number(found ?? 0) <= most) return Number(total ?? 0);
-  throw invalidField('q', 'too_broad', `is found more than ${most} times; search for more of a name or address`);
+  throw invalidField('query.q', 'too_broad', `is found more than ${most} times; search for more of a name or address`);
 }

@@ -1,4 +1,6 @@
 import type { ObjectLiteral, SelectQueryBuilder } from 'typeorm';
+import { invalidField } from './errors.js';
+import { behind, cursorOf, type Place, type Placed, placeAtOf, placeOf } from './places.js';
 
 export interface PageRequest<S extends string = string> {
   /** From 1. */
@@ -7,6 +9,8 @@ export interface PageRequest<S extends string = string> {
   sortBy: S;
   order: 'asc' | 'desc';
   q?: string | undefined;
+  /** `next` of the page before: what comes behind it, whatever its number says. */
+  after?: string | undefined;
 }
 
 export interface Page<T> {
@@ -14,6 +18,8 @@ export interface Page<T> {
   itemCount: number;
   page: number;
   take: number;
+  /** Sorted by age: the cursor of what comes behind it, null where nothing does. */
+  next?: string | null;
 }
 
 /** What of a sorted list is read for a page. */
@@ -24,13 +30,15 @@ export interface Stretch {
   /** What is read comes the other way round. */
   fromBack: boolean;
   direction: 'asc' | 'desc';
+  /** Nothing up to here. */
+  behind?: Place;
 }
 
 /** A page by its number, or by how many come before it. */
-type Place = Pick<PageRequest, 'take' | 'order'> & ({ page: number } | { before: number });
+type PageAt = Pick<PageRequest, 'take' | 'order'> & ({ page: number } | { before: number });
 
 /** The way to a page from the nearer end, so that the last one costs like the first. `count` is 0 where nothing is there. */
-export function fromNearerEnd(itemCount: number, { take, order, ...place }: Place): Stretch {
+export function fromNearerEnd(itemCount: number, { take, order, ...place }: PageAt): Stretch {
   const before = 'before' in place ? place.before : (place.page - 1) * take;
   const count = Math.max(0, Math.min(take, itemCount - before));
   const behind = itemCount - before - count;
@@ -43,23 +51,78 @@ export function fromNearerEnd(itemCount: number, { take, order, ...place }: Plac
   };
 }
 
+/** What of a page's request says which rows it has. */
+export type Sorted = Pick<PageRequest, 'page' | 'take' | 'order' | 'sortBy' | 'after'>;
+
+/** Whether a page is asked for by its cursor. */
+export const isFollowing = ({ after }: Pick<PageRequest, 'after'>): boolean => after !== undefined;
+
+/**
+ * What is to be read for a page: by its number from the nearer end, or what comes behind its cursor, and one more, which tells
+ * whether there is anything behind that.
+ * @throws DomainError validation.failed for a cursor that is none, or where the list is not sorted by age
+ */
+export function stretchOf(itemCount: number, request: Sorted): Stretch {
+  const { after, sortBy, take, order } = request;
+  if (after === undefined) return fromNearerEnd(itemCount, request);
+  if (sortBy !== 'created_at') throw invalidField('query.after', 'sort_by', 'goes with the order by `created_at` only');
+  return { at: 0, count: take + 1, fromBack: false, direction: order, behind: placeOf(after) };
+}
+
+/** The same where the total is not known yet, and is read with the page: never from the other end. */
+export const stretchForwards = (request: Sorted): Stretch => stretchOf(Number.POSITIVE_INFINITY, request);
+
+/**
+ * The page of what was read for it.
+ * @param rows as `stretch` has them, or more of the same
+ * @param placed where a row is in a list that is sorted by age
+ */
+export function pageOf<T>(
+  { page, take, sortBy }: Sorted,
+  itemCount: number,
+  stretch: Pick<Stretch, 'count' | 'fromBack' | 'behind'>,
+  rows: T[],
+  placed: (row: T) => Placed,
+): Page<T> {
+  const wanted = rows.slice(0, Math.min(stretch.count, take));
+  const shown = stretch.fromBack ? wanted.reverse() : wanted;
+  const last = shown.at(-1);
+  if (sortBy !== 'created_at') return { rows: shown, itemCount, page, take };
+  const isMore = stretch.behind ? rows.length > take : page * take < itemCount;
+  return { rows: shown, itemCount, page, take, next: isMore && last !== undefined ? cursorOf(placed(last)) : null };
+}
+
 /**
  * One page of a query, in a stable order: every sort ends in the id.
  * @param columns what to sort by, the id last, as `alias.property`.
  * @param itemCount where a counter knows it; otherwise the rows are counted.
+ * @throws DomainError validation.failed as `stretchOf`
  */
-export async function readPage<T extends ObjectLiteral>(
+export async function readPage<T extends ObjectLiteral & { id: string }>(
   query: SelectQueryBuilder<T>,
-  { page, take, order }: Pick<PageRequest, 'page' | 'take' | 'order'>,
+  request: Sorted,
   columns: string[],
   itemCount?: number,
 ): Promise<Page<T>> {
   const total = itemCount ?? (await query.getCount());
-  const { at, count, fromBack, direction } = fromNearerEnd(total, { page, take, order });
-  if (count === 0) return { rows: [], itemCount: total, page, take };
+  const stretch = stretchOf(total, request);
+  const { at, count, direction } = stretch;
   for (const column of columns) query.addOrderBy(column, direction === 'desc' ? 'DESC' : 'ASC');
-  const rows = await query.offset(at).limit(count).getMany();
-  return { rows: fromBack ? rows.reverse() : rows, itemCount: total, page, take };
+  if (stretch.behind) {
+    const put = (value: unknown) => {
+      const name = `behind_${Object.keys(query.getParameters()).length}`;
+      query.setParameter(name, value);
+      return `:${name}`;
+    };
+    query.andWhere(behind(stretch.behind, columns, direction, put));
+  }
+  if (request.sortBy === 'created_at') query.addSelect(placeAtOf(columns[0] as string), 'placeAt');
+  // TypeORM takes no rows for all of them.
+  const nothing = { entities: [], raw: [] };
+  const { entities, raw } =
+    count === 0 ? nothing : await query.offset(at).limit(count).getRawAndEntities<Pick<Placed, 'placeAt'>>();
+  const placed = (row: T) => ({ placeAt: raw[entities.indexOf(row)]!.placeAt, placeId: row.id });
+  return pageOf(request, total, stretch, entities, placed);
 }
 
 /** A LIKE pattern that finds `text` anywhere, taking its own wildcards literally. */

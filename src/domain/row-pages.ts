@@ -1,7 +1,8 @@
 import type { EntityManager } from 'typeorm';
 import type { Db, Statement } from '../platform/db.js';
 import { inSnakeCase } from '../platform/naming.js';
-import { fromNearerEnd, type Page, type PageRequest, type Stretch } from './paging.js';
+import { isFollowing, type Page, pageOf, type Sorted, type Stretch, stretchForwards, stretchOf } from './paging.js';
+import { behind, type Placed, placedBy } from './places.js';
 import type { EnvironmentScope } from './scope.js';
 
 /** Takes a value of a statement, and answers how it is called in the text; account and Environment are `$1` and `$2`. */
@@ -96,16 +97,14 @@ export const readPart = <Row>(
   columns: readonly string[],
 ): Promise<Page<Row>> => readSlice((text, values) => tx.query(text, values), scope, list, page, columns);
 
-type Sorted = Pick<PageRequest, 'page' | 'take' | 'order'>;
-
 type Expression = (put: Put) => string;
 
-/** The first page comes with the total. */
+/** The first page comes with the total, and so does one that follows another. */
 async function readSlice<Row>(
   ask: Ask,
   scope: EnvironmentScope,
   list: RowList & { total?: Expression },
-  { page, take, order }: Sorted,
+  request: Sorted,
   columns: readonly string[],
 ): Promise<Page<Row>> {
   const run = <R>(build: (put: Put) => string): Promise<R[]> => {
@@ -116,32 +115,37 @@ async function readSlice<Row>(
   const totalOf = (put: Put, where: () => string) =>
     total?.(put) ?? `(select count(*) from ${list.from} where ${where()})`;
   const carried = list.carried === undefined ? '' : `, ${list.carried}`;
-  const select = (put: Put, where: string, { direction, count, at }: Omit<Stretch, 'fromBack'>, more = '') => {
+  const [age, id] = columns as [string, string];
+  const place = request.sortBy === 'created_at' ? `, ${placedBy(age, id)}` : '';
+  const select = (put: Put, where: string, { direction, count, at, behind: last }: Stretch, more = '') => {
     // A number in the text has it planned anew each time, as a page of no prepared statement (src/platform/prepared-texts.ts).
     const offset = total === undefined ? `offset ${at}` : at > 0 ? `offset ${put(at)}` : '';
     const sorted = `order by ${columns.map((column) => `${column} ${direction}`).join(', ')}`;
-    const found = `select ${list.key} as key${carried} from ${list.from} where ${where} ${sorted} limit ${limitFor(count)} ${offset}`;
-    return `select ${list.select(put)}${more} from (${found}) found join ${list.shownBy} ${sorted}`;
+    const following = last ? ` and ${behind(last, columns, direction, put)}` : '';
+    const found = `select ${list.key} as key${carried} from ${list.from} where ${where}${following} ${sorted} limit ${limitFor(count)} ${offset}`;
+    return `select ${list.select(put)}${place}${more} from (${found}) found join ${list.shownBy} ${sorted}`;
   };
-  if (page === 1) {
-    const rows = await run<Row & { itemCount: string }>((put) => {
+  const totalAlone = async () => {
+    const [row] = await run<{ total: string }>((put) => `select ${totalOf(put, () => list.where(put))} as total`);
+    return Number(row!.total);
+  };
+  if (request.page === 1 || isFollowing(request)) {
+    const stretch = stretchForwards(request);
+    const rows = await run<Row & Placed & { itemCount: string }>((put) => {
       const where = list.where(put);
-      return select(
-        put,
-        where,
-        { direction: order, count: take, at: 0 },
-        `, ${totalOf(put, () => where)} as "itemCount"`,
-      );
+      return select(put, where, stretch, `, ${totalOf(put, () => where)} as "itemCount"`);
     });
-    return { rows: rows.slice(0, take), itemCount: Number(rows[0]?.itemCount ?? 0), page, take };
+    const [first] = rows;
+    const total = first ? Number(first.itemCount) : isFollowing(request) ? await totalAlone() : 0;
+    return pageOf(request, total, stretch, rows, placed);
   }
-  const [row] = await run<{ total: string }>((put) => `select ${totalOf(put, () => list.where(put))} as total`);
-  const itemCount = Number(row!.total);
-  const stretch = fromNearerEnd(itemCount, { page, take, order });
-  if (stretch.count === 0) return { rows: [], itemCount, page, take };
-  const rows = (await run<Row>((put) => select(put, list.where(put), stretch))).slice(0, stretch.count);
-  return { rows: stretch.fromBack ? rows.reverse() : rows, itemCount, page, take };
+  const itemCount = await totalAlone();
+  const stretch = stretchOf(itemCount, request);
+  const rows = stretch.count === 0 ? [] : await run<Row & Placed>((put) => select(put, list.where(put), stretch));
+  return pageOf(request, itemCount, stretch, rows, placed);
 }
+
+const placed = <Row extends Placed>(row: Row): Placed => row;
 
 function valuesIn({ accountId, environmentId }: EnvironmentScope): { put: Put; values: unknown[] } {
   const values: unknown[] = [accountId, environmentId];
@@ -149,7 +153,9 @@ function valuesIn({ accountId, environmentId }: EnvironmentScope): { put: Put; v
 }
 
 /** In the text, since PostgreSQL plans for few rows only when it knows that they are few; and in steps, so that texts are. */
-export const limitFor = (count: number): number => (count <= 20 ? 20 : count <= 50 ? 50 : 100);
+export const limitFor = (count: number): number => steps.find((step) => count <= step) as number;
+/** With one more each, which tells whether anything follows. */
+const steps = [20, 21, 50, 51, 100, 101];
 
 /** There are as many as there are lists, and ways to sort and limit each. */
 const statements = new Map<string, Statement>();

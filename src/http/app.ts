@@ -16,6 +16,7 @@ import { sendError } from './errors.js';
 import { type HealthOptions, health } from './health.js';
 import { readJsonBodies } from './json-bodies.js';
 import { countRequest, type HttpMetrics } from './metrics.js';
+import { linkPages } from './next-pages.js';
 import { openApi } from './openapi/index.js';
 import { registerEach } from './register-each.js';
 import { newRequestId } from './request-ids.js';
@@ -103,6 +104,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   answerUnknownRoutes(app);
   app.removeContentTypeParser('text/plain'); // bodies are JSON; what takes forms says so itself
   readJsonBodies(app);
+  linkPages(app);
   await app.register(fastifyCookie);
   await app.register(openApi, { baseUrl: options.baseUrl });
   await app.register(health, { ...options.health, isStopping });

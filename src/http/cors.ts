@@ -5,7 +5,7 @@ import { originsOf, type Scripts } from './oauth/cors.js';
 import { claimedClientId } from './oauth/userinfo.js';
 
 const readable =
-  'ETag, Retry-After, RateLimit, RateLimit-Policy, WWW-Authenticate, X-Request-Id, Idempotency-Replayed, Content-Disposition';
+  'ETag, Link, Retry-After, RateLimit, RateLimit-Policy, WWW-Authenticate, X-Request-Id, Idempotency-Replayed, Content-Disposition';
 const sendable = 'authorization, content-type, if-match, idempotency-key, x-request-id, traceparent, tracestate';
 
 type Hook = 'onRequest' | 'preValidation';

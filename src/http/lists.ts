@@ -1,6 +1,10 @@
 import { type TProperties, Type } from 'typebox';
 import type { Page } from '../domain/paging.js';
 import { OneOf } from './schemas.js';
+import { worded } from './validation-words.js';
+
+/** The largest number of a page. */
+export const lastPage = 1_000_000;
 
 /** The list parameters of the specification, with the columns that this list sorts by; out of range is 400, not clamped. */
 export const listQuery = <const S extends string, P extends TProperties = Record<never, never>>(
@@ -9,25 +13,35 @@ export const listQuery = <const S extends string, P extends TProperties = Record
 ) =>
   Type.Object(
     {
-      page: Type.Integer({ minimum: 1, maximum: 1_000_000, default: 1 }),
+      page: Type.Integer({ minimum: 1, maximum: lastPage, default: 1 }),
       take: Type.Integer({ minimum: 1, maximum: 100, default: 20 }),
       q: Type.Optional(Type.String({ maxLength: 200, description: 'Substring filter.' })),
       sort_by: OneOf(sortBy, { default: sortBy[0] as S }),
       order: OneOf(['asc', 'desc'] as const, { default: 'desc' }),
+      after: Type.Optional(
+        Type.String({
+          pattern: worded('^[A-Za-z0-9_-]{32}$', 'must be a cursor of a list'),
+          description:
+            'Of the `Link` to the next page: what comes behind the item where the page before ended, whoever came or went since, as fast ' +
+            'as the first page. With the order by `created_at` only; `page` is what the answer calls it then.',
+        }),
+      ),
       ...filters,
     },
     { additionalProperties: false },
   );
 
-/** Of a list whose first page costs what is shown: whether it is more than that. */
-export const goesFar = ({ q, page }: { q?: string; page: number }): boolean => q !== undefined || page > 1;
+/** Of a list whose first page, and each that follows another, costs what is shown: whether it is more than that. */
+export const goesFar = ({ q, page, after }: { q?: string; page: number; after?: string }): boolean =>
+  q !== undefined || (page > 1 && after === undefined);
 /** Of what counts or looks through all that there is, whatever was asked. */
 export const always = (): boolean => true;
 
-/** `{ items, pagination }` of one page. */
-export function paginated<T, R>({ rows, itemCount, page, take }: Page<T>, present: (row: T) => R) {
+/** `{ items, pagination }` of one page; `next` becomes its `Link` (`linkPages`). */
+export function paginated<T, R>({ rows, itemCount, page, take, next }: Page<T>, present: (row: T) => R) {
   const pageCount = Math.ceil(itemCount / take);
   return {
+    next,
     items: rows.map(present),
     pagination: {
       page,
@@ -35,7 +49,7 @@ export function paginated<T, R>({ rows, itemCount, page, take }: Page<T>, presen
       item_count: itemCount,
       page_count: pageCount,
       has_previous_page: page > 1 && pageCount > 0,
-      has_next_page: page < pageCount,
+      has_next_page: next === undefined ? page < pageCount : next !== null,
     },
   };
 }

@@ -85,6 +85,18 @@ test('a list is read to its end, page after page', async () => {
   expect(found).toEqual(emails);
 });
 
+test('who leaves while a list is read takes nobody else with them', async () => {
+  const emails = Array.from({ length: 6 }, (_, i) => `leaver-${i}@example.com`);
+  for (const email of emails) await gatehouse.post('/api/v1/identities', { body: { email } });
+  const found: string[] = [];
+  const query = { q: 'leaver-', take: 2 };
+  for await (const { id, email } of gatehouse.all('/api/v1/identities', { params: { query } })) {
+    found.push(email);
+    await gatehouse.delete('/api/v1/identities/{id}', { params: { path: { id } } });
+  }
+  expect(found).toEqual(emails.toReversed());
+});
+
 test('who changes what somebody else has changed is told what it is now', async () => {
   const { data: role } = await gatehouse.post('/api/v1/roles', { body: { name: 'Editor', permission_keys: [] } });
   const params = { path: { id: role.id }, header: { 'If-Match': `"${role.version}"` } };

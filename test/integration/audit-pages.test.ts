@@ -1,6 +1,7 @@
 import { jest } from '@jest/globals';
 import { ScopedRunner } from '../../src/platform/scoped-runner.js';
 import { newAccount, send, startApi, type TestAccount, type TestApi } from '../support/api.js';
+import { nextOf, walk } from '../support/operations/walks.js';
 import { allEnded, settle, writeEvents } from './audit-setup.js';
 import { rowsOf } from './portal-setup.js';
 
@@ -55,6 +56,11 @@ afterAll(async () => {
   await api?.stop();
 });
 
+const ask = (query: Record<string, string>) =>
+  api.app.inject({
+    url: `/api/v1/audit-logs?${new URLSearchParams({ action: 'node.updated', ...query })}`,
+    headers: key,
+  });
 const list = async (query: string) =>
   (await send(api.app, 200, { url: `/api/v1/audit-logs?action=node.updated&${query}`, headers: key })).json() as {
     items: { id: string }[];
@@ -77,6 +83,9 @@ test('every page is its part of the whole, in either order, filtered or not', as
       expect([filter, page, items.map(({ id }) => id)]).toEqual([filter, page, ids]);
       expect(pagination).toMatchObject({ item_count: whole.length, page_count: pages });
     }
+    const met = await walk(ask, Object.fromEntries(new URLSearchParams(`${filter}take=100`)));
+    expect([filter, met.length]).toEqual([filter, whole.length]);
+    expect(met.map(({ id }) => id)).toEqual(whole.map(({ id }) => id));
   }
 });
 
@@ -104,6 +113,14 @@ test('a page reads the month that it is in, and a total only what is not settled
     const rows = statements.find(({ text }) => text.includes('order by created_at'));
     read.push(await tablesRead(rows!));
   }
+  for (const order of ['asc', 'desc']) {
+    const next = nextOf(await ask({ to: '2026-02-10T00:00:00Z', order, take: '20', page: '3' }))!;
+    statements.length = 0;
+    await ask({ order, take: '20', after: next.after! });
+    read.push(await tablesRead(statements.find(({ text }) => text.includes('order by created_at'))!));
+  }
+  expect(read[2]).toEqual(['events_2026_01']);
+  expect(read[3]).toEqual(['events_2026_02']);
   expect(read[0]).toHaveLength(1);
   expect(read[1]).toEqual(['events_2026_01']);
 

@@ -2,6 +2,7 @@ import type { DomainError } from '../../src/domain/errors.js';
 import { readMembers } from '../../src/domain/identities/read-members.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { asOwner } from '../support/database.js';
+import { walk } from '../support/operations/walks.js';
 
 interface Member {
   id: string;
@@ -51,6 +52,9 @@ const seed = ({ accountId, environmentId }: { accountId: string; environmentId: 
       [environmentId, accountId],
     );
   }, api.database.ownerUrl);
+
+const ask = (query: Record<string, string>) =>
+  api.app.inject({ url: `/api/v1/identities?${new URLSearchParams(query)}`, headers: key });
 
 async function pageOf(query: string, list = ''): Promise<Page> {
   const answer = await api.app.inject({ url: `/api/v1/identities${list}?${query}`, headers: key });
@@ -106,6 +110,8 @@ test.each([
         expect([take, page, items.map(({ email }) => email)]).toEqual([take, page, expected.map(({ email }) => email)]);
         expect(pagination).toMatchObject({ item_count: all.length, page_count: pageCount });
       }
+      const met = await walk(ask, Object.fromEntries(new URLSearchParams(`${query}&take=${take}`)));
+      expect([take, met.map(({ email }) => email)]).toEqual([take, all.map(({ email }) => email)]);
     }
   },
 );
@@ -124,15 +130,15 @@ describe('a search that means too many', () => {
 
   test('is refused, and not cut off: whatever it is filtered by', async () => {
     expect(await found('example.com', count)).toBe(count);
-    expect(await found('example.com', count - 1)).toBe('q too_broad');
-    expect(await found('example.com', count - 1, false)).toBe('q too_broad');
+    expect(await found('example.com', count - 1)).toBe('query.q too_broad');
+    expect(await found('example.com', count - 1, false)).toBe('query.q too_broad');
     expect(await found('p10@example.com', 1, true)).toBe(0); // inactive, as every tenth is
   });
 
   test('of fewer than three letters in a row is one among many members', async () => {
     expect(await found('p1', count)).toBe(42);
-    expect(await found('p1', count - 1)).toBe('q too_short');
-    expect(await found('@p-', count - 1)).toBe('q too_short');
+    expect(await found('p1', count - 1)).toBe('query.q too_short');
+    expect(await found('@p-', count - 1)).toBe('query.q too_short');
   });
 });
 

@@ -2,11 +2,12 @@ import type { EntityManager } from 'typeorm';
 import type { Db } from '../../platform/db.js';
 import { DomainError } from '../errors.js';
 import { recordEvent } from '../events.js';
-import type { Page, PageRequest } from '../paging.js';
+import { type Page, type PageRequest, pageOf, type Stretch, stretchForwards } from '../paging.js';
+import { behind, type Place, placeIn } from '../places.js';
 import type { Turns } from '../turns.js';
 import type { AuditFilters, AuditPlace } from './conditions.js';
-import { timesOf } from './conditions.js';
-import { countDays, locate } from './days.js';
+import { type Put, timesOf } from './conditions.js';
+import { countDays, locate, reach } from './days.js';
 import { nameThePeople } from './labels.js';
 import { type AuditRow, nearId, readRows } from './rows.js';
 
@@ -20,6 +21,8 @@ export interface AuditDetail extends AuditRow {
 const relatedByCorrelation = 50;
 const relatedByActor = 10;
 const rowsPerBatch = 500;
+
+export type AuditPage = Pick<PageRequest, 'page' | 'take' | 'order' | 'after'>;
 
 export type AuditLog = ReturnType<typeof createAuditLog>;
 
@@ -36,7 +39,7 @@ export function createAuditLog({ db, broadReads }: { db: Pick<Db, 'transaction'>
         and: (put) => [
           ...timesOf(filters, put),
           `pg_visible_in_snapshot(transaction_id::text::xid8, ${put(snapshot)}::pg_snapshot)`,
-          ...(after ? beyond(after, put) : []),
+          ...(after ? beyond(placeIn(after), put) : []),
         ],
       }),
     );
@@ -55,12 +58,8 @@ export function createAuditLog({ db, broadReads }: { db: Pick<Db, 'transaction'>
 
   return {
     /** One page, in the order of time. Its number of rows is exact, and a page deep in it costs like the first. */
-    async list(
-      place: AuditPlace,
-      filters: AuditFilters,
-      { page, take, order }: Pick<PageRequest, 'page' | 'take' | 'order'>,
-    ): Promise<Page<AuditRow>> {
-      const found = await db.transaction(scopeOf(place), (tx) => readPage(tx, place, filters, { page, take, order }));
+    async list(place: AuditPlace, filters: AuditFilters, page: AuditPage): Promise<Page<AuditRow>> {
+      const found = await db.transaction(scopeOf(place), (tx) => readPage(tx, place, filters, page));
       return { ...found, rows: await named(place.accountId, found.rows) };
     },
 
@@ -120,27 +119,37 @@ async function readPage(
   tx: EntityManager,
   place: AuditPlace,
   filters: AuditFilters,
-  { page, take, order }: Pick<PageRequest, 'page' | 'take' | 'order'>,
+  page: AuditPage,
 ): Promise<Page<AuditRow>> {
   const days = await countDays(tx, place, filters);
   const itemCount = days.reduce((sum, { count }) => sum + count, 0);
-  const offset = (page - 1) * take;
-  const count = Math.max(0, Math.min(take, itemCount - offset));
-  if (count === 0) return { rows: [], itemCount, page, take };
-  const start = locate(days, order, offset, count);
+  const request = { ...page, sortBy: 'created_at' };
+  const paged = (stretch: Pick<Stretch, 'count' | 'fromBack' | 'behind'>, rows: AuditRow[]) =>
+    pageOf(request, itemCount, stretch, rows, (row) => row);
+  const forwards = stretchForwards(request);
+  const { behind: last, direction } = forwards;
+  if (last) {
+    const within = reach(days, direction, new Date(last.createdAt), forwards.count);
+    const and = (put: Put) => [behind(last, byAge, direction, put), ...timesOf(within, put), ...timesOf(filters, put)];
+    return paged(forwards, await readRows(tx, place, filters, { order: direction, take: forwards.count, and }));
+  }
+  const count = Math.max(0, Math.min(page.take, itemCount - forwards.at));
+  if (count === 0) return paged({ count, fromBack: false }, []);
+  const start = locate(days, page.order, forwards.at, count);
   const rows = await readRows(tx, place, filters, {
     order: start.direction,
     skip: start.skip,
     take: count,
     and: (put) => [...timesOf(start, put), ...timesOf(filters, put)],
   });
-  return { rows: start.reversed ? rows.reverse() : rows, itemCount, page, take };
+  return paged({ count, fromBack: start.reversed }, rows);
 }
 
 const correlatedWith = (tx: EntityManager, place: AuditPlace, { correlationId }: AuditRow) =>
   readRows(tx, place, { correlationId }, { order: 'asc', take: relatedByCorrelation });
 
-async function actedBefore(tx: EntityManager, place: AuditPlace, { actorId, actorType, moment }: AuditRow) {
+async function actedBefore(tx: EntityManager, place: AuditPlace, row: AuditRow) {
+  const { actorId, actorType } = row;
   if (actorId === null) return [];
   return readRows(
     tx,
@@ -150,7 +159,7 @@ async function actedBefore(tx: EntityManager, place: AuditPlace, { actorId, acto
       order: 'desc',
       take: relatedByActor,
       and: (put) => {
-        const until = `${put(moment)}::timestamptz`;
+        const until = `${put(placeIn(row).createdAt)}::timestamptz`;
         return [
           `actor_type = ${put(actorType)}`,
           `created_at > ${until} - interval '1 hour'`,
@@ -162,10 +171,11 @@ async function actedBefore(tx: EntityManager, place: AuditPlace, { actorId, acto
 }
 
 /** Twice the time: the pair gives the order, the time alone the months that need not be read. */
-function beyond({ id, moment }: AuditRow, put: (value: unknown) => string): string[] {
-  const at = `${put(moment)}::timestamptz`;
-  return [`created_at >= ${at}`, `(created_at, id) > (${at}, ${put(id)}::uuid)`];
-}
+const beyond = (place: Place, put: Put): string[] => [
+  `created_at >= ${put(place.createdAt)}::timestamptz`,
+  behind(place, byAge, 'asc', put),
+];
+const byAge = ['created_at', 'id'];
 
 async function applicationOf(tx: EntityManager, environmentId: string): Promise<string | null> {
   const [environment] = await tx.query<{ id: string }[]>(

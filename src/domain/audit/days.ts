@@ -101,3 +101,25 @@ export function locate(days: readonly Day[], order: 'asc' | 'desc', offset: numb
     reversed,
   };
 }
+
+/**
+ * The days in which the `count` rows behind a moment are: its own, and further ones until those alone have as many.
+ * @param days latest first
+ */
+export function reach(
+  days: readonly Day[],
+  order: 'asc' | 'desc',
+  moment: Date,
+  count: number,
+): Pick<Start, 'from' | 'to'> {
+  const own = floor(moment);
+  let [last, there] = [own, 0];
+  for (const { day, count: rows } of order === 'desc' ? days : days.toReversed()) {
+    if (order === 'desc' ? day >= own : day <= own) continue;
+    last = day;
+    there += rows;
+    if (there >= count) break;
+  }
+  const [from, latest] = order === 'desc' ? [last, own] : [own, last];
+  return { from, to: new Date(latest.getTime() + dayMs) };
+}

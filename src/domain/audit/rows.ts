@@ -1,18 +1,16 @@
 import type { EntityManager } from 'typeorm';
 import type { Event } from '../../../entities/event.js';
+import { type Placed, placedBy } from '../places.js';
 import { type AuditFilters, type AuditPlace, conditionsOf, parameters } from './conditions.js';
 
 /** An event as the audit log shows it. */
-export type AuditRow = Omit<Event, 'transactionId' | 'isDomainEvent'> & {
-  /** `createdAt` to the microsecond, as PostgreSQL writes it. */
-  moment: string;
-};
+export type AuditRow = Omit<Event, 'transactionId' | 'isDomainEvent'> & Placed;
 
 const columns = `id, account_id as "accountId", application_id as "applicationId", environment_id as "environmentId",
   actor_type as "actorType", actor_id as "actorId", actor_label as "actorLabel", action, resource_type as "resourceType",
   resource_id as "resourceId", resource_label as "resourceLabel", metadata, outcome, category, severity,
   correlation_id as "correlationId", customer_visible as "customerVisible", identity_visible as "identityVisible",
-  created_at as "createdAt", created_at::text as moment`;
+  created_at as "createdAt", ${placedBy('created_at', 'id')}`;
 
 export interface RowsWanted {
   /** Further conditions, given what names a value. */

@@ -4,7 +4,8 @@ import type { Db } from '../../platform/db.js';
 import { inSnakeCase } from '../../platform/naming.js';
 import { counterTotal } from '../counters.js';
 import { assertFew, foundIn, isShort, type Totals, totalOfFound, mostFound as usualMost } from '../identity-search.js';
-import { fromNearerEnd, type Page, type Stretch } from '../paging.js';
+import { isFollowing, type Page, pageOf, type Stretch, stretchForwards, stretchOf } from '../paging.js';
+import { behind, type Placed, placedBy } from '../places.js';
 import { limitFor, statementOf } from '../row-pages.js';
 import type { EnvironmentScope } from '../scope.js';
 import type { IdentitiesPage, IdentitySort } from './lists.js';
@@ -17,7 +18,7 @@ export interface ListedMember {
 }
 
 /** `total` is that of the whole list, where the statement was asked for it; `found` is that of a search before filters. */
-type Row = ListedMember['identity'] & ListedMember['membership'] & Totals;
+type Row = ListedMember['identity'] & ListedMember['membership'] & Totals & Placed;
 
 const columns: Record<IdentitySort, string> = {
   created_at: 'm.created_at',
@@ -27,6 +28,8 @@ const columns: Record<IdentitySort, string> = {
 };
 const profileOfRow = listedFields.map((field) => `i.${inSnakeCase(field)} as "${field}"`).join(', ');
 const shown = `i.id, i.email, ${profileOfRow}, i.created_at as "createdAt", m.is_active as "isActive"`;
+const byAge = ['m.created_at', 'm.identity_id'] as const;
+const place = placedBy(...byAge);
 
 /** Runs one statement in the scope of the list. */
 export type Ask = (text: string, values: unknown[]) => Promise<Row[]>;
@@ -66,15 +69,16 @@ export async function readPageOfMembers(
 ): Promise<Page<ListedMember>> {
   const of = [accountId, environmentId];
   if (page.q || meant.and) return readFound(ask, of, page, meant);
-  if (page.page === 1 && isEverybody(meant)) {
-    const rows = await readSlice(ask, of, page, meant, { at: 0, count: page.take, direction: page.order, total: kept });
-    return pageOf(page, rows, rows[0] ? Number(rows[0].total) : 0);
+  if (isEverybody(meant) && (page.page === 1 || isFollowing(page))) {
+    const stretch = stretchForwards(page);
+    const rows = await readSlice(ask, of, page, meant, { ...stretch, total: kept });
+    const total = rows[0] ? Number(rows[0].total) : isFollowing(page) ? await countOf(ask, of, meant) : 0;
+    return membersIn(pageOf(page, total, stretch, rows, placed));
   }
   const itemCount = await countOf(ask, of, meant);
-  const stretch = fromNearerEnd(itemCount, page);
-  if (stretch.count === 0) return pageOf(page, [], itemCount);
-  const rows = await readSlice(ask, of, page, meant, stretch);
-  return pageOf(page, stretch.fromBack ? rows.reverse() : rows, itemCount);
+  const stretch = stretchOf(itemCount, page);
+  const rows = stretch.count === 0 ? [] : await readSlice(ask, of, page, meant, stretch);
+  return membersIn(pageOf(page, itemCount, stretch, rows, placed));
 }
 
 /** @param total an expression for it, to read it in the same round trip */
@@ -83,12 +87,13 @@ async function readSlice(
   of: string[],
   { sortBy }: IdentitiesPage,
   meant: Meant,
-  { at, count, direction, total }: Omit<Stretch, 'fromBack'> & { total?: string },
+  { at, count, direction, behind: last, total }: Stretch & { total?: string },
 ): Promise<Row[]> {
   const values: unknown[] = [...of];
-  const members = conditionOf(meant, values);
-  let skipped = '';
-  if (at > 0) skipped = ` offset $${values.push(at)}`;
+  const put = (value: unknown) => `$${values.push(value)}`;
+  const following = last ? ` and ${behind(last, byAge, direction, put)}` : '';
+  const members = `${conditionOf(meant, values)}${following}`;
+  const skipped = at > 0 ? ` offset ${put(at)}` : '';
   const sorted = `order by ${columns[sortBy]} ${direction}, m.identity_id ${direction}`;
   const slice = `${sorted} limit ${limitFor(count)}${skipped}`;
   const from =
@@ -96,8 +101,8 @@ async function readSlice(
       ? `(select m.identity_id, m.is_active, m.created_at from environment_memberships m where ${members} ${slice}) m
          ${identity('m.identity_id')} ${sorted}`
       : `environment_memberships m join identities i on i.id = m.identity_id and i.account_id = $1 where ${members} ${slice}`;
-  const rows: Row[] = await ask(`select ${shown}${total ? `, ${total} as total` : ''} from ${from}`, values);
-  return rows.slice(0, count);
+  const placing = sortBy === 'created_at' ? `, ${place}` : '';
+  return ask(`select ${shown}${placing}${total ? `, ${total} as total` : ''} from ${from}`, values);
 }
 
 /**
@@ -105,32 +110,34 @@ async function readSlice(
  * only. Page by page PostgreSQL would ask of everybody by age whether it is them, until there are enough.
  */
 async function readFound(ask: Ask, of: string[], page: IdentitiesPage, meant: Meant): Promise<Page<ListedMember>> {
-  const { q, sortBy, order, take } = page;
+  const { q, sortBy } = page;
   const { mostFound = usualMost } = meant;
   if (q && isShort(q)) assertFew(await countOf(ask, of, { isActive: undefined }), mostFound);
-  const at = (page.page - 1) * take;
+  const stretch = stretchForwards(page);
+  const { at, count, direction, behind: last } = stretch;
   const values: unknown[] = [...of];
   const found = q
     ? `(select *, count(*) over () as found from ${foundIn(q, values, mostFound)})`
     : `(select m.identity_id, m.is_active, m.created_at, 0 as found from environment_memberships m where ${ofEnvironment})`;
   const condition = conditionOf(meant, values, 'true');
-  const slice = `order by ${columns[sortBy]} ${order}, m.identity_id ${order} limit ${limitFor(take)}`;
-  const skipped = at > 0 ? ` offset $${values.length + 1}` : '';
+  const all = [...values];
+  const put = (value: unknown) => `$${all.push(value)}`;
+  const sorted = `order by ${columns[sortBy]} ${direction}, m.identity_id ${direction}`;
+  const slice = `${sorted} limit ${limitFor(count)}${at > 0 ? ` offset ${put(at)}` : ''}`;
   const counted = `(select *, count(*) over () as total from ${found} m where ${condition}`;
-  const from =
-    sortBy === 'created_at'
-      ? `${counted} ${slice}${skipped}) m ${identity('m.identity_id')} order by m.created_at ${order}, m.identity_id ${order}`
-      : `${counted}) m ${identity('m.identity_id')} ${slice}${skipped}`;
-  const text = `select ${shown}, m.total, m.found from ${from}`;
-  const rows: Row[] = await ask(text, at > 0 ? [...values, at] : values);
-  if (rows[0] || (at === 0 && (!q || isEverybody(meant)))) {
-    return pageOf(page, rows.slice(0, take), totalOfFound(rows[0] ?? {}, mostFound));
-  }
+  const listed = last
+    ? `(select * from ${counted}) m where ${behind(last, byAge, direction, put)} ${slice}) m ${identity('m.identity_id')} ${sorted}`
+    : sortBy === 'created_at'
+      ? `${counted} ${slice}) m ${identity('m.identity_id')} ${sorted}`
+      : `${counted}) m ${identity('m.identity_id')} ${slice}`;
+  const rows = await ask(`select ${shown}, ${place}, m.total, m.found from ${listed}`, all);
+  const paged = (totals: Totals) => membersIn(pageOf(page, totalOfFound(totals, mostFound), stretch, rows, placed));
+  if (rows[0] || (at === 0 && !last && (!q || isEverybody(meant)))) return paged(rows[0] ?? {});
   const counts = q
     ? `select count(*) as found, count(*) filter (where ${condition}) as total from ${found} m`
     : `select count(*) as total from ${found} m where ${condition}`;
   const [totals] = await ask(counts, values);
-  return pageOf(page, [], totalOfFound(totals!, mostFound));
+  return paged(totals!);
 }
 
 const kept = counterTotal('identities');
@@ -159,9 +166,8 @@ const identity = (id: string) =>
   `cross join lateral (select id, email, ${listedFields.map(inSnakeCase).join(', ')}, created_at from identities
      where id = ${id} and account_id = $1 offset 0) i`;
 
-const pageOf = ({ page, take }: IdentitiesPage, rows: Row[], itemCount: number): Page<ListedMember> => ({
-  rows: rows.map((row) => ({ identity: row, membership: row })),
-  itemCount,
-  page,
-  take,
+const membersIn = (page: Page<Row>): Page<ListedMember> => ({
+  ...page,
+  rows: page.rows.map((row) => ({ identity: row, membership: row })),
 });
+const placed = (row: Row): Placed => row;

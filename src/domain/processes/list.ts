@@ -1,7 +1,8 @@
 import type { EntityManager } from 'typeorm';
 import { after } from '../../platform/clock.js';
 import { DomainError } from '../errors.js';
-import { containing, fromNearerEnd, type Page, type PageRequest } from '../paging.js';
+import { containing, type Page, type PageRequest, pageOf, stretchOf } from '../paging.js';
+import { behind, type Placed, placedBy } from '../places.js';
 import type { AccountScope } from '../scope.js';
 import type { Kind, KindName, Kinds, ProcessRow } from './kinds.js';
 
@@ -20,25 +21,27 @@ export async function listRows(
   tx: EntityManager,
   kinds: Kinds,
   { accountId }: AccountScope,
-  { page, take, order, now, ...filters }: ListRequest & { now: Date },
+  { now, ...request }: ListRequest & { now: Date },
 ): Promise<Page<ProcessRow>> {
   const values: unknown[] = [accountId, now];
-  const where = conditions(filters, now, values);
+  const where = conditions(request, now, values);
   const [{ count: itemCount }] = await tx.query<[{ count: number }]>(
-    `select count(*)::int as count from (${union(kinds, filters.kind)}) process where ${where}`,
+    `select count(*)::int as count from (${union(kinds, request.kind)}) process where ${where}`,
     values,
   );
-  const { at, count, fromBack, direction } = fromNearerEnd(itemCount, { page, take, order });
-  if (count === 0) return { rows: [], itemCount, page, take };
+  const stretch = stretchOf(itemCount, request);
+  const { at, count, direction, behind: last } = stretch;
+  if (count === 0) return pageOf(request, itemCount, stretch, [] as (ProcessRow & Placed)[], placed);
   // Each kind gives no more than what the page can have of it, by its own index.
-  const sorted = `order by "createdAt" ${direction}, id ${direction}`;
+  const sorted = `order by ${columns.map((column) => `${column} ${direction}`).join(', ')}`;
+  const following = last ? ` and ${behind(last, columns, direction, (value) => `$${values.push(value)}`)}` : '';
   const each = (of: string) =>
-    `(select * from (${of}) listed where ${stands} and ${where} ${sorted} limit ${at + count})`;
-  const rows = await tx.query<ProcessRow[]>(
-    `select * from (${union(kinds, filters.kind, each)}) process ${sorted} limit ${count} offset ${at}`,
+    `(select * from (${of}) listed where ${stands} and ${where}${following} ${sorted} limit ${at + count})`;
+  const rows = await tx.query<(ProcessRow & Placed)[]>(
+    `select *, ${placedBy(...columns)} from (${union(kinds, request.kind, each)}) process ${sorted} limit ${count} offset ${at}`,
     values,
   );
-  return { rows: fromBack ? rows.reverse() : rows, itemCount, page, take };
+  return pageOf(request, itemCount, stretch, rows, placed);
 }
 
 /**
@@ -63,6 +66,9 @@ export async function findRow(
   await tx.query(`select from ${kinds[row.kind].table} where account_id = $1 and id = $2 for update`, [accountId, id]);
   return find(); // as it is under the lock
 }
+
+const columns = ['"createdAt"', 'id'] as const;
+const placed = (row: Placed): Placed => row;
 
 /** Without what is in an Environment that is being removed: it goes with that. */
 const stands = 'not exists (select from environments e where e.id = listed."environmentId" and e.account_id is null)';

@@ -10,6 +10,7 @@ const texts: Record<string, string> = {
   acr_values: 'urn:gatehouse:aal2',
   acr: 'urn:gatehouse:aal2',
   access_token: 'eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiIwMTkzNmQyZiJ9.c2lnbmF0dXJl',
+  after: 'AAZEU43OTE4Bk20vWxx-Sp8-K4xtGk5w',
   allowed_origins: 'https://app.example.com',
   allowed_parents: 'region',
   amr: 'pwd',

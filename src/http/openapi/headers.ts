@@ -7,6 +7,11 @@ const header = (description: string, type: string, example: unknown) => ({ descr
 export const headerComponents = {
   ETag: header('The version of the resource, for `If-Match`.', 'string', '"7"'),
   'Idempotency-Replayed': header('`true`: the first answer to this Idempotency-Key, again.', 'string', 'true'),
+  Link: header(
+    'Where a list goes on: the same request for the next page, with a cursor where it is sorted by age (RFC 8288). Nothing follows where it is missing.',
+    'string',
+    '</api/v1/identities?take=100&page=2&after=AAZEU43OTE4Bk20vWxx-Sp8-K4xtGk5w>; rel="next"',
+  ),
   RateLimit: header(
     'What is left of a limit that counts this request, and the seconds until it is full again.',
     'string',
@@ -55,6 +60,7 @@ export function addHeaders(status: string, response: DocumentedResponse, takesKe
   const schema = response.content?.[json]?.schema as Schema | undefined;
   const names: (keyof typeof headerComponents)[] = ['X-Request-Id'];
   if (schema?.properties?.data?.properties?.version && status < '400') names.push('ETag');
+  if (schema?.properties?.pagination) names.push('Link');
   if (takesKeys && status < '400') names.push('Idempotency-Replayed');
   if (status === '401') names.push('WWW-Authenticate');
   if (status === '429' || status === '503') names.push('Retry-After');

@@ -11,8 +11,8 @@ import type { OpenApiDocument } from './document.js';
 
 const description = `One service for hosted sign-in, administration of accounts, and permissions.
 
-Errors come in one envelope with a stable \`code\`; lists take \`page\`, \`take\`, \`q\`, \`sort_by\` and \`order\`; writes take an
-\`Idempotency-Key\`; resources with a \`version\` are changed with \`If-Match\`. What is refused before any
+Errors come in one envelope with a stable \`code\`; lists take \`page\`, \`take\`, \`q\`, \`sort_by\` and \`order\`, and
+say in \`Link\` where they go on; writes take an \`Idempotency-Key\`; resources with a \`version\` are changed with \`If-Match\`. What is refused before any
 operation is known comes in the same envelope: \`request.malformed\` (400), \`request.timed_out\` (408),
 \`request.headers_too_large\` (431, more than 16 KiB of address and headers).`;
 

@@ -52,9 +52,9 @@ export const listAuditLogs = operation({
   query: AuditListQuery,
   answers: { 200: listOf(AuditRowView), ...errors('validation.failed') },
   isBroad: always,
-  async handle({ services, scope, caller, query: { page, take, order, ...query } }) {
+  async handle({ services, scope, caller, query: { page, take, order, after, ...query } }) {
     const place = await placeOf(services, scope, caller);
-    return paginated(await services.auditLog.list(place, filtersOf(query), { page, take, order }), presentRow);
+    return paginated(await services.auditLog.list(place, filtersOf(query), { page, take, order, after }), presentRow);
   },
 });
 

@@ -39,9 +39,9 @@ export const listAuditLog = operation({
   query: AuditListQuery,
   answers: { 200: listOf(AuditRowView), ...errors('validation.failed') },
   isBroad: always,
-  async handle({ services, scope, caller, query: { page, take, order, ...query } }) {
+  async handle({ services, scope, caller, query: { page, take, order, after, ...query } }) {
     const place = placeOf(scope, caller, 'all');
-    return paginated(await services.auditLog.list(place, filtersOf(query), { page, take, order }), presentRow);
+    return paginated(await services.auditLog.list(place, filtersOf(query), { page, take, order, after }), presentRow);
   },
 });
 
@@ -73,9 +73,9 @@ export const listIdentityAuditLog = operation({
   query: AuditListQuery,
   answers: { 200: listOf(AuditRowView), ...errors('validation.failed') },
   isBroad: always,
-  async handle({ services, scope, caller, query: { page, take, order, ...query } }) {
+  async handle({ services, scope, caller, query: { page, take, order, after, ...query } }) {
     const place = placeOf(scope, caller, 'identities');
-    return paginated(await services.auditLog.list(place, filtersOf(query), { page, take, order }), presentRow);
+    return paginated(await services.auditLog.list(place, filtersOf(query), { page, take, order, after }), presentRow);
   },
 });
 

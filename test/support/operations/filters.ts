@@ -2,13 +2,14 @@ import { randomUUID } from 'node:crypto';
 import type { Declared, Schema } from './declared.js';
 import type { Sent } from './example.js';
 import type { CallerKind, Place } from './place.js';
+import { problemsOfWalks } from './walks.js';
 
 /** What a list of the document is narrowed by, and whether filters together leave exactly what each of them leaves. */
 
 type Query = Record<string, string>;
 type Item = Record<string, unknown>;
 
-const paging = ['page', 'take', 'sort_by', 'order', 'format'];
+const paging = ['page', 'take', 'after', 'sort_by', 'order', 'format'];
 export const isList = ({ query }: Declared): boolean => query.some(({ name }) => name === 'page');
 export const isExport = ({ url }: Declared): boolean => url.endsWith('/export');
 
@@ -78,6 +79,11 @@ export async function problemsOfList(place: Place, declared: Declared, sent: Sen
   const left = new Map<string, string[]>();
   const keyOf = ([name, value]: [string, string]) => `${name}=${value}`;
   for (const query of alone) left.set(keyOf(Object.entries(query)[0]!), (await look(query)).map(idOf));
+  for (const query of [{}, ...alone]) {
+    for (const problem of await problemsOfWalks(ask, query, idOf)) {
+      problems.push(`${declared.name} ${JSON.stringify(query)} ${problem}`);
+    }
+  }
   for (const query of pairs) {
     const [one, other] = Object.entries(query).map((entry) => left.get(keyOf(entry)) ?? []);
     const alsoOther = new Set(other);

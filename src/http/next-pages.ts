@@ -1,0 +1,36 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { lastPage, type paginated } from './lists.js';
+
+type Answered = Partial<ReturnType<typeof paginated>> | null;
+
+/**
+ * Has every list say where it goes on: `Link: <…>; rel="next"` (RFC 8288), the same request for the page behind this one, as a
+ * path on the host that was asked. Sorted by age it names the last item and not a number, so that nobody is shown twice or
+ * left out when others come and go between two pages.
+ */
+export function linkPages(app: FastifyInstance): void {
+  app.addHook('onRoute', (route) => {
+    const { 200: answer } = (route.schema?.response ?? {}) as Record<number, { properties?: object } | undefined>;
+    if (!answer?.properties || !('pagination' in answer.properties)) return;
+    const preSerialization = (request: FastifyRequest, reply: FastifyReply, payload: unknown, done: Done) => {
+      const link = nextOf(request, payload as Answered);
+      if (link !== null) reply.header('link', link);
+      done(null, payload);
+    };
+    route.preSerialization = [route.preSerialization ?? [], preSerialization].flat();
+  });
+}
+
+type Done = (error: Error | null, payload: unknown) => void;
+
+function nextOf({ originalUrl }: FastifyRequest, answered: Answered): string | null {
+  if (!answered?.pagination?.has_next_page) return null;
+  const { pagination, next } = answered;
+  const number = pagination.page + 1;
+  if (number > lastPage && !next) return null;
+  const [path] = originalUrl.split('?', 1) as [string];
+  const parameters = new URLSearchParams(originalUrl.slice(path.length));
+  parameters.set('page', String(Math.min(number, lastPage)));
+  if (next) parameters.set('after', next);
+  return `<${path}?${parameters}>; rel="next"`;
+}
