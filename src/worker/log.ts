@@ -1,5 +1,6 @@
 import { DefaultLogger, type LogLevel, makeTelemetryFilterString, Runtime } from '@temporalio/worker';
 import type { Logger } from 'pino';
+import { repetitions } from './repetitions.js';
 
 const levels: Record<LogLevel, 'trace' | 'debug' | 'info' | 'warn' | 'error'> = {
   TRACE: 'trace',
@@ -19,7 +20,7 @@ export function installRuntime(log: Logger, metricsAddress: string | null = null
   const isRepeated = repetitions();
   Runtime.install({
     logger: new DefaultLogger('INFO', ({ level, message, meta = {} }) => {
-      if (meta.sdkComponent === 'core' && isRepeated(`${meta.target} ${message}`)) return;
+      if (meta.sdkComponent === 'core' && isRepeated(meta, message)) return;
       temporal[levels[level]](plain(meta), message);
     }),
     telemetryOptions: {
@@ -38,19 +39,6 @@ export function installRuntime(log: Logger, metricsAddress: string | null = null
     },
     shutdownSignals: [],
   });
-}
-
-const sameAfterMs = 30_000;
-
-/** While Temporal is away every poll of the native part says so several times a second; once in a while will do. */
-function repetitions() {
-  const said = new Map<string, number>();
-  return (text: string): boolean => {
-    const now = Date.now();
-    if (now - (said.get(text) ?? 0) < sameAfterMs) return true;
-    said.set(text, now);
-    return false;
-  };
 }
 
 /** Errors of workflows and activities say their kind; their stacks are those of the SDK and say nothing more. */

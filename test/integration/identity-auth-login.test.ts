@@ -269,6 +269,11 @@ describe('where a second factor is required and none is enrolled', () => {
     provider.wait(days(7));
     const refused = await api.login(client, ana);
     expect([refused.statusCode, refused.json().error.code]).toEqual([403, 'mfa.enrollment_required']);
+    const events = await provider.query(
+      `select metadata from events where action = 'auth.identity_sign_in_failed' and resource_id = $1`,
+      [ana.id],
+    );
+    expect(events).toEqual([{ metadata: { method: 'password', reason: 'mfa.enrollment_required' } }]);
     expect((await api.login(client, ana, { password: 'wrong' })).statusCode).toBe(401);
     const graces = await import('../../src/domain/mfa/grace.js');
     const { reset } = graces.createMfaGraces({ db: provider.db, now: provider.now, reminders: [] });

@@ -228,6 +228,12 @@ test('when the time is over the sign-in is refused, on the page and in JSON', as
     payload: { ...fields, email: ana.email, password },
   });
   expect([told.statusCode, told.json().error]).toEqual([403, 'mfa.enrollment_required']);
+  const refusals = await provider.query(
+    `select outcome, metadata from events where action = 'auth.identity_sign_in_failed' and resource_id = $1`,
+    [ana.id],
+  );
+  const refusal = { outcome: 'denied', metadata: { method: 'password', reason: 'mfa.enrollment_required' } };
+  expect(refusals).toEqual([refusal, refusal]); // whoever is asked why they cannot sign in finds it
 
   // After an administrator's reset it works again.
   const { accountId, applicationId, environmentId } = environment;

@@ -314,10 +314,16 @@ describe('the gate', () => {
     async (step, told) => {
       const { answer, events } = await decide({ belongs: false }, step);
       expect(answer).toEqual({ step: told });
-      const refusal = ['ana', 'denied', { method: 'password', reason: 'not_a_member' }];
-      expect(events).toEqual(told === 'stranger' ? [refusal] : []);
+      const reason = { stranger: 'not_a_member', refused: 'mfa.enrollment_required', challenge: null }[told];
+      expect(events).toEqual(reason ? [['ana', 'denied', { method: 'password', reason }]] : []);
     },
   );
+
+  test('who comes after the time to enroll is found in the log, unless it is a session that goes on', async () => {
+    const denied = ['ana', 'denied', { method: 'password', reason: 'mfa.enrollment_required' }];
+    expect((await decide({}, 'refused')).events).toEqual([denied]);
+    expect((await decide({}, 'refused', { method: 'session' })).events).toEqual([]);
+  });
 });
 
 describe('a sign-in between two factors', () => {

@@ -88,7 +88,7 @@ export function createApiSignIn({ db, passwords, logins, sessions, tokens, grant
     };
   }
 
-  /** The time to enroll is over, or there is none. */
+  /** There is no time to enroll, or none for what is asked: pages could have them do so at once. */
   async function refuseUnenrolled({ client }: ApiVisit, { identityId, method }: FirstFactor): Promise<never> {
     await db.transaction(scopeOf(client), (tx) =>
       recordEvent(tx, 'auth.identity_sign_in_failed', {
@@ -113,6 +113,7 @@ export function createApiSignIn({ db, passwords, logins, sessions, tokens, grant
     if (decision.step === 'done') return complete(visit, { ...first, ...decision });
     if (decision.step === 'enroll' && decision.until) return complete(visit, first, decision.until);
     if (decision.step === 'barred') throw barred(decision);
+    if (decision.step === 'refused') throw new DomainError('mfa.enrollment_required');
     if (decision.step !== 'challenge') return refuseUnenrolled(visit, first);
     const begun = await pendingSignIns.begin({
       client,

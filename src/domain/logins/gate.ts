@@ -48,6 +48,7 @@ export function createGate({ db, mfaGate, termsOf }: { db: Db; mfaGate: MfaGate;
         return { step: 'barred', ...bar };
       }
       const decision = await mfaGate.decide({ ...question, standing, requiresMfa: policy.requireMfa });
+      if (decision.step === 'refused') await recordRefusal(question, 'mfa.enrollment_required');
       // Who belongs where is told to nobody who could not sign in.
       if (policy.belongs || decision.step === 'challenge' || decision.step === 'refused') return decision;
       await recordRefusal(question, 'not_a_member');
