@@ -3,7 +3,7 @@ import { minutes } from '../../src/platform/clock.js';
 import { hashSecret } from '../../src/platform/crypto/one-time-secret.js';
 import { waitingMails } from '../support/identity-mails.js';
 import { alertOf, codeIn, enrollTotp, hidden, passwordStep, totpCode } from '../support/mfa.js';
-import { authorizeUrl, locationOf, newProvider, type TestProvider } from '../support/oauth.js';
+import { authorizeUrl, locationOf, newProvider, type TestEnvironment, type TestProvider } from '../support/oauth.js';
 
 let provider: TestProvider;
 beforeAll(async () => {
@@ -417,3 +417,30 @@ test('what nobody sends is no fault of ours', async () => {
   }
   expect(browser.cookies.size).toBe(0);
 });
+
+test.each([
+  ['a factor', true],
+  ['the enrollment of one', false],
+])('a page that asks for %s in a session of before ends with that', async (_, hasFactor) => {
+  const environment = await provider.newEnvironment();
+  const client = await environment.newClient();
+  const ana = await environment.newIdentity();
+  const browser = provider.browser();
+  codeIn((await passwordStep(browser, client, ana)).page);
+  const totp = hasFactor ? await enrollTotp(provider, environment, ana) : null;
+  const page = await browser.get(authorizeUrl(client, { acr_values: 'urn:gatehouse:aal2' }));
+  expect(page.body).toContain(hasFactor ? 'Enter the code of your authenticator app' : 'action="/oauth/mfa/enroll"');
+  const answer = { ...(totp ? { code: totp.code() } : { factor: 'totp' }) };
+  const elsewhere = provider.browser(); // the page's token alone is no session
+  expect((await elsewhere.submit(page, answer)).body).toContain('This sign-in has expired');
+  await endSessions(environment, ana.id);
+  expect((await browser.submit(page, answer)).body).toContain('This sign-in has expired');
+  expect(await provider.query('select from sessions where identity_id = $1 and revoked_at is null', [ana.id])).toEqual(
+    [],
+  );
+});
+
+const endSessions = ({ accountId, applicationId, environmentId }: TestEnvironment, identityId: string) => {
+  const scope = { accountId, applicationId, environmentId };
+  return provider.logins.ownSessions.endOthers(scope, identityId, '00000000-0000-0000-0000-000000000000');
+};

@@ -1,3 +1,4 @@
+import { v7 as uuidv7 } from 'uuid';
 import type { EnvironmentSettings } from '../../entities/environment-settings.js';
 import { settleNewPassword } from '../../src/domain/passwords/new-password.js';
 import { days, hours } from '../../src/platform/clock.js';
@@ -30,6 +31,13 @@ async function trust(browser: Browser, { client, ana, totp }: Known) {
   codeIn(answer);
   return answer;
 }
+/** A mailbox as a factor, as the pages enroll it. */
+const enrollEmail = ({ accountId, applicationId, environmentId }: TestEnvironment, { id }: { id: string }) =>
+  provider.logins.factors.enroll({ accountId, applicationId, environmentId }, id, {
+    id: uuidv7(),
+    type: 'email_otp',
+    label: 'Email',
+  });
 /** Whether the password alone signs in with this browser. */
 async function passes(browser: Browser, { client, ana }: Pick<Known, 'client' | 'ana'>) {
   browser.cookies.delete('hosted_session');
@@ -97,6 +105,23 @@ test('a wrong code trusts nothing', async () => {
   const { page } = await passwordStep(browser, client, ana);
   await browser.submit(page, { code: '000000', remember_device: 'true' });
   expect(browser.cookies.has('trusted_device')).toBe(false);
+});
+
+test('a code by mail, which is not enough for what the client asks, trusts nothing yet', async () => {
+  const environment = await provider.newEnvironment();
+  const client = await environment.newClient();
+  const ana = await environment.newIdentity();
+  await enrollEmail(environment, ana);
+  const browser = provider.browser();
+  const { page } = await passwordStep(browser, client, ana, { acr_values: 'urn:gatehouse:aal2' });
+  const sent = await browser.submit(page, {});
+  const code = await provider.mailedCode('mfa');
+  const next = await browser.submit(sent, { code, remember_device: 'true' });
+  expect(next.body).toContain('action="/oauth/mfa/enroll"');
+  expect(cookieOf(browser)).toBe('');
+  const later = await browser.submit((await passwordStep(browser, client, ana)).page, {});
+  codeIn(await browser.submit(later, { code: await provider.mailedCode('mfa'), remember_device: 'true' }));
+  expect(cookieOf(browser)).not.toBe('');
 });
 
 test("forged, foreign, other people's and other Environments' cookies do nothing", async () => {

@@ -413,29 +413,20 @@ describe('a second factor over the API', () => {
     ipAddress: '192.0.2.1',
     userAgent: 'agent',
   };
-  function challenges(changes: {
-    pending?: OpenSignIn | null;
-    client?: object | null;
-    isFirst?: boolean;
-    login?: string;
-    secondFactorAt?: Date | null;
-  }) {
-    const { pending = open, isFirst = true, login = 'signed_in', secondFactorAt = now } = changes;
+  function challenges(changes: { pending?: OpenSignIn | null; client?: object | null; isOver?: boolean }) {
+    const { pending = open, isOver = false } = changes;
     const did: unknown[][] = [];
     const logins = {
       pendingSignIns: {
         find: async (token: string, channel: string) => (token === 't' && channel === 'api' ? pending : null),
-        complete: async () => isFirst,
       },
       mfaChallenges: {
-        answer: async () => ({ amr: ['pwd', 'otp'], secondFactorAt }),
-        sendEmailCode: async (...of: unknown[]) => void did.push(['mail', ...of]),
-      },
-      trustedDevices: {
-        async trust(_of: unknown, { days }: { days: number }) {
-          did.push(['trust', days]);
-          return 'trusted';
+        async answer(_of: unknown, _proof: unknown, browser: object | null) {
+          if (isOver) throw new DomainError('mfa.challenge_invalid');
+          const proved = { amr: ['pwd', 'otp'], secondFactorAt: now };
+          return { proved, trusted: browser && { device: 'new', of: browser } };
         },
+        sendEmailCode: async (...of: unknown[]) => void did.push(['mail', ...of]),
       },
       webauthn: { assertionOptions: async (of: unknown) => ({ of }) },
     } as never;
@@ -444,7 +435,7 @@ describe('a second factor over the API', () => {
     const signIn = {
       async proved(visit: object, first: object, isSecond: boolean) {
         did.push(['proved', visit, first, isSecond]);
-        return { outcome: login };
+        return { outcome: 'signed_in' };
       },
     } as never;
     const { db, asked } = answering({ client_of_api_challenge: [{ clientId: 'app' }] });
@@ -453,7 +444,8 @@ describe('a second factor over the API', () => {
 
   test('goes on with what was asked for and proved, and trusts the browser where that is wanted', async () => {
     const { answer: send, did } = challenges({});
-    expect(await send(answer)).toEqual({ outcome: 'signed_in', trusted: 'trusted' });
+    const trusted = { device: 'new', of: { days: 30, device: 'd', userAgent: 'agent' } };
+    expect(await send(answer)).toEqual({ outcome: 'signed_in', trusted });
     const browser = { device: 'd', ipAddress: '192.0.2.1', userAgent: 'agent' };
     expect(did).toEqual([
       [
@@ -470,15 +462,12 @@ describe('a second factor over the API', () => {
         },
         true,
       ],
-      ['trust', 30],
     ]);
   });
 
   test.each<[string, Parameters<typeof challenges>[0], object]>([
     ['not wanted', {}, { remember: false }],
     ['without days for it', { client: { ...client, settings: { mfaTrustedDeviceDays: 0 } } }, {}],
-    ['before all is proved', { login: 'challenge' }, {}],
-    ['by a factor that makes nothing stronger', { secondFactorAt: null }, {}],
   ])('%s, no browser is trusted', async (_name, changes, more) => {
     expect((await challenges(changes).answer({ ...answer, ...more })).trusted).toBeNull();
   });
@@ -489,7 +478,7 @@ describe('a second factor over the API', () => {
     ['of a client that is gone', { client: null }],
     ['of a client whose name another one has', { client: { ...client, id: 'other' } }],
     ['of no client', { pending: { ...open, parameters: {} } }],
-    ['answered already', { isFirst: false }],
+    ['answered already', { isOver: true }],
   ])('a challenge that is %s is refused', async (_name, changes) => {
     expect(await codeOf(challenges(changes).answer(answer))).toBe('mfa.challenge_invalid');
   });

@@ -20,7 +20,7 @@ export interface ApiAnswer extends Pick<ApiVisit, 'device' | 'ipAddress' | 'user
 
 export interface ApiChallengesDeps {
   db: Pick<Db, 'statement'>;
-  logins: Pick<Logins, 'pendingSignIns' | 'mfaChallenges' | 'trustedDevices' | 'webauthn'>;
+  logins: Pick<Logins, 'pendingSignIns' | 'mfaChallenges' | 'webauthn'>;
   clients: Clients;
   signIn: Pick<ApiSignIn, 'proved'>;
 }
@@ -34,7 +34,7 @@ where p.token_hash = $1 and p.channel = 'api'`,
 
 /** The second half of a sign-in of the API, whose first half answered a `challenge_token`. */
 export function createApiChallenges({ db, logins, clients, signIn }: ApiChallengesDeps) {
-  const { pendingSignIns, mfaChallenges, trustedDevices, webauthn } = logins;
+  const { pendingSignIns, mfaChallenges, webauthn } = logins;
 
   /** @throws DomainError mfa.challenge_invalid for one that is unknown, over, complete, or of the hosted pages */
   async function open(token: string): Promise<{ pending: OpenSignIn; client: Client }> {
@@ -59,18 +59,17 @@ export function createApiChallenges({ db, logins, clients, signIn }: ApiChalleng
      */
     async answer({ token, proof, remember, ...browser }: ApiAnswer): Promise<ApiLogin & { trusted: Trusted | null }> {
       const { pending, client } = await open(token);
-      const { identityId, requiresAal2 } = pending;
-      const proved = await mfaChallenges.answer(pending, proof);
-      if (!(await pendingSignIns.complete(pending.id))) throw new DomainError('mfa.challenge_invalid');
-      const visit = { client, scope: givenScopes(pending.parameters.scope, client.scopes), requiresAal2, ...browser };
-      const login = await signIn.proved(visit, { ...provedIn(pending), ...proved }, true);
+      const { requiresAal2 } = pending;
       const days = client.settings.mfaTrustedDeviceDays;
-      const isTrusting = remember && days > 0 && login.outcome === 'signed_in' && proved.secondFactorAt !== null;
       const { device, userAgent } = browser;
-      return {
-        ...login,
-        trusted: isTrusting ? await trustedDevices.trust(pending, { identityId, days, device, userAgent }) : null,
-      };
+      const isTrusting = remember && days > 0;
+      const { proved, trusted } = await mfaChallenges.answer(
+        pending,
+        proof,
+        isTrusting ? { days, device, userAgent } : null,
+      );
+      const visit = { client, scope: givenScopes(pending.parameters.scope, client.scopes), requiresAal2, ...browser };
+      return { ...(await signIn.proved(visit, { ...provedIn(pending), ...proved }, true)), trusted };
     },
 
     /**

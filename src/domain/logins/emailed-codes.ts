@@ -93,9 +93,16 @@ export function createEmailedCodes({ db, sealing, now }: { db: Db; sealing: Pick
       await recordEvent(tx, 'auth.emailed_code_requested', { ...scope, resourceId: identityId, metadata: { purpose } });
     },
 
-    /** Whose code this is, and spends it. Null for a wrong, spent, expired or too often tried one. */
-    async redeem({ environmentId }: EnvironmentScope, { purpose, flow, code }: TriedCode): Promise<RightCode | null> {
-      const [tried] = await db.statement<RightCode & { id: string; keyId: string }>(tryStatement, [
+    /**
+     * Whose code this is, and spends it. Null for a wrong, spent, expired or too often tried one.
+     * @param on a transaction that it is part of, if of one: it has to be committed also where the code is wrong
+     */
+    async redeem(
+      { environmentId }: EnvironmentScope,
+      { purpose, flow, code }: TriedCode,
+      on: Pick<Db, 'statement'> = db,
+    ): Promise<RightCode | null> {
+      const [tried] = await on.statement<RightCode & { id: string; keyId: string }>(tryStatement, [
         environmentId,
         hashSecret(flow),
         purpose,
@@ -105,7 +112,7 @@ export function createEmailedCodes({ db, sealing, now }: { db: Db; sealing: Pick
       const { digits } = digitsOf(sealing, tried);
       // People copy the blank that the mail shows between the groups.
       if (!equalInConstantTime(code.replace(/\s/g, ''), digits)) return null;
-      const consumed = await db.statement(consumeStatement, [tried.id, now()]);
+      const consumed = await on.statement(consumeStatement, [tried.id, now()]);
       return consumed.length === 0 ? null : { identityId: tried.identityId, email: tried.email };
     },
   };

@@ -77,6 +77,7 @@ export function createLogins({
     sealing,
     emailedCodes,
     passwords,
+    pendingSignIns,
     webauthn,
     graces,
     rateLimits,

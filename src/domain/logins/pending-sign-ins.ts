@@ -51,6 +51,8 @@ export type OpenSignIn = Pick<
   | 'expiresAt'
 > & { acr: Acr; applicationId: string; email: string; isVerified: boolean };
 
+type HeldSignIn = Pick<OpenSignIn, 'id' | 'accountId' | 'identityId'>;
+
 /** What it has proved so far, as the gate takes it. */
 export const provedIn = ({
   identityId,
@@ -100,6 +102,16 @@ from pending_sign_ins p
   cross join lateral (select application_id from environments where id = p.environment_id offset 0) e
 where p.token_hash = $1 and p.channel = $2 and p.expires_at > $3 and p.completed_at is null and m.is_active
   and ${environmentStands('p')}`,
+};
+
+// The person before the sign-in, as whoever ends the sign-ins of somebody takes them.
+const holdStatement = {
+  name: 'hold_pending_sign_in',
+  text: `
+with person as materialized (select id from identities where (account_id = $1) is true and id = $2 for share)
+select p.id from pending_sign_ins p join person on person.id = p.identity_id
+where p.id = $3 and p.completed_at is null and p.expires_at > $4
+for update of p`,
 };
 
 /** Sign-ins between their first and their second factor. What their token does not name, no caller can change. */
@@ -161,8 +173,8 @@ export function createPendingSignIns({ db, now }: { db: Db; now: Clock }) {
     },
 
     /** Takes the WebAuthn challenge, so that no answer to it is accepted twice. Null when it was taken already. */
-    async takeWebauthnChallenge(id: string): Promise<string | null> {
-      const [taken] = await db.statement<{ challenge: string }>(
+    async takeWebauthnChallenge(id: string, on: Pick<Db, 'statement'> = db): Promise<string | null> {
+      const [taken] = await on.statement<{ challenge: string }>(
         {
           name: 'take_webauthn_challenge',
           text: `
@@ -175,9 +187,18 @@ returning open.webauthn_challenge as challenge`,
       return taken?.challenge ?? null;
     },
 
+    /**
+     * Keeps it as it is until the end of a transaction, and its person with what they have: nobody completes or ends it, resets or
+     * removes a factor, or changes the password meanwhile. False where one of that was faster.
+     * @param on the transaction, of the system
+     */
+    async hold({ id, accountId, identityId }: HeldSignIn, on: Pick<Db, 'statement'>): Promise<boolean> {
+      return (await on.statement(holdStatement, [accountId, identityId, id, now()])).length > 0;
+    },
+
     /** Ends it, once: false for whoever comes second. */
-    async complete(id: string): Promise<boolean> {
-      const ended = await db.statement(
+    async complete(id: string, on: Pick<Db, 'statement'> = db): Promise<boolean> {
+      const ended = await on.statement(
         {
           name: 'complete_pending_sign_in',
           text: `update pending_sign_ins set completed_at = $2 where id = $1 and completed_at is null and expires_at > $2

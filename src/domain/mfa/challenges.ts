@@ -1,9 +1,12 @@
+import type { EntityManager } from 'typeorm';
 import type { FactorKind } from '../../../entities/environment-settings.js';
 import type { Clock } from '../../platform/clock.js';
 import type { Db, EnvironmentScope } from '../../platform/db.js';
+import { joining } from '../../platform/joining.js';
 import { DomainError } from '../errors.js';
 import { recordEvent } from '../events.js';
-import type { OpenSignIn } from '../logins/pending-sign-ins.js';
+import type { OpenSignIn, PendingSignIns } from '../logins/pending-sign-ins.js';
+import { aal2 } from '../sessions/first-factor.js';
 import type { MfaAttempts } from './attempts.js';
 import type { EmailFactor } from './email-factor.js';
 import { noticeEmail } from './notices.js';
@@ -11,6 +14,7 @@ import type { RecoveryCodes } from './recovery-codes.js';
 import { type SecondFactorResult, withSecondFactor } from './second-factor.js';
 import { choicesAfter, standingOf } from './standing.js';
 import type { Totp } from './totp.js';
+import type { Trusted, TrustedBrowser, TrustedDevices } from './trusted-devices.js';
 import type { Webauthn } from './webauthn.js';
 
 export type SecondFactor =
@@ -22,9 +26,11 @@ export interface MfaChallengesDeps {
   db: Db;
   attempts: MfaAttempts;
   totp: Pick<Totp, 'verify'>;
-  recoveryCodes: Pick<RecoveryCodes, 'redeem'>;
+  recoveryCodes: Pick<RecoveryCodes, 'find' | 'spend'>;
   emailFactor: Pick<EmailFactor, 'send' | 'verify'>;
   webauthn: Pick<Webauthn, 'verifyAssertion'>;
+  pendingSignIns: Pick<PendingSignIns, 'hold' | 'complete'>;
+  trustedDevices: Pick<TrustedDevices, 'trust'>;
   now: Clock;
 }
 
@@ -36,6 +42,8 @@ export function createMfaChallenges({
   recoveryCodes,
   emailFactor,
   webauthn,
+  pendingSignIns,
+  trustedDevices,
   now,
 }: MfaChallengesDeps) {
   const standing = (pending: OpenSignIn) => standingOf(db, pending);
@@ -46,37 +54,61 @@ export function createMfaChallenges({
     return usable.length > 0 ? usable : provable;
   }
 
-  /** The factor's own part of `amr`, or null for a wrong one. */
-  async function amrOf(pending: OpenSignIn, proof: SecondFactor): Promise<string[] | null> {
+  /** The factor's own part of `amr`, or null for a wrong one. @param found the recovery code that was typed */
+  async function amrOf(pending: OpenSignIn, proof: SecondFactor, { found, on }: Spending): Promise<string[] | null> {
     const { identityId, id: flow } = pending;
     switch (proof.kind) {
       case 'totp':
-        return (await totp.verify(pending, identityId, proof.code)) ? ['otp'] : null;
+        return (await totp.verify(pending, identityId, proof.code, on)) ? ['otp'] : null;
       case 'recovery_code':
-        return (await recoveryCodes.redeem(pending, identityId, proof.code)) ? [] : null;
+        return found !== null && (await recoveryCodes.spend(pending, found, on)) ? [] : null;
       case 'email_otp':
-        return (await emailFactor.verify(pending, 'mfa', { identityId, flow, code: proof.code })) ? ['otp'] : null;
+        return (await emailFactor.verify(pending, 'mfa', { identityId, flow, code: proof.code }, on)) ? ['otp'] : null;
       case 'webauthn':
-        return (await webauthn.verifyAssertion(pending, proof.response))?.amr ?? null;
+        return (await webauthn.verifyAssertion(pending, proof.response, on))?.amr ?? null;
     }
+  }
+
+  /**
+   * Looks at an answer and spends it, with the sign-in. All of it is one transaction that holds the person: whoever takes a factor or
+   * the trust in browsers away comes before all of it or after, and one form that is sent twice is one answer.
+   * @returns null for a wrong one
+   */
+  async function settle(pending: OpenSignIn, proof: SecondFactor, browser: TrustedBrowser | null) {
+    const { kind } = proof;
+    const { identityId } = pending;
+    const found = kind === 'recovery_code' ? await recoveryCodes.find(pending, identityId, proof.code) : null;
+    // Of the system: one cookie names a browser for the people of all Accounts.
+    return db.transaction('system', async (tx): Promise<Settled | null> => {
+      const on = joining(tx);
+      if (!(await pendingSignIns.hold(pending, on))) return { isOver: true };
+      const { allowed, ...rest } = await standingOf(on, pending);
+      const { usable, provable } = choicesAfter(pending, { allowed, ...rest });
+      const isOffered = (usable.length > 0 ? usable : provable).includes(kind);
+      const amr = isOffered ? await amrOf(pending, proof, { found, on }) : null;
+      await record(tx, pending, kind, amr !== null);
+      if (amr === null) return null;
+      await pendingSignIns.complete(pending.id, on);
+      const proved = withSecondFactor(pending, { kind, amr, counts: allowed.includes(kind), now: now() });
+      const isEnough = proved.secondFactorAt !== null && (!pending.requiresAal2 || proved.acr === aal2);
+      const trusted = isEnough && browser ? await trustedDevices.trust(pending, { identityId, ...browser }, on) : null;
+      return { isOver: false, proved, trusted };
+    });
   }
 
   return {
     factorsOf,
 
     /**
-     * Checks an answer, and spends it. Ten wrong ones in a quarter of an hour lock whoever's it is, in every sign-in.
-     * @throws DomainError mfa.code_invalid, mfa.challenge_locked
+     * Checks an answer, and spends it with the sign-in. Ten wrong ones in a quarter of an hour lock whoever's it is, in every sign-in.
+     * @param browser to be trusted from now on, if the factor is enough for this sign-in
+     * @throws DomainError mfa.code_invalid, mfa.challenge_locked; mfa.challenge_invalid where the sign-in is over
      */
-    async answer(pending: OpenSignIn, proof: SecondFactor): Promise<SecondFactorResult> {
-      const { kind } = proof;
-      const { allowed, ...rest } = await standing(pending);
-      const { usable, provable } = choicesAfter(pending, { allowed, ...rest });
-      const isOffered = (usable.length > 0 ? usable : provable).includes(kind);
-      const amr = await attempts.counted(pending.identityId, async () => (isOffered ? amrOf(pending, proof) : null));
-      await record(pending, kind, amr !== null);
-      if (amr === null) throw new DomainError('mfa.code_invalid');
-      return withSecondFactor(pending, { kind, amr, counts: allowed.includes(kind), now: now() });
+    async answer(pending: OpenSignIn, proof: SecondFactor, browser: TrustedBrowser | null): Promise<AnsweredChallenge> {
+      const settled = await attempts.counted(pending.identityId, () => settle(pending, proof, browser));
+      if (settled === null) throw new DomainError('mfa.code_invalid');
+      if (settled.isOver) throw new DomainError('mfa.challenge_invalid');
+      return settled;
     },
 
     /**
@@ -89,7 +121,7 @@ export function createMfaChallenges({
     },
   };
 
-  async function record(pending: OpenSignIn, factor: FactorKind, passed: boolean) {
+  async function record(tx: EntityManager, pending: OpenSignIn, factor: FactorKind, passed: boolean) {
     const { accountId, applicationId, environmentId, identityId, method } = pending;
     const scope: EnvironmentScope = { accountId, applicationId, environmentId };
     const about = {
@@ -98,14 +130,26 @@ export function createMfaChallenges({
       actor: { type: 'identity', id: identityId } as const,
       metadata: { factor, first_factor: method },
     };
-    await db.transaction(scope, async (tx) => {
-      if (!passed) return void (await recordEvent(tx, 'auth.mfa_challenge_failed', { ...about, outcome: 'failure' }));
-      await recordEvent(tx, 'auth.mfa_challenge_passed', about);
-      if (factor !== 'recovery_code') return;
-      const used = await recordEvent(tx, 'auth.recovery_code_used', about);
-      await noticeEmail(tx, scope, used, now());
-    });
+    if (!passed) return void (await recordEvent(tx, 'auth.mfa_challenge_failed', { ...about, outcome: 'failure' }));
+    await recordEvent(tx, 'auth.mfa_challenge_passed', about);
+    if (factor !== 'recovery_code') return;
+    const used = await recordEvent(tx, 'auth.recovery_code_used', about);
+    await noticeEmail(tx, scope, used, now());
   }
 }
+
+/** What an answer is looked at in: the recovery code that was typed, and the transaction. */
+interface Spending {
+  found: string | null;
+  on: Db;
+}
+
+/** What a right answer comes to. */
+export interface AnsweredChallenge {
+  proved: SecondFactorResult;
+  /** Null where the browser is not trusted from now on. */
+  trusted: Trusted | null;
+}
+type Settled = { isOver: true } | ({ isOver: false } & AnsweredChallenge);
 
 export type MfaChallenges = ReturnType<typeof createMfaChallenges>;

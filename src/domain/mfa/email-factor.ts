@@ -35,13 +35,17 @@ export function createEmailFactor({ db, emailedCodes, attempts }: EmailFactorDep
       await db.transaction(scope, (tx) => emailedCodes.send(tx, scope, { purpose, flow, identityId, locale }));
     },
 
-    /** Whether it is the code that was mailed to this Identity, and spends it. The caller counts the tries. */
+    /**
+     * Whether it is the code that was mailed to this Identity, and spends it. The caller counts the tries.
+     * @param on a transaction that it is part of, if of one: it has to be committed also where the code is wrong
+     */
     async verify(
       scope: EnvironmentScope,
       purpose: Purpose,
       { identityId, flow, code }: TriedFactorCode,
+      on: Pick<Db, 'statement'> = db,
     ): Promise<boolean> {
-      const redeemed = await emailedCodes.redeem(scope, { purpose, flow, code });
+      const redeemed = await emailedCodes.redeem(scope, { purpose, flow, code }, on);
       return redeemed?.identityId === identityId;
     },
 

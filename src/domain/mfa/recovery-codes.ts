@@ -69,13 +69,19 @@ export function createRecoveryCodes({ db, hashes, now }: RecoveryCodesDeps) {
       });
     },
 
-    /** Spends a code. False for a wrong, spent or replaced one. */
-    async redeem(scope: EnvironmentScope, identityId: string, code: string): Promise<boolean> {
-      if (!looksLikeRecoveryCode(code)) return false;
-      const { accountId } = scope;
+    /**
+     * Which of the codes that are left was typed, by its id; null for a wrong, spent or replaced one. It hashes, which is nothing for
+     * a transaction.
+     */
+    async find({ accountId }: AccountScope, identityId: string, code: string): Promise<string | null> {
+      if (!looksLikeRecoveryCode(code)) return null;
       const left = await db.statement<KeptCode & { id: string }>(leftStatement, [accountId, identityId]);
-      const right = await hashes.find(left, code);
-      return right !== null && (await db.statement(redeemStatement, [accountId, right.id, now()])).length > 0;
+      return (await hashes.find(left, code))?.id ?? null;
+    },
+
+    /** Spends one that was found. False where it was spent or replaced meanwhile. */
+    async spend({ accountId }: AccountScope, id: string, on: Pick<Db, 'statement'>): Promise<boolean> {
+      return (await on.statement(redeemStatement, [accountId, id, now()])).length > 0;
     },
 
     /** How many codes of the current set are left. */

@@ -2,6 +2,7 @@ import type { Clock } from '../../platform/clock.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
 import type { Db } from '../../platform/db.js';
 import type { EmailedCodes } from '../logins/emailed-codes.js';
+import type { PendingSignIns } from '../logins/pending-sign-ins.js';
 import { createMfaAttempts } from './attempts.js';
 import { createMfaChallenges, type MfaChallenges } from './challenges.js';
 import { createEmailFactor, type EmailFactor } from './email-factor.js';
@@ -36,6 +37,7 @@ export interface SecondFactorsDeps {
   sealing: Sealing;
   emailedCodes: EmailedCodes;
   passwords: CodeHashing;
+  pendingSignIns: Pick<PendingSignIns, 'hold' | 'complete'>;
   webauthn: Pick<Webauthn, 'verifyAssertion'>;
   graces: Pick<MfaGraces, 'find' | 'start'>;
   rateLimits: boolean;
@@ -43,7 +45,7 @@ export interface SecondFactorsDeps {
 }
 
 export function createSecondFactors(deps: SecondFactorsDeps): SecondFactors {
-  const { db, sealing, emailedCodes, passwords, webauthn, graces, rateLimits, now } = deps;
+  const { db, sealing, emailedCodes, passwords, pendingSignIns, webauthn, graces, rateLimits, now } = deps;
   const attempts = createMfaAttempts({ db, enabled: rateLimits });
   const emailFactor = createEmailFactor({ db, emailedCodes, attempts });
   const recoveryCodes = createRecoveryCodes({ db, hashes: createRecoveryCodeHashes(passwords), now });
@@ -54,7 +56,17 @@ export function createSecondFactors(deps: SecondFactorsDeps): SecondFactors {
     emailFactor,
     factors,
     mfaGate: createMfaGate({ graces, devices: trustedDevices, now }),
-    mfaChallenges: createMfaChallenges({ db, attempts, totp, recoveryCodes, emailFactor, webauthn, now }),
+    mfaChallenges: createMfaChallenges({
+      db,
+      attempts,
+      totp,
+      recoveryCodes,
+      emailFactor,
+      webauthn,
+      pendingSignIns,
+      trustedDevices,
+      now,
+    }),
     mfaEnrollments: createMfaEnrollments({ db, factors, recoveryCodes, now }),
     mfaReset: createMfaReset({ db, now }),
     recoveryCodes,

@@ -59,21 +59,25 @@ export function createTotp({ db, sealing, now }: { db: Db; sealing: Pick<Sealing
      */
     confirmEnrollment: (identityId: string, answer: FirstCode): NewFactor => enrollments.confirm(identityId, answer),
 
-    /** Whether a code is right, and spends its time step (RFC 6238 §5.2): neither it nor an earlier one is accepted again. */
+    /**
+     * Whether a code is right, and spends its time step (RFC 6238 §5.2): neither it nor an earlier one is accepted again.
+     * @param on a transaction that it is part of, if of one
+     */
     async verify(
       { accountId, environmentId }: Pick<EnvironmentScope, 'accountId' | 'environmentId'>,
       identityId: string,
       code: string,
+      on: Pick<Db, 'statement'> = db,
     ): Promise<boolean> {
       const values = [accountId, identityId, environmentId];
-      const apps = await db.statement<StoredApp & { drift: number }>(ofIdentityStatement, values);
+      const apps = await on.statement<StoredApp & { drift: number }>(ofIdentityStatement, values);
       const at = now();
       return spendCode(apps, {
         code,
         at,
         drift: apps[0]?.drift ?? 0,
         open: ({ id, secret }) => sealing.open(secret, secretContext(id)),
-        use: async (id, step) => (await db.statement(useStatement, [accountId, id, step, at])).length > 0,
+        use: async (id, step) => (await on.statement(useStatement, [accountId, id, step, at])).length > 0,
       });
     },
   };

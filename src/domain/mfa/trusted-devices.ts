@@ -7,11 +7,15 @@ import { type AccountScope, type Db, type EnvironmentScope, within } from '../..
 import { DomainError } from '../errors.js';
 import { recordEvent } from '../events.js';
 
-export interface Trust {
+export interface Trust extends TrustedBrowser {
   identityId: string;
+}
+
+/** A browser that is to be trusted. */
+export interface TrustedBrowser {
   /** For how many days; at least one. */
   days: number;
-  /** The cookie that the browser has now. */
+  /** The cookie that it has now. */
   device: string | null;
   userAgent: string | null;
 }
@@ -72,11 +76,18 @@ export function createTrustedDevices({ db, now }: { db: Db; now: Clock }) {
       return found !== undefined;
     },
 
-    /** Trusts a browser, under a new cookie at each time. */
-    async trust(scope: EnvironmentScope, { identityId, days, device, userAgent }: Trust): Promise<Trusted> {
+    /**
+     * Trusts a browser, under a new cookie at each time.
+     * @param on the transaction of the system that holds the person, so that whoever ends all trust finds this one
+     */
+    async trust(
+      scope: EnvironmentScope,
+      { identityId, days, device, userAgent }: Trust,
+      on: Pick<Db, 'statement'> = db,
+    ): Promise<Trusted> {
       const next = newSecret();
       const at = now();
-      const [trusted] = await db.statement<{ expiresAt: Date }>(trustStatement, [
+      const [trusted] = await on.statement<{ expiresAt: Date }>(trustStatement, [
         hashSecret(device ?? newSecret()), // without a cookie nothing is moved: no row has this hash
         hashSecret(next),
         uuidv7(),

@@ -31,17 +31,21 @@ where id = $1 and account_id = $6 and (sign_count < $2 or (sign_count = 0 and $2
 export function createAssertions({ db, baseUrl, now }: { db: Db; baseUrl: string; now: Clock }) {
   const ceremonies = createCeremonies(baseUrl);
 
-  /** The verified use of a credential, which counts. Null for every reason to refuse it. */
+  /**
+   * The verified use of a credential, which counts. Null for every reason to refuse it.
+   * @param on a transaction that it is part of, if of one: it has to be committed also where the use is refused
+   */
   async function use(
     scope: EnvironmentScope,
     stored: StoredCredential,
     response: AuthenticationResponseJSON,
     asked: AssertionCheck,
+    on: Pick<Db, 'statement' | 'transaction'> = db,
   ): Promise<VerifiedAssertion | null> {
     const info = await ceremonies.checkAssertion({ ...stored, ownerId: stored.identityId }, response, asked);
     if (!info) return null;
     const { newCounter, credentialBackedUp, userVerified } = info;
-    const used = await db.statement(useStatement, [
+    const used = await on.statement(useStatement, [
       stored.id,
       newCounter,
       credentialBackedUp,
@@ -50,7 +54,7 @@ export function createAssertions({ db, baseUrl, now }: { db: Db; baseUrl: string
       scope.accountId,
     ]);
     if (used.length === 0) {
-      await db.transaction(scope, (tx) =>
+      await on.transaction(scope, (tx) =>
         recordEvent(tx, 'auth.webauthn_counter_regressed', {
           ...scope,
           resourceId: stored.identityId,

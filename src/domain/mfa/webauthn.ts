@@ -53,8 +53,8 @@ export function createWebauthn({ db, baseUrl, pendingSignIns, now }: WebauthnDep
   const ceremonies = createCeremonies(baseUrl);
   const assertions = createAssertions({ db, baseUrl, now });
 
-  const credentialsOf = (accountId: string, identityId: string) =>
-    db.statement<StoredCredential & { transports: string[] | null }>(ofIdentityStatement, [accountId, identityId]);
+  const credentialsOf = (accountId: string, identityId: string, on: Pick<Db, 'statement'> = db) =>
+    on.statement<StoredCredential & { transports: string[] | null }>(ofIdentityStatement, [accountId, identityId]);
 
   return {
     /** Options for `navigator.credentials.get` with one of the person's keys; replaces an earlier challenge of the sign-in. */
@@ -70,22 +70,24 @@ export function createWebauthn({ db, baseUrl, pendingSignIns, now }: WebauthnDep
     /**
      * Checks the answer to the last challenge of a sign-in, which is spent by that whatever comes of it.
      * @param sent what the browser sent, unread
+     * @param on a transaction that it is part of, if of one: it has to be committed also where the answer is refused
      * @returns null for every reason to refuse it
      */
     async verifyAssertion(
       pending: Pick<OpenSignIn, 'id' | 'accountId' | 'applicationId' | 'environmentId' | 'identityId'>,
       sent: unknown,
+      on: Pick<Db, 'statement' | 'transaction'> = db,
     ): Promise<VerifiedAssertion | null> {
       const { accountId, applicationId, environmentId, identityId } = pending;
-      const challenge = await pendingSignIns.takeWebauthnChallenge(pending.id);
+      const challenge = await pendingSignIns.takeWebauthnChallenge(pending.id, on);
       const response = readAssertion(sent);
       if (challenge === null || response === null) return null;
-      const stored = (await credentialsOf(accountId, identityId)).find(
+      const stored = (await credentialsOf(accountId, identityId, on)).find(
         ({ credentialId }) => credentialText(credentialId) === response.id,
       );
       if (!stored) return null;
       const scope = { accountId, applicationId, environmentId };
-      return assertions.use(scope, stored, response, { challenge, asPasskey: false });
+      return assertions.use(scope, stored, response, { challenge, asPasskey: false }, on);
     },
 
     /** Options for `navigator.credentials.get` with any passkey of this service: which person it is, is its answer. */

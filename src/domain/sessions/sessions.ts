@@ -39,6 +39,8 @@ export interface SignIn {
   /** Of a password that was just proved: when it was set, as it was read together with it. */
   passwordChangedAt?: Date | null;
   lifeSeconds: number;
+  /** Whether it only makes the session of before stronger: where the browser has none of theirs any more, none begins. */
+  goesOn?: boolean;
   /** The row of the authorization code that the sign-in ends in (`codes.prepare`), if in one. */
   code?: string | null;
   /** The value of the cookie that came with the request, if any. */
@@ -100,7 +102,7 @@ export function createSessions({ db, now }: { db: Db; now: Clock }) {
     /**
      * Starts or renews the session of a person who has just proved who they are.
      * @throws DomainError auth.invalid_credentials, when the password was changed meanwhile, the person deleted, or their session
-     *   at the provider ended
+     *   at the provider, or the one that goes on, ended
      */
     async signIn({
       scope,
@@ -112,6 +114,7 @@ export function createSessions({ db, now }: { db: Db; now: Clock }) {
       ssoConnectionId = null,
       ssoSessionId = null,
       passwordChangedAt,
+      goesOn = false,
       lifeSeconds,
       code = null,
       browser,
@@ -146,6 +149,7 @@ export function createSessions({ db, now }: { db: Db; now: Clock }) {
         ssoConnectionId,
         ssoSessionId,
         code,
+        goesOn,
       ]);
       if (!row) throw new DomainError('auth.invalid_credentials');
       countEvent('identity.signed_in', how);

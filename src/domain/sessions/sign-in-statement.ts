@@ -29,7 +29,8 @@ trusted as materialized (
  *
  * A new password locks the Identity and ends the sessions of the old one: either it finds this session, or it is found here,
  * and no session begins. One that goes on needs no such look: had it ended, it would not be found. The same holds for the session
- * at an identity provider by which somebody comes; who comes by none does not pay for that look.
+ * at an identity provider by which somebody comes; who comes by none does not pay for that look. Where a session of before is to
+ * become stronger ($22), none begins in its place: it can have been ended while its person looked for their phone.
  */
 const signInText = ({ byProvider }: { byProvider: boolean }) => `
 with life as materialized (
@@ -56,6 +57,8 @@ ${byProvider ? providerLook : ''}moved as (
     user_agent = case when environment_id = $5 and identity_id = $6 then $11 else user_agent end,
     revoked_at = case when environment_id = $5 and identity_id <> $6 then $3 end
   where browser_hash = $1 and expires_at > $3::timestamptz and revoked_at is null
+    and (not $22::boolean or exists (select from sessions own where own.browser_hash = $1 and own.environment_id = $5
+      and own.identity_id = $6 and own.expires_at > $3::timestamptz and own.revoked_at is null))
     and exists (select from ${byProvider ? 'trusted' : 'person'}) -- locked before the sessions, as by whoever changes the password, or ends them
   returning id, environment_id, identity_id, expires_at, revoked_at
 ),
@@ -66,7 +69,7 @@ created as (
   insert into sessions (id, account_id, environment_id, identity_id, browser_hash, authenticated_at, second_factor_at, amr, acr,
     ip_address, user_agent, created_at, used_at, expires_at, sso_connection_id, sso_session_id)
   select $12::uuid, $4::uuid, $5::uuid, $6::uuid, $2::bytea, $15::timestamptz, $16::timestamptz, $7::text[], $8::text, $10::text, $11::text, $3, $3, (select expires_at from life), $19::uuid, $20::uuid
-  where not exists (select from kept) and (select unchanged from person)${byProvider ? ' and exists (select from trusted)' : ''}
+  where not $22::boolean and not exists (select from kept) and (select unchanged from person)${byProvider ? ' and exists (select from trusted)' : ''}
   returning id
 ),
 going_on as (

@@ -6,7 +6,7 @@ import type { CodeSession } from '../../domain/oidc/codes.js';
 import type { OAuthErrorCode } from '../../domain/oidc/oauth-error.js';
 import type { Provider } from '../../domain/oidc/provider.js';
 import type { Barred } from '../../domain/organizations/barred.js';
-import { aal2, type FirstFactor, type Proof } from '../../domain/sessions/first-factor.js';
+import { aal2, type FirstFactor } from '../../domain/sessions/first-factor.js';
 import type { HostedSession } from '../../domain/sessions/sessions.js';
 import type { RecoveredSignIn } from '../../domain/sso-sign-in/recovery.js';
 import type { Sso } from '../../domain/sso-sign-in/sso.js';
@@ -85,7 +85,7 @@ export function createHostedLogin(
   }
 
   /** Starts or renews the browser's session, with the code for the client. */
-  async function complete(visit: Visit, proof: Proof): Promise<FastifyReply> {
+  async function complete(visit: Visit, { method, ...proof }: FirstFactor): Promise<FastifyReply> {
     const { request, reply, client, asked, hintedSubject, toAccount, organization } = visit;
     const { accountId, applicationId, environmentId } = client;
     // OpenID Connect Core 3.1.2.1: somebody else than the hint names is not what the client asked for.
@@ -97,6 +97,7 @@ export function createHostedLogin(
     const signedIn = await sessions.signIn({
       scope: { accountId, applicationId, environmentId },
       ...proof,
+      goesOn: method === 'session',
       lifeSeconds: client.settings.sessionTtlSeconds,
       code: issued?.row ?? null,
       browser: browser.read(request),

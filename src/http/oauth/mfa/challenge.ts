@@ -7,7 +7,6 @@ import type { Parameters } from '../../../domain/oidc/parameters.js';
 import type { TextKey } from '../../../platform/mail/texts.js';
 import type { HostedOptions } from '../options.js';
 import { throttled } from '../throttles.js';
-import { isTicked } from '../webauthn-json.js';
 import { sendChallenge } from './challenge-page.js';
 import { createMfaSteps } from './steps.js';
 
@@ -30,8 +29,7 @@ export const mfaChallenge: FastifyPluginAsyncTypebox<HostedOptions> = async (app
       return show({ factor: chosen, error: form.has('factor') ? null : 'mfa_challenge.error.missing' });
     }
     try {
-      const result = await logins.mfaChallenges.answer(pending, proof);
-      return await steps.answered(step, result, { remember: isTicked(request.body, 'remember_device') });
+      return await steps.answer(step, proof);
     } catch (error) {
       if (!(error instanceof DomainError) || error.code !== 'mfa.code_invalid') throw error;
       return show({ factor: proof.kind, error: `mfa_challenge.error.${proof.kind}` });

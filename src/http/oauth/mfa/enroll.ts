@@ -17,7 +17,7 @@ export const mfaEnroll: FastifyPluginAsyncTypebox<HostedOptions> = async (app, o
     const { visit, pending, read, form } = step;
     if (form.get('choice') === 'later') {
       if (!(await logins.pendingSignIns.complete(pending.id))) return steps.expired(request, reply, read);
-      return hosted.postponed(visit, provedIn(pending), pending);
+      return steps.orExpired(step, hosted.postponed(visit, provedIn(pending), pending));
     }
     switch (form.get('factor')) {
       case 'totp':
@@ -27,7 +27,10 @@ export const mfaEnroll: FastifyPluginAsyncTypebox<HostedOptions> = async (app, o
       case 'webauthn':
         return sendWebauthnEnrollment(step);
       default:
-        return hosted.chooseFactor(visit, step, () => steps.expired(request, reply, read));
+        return steps.orExpired(
+          step,
+          hosted.chooseFactor(visit, step, () => steps.expired(request, reply, read)),
+        );
     }
   });
 };

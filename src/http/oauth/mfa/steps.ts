@@ -1,14 +1,17 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { DomainError } from '../../../domain/errors.js';
 import type { Logins } from '../../../domain/logins/logins.js';
 import { type OpenSignIn, provedIn } from '../../../domain/logins/pending-sign-ins.js';
+import type { SecondFactor } from '../../../domain/mfa/challenges.js';
 import type { Enrolled } from '../../../domain/mfa/enrollments.js';
-import type { SecondFactorResult } from '../../../domain/mfa/second-factor.js';
+import type { TrustedBrowser } from '../../../domain/mfa/trusted-devices.js';
 import { onlyOnce, type Parameters, type ReadParameters, readParameters } from '../../../domain/oidc/parameters.js';
 import type { Provider } from '../../../domain/oidc/provider.js';
 import type { HostedLogin } from '../hosted-login.js';
 import { assertOwnOrigin } from '../origin.js';
 import { redirect } from '../pages.js';
 import type { Visit } from '../visit.js';
+import { isTicked } from '../webauthn-json.js';
 import { createExpiredPage } from './expired-page.js';
 
 /** A sign-in that waits for its second factor, or for one to be enrolled, and what was sent for it. */
@@ -20,23 +23,49 @@ export interface Step {
   read: ReadParameters;
 }
 
+type Ending = Pick<Step, 'visit' | 'read'>;
+
 /** The name of the field that carries the token of each purpose. */
 const tokenFields = { challenge: 'challenge_token', enrollment: 'enrollment_token' } as const;
 
 export interface MfaStepsDeps {
   provider: Provider;
-  logins: Pick<Logins, 'pendingSignIns' | 'sealedCodes' | 'trustedDevices'>;
+  logins: Pick<Logins, 'mfaChallenges' | 'pendingSignIns' | 'sealedCodes'>;
   hosted: HostedLogin;
 }
 
 /** How each request between the two factors begins and ends. */
 export function createMfaSteps({ provider, logins, hosted }: MfaStepsDeps) {
-  const { baseUrl, now } = provider;
-  const { pendingSignIns, sealedCodes, trustedDevices } = logins;
+  const { baseUrl, now, sessions } = provider;
+  const { mfaChallenges, pendingSignIns, sealedCodes } = logins;
   const expired = createExpiredPage(provider);
+
+  function browserToTrust({ request, client }: Visit): TrustedBrowser | null {
+    const { mfaTrustedDeviceDays: days } = client.settings;
+    if (days === 0 || !isTicked(request.body, 'remember_device')) return null;
+    return { days, device: hosted.cookies.device.read(request), userAgent: request.headers['user-agent'] ?? null };
+  }
+
+  /** One that is to make a session of before stronger goes on as long as its browser has that. */
+  async function find(request: FastifyRequest, token: string): Promise<OpenSignIn | null> {
+    const pending = await pendingSignIns.find(token, 'hosted');
+    if (pending?.method !== 'session') return pending;
+    const session = await sessions.find(hosted.cookies.browser.read(request), pending.environmentId, null);
+    return session?.identityId === pending.identityId ? pending : null;
+  }
+
+  /** What a sign-in that is complete goes on to; the password can be another one since, or the person gone. */
+  const orExpired = ({ visit: { request, reply }, read }: Ending, goesOn: Promise<FastifyReply>) =>
+    goesOn.catch((error: unknown) => {
+      if (error instanceof DomainError && error.code === 'auth.invalid_credentials')
+        return expired(request, reply, read);
+      throw error;
+    });
 
   return {
     expired,
+    find,
+    orExpired,
 
     /**
      * Finds the sign-in that a form of ours goes on with. Null when the token is unknown, expired or complete: then that was
@@ -54,7 +83,7 @@ export function createMfaSteps({ provider, logins, hosted }: MfaStepsDeps) {
       const form = onlyOnce(read, [field, ...fields]);
       assertOwnOrigin(request, baseUrl);
       const token = form.get(field) ?? '';
-      const pending = await pendingSignIns.find(token, 'hosted');
+      const pending = await find(request, token);
       if (pending?.purpose !== purpose) {
         await expired(request, reply, read);
         return null;
@@ -62,20 +91,21 @@ export function createMfaSteps({ provider, logins, hosted }: MfaStepsDeps) {
       return { visit: await hosted.resume(request, reply, pending, read), pending, token, form, read };
     },
 
-    /** Goes on after an answer to the challenge, once: to the client, or to enrolling a factor that is enough. */
-    async answered(step: Step, result: SecondFactorResult, { remember }: { remember: boolean }): Promise<FastifyReply> {
+    /**
+     * Takes an answer to the challenge and goes on, once: to the client, or to enrolling a factor that is enough.
+     * @throws DomainError mfa.code_invalid, mfa.challenge_locked
+     */
+    async answer(step: Step, proof: SecondFactor): Promise<FastifyReply> {
       const { visit, pending, read } = step;
-      const { request, reply, client } = visit;
-      if (!(await pendingSignIns.complete(pending.id))) return expired(request, reply, read);
-      const { mfaTrustedDeviceDays: days } = client.settings;
-      if (remember && days > 0 && result.secondFactorAt !== null) {
-        const { identityId } = pending;
-        const device = hosted.cookies.device.read(request);
-        const userAgent = request.headers['user-agent'] ?? null;
-        const trusted = await trustedDevices.trust(pending, { identityId, days, device, userAgent });
-        hosted.cookies.device.set(reply, trusted.device, trusted.expiresAt, now());
-      }
-      return hosted.proved(visit, { ...provedIn(pending), ...result }, { hasProvedFactor: true });
+      const { request, reply } = visit;
+      const answered = await mfaChallenges.answer(pending, proof, browserToTrust(visit)).catch((error: unknown) => {
+        if (error instanceof DomainError && error.code === 'mfa.challenge_invalid') return null;
+        throw error;
+      });
+      if (!answered) return expired(request, reply, read);
+      const { proved, trusted } = answered;
+      if (trusted) hosted.cookies.device.set(reply, trusted.device, trusted.expiresAt, now());
+      return orExpired(step, hosted.proved(visit, { ...provedIn(pending), ...proved }, { hasProvedFactor: true }));
     },
 
     /** Goes on after an enrollment: to the page of new recovery codes, or to the client. */
@@ -89,12 +119,13 @@ export function createMfaSteps({ provider, logins, hosted }: MfaStepsDeps) {
     },
 
     /** Ends a sign-in in which a factor was enrolled, once. */
-    async finish({ visit, token, read }: Pick<Step, 'visit' | 'token' | 'read'>): Promise<FastifyReply> {
+    async finish(step: Pick<Step, 'visit' | 'token' | 'read'>): Promise<FastifyReply> {
+      const { visit, token, read } = step;
       const { request, reply } = visit;
       const pending = await pendingSignIns.find(token, 'hosted');
       const isOver = !pending || pending.secondFactorAt === null || !(await pendingSignIns.complete(pending.id));
       if (isOver) return expired(request, reply, read);
-      return hosted.proved(visit, provedIn(pending), { hasProvedFactor: true });
+      return orExpired(step, hosted.proved(visit, provedIn(pending), { hasProvedFactor: true }));
     },
   };
 }

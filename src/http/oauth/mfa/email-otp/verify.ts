@@ -3,7 +3,6 @@ import { DomainError } from '../../../../domain/errors.js';
 import type { TextKey } from '../../../../platform/mail/texts.js';
 import type { HostedOptions } from '../../options.js';
 import { throttled } from '../../throttles.js';
-import { isTicked } from '../../webauthn-json.js';
 import { sendChallenge } from '../challenge-page.js';
 import { createMfaSteps } from '../steps.js';
 
@@ -27,8 +26,7 @@ export const mfaEmailOtpVerify: FastifyPluginAsyncTypebox<HostedOptions> = async
       const code = form.get('code');
       if (code === undefined) return again('mfa_challenge.error.missing');
       try {
-        const result = await logins.mfaChallenges.answer(pending, { kind: 'email_otp', code });
-        return await steps.answered(step, result, { remember: isTicked(request.body, 'remember_device') });
+        return await steps.answer(step, { kind: 'email_otp', code });
       } catch (error) {
         if (!(error instanceof DomainError) || error.code !== 'mfa.code_invalid') throw error;
         return again('mfa_challenge.error.email_otp');

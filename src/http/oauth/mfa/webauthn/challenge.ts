@@ -3,7 +3,7 @@ import type { AuthenticationResponseJSON } from '@simplewebauthn/server';
 import { DomainError } from '../../../../domain/errors.js';
 import type { HostedOptions } from '../../options.js';
 import { throttled } from '../../throttles.js';
-import { credentialIn, isTicked } from '../../webauthn-json.js';
+import { credentialIn } from '../../webauthn-json.js';
 import { createMfaSteps } from '../steps.js';
 
 /** Proves a passkey or security key that the person has enrolled. */
@@ -32,8 +32,7 @@ export const challenge: FastifyPluginAsyncTypebox<HostedOptions> = async (app, o
       if (!step) return reply;
       // Whatever it is, the check reads it as something that a stranger wrote.
       const response = credentialIn(request.body) as AuthenticationResponseJSON;
-      const result = await logins.mfaChallenges.answer(step.pending, { kind: 'webauthn', response });
-      return steps.answered(step, result, { remember: isTicked(request.body, 'remember_device') });
+      return steps.answer(step, { kind: 'webauthn', response });
     },
   );
 };

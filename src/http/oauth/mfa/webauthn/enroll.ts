@@ -12,7 +12,7 @@ import { createMfaSteps, type Step } from '../steps.js';
 /** Enrolls a passkey or security key in the middle of a sign-in. */
 export const enroll: FastifyPluginAsyncTypebox<HostedOptions> = async (app, options) => {
   const { provider, logins, limits, hosted } = options;
-  const { pendingSignIns, webauthnEnrollments, mfaEnrollments } = logins;
+  const { webauthnEnrollments, mfaEnrollments } = logins;
   const steps = createMfaSteps(options);
 
   /** The sign-in that a token names, the page's own or a fresh one; null when there is none any more. */
@@ -24,7 +24,7 @@ export const enroll: FastifyPluginAsyncTypebox<HostedOptions> = async (app, opti
     const form = onlyOnce(read, ['enrollment_token', 'label']);
     assertOwnOrigin(request, provider.baseUrl);
     const held = webauthnEnrollments.read(form.get('enrollment_token') ?? '');
-    const pending = held && (await pendingSignIns.find(held.token, 'hosted'));
+    const pending = held && (await steps.find(request, held.token));
     if (!held || pending?.purpose !== 'enrollment') return null;
     return { visit: await hosted.resume(request, reply, pending, read), pending, form, read, ...held };
   }

@@ -1,0 +1,265 @@
+import type { LightMyRequestResponse } from 'fastify';
+import type { EnvironmentSettings } from '../../entities/environment-settings.js';
+import { digitsOf } from '../../src/domain/logins/emailed-codes.js';
+import { createLogins, type Logins } from '../../src/domain/logins/logins.js';
+import { createMfaGraces } from '../../src/domain/mfa/grace.js';
+import { createPasswords } from '../../src/domain/passwords/passwords.js';
+import { aal1, firstFactor } from '../../src/domain/sessions/first-factor.js';
+import { createSessions } from '../../src/domain/sessions/sessions.js';
+import { baseUrl, type TestAccount, type TestApi } from '../support/api.js';
+import { cheapCodes } from '../support/cheap-codes.js';
+import { enrollTotp, type TestTotp, totpCode } from '../support/mfa.js';
+import { authorizeUrl, Browser, locationOf, newPkce, postToken, redirectUri } from '../support/oauth.js';
+import { publicClient } from '../support/public-client.js';
+import { sealing } from './administrators-setup.js';
+import { callsWith } from './nodes-setup.js';
+import { outcomeOf, rowsOf } from './portal-setup.js';
+
+/** The parts of the api that sign people in, beside it and on its database. */
+const loginsOf = (api: TestApi): Logins => {
+  const { db } = api.database;
+  const now = () => api.clock.now;
+  return createLogins({
+    db,
+    sealing,
+    passwords: createPasswords({ breachUrl: null, onOutage: () => {}, hashing: cheapCodes }),
+    graces: createMfaGraces({ db, now, reminders: [] }),
+    rateLimits: false,
+    baseUrl,
+    onRehashError: () => {},
+    now,
+  });
+};
+
+/** A browser that has come as far as a page between the two factors. */
+interface Tab {
+  browser: Browser;
+  page: LightMyRequestResponse;
+}
+
+/** Somebody who is asked for a second factor, in two browsers, or for the enrollment of one. */
+export interface Person {
+  id: string;
+  email: string;
+  client: { id: string; clientId: string };
+  totp: TestTotp | null;
+  factorId: string | null;
+  /** Of each tab: the secret of the app that its page offers to enroll, or the code that was mailed for it. */
+  secrets: string[];
+  tabs: Tab[];
+  /** From when on events are theirs. */
+  since: string;
+  codes: string[];
+}
+
+/** Where they are: asked for a factor after a password, or in the session of before; or asked to enroll one. */
+export interface Waiting {
+  for: 'challenge' | 'mail' | 'enrollment' | 'saving';
+  /** Whether a session of before is to become a stronger one. */
+  isStepUp?: boolean;
+}
+
+const goesOn = 'goes on';
+const stronger = { acr_values: 'urn:gatehouse:aal2' };
+
+/** People between their two factors, and what can happen to them at the same moment. */
+export async function newInterleavedFactors(api: TestApi, account: TestAccount) {
+  const { scope } = account;
+  const logins = loginsOf(api);
+  const now = () => api.clock.now;
+  const sessions = createSessions({ db: api.database.db, now });
+  const key = callsWith(api, await account.apiKey());
+  const pkce = newPkce();
+  const asked = { ...publicClient, redirectUris: [redirectUri] };
+  const wait = (ms: number) => api.clock.advance(ms);
+  const { environmentSettings } = api.services;
+  const { mfaPolicy, mfaAllowedFactors, mfaGracePeriodDays } = await environmentSettings.get(scope);
+  const settings = async (fields: Partial<EnvironmentSettings>) => {
+    const { version } = await environmentSettings.get(scope);
+    await environmentSettings.update(scope, version, fields);
+    return 'changed';
+  };
+
+  async function newIdentity(email: string): Promise<string> {
+    const { id } = (await key('POST', '/identities', { email })).json().data;
+    await rowsOf(api, 'update identities set email_verified_at = now() where id = $1', [id]);
+    return id;
+  }
+  async function giveSession(browser: Browser, identityId: string) {
+    const proof = { identityId, amr: ['pwd'], acr: aal1, lifeSeconds: 3600 };
+    const signedIn = await sessions.signIn({ scope, ...proof, browser: null, ipAddress: '127.0.0.1', userAgent: null });
+    browser.cookies.set('hosted_session', signedIn.browser);
+  }
+  /** As if the password were proved, without its cost. */
+  async function afterPassword(
+    browser: Browser,
+    { id: clientRow }: { id: string },
+    {
+      id,
+      parameters,
+      purpose,
+    }: { id: string; parameters: Record<string, string>; purpose: 'challenge' | 'enrollment' },
+  ) {
+    const { token } = await logins.pendingSignIns.begin({
+      client: { id: clientRow, ...scope },
+      channel: 'hosted',
+      purpose,
+      first: firstFactor(id, 'password', ['pwd'], { now: now() }),
+      requiresAal2: 'acr_values' in parameters,
+      parameters,
+    });
+    const [path, name] =
+      purpose === 'challenge' ? ['/oauth/mfa-challenge', 'challenge_token'] : ['/oauth/mfa/enroll', 'enrollment_token'];
+    return browser.post(path!, { [name!]: token, factor: purpose === 'challenge' ? 'totp' : '' });
+  }
+
+  async function make({ for: what, isStepUp = false }: Waiting): Promise<Person> {
+    const withCodes = what !== 'enrollment';
+    await settings({
+      mfaPolicy,
+      mfaAllowedFactors: mfaAllowedFactors.filter((kind) => withCodes || kind !== 'recovery_code'),
+      mfaGracePeriodDays,
+    });
+    const { client } = await api.services.clientManagement.create(scope, asked);
+    const email = `ana-${client.clientId}@example.com`;
+    const id = await newIdentity(email);
+    const isChallenge = what === 'challenge' || what === 'mail';
+    const totp = isChallenge ? await enrollTotp({ logins, now, wait }, scope, { id, email }) : null;
+    const [factor] = await logins.factors.list(scope, id);
+    const more = { code_challenge: pkce.challenge, ...((isStepUp || !isChallenge) && stronger) };
+    const parameters = Object.fromEntries(new URL(authorizeUrl(client, more), baseUrl).searchParams);
+    const inSession = new Browser(api.app);
+    if (isStepUp) await giveSession(inSession, id);
+    const secrets: string[] = [];
+    const tabs: Tab[] = [];
+    for (const browser of [inSession, isStepUp ? inSession : new Browser(api.app)]) {
+      const page = isStepUp
+        ? await browser.get(authorizeUrl(client, more))
+        : await afterPassword(browser, client, { id, parameters, purpose: isChallenge ? 'challenge' : 'enrollment' });
+      if (what === 'mail') {
+        const sent = await browser.submit(await browser.submit(page, { factor: 'email_otp' }), {});
+        tabs.push({ browser, page: sent });
+        const [row] = await rowsOf<{ id: string; keyId: string }>(
+          api,
+          `select id, key_id as "keyId" from emailed_codes where identity_id = $1 order by created_at desc, id desc limit 1`,
+          [id],
+        );
+        secrets.push(digitsOf(sealing, row!).digits);
+      } else if (isChallenge) tabs.push({ browser, page });
+      else {
+        const offered = await browser.submit(page, { factor: 'totp' });
+        secrets.push((/<dd class="code">([A-Z2-7 ]+)<\/dd>/.exec(offered.body)?.[1] ?? '').replaceAll(' ', ''));
+        tabs.push({ browser, page: offered });
+      }
+    }
+    if (what === 'saving') {
+      const { browser, page } = tabs[0]!;
+      const enrolled = await browser.submit(page, { code: totpCode(secrets[0]!, now()) });
+      tabs[0] = { browser, page: await browser.get(String(enrolled.headers.location).replace(baseUrl, '')) };
+    }
+    wait(1); // whatever happens now is later than what they have proved
+    const [time] = await rowsOf<{ now: string }>(api, 'select clock_timestamp()::text as now');
+    const factorId = factor?.id ?? null;
+    return { id, email, client, totp, factorId, secrets, tabs, since: time!.now, codes: [] };
+  }
+
+  /** What an answer to a form means; a code is kept. */
+  function came(person: Person, response: LightMyRequestResponse): string {
+    const { statusCode, headers, body } = response;
+    if (headers.location) {
+      const { pathname, searchParams } = locationOf(response);
+      const code = searchParams.get('code');
+      if (code) person.codes.push(code);
+      if (code) return goesOn;
+      return searchParams.get('error') ?? `${statusCode} ${pathname}`;
+    }
+    const said = /role="alert">([^<]*)</.exec(body)?.[1] ?? /<h1[^>]*>([^<]*)</.exec(body)?.[1] ?? body.slice(0, 200);
+    // What such a code is worth is looked at in the end: the sign-in may have ended right after its factor, or its client.
+    return ['This sign-in has expired', 'Page not found'].includes(said) ? goesOn : `${statusCode} ${said}`;
+  }
+  const answering = (tab: 0 | 1, fields: (person: Person) => Record<string, string>) => async (person: Person) => {
+    const { browser, page } = person.tabs[tab]!;
+    return came(person, await browser.submit(page, { remember_device: 'true', ...fields(person) }));
+  };
+  const byTotp = (person: Person) => ({ code: person.totp!.code() });
+  const byRecovery = (person: Person) => ({ recovery_code: person.totp!.recoveryCodes![0]! });
+  const enrolling = (tab: 0 | 1) => answering(tab, ({ secrets }) => ({ code: totpCode(secrets[tab]!, now()) }));
+
+  const happenings = {
+    answer: answering(0, byTotp),
+    answerTwice: answering(0, byTotp),
+    answerInSecondTab: answering(1, byTotp),
+    recover: answering(0, byRecovery),
+    recoverTwice: answering(0, byRecovery),
+    recoverInSecondTab: answering(1, byRecovery),
+    answerMail: answering(0, ({ secrets }) => ({ code: secrets[0]! })),
+    answerMailTwice: answering(0, ({ secrets }) => ({ code: secrets[0]! })),
+    save: answering(0, () => ({})),
+    saveTwice: answering(0, () => ({})),
+    enroll: enrolling(0),
+    enrollTwice: enrolling(0),
+    enrollInSecondTab: enrolling(1),
+    async removeFactor({ id, factorId }: Person) {
+      return logins.factors.remove(scope, id, factorId!).then(
+        () => 'removed',
+        (error: { code?: string }) => String(error.code ?? error),
+      );
+    },
+    reset: async ({ id }: Person) => outcomeOf(await key('POST', `/identities/${id}/mfa/reset`)),
+    renewCodes: async ({ id }: Person) => String((await logins.recoveryCodes.replace(scope, id)).length),
+    deactivate: async ({ id }: Person) => outcomeOf(await key('POST', `/identities/${id}/deactivate`)),
+    remove: async ({ id }: Person) => outcomeOf(await key('DELETE', `/identities/${id}`)),
+    changePassword: async ({ id }: Person) =>
+      outcomeOf(await key('PUT', `/identities/${id}/password`, { password: 'violet tractor 19' })),
+    endSessions: async ({ id }: Person) => outcomeOf(await key('DELETE', `/identities/${id}/sessions`)),
+    forgetDevices: async ({ id }: Person) => logins.trustedDevices.revokeAll(scope, id).then(() => 'forgotten'),
+    policyOff: () => settings({ mfaPolicy: 'off' }),
+    policyRequired: () => settings({ mfaPolicy: 'required', mfaGracePeriodDays: 0 }),
+    takeNoApps: () => settings({ mfaAllowedFactors: ['webauthn', 'recovery_code'] }),
+    async deleteClient({ client }: Person) {
+      await api.services.clientManagement.remove(scope, client.id);
+      return 'deleted';
+    },
+    async changeRedirect({ client }: Person) {
+      await api.services.clientManagement.update(scope, client.id, {
+        redirectUris: ['https://elsewhere.example.com/'],
+      });
+      return 'changed';
+    },
+  };
+
+  async function left(person: Person) {
+    const { id, since, tabs, codes, client } = person;
+    const [row] = await rowsOf(
+      api,
+      `select (select count(*) from trusted_devices where identity_id = $1) as devices,
+         (select array_agg(type order by type) from mfa_factors where identity_id = $1) as factors,
+         (select count(*) from recovery_codes where identity_id = $1 and used_at is null) as codes,
+         (select array_agg(template || ' ' || cause_kind order by 1) from
+            (select template, split_part(cause, '/', 1) as cause_kind from emails
+             where subject_id in (select id from events where resource_id = $2) or subject_id = $1) m) as mails`,
+      [id, id],
+    );
+    const told = await rowsOf<{ told: string }>(
+      api,
+      `select action::text || ' ' || outcome || ' ' || count(*) as told from events
+       where account_id = $1 and created_at > $2::timestamptz
+         and action not in ('identity.signed_in', 'auth.identity_signed_out', 'identity.sessions_revoked')
+         and (resource_id = $3 or actor_id = $3)
+       group by action, outcome order by 1`,
+      [scope.accountId, since, id],
+    );
+    const fields = { grant_type: 'authorization_code', redirect_uri: redirectUri, code_verifier: pkce.verifier };
+    let given = 0;
+    for (const code of codes)
+      given += (await postToken(api.app, client as never, { ...fields, code })).statusCode === 200 ? 1 : 0;
+    const isIn: boolean[] = [];
+    for (const { browser } of tabs) {
+      const response = await browser.get(authorizeUrl(client, { prompt: 'none' }));
+      isIn.push(Boolean(response.headers.location && locationOf(response).searchParams.get('code')));
+    }
+    return { ...row, told: told.map((event) => event.told), given, in: isIn };
+  }
+
+  return { make, happenings: happenings as Record<keyof typeof happenings, (person: Person) => Promise<string>>, left };
+}

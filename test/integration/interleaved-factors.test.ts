@@ -1,0 +1,63 @@
+import { newAccount, startApi, type TestApi } from '../support/api.js';
+import { counted, unlikeBothOrders } from '../support/interleaving.js';
+import { createRandom } from '../support/random.js';
+import { newInterleavedFactors, type Waiting } from './interleaved-factors-setup.js';
+
+/** Whatever happens to somebody between their two factors: it comes to what one of the two orders would have come to. */
+
+let api: TestApi;
+let people: Awaited<ReturnType<typeof newInterleavedFactors>>;
+beforeAll(async () => {
+  api = await startApi();
+  people = await newInterleavedFactors(api, await newAccount(api));
+});
+afterAll(() => api.stop());
+
+type Happening = keyof typeof people.happenings;
+const endsAll: Happening[] = ['deactivate', 'remove', 'changePassword'];
+const session = { isStepUp: true };
+
+/** What came to something that neither of the two orders comes to. */
+function unlike(waiting: Waiting, pairs: readonly (readonly [Happening, Happening])[], at: (of: number) => number) {
+  const { make, ...rest } = people;
+  return unlikeBothOrders(api.database.ownerUrl, { ...rest, make: () => make(waiting) }, pairs, at);
+}
+
+/** The same with the first of two stopped before each of its statements. */
+async function unlikeAnywhere(waiting: Waiting, first: Happening, other: Happening) {
+  const person = await people.make(waiting);
+  const { statements } = await counted(() => people.happenings[first](person));
+  let at = 0;
+  return unlike(waiting, Array(statements).fill([first, other]), () => ++at);
+}
+
+test.each<[string, Waiting, Happening, Happening[]]>([
+  ["an app's code", { for: 'challenge' }, 'answer', ['answerInSecondTab', 'takeNoApps', 'deleteClient', ...endsAll]],
+  ['a recovery code', { for: 'challenge' }, 'recover', ['recoverTwice', 'recoverInSecondTab', 'renewCodes', 'reset']],
+  ['a mailed code', { for: 'mail' }, 'answerMail', ['answerMailTwice', 'removeFactor', 'reset', 'policyOff']],
+  ["a session's second factor", { for: 'challenge', ...session }, 'answer', ['answerTwice', 'endSessions', 'reset']],
+  ['a first app', { for: 'enrollment' }, 'enroll', ['enrollTwice', 'enrollInSecondTab', 'reset', ...endsAll]],
+  ['saved recovery codes', { for: 'saving' }, 'save', ['saveTwice', 'changePassword', 'changePassword']],
+  ["a session's first app", { for: 'enrollment', ...session }, 'enroll', ['endSessions', 'policyRequired']],
+])(
+  'while somebody goes on with %s, and something else happens, one is after the other',
+  async (_, waiting, first, others) => {
+    const pairs = others.flatMap((other) => [[first, other] as const, [other, first] as const]);
+    const { below } = createRandom(42);
+    expect(await unlike(waiting, pairs, (statements) => 1 + below(statements))).toEqual([]);
+  },
+);
+
+test.each<Happening>(['answerTwice', 'removeFactor', 'reset'])(
+  'wherever it is stopped, the look at a code and %s are one after the other',
+  async (other) => {
+    expect(await unlikeAnywhere({ for: 'challenge' }, 'answer', other)).toEqual([]);
+  },
+);
+
+test.each<[Waiting['for'], Happening]>([
+  ['challenge', 'answer'],
+  ['enrollment', 'enroll'],
+])('wherever it is stopped, no %s brings a session back that is ended', async (what, first) => {
+  expect(await unlikeAnywhere({ for: what, ...session }, first, 'endSessions')).toEqual([]);
+});
