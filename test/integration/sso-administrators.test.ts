@@ -19,7 +19,7 @@ import type { ResponseParts } from '../support/saml-provider.js';
 import { answerTo, askedIn, giveSigningKey, newSamlProvider, type SamlProvider } from '../support/saml-sign-in.js';
 import { newOidcConnection, newVerifiedDomain } from '../support/sso.js';
 import { sealing } from './administrators-setup.js';
-import { callsOf, outcomeOf } from './portal-setup.js';
+import { callsOf, outcomeOf, rowsOf } from './portal-setup.js';
 
 const baseUrl = 'http://localhost:3000';
 let api: TestApi;
@@ -121,6 +121,30 @@ test('somebody comes back while the connection is deleted: one is after the othe
     const me = await api.app.inject({ url: '/v1/auth/me', headers: { authorization } });
     if (came.statusCode >= 500 || deleted.statusCode !== 204 || me.statusCode !== 401)
       problems.push(`before statement ${at}: ${came.statusCode}, ${outcomeOf(deleted)}, ${me.statusCode}`);
+  }
+  expect(problems).toEqual([]);
+});
+
+test('somebody comes back while the connection is given another provider: none of its people is linked', async () => {
+  const problems: string[] = [];
+  for (let at = 1; at <= 16; at++) {
+    const there = await place();
+    const email = `ana@${there.domain}`;
+    await newMember(there, email);
+    const owner = callsOf(api, there.account.accountSlug, await there.account.as('owner'));
+    const browser = newBrowser();
+    const { path, form } = answerTo(here(await start(browser, email)), idp, api.clock.now, { nameId: email });
+    const answered = await new Browser(api.app).post(path, form, { origin: 'https://idp.acme.example' });
+    const [came, changed] = await interleaved(
+      api.database.ownerUrl,
+      at,
+      () => browser.get(here(answered), { accept: 'application/json' }),
+      () =>
+        owner('PATCH', `/sso/connections/${there.connection.id}`, { saml_entity_id: 'https://another.example/saml' }),
+    );
+    const links = await rowsOf(api, 'select from sso_links where connection_id = $1', [there.connection.id]);
+    if (came.statusCode >= 500 || changed.statusCode !== 200 || links.length > 0)
+      problems.push(`before statement ${at}: ${came.statusCode}, ${outcomeOf(changed)}, ${links.length} links`);
   }
   expect(problems).toEqual([]);
 });

@@ -31,6 +31,7 @@ import {
   lockRequests,
 } from './find.js';
 import { type MetadataSource, settingsFromMetadata } from './metadata.js';
+import { providerFields } from './provider.js';
 import { clientSecretContext } from './secrets.js';
 import { assertComplete, type ConnectionSettings, emptySettings, inOrder, settledSettings } from './settings.js';
 import { createStatusChanges } from './status.js';
@@ -102,7 +103,7 @@ export function createSsoConnections({ db, sealing, guard, outbound, assignments
       if (namesProvider(wanted)) await lockRequests(tx, at);
       const current = await lockConnection(tx, at, caller);
       const changes = await settled(tx, at.scope, { caller, current, wanted });
-      const isElsewhere = provider.some(
+      const isElsewhere = providerFields.some(
         (field) => changes[field] !== undefined && current[field] !== null && changes[field] !== current[field],
       );
       if (isElsewhere && !wanted.oidcClientSecret) changes.oidcClientSecretSealed = null;
@@ -220,10 +221,8 @@ function blankConnection(
   };
 }
 
-/** What says which provider it is. */
-const provider = ['samlEntityId', 'oidcDiscoveryUrl'] as const;
 const namesProvider = (wanted: Partial<ConnectionSettings>): boolean =>
-  provider.some((field) => wanted[field] !== undefined);
+  providerFields.some((field) => wanted[field] !== undefined);
 
 /**
  * What the provider of before has said of people: whom it has named, and its answers that are here, or on the way; they would name

@@ -1,10 +1,13 @@
+import type { EntityManager } from 'typeorm';
 import { SsoConnection } from '../../../entities/sso-connection.js';
 import type { Clock } from '../../platform/clock.js';
-import type { Db } from '../../platform/db.js';
+import { type Db, inTransaction } from '../../platform/db.js';
 import { violates } from '../../platform/postgres-errors.js';
 import { recordEvent } from '../events.js';
 import { addressTyped } from '../logins/address.js';
 import { adminConnectionByAddress } from '../sso-connections/covering.js';
+import { isSameProvider, type NamedProvider } from '../sso-connections/provider.js';
+import { readConnection } from '../sso-connections/read.js';
 import type { Assertion, SsoRefusal } from '../sso-protocols/assertion.js';
 import type { Browser, SignIn, SignInOutcome } from '../users/sign-in.js';
 import { admitAdministrator } from './administrator-admission.js';
@@ -33,7 +36,10 @@ interface Arrived {
 
 /** Administrators who sign in by an Account's identity provider (docs/decisions/0039). */
 export function createAdministratorSso({ db, signIn, sessions, now }: AdministratorSsoDeps) {
-  async function admitted({ connectionId, outcome }: AnsweredSsoRequest): Promise<Arrived | Refused> {
+  async function admitted(
+    { connectionId, outcome }: AnsweredSsoRequest,
+    provider: NamedProvider | null,
+  ): Promise<Arrived | Refused> {
     if ('refusal' in outcome) return { refusal: outcome.refusal.code };
     const { assertion } = outcome;
     const admit = () =>
@@ -42,7 +48,8 @@ export function createAdministratorSso({ db, signIn, sessions, now }: Administra
         const lock = { mode: 'for_key_share' } as const;
         const where = { id: connectionId, scope: 'admin', status: 'active' } as const;
         const connection = await tx.findOne(SsoConnection, { where, lock });
-        if (!connection) return { refusal: 'connection_disabled' };
+        if (!connection || !provider) return { refusal: 'connection_disabled' };
+        if (!isSameProvider(connection, provider)) return { refusal: 'issuer_mismatch' };
         const admitted = await admitAdministrator(tx, connection, assertion, now());
         if ('refusal' in admitted) return admitted;
         const { userId, linkId } = admitted;
@@ -73,9 +80,25 @@ export function createAdministratorSso({ db, signIn, sessions, now }: Administra
     connectionFor: (email: string): Promise<SsoConnection | null> =>
       db.transaction('system', (tx) => adminConnectionByAddress(tx, addressTyped(email))),
 
-    /** Lets in whom a completed request's answer speaks of, and starts their session in the connection's Account. */
-    async arrive(request: AnsweredSsoRequest, browser: Browser): Promise<AdministratorArrival> {
-      const found = await admitted(request);
+    /**
+     * Whose answer a request has, in the transaction that completes it: until its end the connection is given no other provider.
+     * @returns null where the connection is gone
+     */
+    providerOf: (
+      tx: EntityManager,
+      { accountId, connectionId: id }: Pick<AnsweredSsoRequest, 'accountId' | 'connectionId'>,
+    ): Promise<NamedProvider | null> => readConnection(inTransaction(tx), { accountId, id }),
+
+    /**
+     * Lets in whom a completed request's answer speaks of, and starts their session in the connection's Account.
+     * @param provider as it was found by `providerOf`
+     */
+    async arrive(
+      request: AnsweredSsoRequest,
+      provider: NamedProvider | null,
+      browser: Browser,
+    ): Promise<AdministratorArrival> {
+      const found = await admitted(request, provider);
       if ('refusal' in found) return refuse(request, found.refusal);
       const { accountId, connectionId, parameters } = request;
       const { userId, ssoSessionId, assertion } = found;

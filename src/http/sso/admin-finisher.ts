@@ -15,10 +15,13 @@ export function createAdminFinisher({ administrators, landing }: AdminFinisherDe
   return {
     // Users belong to no Account, so what the answer changes takes a transaction of the system, after the request's own. A
     // process that ends between the two has completed the request without a session: the person signs in once more.
-    settle: async (_tx, completed) => async (request, reply) => {
-      const arrival = await administrators.arrive(completed, browserOf(request));
-      if ('refusal' in arrival) return sendSsoRefused(request, reply, arrival.refusal);
-      return landing.arrived(request, reply, arrival.signedIn);
+    async settle(tx, completed) {
+      const provider = await administrators.providerOf(tx, completed);
+      return async (request, reply) => {
+        const arrival = await administrators.arrive(completed, provider, browserOf(request));
+        if ('refusal' in arrival) return sendSsoRefused(request, reply, arrival.refusal);
+        return landing.arrived(request, reply, arrival.signedIn);
+      };
     },
 
     again: (parameters) => (request, reply) =>
