@@ -12,6 +12,7 @@ import { untilGivenUp } from './giving-up.js';
 import { SnakeCaseNaming } from './naming.js';
 import { noticingLoss } from './outages.js';
 import { createPreparedTexts } from './prepared-texts.js';
+import { renewConnectionsAfterMs } from './renewal.js';
 import { runStatement } from './run-statement.js';
 import { ScopedQuery } from './scoped-query.js';
 import { ScopedRunner } from './scoped-runner.js';
@@ -97,6 +98,8 @@ export interface DbOptions {
    * statement somewhat earlier, if it can. By default nobody looks at the clock: batches take as long as they take.
    */
   answerWithinMs?: number;
+  /** Seconds after which a connection is replaced by a new one, once nobody uses it. */
+  renewAfterSeconds?: number;
 }
 
 export async function openDb(options: DbOptions): Promise<Db> {
@@ -107,7 +110,7 @@ export async function openDb(options: DbOptions): Promise<Db> {
 
 /** The ways to the database without a connection yet: for composing what is only looked at. */
 export function createDb({ url, connectWithinMs = seconds(5), ...options }: DbOptions): Db {
-  const { poolSize, applicationName, onError, answerWithinMs } = options;
+  const { poolSize, applicationName, onError, answerWithinMs, renewAfterSeconds } = options;
   const source = createDataSource(url, { ...options, connectWithinMs });
   const texts = createPreparedTexts();
   // The scope is a property of these connections (docs/decisions/0003), so that setting it costs no round trip. Their
@@ -117,7 +120,10 @@ export function createDb({ url, connectWithinMs = seconds(5), ...options }: DbOp
     max: poolSize,
     application_name: `${applicationName} statements`,
     connectionTimeoutMillis: connectWithinMs,
-    ...connections(answerWithinMs, { 'gatehouse.scope': 'system', plan_cache_mode: 'force_generic_plan' }),
+    ...connections(
+      { answerWithinMs, renewAfterSeconds },
+      { 'gatehouse.scope': 'system', plan_cache_mode: 'force_generic_plan' },
+    ),
   });
   pool.on('error', onError);
   const pools = (): Record<string, pg.Pool> => {
@@ -174,6 +180,7 @@ export function createDataSource(
     onError = () => {},
     connectWithinMs = seconds(5),
     answerWithinMs,
+    renewAfterSeconds,
   }: Partial<DbOptions> = {},
 ) {
   return new DataSource({
@@ -188,7 +195,7 @@ export function createDataSource(
     poolSize,
     poolErrorHandler: onError,
     connectTimeoutMS: connectWithinMs,
-    extra: connections(answerWithinMs),
+    extra: connections({ answerWithinMs, renewAfterSeconds }),
   });
 }
 
@@ -201,9 +208,13 @@ const ping: pg.QueryConfig & { query_timeout: number } = {
 /**
  * What connections have alike. One whose other end is gone without a word is found out by probes where nothing was sent, and
  * by the bound where something was. A PostgreSQL that was halted must not go on with what its callers have given up: it ends a
- * statement, and a transaction of which it hears nothing more, by its own clock.
+ * statement, and a transaction of which it hears nothing more, by its own clock. One that is always busy would never ask again where
+ * the primary is: after a switch-over it would go on writing to the old one for as long as that takes it.
  */
-const connections = (answerWithinMs: number | undefined, settings: Record<string, string> = {}) => {
+const connections = (
+  { answerWithinMs, renewAfterSeconds = renewConnectionsAfterMs / 1_000 }: Partial<DbOptions>,
+  settings: Record<string, string> = {},
+) => {
   const all = Object.entries({
     ...settings,
     ...(answerWithinMs !== undefined && {
@@ -215,6 +226,7 @@ const connections = (answerWithinMs: number | undefined, settings: Record<string
   return {
     keepAlive: true,
     keepAliveInitialDelayMillis: seconds(10),
+    maxLifetimeSeconds: renewAfterSeconds,
     pipeline: true, // statements are sent without waiting for the answers to those before
     ...(answerWithinMs !== undefined && { query_timeout: answerWithinMs }),
     // By a statement, since PgBouncer takes none of them from the packet that begins a connection: it refuses, or forgets them.

@@ -1,4 +1,5 @@
 import pg from 'pg';
+import { renewConnectionsAfterMs } from './renewal.js';
 
 /** A bell that anybody can ring: `wait` answers at the next ring, at once when it rang since the last wait, or in time. */
 export function createBell() {
@@ -27,24 +28,28 @@ export function createBell() {
 const reconnectMs = 1_000;
 
 /**
- * Listens on a channel of PostgreSQL with a connection of its own, and again after each loss of it; `onWake` gets what was
- * sent along. It is also called, with nothing, after every (re)connection: what was announced meanwhile was not heard.
+ * Listens on a channel of PostgreSQL with a connection of its own, and again after each loss of it, and with another one after a
+ * while: nothing else would tell it that the primary is elsewhere by now. `onWake` gets what was sent along. It is also called, with nothing, after every (re)connection: what was announced meanwhile was not heard.
  */
 export function listenForever({
   url,
   channel,
   onWake,
+  renewAfterMs = renewConnectionsAfterMs,
 }: {
   url: string;
   channel: string;
   onWake: (payload?: string) => void;
+  renewAfterMs?: number;
 }) {
   let client: pg.Client | undefined;
   let timer: NodeJS.Timeout | undefined;
+  let renewal: NodeJS.Timeout | undefined;
   let stopped = false;
   let connecting = Promise.resolve();
 
   const again = () => {
+    clearTimeout(renewal);
     if (!stopped) timer ??= setTimeout(connect, reconnectMs);
   };
   function connect() {
@@ -65,8 +70,18 @@ export function listenForever({
     connecting = next
       .connect()
       .then(() => next.query(`listen ${channel}`))
-      .then(() => onWake())
+      .then(() => {
+        renewal = setTimeout(renew, renewAfterMs);
+        onWake();
+      })
       .catch(again);
+  }
+  /** Listens anew before it listens no more, so that nothing is missed. */
+  function renew() {
+    const former = client;
+    former?.off('end', again);
+    connect();
+    void connecting.then(() => former?.end()).catch(() => undefined);
   }
   connect();
   return {
@@ -74,6 +89,7 @@ export function listenForever({
       stopped = true;
       clearTimeout(timer);
       await connecting;
+      clearTimeout(renewal);
       await client?.end().catch(() => undefined);
     },
   };

@@ -1,0 +1,71 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { openDb } from '../../src/platform/db.js';
+import { listenForever } from '../../src/platform/wake-up.js';
+import { newDatabase, rowsAsOwner, type TestDatabase } from '../support/database.js';
+import { until } from '../support/until.js';
+
+let database: TestDatabase;
+beforeAll(async () => {
+  database = await newDatabase({ poolSize: 1 });
+});
+afterAll(async () => {
+  await database?.close();
+});
+
+/** Connections that listen on the channel. */
+const listening = async (channel: string) => {
+  const text = 'select pid from pg_stat_activity where application_name = $1 and query = $2';
+  const rows = await rowsAsOwner<{ pid: number }>(database.ownerUrl, text, [
+    `gatehouse ${channel}`,
+    `listen ${channel}`,
+  ]);
+  return rows.map(({ pid }) => pid);
+};
+
+test('connections that are never idle are replaced, and nobody notices: they ask anew where the primary is', async () => {
+  const options = { url: database.url, poolSize: 1, applicationName: 'test', onError: () => {} };
+  const db = await openDb({ ...options, renewAfterSeconds: 1 });
+  const which = { name: 'which', text: 'select pg_backend_pid() as pid' };
+  const [alone, inTransaction] = [new Set<number>(), new Set<number>()];
+  try {
+    await until('both pools have had another connection', async () => {
+      for (const { pid } of await db.statement<{ pid: number }>(which, [])) alone.add(pid);
+      const rows = await db.transaction('system', async (tx) => {
+        const [first] = await tx.query<{ pid: number }[]>(which.text);
+        await sleep(20);
+        return [first, ...(await tx.query<{ pid: number }[]>(which.text))]; // one keeps its connection to its end
+      });
+      expect(rows[0]).toEqual(rows[1]);
+      for (const row of rows) inTransaction.add(row?.pid ?? 0);
+      return alone.size > 1 && inTransaction.size > 1;
+    });
+  } finally {
+    await db.close();
+  }
+});
+
+test('who listens does so by another connection after a while, misses nothing, and is one all the time', async () => {
+  const heard: (string | undefined)[] = [];
+  const listener = listenForever({
+    url: database.url,
+    channel: 'renewed',
+    onWake: (payload) => heard.push(payload),
+    renewAfterMs: 300,
+  });
+  const said = Array.from({ length: 40 }, (_, i) => `${i}`);
+  try {
+    await until('it listens', async () => heard.length > 0);
+    const [first] = await listening('renewed');
+    for (const payload of said) {
+      await database.db.source.query(`select pg_notify('renewed', $1)`, [payload]);
+      await sleep(25);
+    }
+    await until('all is heard', async () => said.every((payload) => heard.includes(payload)));
+    const now = await listening('renewed');
+    expect(now).not.toContain(first);
+    expect(now.length).toBeLessThanOrEqual(2); // the next one is there before the last one goes
+  } finally {
+    await listener.stop();
+  }
+  await until('none is left', async () => (await listening('renewed')).length === 0);
+});
