@@ -36,6 +36,7 @@ export async function interleaved<A, B>(
 ): Promise<[A, B]> {
   let statements = 0;
   let held: pg.Client | null = null;
+  let isOneOver = false;
   let waiting: (() => void)[] | null = [];
   let reached: () => void = () => {};
   const isReached = new Promise<void>((resolve) => {
@@ -43,7 +44,7 @@ export async function interleaved<A, B>(
   });
   const holding = (query: Query): Query =>
     function (...args) {
-      if (held === null && ++statements === at) {
+      if (held === null && !isOneOver && ++statements === at) {
         held = this;
         reached();
       }
@@ -59,6 +60,7 @@ export async function interleaved<A, B>(
   return replacing(holding, async () => {
     const one = Promise.resolve(first());
     await Promise.race([isReached, one]);
+    isOneOver = held === null; // what is sent from here on is not of the first
     const two = Promise.resolve(other());
     let isOver = false;
     const over = two.finally(() => {
