@@ -1,6 +1,7 @@
 import type { ObjectLiteral, SelectQueryBuilder } from 'typeorm';
 import { invalidField } from './errors.js';
 import { behind, cursorOf, type Place, type Placed, placeAtOf, placeOf } from './places.js';
+import type { Put } from './put.js';
 
 export interface PageRequest<S extends string = string> {
   /** From 1. */
@@ -74,22 +75,20 @@ export const stretchForwards = (request: Sorted): Stretch => stretchOf(Number.PO
 
 /**
  * The page of what was read for it.
- * @param rows as `stretch` has them, or more of the same
- * @param placed where a row is in a list that is sorted by age
+ * @param rows as `stretch` has them, or more of the same; each with its place, where the list is sorted by age
  */
-export function pageOf<T>(
+export function pageOf<T extends Placed>(
   { page, take, sortBy }: Sorted,
   itemCount: number,
   stretch: Pick<Stretch, 'count' | 'fromBack' | 'behind'>,
   rows: T[],
-  placed: (row: T) => Placed,
 ): Page<T> {
   const wanted = rows.slice(0, Math.min(stretch.count, take));
   const shown = stretch.fromBack ? wanted.reverse() : wanted;
   const last = shown.at(-1);
   if (sortBy !== 'created_at') return { rows: shown, itemCount, page, take };
   const isMore = stretch.behind ? rows.length > take : page * take < itemCount;
-  return { rows: shown, itemCount, page, take, next: isMore && last !== undefined ? cursorOf(placed(last)) : null };
+  return { rows: shown, itemCount, page, take, next: isMore && last !== undefined ? cursorOf(last) : null };
 }
 
 /**
@@ -109,7 +108,7 @@ export async function readPage<T extends ObjectLiteral & { id: string }>(
   const { at, count, direction } = stretch;
   for (const column of columns) query.addOrderBy(column, direction === 'desc' ? 'DESC' : 'ASC');
   if (stretch.behind) {
-    const put = (value: unknown) => {
+    const put: Put = (value) => {
       const name = `behind_${Object.keys(query.getParameters()).length}`;
       query.setParameter(name, value);
       return `:${name}`;
@@ -121,8 +120,9 @@ export async function readPage<T extends ObjectLiteral & { id: string }>(
   const nothing = { entities: [], raw: [] };
   const { entities, raw } =
     count === 0 ? nothing : await query.offset(at).limit(count).getRawAndEntities<Pick<Placed, 'placeAt'>>();
-  const placed = (row: T) => ({ placeAt: raw[entities.indexOf(row)]!.placeAt, placeId: row.id });
-  return pageOf(request, total, stretch, entities, placed);
+  const rows = entities.map((entity, i) => ({ entity, placeAt: raw[i]!.placeAt, placeId: entity.id }));
+  const page = pageOf(request, total, stretch, rows);
+  return { ...page, rows: page.rows.map(({ entity }) => entity) };
 }
 
 /** A LIKE pattern that finds `text` anywhere, taking its own wildcards literally. */

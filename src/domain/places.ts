@@ -1,4 +1,5 @@
 import { invalidField } from './errors.js';
+import type { Put } from './put.js';
 
 /** Where a page of a list sorted by age ended. It stays where it is, whoever comes or goes. */
 export interface Place {
@@ -54,12 +55,11 @@ export function placeOf(cursor: string): Place {
 /**
  * SQL: who comes behind a place.
  * @param columns the moment and the id that the list is sorted by, in this direction
- * @param put takes a value, and answers how it is called in the text
  */
 export const behind = (
   { createdAt, id }: Place,
   columns: readonly string[],
   direction: 'asc' | 'desc',
-  put: (value: unknown) => string,
+  put: Put,
 ): string =>
   `(${columns.join(', ')}) ${direction === 'asc' ? '>' : '<'} (${put(createdAt)}::timestamptz, ${put(id)}::uuid)`;

@@ -3,10 +3,8 @@ import type { Db, Statement } from '../platform/db.js';
 import { inSnakeCase } from '../platform/naming.js';
 import { isFollowing, type Page, pageOf, type Sorted, type Stretch, stretchForwards, stretchOf } from './paging.js';
 import { behind, type Placed, placedBy } from './places.js';
+import { type Put, putInto } from './put.js';
 import type { EnvironmentScope } from './scope.js';
-
-/** Takes a value of a statement, and answers how it is called in the text; account and Environment are `$1` and `$2`. */
-export type Put = (value: unknown) => string;
 
 /**
  * A list of plain rows, as SQL: a page of fifty costs a fraction of what entities would. A page is found first and then read by
@@ -15,7 +13,7 @@ export type Put = (value: unknown) => string;
 export interface RowList {
   /** What rows are found in, by an alias. */
   from: string;
-  /** Which of them, account and Environment among the conditions. */
+  /** Which of them, account (`$1`) and Environment (`$2`) among the conditions. */
   where(put: Put): string;
   /** A column of the alias. */
   key: string;
@@ -137,19 +135,17 @@ async function readSlice<Row>(
     });
     const [first] = rows;
     const total = first ? Number(first.itemCount) : isFollowing(request) ? await totalAlone() : 0;
-    return pageOf(request, total, stretch, rows, placed);
+    return pageOf(request, total, stretch, rows);
   }
   const itemCount = await totalAlone();
   const stretch = stretchOf(itemCount, request);
   const rows = stretch.count === 0 ? [] : await run<Row & Placed>((put) => select(put, list.where(put), stretch));
-  return pageOf(request, itemCount, stretch, rows, placed);
+  return pageOf(request, itemCount, stretch, rows);
 }
-
-const placed = <Row extends Placed>(row: Row): Placed => row;
 
 function valuesIn({ accountId, environmentId }: EnvironmentScope): { put: Put; values: unknown[] } {
   const values: unknown[] = [accountId, environmentId];
-  return { values, put: (value) => `$${values.push(value)}` };
+  return { values, put: putInto(values) };
 }
 
 /** In the text, since PostgreSQL plans for few rows only when it knows that they are few; and in steps, so that texts are. */

@@ -29,7 +29,8 @@ const reconnectMs = 1_000;
 
 /**
  * Listens on a channel of PostgreSQL with a connection of its own, and again after each loss of it, and with another one after a
- * while: nothing else would tell it that the primary is elsewhere by now. `onWake` gets what was sent along. It is also called, with nothing, after every (re)connection: what was announced meanwhile was not heard.
+ * while: nothing else would tell it that the primary is elsewhere by now. `onWake` gets what was sent along. It is also called,
+ * with nothing, after every (re)connection: what was announced meanwhile was not heard.
  */
 export function listenForever({
   url,

@@ -3,7 +3,8 @@ import type { Role } from '../../../entities/role.js';
 import type { Db } from '../../platform/db.js';
 import { DomainError } from '../errors.js';
 import { containing, type Page, type PageRequest } from '../paging.js';
-import { columnsOf, type Put, type RowList, readPart, readRows, readWhole } from '../row-pages.js';
+import type { Put } from '../put.js';
+import { columnsOf, type RowList, readPart, readRows, readWhole } from '../row-pages.js';
 import type { EnvironmentScope } from '../scope.js';
 import { notEnded } from './in-force.js';
 

@@ -4,9 +4,10 @@ import { DomainError } from '../errors.js';
 import { recordEvent } from '../events.js';
 import { type Page, type PageRequest, pageOf, type Stretch, stretchForwards } from '../paging.js';
 import { behind, type Place, placeIn } from '../places.js';
+import type { Put } from '../put.js';
 import type { Turns } from '../turns.js';
 import type { AuditFilters, AuditPlace } from './conditions.js';
-import { type Put, timesOf } from './conditions.js';
+import { timesOf } from './conditions.js';
 import { countDays, locate, reach } from './days.js';
 import { nameThePeople } from './labels.js';
 import { type AuditRow, nearId, readRows } from './rows.js';
@@ -125,7 +126,7 @@ async function readPage(
   const itemCount = days.reduce((sum, { count }) => sum + count, 0);
   const request = { ...page, sortBy: 'created_at' };
   const paged = (stretch: Pick<Stretch, 'count' | 'fromBack' | 'behind'>, rows: AuditRow[]) =>
-    pageOf(request, itemCount, stretch, rows, (row) => row);
+    pageOf(request, itemCount, stretch, rows);
   const forwards = stretchForwards(request);
   const { behind: last, direction } = forwards;
   if (last) {

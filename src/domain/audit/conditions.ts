@@ -1,4 +1,5 @@
 import type { Reach } from '../capabilities/reach.js';
+import { type Put, putInto } from '../put.js';
 
 /** Which rows of the audit log somebody may see. */
 export interface AuditPlace {
@@ -29,9 +30,8 @@ export interface AuditFilters {
 /** Collects the values of a statement and names each by its number. */
 export function parameters() {
   const values: unknown[] = [];
-  return { values, put: (value: unknown) => `$${values.push(value)}` };
+  return { values, put: putInto(values) };
 }
-export type Put = ReturnType<typeof parameters>['put'];
 
 export interface Conditions {
   /** Of columns that `event_counts` has too. */

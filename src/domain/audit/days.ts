@@ -1,6 +1,7 @@
 import type { EntityManager } from 'typeorm';
 import { days as daysOfMs } from '../../platform/clock.js';
-import { type AuditFilters, type AuditPlace, conditionsOf, type Put, parameters, timesOf } from './conditions.js';
+import type { Put } from '../put.js';
+import { type AuditFilters, type AuditPlace, conditionsOf, parameters, timesOf } from './conditions.js';
 
 /** How many rows a day has, in UTC. */
 export interface Day {

@@ -1,7 +1,7 @@
 import type { EntityManager } from 'typeorm';
 import { isShort } from '../identity-search.js';
 import { containing } from '../paging.js';
-import type { Put } from '../row-pages.js';
+import type { Put } from '../put.js';
 import type { EnvironmentScope } from '../scope.js';
 
 /** Where a text finds more, reading all nodes takes PostgreSQL no longer than looking up those. */

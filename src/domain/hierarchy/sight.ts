@@ -1,7 +1,7 @@
 import type { EntityManager } from 'typeorm';
 import type { Node } from '../../../entities/node.js';
 import type { ReachedNodes } from '../access/rights.js';
-import type { Put } from '../row-pages.js';
+import type { Put } from '../put.js';
 import type { EnvironmentScope } from '../scope.js';
 
 /** What of a tree somebody sees, and where they may change it. */

@@ -3,7 +3,7 @@ import { notEnded } from '../access/in-force.js';
 import { find } from '../hierarchy/nodes.js';
 import { searchedText } from '../identity-search.js';
 import { containing, type Page, type PageRequest } from '../paging.js';
-import type { Put } from '../row-pages.js';
+import type { Put } from '../put.js';
 import type { EnvironmentScope } from '../scope.js';
 import { type IdentitySort, type ListedWithRoles, pageWithRoles } from './lists.js';
 

@@ -6,6 +6,7 @@ import { counterTotal } from '../counters.js';
 import { assertFew, foundIn, isShort, type Totals, totalOfFound, mostFound as usualMost } from '../identity-search.js';
 import { isFollowing, type Page, pageOf, type Stretch, stretchForwards, stretchOf } from '../paging.js';
 import { behind, type Placed, placedBy } from '../places.js';
+import { type Put, putInto } from '../put.js';
 import { limitFor, statementOf } from '../row-pages.js';
 import type { EnvironmentScope } from '../scope.js';
 import type { IdentitiesPage, IdentitySort } from './lists.js';
@@ -39,8 +40,7 @@ export interface Meant {
   isActive: boolean | undefined;
   /** How many a search may find. */
   mostFound?: number;
-  /** @param put takes a value and answers how it is called in the text */
-  and?(put: (value: unknown) => string): string;
+  and?(put: Put): string;
 }
 
 /**
@@ -73,12 +73,12 @@ export async function readPageOfMembers(
     const stretch = stretchForwards(page);
     const rows = await readSlice(ask, of, page, meant, { ...stretch, total: kept });
     const total = rows[0] ? Number(rows[0].total) : isFollowing(page) ? await countOf(ask, of, meant) : 0;
-    return membersIn(pageOf(page, total, stretch, rows, placed));
+    return membersIn(pageOf(page, total, stretch, rows));
   }
   const itemCount = await countOf(ask, of, meant);
   const stretch = stretchOf(itemCount, page);
   const rows = stretch.count === 0 ? [] : await readSlice(ask, of, page, meant, stretch);
-  return membersIn(pageOf(page, itemCount, stretch, rows, placed));
+  return membersIn(pageOf(page, itemCount, stretch, rows));
 }
 
 /** @param total an expression for it, to read it in the same round trip */
@@ -90,7 +90,7 @@ async function readSlice(
   { at, count, direction, behind: last, total }: Stretch & { total?: string },
 ): Promise<Row[]> {
   const values: unknown[] = [...of];
-  const put = (value: unknown) => `$${values.push(value)}`;
+  const put = putInto(values);
   const following = last ? ` and ${behind(last, byAge, direction, put)}` : '';
   const members = `${conditionOf(meant, values)}${following}`;
   const skipped = at > 0 ? ` offset ${put(at)}` : '';
@@ -121,7 +121,7 @@ async function readFound(ask: Ask, of: string[], page: IdentitiesPage, meant: Me
     : `(select m.identity_id, m.is_active, m.created_at, 0 as found from environment_memberships m where ${ofEnvironment})`;
   const condition = conditionOf(meant, values, 'true');
   const all = [...values];
-  const put = (value: unknown) => `$${all.push(value)}`;
+  const put = putInto(all);
   const sorted = `order by ${columns[sortBy]} ${direction}, m.identity_id ${direction}`;
   const slice = `${sorted} limit ${limitFor(count)}${at > 0 ? ` offset ${put(at)}` : ''}`;
   const counted = `(select *, count(*) over () as total from ${found} m where ${condition}`;
@@ -131,7 +131,7 @@ async function readFound(ask: Ask, of: string[], page: IdentitiesPage, meant: Me
       ? `${counted} ${slice}) m ${identity('m.identity_id')} ${sorted}`
       : `${counted}) m ${identity('m.identity_id')} ${slice}`;
   const rows = await ask(`select ${shown}, ${place}, m.total, m.found from ${listed}`, all);
-  const paged = (totals: Totals) => membersIn(pageOf(page, totalOfFound(totals, mostFound), stretch, rows, placed));
+  const paged = (totals: Totals) => membersIn(pageOf(page, totalOfFound(totals, mostFound), stretch, rows));
   if (rows[0] || (at === 0 && !last && (!q || isEverybody(meant)))) return paged(rows[0] ?? {});
   const counts = q
     ? `select count(*) as found, count(*) filter (where ${condition}) as total from ${found} m`
@@ -150,7 +150,7 @@ const isEverybody = ({ isActive, and }: Meant) => isActive === undefined && !and
 function conditionOf({ isActive, and }: Meant, values: unknown[], place = ofEnvironment): string {
   const all = [place];
   if (isActive !== undefined) all.push(isActive ? 'm.is_active' : 'not m.is_active');
-  if (and) all.push(and((value) => `$${values.push(value)}`));
+  if (and) all.push(and(putInto(values)));
   return all.join(' and ');
 }
 
@@ -170,4 +170,3 @@ const membersIn = (page: Page<Row>): Page<ListedMember> => ({
   ...page,
   rows: page.rows.map((row) => ({ identity: row, membership: row })),
 });
-const placed = (row: Row): Placed => row;

@@ -5,7 +5,8 @@ import { type Db, type EnvironmentScope, within } from '../../platform/db.js';
 import { DomainError } from '../errors.js';
 import type { Client } from '../oidc/clients.js';
 import { containing, type Page, type PageRequest } from '../paging.js';
-import { columnsOf, type Put, readWhole } from '../row-pages.js';
+import type { Put } from '../put.js';
+import { columnsOf, readWhole } from '../row-pages.js';
 import { idleSecondsOf, openUntil } from '../sessions/idle.js';
 import { endSessions, livingGrant } from '../sessions/own-sessions.js';
 

@@ -6,7 +6,8 @@ import { type AssignedRole, type RolesInJson, rolesInJson, rolesOfOne } from '..
 import { DomainError } from '../errors.js';
 import { isShort, searchedText } from '../identity-search.js';
 import { containing, type Page, type PageRequest } from '../paging.js';
-import { columnsOf, type Put, type RowList, readPart, readRows, readWhole } from '../row-pages.js';
+import type { Put } from '../put.js';
+import { columnsOf, type RowList, readPart, readRows, readWhole } from '../row-pages.js';
 import type { EnvironmentScope } from '../scope.js';
 import { find } from './find.js';
 

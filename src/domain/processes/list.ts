@@ -3,6 +3,7 @@ import { after } from '../../platform/clock.js';
 import { DomainError } from '../errors.js';
 import { containing, type Page, type PageRequest, pageOf, stretchOf } from '../paging.js';
 import { behind, type Placed, placedBy } from '../places.js';
+import { putInto } from '../put.js';
 import type { AccountScope } from '../scope.js';
 import type { Kind, KindName, Kinds, ProcessRow } from './kinds.js';
 
@@ -31,17 +32,17 @@ export async function listRows(
   );
   const stretch = stretchOf(itemCount, request);
   const { at, count, direction, behind: last } = stretch;
-  if (count === 0) return pageOf(request, itemCount, stretch, [] as (ProcessRow & Placed)[], placed);
+  if (count === 0) return pageOf(request, itemCount, stretch, [] as (ProcessRow & Placed)[]);
   // Each kind gives no more than what the page can have of it, by its own index.
   const sorted = `order by ${columns.map((column) => `${column} ${direction}`).join(', ')}`;
-  const following = last ? ` and ${behind(last, columns, direction, (value) => `$${values.push(value)}`)}` : '';
+  const following = last ? ` and ${behind(last, columns, direction, putInto(values))}` : '';
   const each = (of: string) =>
     `(select * from (${of}) listed where ${stands} and ${where}${following} ${sorted} limit ${at + count})`;
   const rows = await tx.query<(ProcessRow & Placed)[]>(
     `select *, ${placedBy(...columns)} from (${union(kinds, request.kind, each)}) process ${sorted} limit ${count} offset ${at}`,
     values,
   );
-  return pageOf(request, itemCount, stretch, rows, placed);
+  return pageOf(request, itemCount, stretch, rows);
 }
 
 /**
@@ -68,7 +69,6 @@ export async function findRow(
 }
 
 const columns = ['"createdAt"', 'id'] as const;
-const placed = (row: Placed): Placed => row;
 
 /** Without what is in an Environment that is being removed: it goes with that. */
 const stands = 'not exists (select from environments e where e.id = listed."environmentId" and e.account_id is null)';
@@ -86,7 +86,7 @@ function union(
 type Filters = Pick<ListRequest, 'state' | 'subjectId' | 'olderThanMs' | 'open' | 'q'>;
 
 function conditions({ state, subjectId, olderThanMs, open, q }: Filters, now: Date, values: unknown[]): string {
-  const value = (of: unknown) => `$${values.push(of)}`;
+  const value = putInto(values);
   const all = ['$2::timestamptz is not null']; // not every kind asks for the time
   if (state !== undefined) all.push(`state = ${value(state)}`);
   if (subjectId !== undefined) all.push(`"subjectId" = ${value(subjectId)}`);
