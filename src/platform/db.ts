@@ -72,8 +72,11 @@ export const alone =
 
 export const inTransaction =
   (tx: EntityManager): RunsStatement =>
-  ({ text }, values) =>
-    tx.query(text, values);
+  async <Row>({ text }: Statement, values: unknown[]) => {
+    const answer = await tx.query<Row[] | [Row[], number]>(text, values);
+    // TypeORM answers what was updated or deleted together with how many rows it was.
+    return Array.isArray(answer[0]) ? answer[0] : (answer as Row[]);
+  };
 
 /** The where-part that every query of a tenant's rows carries; row-level security is the second lock. */
 export const within = <S extends AccountScope>({
