@@ -10,6 +10,7 @@ export class User {
   @Column('text') lastName!: string;
   @Column('text', { nullable: true }) passwordHash!: string | null;
   @Column('timestamptz', { nullable: true }) passwordChangedAt!: Date | null;
+  @Column('timestamptz', { nullable: true }) mfaResetAt!: Date | null;
   @Column('timestamptz', { nullable: true }) emailVerifiedAt!: Date | null;
   @Column('timestamptz') createdAt!: Date;
   @Column('timestamptz') updatedAt!: Date;

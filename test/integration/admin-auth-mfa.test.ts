@@ -1,3 +1,4 @@
+import { IsNull } from 'typeorm';
 import { Email } from '../../entities/email.js';
 import { Event } from '../../entities/event.js';
 import { SsoConnection } from '../../entities/sso-connection.js';
@@ -5,6 +6,7 @@ import { UserMfaFactor } from '../../entities/user-mfa-factor.js';
 import { UserRecoveryCode } from '../../entities/user-recovery-code.js';
 import { UserSession } from '../../entities/user-session.js';
 import { adminMfaMails } from '../../src/domain/admin-mfa/mails.js';
+import { createMfaResetByOperator } from '../../src/domain/admin-mfa/reset.js';
 import { createUserTotp } from '../../src/domain/admin-mfa/totp.js';
 import { minutes } from '../../src/platform/clock.js';
 import { hashSecret } from '../../src/platform/crypto/one-time-secret.js';
@@ -427,6 +429,19 @@ describe('nothing else is a way around the factor', () => {
       auth.post('/select-application', { selection_token, application_id: applications[0].id });
     await person.enrollTotp(ok(await select(first)).access_token);
     expect(refusalOf(await select(second))).toEqual([401, null]);
+  });
+
+  test('a choice of the application that was proved by factors which are reset meanwhile starts no session', async () => {
+    const ana = await auth.addUser({ accounts: [2] });
+    const app = await person.enrollTotp((await auth.sessionOf(ana.id)).accessToken);
+    const answered = ok(await person.answer('totp', await person.challenge(ana), app.code()));
+    await createMfaResetByOperator(auth)(ana.email);
+    const choice = { selection_token: answered.selection_token, application_id: answered.applications[0].id };
+    expect(refusalOf(await auth.post('/select-application', choice))).toEqual([401, null]);
+    const sessions = await auth.db.transaction('system', (tx) =>
+      tx.countBy(UserSession, { userId: ana.id, revokedAt: IsNull() }),
+    );
+    expect(sessions).toBe(0);
   });
 
   test('the link of a registration that was confirmed before starts no session', async () => {

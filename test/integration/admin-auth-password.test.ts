@@ -297,7 +297,7 @@ describe('a sign-in that races a reset', () => {
       authenticatedAt: auth.now(),
       ipAddress: null,
       userAgent: null,
-      proof: { passwordChangedAt: new Date(0) }, // as it was before the reset
+      proof: { passwordChangedAt: new Date(0), mfaResetAt: null }, // as it was before the reset
     });
     await expect(start).rejects.toMatchObject({ code: 'auth.invalid_credentials' });
   });

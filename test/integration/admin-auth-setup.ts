@@ -161,6 +161,7 @@ export async function newAdminAuth({
         lastName: 'Brandt',
         passwordHash: password === null ? null : await passwords.hash(password),
         passwordChangedAt: now(),
+        mfaResetAt: null,
         emailVerifiedAt: now(),
         createdAt: now(),
         updatedAt: now(),
@@ -210,7 +211,7 @@ export async function newAdminAuth({
         authenticatedAt: now(),
       } as const;
       const unbound = { accountId: null, applicationId: null, ...proved, amr: [...proved.amr], ...browser };
-      const proof = { passwordChangedAt: user.passwordChangedAt };
+      const proof = { passwordChangedAt: user.passwordChangedAt, mfaResetAt: user.mfaResetAt };
       return users.sessions.start({ ...unbound, userId, proof });
     },
 

@@ -181,6 +181,7 @@ const aUser = (email: string): User => ({
   lastName: 'Li',
   passwordHash: 'own',
   passwordChangedAt: null,
+  mfaResetAt: null,
   emailVerifiedAt: new Date(),
   createdAt: new Date(),
   updatedAt: new Date(),

@@ -199,6 +199,7 @@ const userNamed = (name: string, now: Date): User => ({
   lastName: 'Admin',
   passwordHash: null,
   passwordChangedAt: null,
+  mfaResetAt: null,
   emailVerifiedAt: now,
   createdAt: now,
   updatedAt: now,

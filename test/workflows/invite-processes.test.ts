@@ -30,6 +30,7 @@ async function newAccount(ttlMs: number) {
     lastName: 'Inviter',
     passwordHash: null,
     passwordChangedAt: null,
+    mfaResetAt: null,
     emailVerifiedAt: now,
     createdAt: now,
     updatedAt: now,

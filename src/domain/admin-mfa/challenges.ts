@@ -1,6 +1,8 @@
 import type { PublicKeyCredentialRequestOptionsJSON } from '@simplewebauthn/server';
+import type { EntityManager } from 'typeorm';
 import type { Clock } from '../../platform/clock.js';
 import type { Db } from '../../platform/db.js';
+import { joining } from '../../platform/joining.js';
 import { DomainError } from '../errors.js';
 import { recordEvent } from '../events.js';
 import type { MfaAttempts } from '../mfa/attempts.js';
@@ -8,7 +10,7 @@ import { type SecondFactorResult, withSecondFactor } from '../mfa/second-factor.
 import { aal1 } from '../sessions/first-factor.js';
 import type { UserFactors } from './factors.js';
 import { noticeAdmin } from './mails.js';
-import type { BeginUserSignIn, OpenUserSignIn, PendingUserSignIns } from './pending.js';
+import type { BeginUserSignIn, HeldUserSignIn, OpenUserSignIn, PendingUserSignIns } from './pending.js';
 import type { UserRecoveryCodes } from './recovery-codes.js';
 import type { UserTotp } from './totp.js';
 import type { UserWebauthn } from './webauthn.js';
@@ -32,10 +34,10 @@ export interface AdminChallengesDeps {
   db: Db;
   attempts: Pick<MfaAttempts, 'counted'>;
   factors: Pick<UserFactors, 'kinds'>;
-  recoveryCodes: Pick<UserRecoveryCodes, 'redeem' | 'remaining'>;
+  recoveryCodes: Pick<UserRecoveryCodes, 'find' | 'spend' | 'remaining'>;
   totp: Pick<UserTotp, 'verify'>;
   webauthn: Pick<UserWebauthn, 'assertionOptions' | 'verifyAssertion'>;
-  pending: Pick<PendingUserSignIns, 'begin' | 'find' | 'complete'>;
+  pending: Pick<PendingUserSignIns, 'begin' | 'find' | 'hold' | 'complete'>;
   now: Clock;
 }
 
@@ -50,34 +52,48 @@ export function createAdminChallenges(deps: AdminChallengesDeps) {
     return found;
   }
 
-  /** The factor's own part of `amr`, or null for a wrong one. */
-  async function amrOf(signIn: OpenUserSignIn, proof: AdminSecondFactor): Promise<string[] | null> {
+  /** The factor's own part of `amr`, or null for a wrong one. @param found the recovery code that was typed */
+  async function amrOf(signIn: OpenUserSignIn, proof: AdminSecondFactor, { found, on }: Spending) {
     switch (proof.kind) {
       case 'totp':
-        return (await totp.verify(signIn.userId, proof.code)) ? ['otp'] : null;
+        return (await totp.verify(signIn.userId, proof.code, on)) ? ['otp'] : null;
       case 'recovery_code':
-        return (await recoveryCodes.redeem(signIn.userId, proof.code)) ? [] : null;
+        return found !== null && (await recoveryCodes.spend(signIn.userId, found, on)) ? [] : null;
       case 'webauthn':
-        return webauthn.verifyAssertion(signIn, proof.response);
+        return webauthn.verifyAssertion(signIn, proof.response, on);
     }
   }
 
-  async function record(
-    { userId, method }: OpenUserSignIn,
-    kind: AdminFactorKind,
-    passed: boolean,
-    locale: 'en' | 'de',
-  ) {
+  async function record(tx: EntityManager, { userId, method }: OpenUserSignIn, { kind, passed, locale }: Looked) {
     const actor = { type: 'platform_admin', id: userId } as const;
     const about = { resourceId: userId, actor, metadata: { factor: kind, first_factor: method } };
-    await db.transaction('system', async (tx) => {
-      if (!passed) {
-        return void (await recordEvent(tx, 'auth.admin_mfa_challenge_failed', { ...about, outcome: 'failure' }));
-      }
-      await recordEvent(tx, 'auth.admin_mfa_challenge_passed', about);
-      if (kind !== 'recovery_code') return;
-      const eventId = await recordEvent(tx, 'auth.admin_recovery_code_used', about);
-      await noticeAdmin(tx, { userId, eventId, locale, now: now() });
+    if (!passed) {
+      return void (await recordEvent(tx, 'auth.admin_mfa_challenge_failed', { ...about, outcome: 'failure' }));
+    }
+    await recordEvent(tx, 'auth.admin_mfa_challenge_passed', about);
+    if (kind !== 'recovery_code') return;
+    const eventId = await recordEvent(tx, 'auth.admin_recovery_code_used', about);
+    await noticeAdmin(tx, { userId, eventId, locale, now: now() });
+  }
+
+  /**
+   * Looks at an answer and spends it, with the sign-in. All of it is one transaction that holds the user, as the answers of end
+   * users do (`mfa/challenges`): whoever takes a factor away comes before all of it or after, and one form that is sent twice is
+   * one answer.
+   * @returns null for a wrong one
+   */
+  async function settle(signIn: OpenUserSignIn, proof: AdminSecondFactor, locale: 'en' | 'de') {
+    const { kind } = proof;
+    const found = kind === 'recovery_code' ? await recoveryCodes.find(signIn.userId, proof.code) : null;
+    return db.transaction('system', async (tx): Promise<Settled | null> => {
+      const on = joining(tx);
+      const held = await pending.hold(signIn, on);
+      if (held === null) return { isOver: true };
+      const amr = await amrOf(signIn, proof, { found, on });
+      await record(tx, signIn, { kind, passed: amr !== null, locale });
+      if (amr === null) return null;
+      await pending.complete(signIn.id, on);
+      return { isOver: false, amr, ...held };
     });
   }
 
@@ -110,20 +126,37 @@ export function createAdminChallenges(deps: AdminChallengesDeps) {
      * sign-in.
      * @throws DomainError mfa.challenge_invalid, mfa.code_invalid, mfa.challenge_locked
      */
-    async answer(
-      token: string,
-      proof: AdminSecondFactor,
-      locale: 'en' | 'de',
-    ): Promise<{ signIn: OpenUserSignIn; proved: SecondFactorResult }> {
+    async answer(token: string, proof: AdminSecondFactor, locale: 'en' | 'de'): Promise<AnsweredAdminChallenge> {
       const signIn = await open(token);
-      const amr = await attempts.counted(signIn.userId, () => amrOf(signIn, proof));
-      await record(signIn, proof.kind, amr !== null, locale);
-      if (amr === null) throw new DomainError('mfa.code_invalid');
-      if (!(await pending.complete(signIn.id))) throw new DomainError('mfa.challenge_invalid');
+      const settled = await attempts.counted(signIn.userId, () => settle(signIn, proof, locale));
+      if (settled === null) throw new DomainError('mfa.code_invalid');
+      if (settled.isOver) throw new DomainError('mfa.challenge_invalid');
+      const { amr, mfaResetAt } = settled;
       const proved = { kind: proof.kind, amr, counts: true, now: now() };
-      return { signIn, proved: withSecondFactor({ amr: signIn.amr, acr: aal1 }, proved) };
+      return { signIn, mfaResetAt, proved: withSecondFactor({ amr: signIn.amr, acr: aal1 }, proved) };
     },
   };
+}
+
+/** What a right answer comes to, and what the session that it leads to looks at again. */
+export interface AnsweredAdminChallenge extends HeldUserSignIn {
+  signIn: OpenUserSignIn;
+  proved: SecondFactorResult;
+}
+
+type Settled = { isOver: true } | ({ isOver: false; amr: string[] } & HeldUserSignIn);
+
+/** What an answer is looked at in: the recovery code that was typed, and the transaction. */
+interface Spending {
+  found: string | null;
+  on: Db;
+}
+
+/** How an answer came out, as it is told of. */
+interface Looked {
+  kind: AdminFactorKind;
+  passed: boolean;
+  locale: 'en' | 'de';
 }
 
 export type AdminChallenges = ReturnType<typeof createAdminChallenges>;

@@ -1,5 +1,6 @@
 import { v7 as uuidv7 } from 'uuid';
 import type { PendingUserSignIn } from '../../../entities/pending-user-sign-in.js';
+import type { User } from '../../../entities/user.js';
 import { after, type Clock, minutes } from '../../platform/clock.js';
 import { hashSecret, newSecret } from '../../platform/crypto/one-time-secret.js';
 import type { Db } from '../../platform/db.js';
@@ -26,6 +27,11 @@ export type OpenUserSignIn = Omit<BeginUserSignIn, 'ssoConnectionId' | 'ssoSessi
     /** The identity provider that the first factor was proved to, if it was one, and the Account whose it is. */
     provider: { connectionId: string; accountId: string; ssoSessionId: string | null } | null;
   };
+
+/** What a session that begins by it looks at again. */
+export type HeldUserSignIn = Pick<User, 'mfaResetAt'>;
+
+type Statements = Pick<Db, 'statement'>;
 
 export interface BegunUserSignIn {
   /** The `challenge_token`, 256 bits. */
@@ -61,12 +67,21 @@ returning open.webauthn_challenge as challenge`,
 };
 const completeStatement = {
   name: 'complete_pending_user_sign_in',
-  text: `update pending_user_sign_ins set completed_at = $2 where id = $1 and completed_at is null and expires_at > $2
-returning id`,
+  text: 'update pending_user_sign_ins set completed_at = $2 where id = $1',
+};
+
+// The user before the sign-in, as whoever resets their factors takes them.
+const holdStatement = {
+  name: 'hold_pending_user_sign_in',
+  text: `
+with person as materialized (select id, mfa_reset_at from users where id = $1 for share)
+select person.mfa_reset_at as "mfaResetAt" from pending_user_sign_ins p join person on person.id = p.user_id
+where p.id = $2 and p.completed_at is null and p.expires_at > $3
+for update of p`,
 };
 
 /** Sign-ins of platform admins between their first and their second factor. */
-export function createPendingUserSignIns({ db, now }: { db: Pick<Db, 'statement'>; now: Clock }) {
+export function createPendingUserSignIns({ db, now }: { db: Statements; now: Clock }) {
   return {
     async begin(first: BeginUserSignIn): Promise<BegunUserSignIn> {
       const token = newSecret();
@@ -103,13 +118,25 @@ export function createPendingUserSignIns({ db, now }: { db: Pick<Db, 'statement'
     },
 
     /** Takes the WebAuthn challenge, so that no answer to it is accepted twice. Null when it was taken already. */
-    async takeChallenge(id: string): Promise<string | null> {
-      const [taken] = await db.statement<{ challenge: string }>(takeStatement, [id]);
+    async takeChallenge(id: string, on: Statements = db): Promise<string | null> {
+      const [taken] = await on.statement<{ challenge: string }>(takeStatement, [id]);
       return taken?.challenge ?? null;
     },
 
-    /** Ends it, once: false for whoever comes second. */
-    complete: async (id: string): Promise<boolean> => (await db.statement(completeStatement, [id, now()])).length > 0,
+    /**
+     * Keeps it as it is until the end of a transaction, and its user with what they have: nobody completes or ends it, resets or
+     * removes a factor, or changes the password meanwhile. Null where one of that was faster.
+     * @param on the transaction
+     */
+    async hold({ id, userId }: Pick<OpenUserSignIn, 'id' | 'userId'>, on: Statements): Promise<HeldUserSignIn | null> {
+      const [held] = await on.statement<HeldUserSignIn>(holdStatement, [userId, id, now()]);
+      return held ?? null;
+    },
+
+    /** Ends it. @param on the transaction that holds it */
+    async complete(id: string, on: Statements): Promise<void> {
+      await on.statement(completeStatement, [id, now()]);
+    },
   };
 }
 

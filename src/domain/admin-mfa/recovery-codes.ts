@@ -77,12 +77,19 @@ export function createUserRecoveryCodes({ db, hashes, proof, now }: UserRecovery
       });
     },
 
-    /** Spends a code. False for a wrong, spent or replaced one. */
-    async redeem(userId: string, code: string): Promise<boolean> {
-      if (!looksLikeRecoveryCode(code)) return false;
+    /**
+     * Which of the codes that are left was typed, by its id; null for a wrong, spent or replaced one. It hashes, which is nothing for
+     * a transaction.
+     */
+    async find(userId: string, code: string): Promise<string | null> {
+      if (!looksLikeRecoveryCode(code)) return null;
       const left = await db.statement<KeptCode & { id: string }>(leftStatement, [userId]);
-      const right = await hashes.find(left, code);
-      return right !== null && (await db.statement(redeemStatement, [userId, right.id, now()])).length > 0;
+      return (await hashes.find(left, code))?.id ?? null;
+    },
+
+    /** Spends one that was found. False where it was spent or replaced meanwhile. */
+    async spend(userId: string, id: string, on: Pick<Db, 'statement'>): Promise<boolean> {
+      return (await on.statement(redeemStatement, [userId, id, now()])).length > 0;
     },
 
     async remaining(userId: string): Promise<RemainingCodes> {

@@ -7,12 +7,13 @@ import { recordEvent } from '../events.js';
 import { noticeAdmin } from './mails.js';
 
 /**
- * Takes all second factors and recovery codes of a user away, and ends their sessions and the sign-ins that wait for one. Holds
- * the user's row, so that nothing begins meanwhile, and no Account takes them in.
+ * Takes all second factors and recovery codes of a user away, and ends their sessions and the sign-ins that wait for one, also for
+ * the choice of an Application. Holds the user's row, so that nothing begins meanwhile, and no Account takes them in.
  * @returns ids of the sessions that ended
  */
 export async function resetUserMfa(tx: EntityManager, userId: string, now: Date): Promise<string[]> {
   await tx.query('select from users where id = $1 for update', [userId]);
+  await tx.query('update users set mfa_reset_at = $2 where id = $1', [userId, now]);
   await tx.delete(UserMfaFactor, { userId });
   await tx.delete(UserRecoveryCode, { userId });
   await tx.query('update pending_user_sign_ins set completed_at = $2 where user_id = $1 and completed_at is null', [

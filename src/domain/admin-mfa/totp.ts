@@ -36,16 +36,19 @@ export function createUserTotp({ db, sealing, totpDriftSteps: drift, now }: User
     /** As of anybody, within the drift of administrators. @throws DomainError mfa.enrollment_expired, mfa.code_invalid */
     confirm: (userId: string, first: Omit<FirstCode, 'drift'>) => enrollments.confirm(userId, { ...first, drift }),
 
-    /** Whether a code is right, and spends its time step: neither it nor an earlier one is accepted again. */
-    async verify(userId: string, code: string): Promise<boolean> {
-      const apps = await db.statement<StoredApp>(ofUserStatement, [userId]);
+    /**
+     * Whether a code is right, and spends its time step: neither it nor an earlier one is accepted again.
+     * @param on a transaction that it is part of, if of one
+     */
+    async verify(userId: string, code: string, on: Pick<Db, 'statement'> = db): Promise<boolean> {
+      const apps = await on.statement<StoredApp>(ofUserStatement, [userId]);
       const at = now();
       return spendCode(apps, {
         code,
         at,
         drift,
         open: ({ id, secret }) => sealing.open(secret, userSecretContext(id)),
-        use: async (id, step) => (await db.statement(useStatement, [userId, id, step, at])).length > 0,
+        use: async (id, step) => (await on.statement(useStatement, [userId, id, step, at])).length > 0,
       });
     },
   };

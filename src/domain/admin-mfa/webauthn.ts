@@ -39,7 +39,8 @@ export interface UserWebauthnDeps {
 /** Passkeys and security keys of platform admins, as second factors (WebAuthn Level 3). */
 export function createUserWebauthn({ db, baseUrl, pending, now }: UserWebauthnDeps) {
   const ceremonies = createCeremonies(baseUrl);
-  const credentialsOf = (userId: string) => db.statement<StoredCredential>(ofUserStatement, [userId]);
+  const credentialsOf = (userId: string, on: Pick<Db, 'statement'> = db) =>
+    on.statement<StoredCredential>(ofUserStatement, [userId]);
 
   return {
     /** Options for `navigator.credentials.get` with one of the person's keys; replaces an earlier challenge of the sign-in. */
@@ -52,20 +53,25 @@ export function createUserWebauthn({ db, baseUrl, pending, now }: UserWebauthnDe
     /**
      * Checks the answer to the last challenge of a sign-in, which is spent by that whatever comes of it.
      * @param sent what the browser sent, unread
+     * @param on the transaction that it is part of, which has to be committed also where the answer is refused
      * @returns RFC 8176 names of what was proved; null for every reason to refuse it
      */
-    async verifyAssertion({ id, userId }: OpenUserSignIn, sent: unknown): Promise<string[] | null> {
-      const challenge = await pending.takeChallenge(id);
+    async verifyAssertion(
+      { id, userId }: OpenUserSignIn,
+      sent: unknown,
+      on: Pick<Db, 'statement' | 'transaction'>,
+    ): Promise<string[] | null> {
+      const challenge = await pending.takeChallenge(id, on);
       const response = readAssertion(sent);
       if (challenge === null || response === null) return null;
-      const stored = (await credentialsOf(userId)).find((one) => credentialText(one.credentialId) === response.id);
+      const stored = (await credentialsOf(userId, on)).find((one) => credentialText(one.credentialId) === response.id);
       const asked = { challenge, asPasskey: false };
       const info = stored && (await ceremonies.checkAssertion({ ...stored, ownerId: userId }, response, asked));
       if (!info) return null;
       const { newCounter, credentialBackedUp, userVerified } = info;
-      const used = await db.statement(useStatement, [stored.id, userId, newCounter, credentialBackedUp, now()]);
+      const used = await on.statement(useStatement, [stored.id, userId, newCounter, credentialBackedUp, now()]);
       if (used.length > 0) return amrOf(stored.deviceType, userVerified);
-      await db.transaction('system', (tx) =>
+      await on.transaction('system', (tx) =>
         recordEvent(tx, 'auth.admin_webauthn_counter_regressed', {
           resourceId: userId,
           outcome: 'denied',

@@ -78,6 +78,7 @@ const userOf = (registration: PendingRegistration, now: Date): User => ({
   lastName: registration.lastName!,
   passwordHash: registration.passwordHash,
   passwordChangedAt: registration.createdAt,
+  mfaResetAt: null,
   emailVerifiedAt: now,
   createdAt: now,
   updatedAt: now,

@@ -21,6 +21,7 @@ export interface SignedInUser {
 /** A user as a sign-in looks them up. */
 export interface SigningInUser extends SignedInUser {
   passwordChangedAt: Date | null;
+  mfaResetAt: Date | null;
 }
 
 /** A session was started, bound as far as there is something to bind it to. */
@@ -70,13 +71,13 @@ export interface OutcomesDeps {
 /** What comes of a sign-in: where all ways of proving a platform admin meet (contract §4). */
 export function createOutcomes({ db, sessions, selections, challenges }: OutcomesDeps) {
   async function start(
-    { passwordChangedAt: _, ...user }: SigningInUser,
+    { id: userId, email, firstName, lastName }: SigningInUser,
     { account, application }: Binding,
     session: Omit<Selection, 'userId'> & Browser & { proof?: SessionProof },
   ): Promise<SignedIn> {
     const tokens = await sessions.start({
       id: session.sessionId,
-      userId: user.id,
+      userId,
       accountId: account?.id ?? null,
       applicationId: application?.id ?? null,
       amr: session.amr,
@@ -86,11 +87,10 @@ export function createOutcomes({ db, sessions, selections, challenges }: Outcome
       authenticatedAt: session.authenticatedAt,
       ipAddress: session.ipAddress,
       userAgent: session.userAgent,
-      proof: session.proof ?? { passwordChangedAt: session.passwordChangedAt },
+      proof: session.proof ?? { passwordChangedAt: session.passwordChangedAt, mfaResetAt: session.mfaResetAt },
     });
-    const { id, email, firstName, lastName } = user;
     const mfaEnrollmentRequired = account?.requireMfa === true && session.acr !== aal2;
-    return { account, application, user: { id, email, firstName, lastName }, mfaEnrollmentRequired, ...tokens };
+    return { account, application, user: { id: userId, email, firstName, lastName }, mfaEnrollmentRequired, ...tokens };
   }
 
   /** For whoever has proved all that is asked for: a session, or the choice of what to bind it to. */

@@ -14,6 +14,8 @@ export interface Selection {
   acr: Acr;
   /** Of the password that proved the user: a later change makes the token worthless. */
   passwordChangedAt: Date | null;
+  /** As it was when the last factor was proved: a later reset makes the token worthless, too. */
+  mfaResetAt: Date | null;
   /** By which identity provider, and for which Account alone; null where the User themselves has proved who they are. */
   provider: { connectionId: string; accountId: string; ssoSessionId: string | null } | null;
 }
@@ -27,12 +29,13 @@ const context = 'admin-application-selection';
 export function createSelections({ sealing, now }: { sealing: Pick<Sealing, 'seal' | 'open'>; now: Clock }) {
   return {
     begin: (
-      user: Pick<User, 'id' | 'passwordChangedAt'>,
+      user: Pick<User, 'id' | 'passwordChangedAt' | 'mfaResetAt'>,
       { amr, acr, provider }: Pick<Selection, 'amr' | 'acr' | 'provider'>,
     ): Selection => ({
       sessionId: uuidv7(),
       userId: user.id,
       passwordChangedAt: user.passwordChangedAt,
+      mfaResetAt: user.mfaResetAt,
       amr,
       acr,
       authenticatedAt: now(),
@@ -44,12 +47,13 @@ export function createSelections({ sealing, now }: { sealing: Pick<Sealing, 'sea
     read(token: string): Selection | null {
       const text = attempt(() => sealing.open(token, context));
       if (text === null) return null;
-      const { expiresAt, authenticatedAt, passwordChangedAt, ...selection } = JSON.parse(text);
+      const { expiresAt, authenticatedAt, passwordChangedAt, mfaResetAt, ...selection } = JSON.parse(text);
       if (new Date(expiresAt) <= now()) return null;
       return {
         ...selection,
         authenticatedAt: new Date(authenticatedAt),
         passwordChangedAt: passwordChangedAt && new Date(passwordChangedAt),
+        mfaResetAt: mfaResetAt ? new Date(mfaResetAt) : null,
       };
     },
   };

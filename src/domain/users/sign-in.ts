@@ -97,7 +97,7 @@ interface UserRow extends SigningInUser {
 }
 
 const columns = `id, email, first_name as "firstName", last_name as "lastName", password_hash as "passwordHash",
-  password_changed_at as "passwordChangedAt"`;
+  password_changed_at as "passwordChangedAt", mfa_reset_at as "mfaResetAt"`;
 const byEmail = { name: 'user_by_email', text: `select ${columns} from users where id = gatehouse_user_id($1)` };
 const byId = { name: 'user_by_id', text: `select ${columns} from users where id = $1` };
 const ownSession = {
@@ -156,10 +156,10 @@ export function createSignIn({ db, passwords, sessions, challenges, sealing, now
     },
 
     async answerChallenge({ challengeToken, proof, locale, ...browser }) {
-      const { signIn, proved } = await challenges.answer(challengeToken, proof, locale);
+      const { signIn, proved, mfaResetAt } = await challenges.answer(challengeToken, proof, locale);
       const { id: sessionId, userId, authenticatedAt, passwordChangedAt, provider, applicationId } = signIn;
       const { amr, acr } = proved;
-      const selection = { sessionId, userId, authenticatedAt, passwordChangedAt, provider, amr, acr };
+      const selection = { sessionId, userId, authenticatedAt, passwordChangedAt, mfaResetAt, provider, amr, acr };
       return outcomes.enter(await userOf(userId), selection, { ...browser, applicationId: applicationId ?? undefined });
     },
 

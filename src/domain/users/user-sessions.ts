@@ -1,5 +1,6 @@
 import { type EntityManager, IsNull, MoreThan } from 'typeorm';
 import { v7 as uuidv7 } from 'uuid';
+import type { User } from '../../../entities/user.js';
 import { UserSession } from '../../../entities/user-session.js';
 import { after, type Clock, days } from '../../platform/clock.js';
 import { hashSecret } from '../../platform/crypto/one-time-secret.js';
@@ -31,12 +32,16 @@ export interface NewSession {
   ssoSessionId?: string | null;
   ipAddress: string | null;
   userAgent: string | null;
-  /** What proved the user; looked at again under a lock, so that no session outlives a change of the password. */
+  /** What proved the user; looked at again under a lock, so that no session outlives a change of the password or a reset of the
+   * second factors. */
   proof: SessionProof;
 }
 
-/** The password as it was when it was verified (or when a link proved the user), or a session that is alive. */
-export type SessionProof = { passwordChangedAt: Date | null } | { sessionId: string };
+/**
+ * When the password was set and second factors were reset, as it was when the user was proved (by these, or by a link), or a session
+ * that is alive.
+ */
+export type SessionProof = Pick<User, 'passwordChangedAt' | 'mfaResetAt'> | { sessionId: string };
 
 /** What a browser is given: a token to call with, and one to get the next with. */
 export interface SessionTokens extends AccessToken {
@@ -203,23 +208,24 @@ async function assertTrusted(
 }
 
 /**
- * Holds the user's row until the session is there. A change of the password locks it too (`password-write`): either it waits
- * for the session and ends it, or it came first and the session is refused.
+ * Holds the user's row until the session is there. A change of the password locks it too (`password-write`), and so does a reset
+ * of second factors: either it waits for the session and ends it, or it came first and the session is refused.
  */
 async function assertProved(
   tx: EntityManager,
   { userId, proof, at }: { userId: string; proof: SessionProof; at: Date },
 ): Promise<void> {
-  const [user] = await tx.query<{ changedAt: Date | null }[]>(
-    `select password_changed_at as "changedAt" from users where id = $1 for share`,
+  const [user] = await tx.query<Pick<User, 'passwordChangedAt' | 'mfaResetAt'>[]>(
+    `select password_changed_at as "passwordChangedAt", mfa_reset_at as "mfaResetAt" from users where id = $1 for share`,
     [userId],
   );
   const holds =
     'sessionId' in proof
       ? (await tx.query<unknown[]>(aliveSession, [proof.sessionId, userId, at])).length > 0
-      : user?.changedAt?.getTime() === proof.passwordChangedAt?.getTime();
+      : isSame(user?.passwordChangedAt, proof.passwordChangedAt) && isSame(user?.mfaResetAt, proof.mfaResetAt);
   if (!user || !holds) throw new DomainError('auth.invalid_credentials');
 }
+const isSame = (one: Date | null | undefined, other: Date | null) => one?.getTime() === other?.getTime();
 const aliveSession =
   'select from user_sessions where id = $1 and user_id = $2 and revoked_at is null and expires_at > $3';
 

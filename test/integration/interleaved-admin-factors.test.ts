@@ -1,0 +1,129 @@
+import type { LightMyRequestResponse } from 'fastify';
+import { createMfaResetByOperator } from '../../src/domain/admin-mfa/reset.js';
+import { counted, unlikeBothOrders } from '../support/interleaving.js';
+import { createRandom } from '../support/random.js';
+import { withFactors } from './admin-auth-mfa-setup.js';
+import { type AdminAuth, bearer, newAdminAuth } from './admin-auth-setup.js';
+
+/** Whatever happens to an administrator between their two factors: it comes to what one of the two orders would have come to. */
+
+let auth: AdminAuth;
+beforeAll(async () => {
+  auth = await newAdminAuth();
+});
+afterAll(() => auth.close());
+
+/** Somebody who is asked for their second factor in two tabs. */
+interface Waiting {
+  id: string;
+  email: string;
+  password: string;
+  /** Of the session in which they enrolled an app and a security key. */
+  token: string;
+  factorId: string;
+  code(): string;
+  recoveryCode: string;
+  challenges: string[];
+  applicationId: string;
+  /** The choices of an Application that right answers came to, each good for one session. */
+  selections: string[];
+}
+
+/** @param applications with more than one, a right answer comes to the choice between them */
+const make = (applications: number) => async (): Promise<Waiting> => {
+  const { enrollTotp, enrollKey, challenge } = withFactors(auth);
+  const person = await auth.addUser({ accounts: [applications] });
+  const { accessToken: token } = await auth.sessionOf(person.id);
+  const { factor, code, recovery_codes: codes } = await enrollTotp(token);
+  await enrollKey(token);
+  const challenges = [await challenge(person), await challenge(person)];
+  auth.pass(1); // whatever happens now is later than what they have proved
+  const applicationId = person.accounts[0]!.applications[0]!.id;
+  const { id, email, password } = person;
+  const secrets = { factorId: factor.id, code, recoveryCode: codes![0]!, challenges };
+  return { id, email, password, token, applicationId, ...secrets, selections: [] };
+};
+
+const cameOf = ({ statusCode, body }: LightMyRequestResponse) =>
+  statusCode < 300 ? String(statusCode) : `${statusCode} ${JSON.parse(body).error.code}`;
+
+const answering = (tab: 0 | 1, kind: 'totp' | 'recovery-code') => async (person: Waiting) => {
+  const code = kind === 'totp' ? person.code() : person.recoveryCode;
+  const answer = await withFactors(auth).answer(kind, person.challenges[tab]!, code);
+  const selection = answer.json().data?.selection_token;
+  if (selection) person.selections.push(selection);
+  // What such an answer is worth is looked at in the end: sessions may have ended right after it, or right before theirs began.
+  return ['200', '401 null'].includes(cameOf(answer)) ? 'goes on' : cameOf(answer);
+};
+
+const happenings = {
+  answer: answering(0, 'totp'),
+  answerTwice: answering(0, 'totp'),
+  answerInSecondTab: answering(1, 'totp'),
+  recover: answering(0, 'recovery-code'),
+  recoverTwice: answering(0, 'recovery-code'),
+  recoverInSecondTab: answering(1, 'recovery-code'),
+  removeFactor: async ({ factorId, token }: Waiting) =>
+    cameOf(await auth.delete(`/mfa/factors/${factorId}`, bearer(token))),
+  renewCodes: async ({ token }: Waiting) => cameOf(await auth.post('/mfa/recovery-codes', undefined, bearer(token))),
+  reset: async ({ email }: Waiting) => String(await createMfaResetByOperator({ db: auth.db, now: auth.now })(email)),
+  changePassword: async ({ password, token }: Waiting) =>
+    cameOf(
+      await auth.put('/password', { current_password: password, new_password: 'amber harbour 23' }, bearer(token)),
+    ),
+};
+
+async function left({ id, selections, applicationId }: Waiting) {
+  for (const token of selections)
+    await auth.post('/select-application', { selection_token: token, application_id: applicationId });
+  return auth.db.transaction('system', (tx) =>
+    tx.query(
+      `select (select count(*)::int from user_sessions where user_id = $1 and revoked_at is null) as sessions,
+         (select array_agg(type order by type) from user_mfa_factors where user_id = $1) as factors,
+         (select count(*)::int from user_recovery_codes where user_id = $1 and used_at is null) as codes,
+         (select count(*)::int from emails where recipient_id = $1) as mails,
+         (select array_agg(told order by told) from (select action || ' ' || outcome || ' ' || count(*) as told from events
+            where resource_id = $1::text and action <> 'auth.admin_signed_in' group by action, outcome) e) as events`,
+      [id],
+    ),
+  );
+}
+
+type Happening = keyof typeof happenings;
+const named: Record<string, (person: Waiting) => Promise<string>> = happenings;
+
+/** What came to somebody that neither of the two orders comes to. */
+const unlike = (
+  applications: number,
+  pairs: readonly (readonly [Happening, Happening])[],
+  at: (statements: number) => number,
+) =>
+  auth.whileTimeStands(() =>
+    unlikeBothOrders(auth.database.ownerUrl, { make: make(applications), happenings: named, left }, pairs, at),
+  );
+
+test.each<[Happening, Happening[]]>([
+  ['answer', ['answerInSecondTab', 'changePassword']],
+  ['recover', ['recoverTwice', 'recoverInSecondTab', 'renewCodes', 'reset']],
+])('while somebody answers by %s, and something else happens, one is after the other', async (first, others) => {
+  const pairs = others.flatMap((other) => [[first, other] as const, [other, first] as const]);
+  const { below } = createRandom(42);
+  expect(await unlike(1, pairs, (statements) => 1 + below(statements))).toEqual([]);
+});
+
+test.each<[Happening, number]>([
+  ['answerTwice', 1],
+  ['removeFactor', 1],
+  ['reset', 1],
+  ['reset', 2],
+])(
+  'wherever it is stopped, an answer and %s are one after the other, with %i applications',
+  async (other, applications) => {
+    const { statements } = await auth.whileTimeStands(async () => {
+      const person = await make(applications)();
+      return counted(() => happenings.answer(person));
+    });
+    let at = 0;
+    expect(await unlike(applications, Array(statements).fill(['answer', other]), () => ++at)).toEqual([]);
+  },
+);
