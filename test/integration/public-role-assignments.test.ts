@@ -73,6 +73,23 @@ test('a role is assigned at the root or at a node, listed, and taken away', asyn
   ]);
 });
 
+test('the list is of those whose role or node has a name with the text', async () => {
+  const [identity, clerkAtUnit] = [await newIdentity(), await newNode()];
+  const path = `/identities/${identity}/role-assignments`;
+  await call('POST', path, 201, { role_id: roleId, node_id: clerkAtUnit });
+  await call('POST', path, 201, { role_id: await newRole('100% reader', []) });
+  const named = async (q: string) => {
+    const { items, pagination } = (await call('GET', `${path}?q=${encodeURIComponent(q)}`, 200)).json();
+    expect(pagination.item_count).toBe(items.length);
+    return items.map(({ name, node_name }: { name: string; node_name: string }) => `${name} at ${node_name}`);
+  };
+  expect(await named('cLER')).toEqual(['Clerk at A unit']);
+  expect(await named('a unit')).toEqual(['Clerk at A unit']);
+  expect(await named('0%')).toEqual(['100% reader at Development']);
+  expect(await named('%')).toEqual(['100% reader at Development']);
+  expect(await named('nobody')).toEqual([]);
+});
+
 test('one that exists alike is answered with itself; one that overlaps otherwise is refused; one after it is another', async () => {
   const path = `/identities/${await newIdentity()}/role-assignments`;
   const window = { role_id: roleId, effective_from: '2030-01-01T00:00:00Z', effective_to: '2031-01-01T00:00:00Z' };

@@ -6,7 +6,7 @@ import { type Db, within } from '../../platform/db.js';
 import type { Caller } from '../caller.js';
 import { DomainError, type ErrorCode } from '../errors.js';
 import { find, rootOf } from '../hierarchy/nodes.js';
-import { type Page, type PageRequest, readPage } from '../paging.js';
+import { containing, type Page, type PageRequest, readPage } from '../paging.js';
 import type { EnvironmentScope } from '../scope.js';
 import {
   type AssignmentResult,
@@ -41,6 +41,8 @@ export interface AssignmentsDeps {
 /** What giving and taking asks of a caller, at the node. */
 const assigning = { permissions: ['rbac.assign_roles'], capability: 'env_roles.manage' } as const;
 
+const namesContain = `(exists (select from roles r where r.id = assignment.role_id and r.name::text ilike :pattern)
+  or exists (select from nodes n where n.id = assignment.node_id and n.name ilike :pattern))`;
 const columns = { created_at: ['assignment.createdAt', 'assignment.id'] };
 
 /** Who holds which role where (contract §5, §10). Whoever gives one must hold at that node all that it allows. */
@@ -209,7 +211,7 @@ export function createAssignments({ db, evaluation, rights, now }: AssignmentsDe
     /** Whether the caller may give and take roles at a node at all. @throws DomainError permission.required */
     assertMayAssign,
 
-    /** What an Identity holds and has not lost, whatever its window. */
+    /** What an Identity holds and has not lost, whatever its window; `q` is a part of the role's or the node's name. */
     list: (
       scope: EnvironmentScope,
       identityId: string,
@@ -220,6 +222,7 @@ export function createAssignments({ db, evaluation, rights, now }: AssignmentsDe
           .createQueryBuilder(RoleAssignment, 'assignment')
           .where({ ...within(scope), identityId })
           .andWhere('assignment.removedAt is null');
+        if (page.q) query.andWhere(namesContain, { pattern: containing(page.q) });
         const { rows, ...rest } = await readPage(query, page, columns[page.sortBy]);
         return { ...rest, rows: await named(tx, scope, rows) };
       }),
