@@ -1,10 +1,14 @@
+import { isUtf8 } from 'node:buffer';
 import type { FastifyInstance } from 'fastify';
 import { DomainError } from '../domain/errors.js';
 
 /** Deeper than anything that means something, and far from where recursion (ours, JSON's or PostgreSQL's) ends. */
 const deepest = 100;
 
-/** Reads JSON bodies, and refuses what is nested so deeply that whoever walks through it runs out of stack. */
+/**
+ * Reads JSON bodies, and refuses what is not UTF-8 (RFC 8259 §8.1), which would be kept with other signs in it than were sent, and
+ * what is nested so deeply that whoever walks through it runs out of stack.
+ */
 export function readJsonBodies(app: FastifyInstance): void {
   app.removeContentTypeParser('application/json');
   readJsonAs(app, 'application/json');
@@ -13,11 +17,13 @@ export function readJsonBodies(app: FastifyInstance): void {
 /** The same for a type of which JSON is the syntax, such as `application/scim+json`. */
 export function readJsonAs(app: FastifyInstance, contentType: string): void {
   const parse = app.getDefaultJsonParser('error', 'error');
-  app.addContentTypeParser(contentType, { parseAs: 'string' }, (request, body, done) => {
+  app.addContentTypeParser(contentType, { parseAs: 'buffer' }, (request, bytes, done) => {
+    if (!isUtf8(bytes as Buffer)) return done(new DomainError('body.malformed'));
+    const body = bytes.toString();
     // Clients name their usual type with every request, also where there is nothing to send.
     if (body === '' && !request.routeOptions.schema?.body) return done(null, undefined);
-    if (isDeeper(body as string, deepest)) return done(tooDeep());
-    void parse(request, body as string, done);
+    if (isDeeper(body, deepest)) return done(tooDeep());
+    void parse(request, body, done);
   });
 }
 

@@ -92,9 +92,13 @@ export const listOf = <S extends TSchema>(schema: S) =>
 
 export const Message = single(Type.Object({ message: Type.String() }));
 
-/** The moment that a `Timestamp` names. A leap second is a date-time in RFC 3339, and no moment that can be stored. */
+/**
+ * The moment that a `Timestamp` names. A leap second is a date-time in RFC 3339, and no moment that can be stored. Nor is what an
+ * offset puts out of the years that RFC 3339 can write, or the year 0: PostgreSQL says it as 1 BC, which no `Date` reads.
+ */
 export function instantOf(text: string, field: string): Date {
   const instant = new Date(text);
-  if (Number.isNaN(instant.getTime())) throw invalidField(field, 'instant', 'is not a moment that can be stored');
+  const year = instant.getUTCFullYear(); // not a number where there is no such moment
+  if (!(year >= 1 && year <= 9999)) throw invalidField(field, 'instant', 'is not a moment that can be stored');
   return instant;
 }

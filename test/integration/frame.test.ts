@@ -88,7 +88,7 @@ describe('errors', () => {
     expect(method.json().error.code).toBe('route.method_not_allowed');
   });
 
-  const post = (payload: string, headers: Record<string, string> = json) => ({
+  const post = (payload: string | Buffer, headers: Record<string, string> = json) => ({
     method: 'POST' as const,
     url: '/api/v1/identities',
     headers: { ...key, ...headers },
@@ -99,6 +99,13 @@ describe('errors', () => {
     ['malformed JSON', '{', json, 400, 'body.malformed'],
     ['an empty body', '', json, 400, 'body.malformed'],
     ['a prototype in the body', '{"__proto__": {"x": 1}}', json, 400, 'body.malformed'],
+    [
+      'JSON that is not UTF-8',
+      Buffer.from('{"email":"a@example.com","first_name":"Zoë"}', 'latin1'),
+      json,
+      400,
+      'body.malformed',
+    ],
     ['another media type', '<a/>', { 'content-type': 'text/xml' }, 415, 'body.unsupported_media_type'],
     ['a form', 'email=a', { 'content-type': 'application/x-www-form-urlencoded' }, 415, 'body.unsupported_media_type'],
     ['a plain text', '{}', { 'content-type': 'text/plain' }, 415, 'body.unsupported_media_type'],
@@ -181,10 +188,13 @@ describe('errors', () => {
     }
   });
 
-  test('a leap second is no moment to expire at', async () => {
-    const payload = { name: 'x', access_mode: 'full', expires_at: '2026-12-31T23:59:60Z' };
+  test.each([
+    ['a leap second', '2026-12-31T23:59:60Z'],
+    ['what an offset puts behind the year 9999', '9999-12-31T23:59:59-00:01'],
+  ])('%s is no moment to expire at', async (_name, expires_at) => {
+    const payload = { name: 'x', access_mode: 'full', expires_at };
     const refused = await send(api.app, 400, { method: 'POST', url: '/api/v1/api-keys', headers: key, payload });
-    expect(refused.json().error.details[0].field).toBe('expires_at');
+    expect(refused.json().error.details).toMatchObject([{ field: 'expires_at', code: 'instant' }]);
   });
 
   test('a broken path encoding is 400', async () => {

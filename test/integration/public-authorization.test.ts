@@ -113,6 +113,19 @@ test('explain names the deciding assignment, nearest to the node, with its path'
   expect(decision.path.map(({ name }: { name: string }) => name)).toEqual(['Development', 'House']);
 });
 
+test('a window reaches as far as a moment can be written, and explain reads all of it', async () => {
+  const identity = await newIdentity();
+  const path = `/identities/${identity}/role-assignments`;
+  const [first, last] = ['0001-01-01T00:00:00.000Z', '9999-12-31T23:59:59.999Z'];
+  for (const effective_from of ['0000-12-31T23:59:59.999Z', '0001-01-01T00:00:00+00:01']) {
+    const { error } = (await call('POST', path, 400, { role_id: roleId, effective_from })).json();
+    expect(error.details).toMatchObject([{ field: 'effective_from', code: 'instant' }]);
+  }
+  await assign(identity, { effective_from: first, effective_to: last });
+  const { decision } = await explain(identity);
+  expect(decision).toMatchObject({ effective_from: first, effective_to: last });
+});
+
 test('explain names everything that stands in the way', async () => {
   const identity = await newIdentity();
   const over = new Date(api.clock.now.getTime() + 60_000).toISOString();
