@@ -104,6 +104,33 @@ test('every refusal names its codes', () => {
   expect(nameless).toEqual([]);
 });
 
+test('what is refused before an operation is reached is documented of every one, in the form in which it answers', () => {
+  const missing = [...operationsOf(document)].flatMap(({ path, method, operation: { operationId, responses } }) => {
+    if (path.startsWith('/.well-known/')) return [];
+    const anyRefusal = (status: string) => responses[status] ?? (status < '500' ? responses['4XX'] : undefined);
+    const statuses = method === 'get' ? ['429', '503'] : ['413', '415', '429', '503'];
+    return statuses.filter((status) => !anyRefusal(status)).map((status) => `${operationId} ${status}`);
+  });
+  expect(missing).toEqual([]);
+  const typesOf = (path: string, status: string) => {
+    const response = document.paths[path]?.post?.responses[status] as object;
+    return Object.keys((resolved(document, response) as DocumentedResponse).content ?? {});
+  };
+  expect(typesOf('/oauth/token', '415')).toEqual([json]);
+  expect(typesOf('/oauth/mfa-challenge', '503')).toEqual(['text/html']);
+  expect(typesOf('/scim/v2/Users', '503')).toEqual(['application/scim+json']);
+});
+
+test('refusals that are the same nearly everywhere have one place, as the APIs answer them', () => {
+  const api = jsonOperations().filter(({ path }) => path.startsWith('/api/v1/'));
+  const inPlace = api.flatMap(({ operation: { operationId, responses } }) =>
+    ['401', '413', '415', '429', '503']
+      .filter((status) => responses[status] && !isReference(responses[status]))
+      .map((status) => `${operationId} ${status}`),
+  );
+  expect(inPlace).toEqual([]);
+});
+
 test('every operation says who may call it', () => {
   const missing = jsonOperations().flatMap(({ path, operation }) => {
     if (!operation.security) return [`${operation.operationId}: security`];

@@ -8,7 +8,15 @@ import {
   operationsOf,
   type Schema,
 } from './document.js';
-import { addErrors, addRefusalPages, describeErrors, errorSchemas, reasonOf, transportCodes } from './errors.js';
+import {
+  addErrors,
+  addRefusalPages,
+  addRefusalsInForm,
+  describeErrors,
+  errorSchemas,
+  reasonOf,
+  transportCodes,
+} from './errors.js';
 import { exampleOf } from './examples.js';
 import { addHeaders, headerComponents, parameterComponents, shareParameters } from './headers.js';
 import { describeParameters } from './parameters.js';
@@ -29,7 +37,7 @@ export function completed(document: OpenApiDocument): OpenApiDocument {
       addErrors(operation, transportCodes(method, operation));
       addRefusalPages(operation);
       describeParameters(operation);
-    }
+    } else addRefusalsInForm(method, operation);
     addExamples(operation);
     const at = { path: examplePath(path, operation), method };
     const takesKeys = operation.parameters?.some((one) => 'name' in one && one.name === 'idempotency-key') ?? false;

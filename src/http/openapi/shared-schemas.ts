@@ -51,18 +51,28 @@ const mediaOf = (part: { content?: Record<string, MediaType> } | undefined): Med
     ({ schema }) => !isReference(schema) && (schema as Schema).type === 'object',
   );
 
-/** Refusals that are the same everywhere, such as 429, have one place. */
+/** Refusals that are the same nearly everywhere, such as 429, have one place: as most operations answer them. */
 export function shareRefusals(document: OpenApiDocument): void {
   const responses: Record<string, unknown> = {};
-  for (const { operation } of operationsOf(document)) {
-    for (const [status, response] of Object.entries(operation.responses)) {
-      if (!always.includes(status)) continue;
-      const name = reasonOf(status).replaceAll(' ', '');
-      responses[name] ??= response;
-      if (JSON.stringify(responses[name]) !== JSON.stringify(response)) continue;
-      operation.responses[status] = { $ref: `#/components/responses/${name}` };
+  for (const status of always) {
+    const answers = [...operationsOf(document)].flatMap(({ operation: { responses: all } }) => {
+      const response = all[status];
+      return response ? [{ all, response, text: JSON.stringify(response) }] : [];
+    });
+    const shared = commonest(answers.map(({ text }) => text));
+    const name = reasonOf(status).replaceAll(' ', '');
+    for (const { all, response, text } of answers) {
+      if (text !== shared) continue;
+      responses[name] = response;
+      all[status] = { $ref: `#/components/responses/${name}` };
     }
   }
   document.components.responses = responses;
 }
 const always = ['401', '413', '415', '429', '503'];
+
+function commonest(texts: string[]): string | undefined {
+  const times = new Map<string, number>();
+  for (const text of texts) times.set(text, (times.get(text) ?? 0) + 1);
+  return [...times].sort(([, one], [, other]) => other - one)[0]?.[0];
+}
