@@ -111,6 +111,12 @@ describe('the right password', () => {
     const [client, ana] = [await place.newClient(), await place.newIdentity({ emailVerifiedAt: null })];
     const told = await api.login(client, ana);
     expect([told.statusCode, told.json().error.code]).toEqual([403, 'identity.email_unverified']);
+    const events = await provider.query(
+      `select outcome, metadata from events where action = 'auth.identity_sign_in_failed' and resource_id = $1`,
+      [ana.id],
+    );
+    const metadata = { method: 'password', reason: 'identity.email_unverified' };
+    expect(events).toEqual([{ outcome: 'denied', metadata }]);
     expect((await api.login(client, ana, { password: 'wrong' })).json().error.code).toBeNull();
   });
 });

@@ -100,7 +100,12 @@ test('a person signs up, confirms the address, and arrives at the client with ev
   const actions = (
     await provider.query<{ action: string }>('select action from events where resource_id = $1 order by id', [id])
   ).map((row) => row.action);
-  expect(actions).toEqual(['identity.created', 'identity.email_verified', 'identity.signed_in']);
+  expect(actions).toEqual([
+    'identity.created',
+    'auth.identity_sign_in_failed',
+    'identity.email_verified',
+    'identity.signed_in',
+  ]);
 });
 
 test('where nobody may sign up the page is the sign-in page, and its form is refused', async () => {

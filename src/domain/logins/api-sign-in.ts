@@ -2,7 +2,6 @@ import type { FactorKind } from '../../../entities/environment-settings.js';
 import type { Clock } from '../../platform/clock.js';
 import type { Db } from '../../platform/db.js';
 import { DomainError } from '../errors.js';
-import { recordEvent } from '../events.js';
 import type { Client } from '../oidc/clients.js';
 import type { ScopeName } from '../oidc/scopes.js';
 import type { TokenAnswer, Tokens } from '../oidc/tokens.js';
@@ -13,6 +12,7 @@ import type { Sessions } from '../sessions/sessions.js';
 import type { ApiGrants } from './api-grants.js';
 import type { ApiSelections, ReachableApplication } from './api-selections.js';
 import type { Logins } from './logins.js';
+import { recordRefusal } from './refusals.js';
 
 export interface ApiPerson {
   id: string;
@@ -90,15 +90,9 @@ export function createApiSignIn({ db, passwords, logins, sessions, tokens, grant
 
   /** There is no time to enroll, or none for what is asked: pages could have them do so at once. */
   async function refuseUnenrolled({ client }: ApiVisit, { identityId, method }: FirstFactor): Promise<never> {
-    await db.transaction(scopeOf(client), (tx) =>
-      recordEvent(tx, 'auth.identity_sign_in_failed', {
-        ...scopeOf(client),
-        resourceId: identityId,
-        outcome: 'denied',
-        metadata: { method, reason: 'mfa.enrollment_required' },
-      }),
-    );
-    throw new DomainError('mfa.enrollment_required');
+    const reason = 'mfa.enrollment_required';
+    await recordRefusal(db, client, { identityId, method, reason });
+    throw new DomainError(reason);
   }
 
   /**

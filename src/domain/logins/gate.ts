@@ -1,7 +1,7 @@
 import type { Db } from '../../platform/db.js';
-import { recordEvent } from '../events.js';
 import type { MfaDecision, MfaGate, MfaQuestion } from '../mfa/gate.js';
 import { type Barred, barOf, type MethodSettings } from '../organizations/barred.js';
+import { recordRefusal } from './refusals.js';
 import type { TermsOf } from './sign-in-terms.js';
 
 /** How a sign-in goes on after a factor. */
@@ -23,18 +23,9 @@ export interface GateQuestion extends Omit<MfaQuestion, 'requiresMfa' | 'standin
  * organizations ask, all of them and not only the one that a parameter names; then the second factor.
  */
 export function createGate({ db, mfaGate, termsOf }: { db: Db; mfaGate: MfaGate; termsOf: TermsOf }) {
-  async function recordRefusal({ client, first }: GateQuestion, reason: string) {
+  async function refuse({ client, first }: GateQuestion, reason: string) {
     if (first.method === 'session') return; // who comes back unasked is no failure, and would be told of at every visit
-    const { accountId, applicationId, environmentId } = client;
-    const scope = { accountId, applicationId, environmentId };
-    await db.transaction(scope, (tx) =>
-      recordEvent(tx, 'auth.identity_sign_in_failed', {
-        ...scope,
-        resourceId: first.identityId,
-        outcome: 'denied',
-        metadata: { method: first.method, reason },
-      }),
-    );
+    await recordRefusal(db, client, { ...first, reason });
   }
 
   return {
@@ -44,14 +35,14 @@ export function createGate({ db, mfaGate, termsOf }: { db: Db; mfaGate: MfaGate;
       const { policy, standing } = await termsOf(client, { identityId, organizationId, ssoConnectionId });
       const bar = barOf(policy, first, client.settings);
       if (bar) {
-        await recordRefusal(question, bar.code);
+        await refuse(question, bar.code);
         return { step: 'barred', ...bar };
       }
       const decision = await mfaGate.decide({ ...question, standing, requiresMfa: policy.requireMfa });
-      if (decision.step === 'refused') await recordRefusal(question, 'mfa.enrollment_required');
+      if (decision.step === 'refused') await refuse(question, 'mfa.enrollment_required');
       // Who belongs where is told to nobody who could not sign in.
       if (policy.belongs || decision.step === 'challenge' || decision.step === 'refused') return decision;
-      await recordRefusal(question, 'not_a_member');
+      await refuse(question, 'not_a_member');
       return { step: 'stranger' };
     },
   };

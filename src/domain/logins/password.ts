@@ -4,6 +4,7 @@ import type { Passwords } from '../passwords/passwords.js';
 import type { Unverified } from '../sign-ups/resend.js';
 import { addressTyped } from './address.js';
 import type { Attempts } from './attempts.js';
+import { recordRefusal } from './refusals.js';
 
 export interface PasswordSignIn {
   email: string;
@@ -57,6 +58,9 @@ const parked = `
     order by created_at desc, id desc limit 1) parked on true`;
 const passwordColumns = `coalesce(i.password_hash, parked.password_hash) as "passwordHash", parked.id as "linkId",
   date_trunc('milliseconds', i.password_changed_at) as "passwordChangedAt"`;
+
+/** Who is no member here is nobody to this Environment's log. */
+const isKnown = ({ isMember }: Row): boolean => isMember !== false;
 
 // The address is looked up once and first, whatever the planner believes of the tables' sizes (docs/decisions/0005).
 const findStatement = {
@@ -120,15 +124,20 @@ export function createPasswordLogin({ db, passwords, attempts, onRehashError }: 
     const mayTry = (found?.isActive || found?.isElsewhere) === true && password.length <= longestPassword;
     const matches = await passwords.verify(mayTry ? found.passwordHash : null, password.slice(0, longestPassword));
     if (!mayTry || !matches) {
-      // Who is no member here is nobody to this Environment's log.
-      const identityId = found && found.isMember !== false ? found.identityId : null;
-      await attempts.failed(scope, attempt, { identityId, method: 'password' });
+      await attempts.failed(scope, attempt, {
+        identityId: found && isKnown(found) ? found.identityId : null,
+        method: 'password',
+      });
       return { outcome: 'refused' };
     }
     await attempts.succeeded(attempt);
-    if (!found.isVerified) return { outcome: 'unverified', identityId: found.identityId, linkId: found.linkId };
+    const { identityId, linkId, isActive, passwordChangedAt } = found;
+    if (!found.isVerified) {
+      const reason = 'identity.email_unverified';
+      if (isKnown(found)) await recordRefusal(db, scope, { identityId, method: 'password', reason });
+      return { outcome: 'unverified', identityId, linkId };
+    }
     rehash(scope, found, password).catch(onRehashError);
-    const { identityId, isActive, passwordChangedAt } = found;
     return isActive ? { outcome: 'accepted', identityId, passwordChangedAt } : { outcome: 'elsewhere', identityId };
   }
 

@@ -1,0 +1,28 @@
+import type { FirstFactorMethod } from '../../../entities/pending-sign-in.js';
+import type { Db, EnvironmentScope } from '../../platform/db.js';
+import { recordEvent } from '../events.js';
+
+/** What was proved, by whom, and why it is not enough. */
+export interface Refusal {
+  identityId: string;
+  method: FirstFactorMethod;
+  /** Code of the refusal, as the person was told it. */
+  reason: string;
+}
+
+/** Writes down that somebody who has proved a first factor was not let in: whoever helps them finds why. */
+export const recordRefusal = (
+  db: Db,
+  { accountId, applicationId, environmentId }: EnvironmentScope,
+  { identityId, method, reason }: Refusal,
+): Promise<string> => {
+  const scope = { accountId, applicationId, environmentId };
+  return db.transaction(scope, (tx) =>
+    recordEvent(tx, 'auth.identity_sign_in_failed', {
+      ...scope,
+      resourceId: identityId,
+      outcome: 'denied',
+      metadata: { method, reason },
+    }),
+  );
+};
