@@ -8,3 +8,11 @@ import type { EntityManager } from 'typeorm';
 export async function oneAtATime(tx: EntityManager, what: string): Promise<void> {
   await tx.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [what]);
 }
+
+/**
+ * SQL, true: whoever takes turns at the same waits for the end of this transaction, and this one for who has the turn; but not for
+ * others that stand beside the line like this.
+ * @param what SQL for what they take turns at
+ */
+export const besideTheLine = (what: string): string =>
+  `pg_advisory_xact_lock_shared(hashtextextended(${what}, 0)) is not null`;

@@ -2,9 +2,11 @@ import { randomUUID } from 'node:crypto';
 import type { LightMyRequestResponse } from 'fastify';
 import type { SsoConnection } from '../../entities/sso-connection.js';
 import { counterTotal } from '../../src/domain/counters.js';
+import { createErasures } from '../../src/domain/erasures/erasures.js';
 import { minutes } from '../../src/platform/clock.js';
 import { baseUrl, type TestAccount, type TestApi } from '../support/api.js';
 import { authorizeUrl, Browser, locationOf, newPkce, postToken, redirectUri } from '../support/oauth.js';
+import { type OpenIdProvider, signInThere, signOutThere } from '../support/openid-provider.js';
 import { publicClient } from '../support/public-client.js';
 import { logoutRequestXml, signedQuery } from '../support/saml-logout.js';
 import type { ResponseParts } from '../support/saml-provider.js';
@@ -28,7 +30,7 @@ interface BackFromProvider {
   url: string;
 }
 
-/** Somebody who signs in by SAML, and where. */
+/** Somebody who signs in by a provider, and where. */
 export interface Person {
   /** Of their Identity, where they have one before. */
   id: string | null;
@@ -39,8 +41,12 @@ export interface Person {
   connection: SsoConnection;
   /** From when on events are theirs. */
   since: string;
-  /** Sends the provider's answer, which a browser waits for then. */
+  /** Sends the provider's answer, which a browser waits for then; by OpenID Connect the browser calls back with it. */
   post(changes?: Partial<ResponseParts>): Promise<BackFromProvider>;
+  /** Their cookies at an OpenID provider, for all but the second of the two browsers. */
+  jar: Map<string, string>;
+  /** What an OpenID provider has to say of its session that is over. */
+  logoutToken: Promise<string> | null;
   /** Two browsers whose answers are there. */
   tabs: [BackFromProvider, BackFromProvider];
   codes: string[];
@@ -53,13 +59,22 @@ export interface Person {
 const otherSite = { origin: 'https://idp.acme.example' };
 const here = ({ headers }: LightMyRequestResponse) => String(headers.location).replace(baseUrl, '');
 
-/** People who sign in by an identity provider, and what can happen to them at the same moment. */
-export async function newInterleavedSso(api: TestApi, account: TestAccount) {
+/** OpenID providers, by which people come then: theirs, and another one that can take its place. */
+export interface OpenIdProviders {
+  theirs: OpenIdProvider;
+  another: OpenIdProvider;
+  /** Ids of connections to come, whose callbacks both know. */
+  ids: string[];
+}
+
+/** People who sign in by an identity provider, SAML's unless OpenID providers are there, and what can happen to them at the same moment. */
+export async function newInterleavedSso(api: TestApi, account: TestAccount, openId: OpenIdProviders | null = null) {
   const { db } = api.database;
   const { scope } = account;
   const world = { db, now: () => api.clock.now, sealing };
   const idp = await newSamlProvider();
   const pkce = newPkce();
+  const erasures = createErasures(world);
   const key = callsWith(api, await account.apiKey());
   const owner = callsOf(api, account.accountSlug, await account.as('owner'));
   const directory = await newDirectory(api, account);
@@ -75,8 +90,15 @@ export async function newInterleavedSso(api: TestApi, account: TestAccount) {
     const away = await browser.get(`/oauth/sso?connection_id=${connection.id}&${query}`);
     return { browser, url: String(away.headers.location) };
   }
-  async function posting(connection: SsoConnection, nameId: string): Promise<Person['post']> {
+  async function posting(connection: SsoConnection, nameId: string, jar = new Map()): Promise<Person['post']> {
     const { browser, url } = await sentAway(connection);
+    if (connection.type === 'oidc') {
+      const back = (await signInThere(url, nameId, jar)).replace(baseUrl, '');
+      return async () => {
+        const called = await browser.get(back);
+        return { browser, url: called.statusCode === 303 ? here(called) : '' };
+      };
+    }
     return async (changes = {}) => {
       const { path, form } = answerTo(url, idp, api.clock.now, { nameId, ...changes });
       const isAsked = changes.inResponseTo !== null;
@@ -85,35 +107,44 @@ export async function newInterleavedSso(api: TestApi, account: TestAccount) {
       return { browser, url: posted.statusCode === 303 ? here(posted) : '' };
     };
   }
-  const answered = async (connection: SsoConnection, nameId: string) => (await posting(connection, nameId))();
+  const answered = async (connection: SsoConnection, nameId: string, jar?: Map<string, string>) =>
+    (await posting(connection, nameId, jar))();
 
   async function make({ by, isKnown, settings }: Arriving): Promise<Person> {
+    if (openId) api.clock.now = new Date(); // as it is there
     const domain = `${randomUUID()}.example`;
     const email = `ana@${domain}`;
     const organizationId: string = (await key('POST', '/organizations', { name: domain })).json().data.id;
     const role = (await key('POST', '/roles', { name: domain, permission_keys: [] })).json().data;
     const its = by === 'organization' ? organizationId : null;
     await newVerifiedDomain(world, scope, domain, its);
-    const fields = { ...idp.fields, organizationId: its, defaultRoleId: role.id, ...settings };
+    const id = openId?.ids.pop() ?? randomUUID();
+    const fields = { id, ...(!openId && idp.fields), organizationId: its, defaultRoleId: role.id, ...settings };
     const none = { issuer: '', clientId: '', clientSecret: '' };
-    const connection = await newOidcConnection(world, scope, none, fields);
+    const connection = await newOidcConnection(world, scope, openId?.theirs ?? none, fields);
     await giveSigningKey(world, connection);
-    const { id } = isKnown ? await newUser(directory, { userName: email }) : { id: null };
+    const claims = { email, email_verified: true };
+    for (const provider of openId ? [openId.theirs, openId.another] : []) provider.people.set(email, claims);
+    const jar = new Map<string, string>();
+    const known = isKnown ? await newUser(directory, { userName: email }) : null;
     if (isKnown) {
       const { browser, url } = await answered(connection, email);
       expect(cameTo(await browser.get(url))).toBe('code');
     }
     const [time] = await rowsOf<{ now: string }>(api, 'select clock_timestamp()::text as now');
+    const tabs: Person['tabs'] = [await answered(connection, email, jar), await answered(connection, email)];
     return {
-      id,
+      id: known?.id ?? null,
       email,
       domain,
       organizationId,
       role,
       connection,
       since: time!.now,
-      post: await posting(connection, email),
-      tabs: [await answered(connection, email), await answered(connection, email)],
+      post: await posting(connection, email, jar),
+      jar,
+      logoutToken: null,
+      tabs,
       codes: [],
       hasLostProvider: false,
       hasCome: false,
@@ -134,12 +165,30 @@ export async function newInterleavedSso(api: TestApi, account: TestAccount) {
     person.tabs[0] = await person.post(changes);
     return person.tabs[0].url === '' ? 'refused' : 'kept';
   };
+  async function tellLogout(person: Person, provider: OpenIdProvider) {
+    person.logoutToken ??= signOutThere(
+      `${provider.issuer}/session/end?client_id=${provider.clientId}`,
+      person.jar,
+    ).then(() => provider.logoutTokens.at(-1) as string);
+    const path = `/sso/oidc/${person.connection.id}/backchannel-logout`;
+    const told = await new Browser(api.app).post(path, { logout_token: await person.logoutToken });
+    return String(told.statusCode);
+  }
   const connectionPath = ({ connection }: Person) =>
     `/applications/${account.applicationSlug}/environments/development/sso-connections/${connection.id}`;
   const address = ({ email }: Person) => ({ userName: email, emails: [{ value: email, primary: true }] });
   const inactive = operations({ op: 'replace', path: 'active', value: false });
 
   const happenings = {
+    /** Somebody else is sent away; a sign-in of a connection that is gone is refused in one way or another. */
+    async begin({ connection }: Person) {
+      const asked = authorizeUrl(client).replace('/oauth/authorize?', '');
+      const { statusCode, headers } = await new Browser(api.app).get(
+        `/oauth/sso?connection_id=${connection.id}&${asked}`,
+      );
+      if (statusCode === 303) return new URL(String(headers.location)).origin;
+      return statusCode === 400 || statusCode === 403 ? 'refused' : String(statusCode);
+    },
     complete: complete(0),
     completeInSecondTab: complete(0),
     signInElsewhere: complete(1),
@@ -158,13 +207,22 @@ export async function newInterleavedSso(api: TestApi, account: TestAccount) {
       outcomeOf(await key('PATCH', `/identities/${id}`, { email: `ana-${domain}@elsewhere.example` })),
     create: async ({ email }: Person) => outcomeOf(await key('POST', '/identities', { email })),
     provision: async (person: Person) => String((await directory('POST', '/Users', address(person))).statusCode),
+    async erase({ id }: Person) {
+      const identityId = id as string;
+      const erasure = await erasures.request(scope, identityId);
+      for (const step of [erasures.endSessions, erasures.removeMemberships])
+        while ((await step(erasure.id)) === 'more');
+      return erasures.complete(erasure.id);
+    },
     suspend: async ({ id }: Person) => String((await directory('PATCH', `/Users/${id}`, inactive)).statusCode),
     deprovision: async ({ id }: Person) => String((await directory('DELETE', `/Users/${id}`)).statusCode),
     disable: async (person: Person) => outcomeOf(await owner('POST', `${connectionPath(person)}/disable`)),
     deleteConnection: async (person: Person) => outcomeOf(await owner('DELETE', connectionPath(person))),
     async nameAnotherProvider(person: Person) {
       person.hasLostProvider = true;
-      const another = { saml_entity_id: 'https://another.example/saml' };
+      const another = openId
+        ? { oidc_discovery_url: openId.another.issuer, oidc_client_secret: openId.another.clientSecret }
+        : { saml_entity_id: 'https://another.example/saml' };
       return outcomeOf(await owner('PATCH', connectionPath(person), another));
     },
     deleteRole: async ({ role }: Person) =>
@@ -178,7 +236,9 @@ export async function newInterleavedSso(api: TestApi, account: TestAccount) {
       connection.organizationId
         ? outcomeOf(await key('DELETE', `/organizations/${organizationId}/domains/${domain}`))
         : outcomeOf(await owner('DELETE', `/sso/domains/${domain}`)),
-    async logOutAtProvider({ connection, email }: Person) {
+    async logOutAtProvider(person: Person) {
+      const { connection, email } = person;
+      if (openId) return tellLogout(person, openId.theirs);
       const path = `/sso/saml/${connection.id}/slo`;
       const format = 'urn:oasis:names:tc:SAML:1.1:nameid-format:emailAddress';
       const xml = logoutRequestXml({

@@ -23,7 +23,7 @@ const toAnybody: Happening[] = [
   'deleteOrganization',
   'logOutAtProvider',
 ];
-const toKnown: Happening[] = ['deactivate', 'remove', 'leave', 'changeAddress', 'suspend', 'deprovision'];
+const toKnown: Happening[] = ['deactivate', 'remove', 'leave', 'changeAddress', 'suspend', 'deprovision', 'erase'];
 const ends: Happening[] = ['disable', 'deleteConnection', 'nameAnotherProvider'];
 const unasked = { samlAllowIdpInitiated: true };
 const toNew: Happening[] = ['create', 'provision', 'releaseDomain'];

@@ -125,6 +125,29 @@ test('somebody comes back while the connection is deleted: one is after the othe
   expect(problems).toEqual([]);
 });
 
+test.each([
+  ['has', 6],
+  ['gets', 9],
+])('somebody is sent away while a connection that %s a key is deleted: they are, or nobody is', async (has, from) => {
+  const came: string[] = [];
+  for (let at = from; at <= 24 && came.at(-1) !== 'sent'; at++) {
+    const there = await place();
+    if (has === 'gets')
+      await rowsOf(api, 'delete from sso_signing_keys where connection_id = $1', [there.connection.id]);
+    const owner = callsOf(api, there.account.accountSlug, await there.account.as('owner'));
+    const url = `/v1/auth/sso/start?email=ana@${there.domain}`;
+    const [sent, deleted] = await interleaved(
+      api.database.ownerUrl,
+      at,
+      () => api.app.inject({ url, headers: { accept: 'application/json' } }),
+      () => owner('DELETE', `/sso/connections/${there.connection.id}`),
+    );
+    expect(deleted.statusCode).toBe(204);
+    came.push(sent.statusCode === 200 ? 'sent' : outcomeOf(sent));
+  }
+  expect([...new Set(came)]).toEqual(['404 admin_sso.not_available', 'sent']);
+});
+
 test('somebody comes back while the connection is given another provider: none of its people is linked', async () => {
   const problems: string[] = [];
   for (let at = 1; at <= 16; at++) {

@@ -1,4 +1,15 @@
 /**
+ * What is spent once a provider has said that a session of its is over. It has given that a name for ever (`sid`, OpenID Connect
+ * Back-Channel Logout 1.0 §2.1), so an answer that was on its way then begins nothing either, and cannot be found before it is there.
+ */
+export const endedAtProvider = (connectionId: string, indexHash: Buffer): string =>
+  `sso-ended:${connectionId}:${indexHash.toString('hex')}`;
+
+/** SQL: whether that was spent, of a connection and the hash of a session's name. */
+export const isEndedAtProvider = (connectionId: string, indexHash: string): string => `exists (select from spent_tokens
+  where token_hash = sha256(convert_to('sso-ended:' || ${connectionId} || ':' || encode(${indexHash}, 'hex'), 'UTF8')))`;
+
+/**
  * SQL: the session at an identity provider (`sso_sessions`) by which a sign-in comes, as long as the provider has not said that
  * it is over, nor anybody has disabled the connection. It is held until the end of the transaction: whoever ends it waits for the
  * session here, and ends that as well. The connection is held before it, as by whoever deletes that.
@@ -8,4 +19,5 @@ from (select connection_id from sso_sessions where id = ${id}) asked
   cross join lateral (select id from sso_connections
     where id = asked.connection_id and status <> 'disabled' for key share) by
   cross join lateral (select id from sso_sessions
-    where id = ${id} and connection_id = by.id and ended_at is null for share) at_provider`;
+    where id = ${id} and connection_id = by.id and ended_at is null
+      and not ${isEndedAtProvider('connection_id', 'index_hash')} for share) at_provider`;

@@ -3,11 +3,13 @@ import { Role } from '../../../entities/role.js';
 import { SsoConnection } from '../../../entities/sso-connection.js';
 import { SsoSigningKey } from '../../../entities/sso-signing-key.js';
 import { within } from '../../platform/db.js';
+import { besideTheLine, oneAtATime } from '../../platform/one-at-a-time.js';
 import type { Caller } from '../caller.js';
 import { DomainError } from '../errors.js';
 import { find as findOrganization } from '../organizations/find.js';
 import { lockOrganization } from '../organizations/members.js';
 import type { AccountScope, EnvironmentScope } from '../scope.js';
+import type { providerFields } from './provider.js';
 import { type ServiceProvider, serviceProviderOf } from './service-provider.js';
 
 /** Whose connections: the Account's own for its administrators, or all of an Environment. */
@@ -55,18 +57,35 @@ export async function lockConnection(tx: EntityManager, at: ConnectionAt, caller
   return connection;
 }
 
+const line = 'sso requests of ';
+
 /**
- * Whoever comes back from the provider of a connection is waited for, and nobody comes before the end of the transaction. Before
- * `lockConnection`, and before what that locks: a sign-in holds its request first, and the organization and the connection after it.
+ * Whoever comes back from the provider of a connection is waited for, and nobody comes, or is sent there, before the end of the
+ * transaction. Before `lockConnection`, and before what that locks: a sign-in holds its request first, and the organization and the
+ * connection after it.
  */
 export async function lockRequests(tx: EntityManager, at: ConnectionAt): Promise<void> {
   const connection = await tx.findOne(SsoConnection, { where: whereOf(at), select: { id: true } });
-  const values = [connection?.id ?? null, at.scope.accountId];
+  if (!connection) return;
+  await oneAtATime(tx, `${line}${connection.id}`); // one that is begun after the look below would be found by no lock
   await tx.query(
     `select from sso_requests where connection_id = $1 and account_id = $2 and completed_at is null order by id for update`,
-    values,
+    [connection.id, at.scope.accountId],
   );
 }
+
+/**
+ * SQL: the connection at which a request begins, held until the end of the transaction; none where it is deleted or given another
+ * provider at this moment. Before a request of it is held.
+ * @param its SQL for what is known of it
+ */
+export const connectionToBeginAt = (
+  its: Record<'id' | 'accountId' | (typeof providerFields)[number], string>,
+): string => `
+select found.id from (select ${besideTheLine(`'${line}' || ${its.id}`)} as "isFree") line
+  cross join lateral (select id from sso_connections where line."isFree" and id = ${its.id} and (account_id = ${its.accountId}) is true
+    and saml_entity_id is not distinct from ${its.samlEntityId} and oidc_discovery_url is not distinct from ${its.oidcDiscoveryUrl}
+    for key share) found`;
 
 /** Administrators of the Account act in the Portal; what others do by the Public API is done for the organization. */
 export const isOfTeam = ({ type }: Caller): boolean => type === 'platform_admin';

@@ -5,6 +5,7 @@ import { after, type Clock, days } from '../../platform/clock.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
 import { newSelfSigned } from '../../platform/crypto/self-signed.js';
 import type { Db } from '../../platform/db.js';
+import { SsoRefused } from './assertion.js';
 import type { ServiceProviderKey } from './saml/requests.js';
 
 /** Providers keep the certificate for as long as the connection lives, and nobody renews it for them. */
@@ -14,6 +15,16 @@ const keptKeys = 1_000;
 
 /** What a key is sealed for, so that it opens for its connection alone. */
 export const signingKeyContext = (connectionId: string): string => `sso-signing-key:${connectionId}`;
+
+// None of a connection that is deleted at this moment.
+const insertStatement = {
+  name: 'keep_sso_signing_key',
+  text: `
+insert into sso_signing_keys (connection_id, account_id, certificate, private_key_sealed, created_at)
+select its.id, $2, $3, $4, $5
+from (select id from sso_connections where id = $1 and (account_id = $2) is true for key share) its
+on conflict do nothing`,
+};
 
 export interface SsoSigningKeysDeps {
   db: Db;
@@ -34,31 +45,18 @@ export function createSsoSigningKeys({ db, sealing, now }: SsoSigningKeysDeps) {
     const from = now();
     const until = after(from, certificateLife);
     const made = await newSelfSigned(connectionId, { from, until, bits: 3072 }); // 128 bits of security for ten years
-    await db.transaction({ accountId }, (tx) =>
-      tx
-        .createQueryBuilder()
-        .insert()
-        .into(SsoSigningKey)
-        .values({
-          connectionId,
-          accountId,
-          certificate: made.certificate,
-          privateKeySealed: sealing.seal(made.privateKey, signingKeyContext(connectionId)),
-          createdAt: from,
-        })
-        .orIgnore()
-        .execute(),
-    );
+    const sealed = sealing.seal(made.privateKey, signingKeyContext(connectionId));
+    await db.statementIn({ accountId }, insertStatement, [connectionId, accountId, made.certificate, sealed, from]);
     return find(connection);
   }
 
   return {
-    /** @throws Error where the connection was deleted meanwhile */
+    /** @throws SsoRefused connection_disabled, where the connection was deleted meanwhile */
     async keyOf(connection: SsoConnection): Promise<ServiceProviderKey> {
       const known = kept.get(connection.id);
       if (known) return known;
       const row = (await find(connection)) ?? (await make(connection));
-      if (!row) throw new Error(`connection ${connection.id} has no key`);
+      if (!row) throw new SsoRefused('connection_disabled', 'The connection is gone');
       const key = {
         certificate: row.certificate,
         privateKey: createPrivateKey(sealing.open(row.privateKeySealed, signingKeyContext(connection.id))),

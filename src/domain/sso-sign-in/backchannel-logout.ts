@@ -1,6 +1,9 @@
 import { SsoConnection } from '../../../entities/sso-connection.js';
-import type { Clock } from '../../platform/clock.js';
+import { after, type Clock, hours } from '../../platform/clock.js';
+import { hashSecret } from '../../platform/crypto/one-time-secret.js';
 import type { Db } from '../../platform/db.js';
+import { endedAtProvider } from '../sessions/provider-standing.js';
+import { spend } from '../spent-tokens.js';
 import type { OidcProtocol } from '../sso-protocols/oidc/oidc.js';
 import { assertOnceIn } from './once.js';
 import { endProviderSessions } from './provider-logout.js';
@@ -12,6 +15,9 @@ export interface BackchannelLogoutDeps {
   requests: Pick<SsoRequests, 'withdraw'>;
   now: Clock;
 }
+
+/** Longer than what an answer has led to waits for a second factor. */
+const remembered = hours(1);
 
 /** What an OpenID provider says of its own sessions, from server to server (OpenID Connect Back-Channel Logout 1.0). */
 export function createBackchannelLogout({ db, protocol, requests, now }: BackchannelLogoutDeps) {
@@ -28,6 +34,9 @@ export function createBackchannelLogout({ db, protocol, requests, now }: Backcha
     if (!connection) return false;
     const { subject, sessionId, once } = await protocol.verifyLogout(connection, logoutToken);
     const sessionIndexes = sessionId === null ? [] : [sessionId];
+    // Committed before anything is looked for: what is not found below finds this.
+    if (sessionId !== null)
+      await spend(db, endedAtProvider(connection.id, hashSecret(sessionId)), after(now(), remembered));
     await db.transaction('system', async (tx) => {
       await assertOnceIn(tx, connection, once, 'message');
       const ended = { subject, sessionIndexes, ifUnknown: 'unnamed' } as const;

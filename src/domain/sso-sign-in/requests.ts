@@ -5,6 +5,9 @@ import { after, type Clock, minutes } from '../../platform/clock.js';
 import { equalInConstantTime, hashSecret } from '../../platform/crypto/one-time-secret.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
 import { type AccountScope, type Db, inTransaction, type RunsStatement } from '../../platform/db.js';
+import { isEndedAtProvider } from '../sessions/provider-standing.js';
+import { connectionToBeginAt } from '../sso-connections/find.js';
+import type { NamedProvider } from '../sso-connections/provider.js';
 import type { Assertion } from '../sso-protocols/assertion.js';
 import { answerContext, readOutcome, type SsoOutcome, writeOutcome } from './outcome.js';
 
@@ -16,7 +19,7 @@ export const requestLife = minutes(10);
 /** Somebody who is to be sent to an identity provider. */
 export interface NewSsoRequest {
   id: string;
-  connection: Pick<SsoConnection, 'id' | 'accountId' | 'environmentId'>;
+  connection: Pick<SsoConnection, 'id' | 'accountId' | 'environmentId'> & NamedProvider;
   purpose: SsoPurpose;
   /** The `state` or `RelayState`, 256 bits. */
   state: string;
@@ -64,7 +67,9 @@ const insertStatement = {
   text: `
 insert into sso_requests (id, account_id, environment_id, connection_id, purpose, state_hash, browser_hash, sealed_secrets, parameters,
   created_at, expires_at)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
+select $1, $2, $3, its.id, $5, $6, $7, $8, $9, $10, $11
+from (${connectionToBeginAt({ id: '$4::uuid', accountId: '$2::uuid', samlEntityId: '$12', oidcDiscoveryUrl: '$13' })}) its
+returning id`,
 };
 const takeStatement = {
   name: 'take_sso_request',
@@ -84,9 +89,14 @@ select ${columns}, browser_hash as "browserHash",
   (select application_id from environments where id = environment_id) as "applicationId"
 from sso_requests where id = $1 and expires_at > $2`,
 };
+// A test says what the provider has answered, whatever came after.
 const keepStatement = {
   name: 'keep_sso_answer',
-  text: 'update sso_requests set sealed_answer = $2, sealed_secrets = null where id = $1',
+  text: `
+update sso_requests set sealed_secrets = null,
+  sealed_answer = case when purpose <> 'test' and ${isEndedAtProvider('connection_id', '$3::bytea')} then $4 else $2 end
+where id = $1
+returning id`,
 };
 // Of two browsers that come at once, or an answer that is taken back at this moment, one waits for the other's row as it is then.
 const completeText = `
@@ -96,7 +106,6 @@ where r.id = before.id and r.completed_at is null and before.sealed_answer is no
 returning before.sealed_answer as "sealedAnswer"`;
 const standingText = 'select completed_at as "completedAt" from sso_requests where id = $1';
 
-// A test says what the provider has answered, whatever came after.
 const answeredText = `
 select id, sealed_answer as "sealedAnswer" from sso_requests
 where connection_id = $1 and purpose <> 'test' and sealed_answer is not null and completed_at is null and expires_at > $2
@@ -132,15 +141,19 @@ export function createSsoRequests({ db, sealing, now }: { db: Db; sealing: Seali
     };
   };
 
-  async function keep(run: RunsStatement, id: string, outcome: SsoOutcome): Promise<void> {
-    await run(keepStatement, [id, sealing.seal(writeOutcome(outcome), answerContext(id))]);
+  const seal = (id: string, outcome: SsoOutcome) => sealing.seal(writeOutcome(outcome), answerContext(id));
+
+  async function keep(run: RunsStatement, id: string, outcome: SsoOutcome): Promise<boolean> {
+    const kept = await run(keepStatement, [id, seal(id, outcome), lastingNameIn(outcome), seal(id, withdrawn)]);
+    return kept.length > 0;
   }
 
   return {
-    /** Writes down who is sent away. */
-    async begin(request: NewSsoRequest): Promise<void> {
+    /** Writes down who is sent away. @returns false, and nobody is, where the connection is deleted or given another provider meanwhile */
+    async begin(request: NewSsoRequest): Promise<boolean> {
       const row = rowOf(request);
-      await db.statementIn(scopeOf(request.connection), insertStatement, [
+      const { samlEntityId, oidcDiscoveryUrl } = request.connection;
+      const begun = await db.statementIn(scopeOf(request.connection), insertStatement, [
         row.id,
         row.accountId,
         row.environmentId,
@@ -152,14 +165,16 @@ export function createSsoRequests({ db, sealing, now }: { db: Db; sealing: Seali
         row.parameters,
         row.createdAt,
         row.expiresAt,
+        samlEntityId,
+        oidcDiscoveryUrl,
       ]);
+      return begun.length > 0;
     },
 
     /** The same for whoever comes with an answer that nobody here asked for (SAML 2.0 Profiles §4.1.5). */
     async admit(tx: EntityManager, request: NewSsoRequest, outcome: SsoOutcome): Promise<void> {
       const row = rowOf(request);
-      const sealedAnswer = sealing.seal(writeOutcome(outcome), answerContext(row.id));
-      await tx.insert(SsoRequest, { ...row, sealedAnswer, answeredAt: row.createdAt });
+      await tx.insert(SsoRequest, { ...row, sealedAnswer: seal(row.id, outcome), answeredAt: row.createdAt });
     },
 
     /**
@@ -180,7 +195,11 @@ export function createSsoRequests({ db, sealing, now }: { db: Db; sealing: Seali
       return taken ? { repeated: taken.id } : null;
     },
 
-    /** Keeps what came of an answer, until the browser comes for it. */
+    /**
+     * Keeps what came of an answer, until the browser comes for it; of one whose session the provider has ended meanwhile, that.
+     * Whether it has is seen in the scope of the system alone.
+     * @returns false where the request is gone: with its connection, or because that has another provider by now
+     */
     keep,
 
     /**
@@ -228,6 +247,16 @@ export function createSsoRequests({ db, sealing, now }: { db: Db; sealing: Seali
       });
     },
   };
+}
+
+/**
+ * The hash of the session's name that an answer says, as far as no other session ever has it: SAML's can be a small number that
+ * comes again (SAML 2.0 Core §2.7.2).
+ */
+function lastingNameIn(outcome: SsoOutcome): Buffer | null {
+  if ('refusal' in outcome || outcome.assertion.handle.protocol !== 'oidc') return null;
+  const { sessionIndex } = outcome.assertion;
+  return sessionIndex === null ? null : hashSecret(sessionIndex);
 }
 
 export type SsoRequests = ReturnType<typeof createSsoRequests>;

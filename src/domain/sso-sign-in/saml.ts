@@ -5,6 +5,7 @@ import { after, type Clock } from '../../platform/clock.js';
 import { newSecret } from '../../platform/crypto/one-time-secret.js';
 import type { Db } from '../../platform/db.js';
 import { isStorable } from '../../platform/storable.js';
+import { connectionToBeginAt } from '../sso-connections/find.js';
 import { type Assertion, SsoRefused } from '../sso-protocols/assertion.js';
 import type { SamlProtocol } from '../sso-protocols/saml/protocol.js';
 import type { MetadataWanted } from '../sso-protocols/saml/service-provider-metadata.js';
@@ -71,7 +72,10 @@ export function createSamlSso({ db, protocol, signIn, leaving, now }: SamlSsoDep
   }
 
   return {
-    /** What the provider imports about us, in XML; null where there is no such connection. */
+    /**
+     * What the provider imports about us, in XML; null where there is no such connection.
+     * @throws SsoRefused where it was deleted meanwhile
+     */
     async metadata(connectionId: string, wanted: MetadataWanted): Promise<string | null> {
       const connection = await find(connectionId);
       return connection && protocol.metadataOf(connection, wanted);
@@ -129,11 +133,18 @@ export type SamlSso = ReturnType<typeof createSamlSso>;
  * The connection can have another provider by now, whose people an answer of the one before must not name; whoever changes it from
  * here on finds the answer. @throws SsoRefused issuer_mismatch
  */
-async function assertStillIts(tx: EntityManager, { id }: SsoConnection, { issuer }: Assertion): Promise<void> {
-  const lock = { mode: 'for_key_share' } as const;
-  const its = await tx.findOne(SsoConnection, { where: { id, samlEntityId: issuer }, select: { id: true }, lock });
-  if (!its) throw new SsoRefused('issuer_mismatch', 'The connection has another provider by now');
+async function assertStillIts(tx: EntityManager, connection: SsoConnection, { issuer }: Assertion): Promise<void> {
+  const { id, accountId, oidcDiscoveryUrl } = connection;
+  const its = await tx.query<unknown[]>(stillItsText, [id, accountId, issuer, oidcDiscoveryUrl]);
+  if (its.length === 0) throw new SsoRefused('issuer_mismatch', 'The connection has another provider by now');
 }
+
+const stillItsText = connectionToBeginAt({
+  id: '$1::uuid',
+  accountId: '$2::uuid',
+  samlEntityId: '$3',
+  oidcDiscoveryUrl: '$4',
+});
 
 const longestClientId = 200;
 

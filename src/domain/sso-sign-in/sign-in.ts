@@ -98,31 +98,40 @@ export function createSsoSignIn({ db, sealing, protocols, now }: SsoSignInDeps) 
     if (isOfConnection && isIdle(connection, quiet, now())) await noteFailure(tx, connection, code, now());
   }
 
+  async function start({ connection, purpose, parameters, browser, ...wishes }: StartSso): Promise<StartedSso> {
+    const { loginHint = null, forceAuthn = false, maxAge = null } = wishes;
+    const [requestId, state, cookie] = [uuidv7(), newSecret(), browser ?? newSecret()];
+    const protocol = protocols[connection.type];
+    if (!protocol) throw new SsoRefused('configuration_incomplete', 'This protocol is not spoken here');
+    // SAML cannot ask for an age: there it is signed in anew or not.
+    const isAnew = forceAuthn || connection.forceAuthn || (connection.type === 'saml' && maxAge !== null);
+    const asked = { requestId, state, loginHint, forceAuthn: isAnew, maxAge };
+    const { url, secrets } = await protocol.begin(connection, asked);
+    const request = { id: requestId, connection, purpose, state, browser: cookie, secrets, parameters };
+    if (!(await requests.begin(request))) {
+      const { accountId, id } = connection;
+      const its = await readConnection(alone(db, { accountId }), { accountId, id });
+      if (!its) throw new SsoRefused('connection_disabled', 'The connection is gone');
+      return start({ connection: its, purpose, parameters, browser, ...wishes }); // it has another provider by now
+    }
+    return { url, requestId, browser: cookie, expiresAt: after(now(), requestLife) };
+  }
+
   return {
     requests,
 
     /**
      * Sends somebody to the provider of a connection. The caller has seen to it that the connection may be used.
-     * @throws SsoRefused where the provider cannot be asked: provider_unreachable, configuration_incomplete, …
+     * @throws SsoRefused where the provider cannot be asked: provider_unreachable, configuration_incomplete, …; connection_disabled
+     *   where the connection is deleted at this moment
      */
-    async start({ connection, purpose, parameters, browser, ...wishes }: StartSso): Promise<StartedSso> {
-      const { loginHint = null, forceAuthn = false, maxAge = null } = wishes;
-      const [requestId, state, cookie] = [uuidv7(), newSecret(), browser ?? newSecret()];
-      const protocol = protocols[connection.type];
-      if (!protocol) throw new SsoRefused('configuration_incomplete', 'This protocol is not spoken here');
-      // SAML cannot ask for an age: there it is signed in anew or not.
-      const isAnew = forceAuthn || connection.forceAuthn || (connection.type === 'saml' && maxAge !== null);
-      const asked = { requestId, state, loginHint, forceAuthn: isAnew, maxAge };
-      const { url, secrets } = await protocol.begin(connection, asked);
-      await requests.begin({ id: requestId, connection, purpose, state, browser: cookie, secrets, parameters });
-      return { url, requestId, browser: cookie, expiresAt: after(now(), requestLife) };
-    },
+    start,
 
     /**
      * Takes the answer to the request that a state names, once: looks at it by `verify`, keeps what came of it and counts it.
      * @param protocol by which it came: whoever is sent away knows the state, and can take it to the other protocol's door
      * @returns the request that the browser goes on with, also where the answer is refused or comes again; null where the
-     *   state is unknown
+     *   state is unknown, or its request has gone meanwhile
      */
     async answer(
       { state, connectionId, protocol }: { state: string; connectionId: string; protocol: SsoConnection['type'] },
@@ -138,13 +147,17 @@ export function createSsoSignIn({ db, sealing, protocols, now }: SsoSignInDeps) 
       const outcome = await outcomeOf(connection, taken, { protocol, verify });
       const isCounted = taken.purpose !== 'test';
       if ('assertion' in outcome) {
-        await requests.keep(run, taken.id, outcome);
+        const isKept = await requests.keep((...asked) => db.statement(...asked), taken.id, outcome);
+        if (!isKept) return null;
         if (isCounted) await noteSuccess(run, connection, now());
       } else {
-        await db.transaction({ accountId }, async (tx) => {
-          await requests.keep(inTransaction(tx), taken.id, outcome); // the request before the connection, as everywhere
+        const isKept = await db.transaction({ accountId }, async (tx) => {
+          // The request before the connection, as everywhere.
+          if (!(await requests.keep(inTransaction(tx), taken.id, outcome))) return false;
           if (isCounted) await noteRefusal(tx, connection, taken, outcome.refusal);
+          return true;
         });
+        if (!isKept) return null;
       }
       return { requestId: taken.id };
     },

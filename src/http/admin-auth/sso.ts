@@ -88,9 +88,12 @@ export const sso: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app, opti
     },
     async (request, reply) => {
       const { email, application_id: applicationId } = request.query;
+      const nobody = () => {
+        if (isBrowser(request)) return sendSsoRefused(request, reply, 'no_provider');
+        throw new DomainError('admin_sso.not_available');
+      };
       const connection = await providers.administrators.connectionFor(email);
-      if (!connection && isBrowser(request)) return sendSsoRefused(request, reply, 'no_provider');
-      if (!connection) throw new DomainError('admin_sso.not_available');
+      if (!connection) return nobody();
       const parameters = { email, ...(applicationId && { application_id: applicationId }) };
       try {
         const started = await providers.signIn.start({
@@ -104,6 +107,7 @@ export const sso: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app, opti
         return redirect(request, reply, started.url);
       } catch (error) {
         if (!(error instanceof SsoRefused)) throw error;
+        if (error.code === 'connection_disabled') return nobody(); // it was deleted meanwhile
         if (!isBrowser(request)) throw new DomainError('service.unavailable', { retryAfter: 30, cause: error });
         return sendSsoRefused(request, reply, error.code);
       }

@@ -27,9 +27,11 @@ export const saml: FastifyPluginAsyncTypebox<SamlRoutesOptions> = async (app, { 
   app.get('/sso/saml/:connection_id/metadata', async (request, reply) => {
     const id = connectionOf(request);
     const encryption = textOf(request.query, 'encryption') === 'true';
-    const xml = id === null ? null : await saml.metadata(id, { encryption });
-    if (xml === null) return sendSsoLost(request, reply);
-    return reply.header('cache-control', 'public, max-age=300').type('application/samlmetadata+xml').send(xml);
+    return orRefused(request, reply, sendSsoLost, async () => {
+      const xml = id === null ? null : await saml.metadata(id, { encryption });
+      if (xml === null) return sendSsoLost(request, reply);
+      return reply.header('cache-control', 'public, max-age=300').type('application/samlmetadata+xml').send(xml);
+    });
   });
 
   app.post('/sso/saml/:connection_id/acs', async (request, reply) => {

@@ -56,7 +56,7 @@ export function createSamlProtocol({ baseUrl, keyOf, now }: SamlProtocolDeps) {
     verifyLeft: (connection: SsoConnection, logoutId: string, message: LogoutMessage): Promise<void> =>
       refusing(() => verifyLogoutResponse(connection, message, { logoutId, baseUrl, now: now() })),
 
-    /** What the provider imports about us, in XML. */
+    /** What the provider imports about us, in XML. @throws SsoRefused where the connection was deleted meanwhile */
     async metadataOf(connection: SsoConnection, wanted: MetadataWanted = {}): Promise<string> {
       const { certificate } = await keyOf(connection);
       return serviceProviderMetadata(connection, serviceProviderOf(baseUrl, connection.id), certificate, wanted);

@@ -1,0 +1,54 @@
+import { baseUrl, newAccount, startApi, type TestApi } from '../support/api.js';
+import { counted, unlikeBothOrders } from '../support/interleaving.js';
+import { startOpenIdProvider } from '../support/openid-provider.js';
+import { createRandom } from '../support/random.js';
+import { plannedConnections } from '../support/sso.js';
+import { type Arriving, newInterleavedSso, type OpenIdProviders } from './interleaved-sso-setup.js';
+
+/** Whatever happens while somebody goes to an OpenID provider, comes back or leaves it: it comes to what one of the two orders would have come to. */
+
+const planned = plannedConnections(baseUrl, 100);
+let providers: OpenIdProviders;
+let api: TestApi;
+let people: Awaited<ReturnType<typeof newInterleavedSso>>;
+beforeAll(async () => {
+  const [theirs, another] = await Promise.all([startOpenIdProvider(planned), startOpenIdProvider(planned)]);
+  providers = { theirs, another, ids: planned.ids };
+  api = await startApi();
+  people = await newInterleavedSso(api, await newAccount(api), providers);
+});
+afterAll(async () => {
+  await api.stop();
+  await Promise.all([providers.theirs.stop(), providers.another.stop()]);
+});
+
+type Happening = keyof typeof people.happenings;
+const known: Arriving = { by: 'organization', isKnown: true };
+const stranger: Arriving = { by: 'organization', isKnown: false };
+
+/** What came to something that neither of the two orders comes to, with the first of two stopped before each of its statements. */
+async function unlikeAnywhere(arriving: Arriving, first: Happening, other: Happening) {
+  const make = () => people.make(arriving);
+  const person = await make();
+  const { statements } = await counted(() => people.happenings[first](person));
+  let at = 0;
+  const pairs = Array(statements).fill([first, other]);
+  return unlikeBothOrders(api.database.ownerUrl, { ...people, make }, pairs, () => ++at);
+}
+
+test.each<[string, Arriving, Happening, Happening[]]>([
+  ['an answer', stranger, 'answer', ['logOutAtProvider', 'nameAnotherProvider']],
+  ['who is sent away', known, 'begin', ['deleteConnection', 'nameAnotherProvider']],
+])('wherever it is stopped, %s and something else are one after the other', async (_, arriving, first, others) => {
+  for (const other of others) expect(await unlikeAnywhere(arriving, first, other)).toEqual([]);
+});
+
+test('a logout token that comes twice, or beside the sign-in that it is about, is one after the other', async () => {
+  const { below } = createRandom(42);
+  const pairs = (['logOutAtProvider', 'answer', 'complete'] as const).flatMap((other) => [
+    ['logOutAtProvider', other] as const,
+    [other, 'logOutAtProvider'] as const,
+  ]);
+  const kind = { ...people, make: () => people.make(known) };
+  expect(await unlikeBothOrders(api.database.ownerUrl, kind, pairs, (statements) => 1 + below(statements))).toEqual([]);
+});
