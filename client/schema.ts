@@ -7756,6 +7756,7 @@ export interface components {
                 scopes: ("openid" | "profile" | "email" | "org" | "permissions")[];
                 /** @description For applications of others: each person is asked before it is given anything of theirs, and can take that back. Its tokens are for `userinfo` and for APIs of its own; neither this API nor the end-user API takes them. */
                 consent_required: boolean;
+                /** @description Public keys, one at least for RS256, PS256 (RSA of 2048 bits or more) or ES256. */
                 jwks: {
                     keys: {
                         [key: string]: unknown;
@@ -7799,6 +7800,7 @@ export interface components {
             scopes?: ("openid" | "profile" | "email" | "org" | "permissions")[];
             /** @description For applications of others: each person is asked before it is given anything of theirs, and can take that back. Its tokens are for `userinfo` and for APIs of its own; neither this API nor the end-user API takes them. */
             consent_required?: boolean;
+            /** @description Public keys, one at least for RS256, PS256 (RSA of 2048 bits or more) or ES256. */
             jwks?: {
                 keys: {
                     [key: string]: unknown;
@@ -7838,6 +7840,7 @@ export interface components {
                 scopes: ("openid" | "profile" | "email" | "org" | "permissions")[];
                 /** @description For applications of others: each person is asked before it is given anything of theirs, and can take that back. Its tokens are for `userinfo` and for APIs of its own; neither this API nor the end-user API takes them. */
                 consent_required: boolean;
+                /** @description Public keys, one at least for RS256, PS256 (RSA of 2048 bits or more) or ES256. */
                 jwks: {
                     keys: {
                         [key: string]: unknown;
@@ -7882,6 +7885,7 @@ export interface components {
                 scopes: ("openid" | "profile" | "email" | "org" | "permissions")[];
                 /** @description For applications of others: each person is asked before it is given anything of theirs, and can take that back. Its tokens are for `userinfo` and for APIs of its own; neither this API nor the end-user API takes them. */
                 consent_required: boolean;
+                /** @description Public keys, one at least for RS256, PS256 (RSA of 2048 bits or more) or ES256. */
                 jwks: {
                     keys: {
                         [key: string]: unknown;
@@ -7917,6 +7921,7 @@ export interface components {
             scopes?: ("openid" | "profile" | "email" | "org" | "permissions")[];
             /** @description For applications of others: each person is asked before it is given anything of theirs, and can take that back. Its tokens are for `userinfo` and for APIs of its own; neither this API nor the end-user API takes them. */
             consent_required?: boolean;
+            /** @description Public keys, one at least for RS256, PS256 (RSA of 2048 bits or more) or ES256. */
             jwks?: {
                 keys: {
                     [key: string]: unknown;

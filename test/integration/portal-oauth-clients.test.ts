@@ -1,3 +1,4 @@
+import { generateKeyPairSync } from 'node:crypto';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { type Call, callsOf, databaseTime, eventsSince, outcomeOf, rowsOf } from './portal-setup.js';
 
@@ -47,6 +48,17 @@ test('a secret stays while it is used, ends with the last method that uses one, 
   expect(given).toMatchObject({ client_secret: expect.any(String), has_client_secret: true });
   const { client_secret: _, ...shown } = given;
   expect((await call('GET', `${path}/${id}`)).json().data).toEqual(shown);
+});
+
+test('keys of which none can be used are refused at creation and where they are changed', async () => {
+  const keyed = (key: object) => ({ token_endpoint_auth_method: 'private_key_jwt', jwks: { keys: [key] } });
+  const usable = generateKeyPairSync('ec', { namedCurve: 'P-256' }).publicKey.export({ format: 'jwk' });
+  const { id, name, redirect_uris } = await create(keyed(usable));
+  const sent = { name, redirect_uris, client_type: 'confidential', ...keyed({ kty: 'EC' }) };
+  expect(outcomeOf(await call('POST', path, sent))).toBe('400 validation.failed');
+  const refused = await call('PATCH', `${path}/${id}`, { jwks: { keys: [{ kty: 'RSA' }] } });
+  expect(refused.json().error.details).toMatchObject([{ field: 'jwks', code: 'unusable' }]);
+  expect((await call('GET', `${path}/${id}`)).json().data.jwks.keys).toEqual([usable]);
 });
 
 test('a new secret counts at once, on a process that remembers the client, and the old one ends with it', async () => {

@@ -1,9 +1,10 @@
+import { generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { errors } from 'jose';
 import { DomainError } from '../../src/domain/errors.js';
 import { parseAccountRequest } from '../../src/domain/oidc/account-request.js';
 import { createClientAuthentication } from '../../src/domain/oidc/client-authentication.js';
 import type { ClientSettings } from '../../src/domain/oidc/client-management.js';
-import { assertClient, problemOfRedirectUri } from '../../src/domain/oidc/client-rules.js';
+import { assertClient, assertUsableKeys, problemOfRedirectUri } from '../../src/domain/oidc/client-rules.js';
 import type { Client } from '../../src/domain/oidc/clients.js';
 import { readHint } from '../../src/domain/oidc/hints.js';
 import { parseLogoutRequest } from '../../src/domain/oidc/logout-request.js';
@@ -78,6 +79,32 @@ describe('what is registered of a client', () => {
     ['a second redirect URI', { redirectUris: ['https://a.example', 'ftp://a'] }, 'redirect_uris[1] redirect_uri'],
     ['where sign-outs go', { postLogoutRedirectUris: ['http://a'] }, 'post_logout_redirect_uris[0] redirect_uri'],
   ])('%s is refused', async (_name, changes, refusal) => expect(await of(changes)).toBe(refusal));
+
+  const rsaOf = (modulusLength: number) => generateKeyPairSync('rsa', { modulusLength }).publicKey;
+  const ecOf = (namedCurve: string) => generateKeyPairSync('ec', { namedCurve }).publicKey;
+  const jwkOf = (key: KeyObject): object => key.export({ format: 'jwk' });
+  const [rsa, p256] = [jwkOf(rsaOf(2048)), jwkOf(ecOf('P-256'))];
+  const usability = (...keys: object[]) => refusalOf(() => assertUsableKeys({ keys }));
+
+  test.each<[string, object[]]>([
+    ['an RSA key', [rsa]],
+    ['one for PS256', [{ ...rsa, use: 'sig', alg: 'PS256' }]],
+    ['one of P-256', [{ ...p256, alg: 'ES256' }]],
+    ['one beside others that are of no use', [{ kty: 'OKP' }, { ...rsa, use: 'enc' }, {}, p256]],
+  ])('keys with %s are taken', async (_name, keys) => expect(await usability(...keys)).toBeNull());
+
+  test.each<[string, object]>([
+    ['without anything', {}],
+    ['without its numbers', { kty: 'RSA' }],
+    ['whose numbers are none', { ...rsa, n: 5 }],
+    ['that is too short', jwkOf(rsaOf(1024))],
+    ['to encrypt for', { ...rsa, use: 'enc' }],
+    ['for another algorithm', { ...rsa, alg: 'RS512' }],
+    ['of another curve', jwkOf(ecOf('P-384'))],
+    ['that is no point of its curve', { ...p256, x: 'AA', y: 'AA' }],
+  ])('keys with no other than one %s are refused', async (_name, key) => {
+    expect(await usability(key)).toBe('jwks unusable');
+  });
 
   test('keys may be on this very machine, for development', async () => {
     expect(await of({ ...byKey, jwksUri: 'http://localhost:4000/jwks.json' })).toBeNull();

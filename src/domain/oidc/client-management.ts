@@ -11,7 +11,7 @@ import { DomainError, invalidField } from '../errors.js';
 import { recordEvent } from '../events.js';
 import { containing, type Page, type PageRequest, readPage } from '../paging.js';
 import { isBySecret } from './client-authentication.js';
-import { assertClient } from './client-rules.js';
+import { assertClient, assertUsableKeys } from './client-rules.js';
 import { scopes } from './scopes.js';
 
 /** What an administrator says of a client; the service adds ids, hashes and times. */
@@ -84,6 +84,7 @@ export function createClientManagement({
       const { scopes: listed = [...scopes], consentRequired = false } = given;
       const input = { ...given, scopes: listed, consentRequired };
       assertClient(input);
+      assertUsableKeys(input.jwks);
       assertCallable(input.jwksUri);
       const secret = hasSecret(input) ? newSecret() : null;
       const at = now();
@@ -110,6 +111,7 @@ export function createClientManagement({
         if (changed.length === 0) return current;
         const updated: OAuthClient = { ...current, ...changes, updatedAt: now() };
         assertClient(updated);
+        if (changed.includes('jwks')) assertUsableKeys(updated.jwks);
         if (changed.includes('jwks_uri')) assertCallable(updated.jwksUri);
         if (changed.includes('require_pkce') && !updated.requirePkce) await assertWithoutPkce(tx, scope);
         // A client that is told to use a secret must be given one, and one that no longer does must not keep it.

@@ -1,4 +1,6 @@
+import { createPublicKey, type JsonWebKey } from 'node:crypto';
 import { invalidField } from '../errors.js';
+import { assertionAlgorithms } from './client-assertions.js';
 import type { ClientSettings } from './client-management.js';
 
 /**
@@ -29,6 +31,29 @@ export function assertClient(client: ClientSettings): void {
     const problem = problemOfRedirectUri(uri);
     if (problem) throw invalidField(`post_logout_redirect_uris[${index}]`, 'redirect_uri', problem);
   });
+}
+
+/**
+ * At least one key has to be of use: of others a set may have any (RFC 7517 §5), but with none the client would be refused at every
+ * request, and be told no more than that.
+ * @throws DomainError validation.failed
+ */
+export function assertUsableKeys(jwks: ClientSettings['jwks']): void {
+  if (!jwks || jwks.keys.some(isUsable)) return;
+  throw invalidField('jwks', 'unusable', `has no public key that can verify ${assertionAlgorithms.join(', ')}`);
+}
+
+function isUsable(key: object): boolean {
+  const jwk = key as JsonWebKey;
+  const { alg, use = 'sig' } = jwk;
+  if (use !== 'sig' || (alg !== undefined && !assertionAlgorithms.includes(alg as string))) return false;
+  try {
+    const { asymmetricKeyType, asymmetricKeyDetails } = createPublicKey({ key: jwk, format: 'jwk' });
+    const { modulusLength = 0, namedCurve } = asymmetricKeyDetails ?? {};
+    return asymmetricKeyType === 'rsa' ? modulusLength >= 2048 : namedCurve === 'prime256v1';
+  } catch {
+    return false;
+  }
 }
 
 /** Why a URI cannot be a redirect URI; null when it can. Plain http is for loopback only (RFC 8252 §7.3). */

@@ -7,9 +7,15 @@ import { errors, operation } from '../operation.js';
 import { Id, LogoUrl, listOf, Name, Nullable, OneOf, single, Timestamp, Url } from '../schemas.js';
 
 const methods = ['none', 'client_secret_basic', 'client_secret_post', 'private_key_jwt'] as const;
-const Jwks = Type.Object({
-  keys: Type.Array(Type.Unsafe<object>({ type: 'object', additionalProperties: true }), { minItems: 1, maxItems: 20 }),
-});
+const Jwks = Type.Object(
+  {
+    keys: Type.Array(Type.Unsafe<object>({ type: 'object', additionalProperties: true }), {
+      minItems: 1,
+      maxItems: 20,
+    }),
+  },
+  { description: 'Public keys, one at least for RS256, PS256 (RSA of 2048 bits or more) or ES256.' },
+);
 const RedirectUris = Type.Array(Type.String({ minLength: 1, maxLength: 2048 }), { maxItems: 100, uniqueItems: true });
 
 /** What may be said of a client at creation and later; RFC 7591 §2 names the fields. */
