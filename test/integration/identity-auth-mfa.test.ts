@@ -5,6 +5,7 @@ import { createAuthenticator } from '../support/authenticator.js';
 import { waitingMails } from '../support/identity-mails.js';
 import { enrollTotp, hidden, passwordStep } from '../support/mfa.js';
 import { newProvider, type TestProvider } from '../support/oauth.js';
+import { newOrganization, setPolicy } from '../support/organizations.js';
 import { apiOf, bearer, type LoginResult } from './identity-auth-setup.js';
 
 let provider: TestProvider;
@@ -318,6 +319,20 @@ describe('a device', () => {
     const { answer, totp } = await challenged({ ...required, mfaTrustedDeviceDays: 0 });
     const done = await answer('totp', { code: totp.code(), remember_device: true });
     expect([done.statusCode, done.cookies]).toEqual([200, []]);
+  });
+
+  test('has the cookie that counts also where the sign-in is refused after its factor', async () => {
+    const { answer, totp, client, ana, place } = await challenged({ ...required, mfaTrustedDeviceDays: 30 });
+    const before = cookieOf(await answer('totp', { code: totp.code(), remember_device: true }));
+    provider.wait(minutes(1));
+    const { mfa_challenge: again } = await api.signedIn(client, ana);
+    const policy = { allowed_methods: ['email_otp' as const] };
+    const organization = await newOrganization(provider, place, { members: [ana], policy });
+    const factor = { challenge_token: again.challenge_token, code: totp.code(), remember_device: true };
+    const refused = await api.post('/mfa/challenge/totp', factor, before.header);
+    expect(refusalOf(refused)).toEqual([403, 'login.method_not_allowed']);
+    await setPolicy(provider, organization, {});
+    expect((await api.login(client, ana, {}, cookieOf(refused).header)).json().data.requires_mfa_challenge).toBe(false);
   });
 
   test('is not remembered by a wrong code', async () => {

@@ -1,5 +1,6 @@
 import type { LightMyRequestResponse } from 'fastify';
 import type { EnvironmentSettings } from '../../entities/environment-settings.js';
+import { createErasures } from '../../src/domain/erasures/erasures.js';
 import { digitsOf } from '../../src/domain/logins/emailed-codes.js';
 import { createLogins, type Logins } from '../../src/domain/logins/logins.js';
 import { createMfaGraces } from '../../src/domain/mfa/grace.js';
@@ -7,9 +8,11 @@ import { createPasswords } from '../../src/domain/passwords/passwords.js';
 import { aal1, firstFactor } from '../../src/domain/sessions/first-factor.js';
 import { createSessions } from '../../src/domain/sessions/sessions.js';
 import { baseUrl, type TestAccount, type TestApi } from '../support/api.js';
+import { createAuthenticator } from '../support/authenticator.js';
 import { cheapCodes } from '../support/cheap-codes.js';
 import { enrollTotp, type TestTotp, totpCode } from '../support/mfa.js';
 import { authorizeUrl, Browser, locationOf, newPkce, postToken, redirectUri } from '../support/oauth.js';
+import { giveKey } from '../support/passkeys.js';
 import { publicClient } from '../support/public-client.js';
 import { sealing } from './administrators-setup.js';
 import { callsWith } from './nodes-setup.js';
@@ -37,6 +40,12 @@ interface Tab {
   page: LightMyRequestResponse;
 }
 
+/** What the script of a page sends after the authenticator has answered. */
+interface Sent {
+  path: string;
+  fields: Record<string, string>;
+}
+
 /** Somebody who is asked for a second factor, in two browsers, or for the enrollment of one. */
 export interface Person {
   id: string;
@@ -47,17 +56,24 @@ export interface Person {
   /** Of each tab: the secret of the app that its page offers to enroll, or the code that was mailed for it. */
   secrets: string[];
   tabs: Tab[];
+  /** Of each tab, where a key has answered. */
+  sent: Sent[];
   /** From when on events are theirs. */
   since: string;
   codes: string[];
 }
 
-/** Where they are: asked for a factor after a password, or in the session of before; or asked to enroll one. */
+/**
+ * Where they are: asked for a factor after a password, or in the session of before; or asked to enroll one. Or their key has
+ * answered: as the first factor (`passkey`), as the second, or as a new one.
+ */
 export interface Waiting {
-  for: 'challenge' | 'mail' | 'enrollment' | 'saving';
+  for: 'challenge' | 'mail' | 'enrollment' | 'saving' | 'passkey' | 'key' | 'newKey';
   /** Whether a session of before is to become a stronger one. */
   isStepUp?: boolean;
 }
+
+type Key = ReturnType<typeof createAuthenticator>;
 
 const goesOn = 'goes on';
 const stronger = { acr_values: 'urn:gatehouse:aal2' };
@@ -67,6 +83,7 @@ export async function newInterleavedFactors(api: TestApi, account: TestAccount) 
   const { scope } = account;
   const logins = loginsOf(api);
   const now = () => api.clock.now;
+  const erasures = createErasures({ db: api.database.db, now });
   const sessions = createSessions({ db: api.database.db, now });
   const key = callsWith(api, await account.apiKey());
   const pkce = newPkce();
@@ -113,8 +130,34 @@ export async function newInterleavedFactors(api: TestApi, account: TestAccount) 
     return browser.post(path!, { [name!]: token, factor: purpose === 'challenge' ? 'totp' : '' });
   }
 
+  /** Has a key answer what the pages' script asks for. */
+  async function keyed(
+    what: Waiting['for'],
+    { page, browser }: Tab,
+    parameters: Record<string, string>,
+    key: Key,
+  ): Promise<Sent> {
+    const asking = async (path: string, fields: Record<string, string>) =>
+      (await browser.post(path, fields, { origin: baseUrl })).json();
+    if (what === 'passkey') {
+      const { options, passkey_token } = await asking('/oauth/login/passkey/options', parameters);
+      const credential = JSON.stringify(key.get(options));
+      return { path: '/oauth/login/passkey/verify', fields: { ...parameters, passkey_token, credential } };
+    }
+    const tokenIn = (name: string) => new RegExp(`name="${name}" value="([^"]+)"`).exec(page.body)?.[1] ?? '';
+    if (what === 'key') {
+      const challenge_token = tokenIn('challenge_token');
+      const credential = JSON.stringify(key.get(await asking('/oauth/mfa/webauthn/options', { challenge_token })));
+      return { path: '/oauth/mfa/webauthn/verify', fields: { challenge_token, credential } };
+    }
+    const enrolling = { enrollment_token: tokenIn('enrollment_token') };
+    const { options, enrollment_token } = await asking('/oauth/mfa/webauthn/enroll/options', enrolling);
+    const credential = JSON.stringify(key.create(options));
+    return { path: '/oauth/mfa/webauthn/enroll/verify', fields: { enrollment_token, credential } };
+  }
+
   async function make({ for: what, isStepUp = false }: Waiting): Promise<Person> {
-    const withCodes = what !== 'enrollment';
+    const withCodes = what !== 'enrollment' && what !== 'newKey';
     await settings({
       mfaPolicy,
       mfaAllowedFactors: mfaAllowedFactors.filter((kind) => withCodes || kind !== 'recovery_code'),
@@ -123,8 +166,11 @@ export async function newInterleavedFactors(api: TestApi, account: TestAccount) 
     const { client } = await api.services.clientManagement.create(scope, asked);
     const email = `ana-${client.clientId}@example.com`;
     const id = await newIdentity(email);
-    const isChallenge = what === 'challenge' || what === 'mail';
-    const totp = isChallenge ? await enrollTotp({ logins, now, wait }, scope, { id, email }) : null;
+    const isChallenge = what === 'challenge' || what === 'mail' || what === 'key' || what === 'passkey';
+    const key = createAuthenticator({ origin: baseUrl });
+    const isKeyed = what === 'key' || what === 'passkey';
+    if (isKeyed) await giveKey({ db: api.database.db, logins, now }, { ...scope, id, email }, key);
+    const totp = isChallenge && !isKeyed ? await enrollTotp({ logins, now, wait }, scope, { id, email }) : null;
     const [factor] = await logins.factors.list(scope, id);
     const more = { code_challenge: pkce.challenge, ...((isStepUp || !isChallenge) && stronger) };
     const parameters = Object.fromEntries(new URL(authorizeUrl(client, more), baseUrl).searchParams);
@@ -132,6 +178,7 @@ export async function newInterleavedFactors(api: TestApi, account: TestAccount) 
     if (isStepUp) await giveSession(inSession, id);
     const secrets: string[] = [];
     const tabs: Tab[] = [];
+    const sent: Sent[] = [];
     for (const browser of [inSession, isStepUp ? inSession : new Browser(api.app)]) {
       const page = isStepUp
         ? await browser.get(authorizeUrl(client, more))
@@ -145,6 +192,9 @@ export async function newInterleavedFactors(api: TestApi, account: TestAccount) 
           [id],
         );
         secrets.push(digitsOf(sealing, row!).digits);
+      } else if (isKeyed || what === 'newKey') {
+        tabs.push({ browser, page });
+        sent.push(await keyed(what, { browser, page }, parameters, key));
       } else if (isChallenge) tabs.push({ browser, page });
       else {
         const offered = await browser.submit(page, { factor: 'totp' });
@@ -160,7 +210,7 @@ export async function newInterleavedFactors(api: TestApi, account: TestAccount) 
     wait(1); // whatever happens now is later than what they have proved
     const [time] = await rowsOf<{ now: string }>(api, 'select clock_timestamp()::text as now');
     const factorId = factor?.id ?? null;
-    return { id, email, client, totp, factorId, secrets, tabs, since: time!.now, codes: [] };
+    return { id, email, client, totp, factorId, secrets, tabs, sent, since: time!.now, codes: [] };
   }
 
   /** What an answer to a form means; a code is kept. */
@@ -181,6 +231,16 @@ export async function newInterleavedFactors(api: TestApi, account: TestAccount) 
     const { browser, page } = person.tabs[tab]!;
     return came(person, await browser.submit(page, { remember_device: 'true', ...fields(person) }));
   };
+  const byKey = (tab: 0 | 1) => async (person: Person) => {
+    const { path, fields } = person.sent[tab]!;
+    const { browser } = person.tabs[tab]!;
+    const response = await browser.post(path, { ...fields, remember_device: 'true' }, { origin: baseUrl });
+    const { redirect_to: target, error } = response.json();
+    if (!target) return error === 'expired' ? goesOn : `${response.statusCode} ${error}`;
+    const code = new URL(target).searchParams.get('code');
+    if (code) person.codes.push(code);
+    return goesOn;
+  };
   const byTotp = (person: Person) => ({ code: person.totp!.code() });
   const byRecovery = (person: Person) => ({ recovery_code: person.totp!.recoveryCodes![0]! });
   const enrolling = (tab: 0 | 1) => answering(tab, ({ secrets }) => ({ code: totpCode(secrets[tab]!, now()) }));
@@ -192,6 +252,9 @@ export async function newInterleavedFactors(api: TestApi, account: TestAccount) 
     recover: answering(0, byRecovery),
     recoverTwice: answering(0, byRecovery),
     recoverInSecondTab: answering(1, byRecovery),
+    useKey: byKey(0),
+    useKeyTwice: byKey(0),
+    useKeyInSecondTab: byKey(1),
     answerMail: answering(0, ({ secrets }) => ({ code: secrets[0]! })),
     answerMailTwice: answering(0, ({ secrets }) => ({ code: secrets[0]! })),
     save: answering(0, () => ({})),
@@ -204,6 +267,12 @@ export async function newInterleavedFactors(api: TestApi, account: TestAccount) 
         () => 'removed',
         (error: { code?: string }) => String(error.code ?? error),
       );
+    },
+    async erase({ id }: Person) {
+      const erasure = await erasures.request(scope, id);
+      for (const step of [erasures.endSessions, erasures.removeMemberships])
+        while ((await step(erasure.id)) === 'more');
+      return erasures.complete(erasure.id);
     },
     reset: async ({ id }: Person) => outcomeOf(await key('POST', `/identities/${id}/mfa/reset`)),
     renewCodes: async ({ id }: Person) => String((await logins.recoveryCodes.replace(scope, id)).length),
@@ -245,7 +314,7 @@ export async function newInterleavedFactors(api: TestApi, account: TestAccount) 
       `select action::text || ' ' || outcome || ' ' || count(*) as told from events
        where account_id = $1 and created_at > $2::timestamptz
          and action not in ('identity.signed_in', 'auth.identity_signed_out', 'identity.sessions_revoked')
-         and (resource_id = $3 or actor_id = $3)
+         and (resource_id = $3 or actor_id = $3 or resource_id is null)
        group by action, outcome order by 1`,
       [scope.accountId, since, id],
     );

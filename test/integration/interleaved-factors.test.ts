@@ -1,5 +1,5 @@
 import { newAccount, startApi, type TestApi } from '../support/api.js';
-import { counted, unlikeBothOrders } from '../support/interleaving.js';
+import { counted, interleaved, unlikeBothOrders } from '../support/interleaving.js';
 import { createRandom } from '../support/random.js';
 import { newInterleavedFactors, type Waiting } from './interleaved-factors-setup.js';
 
@@ -38,6 +38,9 @@ test.each<[string, Waiting, Happening, Happening[]]>([
   ["a session's second factor", { for: 'challenge', ...session }, 'answer', ['answerTwice', 'endSessions', 'reset']],
   ['a first app', { for: 'enrollment' }, 'enroll', ['enrollTwice', 'enrollInSecondTab', 'reset', ...endsAll]],
   ['saved recovery codes', { for: 'saving' }, 'save', ['saveTwice', 'changePassword', 'changePassword']],
+  ['a passkey', { for: 'passkey' }, 'useKey', ['useKeyTwice', 'useKeyInSecondTab', 'deactivate']],
+  ['a security key', { for: 'key' }, 'useKey', ['useKeyTwice', 'useKeyInSecondTab', 'removeFactor', 'reset', 'erase']],
+  ['a first key', { for: 'newKey' }, 'useKey', ['useKeyTwice', 'useKeyInSecondTab']],
   ["a session's first app", { for: 'enrollment', ...session }, 'enroll', ['endSessions', 'policyRequired']],
 ])(
   'while somebody goes on with %s, and something else happens, one is after the other',
@@ -60,4 +63,21 @@ test.each<[Waiting['for'], Happening]>([
   ['enrollment', 'enroll'],
 ])('wherever it is stopped, no %s brings a session back that is ended', async (what, first) => {
   expect(await unlikeAnywhere({ for: what, ...session }, first, 'endSessions')).toEqual([]);
+});
+
+test.each<Happening>(['removeFactor', 'reset'])(
+  'wherever it is stopped, a sign-in with a passkey and %s are one after the other',
+  async (other) => {
+    expect(await unlikeAnywhere({ for: 'passkey' }, 'useKey', other)).toEqual([]);
+  },
+);
+
+test('the passkey of somebody who is erased meanwhile is refused like any other', async () => {
+  const { make, happenings } = people;
+  for (const at of [3, 4, 5]) {
+    const person = await make({ for: 'passkey' });
+    const passkey = () => happenings.useKey(person);
+    const [came] = await interleaved(api.database.ownerUrl, at, passkey, () => happenings.erase(person));
+    expect([at, came]).toEqual([at, '400 refused']);
+  }
 });

@@ -2,6 +2,7 @@ import { v7 as uuidv7 } from 'uuid';
 import type { EnvironmentSettings } from '../../entities/environment-settings.js';
 import { settleNewPassword } from '../../src/domain/passwords/new-password.js';
 import { days, hours } from '../../src/platform/clock.js';
+import { interleaved } from '../support/interleaving.js';
 import { codeIn, enrollTotp, passwordStep } from '../support/mfa.js';
 import { type Browser, newProvider, type TestEnvironment, type TestProvider } from '../support/oauth.js';
 
@@ -199,6 +200,29 @@ test.each<[string, (known: Awaited<ReturnType<typeof newTrusted>>) => Promise<un
   expect(await passes(known.browser, known)).toBe(true);
   await happens(known);
   expect(await passes(known.browser, known)).toBe(false);
+});
+
+test('all devices are forgotten once, with each that was trusted by then, by whoever says so twice or trusts one meanwhile', async () => {
+  const { trustedDevices } = provider.logins;
+  for (let at = 2; at <= 5; at++) {
+    const { environment, ana } = await newTrusted();
+    const scope = scopeOf(environment);
+    const trustAnother = { identityId: ana.id, days: 30, device: null, userAgent: null };
+    const forget = () => trustedDevices.revokeAll(scope, ana.id);
+    await interleaved(provider.database.ownerUrl, at, forget, forget);
+    await trustedDevices.trust(scope, trustAnother);
+    await interleaved(provider.database.ownerUrl, at, forget, () => trustedDevices.trust(scope, trustAnother));
+    const left = await trustedDevices.list(scope, ana.id);
+    const told = await provider.query<{ ids: string[] }>(
+      `select metadata -> 'device_ids' as ids from events where action = 'auth.trusted_devices_revoked' and resource_id = $1`,
+      [ana.id],
+    );
+    expect([
+      at,
+      told.flatMap(({ ids }) => ids).length + left.length,
+      new Set(told.flatMap(({ ids }) => ids)).size,
+    ]).toEqual([at, 3, 3 - left.length]);
+  }
 });
 
 test('nobody can forget the device of somebody else', async () => {

@@ -445,7 +445,9 @@ describe('a second factor over the API', () => {
   test('goes on with what was asked for and proved, and trusts the browser where that is wanted', async () => {
     const { answer: send, did } = challenges({});
     const trusted = { device: 'new', of: { days: 30, device: 'd', userAgent: 'agent' } };
-    expect(await send(answer)).toEqual({ outcome: 'signed_in', trusted });
+    const answered = await send(answer);
+    expect([answered.trusted, did]).toEqual([trusted, []]); // the cookie is there before it goes on
+    expect(await answered.goOn()).toEqual({ outcome: 'signed_in' });
     const browser = { device: 'd', ipAddress: '192.0.2.1', userAgent: 'agent' };
     expect(did).toEqual([
       [

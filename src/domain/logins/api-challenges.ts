@@ -18,6 +18,13 @@ export interface ApiAnswer extends Pick<ApiVisit, 'device' | 'ipAddress' | 'user
   remember: boolean;
 }
 
+export interface AnsweredApiChallenge {
+  /** Null where the browser is not trusted from now on. */
+  trusted: Trusted | null;
+  /** To the end of the sign-in. @throws DomainError as `ApiSignIn.proved` */
+  goOn(): Promise<ApiLogin>;
+}
+
 export interface ApiChallengesDeps {
   db: Pick<Db, 'statement'>;
   logins: Pick<Logins, 'pendingSignIns' | 'mfaChallenges' | 'webauthn'>;
@@ -54,10 +61,11 @@ export function createApiChallenges({ db, logins, clients, signIn }: ApiChalleng
     },
 
     /**
-     * Goes on with a second factor; the token works once.
-     * @throws DomainError mfa.challenge_invalid, mfa.code_invalid, mfa.challenge_locked, mfa.enrollment_required
+     * Takes a second factor; the token works once. The browser that is trusted by it needs its new cookie also where going on is
+     * refused: the one of before is void.
+     * @throws DomainError mfa.challenge_invalid, mfa.code_invalid, mfa.challenge_locked
      */
-    async answer({ token, proof, remember, ...browser }: ApiAnswer): Promise<ApiLogin & { trusted: Trusted | null }> {
+    async answer({ token, proof, remember, ...browser }: ApiAnswer): Promise<AnsweredApiChallenge> {
       const { pending, client } = await open(token);
       const { requiresAal2 } = pending;
       const days = client.settings.mfaTrustedDeviceDays;
@@ -69,7 +77,7 @@ export function createApiChallenges({ db, logins, clients, signIn }: ApiChalleng
         isTrusting ? { days, device, userAgent } : null,
       );
       const visit = { client, scope: givenScopes(pending.parameters.scope, client.scopes), requiresAal2, ...browser };
-      return { ...(await signIn.proved(visit, { ...provedIn(pending), ...proved }, true)), trusted };
+      return { trusted, goOn: () => signIn.proved(visit, { ...provedIn(pending), ...proved }, true) };
     },
 
     /**

@@ -57,6 +57,9 @@ with moved as (
 select greatest($9::timestamptz, (select max(expires_at) from moved)) as "expiresAt"`,
 };
 
+const revokeAllText = `
+delete from trusted_devices where account_id = $1 and environment_id = $2 and identity_id = $3 returning id`;
+
 /** Browsers in which somebody need not show a second factor for a while (contract §2, `trusted_device`). */
 export function createTrustedDevices({ db, now }: { db: Db; now: Clock }) {
   return {
@@ -122,15 +125,14 @@ export function createTrustedDevices({ db, now }: { db: Db; now: Clock }) {
     /** Trusts none of them any more, in this Environment. */
     revokeAll: (scope: EnvironmentScope, identityId: string): Promise<void> =>
       db.transaction(scope, async (tx) => {
-        const devices = await tx.findBy(TrustedDevice, { ...within(scope), identityId });
-        if (devices.length === 0) return;
-        await tx.delete(TrustedDevice, { ...within(scope), identityId });
-        await recordRevocation(
-          tx,
-          scope,
+        const { accountId, environmentId } = scope;
+        const [gone] = await tx.query<[{ id: string }[], number]>(revokeAllText, [
+          accountId,
+          environmentId,
           identityId,
-          devices.map(({ id }) => id),
-        );
+        ]);
+        const ids = gone.map(({ id }) => id);
+        if (ids.length > 0) await recordRevocation(tx, scope, identityId, ids);
       }),
   };
 }

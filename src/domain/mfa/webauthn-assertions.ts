@@ -1,5 +1,5 @@
 import type { AuthenticationResponseJSON } from '@simplewebauthn/server';
-import type { MfaFactor } from '../../../entities/mfa-factor.js';
+import { MfaFactor } from '../../../entities/mfa-factor.js';
 import type { Clock } from '../../platform/clock.js';
 import type { Db, EnvironmentScope } from '../../platform/db.js';
 import { recordEvent } from '../events.js';
@@ -54,14 +54,16 @@ export function createAssertions({ db, baseUrl, now }: { db: Db; baseUrl: string
       scope.accountId,
     ]);
     if (used.length === 0) {
-      await on.transaction(scope, (tx) =>
-        recordEvent(tx, 'auth.webauthn_counter_regressed', {
+      await on.transaction(scope, async (tx) => {
+        // One that was removed meanwhile says nothing of its counter.
+        if (!(await tx.existsBy(MfaFactor, { accountId: scope.accountId, id: stored.id }))) return;
+        await recordEvent(tx, 'auth.webauthn_counter_regressed', {
           ...scope,
           resourceId: stored.identityId,
           outcome: 'denied',
           metadata: { factor_id: stored.id, stored: Number(stored.signCount), received: newCounter },
-        }),
-      );
+        });
+      });
       return null;
     }
     return { factorId: stored.id, amr: amrOf(stored.deviceType, userVerified), isUserVerified: userVerified };

@@ -1,5 +1,6 @@
 import type { FastifyReply } from 'fastify';
 import type { Consents } from '../../domain/consents/consents.js';
+import { DomainError } from '../../domain/errors.js';
 import type { Logins } from '../../domain/logins/logins.js';
 import { type OpenSignIn, provedIn } from '../../domain/logins/pending-sign-ins.js';
 import type { CodeSession } from '../../domain/oidc/codes.js';
@@ -29,6 +30,10 @@ export function recoveredBy(visit: Pick<Visit, 'client' | 'asked'>): RecoveredSi
   const { accountId, applicationId, environmentId } = visit.client;
   return { scope: { accountId, applicationId, environmentId }, bound: boundParametersOf(visit) };
 }
+
+/** Whether a sign-in that was proved ends in no session: the person, the password, or what they came by, is gone since. */
+export const hasEndedSince = (error: unknown): boolean =>
+  error instanceof DomainError && error.code === 'auth.invalid_credentials';
 
 /** How a visit ends: with an error (OpenID Connect Core 3.1.2.6) or a code back at the client, or without at a page of ours. */
 const waysBack = (baseUrl: string) => ({

@@ -1,11 +1,10 @@
-import { DomainError } from '../../domain/errors.js';
 import { readParameters } from '../../domain/oidc/parameters.js';
 import { factorOfProvider } from '../../domain/sessions/first-factor.js';
 import type { Arrival, AskedOfProvider } from '../../domain/sso-sign-in/end-users.js';
 import type { AnsweredSsoRequest } from '../../domain/sso-sign-in/requests.js';
 import type { Sso } from '../../domain/sso-sign-in/sso.js';
 import type { Clock } from '../../platform/clock.js';
-import type { HostedLogin } from '../oauth/hosted-login.js';
+import { type HostedLogin, hasEndedSince } from '../oauth/hosted-login.js';
 import { redirect } from '../oauth/pages.js';
 import { sendSsoFailed, sendSsoLost } from '../oauth/sso-failed-page.js';
 import type { Answer, SsoFinisher } from './finishers.js';
@@ -30,8 +29,7 @@ export function createIdentityFinisher(deps: { sso: Sso; hosted: HostedLogin; no
       const first = factorOfProvider(identityId, amr, { connectionId, ssoSessionId, now: now() });
       return hosted.proved(visit, first).catch((error: unknown) => {
         // The person, the connection or the session at the provider is gone since: the same from its beginning tells which.
-        if (error instanceof DomainError && error.code === 'auth.invalid_credentials')
-          return again(parameters, 'over')(request, reply);
+        if (hasEndedSince(error)) return again(parameters, 'over')(request, reply);
         throw error;
       });
     };

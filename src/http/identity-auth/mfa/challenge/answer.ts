@@ -57,7 +57,7 @@ export function answerWith({ provider, api }: Pick<IdentityAuthOptions, 'provide
   const cookie = secretCookie(provider.baseUrl, 'trusted_device');
   return async (request: FastifyRequest, reply: FastifyReply, proof: SecondFactor) => {
     const body = request.body as { challenge_token: string; remember_device?: boolean };
-    const { trusted, ...login } = await api.challenges.answer({
+    const { trusted, goOn } = await api.challenges.answer({
       token: body.challenge_token,
       proof,
       remember: body.remember_device ?? false,
@@ -65,6 +65,6 @@ export function answerWith({ provider, api }: Pick<IdentityAuthOptions, 'provide
       ...browserOf(request),
     });
     if (trusted) cookie.set(reply, trusted.device, trusted.expiresAt, provider.now());
-    return reply.send({ data: presentLogin(login, provider.now) });
+    return reply.send({ data: presentLogin(await goOn(), provider.now) });
   };
 }
