@@ -98,6 +98,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   traceRequests(app);
   atTheEnd(app, [endSpan, withinSpan(logEnd), countRequest(options.metrics)]);
   carryContext(app);
+  refuseWithoutHost(app);
   giveUpInTime(app, options.answerWithinMs ?? Number.POSITIVE_INFINITY);
   if (options.shedding) shedLoad(app, options.shedding);
   secureAnswers(app, options.baseUrl);
@@ -126,6 +127,13 @@ function carryContext(app: FastifyInstance) {
     runInContext(request.context, done);
   });
   app.addHook('preValidation', (request, _reply, done) => runInContext(request.context, done));
+}
+
+/** RFC 9112 §3.2; HTTP/1.0 knows no Host. */
+function refuseWithoutHost(app: FastifyInstance) {
+  app.addHook('onRequest', ({ headers, raw }, _reply, done) =>
+    done(headers.host === undefined && raw.httpVersion === '1.1' ? new DomainError('request.malformed') : undefined),
+  );
 }
 
 function secureAnswers(app: FastifyInstance, baseUrl: string) {

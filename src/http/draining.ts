@@ -23,7 +23,9 @@ export function createDraining({ keepAliveMs, requestMs, isStopping }: Draining)
   const servers = new Map<Server, Set<Socket>>(); // one for each address that is listened on
   const serverFactory: FastifyServerFactory = (handler) => {
     const sockets = new Set<Socket>();
-    const server = createServer({ keepAliveTimeout: keepAliveMs, requestTimeout: requestMs }, handler);
+    // Node would answer a request without Host by itself, with nothing but a status: `refuseWithoutHost` does.
+    const own = { keepAliveTimeout: keepAliveMs, requestTimeout: requestMs, requireHostHeader: false };
+    const server = createServer(own, handler);
     server.on('connection', (socket) => {
       sockets.add(socket);
       socket.once('close', () => sockets.delete(socket));

@@ -2,6 +2,7 @@ import { STATUS_CODES } from 'node:http';
 import type { FastifyServerOptions } from 'fastify';
 import { DomainError, type ErrorCode } from '../domain/errors.js';
 import { envelope, statusOf } from './errors.js';
+import { newRequestId } from './request-ids.js';
 
 /** What Node's parser says of a request that it cannot read; all else is malformed. */
 const codes: Record<string, ErrorCode> = {
@@ -22,6 +23,7 @@ export const answerUnreadable: NonNullable<FastifyServerOptions['clientErrorHand
     `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
     'Content-Type: application/json; charset=utf-8',
     `Content-Length: ${Buffer.byteLength(body)}`,
+    `X-Request-Id: ${newRequestId()}`,
     'Cache-Control: no-store',
     'Connection: close',
   ];

@@ -1,9 +1,10 @@
 import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PassThrough, Readable } from 'node:stream';
+import { text } from 'node:stream/consumers';
 import { createServer, type TLSSocket } from 'node:tls';
 import { Connection } from '@temporalio/client';
 import { pino } from 'pino';
@@ -62,6 +63,33 @@ test('what does not arrive whole in time is told so, and a connection that is go
     /^HTTP\/1\.1 408 Request Timeout\r\n[\s\S]*"request\.timed_out"/,
   );
   expect(await answered('ECONNRESET')).toBeNull();
+});
+
+test('every answer has an id and the envelope, also to what is no request', async () => {
+  const app = await buildApp({
+    baseUrl: 'http://localhost:3000',
+    logger: undefined,
+    trustProxy: false,
+    health: { checks: {} },
+    metrics: createHttpMetrics(new Registry()),
+    surfaces: [],
+  });
+  await app.listen({ port: 0, host: '127.0.0.1' });
+  const { port } = app.server.address() as AddressInfo;
+  const answered = async (request: string) => {
+    const socket = connect(port, '127.0.0.1');
+    socket.end(request);
+    const [head = '', body = ''] = (await text(socket)).split('\r\n\r\n');
+    expect(head).toMatch(/^x-request-id: [0-9a-f-]{36}$/im);
+    return `${head.split(' ')[1]} ${body && JSON.parse(body).error?.code}`;
+  };
+  expect(await answered('GET /healthz HTTP/1.1\r\nConnection: close\r\n\r\n')).toBe('400 request.malformed');
+  expect(await answered('HEAD /healthz HTTP/1.1\r\nConnection: close\r\n\r\n')).toBe('400 ');
+  expect(await answered('anything\r\n\r\n')).toBe('400 request.malformed');
+  expect(await answered(`GET /${'a'.repeat(20_000)} HTTP/1.1\r\n\r\n`)).toBe('431 request.headers_too_large');
+  expect(await answered('GET /healthz HTTP/1.0\r\n\r\n')).toBe('200 undefined');
+  expect(await answered('GET /healthz HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n')).toBe('200 undefined');
+  await app.close();
 });
 
 async function answers(trustProxy: boolean | string[], headers: Record<string, string>) {
