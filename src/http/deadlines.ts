@@ -31,8 +31,11 @@ function refuseLate({ context }: FastifyRequest, reply: FastifyReply, givenUp: L
   if (context.outcome) context.outcome.isUnknown = true; // it is still worked on
   givenUp.abort();
   const cause = new Error('The request had its time');
-  if (reply.raw.headersSent) reply.raw.destroy(cause);
-  else reply.send(new DomainError('service.unavailable', { retryAfter: 5, cause }));
+  if (reply.raw.headersSent) return void reply.raw.destroy(cause);
+  const { send } = reply;
+  // Fastify would log the address of whatever is sent after that, with the codes and names in its query.
+  reply.send = (payload) => (reply.sent ? reply : send.call(reply, payload));
+  reply.send(new DomainError('service.unavailable', { retryAfter: 5, cause }));
 }
 
 /** Nobody is told that nobody is told. */

@@ -1,13 +1,25 @@
 import { writeSync } from 'node:fs';
-import { type Logger, pino } from 'pino';
+import { type Logger, type LoggerOptions, pino } from 'pino';
 import { faultOf, framesOf } from './faults.js';
+
+type LogHook = NonNullable<NonNullable<LoggerOptions['hooks']>['logMethod']>;
 
 /**
  * JSON lines on stdout. What is logged names ids and kinds of faults, never people or secrets.
  * @param mixin what every line says besides
  */
 export const createLog = (process: string, level: string, mixin?: () => object): Logger =>
-  pino({ level, base: { process }, serializers: { err: faultForLog }, ...(mixin && { mixin }) }, { write: writeLine });
+  pino(
+    { level, base: { process }, serializers: { err: faultForLog }, hooks: { logMethod }, ...(mixin && { mixin }) },
+    { write: writeLine },
+  );
+
+/** Where a line has an error and no words, pino takes those of the error, which can quote what was sent. */
+const logMethod: LogHook = function ([details, ...words], method) {
+  const error = details instanceof Error ? details : (details as { err?: unknown } | null)?.err;
+  const said = words[0] === undefined && error instanceof Error ? [faultOf(error)] : words;
+  method.apply(this, [details, ...said] as unknown as Parameters<typeof method>);
+};
 
 /** An error without what it carries: PostgreSQL's hold the values of the statement, and many messages quote their input. */
 export const faultForLog = (error: unknown) => ({

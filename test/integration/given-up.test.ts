@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { pino } from 'pino';
@@ -16,7 +17,7 @@ let headers: Record<string, string>;
 let directory: Record<string, string>;
 beforeAll(async () => {
   api = await startApi({}, log);
-  hasty = await startApi({ REQUEST_TIMEOUT: '3s' }, undefined, api.database);
+  hasty = await startApi({ REQUEST_TIMEOUT: '3s' }, log, api.database);
   account = await newAccount(api);
   headers = await account.apiKey();
   directory = { authorization: `Bearer ${(await newToken(api, account)).token}` };
@@ -148,4 +149,15 @@ test('who has had their time is told so, whether they sent a body or not: a sear
   // Nobody can say yet whether it was made, so its key is not free.
   const again = await ask(api, '/api/v1/identities', change).answer;
   expect([again.status, JSON.parse(again.body).error.code]).toEqual([409, 'idempotency.in_progress']);
+});
+
+test('what a request was asked with that has had its time is in no log, whatever comes of it', async () => {
+  lines.length = 0;
+  const path = `/sso/oidc/${randomUUID()}/callback?state=${'s'.repeat(43)}&code=`;
+  const late = await whileLocked('sso_requests', () => ask(hasty, `${path}first`, { headers: {} }).answer);
+  expect([late.status, late.retryAfter]).toEqual([503, '5']);
+  // It goes on to its end, which is before that of one that is asked now.
+  expect((await ask(hasty, `${path}second`, { headers: {} }).answer).status).toBe(400);
+  expect(lines.length).toBeGreaterThanOrEqual(2);
+  expect(lines.filter((line) => /code=|already sent/.test(line))).toEqual([]);
 });

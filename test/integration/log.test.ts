@@ -28,6 +28,28 @@ test('a process ends although nobody reads its log any more', async () => {
   expect(await ended).toEqual([0, null]);
 });
 
+test('an error without words says what kind it is, and not what it quotes', async () => {
+  const lines = `
+import { createLog } from '${projectRoot}/dist/src/platform/log.js';
+const log = createLog('test', 'info');
+const error = Object.assign(new Error('ana@example.com'), { code: 'E_QUOTED' });
+log.warn(error);
+log.child({ reqId: 'r' }).warn({ err: error });
+log.warn({ err: error }, 'words');
+log.warn('%s words', 'two');
+log.warn({ of: 'no error' });
+`;
+  const child = spawn(process.execPath, ['--input-type=module', '-e', lines], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const text = Buffer.concat(await child.stdout.toArray()).toString();
+  expect(text).not.toContain('ana@');
+  const said = text
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+  expect(said.map(({ msg }) => msg)).toEqual(['Error E_QUOTED', 'Error E_QUOTED', 'words', 'two words', undefined]);
+  expect(said.slice(0, 3).map(({ err }) => err.fault)).toEqual(Array(3).fill('Error E_QUOTED'));
+});
+
 test('a reader that is slow gets every line whole', async () => {
   const lines = `
 import { createLog } from '${projectRoot}/dist/src/platform/log.js';

@@ -1,4 +1,5 @@
-import { randomUUID } from 'node:crypto';
+import { randomUUID, webcrypto } from 'node:crypto';
+import { jest } from '@jest/globals';
 import type { LightMyRequestResponse } from 'fastify';
 import { decodeJwt } from 'jose';
 import type { SsoConnection } from '../../entities/sso-connection.js';
@@ -248,6 +249,18 @@ test('metadata is for everybody who has the URL', async () => {
   expect(answer.body).toContain(`entityID="${baseUrl}/sso/saml/${connection.id}/metadata"`);
   expect((await world.app.inject(`/sso/saml/${connection.id}/metadata`)).body).toBe(answer.body);
   expect((await world.app.inject(`/sso/saml/${randomUUID()}/metadata`)).statusCode).toBe(400);
+});
+
+test('a key is made once, however many ask for the metadata at first', async () => {
+  const { connection } = await place({}, { hasKey: false });
+  const made = jest.spyOn(webcrypto.subtle, 'generateKey');
+  try {
+    const asked = Array.from({ length: 5 }, () => world.app.inject(`/sso/saml/${connection.id}/metadata`));
+    expect(new Set((await Promise.all(asked)).map(({ body }) => body)).size).toBe(1);
+    expect(made).toHaveBeenCalledTimes(1);
+  } finally {
+    made.mockRestore();
+  }
 });
 
 describe('answers that are refused, ten in a row,', () => {

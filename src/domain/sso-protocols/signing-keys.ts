@@ -35,6 +35,7 @@ export interface SsoSigningKeysDeps {
 /** The keys that sign our SAML messages, and that answers are encrypted to: a connection's is made when it is first needed, and stays. */
 export function createSsoSigningKeys({ db, sealing, now }: SsoSigningKeysDeps) {
   const kept = new Map<string, ServiceProviderKey>();
+  const beingMade = new Map<string, Promise<SsoSigningKey | null>>();
 
   const find = ({ id, accountId }: SsoConnection) =>
     db.transaction({ accountId }, (tx) => tx.findOneBy(SsoSigningKey, { connectionId: id, accountId }));
@@ -50,12 +51,20 @@ export function createSsoSigningKeys({ db, sealing, now }: SsoSigningKeysDeps) {
     return find(connection);
   }
 
+  /** One at a time for a connection: it holds a thread of those that sign and hash for a second, and metadata is public. */
+  function makeOnce(connection: SsoConnection): Promise<SsoSigningKey | null> {
+    const { id } = connection;
+    const made = beingMade.get(id) ?? make(connection).finally(() => beingMade.delete(id));
+    beingMade.set(id, made);
+    return made;
+  }
+
   return {
     /** @throws SsoRefused connection_disabled, where the connection was deleted meanwhile */
     async keyOf(connection: SsoConnection): Promise<ServiceProviderKey> {
       const known = kept.get(connection.id);
       if (known) return known;
-      const row = (await find(connection)) ?? (await make(connection));
+      const row = (await find(connection)) ?? (await makeOnce(connection));
       if (!row) throw new SsoRefused('connection_disabled', 'The connection is gone');
       const key = {
         certificate: row.certificate,
