@@ -22,7 +22,7 @@ export interface Limiter {
   policy: LimitPolicy;
   /** Counts one use of `key`, exactly, over all processes. */
   consume(key: string): Promise<LimitState>;
-  /** Takes one use back, for what turned out not to count. */
+  /** Takes one use back, for what turned out not to count; none that was counted in a window that is over by now. */
   giveBack(key: string): Promise<void>;
   reset(key: string): Promise<void>;
 }
@@ -55,13 +55,19 @@ export function createLimiter(db: Pick<Db, 'pool'>, policy: LimitPolicy): Limite
       }
     },
     async giveBack(key) {
-      await store.reward(hashed(key));
+      await db.pool.query({ ...giveBackStatement, values: [`${policy.name}:${hashed(key)}`, Date.now()] });
     },
     async reset(key) {
       await store.delete(hashed(key));
     },
   });
 }
+
+// By the store's own `reward`, a use of a window that is over would leave the next one with a use too many.
+const giveBackStatement: Statement = {
+  name: 'give_back_limit',
+  text: 'update rate_limits set points = points - 1 where key = $1 and points > 0 and expire > $2',
+};
 
 const hashed = (key: string) => createHash('sha256').update(key).digest('base64url');
 
@@ -100,7 +106,7 @@ export function createLimitsInTurn(db: Pick<Db, 'statement'>, policies: readonly
       });
     },
     async takeBack(keys, how) {
-      await db.statement(takeBackStatement, [keyed(keys), how.map((each) => each === 'all')]);
+      await db.statement(takeBackStatement, [keyed(keys), how.map((each) => each === 'all'), Date.now()]);
     },
   };
 }
@@ -131,5 +137,5 @@ with wanted as (
     join rate_limits l on l.key = w.key order by w.place for no key update of l
 ),
 forgotten as (delete from rate_limits where key in (select key from wanted where is_all))
-update rate_limits set points = points - 1 where key in (select key from wanted where not is_all)`,
+update rate_limits set points = points - 1 where key in (select key from wanted where not is_all) and points > 0 and expire > $3`,
 };

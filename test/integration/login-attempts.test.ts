@@ -92,6 +92,21 @@ test('what succeeded does not count, and forgets what the day counted', async ()
   await expect(begin({ ...newcomer(), ipAddress })).rejects.toMatchObject({ code: 'rate_limit.exceeded' });
 });
 
+test('what succeeds after its window is over leaves the next one with no more than there are', async () => {
+  const { begin, succeeded } = attempts();
+  const ana = newcomer();
+  await begin(ana);
+  await begin(ana);
+  await world.query("update rate_limits set expire = 0 where key like 'sign-in-address%'");
+  await Promise.all([succeeded(ana), succeeded(ana)]);
+  for (const _ of times(10)) await begin(ana);
+  await expect(begin(ana)).rejects.toMatchObject({ options: { limit: { name: 'sign-in-address' } } });
+  await world.query("update rate_limits set points = 0 where key like 'sign-in-address%'");
+  await succeeded(ana);
+  for (const _ of times(10)) await begin(ana);
+  await expect(begin(ana)).rejects.toMatchObject({ options: { limit: { name: 'sign-in-address' } } });
+});
+
 test('where nothing is limited nothing is counted', async () => {
   const { begin, succeeded, forgive } = attempts({ enabled: false });
   const ana = newcomer();

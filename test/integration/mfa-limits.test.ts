@@ -1,4 +1,6 @@
 import type { LightMyRequestResponse } from 'fastify';
+import { v7 as uuidv7 } from 'uuid';
+import { createMfaAttempts } from '../../src/domain/mfa/attempts.js';
 import { minutes } from '../../src/platform/clock.js';
 import { alertOf, codeIn, enrollTotp, hidden, passwordStep } from '../support/mfa.js';
 import { newProvider, type TestProvider } from '../support/oauth.js';
@@ -53,6 +55,15 @@ test('of many guesses at once ten are looked at', async () => {
   const answers = await Promise.all(Array.from({ length: 25 }, () => answer(page, { code: '000000' })));
   expect(answers.filter(({ statusCode }) => statusCode === 200)).toHaveLength(10);
   expect(answers.filter(({ statusCode }) => statusCode === 429)).toHaveLength(15);
+});
+
+test('a right code that comes when the quarter of an hour is over gives the next one no guess more', async () => {
+  const attempts = createMfaAttempts({ db: provider.db, enabled: true });
+  const id = uuidv7();
+  const right = () => provider.query(`update rate_limits set expire = 0 where key like 'mfa-identity:%'`);
+  await attempts.counted(id, right);
+  for (let i = 0; i < 10; i++) await attempts.counted(id, async () => null);
+  await expect(attempts.counted(id, right)).rejects.toMatchObject({ code: 'mfa.challenge_locked' });
 });
 
 test('a right code does not count', async () => {
