@@ -12,7 +12,7 @@ export interface EnvironmentRemovalRest {
 /** The deletion of what was in an Environment that nobody reaches any more. It outlives it, as the proof that it was done. */
 @Entity('environment_removals')
 @Index('environment_removals_one_per_environment', ['environmentId'], { unique: true })
-@Index('environment_removals_account', ['accountId'])
+@Index('environment_removals_by_age', ['accountId', 'createdAt', 'id'])
 @Index('environment_removals_application', ['applicationId'])
 @Index('environment_removals_running', ['id'], { where: `status = 'running'` })
 @Check('environment_removals_status', `status in ('running', 'completed', 'cancelled')`)

@@ -15,7 +15,7 @@ export interface ErasureRest {
 /** The deletion of an Identity with everything about it. It outlives the Identity, as the proof that it was done. */
 @Entity('erasures')
 @Index('erasures_one_per_identity', ['identityId'], { unique: true })
-@Index('erasures_account', ['accountId'])
+@Index('erasures_by_age', ['accountId', 'createdAt', 'id'])
 @Index('erasures_running', ['id'], { where: `status = 'running'` })
 @Check('erasures_status', `status in ('running', 'completed', 'cancelled')`)
 export class Erasure {

@@ -49,6 +49,7 @@ import { Role } from './role.js';
 import { RoleAssignment } from './role-assignment.js';
 import { RoleAssignmentWindow } from './role-assignment-window.js';
 import { RolePermission } from './role-permission.js';
+import { RowCount } from './row-count.js';
 import { ScimAssignment } from './scim-assignment.js';
 import { ScimGroup } from './scim-group.js';
 import { ScimGroupMapping } from './scim-group-mapping.js';
@@ -135,6 +136,7 @@ export const entities = [
   RoleAssignment,
   RoleAssignmentWindow,
   RolePermission,
+  RowCount,
   ScimAssignment,
   ScimGroup,
   ScimGroupMapping,

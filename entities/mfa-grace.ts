@@ -9,7 +9,7 @@ export type MfaGraceStatus = 'running' | 'enrolled' | 'expired' | 'reset' | 'can
 @Entity('mfa_graces')
 @Index('mfa_graces_one_per_identity', ['environmentId', 'identityId'], { unique: true })
 @Index('mfa_graces_identity', ['identityId'])
-@Index('mfa_graces_account', ['accountId'])
+@Index('mfa_graces_by_age', ['accountId', 'startedAt', 'id'])
 @Index('mfa_graces_running', ['id'], { where: `status = 'running'` })
 @Check('mfa_graces_status', `status in ('running', 'enrolled', 'expired', 'reset', 'cancelled')`)
 export class MfaGrace {

@@ -10,7 +10,7 @@ export type RoleAssignmentWindowStatus = 'running' | 'completed' | 'removed' | '
  * decides nothing about access: the window itself, in the assignment, does.
  */
 @Entity('role_assignment_windows')
-@Index('role_assignment_windows_account', ['accountId'])
+@Index('role_assignment_windows_by_age', ['accountId', 'createdAt', 'id'])
 @Index('role_assignment_windows_environment', ['environmentId'])
 @Index('role_assignment_windows_running', ['id'], { where: `status = 'running'` })
 @Check('role_assignment_windows_status', `status in ('running', 'completed', 'removed', 'cancelled')`)

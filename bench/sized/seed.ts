@@ -4,6 +4,7 @@ import type { Installation } from '../installation.js';
 import { type Seed, seed as seedBase } from '../seed.js';
 import { insertAll } from './insert-all.js';
 import { createModel, type Model, permissions, type RoleName, roles } from './model.js';
+import { seedLists } from './seed-lists.js';
 import type { Size } from './sizes.js';
 
 /** An Environment of some size: what is in it, and the model that knows the right answers. */
@@ -13,6 +14,8 @@ export interface SizedSeed extends Seed {
   /** By their numbers in the model. */
   memberIds: readonly string[];
   nodeIds: readonly string[];
+  /** Has as many deliveries as there are people; null where the people were there already, and no other lists are made. */
+  webhookId: string | null;
   /** The top of the nodes that are moved together, and between what they are moved. */
   moved: { id: string; parentIds: readonly [string, string] };
 }
@@ -48,9 +51,10 @@ export async function fillSized(
     const memberIds = people ? await deactivate(rows, people) : await seedIdentities(rows);
     const { nodeIds, moved } = await seedNodes(rows);
     await seedAssignments(rows, memberIds, nodeIds);
+    const webhookId = people ? null : await seedLists(owner, base.scope, size);
     await owner.query('commit');
     await owner.query('vacuum (analyze)');
-    return { ...base, size, model, memberIds, nodeIds, moved };
+    return { ...base, size, model, memberIds, nodeIds, moved, webhookId };
   } finally {
     await owner.end();
   }

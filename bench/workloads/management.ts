@@ -15,9 +15,21 @@ interface NodeAnswer {
   data: { id: string; parent_node_id: string; version: number };
 }
 
-const headersOf = ({ apiKey }: SizedSeed) => ({ 'x-api-key': apiKey });
-const pageOf = async (connection: Connection, path: string, seed: SizedSeed) =>
-  jsonOf<Page>(await connection.get(path, headersOf(seed)));
+export const headersOf = ({ apiKey }: SizedSeed) => ({ 'x-api-key': apiKey });
+const pageOf = async (connection: Connection, path: string, headers: Record<string, string>) =>
+  jsonOf<Page>(await connection.get(path, headers));
+
+/** Where a list is: its path below the Public API's, for the API key, or all of it with who asks. */
+type Place = string | ((connection: Connection, seed: SizedSeed) => Promise<Asked>);
+interface Asked {
+  path: string;
+  headers: Record<string, string>;
+}
+
+async function askedOf(list: Place, connection: Connection, seed: SizedSeed): Promise<Asked> {
+  if (typeof list === 'string') return { path: `/api/v1/${list}`, headers: headersOf(seed) };
+  return list(connection, seed);
+}
 
 /**
  * One full page of a list, with the total beside it.
@@ -27,7 +39,7 @@ const pageOf = async (connection: Connection, path: string, seed: SizedSeed) =>
 export const listed = (
   name: string,
   about: string,
-  list: 'identities' | 'nodes',
+  list: Place,
   seeded: (seed: SizedSeed) => number,
   { numberOf = () => 1, query = '' }: { numberOf?: (total: number, take: number) => number; query?: string } = {},
 ): SizedWorkload => ({
@@ -36,11 +48,12 @@ export const listed = (
   limit: 'reads',
   uses: 1,
   async prepare({ connection, seed }) {
-    const path = `/api/v1/${list}?take=${take}${query}`;
-    const { pagination: first } = await pageOf(connection, path, seed);
+    const { path: of, headers } = await askedOf(list, connection, seed);
+    const path = `${of}?take=${take}${query}`;
+    const { pagination: first } = await pageOf(connection, path, headers);
     const asked = numberOf(first.item_count, take);
     return async () => {
-      const { items, pagination } = await pageOf(connection, `${path}&page=${asked}`, seed);
+      const { items, pagination } = await pageOf(connection, `${path}&page=${asked}`, headers);
       const hasTotal = pagination.item_count >= seeded(seed) && pagination.page === asked;
       expectContent(items.length === take && hasTotal, 'a full page with the total');
     };
@@ -66,7 +79,7 @@ export const searched = (
     const random = createRandom(index);
     return async () => {
       const path = `/api/v1/identities?take=${take}&q=${encodeURIComponent(textOf(random))}`;
-      const { items, pagination } = await pageOf(connection, path, seed);
+      const { items, pagination } = await pageOf(connection, path, headersOf(seed));
       const { item_count: total } = pagination;
       expectContent(isRight(total) && items.length === Math.min(take, total), 'who is searched for, and the total');
     };
@@ -84,7 +97,7 @@ export const walked: SizedWorkload = {
   uses: 1,
   async prepare({ connection, seed }) {
     const path = `/api/v1/identities?take=${take}`;
-    const { pagination: first } = await pageOf(connection, path, seed);
+    const { pagination: first } = await pageOf(connection, path, headersOf(seed));
     const middle = await connection.get(`${path}&page=${Math.floor(first.item_count / take / 2)}`, headersOf(seed));
     const start = nextOf(middle);
     let next = start;
@@ -144,7 +157,7 @@ export const managementWorkloads: SizedWorkload[] = [
         const email = emailOf(Math.floor(random() * seed.size.identities));
         const q = email.slice(0, email.indexOf('@') + 1);
         const path = `/api/v1/identities?take=${take}&q=${encodeURIComponent(q)}`;
-        const { items, pagination } = await pageOf(connection, path, seed);
+        const { items, pagination } = await pageOf(connection, path, headersOf(seed));
         expectContent(items[0]?.email === email && pagination.item_count === 1, 'the one identity');
       };
     },

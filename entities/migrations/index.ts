@@ -50,6 +50,7 @@ import { NodesByTextAndSlug1763700000096 } from './1763700000096-nodes-by-text-a
 import { CertificateWarnings1763700000098 } from './1763700000098-certificate-warnings.js';
 import { AwaitedMessages1763700000099 } from './1763700000099-awaited-messages.js';
 import { EndedAtProvider1763700000100 } from './1763700000100-ended-at-provider.js';
+import { CountedRows1763700000103 } from './1763700000103-counted-rows.js';
 import { MfaResetOfUsers1763700000104 } from './1763700000104-mfa-reset-of-users.js';
 
 /** In the order in which they run. */
@@ -106,5 +107,6 @@ export const migrations = [
   CertificateWarnings1763700000098,
   AwaitedMessages1763700000099,
   EndedAtProvider1763700000100,
+  CountedRows1763700000103,
   MfaResetOfUsers1763700000104,
 ];

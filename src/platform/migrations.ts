@@ -137,6 +137,7 @@ const functions = [
   'gatehouse_matching_nodes',
   'gatehouse_matching_organizations',
   'gatehouse_matching_scim_users',
+  'gatehouse_merge_row_counts',
   'gatehouse_prepare_events',
   'gatehouse_queue_webhooks',
   'gatehouse_settle_events',
@@ -191,7 +192,7 @@ async function grantToService(source: DataSource, serviceUrl: URL) {
     grant usage on all sequences in schema public to ${name};
     grant execute on function ${functions.join()} to ${name};
     revoke update, delete, truncate on events from ${name};
-    revoke insert, update, delete, truncate on event_counts, event_marks, event_state, event_partitions from ${name};
+    revoke insert, update, delete, truncate on event_counts, event_marks, event_state, event_partitions, row_counts from ${name};
     revoke insert, update, delete, truncate on migrations from ${name};
   `);
   // What happened is read and written by way of its table alone.

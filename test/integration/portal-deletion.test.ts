@@ -61,12 +61,12 @@ async function left(...environmentIds: string[]): Promise<Record<string, number>
   return Object.assign({}, ...(await Promise.all(environmentIds.map(rowsIn))));
 }
 
-/** Rows of every table that names the Environment, but the audit log, and the proof that it is gone, which stay. */
+/** Rows of every table that names the Environment, but the audit log, mails and the proof that it is gone, which stay; and their totals. */
 async function rowsIn(environmentId: string): Promise<Record<string, number>> {
   const tables = await rowsOf<{ name: string }>(
     api,
     `select table_name as name from information_schema.columns where table_schema = 'public'
-       and column_name = 'environment_id' and table_name not like 'event%' and table_name not in ('emails', 'environment_removals')`,
+       and column_name = 'environment_id' and table_name not like 'event%' and table_name not in ('emails', 'environment_removals', 'row_counts')`,
   );
   const counts: Record<string, number> = {};
   for (const { name } of tables) {

@@ -26,11 +26,18 @@ export async function newDatabase({ poolSize = 5 }: { poolSize?: number } = {}):
     db,
     async close() {
       await db.close();
+      await expectExactCounts(ownerUrl);
       await owners.get(ownerUrl)?.end();
       owners.delete(ownerUrl);
       await asOwner((client) => client.query(`drop database if exists ${name} with (force)`));
     },
   };
+}
+
+/** Whatever a suite did, and on which way: what the database counts by itself is what there is (docs/decisions/0085). */
+export async function expectExactCounts(ownerUrl: string): Promise<void> {
+  const [row] = await rowsAsOwner<{ wrong: string }>(ownerUrl, 'select gatehouse_recount_rows() as wrong');
+  if (row?.wrong !== '0') throw new Error(`${row?.wrong} totals of row_counts are not what there is`);
 }
 
 /** Another way to such a database. On a busy machine a connection takes as long as it takes, and so does one's turn for it. */

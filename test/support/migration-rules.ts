@@ -132,6 +132,8 @@ const isRepeatable = (statement: string, before: readonly string[]): boolean => 
   const [, index] = /^create (?:unique )?index concurrently (\w+)/i.exec(statement) ?? [];
   // "if not exists" would take an index for done that was left invalid.
   if (index) return before.includes(`drop index concurrently if exists ${index}`);
+  const [, policy] = /^create policy (\w+ on \w+)/i.exec(statement) ?? [];
+  if (policy) return before.includes(`drop policy if exists ${policy}`);
   if (/^(create|drop)\b/i.test(statement)) return /\bif (not )?exists\b|\bor replace\b/i.test(statement);
   if (/^insert\b/i.test(statement)) return /\bon conflict\b/i.test(statement);
   return actionsOf(statement).every((one) => !/^(add|drop)\b/i.test(one) || /\bif (not )?exists\b/i.test(one));

@@ -95,6 +95,9 @@ test('outside of a transaction each statement can be run once more, where the on
   expect(await brokenBy('alter table accounts add if not exists note text', false)).toEqual([]);
   expect(await brokenBy('create table a (id int)', false)).toEqual([rule]);
   expect(await brokenBy('create table if not exists a (id int)', false)).toEqual([]);
+  const made = 'create table if not exists a (id int)';
+  expect(await brokenBy(`${made}; create policy p on a using (true)`, false)).toEqual([rule]);
+  expect(await brokenBy(`${made}; drop policy if exists p on a; create policy p on a using (true)`, false)).toEqual([]);
 });
 
 test('statements are told apart, also those with semicolons in texts, comments and bodies', () => {

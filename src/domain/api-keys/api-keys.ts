@@ -12,6 +12,7 @@ import type { Caller } from '../caller.js';
 import { DomainError, invalidField } from '../errors.js';
 import { recordEvent } from '../events.js';
 import { containing, type Page, type PageRequest, readPage } from '../paging.js';
+import { readRowCount } from '../row-counts.js';
 import { announceApiKeys } from './announce.js';
 import { newApiKey } from './format.js';
 
@@ -93,10 +94,11 @@ export function createApiKeyManagement({
 
   return {
     list: (scope, page) =>
-      db.transaction(scope, (tx) => {
+      db.transaction(scope, async (tx) => {
         const query = tx.createQueryBuilder(ApiKey, 'key').where(within(scope));
         if (page.q) query.andWhere('key.name ilike :pattern', { pattern: containing(page.q) });
-        return readPage(query, page, columns[page.sortBy]);
+        const total = page.q ? undefined : await readRowCount(tx, scope, 'api_keys');
+        return readPage(query, page, columns[page.sortBy], total);
       }),
     get: (scope, id) =>
       db.transaction(scope, async (tx) => {

@@ -3,7 +3,7 @@ import type { Db } from '../../platform/db.js';
 import { warnOfCertificates } from '../sso-connections/certificate-warnings.js';
 import { keepEvents } from './events.js';
 import { cutOff, rules, underWay } from './rules.js';
-import { byColumn, endedGrants, sessionsOfGrants, walkSessions } from './statements.js';
+import { byColumn, endedGrants, mergedCounts, sessionsOfGrants, walkSessions } from './statements.js';
 
 /** Where a run has got to. */
 export interface Place {
@@ -25,7 +25,7 @@ export interface Swept {
 const sessionsPerRun = 250_000;
 const first = '00000000-0000-0000-0000-000000000000';
 const byName = new Map(rules.map((rule) => [rule.name ?? rule.table, { rule, statement: byColumn(rule) }]));
-const order = ['grants', 'sessions', ...byName.keys(), 'events', 'certificates'];
+const order = ['grants', 'sessions', ...byName.keys(), 'counts', 'events', 'certificates'];
 
 export type Housekeeping = ReturnType<typeof createHousekeeping>;
 
@@ -81,6 +81,10 @@ export function createHousekeeping({ db, now, auditRetentionDays }: Housekeeping
       if (at.rule === 'sessions') {
         const walked = await walk(at, batchSize);
         return { table: 'sessions', deleted: walked.deleted, next: walked.next ?? next };
+      }
+      if (at.rule === 'counts') {
+        const [row] = await db.statement<{ merged: number }>(mergedCounts, []);
+        return { table: 'row_counts', deleted: row!.merged, next };
       }
       if (at.rule === 'events') {
         return { table: 'months of events', deleted: await keepEvents(db, auditRetentionDays), next };

@@ -65,3 +65,9 @@ gone as (
 select (select count(*)::int from gone) as deleted, (select count(*)::int from looked) as looked,
   (select expires_at || '|' || id from looked order by expires_at, id limit 1) as last`,
 };
+
+/** The parts of each total become one again, whoever was at work on them meanwhile; by the owner, who alone writes them. */
+export const mergedCounts: Statement = {
+  name: 'merge_row_counts',
+  text: 'select gatehouse_merge_row_counts()::int as merged',
+};

@@ -5,6 +5,7 @@ import type { Db } from '../../platform/db.js';
 import { DomainError } from '../errors.js';
 import { isShort, searchedText } from '../identity-search.js';
 import { containing, type Page, type PageRequest, readPage } from '../paging.js';
+import { readRowCount } from '../row-counts.js';
 import type { AccountScope } from '../scope.js';
 
 /** Where somebody of the directory is a member. */
@@ -73,7 +74,9 @@ export function createDirectory({ db }: { db: Db }) {
             ...(environmentId && { environmentId }),
           });
         }
-        const { rows, ...rest } = await readPage(query, page, columns[page.sortBy]);
+        const isWhole = !q && environmentId === undefined && isActive === undefined;
+        const total = isWhole ? await readRowCount(tx, { accountId }, 'identities') : undefined;
+        const { rows, ...rest } = await readPage(query, page, columns[page.sortBy], total);
         return { ...rest, rows: await withMemberships(tx, accountId, rows) };
       }),
 

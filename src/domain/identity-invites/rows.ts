@@ -5,6 +5,7 @@ import { IdentityInvite } from '../../../entities/identity-invite.js';
 import { within } from '../../platform/db.js';
 import { statusOf } from '../invites/process.js';
 import { containing, type Page, type PageRequest, readPage } from '../paging.js';
+import { readRowCount } from '../row-counts.js';
 import type { AccountScope } from '../scope.js';
 import { environmentStands } from '../standing-environment.js';
 
@@ -47,8 +48,24 @@ export async function listInvites(
     const names = `coalesce(invite.first_name, '') || ' ' || coalesce(invite.last_name, '')`;
     query.andWhere(`(invite.email::text ilike :pattern or ${names} ilike :pattern)`, { pattern: containing(q) });
   }
-  const { rows, ...rest } = await readPage(query, page, columns[page.sortBy]);
+  const total = status || q ? undefined : await totalOf(tx, scope, whose);
+  const { rows, ...rest } = await readPage(query, page, columns[page.sortBy], total);
   return { ...rest, rows: await shown(tx, rows, now) };
+}
+
+/** Of all of them; undefined where nobody keeps it, since an organization's are few. */
+async function totalOf(
+  tx: EntityManager,
+  { accountId, environmentId: own }: AccountScope,
+  { organizationId, environmentId: into }: Whose,
+): Promise<number | undefined> {
+  if (organizationId !== undefined) return undefined;
+  if (into && own !== undefined && into !== own) return 0;
+  const intents = [
+    ...(into === null ? [] : (['identity_invites_activate'] as const)),
+    ...(into ? [] : (['identity_invites_directory'] as const)),
+  ];
+  return readRowCount(tx, { accountId, environmentId: own ?? into ?? undefined }, ...intents);
 }
 
 /** The one with this id, as long as it is one of those meant; null otherwise. With `lock`, it stays as it is. */

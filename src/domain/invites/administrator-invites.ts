@@ -15,6 +15,7 @@ import { DomainError } from '../errors.js';
 import { recordEvent } from '../events.js';
 import { startLater } from '../outbox.js';
 import { containing, type Page, type PageRequest, readPage } from '../paging.js';
+import { readRowCount } from '../row-counts.js';
 import type { AccountScope } from '../scope.js';
 import { expireOverdue } from './expiry.js';
 import { inviteToken } from './link.js';
@@ -106,7 +107,9 @@ export function createAdministratorInvites({
           const searched = `(invite.email ilike :pattern or invite.first_name || ' ' || invite.last_name ilike :pattern)`;
           query.andWhere(searched, { pattern: containing(page.q) });
         }
-        const { rows, ...rest } = await readPage(query, page, columns[page.sortBy]);
+        const isWhole = !status && !page.q;
+        const total = isWhole ? await readRowCount(tx, { accountId }, 'administrator_invites') : undefined;
+        const { rows, ...rest } = await readPage(query, page, columns[page.sortBy], total);
         const roles = new Map((await tx.findBy(AdministratorRole, { accountId })).map((role) => [role.id, role]));
         return { ...rest, rows: rows.map((row) => shown(row, roles.get(row.roleId ?? '') ?? null, now())) };
       }),

@@ -1,4 +1,5 @@
 import type { AdministratorInvite } from '../../../entities/administrator-invite.js';
+import type { RowCountList } from '../../../entities/row-count.js';
 import { type ProcessInput, workflowIdOf } from '../../platform/process-kinds.js';
 import type { Kind, KindName, ProcessRow } from './kinds.js';
 
@@ -24,6 +25,7 @@ export const rowOfInvite = (of: Of, { id, accountId, status, ...invite }: Invite
 
 interface Invites {
   table: string;
+  counted: readonly RowCountList[];
   kind: KindName;
   subjectType: string;
   /** SQL: the Environment that they are into. */
@@ -33,9 +35,10 @@ interface Invites {
 }
 
 /** What invites of all kinds have alike as processes: they wait to be accepted, and are over in time whether or not a worker noticed. */
-export const invitesOf = ({ table, kind, subjectType, environmentId, inputOf }: Invites) =>
+export const invitesOf = ({ table, counted, kind, subjectType, environmentId, inputOf }: Invites) =>
   ({
     table,
+    counted,
     sql: `
 select id, '${kind}' as kind, account_id as "accountId", ${environmentId} as "environmentId", '${subjectType}' as "subjectType",
   id as "subjectId", case when status = 'pending' and expires_at <= $2 then 'expired' else status end as state,

@@ -13,6 +13,7 @@ const inputOf = ({ id, subjectId, accountId, environmentId }: ProcessRow) => ({
 /** Mails of the Account. What is about a person alone (a registration, a password) is of no Account, and not in here. */
 export const emailKind: Kind = {
   table: 'emails',
+  counted: ['emails'],
   sql: `
 select id, 'email' as kind, account_id as "accountId", environment_id as "environmentId",
   case when template like 'administrator-invite%' then 'administrator_invite' when template like 'identity-invite%' then 'identity_invite'

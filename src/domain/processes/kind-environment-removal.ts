@@ -9,6 +9,7 @@ const inputOf = ({ id, accountId, subjectId }: ProcessRow) => processInput({ id,
 /** Deletions of Environments. Theirs is the subject: the Environment that it would be in is gone. */
 export const environmentRemovalKind: Kind = {
   table: 'environment_removals',
+  counted: ['environment_removals'],
   sql: `
 select id, 'environment_removal' as kind, account_id as "accountId", null::uuid as "environmentId",
   'environment' as "subjectType", environment_id as "subjectId", status as state, created_at as since,

@@ -8,6 +8,7 @@ const inputOf = ({ id, accountId, subjectId }: ProcessRow) => processInput({ id,
 /** Deletions of identities. */
 export const erasureKind: Kind = {
   table: 'erasures',
+  counted: ['erasures'],
   sql: `
 select id, 'identity_erasure' as kind, account_id as "accountId", null::uuid as "environmentId", 'identity' as "subjectType",
   identity_id as "subjectId", status as state, created_at as since, null::timestamptz as deadline,

@@ -13,6 +13,7 @@ export const identityInviteRow = ({ environmentId, ...invite }: IdentityInvite):
 export const identityInviteKind: Kind = {
   ...invitesOf({
     table: 'identity_invites',
+    counted: ['identity_invites_activate', 'identity_invites_directory', 'identity_invites_organization'],
     kind: 'identity_invite',
     subjectType: 'identity_invite',
     environmentId: 'environment_id',

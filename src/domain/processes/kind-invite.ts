@@ -17,6 +17,7 @@ export const inviteRow = (invite: AdministratorInvite): ProcessRow =>
 export const inviteKind: Kind = {
   ...invitesOf({
     table: 'administrator_invites',
+    counted: ['administrator_invites'],
     kind: 'invite',
     subjectType: 'administrator_invite',
     environmentId: 'null::uuid',

@@ -13,6 +13,7 @@ const inputOf = ({ id, accountId, environmentId, subjectId }: ProcessRow) =>
 /** Times in which identities may still sign in without a second factor. */
 export const mfaGraceKind = (reminders: readonly number[]): Kind => ({
   table: 'mfa_graces',
+  counted: ['mfa_graces'],
   sql: `
 select id, 'mfa_grace' as kind, account_id as "accountId", environment_id as "environmentId", 'identity' as "subjectType",
   identity_id as "subjectId", case when is_over then 'expired' else status end as state, started_at as since,

@@ -12,6 +12,7 @@ const inputOf = ({ id, accountId, environmentId, subjectId }: ProcessRow) =>
 /** Windows of role assignments, whose moments are told as they come. Its id is that of the assignment. */
 export const roleWindowKind = (notices: readonly number[]): Kind => ({
   table: 'role_assignment_windows',
+  counted: ['role_assignment_windows'],
   sql: `
 select w.id, 'role_assignment' as kind, w.account_id as "accountId", w.environment_id as "environmentId", 'identity' as "subjectType",
   a.identity_id as "subjectId", w.status as state, w.told_until as since, coalesce(a.effective_to, a.effective_from) as deadline,

@@ -25,6 +25,7 @@ export const ssoDomainRow = ({ id, accountId, environmentId, status, ...claim }:
 /** Claims of domains: looked for until they are found, and looked at for as long as they are verified. */
 export const ssoDomainKind = (schedule: DomainSchedule): Kind => ({
   table: 'sso_domains',
+  counted: ['sso_domains'],
   sql: `
 select id, 'sso_domain' as kind, account_id as "accountId", environment_id as "environmentId", 'sso_domain' as "subjectType",
   id as "subjectId", status as state, started_at as since, fails_at as deadline, created_at as "createdAt",

@@ -31,6 +31,7 @@ export const deliveryRow = ({ id, accountId, environmentId, webhookId, ...delive
 /** Events on their way to the Account's webhooks, and to those of its Environments. */
 export const webhookKind: Kind = {
   table: 'webhook_deliveries',
+  counted: ['webhook_deliveries'],
   sql: `
 select id, 'webhook_delivery' as kind, account_id as "accountId", environment_id as "environmentId", 'webhook' as "subjectType",
   webhook_id as "subjectId", status as state, created_at as since, null::timestamptz as deadline,

@@ -1,4 +1,5 @@
 import type { EntityManager } from 'typeorm';
+import type { RowCountList } from '../../../entities/row-count.js';
 import type { Clock } from '../../platform/clock.js';
 import type { DomainSchedule } from '../sso/domain-schedule.js';
 import { emailKind } from './kind-email.js';
@@ -52,6 +53,8 @@ export type Act = (tx: EntityManager, row: ProcessRow, now: Clock) => Promise<un
 export interface Kind {
   /** Its rows. An index on `account_id` serves them. */
   table: string;
+  /** As what its rows are counted. */
+  counted: readonly RowCountList[];
   /** Of the columns of `ProcessRow`: `$1` is the Account, `$2` is now. Rows of other Accounts must not be in it. */
   sql: string;
   /** The states in which it goes on, each with what it waits for. */

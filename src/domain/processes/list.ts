@@ -4,6 +4,7 @@ import { DomainError } from '../errors.js';
 import { containing, type Page, type PageRequest, pageOf, stretchOf } from '../paging.js';
 import { behind, type Placed, placedBy } from '../places.js';
 import { putInto } from '../put.js';
+import { readRowCount } from '../row-counts.js';
 import type { AccountScope } from '../scope.js';
 import type { Kind, KindName, Kinds, ProcessRow } from './kinds.js';
 
@@ -26,10 +27,9 @@ export async function listRows(
 ): Promise<Page<ProcessRow>> {
   const values: unknown[] = [accountId, now];
   const where = conditions(request, now, values);
-  const [{ count: itemCount }] = await tx.query<[{ count: number }]>(
-    `select count(*)::int as count from (${union(kinds, request.kind)}) process where ${where}`,
-    values,
-  );
+  const itemCount = isNarrowed(request)
+    ? await countRows(tx, `(${union(kinds, request.kind)}) process where ${where}`, values)
+    : await readRowCount(tx, wholeOf(accountId), ...kindsIn(kinds, request.kind).flatMap(({ counted }) => counted));
   const stretch = stretchOf(itemCount, request);
   const { at, count, direction, behind: last } = stretch;
   if (count === 0) return pageOf(request, itemCount, stretch, [] as (ProcessRow & Placed)[]);
@@ -70,8 +70,24 @@ export async function findRow(
 
 const columns = ['"createdAt"', 'id'] as const;
 
+/** By anything but its kind: what everything has is kept. */
+const isNarrowed = ({ state, subjectId, olderThanMs, open, q }: Filters): boolean =>
+  Boolean(q) || [state, subjectId, olderThanMs, open].some((filter) => filter !== undefined);
+
+async function countRows(tx: EntityManager, from: string, values: readonly unknown[]): Promise<number> {
+  const [{ count }] = await tx.query<[{ count: number }]>(`select count(*)::int as count from ${from}`, [...values]);
+  return count;
+}
+
+/** With mails of Environments that are gone, as the list has them. */
+const wholeOf = (accountId: string) => ({ accountId, stands: (row: string) => standsIn(`${row}.environment_id`) });
+
+const kindsIn = (kinds: Kinds, only?: KindName): Kind[] => (only ? [kinds[only]] : Object.values<Kind>(kinds));
+
 /** Without what is in an Environment that is being removed: it goes with that. */
-const stands = 'not exists (select from environments e where e.id = listed."environmentId" and e.account_id is null)';
+const standsIn = (environmentId: string) =>
+  `not exists (select from environments e where e.id = ${environmentId} and e.account_id is null)`;
+const stands = standsIn('listed."environmentId"');
 
 /** @param each what is read of a kind */
 function union(
@@ -79,8 +95,9 @@ function union(
   only?: KindName,
   each = (of: string) => `select * from (${of}) listed where ${stands}`,
 ): string {
-  const all = only ? [kinds[only]] : Object.values<Kind>(kinds);
-  return all.map(({ sql }) => each(sql)).join('\nunion all\n');
+  return kindsIn(kinds, only)
+    .map(({ sql }) => each(sql))
+    .join('\nunion all\n');
 }
 
 type Filters = Pick<ListRequest, 'state' | 'subjectId' | 'olderThanMs' | 'open' | 'q'>;

@@ -2,6 +2,7 @@ import type { EntityManager } from 'typeorm';
 import { validate as isUuid } from 'uuid';
 import { ScimGroup } from '../../../entities/scim-group.js';
 import { within } from '../../platform/db.js';
+import { readRowCount } from '../row-counts.js';
 import { targetOf } from './attribute-path.js';
 import type { Directory } from './directory.js';
 import { type Column, type ColumnOf, conditionOf } from './filter-sql.js';
@@ -91,14 +92,13 @@ export async function listGroups(
   const order = orderOf(request, columnOf, 'g.created_at');
   const wanted = filter ? conditionOf(filter, columnOf, values) : 'true';
   const ofDirectory = 'from scim_groups g where g.account_id = $1 and g.environment_id = $2 and g.directory_id = $3';
-  const countOf = async (from: string, all: unknown[]) =>
-    Number((await tx.query<{ count: string }[]>(`select count(*) as count ${from}`, all))[0]!.count);
+  const { scope, directoryId: ownerId } = directory;
+  const all = await readRowCount(tx, { ...scope, ownerId }, 'scim_groups');
   const meant = filter && (await meantGroups(tx, directory, filter));
-  if (!meant && (filter || request.sortBy !== null))
-    assertBounded(request, await countOf(ofDirectory, createValues(directory).all));
+  if (!meant) assertBounded(request, all);
   const among = meant ? ` and g.id = any(${values.put(meant)}::uuid[])` : '';
   const from = `${ofDirectory}${among} and ${wanted}`;
-  const total = await countOf(from, values.all);
+  const total = filter ? await countOf(tx, from, values.all) : all;
   if (count === 0 || startIndex > total) return { total, rows: [] };
   const ids = await tx.query<{ id: string }[]>(
     `select g.id ${from} order by ${order}, g.id offset ${startIndex - 1} limit ${count}`,
@@ -111,6 +111,11 @@ export async function listGroups(
     .getMany();
   const byId = new Map(found.map((one) => [one.id, one]));
   return { total, rows: ids.flatMap(({ id }) => byId.get(id) ?? []) };
+}
+
+async function countOf(tx: EntityManager, from: string, values: unknown[]): Promise<number> {
+  const [row] = await tx.query<{ count: string }[]>(`select count(*) as count ${from}`, values);
+  return Number(row!.count);
 }
 
 /** Who is in some groups, in the order in which they were made. */

@@ -9,7 +9,9 @@ import { DomainError, invalidField } from '../errors.js';
 import { recordEvent } from '../events.js';
 import { find as findOrganization } from '../organizations/find.js';
 import { containing, type Page, type PageRequest, readPage } from '../paging.js';
+import { readRowCount } from '../row-counts.js';
 import type { AccountScope, EnvironmentScope } from '../scope.js';
+import { environmentStands } from '../standing-environment.js';
 
 export interface NewScimToken {
   name: string;
@@ -28,11 +30,15 @@ const columns = { created_at: ['token.createdAt', 'token.id'], name: ['token.nam
 export function createScimTokens({ db, now }: { db: Db; now: Clock }) {
   return {
     list: (scope: AccountScope, { environmentId, ...page }: ScimTokenPage): Promise<Page<ScimToken>> =>
-      db.transaction(scope, (tx) => {
-        const query = tx.createQueryBuilder(ScimToken, 'token').where(within(scope));
+      db.transaction(scope, async (tx) => {
+        const query = tx
+          .createQueryBuilder(ScimToken, 'token')
+          .where(within(scope))
+          .andWhere(environmentStands('token'));
         if (environmentId) query.andWhere('token.environmentId = :environmentId', { environmentId });
         if (page.q) query.andWhere('token.name ilike :pattern', { pattern: containing(page.q) });
-        return readPage(query, page, columns[page.sortBy]);
+        const total = page.q ? undefined : await readRowCount(tx, { ...scope, environmentId }, 'scim_tokens');
+        return readPage(query, page, columns[page.sortBy], total);
       }),
 
     /** The secret is answered here and never again. @throws DomainError environment.not_found, organization.not_found */

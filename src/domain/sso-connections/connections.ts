@@ -24,6 +24,7 @@ import {
   type ConnectionDetail,
   type ConnectionScope,
   connectionsOf,
+  countConnections,
   detailsOf,
   findConnection,
   isOfTeam,
@@ -133,7 +134,9 @@ export function createSsoConnections({ db, sealing, guard, outbound, assignments
         if (type) query.andWhere({ type });
         if (organizationId) query.andWhere({ organizationId });
         if (q) query.andWhere('connection.name ilike :pattern', { pattern: containing(q) });
-        const { rows, ...rest } = await readPage(query, page, columns[page.sortBy]);
+        const isWhole = !q && !status && !type && !organizationId;
+        const total = isWhole ? await countConnections(tx, scope) : undefined;
+        const { rows, ...rest } = await readPage(query, page, columns[page.sortBy], total);
         return { ...rest, rows: await detailsOf(tx, baseUrl, rows) };
       }),
 

@@ -8,6 +8,7 @@ import type { Caller } from '../caller.js';
 import { DomainError } from '../errors.js';
 import { find as findOrganization } from '../organizations/find.js';
 import { lockOrganization } from '../organizations/members.js';
+import { readRowCount } from '../row-counts.js';
 import type { AccountScope, EnvironmentScope } from '../scope.js';
 import type { providerFields } from './provider.js';
 import { type ServiceProvider, serviceProviderOf } from './service-provider.js';
@@ -29,6 +30,10 @@ export const connectionsOf = (tx: EntityManager, { accountId, environmentId }: C
   tx
     .createQueryBuilder(SsoConnection, 'connection')
     .where({ accountId, environmentId: environmentId ?? IsNull() }) as SelectQueryBuilder<SsoConnection>;
+
+/** How many there are of them. */
+export const countConnections = (tx: EntityManager, { accountId, environmentId }: ConnectionScope) =>
+  readRowCount(tx, { accountId, environmentId: environmentId ?? null }, 'sso_connections');
 
 const whereOf = (at: ConnectionAt): FindOptionsWhere<SsoConnection> =>
   'organizationId' in at

@@ -1,0 +1,45 @@
+import type { EntityManager } from 'typeorm';
+import type { RowCountList } from '../../entities/row-count.js';
+import { type Put, putInto } from './put.js';
+import { environmentStands } from './standing-environment.js';
+
+/** Whose lists: all of an Account's, those of one Environment, or (null) those that are of none. */
+export interface Counted {
+  accountId: string;
+  environmentId?: string | null | undefined;
+  /** The webhook or the directory, where each has a list of its own. */
+  ownerId?: string;
+  /** SQL: whether what is in an Environment counts, unless it is as `environmentStands` says. */
+  stands?(row: string): string;
+}
+
+/** What a row that is of no Environment has instead of one. */
+const none = '00000000-0000-0000-0000-000000000000';
+
+/**
+ * How many rows some lists have together, exactly, as an expression: the database counts them (docs/decisions/0085). What is
+ * in an Environment that is being removed counts for nothing.
+ */
+export function rowCount(
+  put: Put,
+  { accountId, environmentId, ownerId, stands = environmentStands }: Counted,
+  ...lists: readonly RowCountList[]
+): string {
+  const conditions = [`c.account_id = ${put(accountId)}`, `c.list = any(${put(lists)})`];
+  if (environmentId !== undefined) conditions.push(`c.environment_id = ${put(environmentId ?? none)}`);
+  if (environmentId !== null) conditions.push(`(c.environment_id = '${none}' or ${stands('c')})`);
+  if (ownerId !== undefined) conditions.push(`c.owner_id = ${put(ownerId)}`);
+  return `(select coalesce(sum(c.value), 0) from row_counts c where ${conditions.join(' and ')})`;
+}
+
+/** The same, asked alone. */
+export async function readRowCount(
+  tx: EntityManager,
+  counted: Counted,
+  ...lists: readonly RowCountList[]
+): Promise<number> {
+  const values: unknown[] = [];
+  const text = `select ${rowCount(putInto(values), counted, ...lists)} as total`;
+  const [row] = await tx.query<{ total: string }[]>(text, values);
+  return Number(row!.total);
+}
