@@ -10,6 +10,7 @@ import { createSessions } from '../../src/domain/sessions/sessions.js';
 import { baseUrl, type TestAccount, type TestApi } from '../support/api.js';
 import { createAuthenticator } from '../support/authenticator.js';
 import { cheapCodes } from '../support/cheap-codes.js';
+import { finishErasure } from '../support/erasures.js';
 import { enrollTotp, type TestTotp, totpCode } from '../support/mfa.js';
 import { authorizeUrl, Browser, locationOf, newPkce, postToken, redirectUri } from '../support/oauth.js';
 import { giveKey } from '../support/passkeys.js';
@@ -270,9 +271,7 @@ export async function newInterleavedFactors(api: TestApi, account: TestAccount) 
     },
     async erase({ id }: Person) {
       const erasure = await erasures.request(scope, id);
-      for (const step of [erasures.endSessions, erasures.removeMemberships])
-        while ((await step(erasure.id)) === 'more');
-      return erasures.complete(erasure.id);
+      return finishErasure(erasures, erasure.id);
     },
     reset: async ({ id }: Person) => outcomeOf(await key('POST', `/identities/${id}/mfa/reset`)),
     renewCodes: async ({ id }: Person) => String((await logins.recoveryCodes.replace(scope, id)).length),

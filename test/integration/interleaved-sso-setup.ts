@@ -5,6 +5,7 @@ import { counterTotal } from '../../src/domain/counters.js';
 import { createErasures } from '../../src/domain/erasures/erasures.js';
 import { minutes } from '../../src/platform/clock.js';
 import { baseUrl, type TestAccount, type TestApi } from '../support/api.js';
+import { finishErasure } from '../support/erasures.js';
 import { authorizeUrl, Browser, locationOf, newPkce, postToken, redirectUri } from '../support/oauth.js';
 import { type OpenIdProvider, signInThere, signOutThere } from '../support/openid-provider.js';
 import { publicClient } from '../support/public-client.js';
@@ -47,6 +48,8 @@ export interface Person {
   jar: Map<string, string>;
   /** What an OpenID provider has to say of its session that is over. */
   logoutToken: Promise<string> | null;
+  /** Of them, if one was asked for. */
+  erasure: string | null;
   /** Two browsers whose answers are there. */
   tabs: [BackFromProvider, BackFromProvider];
   codes: string[];
@@ -144,6 +147,7 @@ export async function newInterleavedSso(api: TestApi, account: TestAccount, open
       post: await posting(connection, email, jar),
       jar,
       logoutToken: null,
+      erasure: null,
       tabs,
       codes: [],
       hasLostProvider: false,
@@ -207,12 +211,10 @@ export async function newInterleavedSso(api: TestApi, account: TestAccount, open
       outcomeOf(await key('PATCH', `/identities/${id}`, { email: `ana-${domain}@elsewhere.example` })),
     create: async ({ email }: Person) => outcomeOf(await key('POST', '/identities', { email })),
     provision: async (person: Person) => String((await directory('POST', '/Users', address(person))).statusCode),
-    async erase({ id }: Person) {
-      const identityId = id as string;
-      const erasure = await erasures.request(scope, identityId);
-      for (const step of [erasures.endSessions, erasures.removeMemberships])
-        while ((await step(erasure.id)) === 'more');
-      return erasures.complete(erasure.id);
+    /** Is asked for; what its process does then comes afterwards, and lets nobody in meanwhile. */
+    async erase(person: Person) {
+      person.erasure = (await erasures.request(scope, person.id as string)).id;
+      return 'asked for';
     },
     suspend: async ({ id }: Person) => String((await directory('PATCH', `/Users/${id}`, inactive)).statusCode),
     deprovision: async ({ id }: Person) => String((await directory('DELETE', `/Users/${id}`)).statusCode),
@@ -254,6 +256,7 @@ export async function newInterleavedSso(api: TestApi, account: TestAccount, open
 
   /** Who they are in the end, what they hold and may do, and what was told of it, but for sessions. Who has not come for the answer does. */
   async function left(person: Person) {
+    if (person.erasure !== null) await finishErasure(erasures, person.erasure);
     const then = person.hasCome ? null : await complete(0)(person);
     const { domain, connection, organizationId, since, hasLostProvider } = person;
     const { accountId, environmentId } = scope;
