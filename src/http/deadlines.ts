@@ -43,10 +43,7 @@ const leavingGivenUp = (handler: RouteHandlerMethod): RouteHandlerMethod =>
   function (request, reply) {
     const answer: unknown = handler.call(this, request, reply);
     if (!(answer instanceof Promise)) return answer;
-    return answer.then(
-      (value) => (request.context.givenUp?.aborted && reply.sent ? undefined : value),
-      (error) => {
-        if (!(error instanceof GivenUp)) throw error;
-      },
-    );
+    return answer.catch((error) => {
+      if (!(error instanceof GivenUp)) throw error;
+    });
   };

@@ -55,19 +55,14 @@ export function createLimiter(db: Pick<Db, 'pool'>, policy: LimitPolicy): Limite
       }
     },
     async giveBack(key) {
-      await db.pool.query({ ...giveBackStatement, values: [`${policy.name}:${hashed(key)}`, Date.now()] });
+      // By the store's own `reward`, a use of a window that is over would leave the next one with a use too many.
+      await db.pool.query({ ...takeBackStatement, values: [[`${policy.name}:${hashed(key)}`], [false], Date.now()] });
     },
     async reset(key) {
       await store.delete(hashed(key));
     },
   });
 }
-
-// By the store's own `reward`, a use of a window that is over would leave the next one with a use too many.
-const giveBackStatement: Statement = {
-  name: 'give_back_limit',
-  text: 'update rate_limits set points = points - 1 where key = $1 and points > 0 and expire > $2',
-};
 
 const hashed = (key: string) => createHash('sha256').update(key).digest('base64url');
 
@@ -129,6 +124,7 @@ function consumingStatement(policies: readonly LimitPolicy[]): Statement {
   return { name, text: `with ${counting.join(',\n')}\nselect ${columns.join(', ')}` };
 }
 
+/** $1 are keys, $2 whether all uses of each are forgotten, $3 is the time in milliseconds. */
 const takeBackStatement: Statement = {
   name: 'take_back_limits',
   text: `
