@@ -34,6 +34,7 @@ const messages = {
   'audit.row_not_found': 'No such row in the audit log',
   'body.too_large': 'The request body is too large',
   'body.malformed': 'The request body is not valid JSON',
+  'body.unsupported_encoding': 'Send the body as it is, without a Content-Encoding',
   'body.unsupported_media_type': 'Send the body as application/json',
   'captcha.failed': 'Solve the captcha, and send what it answers',
   'changes.cursor_expired':

@@ -11,6 +11,7 @@ import type { EventAction } from '../domain/event-catalogue.js';
 import { type RequestContext, runInContext } from '../platform/context.js';
 import { giveUpInTime } from './deadlines.js';
 import { createDraining } from './draining.js';
+import { refuseEncodedBodies } from './encoded-bodies.js';
 import { type AtEnd, atTheEnd } from './ends.js';
 import { sendError } from './errors.js';
 import { type HealthOptions, health } from './health.js';
@@ -104,6 +105,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   secureAnswers(app, options.baseUrl);
   answerUnknownRoutes(app);
   app.removeContentTypeParser('text/plain'); // bodies are JSON; what takes forms says so itself
+  refuseEncodedBodies(app);
   readJsonBodies(app);
   linkPages(app);
   await app.register(fastifyCookie);

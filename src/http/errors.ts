@@ -40,6 +40,7 @@ const statuses: Record<ErrorCode, number> = {
   'audit.row_not_found': 404,
   'body.too_large': 413,
   'body.malformed': 400,
+  'body.unsupported_encoding': 415,
   'body.unsupported_media_type': 415,
   'captcha.failed': 400,
   'changes.cursor_expired': 410,

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { gzipSync } from 'node:zlib';
 import { pino } from 'pino';
 import { newAccount, send, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { type IdentityCaller, newIdentityCaller } from '../support/identity-caller.js';
@@ -80,6 +81,7 @@ describe('errors', () => {
     ['{', json],
     ['<a/>', { 'content-type': 'text/xml' }],
     ['x'.repeat(1024 * 1024 + 1), json],
+    ['{}', { ...json, 'content-encoding': 'gzip' }],
   ])('what no route takes is refused as that, whatever its body is (%#)', async (payload, headers) => {
     const sent = { payload, headers: { ...key, ...headers } };
     const unknown = await send(api.app, 404, { method: 'POST', url: '/api/v1/nothing', ...sent });
@@ -115,6 +117,24 @@ describe('errors', () => {
   ])('%s is refused', async (_name, payload, headers, status, code) => {
     expect((await send(api.app, status, post(payload, headers))).json().error.code).toBe(code);
   });
+
+  test.each([
+    ['JSON', '/api/v1/identities', 'application/json', '"code":"body.unsupported_encoding"'],
+    ['a form', '/oauth/token', 'application/x-www-form-urlencoded', '"error":"invalid_request"'],
+  ])(
+    'who compresses %s is told that nothing is unpacked, and "identity" is no compression',
+    async (_, url, type, said) => {
+      const sent = { method: 'POST', url, payload: gzipSync('grant_type=x') } as const;
+      const refused = await send(api.app, 415, {
+        ...sent,
+        headers: { ...key, 'content-type': type, 'content-encoding': 'gzip' },
+      });
+      expect(refused.headers['accept-encoding']).toBe('identity');
+      expect(refused.body).toContain(said);
+      const headers = { ...key, 'content-type': type, 'content-encoding': 'Identity' };
+      expect((await api.app.inject({ ...sent, payload: '', headers })).statusCode).not.toBe(415);
+    },
+  );
 
   test('a type without a body is taken where there is nothing to send', async () => {
     const nobody = '/api/v1/identities/0192f0c0-0000-7000-8000-000000000000';

@@ -87,6 +87,7 @@ const everywhere = [
   'service.unavailable',
   'body.malformed',
   'body.too_large',
+  'body.unsupported_encoding',
   'body.unsupported_media_type',
   'validation.failed',
 ];

@@ -30,6 +30,13 @@ export const errorSchemas = {
   },
 };
 
+const bodyCodes = [
+  'body.malformed',
+  'body.too_large',
+  'body.unsupported_encoding',
+  'body.unsupported_media_type',
+] as const satisfies ErrorCode[];
+
 /** What every operation of a JSON surface may be refused with before it is reached, whatever it declares. */
 export function transportCodes(method: string, { parameters = [], responses }: DocumentedOperation): ErrorCode[] {
   // A body is read and has to be JSON wherever a method may have one, also where none is asked for.
@@ -39,7 +46,7 @@ export function transportCodes(method: string, { parameters = [], responses }: D
     'auth.multiple_credentials',
     'rate_limit.exceeded',
     'service.unavailable',
-    ...(readsBody ? (['body.malformed', 'body.too_large', 'body.unsupported_media_type'] as const) : []),
+    ...(readsBody ? bodyCodes : []),
     ...(validated ? (['validation.failed'] as const) : []),
     ...(responses['401'] ? (['auth.invalid_credentials'] as const) : []),
   ];
