@@ -8,6 +8,7 @@ export type EmailStatus = 'pending' | 'sent' | 'failed' | 'cancelled';
 @Index('emails_open', ['id'], { where: `status = 'pending'` })
 @Index('emails_account', ['accountId', 'createdAt', 'id'], { where: 'account_id is not null' })
 @Index('emails_ended', ['endedAt'], { where: 'ended_at is not null' })
+@Index('emails_not_sent', { synchronize: false })
 @Check('emails_status', `status in ('pending', 'sent', 'failed', 'cancelled')`)
 export class Email {
   @PrimaryColumn('uuid') id!: string;

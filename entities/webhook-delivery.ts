@@ -11,6 +11,7 @@ export type WebhookDeliveryStatus = (typeof webhookDeliveryStatuses)[number];
 @Index('webhook_deliveries_account', ['accountId', 'createdAt', 'id'])
 @Index('webhook_deliveries_environment', ['environmentId'], { where: 'environment_id is not null' })
 @Index('webhook_deliveries_open', ['id'], { where: `status = 'pending'` })
+@Index('webhook_deliveries_not_taken', { synchronize: false })
 @Index('webhook_deliveries_unsuccessful', { synchronize: false })
 @Index('webhook_deliveries_settled', ['settledAt'], { where: 'settled_at is not null' })
 @Check('webhook_deliveries_status', `status in ('pending', 'succeeded', 'failed', 'cancelled')`)

@@ -52,6 +52,7 @@ import { AwaitedMessages1763700000099 } from './1763700000099-awaited-messages.j
 import { EndedAtProvider1763700000100 } from './1763700000100-ended-at-provider.js';
 import { CountedRows1763700000103 } from './1763700000103-counted-rows.js';
 import { MfaResetOfUsers1763700000104 } from './1763700000104-mfa-reset-of-users.js';
+import { FewOfManyProcesses1763700000105 } from './1763700000105-few-of-many-processes.js';
 
 /** In the order in which they run. */
 export const migrations = [
@@ -109,4 +110,5 @@ export const migrations = [
   EndedAtProvider1763700000100,
   CountedRows1763700000103,
   MfaResetOfUsers1763700000104,
+  FewOfManyProcesses1763700000105,
 ];

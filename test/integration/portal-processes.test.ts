@@ -4,8 +4,11 @@ import { Email } from '../../entities/email.js';
 import { Erasure } from '../../entities/erasure.js';
 import { Identity } from '../../entities/identity.js';
 import { MfaGrace } from '../../entities/mfa-grace.js';
+import { Webhook } from '../../entities/webhook.js';
+import { kindNames, states } from '../../src/domain/processes/kinds.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { patience } from '../support/patience.js';
+import { deliver, webhookRow } from '../support/webhooks.js';
 import { invite, newMember, rolesByKey, type TestMember } from './administrators-setup.js';
 import { callsWith } from './nodes-setup.js';
 import { type Call, callsOf, outcomeOf, rowsOf, shape } from './portal-setup.js';
@@ -64,6 +67,21 @@ async function anEmail(changes: Partial<Email> = {}): Promise<string> {
   };
   await api.database.db.transaction('system', (tx) => tx.insert(Email, email));
   return id;
+}
+
+const anEmailThatIs = (status: string) =>
+  anEmail({ status: status as Email['status'], endedAt: status === 'pending' ? null : api.clock.now });
+
+async function aDeliveryThatIs(status: string): Promise<void> {
+  const webhook = webhookRow(account.scope);
+  await api.database.db.transaction('system', (tx) => tx.insert(Webhook, webhook));
+  await deliver(api.database, webhook);
+  const settledAt = status === 'pending' ? null : api.clock.now;
+  await rowsOf(api, 'update webhook_deliveries set status = $2, settled_at = $3 where webhook_id = $1', [
+    webhook.id,
+    status,
+    settledAt,
+  ]);
 }
 
 async function aGrace(): Promise<{ id: string; identityId: string }> {
@@ -195,6 +213,51 @@ test('the list is filtered by kind, state, subject, age and whether it goes on, 
   expect(all).toHaveLength(4);
   expect([...(await ids('?take=2')), ...(await ids('?take=2&page=2'))]).toEqual(all);
   expect(await ids('?order=asc')).toEqual([...all].reverse());
+});
+
+test('however it is narrowed, the list and its total are what of the whole is so', async () => {
+  await Promise.all(['sent', 'sent', 'failed', 'cancelled', 'pending'].map((status) => anEmailThatIs(status)));
+  await Promise.all(
+    ['succeeded', 'succeeded', 'failed', 'cancelled', 'pending'].map((status) => aDeliveryThatIs(status)),
+  );
+  await anInvite(); // will have expired, with nobody who noticed
+  await aGrace(); // the same
+  api.clock.advance(8 * 24 * hour);
+  owner = callsOf(api, account.accountSlug, await account.as('owner')); // who was signed in before is no longer
+  const [revoked, cancelled] = [await anInvite(), await aGrace()];
+  await Promise.all([anInvite(), aGrace()]);
+  for (const { id } of [revoked, cancelled]) {
+    expect(outcomeOf(await owner('POST', `/processes/${id}/cancel`, { reason: 'stop' }))).toBe('200');
+  }
+  const all = await itemsOf('?take=100');
+  expect(new Set(all.map(({ kind, state }) => `${kind} ${state}`))).toEqual(
+    new Set([
+      ...['sent', 'failed', 'cancelled', 'pending'].map((state) => `email ${state}`),
+      ...['succeeded', 'failed', 'cancelled', 'pending'].map((state) => `webhook_delivery ${state}`),
+      ...['expired', 'revoked', 'pending'].map((state) => `invite ${state}`),
+      ...['expired', 'cancelled', 'running'].map((state) => `mfa_grace ${state}`),
+    ]),
+  );
+  for (const kind of [undefined, ...kindNames]) {
+    for (const state of [undefined, ...states]) {
+      for (const open of [undefined, true, false]) {
+        const given = Object.entries({ kind, state, open, take: 100 }).filter(([, value]) => value !== undefined);
+        const query = new URLSearchParams(given.map(([name, value]) => [name, String(value)]));
+        const { items, pagination } = (await owner('GET', `/processes?${query}`)).json();
+        const expected = all.filter(
+          (one) =>
+            (kind ?? one.kind) === one.kind &&
+            (state ?? one.state) === one.state &&
+            (open ?? one.ended_at === null) === (one.ended_at === null),
+        );
+        expect({ query: `${query}`, items, total: pagination.item_count }).toEqual({
+          query: `${query}`,
+          items: expected,
+          total: expected.length,
+        });
+      }
+    }
+  }
 });
 
 test.each([

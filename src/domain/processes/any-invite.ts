@@ -44,9 +44,11 @@ select id, '${kind}' as kind, account_id as "accountId", ${environmentId} as "en
   id as "subjectId", case when status = 'pending' and expires_at <= $2 then 'expired' else status end as state,
   created_at as since, expires_at as deadline, created_at as "createdAt",
   case when status = 'pending' and expires_at <= $2 then expires_at else ended_at end as "endedAt",
-  case when status = 'pending' and expires_at <= $2 then 'not_accepted_in_time' else ended_reason end as "endedReason", null::timestamptz as "nextAt"
+  case when status = 'pending' and expires_at <= $2 then 'not_accepted_in_time' else ended_reason end as "endedReason", null::timestamptz as "nextAt",
+  status as stored
 from ${table} where account_id = $1`,
     open: { pending: 'acceptance' },
+    ended: ['accepted', 'expired', 'revoked'],
     workflowId: (row) => workflowIdOf('inviteExpiry', inputOf(row, row.since)),
     wakesUpAt(row, now) {
       const { reminderAt } = inputOf(row, now);

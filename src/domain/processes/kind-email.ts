@@ -19,8 +19,11 @@ select id, 'email' as kind, account_id as "accountId", environment_id as "enviro
   case when template like 'administrator-invite%' then 'administrator_invite' when template like 'identity-invite%' then 'identity_invite'
        when template like 'mfa-grace-%' then 'mfa_grace' else 'other' end as "subjectType",
   subject_id as "subjectId", status as state, created_at as since, null::timestamptz as deadline,
-  created_at as "createdAt", ended_at as "endedAt", failure as "endedReason", null::timestamptz as "nextAt"
+  created_at as "createdAt", ended_at as "endedAt", failure as "endedReason", null::timestamptz as "nextAt",
+  status as stored
 from emails where account_id = $1`,
+  ended: ['sent', 'failed', 'cancelled'],
+  usualEnd: 'sent',
   open: { pending: 'mail_server' },
   verbs: { cancel: ['pending'], retry: ['failed'] },
   workflowId: (row) => workflowIdOf('emailDelivery', inputOf(row)),

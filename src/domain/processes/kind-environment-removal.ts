@@ -13,9 +13,11 @@ export const environmentRemovalKind: Kind = {
   sql: `
 select id, 'environment_removal' as kind, account_id as "accountId", null::uuid as "environmentId",
   'environment' as "subjectType", environment_id as "subjectId", status as state, created_at as since,
-  null::timestamptz as deadline, created_at as "createdAt", ended_at as "endedAt", ended_reason as "endedReason", null::timestamptz as "nextAt"
+  null::timestamptz as deadline, created_at as "createdAt", ended_at as "endedAt", ended_reason as "endedReason", null::timestamptz as "nextAt",
+  status as stored
 from environment_removals where account_id = $1`,
   open: { running: 'its_next_step' },
+  ended: ['completed', 'cancelled'],
   verbs: { cancel: ['running'], retry: ['cancelled'] },
   workflowId: (row) => workflowIdOf('environmentRemoval', inputOf(row)),
   wakesUpAt: () => null,

@@ -12,9 +12,11 @@ export const erasureKind: Kind = {
   sql: `
 select id, 'identity_erasure' as kind, account_id as "accountId", null::uuid as "environmentId", 'identity' as "subjectType",
   identity_id as "subjectId", status as state, created_at as since, null::timestamptz as deadline,
-  created_at as "createdAt", ended_at as "endedAt", ended_reason as "endedReason", null::timestamptz as "nextAt"
+  created_at as "createdAt", ended_at as "endedAt", ended_reason as "endedReason", null::timestamptz as "nextAt",
+  status as stored
 from erasures where account_id = $1`,
   open: { running: 'its_next_step' },
+  ended: ['completed', 'cancelled'],
   verbs: { cancel: ['running'], retry: ['cancelled'] },
   workflowId: (row) => workflowIdOf('identityErasure', inputOf(row)),
   wakesUpAt: () => null,

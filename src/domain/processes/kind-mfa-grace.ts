@@ -18,9 +18,11 @@ export const mfaGraceKind = (reminders: readonly number[]): Kind => ({
 select id, 'mfa_grace' as kind, account_id as "accountId", environment_id as "environmentId", 'identity' as "subjectType",
   identity_id as "subjectId", case when is_over then 'expired' else status end as state, started_at as since,
   expires_at as deadline, started_at as "createdAt", case when is_over then expires_at else ended_at end as "endedAt",
-  case when is_over then 'not_enrolled_in_time' else ended_reason end as "endedReason", null::timestamptz as "nextAt"
+  case when is_over then 'not_enrolled_in_time' else ended_reason end as "endedReason", null::timestamptz as "nextAt",
+  status as stored
 from (select *, status in ('running', 'cancelled') and expires_at <= $2 as is_over from mfa_graces where account_id = $1) grace`,
   open: { running: 'factor_enrollment' },
+  ended: ['enrolled', 'expired', 'reset', 'cancelled'],
   verbs: { cancel: ['running'], retry: ['cancelled'] },
   workflowId: (row) => workflowIdOf('mfaGrace', inputOf(row)),
   wakesUpAt: ({ since, deadline }, now) => nextMoment({ startedAt: since, expiresAt: deadline! }, reminders, now),

@@ -16,9 +16,11 @@ export const roleWindowKind = (notices: readonly number[]): Kind => ({
   sql: `
 select w.id, 'role_assignment' as kind, w.account_id as "accountId", w.environment_id as "environmentId", 'identity' as "subjectType",
   a.identity_id as "subjectId", w.status as state, w.told_until as since, coalesce(a.effective_to, a.effective_from) as deadline,
-  w.created_at as "createdAt", w.ended_at as "endedAt", w.ended_reason as "endedReason", null::timestamptz as "nextAt"
+  w.created_at as "createdAt", w.ended_at as "endedAt", w.ended_reason as "endedReason", null::timestamptz as "nextAt",
+  w.status as stored
 from role_assignment_windows w join role_assignments a on a.id = w.id where w.account_id = $1`,
   open: { running: 'its_next_moment' },
+  ended: ['completed', 'removed', 'cancelled'],
   verbs: { cancel: ['running'], retry: ['cancelled'] },
   workflowId: (row) => workflowIdOf('roleAssignmentWindow', inputOf(row)),
   wakesUpAt: () => null,

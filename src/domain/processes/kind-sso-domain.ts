@@ -29,9 +29,10 @@ export const ssoDomainKind = (schedule: DomainSchedule): Kind => ({
   sql: `
 select id, 'sso_domain' as kind, account_id as "accountId", environment_id as "environmentId", 'sso_domain' as "subjectType",
   id as "subjectId", status as state, started_at as since, fails_at as deadline, created_at as "createdAt",
-  ended_at as "endedAt", failure_reason as "endedReason", next_check_at as "nextAt"
+  ended_at as "endedAt", failure_reason as "endedReason", next_check_at as "nextAt", status as stored
 from sso_domains where account_id = $1`,
   open: { pending: 'dns_record', lapsed: 'dns_record', verified: 'its_next_moment' },
+  ended: ['failed'],
   verbs: { cancel: ['pending', 'lapsed', 'verified'], retry: ['failed'] },
   workflowId: (row) => workflowIdOf('ssoDomainVerification', inputOf(row)),
   wakesUpAt: ({ nextAt }) => nextAt,

@@ -35,8 +35,11 @@ export const webhookKind: Kind = {
   sql: `
 select id, 'webhook_delivery' as kind, account_id as "accountId", environment_id as "environmentId", 'webhook' as "subjectType",
   webhook_id as "subjectId", status as state, created_at as since, null::timestamptz as deadline,
-  created_at as "createdAt", settled_at as "endedAt", ended_reason as "endedReason", next_attempt_at as "nextAt"
+  created_at as "createdAt", settled_at as "endedAt", ended_reason as "endedReason", next_attempt_at as "nextAt",
+  status as stored
 from webhook_deliveries where account_id = $1`,
+  ended: ['succeeded', 'failed', 'cancelled'],
+  usualEnd: 'succeeded',
   open: { pending: 'receiver' },
   verbs: { cancel: ['pending'], retry: ['failed', 'cancelled'] },
   workflowId: (row) => workflowIdOf('webhookDelivery', processInput(deliveryIn(row))),

@@ -55,8 +55,15 @@ export interface Kind {
   table: string;
   /** As what its rows are counted. */
   counted: readonly RowCountList[];
-  /** Of the columns of `ProcessRow`: `$1` is the Account, `$2` is now. Rows of other Accounts must not be in it. */
+  /**
+   * Of the columns of `ProcessRow`, and `stored`, the state as the row has it, which indexes know: `$1` is the Account, `$2` is now. Rows
+   * of other Accounts must not be in it.
+   */
   sql: string;
+  /** The states in which it has ended. */
+  ended: readonly string[];
+  /** Which of these nearly all come to, where an index has the others. */
+  usualEnd?: string;
   /** The states in which it goes on, each with what it waits for. */
   open: Record<string, WaitsFor>;
   /** What can be done with it, and in which states. */

@@ -1,0 +1,46 @@
+import type { EntityManager } from 'typeorm';
+import { putInto } from '../put.js';
+import { rowCount } from '../row-counts.js';
+import type { Kind } from './kinds.js';
+import { conditions, type Filters, fewOf, rowsOf, standsIn, union } from './rows.js';
+
+/**
+ * How many processes of some kinds there are. All of them the database has counted, those that go on have indexes, and so has how few
+ * have not ended as usual: what nearly all are is what is left without those, as of the same moment. Only what is asked for
+ * beyond that is looked for row by row.
+ */
+export async function readTotal(
+  tx: EntityManager,
+  kinds: readonly Kind[],
+  accountId: string,
+  { q, state, open, subjectId, olderThanMs }: Filters,
+  now: Date,
+): Promise<number> {
+  const filters: Filters = { q, state, open, subjectId, olderThanMs };
+  const values: unknown[] = [accountId, now];
+  const put = putInto(values);
+  const all = (of: readonly Kind[]) => rowCount(put, wholeOf(accountId), ...of.flatMap(({ counted }) => counted));
+  const found = (narrowed: Filters, of = kinds, more: readonly string[] = []) => {
+    if (of.length === 0) return '0';
+    const where = [...more, ...conditions(narrowed, now, put)];
+    return `(select count(*) from (${union(of, (kind) => rowsOf(kind, [...fewOf(kind, narrowed), ...where]))}) process)`;
+  };
+  const isBy = Object.values(filters).filter((filter) => filter !== undefined && filter !== '').length;
+  const byState = (state: string) => {
+    const usual = kinds.filter(({ usualEnd }) => usualEnd === state);
+    const others = kinds.filter(({ usualEnd }) => usualEnd !== state);
+    return `${all(usual)} - ${found({}, usual, [`stored <> '${usual[0]?.usualEnd}'`])} + ${found(filters, others)}`;
+  };
+  const total = () => {
+    if (isBy === 0) return all(kinds);
+    if (isBy === 1 && state !== undefined) return byState(state);
+    if (isBy === 1 && open === false) return `${all(kinds)} - ${found({ open: true })}`;
+    return found(filters);
+  };
+  const text = `select ${total()} as total where $1::uuid is not null and $2::timestamptz is not null`;
+  const [row] = await tx.query<{ total: string }[]>(text, values);
+  return Number(row!.total);
+}
+
+/** With mails of Environments that are gone, as the list has them. */
+const wholeOf = (accountId: string) => ({ accountId, stands: (row: string) => standsIn(`${row}.environment_id`) });

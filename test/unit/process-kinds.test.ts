@@ -1,0 +1,12 @@
+import { createKinds, type Kind, kindNames, states } from '../../src/domain/processes/kinds.js';
+
+test('every state is one in which a kind goes on or has ended, and the usual end is one of the latter', () => {
+  const domainSchedule = { pauses: [], recheckMs: 1, lapseAfterMs: 1 };
+  const kinds = Object.values<Kind>(createKinds({ mfaReminders: [], roleNotices: [], domainSchedule }));
+  expect(kinds).toHaveLength(kindNames.length);
+  expect(new Set(kinds.flatMap(({ open, ended }) => [...Object.keys(open), ...ended]))).toEqual(new Set(states));
+  for (const { open, ended, usualEnd } of kinds) {
+    expect(ended.filter((state) => state in open)).toEqual([]);
+    if (usualEnd) expect(ended).toContain(usualEnd);
+  }
+});
