@@ -35,8 +35,19 @@ interface Documented {
   find(method: string, path: string): { operation: DocumentedOperation; path: string } | null;
 }
 
-/** Made once a run: the first test that needs it keeps it in a file for the others. */
+const documents = new Map<string, Documented>();
+
+/**
+ * Made once a run: the first test that needs it keeps it in a file for the others. Read once a process, whose files then use
+ * the same compiled schemas.
+ */
 function documentOf(app: FastifyInstance, name: string): Documented {
+  const known = documents.get(name) ?? readDocument(app, name);
+  documents.set(name, known);
+  return known;
+}
+
+function readDocument(app: FastifyInstance, name: string): Documented {
   const file = join(process.env.GATEHOUSE_TEST_DOCUMENTS ?? '', `${name}.json`);
   if (!existsSync(file)) {
     const own = `${file}.${process.pid}`;

@@ -6,6 +6,7 @@ import pg from 'pg';
 import { startPostgres } from '../../src/platform/embedded/postgres.js';
 import { migrate } from '../../src/platform/migrations.js';
 import { serviceUrl } from './database.js';
+import { newServerFolder } from './server-folder.js';
 
 const template = `gatehouse_template_${process.pid}`; // two runs may share a server
 
@@ -42,7 +43,7 @@ async function keepDocuments(): Promise<void> {
 }
 
 async function startServer(): Promise<string> {
-  const dataDir = await mkdtemp(join(tmpdir(), 'gatehouse-test-'));
+  const dataDir = await newServerFolder();
   const postgres = await startPostgres({ dataDir, durable: false });
   globalThis.gatehouseTearDown = async () => {
     await postgres.stop();
