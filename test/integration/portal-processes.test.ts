@@ -208,6 +208,8 @@ test('the list is filtered by kind, state, subject, age and whether it goes on, 
   expect(await ids('?open=false')).toEqual([failed]);
   expect((await ids(`?subject_id=${id}`)).length).toBe(2);
   expect(await ids(`?q=${id}&kind=invite`)).toEqual([id]);
+  expect((await ids(`?q=${id.toUpperCase()}`)).sort()).toEqual((await ids(`?subject_id=${id}`)).sort());
+  expect(await ids(`?q=${old.slice(2, 30)}`)).toEqual([old]);
   expect(await ids('?kind=mfa_grace')).toEqual([]);
   const all = await ids('');
   expect(all).toHaveLength(4);

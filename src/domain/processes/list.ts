@@ -5,7 +5,7 @@ import { behind, type Placed, placedBy } from '../places.js';
 import { putInto } from '../put.js';
 import type { AccountScope } from '../scope.js';
 import type { Kind, KindName, Kinds, ProcessRow } from './kinds.js';
-import { conditions, type Filters, fewOf, kindsIn, rowsOf, union } from './rows.js';
+import { conditions, type Filters, fewOf, isOfOne, kindsIn, rowsOf, union } from './rows.js';
 import { readTotal } from './totals.js';
 
 export interface ListRequest extends PageRequest<'created_at'>, Omit<Filters, 'q'> {
@@ -29,7 +29,12 @@ export async function listRows(
   if (last) where.push(behind(last, columns, direction, putInto(values)));
   // Each kind gives no more than what the page can have of it, by its own index.
   const sorted = `order by ${columns.map((column) => `${column} ${direction}`).join(', ')}`;
-  const each = (kind: Kind) => `(${rowsOf(kind, [...fewOf(kind, request), ...where])} ${sorted} limit ${at + count})`;
+  const each = (kind: Kind) => {
+    const listed = rowsOf(kind, [...fewOf(kind, request), ...where]);
+    // Behind an offset, the planner does not walk through the order until it has met them.
+    const found = isOfOne(request) ? `select * from (${listed} offset 0) found` : listed;
+    return `(${found} ${sorted} limit ${at + count})`;
+  };
   const rows = await tx.query<(ProcessRow & Placed)[]>(
     `select *, ${placedBy(...columns)} from (${union(asked, each)}) process ${sorted} limit ${count} offset ${at}`,
     values,
