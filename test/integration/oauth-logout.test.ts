@@ -159,3 +159,16 @@ test.each<[string, () => Record<string, string>, string]>([
   expect(await isSignedIn()).toBe(true);
   expect((await browser.get(`${url({ client_id: client.clientId })}&client_id=again`)).statusCode).toBe(400);
 });
+
+test('a script is told in JSON what a browser is shown: the question, where to go on, and where nothing follows', async () => {
+  const json = { accept: 'application/json' };
+  const asked = await browser.get(url({ client_id: client.clientId }), json);
+  expect([asked.statusCode, asked.json().error]).toEqual([409, 'confirmation_required']);
+  expect(await isSignedIn()).toBe(true);
+  const hinted = { id_token_hint: tokens.id_token, post_logout_redirect_uri: loggedOutUri };
+  expect((await browser.get(url(hinted), json)).json()).toEqual({ redirect_to: loggedOutUri });
+  expect((await browser.get(url({ client_id: client.clientId }), json)).json()).toEqual({ redirect_to: null });
+  const nowhere = { redirect_to: null, is_unconfirmed: false };
+  expect((await browser.get('/sso/signed-out', json)).json()).toEqual(nowhere);
+  expect((await browser.get('/sso/leave?token=none', json)).json()).toEqual(nowhere);
+});

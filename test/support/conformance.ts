@@ -5,8 +5,6 @@ import findMyWay from 'find-my-way';
 import {
   type DocumentedOperation,
   type DocumentedResponse,
-  isJsonSurface,
-  json,
   type OpenApiDocument,
   operationsOf,
 } from '../../src/http/openapi/document.js';
@@ -73,26 +71,29 @@ function complaintsAbout(
   { statusCode, headers, body }: LightMyRequestResponse,
 ): string[] {
   const path = request.url.replace(/^https?:\/\/[^/]+/, '').split('?', 1)[0] as string;
-  const found = isJsonSurface(path) && find(request.method, path);
+  const found = find(request.method, path);
   if (!found) return [];
   const name = `${found.operation.operationId} (${request.method} ${found.path}) answered ${statusCode}`;
   const code = codeOf(body);
   // Such as an id that is longer than any, or none at all: there is no operation at this path.
   if (code === 'route.not_found' || code === 'route.method_not_allowed') return [];
-  const declared = found.operation.responses[String(statusCode)];
+  const { responses } = found.operation;
+  const declared = responses[statusCode] ?? (statusCode >= 400 && statusCode < 500 ? responses['4XX'] : undefined);
   if (!declared) return [`${name} ${code ?? ''}, which is not documented`];
   const response = resolved(whole, declared) as DocumentedResponse;
   const complaints: string[] = [];
   const codes = response['x-error-codes'];
   if (codes && !isPage(headers) && !codes.includes(code))
     complaints.push(`${name} ${code}; documented: ${codes.join(', ')}`);
+  if (body === '' && response['x-body-optional']) return complaints;
   if (statusCode === 204 || !response.content) {
     return body === '' ? complaints : [...complaints, `${name} with a body, which is not documented`];
   }
   const type = String(headers['content-type']).split(';', 1)[0] as string;
   const media = response.content[type];
   if (!media) return [...complaints, `${name} as ${type}; documented: ${Object.keys(response.content).join(', ')}`];
-  if (type !== json) return complaints;
+  if (!/\bjson$/.test(type)) return complaints;
+  if (body === '') return [...complaints, `${name} without the body that is documented`];
   return [...complaints, ...schemas.complaints(media.schema, JSON.parse(body)).map((text) => `${name}: ${text}`)];
 }
 

@@ -6,8 +6,8 @@ import { Body, single } from '../../src/http/schemas.js';
 import { holdToDocument } from '../support/conformance.js';
 import { takeViolations } from '../support/violations.js';
 
-/** An app with one operation that answers as it is told. */
-async function newApp(answer: { status: number; body: unknown }) {
+/** An app with operations that answer as they are told. */
+async function newApp(answer: { status: number; body?: unknown; type?: string }) {
   const app = Fastify();
   app.setSerializerCompiler(() => JSON.stringify); // the usual one would drop what is not documented
   await app.register(openApi, { baseUrl: 'http://localhost' });
@@ -20,9 +20,25 @@ async function newApp(answer: { status: number; body: unknown }) {
   app.post('/api/v1/things', { schema }, async (_request, reply) =>
     reply.code(answer.status as 200).send(answer.body as never),
   );
+  // A page and an endpoint of OAuth, which the document describes beside their routes.
+  for (const [method, url] of [
+    ['GET', page],
+    ['GET', '/oauth/userinfo'],
+  ] as const) {
+    app.route({
+      method,
+      url,
+      handler: async (_request, reply) =>
+        reply
+          .code(answer.status)
+          .type(answer.type ?? 'application/json')
+          .send(answer.body),
+    });
+  }
   holdToDocument(app, 'conformance-test');
   return app;
 }
+const page = '/oauth/verify-email';
 const error = (statusCode: number, code: string) => ({
   error: { statusCode, code, message: '', timestamp: new Date().toISOString(), path: '/', method: 'POST' },
 });
@@ -38,6 +54,32 @@ test.each([
 ])('%s', async (_name, answer, complaints) => {
   const app = await newApp(answer);
   await app.inject({ method: 'POST', url: '/api/v1/things?x=1', payload: { to: 'a' } });
+  const found = takeViolations();
+  expect(found).toEqual(complaints.map((text) => expect.stringContaining(text)));
+  await app.close();
+});
+
+const link = { email: 'ana@example.com', asks: 'click' };
+const refusal = { error: 'invalid_request', error_description: 'the link is unknown' };
+
+test.each([
+  ['a page', page, { status: 200, body: '<p>', type: 'text/html' }, []],
+  ['what a script gets in its place', page, { status: 200, body: link }, []],
+  ['a refusal in JSON', page, { status: 400, body: refusal }, []],
+  ['a property more', page, { status: 200, body: { ...link, secret: 'b' } }, ['"additionalProperty":"secret"']],
+  [
+    'a page with a status that is not documented',
+    page,
+    { status: 409, body: '<p>', type: 'text/html' },
+    ['answered 409'],
+  ],
+  ['a type that is not documented', page, { status: 200, body: 'a', type: 'text/plain' }, ['as text/plain']],
+  ['a refusal of OAuth', '/oauth/userinfo', { status: 401, body: refusal }, []],
+  ['a challenge without a body (RFC 6750)', '/oauth/userinfo', { status: 401 }, []],
+  ['another answer without its body', '/oauth/userinfo', { status: 403 }, ['answered 403']],
+])('of pages and OAuth: %s', async (_name, url, answer, complaints) => {
+  const app = await newApp(answer);
+  await app.inject({ method: 'GET', url: `${url}?x=1` });
   const found = takeViolations();
   expect(found).toEqual(complaints.map((text) => expect.stringContaining(text)));
   await app.close();

@@ -2,6 +2,7 @@ import { Validator } from '@seriousme/openapi-schema-validator';
 import { openApiDocument } from '../../src/document.js';
 import { eventCatalogue } from '../../src/domain/event-catalogue.js';
 import {
+  type DocumentedOperation,
   type DocumentedResponse,
   isJsonSurface,
   isReference,
@@ -9,6 +10,7 @@ import {
   type MediaType,
   type OpenApiDocument,
   operationsOf,
+  type Schema,
 } from '../../src/http/openapi/document.js';
 import { tags } from '../../src/http/openapi/tags.js';
 import { createSchemas, resolved, type Schemas } from '../support/document-schemas.js';
@@ -82,6 +84,57 @@ test('every body and every answer of a JSON surface has an example that is as it
   expect(complaints).toEqual([]);
 });
 
+const answersOf = ({ operationId, responses }: DocumentedOperation) =>
+  Object.entries(responses).flatMap(([status, response]) =>
+    Object.entries((resolved(document, response) as DocumentedResponse).content ?? {}).map(([type, media]) => ({
+      name: `${operationId} ${status}`,
+      status,
+      type,
+      media,
+    })),
+  );
+
+test('every answer in JSON has a schema that says what is in it', () => {
+  const saysNothing = (schema: object): boolean => {
+    const { type, anyOf, properties = {}, additionalProperties } = resolved(document, schema) as Schema;
+    if (anyOf) return anyOf.some(saysNothing);
+    if (type !== 'object') return type === undefined;
+    return Object.keys(properties).length === 0 && typeof additionalProperties !== 'object';
+  };
+  const silent = [...operationsOf(document)].flatMap(({ operation }) =>
+    answersOf(operation).flatMap(({ name, type, media }) => (type === json && saysNothing(media.schema) ? [name] : [])),
+  );
+  expect(silent).toEqual([]);
+});
+
+test('every page says what scripts get in its place, by schemas and not in words', () => {
+  const pages = [...operationsOf(document)].filter(({ operation: { tags } }) => tags?.includes('Hosted login'));
+  expect(pages.length).toBeGreaterThan(50);
+  const missing = pages.flatMap(({ operation }) => {
+    const { operationId, responses } = operation;
+    const answers = answersOf(operation);
+    const statusesOf = (of: string) => answers.flatMap(({ status, type }) => (type === of ? [status] : []));
+    const inJson = statusesOf(json);
+    const refusals = statusesOf('text/html').filter((status) => status >= '400');
+    const wanted = [...refusals, ...(responses['303'] ? ['200'] : [])];
+    return wanted.filter((status) => !inJson.includes(status)).map((status) => `${operationId} ${status}`);
+  });
+  expect(missing).toEqual([]);
+  const inWords = pages.filter(({ operation }) => /`\{ ?\w/.test(JSON.stringify(operation)));
+  expect(inWords.map(({ operation }) => operation.operationId)).toEqual([]);
+});
+
+test('what pages and OAuth endpoints answer in JSON has an example that is as its schema says', () => {
+  const complaints = [...operationsOf(document)].flatMap(({ path, operation }) =>
+    isJsonSurface(path)
+      ? []
+      : answersOf(operation).flatMap(({ name, status, type, media }) =>
+          type === json && status < '400' ? complaintsAbout(name, media) : [],
+        ),
+  );
+  expect(complaints).toEqual([]);
+});
+
 test('every parameter has an example that is as its schema says', () => {
   const complaints = jsonOperations().flatMap(({ operation }) =>
     (operation.parameters ?? []).flatMap((one) => {
@@ -117,7 +170,7 @@ test('what is refused before an operation is reached is documented of every one,
     return Object.keys((resolved(document, response) as DocumentedResponse).content ?? {});
   };
   expect(typesOf('/oauth/token', '415')).toEqual([json]);
-  expect(typesOf('/oauth/mfa-challenge', '503')).toEqual(['text/html']);
+  expect(typesOf('/oauth/mfa-challenge', '503')).toEqual(['text/html', json]);
   expect(typesOf('/scim/v2/Users', '503')).toEqual(['application/scim+json']);
 });
 

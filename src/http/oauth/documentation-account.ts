@@ -1,5 +1,18 @@
-import { type TProperties, Type } from 'typebox';
-import { type Documentation, Page, page, signedIn, text } from './documentation-login.js';
+import { type TProperties, type TSchema, Type } from 'typebox';
+import { RecoveryCodes } from '../mfa-schemas.js';
+import { Overview } from './account/overview-json.js';
+import { PageRefusal, RedirectTo, ScriptRefusal, Shared } from './documentation-json.js';
+import {
+  type Answer,
+  type Answers,
+  type Documentation,
+  InJson,
+  Page,
+  page,
+  signedIn,
+  text,
+} from './documentation-page.js';
+import { CreationOptions } from './documentation-webauthn.js';
 
 const place = {
   client_id: Type.String({ description: 'Of a client of the Environment whose session is meant' }),
@@ -15,57 +28,69 @@ const Done = {
     'To the overview, which says what was done; or to prove first who it is, and back to the page of the form',
   type: 'null',
 };
+const TotpBegun = Type.Object({
+  secret: Type.String({ description: 'Base32' }),
+  uri: Type.String({ description: 'For an app on the same device', example: 'otpauth://totp/Acme:ana%40example.com' }),
+  enrollment: Type.String({ description: 'To send with the first code' }),
+});
+const EmailCode = Shared('OwnEmailCode', {
+  email: Type.String(),
+  sent: Type.Boolean({ description: 'Whether a code was mailed' }),
+});
 const Invalid = Page('The parameters are not valid');
 const Refused = Page('The parameters are not valid; or the browser does not keep cookies');
-const Foreign = Page('Sent from a foreign origin');
+const Foreign = Page('Sent from a foreign origin; or no sign-in can be strong enough');
+const NotProvable = Page('No sign-in can be strong enough; or the Environment does not take the factor');
+const Changed = Page(
+  'The account is not as the page showed it: in JSON `session_changed` where somebody else is signed in by now',
+);
 const NotFound = Page('There is none with this id that is the person’s own');
 const proven =
   'Needs a sign-in of the last ten minutes, with a second factor where the person has one; otherwise it leads through the ' +
   'sign-in first.';
-const inJson =
-  'With `Accept: application/json` a redirect is answered as 200 `{ redirect_to }`, and a refusal as `{ error, error_description }`.';
-
+const changes = 'Changes the account of the person who is signed in in this browser.';
 const shown =
-  'A page of the person who is signed in in this browser; whoever is not is led through the sign-in. Nothing changes by looking at it. ' +
-  'With `Accept: application/json` it is answered as an object.';
+  'A page of the person who is signed in in this browser; whoever is not is led through the sign-in. Nothing changes by looking at it.';
 
 const show = (
   operationId: string,
   summary: string,
-  shows: string,
-  more: { query?: TProperties; answers?: object } = {},
+  shows: Answer,
+  more: { query?: TProperties; answers?: Answers } = {},
 ) =>
   page(operationId, summary, {
     description: shown,
     querystring: Type.Object({ ...place, signed_in: signedIn, ...more.query }),
-    response: { 200: Page(shows), 303: ToSignIn, 400: Refused, ...more.answers },
+    response: { 200: shows, 303: ToSignIn, 400: Refused, 403: NotProvable, ...more.answers },
   });
 const form = (
   operationId: string,
   summary: string,
   body: TProperties,
-  { description = inJson, answers = {} }: { description?: string; answers?: object } = {},
+  { description = changes, answers = {} }: { description?: string; answers?: Answers } = {},
 ) =>
   page(operationId, summary, {
     description,
     consumes: ['application/x-www-form-urlencoded', 'application/json'],
     body: Type.Object({ ...session, ...body }),
-    response: { 303: Done, 400: Invalid, 403: Foreign, ...answers },
+    response: { 303: Done, 400: Invalid, 403: Foreign, 409: Changed, ...answers },
   });
-const sensitive = (answers: object = {}) => ({ description: `${proven} ${inJson}`, answers });
+const sensitive = (answers: Answers = {}) => ({ description: proven, answers });
 const ending = {
   description: `Where the Environment has \`session_end_require_recent_sign_in\`: ${proven
     .replace('Needs', 'needs')
-    .replace('has one', 'has one that the Environment takes')} ${inJson}`,
+    .replace('has one', 'has one that the Environment takes')}`,
   answers: { 404: NotFound },
 };
-const script = (operationId: string, summary: string, body: TProperties, answer: string) =>
+const script = (operationId: string, summary: string, body: TProperties, ...answers: TSchema[]) =>
   page(operationId, summary, {
     description: `For the script of the page. ${proven}`,
     body: Type.Object({ ...session, ...body }),
     response: {
-      200: Type.Object({}, { additionalProperties: true, description: answer }),
-      400: Type.Object({ error: Type.String() }),
+      200: InJson('It goes on with this; or where to prove first who it is', ...answers),
+      400: InJson('`mfa.code_invalid`, `mfa.enrollment_expired` or what else is wrong', ScriptRefusal),
+      403: InJson('Sent from a foreign origin; or no sign-in can be strong enough', ScriptRefusal),
+      409: InJson('`session_changed`: somebody else is signed in by now', ScriptRefusal),
     },
   });
 
@@ -74,22 +99,26 @@ export const accountDocumentation: Documentation = {
   'GET /oauth/account': show(
     'showAccount',
     'The signed-in person’s account: how they sign in, where they are signed in, which applications have access',
-    'The overview; in JSON the same as an object',
+    Page('The overview', Overview),
     { query: { done: text('What was just done, in our own forms’ redirects') } },
   ),
-  'GET /oauth/account/password': show('askForNewPassword', 'The form that changes the password', 'The form', {
+  'GET /oauth/account/password': show('askForNewPassword', 'The form that changes the password', Page('The form'), {
     answers: { 404: Page('The Environment takes no passwords') },
   }),
   'POST /oauth/account/password': form(
     'changeOwnPassword',
     'Change the password; other sessions end',
     { current_password: text('Where the person has a password'), new_password: Type.String() },
-    sensitive({ 400: Page('The form again, because a password is not right'), 429: Page('Too many wrong passwords') }),
+    sensitive({
+      400: Page('The form again, because a password is not right'),
+      404: Page('The Environment takes no passwords'),
+      429: Page('Too many wrong passwords'),
+    }),
   ),
   'GET /oauth/account/factors/totp': show(
     'beginOwnTotp',
     'Add an authenticator app: QR code and key',
-    'The form; `{ secret, uri, enrollment }` in JSON',
+    Page('The form', TotpBegun),
   ),
   'POST /oauth/account/factors/totp': form(
     'addOwnTotp',
@@ -99,45 +128,65 @@ export const accountDocumentation: Documentation = {
       code: Type.String(),
       label: text('Its name'),
     },
-    sensitive({ 400: Page('The form again, because the code is not right; 401 in JSON') }),
+    sensitive({
+      400: Page('The form again, because the code is not right; 401 in JSON'),
+      401: InJson('The code is not right', PageRefusal),
+    }),
   ),
-  'GET /oauth/account/factors/email-otp': show('beginOwnEmailOtp', 'Add codes by mail', 'The form'),
+  'GET /oauth/account/factors/email-otp': show('beginOwnEmailOtp', 'Add codes by mail', Page('The form', EmailCode)),
   'POST /oauth/account/factors/email-otp': form(
     'addOwnEmailOtp',
     'Mail a first code; add codes by mail with it',
     { code: text('Without it one is mailed') },
-    sensitive({ 200: Page('Asks for the code'), 429: Page('Too many codes, or too many wrong ones') }),
+    sensitive({
+      200: Page('Asks for the code', EmailCode),
+      400: Page('The parameters are not valid; or asks again, because the code is not right; 401 in JSON'),
+      401: InJson('The code is not right', PageRefusal),
+      429: Page('Too many codes, or too many wrong ones'),
+    }),
   ),
   'GET /oauth/account/factors/webauthn': show(
     'beginOwnWebauthn',
     'Add a passkey or security key',
-    'A page whose script asks the authenticator',
+    Page('A page whose script asks the authenticator'),
   ),
   'POST /oauth/account/factors/webauthn/options': script(
     'getOwnWebauthnOptions',
     'Options for `navigator.credentials.create`',
     {},
-    '`{ options, enrollment }`',
+    RedirectTo,
+    Type.Object({
+      options: CreationOptions,
+      enrollment: Type.String({ description: 'For the answer to these options' }),
+    }),
   ),
   'POST /oauth/account/factors/webauthn': script(
     'addOwnWebauthn',
     'Add a passkey or security key, with the authenticator’s answer',
     { enrollment: Type.String(), credential: Type.Object({}, { additionalProperties: true }), label: text('Its name') },
-    '`{ redirect_to }`',
+    RedirectTo,
   ),
-  'GET /oauth/account/factors/:id': show('askToRemoveOwnFactor', 'Ask before a factor is removed', 'The question', {
-    answers: { 404: NotFound },
-  }),
+  'GET /oauth/account/factors/:id': show(
+    'askToRemoveOwnFactor',
+    'Ask before a factor is removed',
+    Page('The question'),
+    {
+      answers: { 404: NotFound },
+    },
+  ),
   'POST /oauth/account/factors/:id': form(
     'removeOwnFactor',
     'Remove a second factor',
     {},
-    sensitive({ 404: NotFound, 409: Page('It is the last one, and the Environment requires one') }),
+    sensitive({
+      404: NotFound,
+      409: Page('It is the last one, and the Environment requires one; or as for the others'),
+    }),
   ),
   'GET /oauth/account/recovery-codes': show(
     'askForNewRecoveryCodes',
     'Ask before recovery codes are renewed; show new ones, once',
-    'The question; with `codes_token` the codes, `{ recovery_codes }` in JSON',
+    Page('The question; with `codes_token` the codes', Type.Object({ recovery_codes: RecoveryCodes })),
     { query: { codes_token: text('Sealed; works once, for ten minutes, in the session that made them') } },
   ),
   'POST /oauth/account/recovery-codes': form(

@@ -1,13 +1,8 @@
 import { Type } from 'typebox';
+import { Nullable, Timestamp } from '../schemas.js';
+import { ConsentRequired, goesOn, PageRefusal, Shared, SignInBarred, SignInRequired } from './documentation-json.js';
+import { type Documentation, InJson, Page, page, signedIn, text } from './documentation-page.js';
 
-export type Documentation = Record<
-  string,
-  { operationId: string; summary: string; tags: string[]; [more: string]: unknown }
->;
-
-export const text = (description: string) => Type.Optional(Type.String({ description }));
-export const signedIn = text('`yes` where a sign-in leads here that has just begun the session, in our own redirect');
-export const Page = (description: string) => ({ description, content: { 'text/html': { schema: Type.String() } } });
 const Redirect = { description: 'Back to the client, with `code`, `state` and `iss`, or with an error', type: 'null' };
 
 export const authorizeParameters = {
@@ -43,7 +38,10 @@ export const authorizeParameters = {
 };
 const notLetIn =
   'Sent from a foreign origin. Or the credentials are right, and an organization of the person does not let its members sign ' +
-  'in this way (in JSON `login.method_not_allowed`, with the `methods` that are left, or `sso_required`)';
+  'in this way (`login.method_not_allowed`, `sso_required`), or the time to enroll a second factor is over';
+const askedAgain = 'Instead of the page, which has 200: who it is, or a second factor, is asked for';
+const changedMeanwhile =
+  'What was proved has changed meanwhile. In JSON also instead of the page that asks again, or for a second factor';
 const captcha = {
   'cf-turnstile-response': text('Where the Environment demands a captcha: what its widget answers'),
 };
@@ -55,12 +53,15 @@ const logoutParameters = {
   ui_locales: text('`en`, `de`'),
 };
 
-export const page = (operationId: string, summary: string, more: object) => ({
-  operationId,
-  summary,
-  tags: ['Hosted login'],
-  ...more,
+const CodeSent = Shared('LoginCodeSent', {
+  login_token: Type.String({ description: 'For `/oauth/login/email-otp/verify`' }),
+  expires_at: Timestamp,
 });
+const CodeRefused = Shared('LoginCodeRefused', { ...PageRefusal.properties, login_token: Type.String() });
+const SignedOut = Type.Object({
+  redirect_to: Nullable(Type.String({ description: 'Null where there is nowhere to go on' })),
+});
+
 /** What the OpenAPI document says of the hosted pages. */
 export const loginDocumentation: Documentation = {
   'GET /oauth/authorize': page('authorize', 'Begin a sign-in (OpenID Connect Core §3.1.2)', {
@@ -72,14 +73,18 @@ export const loginDocumentation: Documentation = {
       200: Page('The sign-in page'),
       303: Redirect,
       400: Page('The parameters are not valid'),
+      401: InJson(askedAgain, SignInRequired, ...goesOn[401]),
+      403: Page(
+        'No way of signing in is left, or an organization of the person does not take the one of before',
+        ...goesOn[403],
+      ),
       503: Page('The identity provider does not answer'),
     },
   }),
   'POST /oauth/authorize': page('submitSignIn', 'Begin a sign-in by form, or send its credentials', {
     description:
       'With OAuth parameters only it is an authorization request, answered by 303 to its GET. With `email` and `password` ' +
-      'it is the sign-in form; every parameter is checked again. With `Accept: application/json` a redirect is answered ' +
-      'as 200 `{ redirect_to }`, and whatever would be a page as `{ error, error_description }`, with the name of what the page says in `reason`.',
+      'it is the sign-in form; every parameter is checked again.',
     consumes: ['application/x-www-form-urlencoded', 'application/json'],
     body: Type.Object({
       ...authorizeParameters,
@@ -88,18 +93,20 @@ export const loginDocumentation: Documentation = {
       password: text('Of the person'),
     }),
     response: {
-      200: Page('The form again, because the credentials are not right; 401 in JSON'),
+      200: Page('The form again, because the credentials are not right; or the next step; 401 in JSON'),
       303: { description: 'Back to the client with a code; an authorization request, to its GET', type: 'null' },
       400: Page('The parameters are not valid'),
-      403: Page(notLetIn),
+      401: Page(changedMeanwhile, SignInRequired, ...goesOn[401]),
+      403: Page(notLetIn, ...goesOn[403]),
       429: Page('Too many failures; `Retry-After` says when'),
+      503: Page('The identity provider of the address does not answer'),
     },
   }),
   'GET /oauth/consent': page('askForConsent', 'Ask what the person allows an application', {
     description:
       'Of clients with `consent_required`, where the person has not allowed all of `scope` yet, or `prompt=consent` asks again: every way ' +
       'of signing in leads here in the place of the client, with the parameters of the authorization request. Whoever is not signed in ' +
-      'begins there (303). With `Accept: application/json` the question is 409 `consent_required` with `session` and `scope`.',
+      'begins there (303).',
     querystring: Type.Object({ ...authorizeParameters, signed_in: signedIn }),
     response: {
       200: Page('The question'),
@@ -108,12 +115,11 @@ export const loginDocumentation: Documentation = {
         type: 'null',
       },
       400: Page('The parameters are not valid; or the browser does not keep cookies'),
+      409: InJson('The question', ConsentRequired),
     },
   }),
   'POST /oauth/consent': page('answerConsent', 'Allow an application what it asks for, or deny it', {
-    description:
-      'What is allowed is kept until the person takes it back. Denied, the client gets `access_denied`. With `Accept: application/json` a ' +
-      'redirect is answered as 200 `{ redirect_to }`.',
+    description: 'What is allowed is kept until the person takes it back. Denied, the client gets `access_denied`.',
     consumes: ['application/x-www-form-urlencoded', 'application/json'],
     body: Type.Object({
       ...authorizeParameters,
@@ -121,16 +127,17 @@ export const loginDocumentation: Documentation = {
       choice: Type.String({ description: '`allow` or `deny`' }),
     }),
     response: {
-      200: Page('The question again, since somebody else is signed in by now'),
+      200: Page('The question again, since somebody else is signed in by now; 409 in JSON'),
       303: Redirect,
       400: Page('The parameters are not valid'),
       403: Page('Sent from a foreign origin'),
+      409: InJson('The question again', ConsentRequired),
     },
   }),
   'POST /oauth/login/email-otp/start': page('startEmailCode', 'Have a code mailed to sign in with', {
     description:
       'The answer is the same whether or not anybody has the address. Only where emailed codes are off, or the captcha was ' +
-      'not solved, the form comes again with an error. In JSON: `{ login_token, expires_at }`.',
+      'not solved, the form comes again with an error.',
     consumes: ['application/x-www-form-urlencoded', 'application/json'],
     body: Type.Object({
       ...authorizeParameters,
@@ -139,9 +146,10 @@ export const loginDocumentation: Documentation = {
       login_token: text('Of the page that asks for another code: the newer one takes the place of the older one'),
     }),
     response: {
-      200: Page('Says that a code is on its way, and asks for it'),
+      200: Page('Says that a code is on its way, and asks for it', CodeSent),
       400: Page('The parameters are not valid'),
-      403: Page('Sent from a foreign origin'),
+      401: InJson('Instead of the form, which comes again with 200', SignInRequired),
+      403: Page('Sent from a foreign origin; or no way of signing in is left', PageRefusal, SignInBarred),
       429: Page('Too many requests; `Retry-After` says when'),
     },
   }),
@@ -153,10 +161,11 @@ export const loginDocumentation: Documentation = {
     consumes: ['application/x-www-form-urlencoded', 'application/json'],
     body: Type.Object({ ...authorizeParameters, code: Type.String(), login_token: Type.String() }),
     response: {
-      200: Page('Asks for the code again, because it is not right; 401 in JSON. Or the next step: a second factor'),
+      200: Page('Asks for the code again, because it is not right. Or the next step: a second factor. 401 in JSON'),
       303: Redirect,
       400: Page('The parameters are not valid'),
-      403: Page(notLetIn),
+      401: Page(changedMeanwhile, CodeRefused, SignInRequired, ...goesOn[401]),
+      403: Page(notLetIn, ...goesOn[403]),
       429: Page('Too many tries; `Retry-After` says when'),
     },
   }),
@@ -165,16 +174,23 @@ export const loginDocumentation: Documentation = {
       'With the `id_token_hint` of the session in this browser it is over at once; without, the person is asked. Whoever is sent back goes ' +
       'to a registered address only.',
     querystring: Type.Object(logoutParameters),
-    response: { 200: Page('Asks, or says that it is done'), 303: Redirect, 400: Page('The parameters are not valid') },
+    response: {
+      200: Page('Asks (409 in JSON), or says that it is done', SignedOut),
+      303: Redirect,
+      400: Page('The parameters are not valid'),
+      409: InJson('The person has to confirm it', PageRefusal),
+    },
   }),
   'POST /oauth/logout': page('endSession', 'Sign out by form, or answer the question', {
     description: 'As the GET; `confirm` is what the question’s own form sends.',
     consumes: ['application/x-www-form-urlencoded', 'application/json'],
     body: Type.Object({ ...logoutParameters, confirm: text('`yes` or `no`') }),
     response: {
-      200: Page('Says that it is done'),
+      200: Page('Says that it is done', SignedOut),
+      204: { description: 'The person stays, and there is nowhere to go back to', type: 'null' },
       303: Redirect,
       400: Page('The parameters are not valid'),
+      403: Page('Sent from a foreign origin'),
     },
   }),
 };

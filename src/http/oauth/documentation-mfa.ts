@@ -1,5 +1,19 @@
 import { type TProperties, Type } from 'typebox';
-import { authorizeParameters, type Documentation, Page, page, text } from './documentation-login.js';
+import { RecoveryCodes } from '../mfa-schemas.js';
+import {
+  CodesShown,
+  EmailCodeBegun,
+  EmailCodeRefused,
+  goesOn,
+  PageRefusal,
+  SecondFactorAsked,
+  SecondFactorRequired,
+  Shared,
+  TotpBegun,
+  TotpRefused,
+} from './documentation-json.js';
+import { authorizeParameters } from './documentation-login.js';
+import { type Answers, type Documentation, InJson, Page, page, text } from './documentation-page.js';
 
 const challengeToken = {
   challenge_token: Type.String({ description: 'Of the sign-in that waits for its second factor' }),
@@ -27,22 +41,32 @@ const replayed = {
   code_challenge_method: Type.String(),
 };
 const bound =
-  'The parameters of the authorization request may stand beside the fields; what the sign-in began with cannot be changed. ' +
-  'With `Accept: application/json` a redirect is answered as 200 `{ redirect_to }`, and a page as JSON.';
+  'The parameters of the authorization request may stand beside the fields; what the sign-in began with cannot be changed.';
 const Done = {
   description: 'Back to the client with `code`, `state` and `iss`; or to the page of new recovery codes',
   type: 'null',
 };
-const NotOpen = Page(
-  'The sign-in is unknown, has expired or is complete; a link begins again. `{ error: "expired" }` in JSON',
-);
+const notOpen = 'The sign-in is unknown, has expired or is complete; a link begins again. `expired` in JSON';
+const NotOpen = Page(notOpen);
+const notLetIn =
+  'Sent from a foreign origin. Or an organization of the person does not take the way in which they signed in, or the time to enroll is over';
+const again =
+  'What was proved has changed meanwhile. In JSON also instead of the page that asks again, or for another step';
+const Again = Page(again, ...goesOn[401]);
+const KeyBegun = Shared('KeyBegun', {
+  enrollment_token: Type.String({ description: 'For `/oauth/mfa/webauthn/enroll/options`' }),
+});
+const NewCodes = Type.Object({
+  recovery_codes: RecoveryCodes,
+  enrollment_token: Type.String({ description: 'To go on with' }),
+});
 
-const step = (operationId: string, summary: string, body: TProperties, answers: object) =>
+const step = (operationId: string, summary: string, body: TProperties, answers: Answers) =>
   page(operationId, summary, {
     description: bound,
     consumes: ['application/x-www-form-urlencoded', 'application/json'],
     body: Type.Object(body),
-    response: { ...answers, 400: NotOpen, 403: Page('Sent from a foreign origin') },
+    response: { ...answers, 400: NotOpen, 403: Page(notLetIn, ...goesOn[403]) },
   });
 const TooMany = Page('Too many tries; `Retry-After` says when');
 
@@ -58,19 +82,28 @@ export const mfaDocumentation: Documentation = {
       factor: text('Without a code: the factor to show, `totp`, `webauthn`, `email_otp` or `recovery_code`'),
       ...rememberDevice,
     },
-    { 200: Page('The challenge again, because the code is not right; 401 in JSON'), 303: Done, 429: TooMany },
+    {
+      200: Page('The challenge again, because the code is not right; 401 in JSON'),
+      303: Done,
+      401: Again,
+      429: TooMany,
+    },
   ),
   'POST /oauth/mfa/email-otp/send': step(
     'sendMfaCode',
     "Mail a code for the second factor to the person's address",
     { ...challengeToken, ...replayed },
-    { 200: Page('Asks for the code; or says why none was mailed'), 429: TooMany },
+    {
+      200: Page('Asks for the code; or says why none was mailed, with 401 in JSON', SecondFactorAsked),
+      401: InJson('None was mailed', SecondFactorRequired),
+      429: TooMany,
+    },
   ),
   'POST /oauth/mfa/email-otp/verify': step(
     'answerMfaCode',
     'Prove the second factor with the code that was mailed',
     { ...challengeToken, code: Type.String({ description: 'Six digits' }), ...rememberDevice },
-    { 200: Page('Asks for the code again, because it is not right; 401 in JSON'), 303: Done, 429: TooMany },
+    { 200: Page('Asks for the code again, because it is not right; 401 in JSON'), 303: Done, 401: Again, 429: TooMany },
   ),
   'POST /oauth/mfa/enroll': step(
     'chooseMfaEnrollment',
@@ -81,8 +114,9 @@ export const mfaDocumentation: Documentation = {
       choice: text('`later`, while the time to enroll runs'),
     },
     {
-      200: Page('How to enroll it. In JSON for `totp` `{ enrollment_token, totp_token, secret, otpauth_uri }`'),
+      200: Page('How to enroll it; the choice, with 401 in JSON', TotpBegun, EmailCodeBegun, KeyBegun),
       303: Done,
+      401: Again,
     },
   ),
   'POST /oauth/mfa/totp/enroll': step(
@@ -93,32 +127,46 @@ export const mfaDocumentation: Documentation = {
       totp_token: Type.String({ description: 'Of the page that showed the secret' }),
       code: Type.String(),
     },
-    { 200: Page('Asks for the code again, because it is not right; 401 in JSON'), 303: Done, 429: TooMany },
+    {
+      200: Page('Asks for the code again, because it is not right; 401 in JSON'),
+      303: Done,
+      401: Page(again, TotpRefused, ...goesOn[401]),
+      429: TooMany,
+    },
   ),
   'POST /oauth/mfa/email-otp/enroll/send': step(
     'sendMfaEnrollmentCode',
     'Mail a first code, to enroll codes by mail during sign-in',
     enrollmentToken,
-    { 200: Page('Asks for the code'), 429: TooMany },
+    {
+      200: Page('Asks for the code; or says why none was mailed, with 401 in JSON', EmailCodeBegun),
+      401: InJson('None was mailed', EmailCodeRefused),
+      429: TooMany,
+    },
   ),
   'POST /oauth/mfa/email-otp/enroll/verify': step(
     'enrollEmailOtp',
     'Enroll codes by mail during sign-in, with the first one',
     { ...enrollmentToken, code: Type.String() },
-    { 200: Page('Asks for the code again, because it is not right; 401 in JSON'), 303: Done, 429: TooMany },
+    {
+      200: Page('Asks for the code again, because it is not right; 401 in JSON'),
+      303: Done,
+      401: Page(again, EmailCodeRefused, ...goesOn[401]),
+      429: TooMany,
+    },
   ),
   'GET /oauth/mfa-enroll-codes': page('showRecoveryCodes', 'New recovery codes, shown once', {
     description: 'Where a sign-in has enrolled its first second factor. Going on acknowledges that they were saved.',
     querystring: Type.Object({ codes_token: Type.String({ description: 'Sealed; works once, for ten minutes' }) }),
     response: {
-      200: Page('The codes, or that they were shown already. `{ recovery_codes, enrollment_token }` in JSON'),
-      400: NotOpen,
+      200: Page('The codes; or that they were shown already, with 400 in JSON', NewCodes),
+      400: Page(notOpen, CodesShown, PageRefusal),
     },
   }),
   'POST /oauth/mfa-enroll-codes': step(
     'acknowledgeRecoveryCodes',
     'Go on after the recovery codes were saved',
     enrollmentToken,
-    { 303: Done },
+    { 303: Done, 401: Again },
   ),
 };

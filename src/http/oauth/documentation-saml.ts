@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { type Documentation, Page, page, text } from './documentation-login.js';
+import { type Documentation, Page, page, text } from './documentation-page.js';
 
 const params = Type.Object({ connection_id: Type.String() });
 const consumes = ['application/x-www-form-urlencoded'];

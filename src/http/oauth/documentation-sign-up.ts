@@ -1,5 +1,8 @@
 import { Type } from 'typebox';
-import { authorizeParameters, type Documentation, Page, page, text } from './documentation-login.js';
+import { Nullable, OneOf } from '../schemas.js';
+import { CheckYourEmail, PageRefusal, SignInBarred, SignInRequired } from './documentation-json.js';
+import { authorizeParameters } from './documentation-login.js';
+import { type Documentation, InJson, Page, page, text } from './documentation-page.js';
 
 const forms = ['application/x-www-form-urlencoded', 'application/json'];
 const tokenQuery = Type.Object({ token: Type.String({ description: 'Of the link in the mail' }) });
@@ -8,6 +11,18 @@ const refusals = {
   403: Page('Sent from a foreign origin'),
   429: Page('Too many; `Retry-After` says when'),
 };
+/** What is answered where the sign-in page is shown instead. */
+const notThisWay = {
+  401: InJson('Instead of the sign-in page', SignInRequired),
+  403: Page('Sent from a foreign origin; or no way of signing in is left', PageRefusal, SignInBarred),
+};
+const passwordMinLength = Type.Integer({ description: 'Of the password, in characters' });
+const fields = <const F extends string>(names: F[]) => Type.Array(OneOf(names), { description: 'What to send' });
+const done = <const S extends string>(status: S) =>
+  Type.Object({
+    status: OneOf([status]),
+    continue_to: Nullable(Type.String({ description: 'The authorization request that it began with, if any' })),
+  });
 const linkVoid = Page('The link is unknown, has expired or was used already; another one is offered where that can be');
 
 /** What the OpenAPI document says of the pages of people who sign up, or have forgotten their password. */
@@ -17,13 +32,23 @@ export const signUpDocumentation: Documentation = {
       'The sign-in page where nobody may sign up, and the email-code view in an Environment without passwords: there the ' +
       'first right code makes the identity.',
     querystring: Type.Object(authorizeParameters),
-    response: { 200: Page('The sign-up page'), 400: refusals[400] },
+    response: {
+      200: Page(
+        'The sign-up page',
+        Type.Object({
+          fields: fields(['email', 'password', 'first_name', 'last_name']),
+          password_min_length: passwordMinLength,
+          captcha: Nullable(Type.String({ description: 'The site key; null where none is demanded' })),
+        }),
+      ),
+      400: refusals[400],
+      ...notThisWay,
+    },
   }),
   'POST /oauth/register': page('signUp', 'Sign up', {
     description:
       'Every address is answered alike; only its mailbox learns more. The new identity is not verified and cannot sign in ' +
-      'before the mailed link is confirmed. 10 per 15 minutes per IP. With `Accept: application/json` the answer is ' +
-      '`{ status: "check_your_email" }`, and a refusal `{ error, error_description, reason }`.',
+      'before the mailed link is confirmed. 10 per 15 minutes per IP.',
     consumes: forms,
     body: Type.Object({
       ...authorizeParameters,
@@ -36,22 +61,30 @@ export const signUpDocumentation: Documentation = {
     response: {
       200: Page(
         'The sign-in page, which says to check the mail; or the form again with what was wrong (400 or 403 in JSON)',
+        CheckYourEmail,
       ),
       ...refusals,
+      ...notThisWay,
     },
   }),
   'GET /oauth/invite': page('showInvite', 'Show the page of the link of an invite', {
     description: 'Nothing is consumed, so that mail scanners may open it.',
     querystring: tokenQuery,
     response: {
-      200: Page('Asks for names and a password, or for a click of who has a sign-in'),
+      200: Page(
+        'Asks for names and a password, or for a click of who has a sign-in',
+        Type.Object({
+          email: Type.String(),
+          place_name: Type.String({ description: 'Where the invite leads' }),
+          fields: fields(['first_name', 'last_name', 'password']),
+          password_min_length: passwordMinLength,
+        }),
+      ),
       400: Page('The link is unknown, has expired or was used already'),
     },
   }),
   'POST /oauth/invite': page('submitInvite', 'Accept an invite', {
-    description:
-      'As `POST /v1/identity/auth/accept-invite`, for the form. In JSON `{ status: "invite_accepted" }`, and a refusal ' +
-      '`{ error, error_description }`. 20 per hour per IP.',
+    description: 'As `POST /v1/identity/auth/accept-invite`, for the form. 20 per hour per IP.',
     consumes: forms,
     body: Type.Object({
       token: Type.String(),
@@ -60,7 +93,10 @@ export const signUpDocumentation: Documentation = {
       password: text('Of a new person, where the Environment has passwords'),
     }),
     response: {
-      200: Page('Where to go on; or the form again with what was wrong (400 in JSON)'),
+      200: Page(
+        'Where to go on; or the form again with what was wrong (400 in JSON)',
+        Type.Object({ status: OneOf(['invite_accepted']) }),
+      ),
       400: Page('The link is unknown, has expired or was used already'),
       403: refusals[403],
       429: refusals[429],
@@ -69,18 +105,27 @@ export const signUpDocumentation: Documentation = {
   'GET /oauth/verify-email': page('showConfirmSignUp', 'Show the page of a link that confirms an address', {
     description: 'Nothing is consumed, so that mail scanners may open it.',
     querystring: tokenQuery,
-    response: { 200: Page('Asks for a click, or for the password of the sign-up'), 400: linkVoid },
+    response: {
+      200: Page(
+        'Asks for a click, or for the password of the sign-up',
+        Type.Object({ email: Type.String(), asks: OneOf(['click', 'password', 'join']) }),
+      ),
+      400: linkVoid,
+    },
   }),
   'POST /oauth/verify-email': page('confirmSignUp', 'Confirm the address of a sign-up', {
     description:
       'By one click in the browser that signed up, which has a cookie of it; elsewhere with the password that was chosen, ' +
-      'since it becomes the person’s. In JSON `{ status: "email_verified", continue_to }`, and 401 where the password is ' +
-      'missing or wrong. 20 per 15 minutes per IP, and 10 tries per link.',
+      'since it becomes the person’s. 20 per 15 minutes per IP, and 10 tries per link.',
     consumes: forms,
     body: Type.Object({ token: Type.String(), password: text('That the sign-up chose') }),
     response: {
-      200: Page('The address is confirmed, with the way back; or the page again, because the password is not right'),
+      200: Page(
+        'The address is confirmed, with the way back; or the page again, because the password is not right',
+        done('email_verified'),
+      ),
       400: linkVoid,
+      401: InJson('The password is missing or wrong', PageRefusal),
       403: refusals[403],
       429: refusals[429],
     },
@@ -95,34 +140,39 @@ export const signUpDocumentation: Documentation = {
       ticket: text('Sealed, good for 15 minutes'),
       token: text('Of an expired link'),
     }),
-    response: { 200: Page('Says to check the mail'), ...refusals },
+    response: { 200: Page('Says to check the mail', CheckYourEmail), ...refusals },
   }),
   'GET /oauth/password/forgot': page('showForgotPassword', 'Ask whose password was forgotten', {
     description: 'The form beside the sign-in page, with the authorization request that is gone on with afterwards.',
     querystring: Type.Object(authorizeParameters),
-    response: { 200: Page('The form'), 400: refusals[400] },
+    response: { 200: Page('The form', Type.Object({ fields: fields(['email']) })), 400: refusals[400], ...notThisWay },
   }),
   'POST /oauth/password/forgot': page('submitForgottenPassword', 'Mail a link to a new password', {
-    description:
-      'Every address is answered alike. 10 per 15 minutes per IP, and 5 per hour per address. In JSON ' +
-      '`{ status: "check_your_email" }`.',
+    description: 'Every address is answered alike. 10 per 15 minutes per IP, and 5 per hour per address.',
     consumes: forms,
     body: Type.Object({ ...authorizeParameters, email: text('Of the person') }),
-    response: { 200: Page('The sign-in page, which says that a mail is on its way'), ...refusals },
+    response: {
+      200: Page('The sign-in page, which says that a mail is on its way', CheckYourEmail),
+      ...refusals,
+      ...notThisWay,
+    },
   }),
   'GET /oauth/password/reset': page('showResetPassword', 'Show the form of a link to a new password', {
     description: 'Nothing is consumed.',
     querystring: tokenQuery,
-    response: { 200: Page('The form'), 400: linkVoid },
+    response: {
+      200: Page('The form', Type.Object({ email: Type.String(), password_min_length: passwordMinLength })),
+      400: linkVoid,
+    },
   }),
   'POST /oauth/password/reset': page('submitNewPassword', 'Set a new password with a mailed link', {
     description:
       'Counts the address as verified, ends every session, grant and half-done sign-in of the person, and mails a notice. A ' +
-      'refused password leaves the link as it was. In JSON `{ status: "password_changed", continue_to }`. 20 per hour per IP.',
+      'refused password leaves the link as it was. 20 per hour per IP.',
     consumes: forms,
     body: Type.Object({ token: Type.String(), password: text('The new one') }),
     response: {
-      200: Page('It is set, with the way back; or the form again'),
+      200: Page('It is set, with the way back; or the form again (400 in JSON)', done('password_changed')),
       400: linkVoid,
       403: refusals[403],
       429: refusals[429],

@@ -1,11 +1,35 @@
 import { Type } from 'typebox';
-import { authorizeParameters, type Documentation, Page, page, text } from './documentation-login.js';
+import { ssoTestEffects, ssoTestStatuses } from '../../domain/sso-sign-in/test-report.js';
+import { LoginOutcome } from '../admin-auth/outcomes.js';
+import { Nullable, OneOf, single } from '../schemas.js';
+import {
+  goesOn,
+  OAuthError,
+  PageRefusal,
+  RedirectTo,
+  Shared,
+  SignInBarred,
+  SignInRequired,
+} from './documentation-json.js';
+import { authorizeParameters } from './documentation-login.js';
+import { type Documentation, InJson, Page, page, text } from './documentation-page.js';
 
 const toProvider = { description: 'On to the identity provider', type: 'null' };
-const refused = Page('The provider refused, or its answer lets nobody in here; the page has a code `sso.…`');
+const lettingNobodyIn = 'The provider refused, or its answer lets nobody in here; the page has a code `sso.…`';
+const refused = Page(lettingNobodyIn);
 const away = Page('The identity provider does not answer');
 const stale = Page('The sign-in began in another browser, was completed, or took too long');
-const leftPage = Page('Signed out here; with a link to where the person was going, if anywhere');
+const Left = Shared('LeftProvider', {
+  redirect_to: Nullable(Type.String({ description: 'Where the person was going, if anywhere' })),
+  is_unconfirmed: Type.Boolean({ description: 'Whether the provider has not said that they are out there, too' }),
+});
+const leftPage = Page('Signed out here; with a link to where the person was going, if anywhere', Left);
+const Tested = Shared('SsoTested', {
+  status: OneOf(ssoTestStatuses),
+  would: OneOf(ssoTestEffects, { description: 'What a sign-in would come to' }),
+  reason: Nullable(Type.String({ description: 'Why somebody would not get in', example: 'sso.not_a_member' })),
+});
+const changed = 'What was proved has changed meanwhile. In JSON also where the next step is asked for';
 const voidTest = Page('The link is unknown, has expired or was used already');
 
 /** What the OpenAPI document says of the way to an identity provider and back. */
@@ -18,16 +42,14 @@ export const ssoDocumentation: Documentation = {
     response: { 303: toProvider, 400: Page('The parameters are not valid'), 403: refused, 503: away },
   }),
   'POST /oauth/sso': page('findSso', 'Sign in by the identity provider of an address', {
-    description:
-      'The provider is found by the domain of the address, whether or not anybody has it. With `Accept: application/json` ' +
-      'the answer is `{ redirect_to }`.',
+    description: 'The provider is found by the domain of the address, whether or not anybody has it.',
     consumes: ['application/x-www-form-urlencoded', 'application/json'],
     body: Type.Object({ ...authorizeParameters, email: Type.String() }),
     response: {
-      200: Page('On to the identity provider; or the sign-in page again, where none is responsible'),
+      200: Page('On to the identity provider; or the sign-in page again, where none is responsible', RedirectTo),
       400: Page('The parameters are not valid'),
-      401: Type.Object({ error: Type.String() }, { additionalProperties: true }),
-      403: refused,
+      401: InJson('Instead of the sign-in page', SignInRequired),
+      403: Page(lettingNobodyIn, PageRefusal, SignInBarred),
       503: away,
     },
   }),
@@ -41,8 +63,8 @@ export const ssoDocumentation: Documentation = {
       200: Page('A second factor is asked for, or can be enrolled'),
       303: { description: 'Back to the client, as from authorize', type: 'null' },
       400: Page('The parameters are not valid, or the sign-in took too long'),
-      401: Type.Object({ error: Type.String() }, { additionalProperties: true }),
-      403: Page('The code is wrong or was used; or the person is refused for another reason'),
+      401: Page(changed, ...goesOn[401]),
+      403: Page('The code is wrong or was used; or the person is refused for another reason', ...goesOn[403]),
       429: Page('Too many tries'),
     },
   }),
@@ -71,7 +93,7 @@ export const ssoDocumentation: Documentation = {
       body: Type.Object({ logout_token: Type.String({ description: 'A signed JWT (§2.4)' }) }),
       response: {
         200: { description: 'Done', type: 'null' },
-        400: Type.Object({ error: Type.String(), error_description: Type.String() }),
+        400: InJson('The token is refused', OAuthError),
       },
     },
   ),
@@ -80,21 +102,25 @@ export const ssoDocumentation: Documentation = {
       'Only the browser that was sent to the provider goes on, once: with a code, a second factor, or a refusal.',
     querystring: Type.Object({ request: Type.String({ format: 'uuid' }) }),
     response: {
-      200: Page('A second factor is asked for, or can be enrolled; or what came of a test sign-in'),
+      200: Page(
+        'A second factor is asked for, or can be enrolled; or what came of a test sign-in, or of an administrator’s',
+        single(LoginOutcome),
+        Tested,
+      ),
       303: { description: 'Back to the client, as from authorize', type: 'null' },
       400: stale,
-      403: refused,
+      401: Page(changed, ...goesOn[401]),
+      403: Page(lettingNobodyIn, ...goesOn[403]),
       503: away,
     },
   }),
   'GET /sso/leave': page('leaveSso', 'Leave the identity provider after signing out', {
     description:
       'Where a sign-out leads whose session began by an SSO connection: a page that goes on to its provider by itself, and back to where ' +
-      'the person was going. The session here has ended before. A link works once, for ten minutes. With `Accept: application/json` the ' +
-      'answer is `{ redirect_to }`.',
+      'the person was going. The session here has ended before. A link works once, for ten minutes.',
     querystring: Type.Object({ token: Type.String() }),
     response: {
-      200: Page('On to the provider; or that the person is signed out'),
+      200: Page('On to the provider; or that the person is signed out', Left),
       303: { description: 'Past the provider', type: 'null' },
     },
   }),
@@ -119,16 +145,18 @@ export const ssoDocumentation: Documentation = {
   'GET /sso/test': page('showSsoTest', 'Show what the link of a test sign-in tries out', {
     description: 'A page with a button. Nothing is used up.',
     querystring: Type.Object({ token: Type.String() }),
-    response: { 200: Page('The page'), 400: voidTest },
+    response: {
+      200: Page('The page', Type.Object({ connection: Type.String({ description: 'Its name' }) })),
+      400: voidTest,
+    },
   }),
   'POST /sso/test': page('startSsoTest', 'Begin a test sign-in by an SSO connection', {
     description:
-      'Uses the link, once. The provider’s answer comes back as ever, and `/sso/complete` shows what it came to; nobody is signed in. With ' +
-      '`Accept: application/json` the answer is `{ redirect_to }`.',
+      'Uses the link, once. The provider’s answer comes back as ever, and `/sso/complete` shows what it came to; nobody is signed in.',
     consumes: ['application/x-www-form-urlencoded', 'application/json'],
     body: Type.Object({ token: Type.String() }),
     response: {
-      200: Page('On to the identity provider; or that it cannot be asked'),
+      200: Page('On to the identity provider; or that it cannot be asked', RedirectTo, Tested),
       400: voidTest,
       403: Page('The form is of another site'),
     },

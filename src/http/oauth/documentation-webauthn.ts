@@ -1,5 +1,6 @@
 import { Type } from 'typebox';
-import type { Documentation } from './documentation-login.js';
+import { RedirectTo, ScriptRefusal, scriptGoesOn } from './documentation-json.js';
+import { type Answers, type Documentation, InJson } from './documentation-page.js';
 
 const Credential = Type.Object(
   {},
@@ -19,19 +20,18 @@ const RequestOptions = Type.Object(
   { challenge: Type.String() },
   { additionalProperties: true, description: '`PublicKeyCredentialRequestOptionsJSON`' },
 );
-const CreationOptions = Type.Object(
+export const CreationOptions = Type.Object(
   { challenge: Type.String() },
   { additionalProperties: true, description: '`PublicKeyCredentialCreationOptionsJSON`' },
 );
-const RedirectTo = Type.Object({ redirect_to: Type.String({ description: 'Where the browser goes on' }) });
-const Refusal = (description: string) => Type.Object({ error: Type.String() }, { description });
+const Refusal = (description: string) => InJson(description, ScriptRefusal);
 
 const endpoint = (
   operationId: string,
   summary: string,
   description: string,
   body: Record<string, unknown>,
-  answers: object,
+  answers: Answers,
 ) => ({
   operationId,
   summary,
@@ -47,20 +47,10 @@ const endpoint = (
 });
 
 const notOpen = Refusal('`expired`: the token is unknown, has expired or is complete');
-const notRight = Refusal('`mfa.code_invalid`, or `expired`');
-const notRightOrEnough = Type.Object(
-  {
-    error: Type.String(),
-    enrollment_token: Type.Optional(
-      Type.String({
-        description: 'With `mfa_enrollment_required`: for `/oauth/mfa/enroll`, where another factor is set up',
-      }),
-    ),
-  },
-  {
-    description:
-      '`mfa.code_invalid`, or `expired`; `mfa_enrollment_required` where the key is right, and the Environment takes other kinds',
-  },
+const notRight = InJson(
+  '`mfa.code_invalid`, or `expired`. Or the key is right, and the sign-in goes on otherwise: `mfa_enrollment_required` where the ' +
+    'Environment takes other kinds, `login.method_not_allowed` or `sso_required` where an organization does not take the way',
+  ...scriptGoesOn,
 );
 const oauthParameters =
   'The parameters of the authorization request stand beside the fields that are named here, as at `/oauth/authorize`.';
@@ -73,7 +63,7 @@ export const webauthnDocumentation: Documentation = {
     oauthParameters,
     {},
     {
-      200: Type.Object({ options: RequestOptions, passkey_token: Type.String() }),
+      200: InJson('The options', Type.Object({ options: RequestOptions, passkey_token: Type.String() })),
       400: Refusal('The authorization request is not valid, or passkeys are off in the Environment'),
     },
   ),
@@ -83,10 +73,11 @@ export const webauthnDocumentation: Documentation = {
     oauthParameters,
     { passkey_token: passkeyToken, credential: Credential },
     {
-      200: RedirectTo,
-      400: Refusal(
+      200: InJson('Where to go on', RedirectTo),
+      400: InJson(
         '`refused` for whatever is wrong with the passkey, or `expired`; `login.method_not_allowed` or `sso_required` ' +
           'where an organization of the person does not take passkeys',
+        ...scriptGoesOn,
       ),
     },
   ),
@@ -95,14 +86,14 @@ export const webauthnDocumentation: Documentation = {
     'Options to prove a passkey or security key as the second factor',
     'For `navigator.credentials.get`, with the keys that the person has enrolled.',
     { challenge_token: challengeToken },
-    { 200: RequestOptions, 400: notOpen },
+    { 200: InJson('The options', RequestOptions), 400: notOpen },
   ),
   'POST /oauth/mfa/webauthn/verify': endpoint(
     'answerWebauthnChallenge',
     'Prove a passkey or security key as the second factor',
     'The sign-in goes on as with any other second factor.',
     { challenge_token: challengeToken, credential: Credential, remember_device: rememberDevice },
-    { 200: RedirectTo, 400: notRightOrEnough },
+    { 200: InJson('Where to go on', RedirectTo), 400: notRight },
   ),
   'POST /oauth/mfa/webauthn/enroll/options': endpoint(
     'beginWebauthnEnrollment',
@@ -110,10 +101,13 @@ export const webauthnDocumentation: Documentation = {
     'For `navigator.credentials.create`; what the person has enrolled already is excluded.',
     { enrollment_token: enrollmentToken },
     {
-      200: Type.Object({
-        options: CreationOptions,
-        enrollment_token: Type.String({ description: 'For the answer to these options, and only for that' }),
-      }),
+      200: InJson(
+        'The options',
+        Type.Object({
+          options: CreationOptions,
+          enrollment_token: Type.String({ description: 'For the answer to these options, and only for that' }),
+        }),
+      ),
       400: notOpen,
     },
   ),
@@ -126,6 +120,6 @@ export const webauthnDocumentation: Documentation = {
       credential: Credential,
       label,
     },
-    { 200: RedirectTo, 400: notRight },
+    { 200: InJson('Where to go on', RedirectTo), 400: notRight },
   ),
 };

@@ -1,17 +1,17 @@
 import { type TProperties, type TSchema, Type } from 'typebox';
 import { claimedAtMost, claimedBytesAtMost } from '../../domain/organizations/claim.js';
+import { OneOf } from '../schemas.js';
 import { accountDocumentation } from './documentation-account.js';
-import { type Documentation, loginDocumentation, text } from './documentation-login.js';
+import { discoveryDocumentation } from './documentation-discovery.js';
+import { OAuthError } from './documentation-json.js';
+import { loginDocumentation } from './documentation-login.js';
 import { mfaDocumentation } from './documentation-mfa.js';
+import { type Documentation, InJson, text } from './documentation-page.js';
 import { samlDocumentation } from './documentation-saml.js';
 import { signUpDocumentation } from './documentation-sign-up.js';
 import { ssoDocumentation } from './documentation-sso.js';
 import { webauthnDocumentation } from './documentation-webauthn.js';
 
-const OAuthError = Type.Object(
-  { error: Type.String(), error_description: Type.Optional(Type.String()) },
-  { description: 'RFC 6749 §5.2' },
-);
 const Tokens = Type.Object({
   access_token: Type.String({ description: 'JWT of RFC 9068' }),
   token_type: Type.String(),
@@ -20,21 +20,46 @@ const Tokens = Type.Object({
   scope: Type.String(),
   id_token: Type.Optional(Type.String({ description: 'With the scope `openid`' })),
 });
-const Claims = Type.Object(
+const Claims = Type.Object({
+  sub: Type.String(),
+  name: text('With the scope `profile`, as the next ones; what is not known is left out'),
+  given_name: Type.Optional(Type.String()),
+  family_name: Type.Optional(Type.String()),
+  picture: Type.Optional(Type.String()),
+  updated_at: Type.Optional(Type.Integer({ description: 'Seconds since 1970' })),
+  email: text('With the scope `email`, as the next one'),
+  email_verified: Type.Optional(Type.Boolean()),
+  organizations: Type.Optional(
+    Type.Array(Type.Object({ id: Type.String(), slug: Type.String(), name: Type.String() }), {
+      maxItems: claimedAtMost,
+      description:
+        'With the scope `org`: the active organizations of the person, by slug. Tokens have the same claim, as far as it ' +
+        `takes ${claimedBytesAtMost / 1024} KiB at most`,
+    }),
+  ),
+  organizations_truncated: Type.Optional(Type.Boolean({ description: 'True where there are more' })),
+});
+/** What a token says, where it is alive; an access token more than a refresh token. */
+const Introspection = Type.Object(
   {
-    sub: Type.String(),
-    organizations: Type.Optional(
-      Type.Array(Type.Object({ id: Type.String(), slug: Type.String(), name: Type.String() }), {
-        maxItems: claimedAtMost,
-        description:
-          'With the scope `org`: the active organizations of the person, by slug. Tokens have the same claim, as far as it ' +
-          `takes ${claimedBytesAtMost / 1024} KiB at most`,
-      }),
-    ),
-    organizations_truncated: Type.Optional(Type.Boolean({ description: 'True where there are more' })),
+    active: Type.Boolean(),
+    token_type: Type.Optional(OneOf(['refresh_token', 'Bearer'])),
+    iss: Type.Optional(Type.String()),
+    sub: Type.Optional(Type.String()),
+    client_id: Type.Optional(Type.String()),
+    scope: Type.Optional(Type.String()),
+    sid: Type.Optional(Type.String()),
+    iat: Type.Optional(Type.Integer()),
+    exp: Type.Optional(Type.Integer()),
   },
-  { additionalProperties: true },
+  { additionalProperties: true, description: 'RFC 7662 §2.2: `active`, and where it is true the claims of the token' },
 );
+const refused = InJson('RFC 6749 §5.2', OAuthError);
+/** RFC 6750 §3.1: who shows nothing is told the scheme, and no error. */
+const challenged = InJson('RFC 6750 §3; without a body where no token was sent', {
+  ...OAuthError,
+  'x-body-optional': true,
+} as TSchema);
 const NoContent = (description: string) => ({ description, type: 'null' });
 
 const clientAuthentication = {
@@ -57,35 +82,12 @@ const endpoint = (
   ...(body && { consumes: ['application/x-www-form-urlencoded'], body: Type.Object(body) as TSchema }),
   response: answers,
 });
-const document = (operationId: string, summary: string, description: string) => ({
-  operationId,
-  summary,
-  description,
-  tags: ['Discovery'],
-  response: { 200: Type.Object({}, { additionalProperties: true, description: summary }) },
-});
-
 /**
  * What the OpenAPI document says of the provider's routes. They check their parameters themselves, because their refusals
  * are pages and RFC 6749's errors; so this describes, and validates nothing.
  */
 export const oauthDocumentation: Documentation = {
-  'GET /.well-known/openid-configuration': document(
-    'getOpenIdConfiguration',
-    'Provider metadata (OpenID Connect Discovery)',
-    'Endpoints, scopes, claims, grants and algorithms, for libraries that configure themselves by the issuer.',
-  ),
-  'GET /.well-known/oauth-authorization-server': document(
-    'getAuthorizationServerMetadata',
-    'Provider metadata (RFC 8414)',
-    'The same as `/.well-known/openid-configuration`, for clients of OAuth 2.0 that know nothing of OpenID Connect.',
-  ),
-  'GET /.well-known/jwks.json': document(
-    'getJwks',
-    'Public keys for verifying tokens (RFC 7517)',
-    'A new key is here before it signs, and an old one until what it signed has expired: look a token’s `kid` up, and fetch the set ' +
-      'again where it is missing.',
-  ),
+  ...discoveryDocumentation,
   ...accountDocumentation,
   ...loginDocumentation,
   ...mfaDocumentation,
@@ -107,28 +109,28 @@ export const oauthDocumentation: Documentation = {
       refresh_token: text('With `refresh_token`'),
       scope: text('With `refresh_token`: a part of what was granted'),
     },
-    { 200: Tokens, 400: OAuthError, 401: OAuthError },
+    { 200: Tokens, 400: refused, 401: refused },
   ),
   'GET /oauth/userinfo': endpoint(
     'getUserinfo',
     'Claims of the signed-in person (OpenID Connect Core §5.3)',
     'With an access token that has the scope `openid`, as a bearer token. What the other scopes give is read at the moment of the request.',
     null,
-    { 200: Claims, 401: OAuthError, 403: OAuthError },
+    { 200: Claims, 400: refused, 401: challenged, 403: refused },
   ),
   'POST /oauth/userinfo': endpoint(
     'postUserinfo',
     'Claims of the signed-in person, by form',
     'As the GET, for clients that send the token in a form rather than in a header.',
     { access_token: text('RFC 6750 §2.2, instead of the header') },
-    { 200: Claims, 401: OAuthError, 403: OAuthError },
+    { 200: Claims, 400: refused, 401: challenged, 403: refused },
   ),
   'POST /oauth/revoke': endpoint(
     'revokeToken',
     'Revoke a token (RFC 7009)',
     'A refresh token ends with its whole grant, an access token alone. A client revokes its own only; what is unknown counts as revoked.',
     { ...clientAuthentication, token: Type.String(), token_type_hint: text('`access_token` or `refresh_token`') },
-    { 200: NoContent('Revoked, or there was nothing to revoke'), 400: OAuthError, 401: OAuthError },
+    { 200: NoContent('Revoked, or there was nothing to revoke'), 400: refused, 401: refused },
   ),
   'POST /oauth/introspect': endpoint(
     'introspectToken',
@@ -136,6 +138,6 @@ export const oauthDocumentation: Documentation = {
     'Only for tokens of the same Environment; of any other, and of none, the answer is `{ active: false }`. It is alive while its session ' +
       'and its person are.',
     { ...clientAuthentication, token: Type.String(), token_type_hint: text('`access_token` or `refresh_token`') },
-    { 200: Type.Object({ active: Type.Boolean() }, { additionalProperties: true }), 400: OAuthError, 401: OAuthError },
+    { 200: Introspection, 400: refused, 401: refused },
   ),
 };

@@ -44,6 +44,7 @@ export function completed(document: OpenApiDocument): OpenApiDocument {
     for (const [status, response] of Object.entries(operation.responses)) {
       if (isReference(response)) continue;
       addHeaders(status, response, takesKeys);
+      tellOptionalBody(response);
       if (status >= '400') describeErrors(response, document, at);
       else addExample(response);
       if (response.description === 'Default Response') response.description = reasonOf(status);
@@ -76,6 +77,15 @@ function withoutDefaults(schema: Schema): Schema {
     ...(asked.length > 0 && { required: asked }),
     properties: Object.fromEntries(Object.entries(properties).map(([name, one]) => [name, withoutDefaults(one)])),
   };
+}
+
+/** Schemas alone bring extensions here; this one is about the answer. */
+function tellOptionalBody(response: DocumentedResponse): void {
+  const media = response.content?.[json];
+  const { 'x-body-optional': isOptional, ...schema } = (media?.schema ?? {}) as Schema;
+  if (!media || !isOptional) return;
+  media.schema = schema;
+  response['x-body-optional'] = true;
 }
 
 function addExamples({ parameters = [], requestBody }: DocumentedOperation): void {

@@ -32,6 +32,8 @@ export interface DocumentedResponse {
   headers?: Record<string, unknown>;
   content?: Record<string, MediaType>;
   'x-error-codes'?: (string | null)[];
+  /** Whether it may come without the body that it declares, which OpenAPI has no words for. */
+  'x-body-optional'?: boolean;
 }
 
 export interface MediaType {
@@ -65,6 +67,7 @@ export interface Schema {
   description?: string;
   title?: string;
   'x-error-codes'?: string[];
+  'x-body-optional'?: boolean;
 }
 
 export const methods = ['get', 'put', 'post', 'patch', 'delete'] as const;

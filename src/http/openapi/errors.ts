@@ -1,6 +1,8 @@
 import { STATUS_CODES } from 'node:http';
 import { DomainError, type ErrorCode, errorCodes } from '../../domain/errors.js';
 import { ErrorEnvelope, shownCode, statusOf } from '../errors.js';
+import { PageRefusal } from '../oauth/documentation-json.js';
+import { Page } from '../oauth/documentation-page.js';
 import type { DocumentedOperation, DocumentedResponse, OpenApiDocument, Schema } from './document.js';
 import { json } from './document.js';
 
@@ -66,22 +68,19 @@ export function addErrors(operation: DocumentedOperation, codes: readonly ErrorC
 }
 
 /**
- * The same of OAuth's endpoints, of pages and of SCIM, which answer each refusal in a form of their own: in the form of those that
- * they declare, and pages that declare none as pages.
+ * The same of OAuth's endpoints, of pages and of SCIM, which answer each refusal in a form of their own: pages as pages, and the
+ * others in the form of those that they declare.
  */
 export function addRefusalsInForm(method: string, { responses }: DocumentedOperation): void {
   const declared = ['403', '400', '401', '4XX'].map((status) => responses[status]).find(Boolean) as DocumentedResponse;
-  const shown = declared?.content ?? onlyPage(responses['200'] as DocumentedResponse);
+  const isPage = [declared, responses['200'] as DocumentedResponse].some((one) => one?.content?.[html]);
+  const shown = isPage ? Page('', PageRefusal).content : declared?.content;
   if (!shown) return;
-  const content = Object.entries(shown).map(([type, media]) => {
-    const { description: _, ...schema } = media.schema as Schema;
-    return [type, { schema }] as const;
-  });
   const codes: ErrorCode[] = ['rate_limit.exceeded', 'service.unavailable'];
   if (method.toLowerCase() !== 'get') codes.push('body.too_large', 'body.unsupported_media_type');
   for (const status of codes.map((code) => String(statusOf(code)))) {
     if (status < '500' && responses['4XX']) continue;
-    responses[status] ??= { description: reasonOf(status), content: Object.fromEntries(content) };
+    responses[status] ??= { description: reasonOf(status), content: structuredClone(shown) as typeof declared.content };
   }
 }
 
@@ -94,7 +93,6 @@ export function addRefusalPages({ responses }: DocumentedOperation): void {
   }
 }
 const html = 'text/html';
-const onlyPage = ({ content = {} }: DocumentedResponse) => (content[html] ? { [html]: content[html] } : undefined);
 
 /** Turns the codes that a response's schema carries into words, examples and `x-error-codes`. */
 export function describeErrors(

@@ -31,7 +31,10 @@ export function shareSchemas(document: OpenApiDocument): void {
   for (const { operation } of operationsOf(document)) {
     const { operationId, requestBody, responses } = operation;
     const name = `${operationId.charAt(0).toUpperCase()}${operationId.slice(1)}`;
-    for (const media of mediaOf(requestBody)) media.schema = share(titled(media.schema as Schema), `${name}Request`);
+    for (const media of mediaOf(requestBody)) {
+      const schema = titled(media.schema as Schema);
+      media.schema = schema.type === 'object' ? share(schema, `${name}Request`) : schema;
+    }
     for (const [status, response] of Object.entries(responses)) {
       if (isReference(response)) continue;
       for (const media of mediaOf(response)) {
@@ -48,7 +51,7 @@ const nameOf = (name: string, status: string): string =>
 
 const mediaOf = (part: { content?: Record<string, MediaType> } | undefined): MediaType[] =>
   Object.values(part?.content ?? {}).filter(
-    ({ schema }) => !isReference(schema) && (schema as Schema).type === 'object',
+    ({ schema }) => !isReference(schema) && ((schema as Schema).type === 'object' || 'anyOf' in schema),
   );
 
 /** Refusals that are the same nearly everywhere, such as 429, have one place: as most operations answer them. */

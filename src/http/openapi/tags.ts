@@ -30,6 +30,8 @@ export const tags: Record<string, string> = {
   'Admin authentication': 'Registration, sign-in and sessions of administrators.',
   'End-user authentication': 'Sign-in of end users by pages of your own.',
   'OAuth 2.0': 'Tokens of OAuth 2.0 and OpenID Connect.',
-  'Hosted login': 'The pages of the hosted sign-in, and of people’s own accounts.',
+  'Hosted login':
+    'The pages of the hosted sign-in, and of people’s own accounts. A script that sends `Accept: application/json` is told in JSON what a ' +
+    'browser would be shown; where one would be sent on (303), that is 200 with `redirect_to`.',
   Discovery: 'Documents by which clients find everything else.',
 };

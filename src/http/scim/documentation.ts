@@ -1,6 +1,6 @@
 import { type TSchema, Type } from 'typebox';
 import type { EventAction } from '../../domain/event-catalogue.js';
-import { text } from '../oauth/documentation-login.js';
+import { text } from '../oauth/documentation-page.js';
 
 const scimJson = 'application/scim+json';
 const ErrorAnswer = Type.Object({
@@ -57,6 +57,7 @@ const route = (
 });
 
 const ok = { 200: answer('The resource') };
+const asKnown = { 304: { description: 'As the `ETag` in `If-None-Match` has it', type: 'null' } };
 const listed = { 200: answer('A ListResponse') };
 const one = { querystring: projection, isOfOne: true } as const;
 const change = { ...one, takesBody: true } as const;
@@ -113,7 +114,7 @@ const ofKind = (kind: 'User' | 'Group') => {
         takesBody: true,
       },
     ),
-    [`GET ${at}/:id`]: route(`scimGet${kind}`, `Read a ${word}`, read, ok, one),
+    [`GET ${at}/:id`]: route(`scimGet${kind}`, `Read a ${word}`, read, { ...ok, ...asKnown }, one),
     [`PUT ${at}/:id`]: route(`scimReplace${kind}`, `Replace a ${word}`, replace, ok, change),
     [`PATCH ${at}/:id`]: route(
       `scimPatch${kind}`,

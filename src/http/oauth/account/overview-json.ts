@@ -1,4 +1,52 @@
-import type { Overview } from './overview.js';
+import { Type } from 'typebox';
+import { factorKinds } from '../../../../entities/environment-settings.js';
+import { scopes } from '../../../domain/oidc/scopes.js';
+import { Id, Nullable, OneOf, Timestamp } from '../../schemas.js';
+import type { Overview as ShownOverview } from './overview.js';
+
+const browser = {
+  id: Id,
+  browser: Nullable(Type.String()),
+  system: Nullable(Type.String()),
+  is_current: Type.Boolean(),
+};
+
+/** The account of a person, as a script is told of it. */
+export const Overview = Type.Object({
+  name: Nullable(Type.String()),
+  email: Type.String(),
+  has_password: Type.Boolean(),
+  password_changed_at: Nullable(Timestamp),
+  factors: Type.Array(
+    Type.Object({
+      id: Id,
+      type: OneOf(factorKinds),
+      label: Nullable(Type.String({ description: 'Null where the person has called it nothing' })),
+      enrolled_at: Timestamp,
+      last_used_at: Nullable(Timestamp),
+    }),
+  ),
+  recovery_codes_remaining: Type.Integer(),
+  sessions: Type.Array(
+    Type.Object({
+      ...browser,
+      is_open: Type.Boolean({ description: 'False where only applications go on with it' }),
+      created_at: Timestamp,
+      authenticated_at: Timestamp,
+    }),
+  ),
+  trusted_devices: Type.Array(Type.Object({ ...browser, created_at: Timestamp, expires_at: Timestamp })),
+  applications: Type.Array(
+    Type.Object({
+      id: Id,
+      name: Type.String(),
+      since: Timestamp,
+      scopes: Nullable(
+        Type.Array(OneOf(scopes), { description: 'What the person has allowed; null where nobody asked' }),
+      ),
+    }),
+  ),
+});
 
 /** What a script is told in the place of the page. */
 export const inJson = ({
@@ -9,7 +57,7 @@ export const inJson = ({
   sessions,
   devices,
   applications,
-}: Overview) => ({
+}: ShownOverview) => ({
   name: person.name,
   email: person.email,
   has_password: password?.isSet ?? false,
