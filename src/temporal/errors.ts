@@ -12,10 +12,11 @@ import { DomainError, isErrorCode } from '../domain/errors.js';
 const retryAfter = 5;
 
 /**
- * gRPC answers that say something about the request itself; every other one is an outage, a wrong API key included, and so is
- * FAILED_PRECONDITION (9): our namespace is being deleted.
+ * gRPC answers that say something about the request itself; every other one is an outage, a wrong API key included, and so are
+ * FAILED_PRECONDITION (9), our namespace is being deleted, and NOT_FOUND (5): the SDK has an error of its own for a workflow that is not
+ * found, but as an update with a start is answered, our namespace is gone, or the workflow ended between the two and is seen at the next try.
  */
-const aboutTheRequest = new Set([3, 5, 6, 11, 12]);
+const aboutTheRequest = new Set([3, 6, 11, 12]);
 const invalidArgument = 3;
 const alreadyExists = 6;
 

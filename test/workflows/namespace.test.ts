@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { createProcesses, type Processes } from '../../src/temporal/processes.js';
 import { prepareServer } from '../../src/worker/kept-schedules.js';
 import { startTestTemporal, type TestTemporal } from '../support/temporal.js';
@@ -47,6 +48,13 @@ test('a namespace that is away, made anew without its search attributes or delet
   const started = () => processes.start('registrationVerification', registration()).catch(() => false);
   await until('its search attributes are known', started);
 
-  await operatorService.deleteNamespace({ namespace });
+  // While it is deleted, what is there and what has gone is answered in several ways.
+  const seen: unknown[] = [];
+  const links = Array.from({ length: 24 }, async (_, i) => {
+    await sleep(15 * i);
+    for (let k = 0; k < 4; k++) await processes.confirmRegistration(registration()).catch((e) => seen.push(e.code));
+  });
+  await Promise.all([operatorService.deleteNamespace({ namespace }), ...links]);
+  expect(seen).toEqual(Array(96).fill('service.unavailable'));
   await refuseAsOutage();
 });
