@@ -22,9 +22,9 @@ select id, 'email' as kind, account_id as "accountId", environment_id as "enviro
   created_at as "createdAt", ended_at as "endedAt", failure as "endedReason", null::timestamptz as "nextAt",
   status as stored
 from emails where account_id = $1`,
+  open: { pending: 'mail_server' },
   ended: ['sent', 'failed', 'cancelled'],
   usualEnd: 'sent',
-  open: { pending: 'mail_server' },
   verbs: { cancel: ['pending'], retry: ['failed'] },
   workflowId: (row) => workflowIdOf('emailDelivery', inputOf(row)),
   wakesUpAt: () => null, // the pauses between two tries are Temporal's

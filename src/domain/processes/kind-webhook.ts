@@ -38,9 +38,9 @@ select id, 'webhook_delivery' as kind, account_id as "accountId", environment_id
   created_at as "createdAt", settled_at as "endedAt", ended_reason as "endedReason", next_attempt_at as "nextAt",
   status as stored
 from webhook_deliveries where account_id = $1`,
+  open: { pending: 'receiver' },
   ended: ['succeeded', 'failed', 'cancelled'],
   usualEnd: 'succeeded',
-  open: { pending: 'receiver' },
   verbs: { cancel: ['pending'], retry: ['failed', 'cancelled'] },
   workflowId: (row) => workflowIdOf('webhookDelivery', processInput(deliveryIn(row))),
   wakesUpAt: ({ nextAt }) => nextAt,

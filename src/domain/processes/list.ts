@@ -5,7 +5,7 @@ import { behind, type Placed, placedBy } from '../places.js';
 import { putInto } from '../put.js';
 import type { AccountScope } from '../scope.js';
 import type { Kind, KindName, Kinds, ProcessRow } from './kinds.js';
-import { conditions, type Filters, fewOf, isOfOne, kindsIn, rowsOf, union } from './rows.js';
+import { conditions, type Filters, fewOf, kindsIn, rowsOf, union } from './rows.js';
 import { readTotal } from './totals.js';
 
 export interface ListRequest extends PageRequest<'created_at'>, Omit<Filters, 'q'> {
@@ -31,8 +31,8 @@ export async function listRows(
   const sorted = `order by ${columns.map((column) => `${column} ${direction}`).join(', ')}`;
   const each = (kind: Kind) => {
     const listed = rowsOf(kind, [...fewOf(kind, request), ...where]);
-    // Behind an offset, the planner does not walk through the order until it has met them.
-    const found = isOfOne(request) ? `select * from (${listed} offset 0) found` : listed;
+    // Few are found as they were counted. The planner would walk through the order of all until it has met them.
+    const found = itemCount <= few ? `select * from (${listed} offset 0) found` : listed;
     return `(${found} ${sorted} limit ${at + count})`;
   };
   const rows = await tx.query<(ProcessRow & Placed)[]>(
@@ -66,3 +66,5 @@ export async function findRow(
 }
 
 const columns = ['"createdAt"', 'id'] as const;
+/** So many are sorted sooner than they are met. */
+const few = 100;

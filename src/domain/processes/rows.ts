@@ -55,14 +55,13 @@ export function conditions({ state, subjectId, olderThanMs, open, q }: Filters, 
   return all;
 }
 
-/** Whether no more than a few can be found: they are looked for by what they are asked for, and never in the order of the list. */
-export const isOfOne = ({ q, subjectId }: Filters): boolean => subjectId !== undefined || isUuid(q);
-
 /** SQL: what those have to be as well that are few, in the words of the indexes that have just these. */
-export function fewOf({ open: openStates, usualEnd }: Kind, { state, open }: Filters): string[] {
-  if (open || (state !== undefined && Object.hasOwn(openStates, state)))
-    return [`stored in (${quoted(Object.keys(openStates))})`];
-  return usualEnd !== undefined && state !== undefined && state !== usualEnd ? [`stored <> ${quoted([usualEnd])}`] : [];
+export function fewOf(kind: Kind, { state, open }: Filters): string[] {
+  if (open || (state !== undefined && Object.hasOwn(kind.open, state))) {
+    return [`stored in (${Object.keys(kind.open).map((one) => `'${one}'`)})`];
+  }
+  return state === undefined || state === kind.usualEnd ? [] : unusual(kind);
 }
 
-const quoted = (states: readonly string[]) => states.map((state) => `'${state}'`).join();
+/** SQL: not having ended as nearly all do. */
+export const unusual = ({ usualEnd }: Kind): string[] => (usualEnd === undefined ? [] : [`stored <> '${usualEnd}'`]);

@@ -2,7 +2,7 @@ import type { EntityManager } from 'typeorm';
 import { putInto } from '../put.js';
 import { rowCount } from '../row-counts.js';
 import type { Kind } from './kinds.js';
-import { conditions, type Filters, fewOf, rowsOf, standsIn, union } from './rows.js';
+import { conditions, type Filters, fewOf, rowsOf, standsIn, union, unusual } from './rows.js';
 
 /**
  * How many processes of some kinds there are. All of them the database has counted, those that go on have indexes, and so has how few
@@ -20,16 +20,16 @@ export async function readTotal(
   const values: unknown[] = [accountId, now];
   const put = putInto(values);
   const all = (of: readonly Kind[]) => rowCount(put, wholeOf(accountId), ...of.flatMap(({ counted }) => counted));
-  const found = (narrowed: Filters, of = kinds, more: readonly string[] = []) => {
+  const found = (narrowed: Filters, of = kinds, few = (kind: Kind) => fewOf(kind, narrowed)) => {
     if (of.length === 0) return '0';
-    const where = [...more, ...conditions(narrowed, now, put)];
-    return `(select count(*) from (${union(of, (kind) => rowsOf(kind, [...fewOf(kind, narrowed), ...where]))}) process)`;
+    const where = conditions(narrowed, now, put);
+    return `(select count(*) from (${union(of, (kind) => rowsOf(kind, [...few(kind), ...where]))}) process)`;
   };
   const isBy = Object.values(filters).filter((filter) => filter !== undefined && filter !== '').length;
   const byState = (state: string) => {
     const usual = kinds.filter(({ usualEnd }) => usualEnd === state);
     const others = kinds.filter(({ usualEnd }) => usualEnd !== state);
-    return `${all(usual)} - ${found({}, usual, [`stored <> '${usual[0]?.usualEnd}'`])} + ${found(filters, others)}`;
+    return `${all(usual)} - ${found({}, usual, unusual)} + ${found(filters, others)}`;
   };
   const total = () => {
     if (isBy === 0) return all(kinds);
