@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
+import { buildIndexes } from './build-indexes.js';
 
-/** Made while the service goes on writing; one of an attempt that was interrupted is made anew. */
 const indexes = {
   // With all that a page skips, so that no row is read on the way to a page in the middle.
   environment_memberships_in_order:
@@ -20,10 +20,7 @@ export class MillionIdentities1763700000088 implements MigrationInterface {
 
   async up(db: QueryRunner): Promise<void> {
     await db.query('create extension if not exists btree_gin');
-    for (const [name, definition] of Object.entries(indexes)) {
-      await db.query(`drop index concurrently if exists ${name}`);
-      await db.query(`create index concurrently ${name} ${definition}`);
-    }
+    await buildIndexes(db, indexes);
     for (const replaced of ['environment_memberships_by_age', 'identities_text_trigrams'])
       await db.query(`drop index concurrently if exists ${replaced}`);
     await db.query(`

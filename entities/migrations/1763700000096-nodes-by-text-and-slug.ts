@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
+import { buildIndexes } from './build-indexes.js';
 
-/** Made while the service goes on writing; one of an attempt that was interrupted is made anew. */
 const indexes = {
   nodes_by_slug: 'on nodes (environment_id, slug, id)',
   // Organizations have theirs (migration 0040): no node is in both.
@@ -16,10 +16,7 @@ export class NodesByTextAndSlug1763700000096 implements MigrationInterface {
   transaction = false;
 
   async up(db: QueryRunner): Promise<void> {
-    for (const [name, definition] of Object.entries(indexes)) {
-      await db.query(`drop index concurrently if exists ${name}`);
-      await db.query(`create index concurrently ${name} ${definition}`);
-    }
+    await buildIndexes(db, indexes);
     await db.query(`
 create or replace function gatehouse_matching_nodes(account uuid, environment uuid, pattern text, most integer) returns setof uuid
   language sql stable security definer cost 10000 rows 100

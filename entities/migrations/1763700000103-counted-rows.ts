@@ -1,4 +1,5 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
+import { buildIndexes } from './build-indexes.js';
 
 const none = `'00000000-0000-0000-0000-000000000000'::uuid`;
 
@@ -57,7 +58,6 @@ create or replace trigger counted_deletes after delete on ${of.table}
   referencing old table as changed for each statement execute function gatehouse_count_${of.table}();
 `;
 
-/** Made while the service goes on writing; one of an attempt that was interrupted is made anew. */
 const indexes = {
   // With all that row-level security looks at, so that they are counted without being read.
   webhook_deliveries_unsuccessful: `on webhook_deliveries (webhook_id, status, created_at, id) include (account_id, environment_id)
@@ -147,10 +147,7 @@ create or replace function gatehouse_merge_row_counts() returns bigint language 
 $$;
 revoke execute on function gatehouse_merge_row_counts from public;
 `);
-    for (const [name, definition] of Object.entries(indexes)) {
-      await db.query(`drop index concurrently if exists ${name}`);
-      await db.query(`create index concurrently ${name} ${definition}`);
-    }
+    await buildIndexes(db, indexes);
     for (const name of replaced) await db.query(`drop index concurrently if exists ${name}`);
   }
 
