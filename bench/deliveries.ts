@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { openDb } from '../src/platform/db.js';
+import { openDb } from '../src/platform/open-db.js';
 import { createEventSource, type EventSource } from './deliveries-events.js';
 import { emptyDeliveriesPerSecond } from './deliveries-limit.js';
 import { install } from './installation.js';
-import type { Surroundings } from './parts.js';
 import { percentile } from './percentile.js';
 import { percent } from './report.js';
+import type { Surroundings } from './surroundings.js';
 import { cpuOfEach, type DurableCpu, durableCpu } from './temporal.js';
 import { startWorker } from './worker.js';
 

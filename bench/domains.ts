@@ -3,8 +3,8 @@ import pg from 'pg';
 import { hours, minutes, seconds } from '../src/platform/clock.js';
 import { install } from './installation.js';
 import { startNameServer } from './name-server.js';
-import type { Surroundings } from './parts.js';
 import { percentile } from './percentile.js';
+import type { Surroundings } from './surroundings.js';
 import { cpuOfEach, type DurableCpu, durableCpu } from './temporal.js';
 import { type BenchWorker, startWorker } from './worker.js';
 

@@ -1,4 +1,3 @@
-import type { Stops } from '../src/dev/stops.js';
 import { deliveriesTable, measureDeliveries } from './deliveries.js';
 import { domainsTable, measureDomains } from './domains.js';
 import { eventsTable, measureEvents } from './events.js';
@@ -7,15 +6,7 @@ import { millionTable } from './million/table.js';
 import { measureOverload, overloadTable } from './overload.js';
 import { measureRegistrations, registrationsTable } from './registrations.js';
 import { measureScim, scimTable } from './scim/index.js';
-import type { StartBenchTemporal } from './temporal.js';
-
-export interface Surroundings {
-  stops: Stops;
-  say: (line: string) => void;
-  /** How long each cell may take, in ms. */
-  times: { warm: number; measured: number };
-  startTemporal: StartBenchTemporal;
-}
+import type { Surroundings } from './surroundings.js';
 
 /** What is measured by itself instead of the workloads, beside few of something and beside many. */
 export interface BenchPart {

@@ -7,7 +7,7 @@ import { hours } from '../src/platform/clock.js';
 import { freePort } from '../src/platform/embedded/ports.js';
 import { createProcesses, type Processes } from '../src/temporal/processes.js';
 import { install } from './installation.js';
-import type { Surroundings } from './parts.js';
+import type { Surroundings } from './surroundings.js';
 import { cpuOfEach, type DurableCpu, durableCpu } from './temporal.js';
 import { type BenchWorker, startWorker } from './worker.js';
 

@@ -47,6 +47,7 @@ import { createMemberships } from './domain/organizations/memberships.js';
 import { createOrganizations } from './domain/organizations/organizations.js';
 import { createStrangerGuard } from './domain/organizations/strangers.js';
 import { createPasswords } from './domain/passwords/passwords.js';
+import { tracedPasswords } from './domain/passwords/traced.js';
 import { createAccountProcesses } from './domain/processes/account-processes.js';
 import { createScimGroupMappings } from './domain/scim/mappings.js';
 import { createScim } from './domain/scim/scim.js';
@@ -82,7 +83,7 @@ import { createRegistry, watchPools } from './platform/metrics-server.js';
 import { pendingMigrations } from './platform/migrations.js';
 import { createOutbound } from './platform/outbound/fetch.js';
 import { createGuard } from './platform/outbound/guard.js';
-import { tracedOutbound } from './platform/tracing-calls.js';
+import { tracedCaptcha, tracedOutbound } from './platform/tracing-calls.js';
 import { listenForever } from './platform/wake-up.js';
 import type { Services } from './services.js';
 import { createProcesses } from './temporal/processes.js';
@@ -109,14 +110,16 @@ export async function composeApi(
   watchPools(registry, db);
   const { sealing, keys, registrations, accountIntents, graces, domainChecks } = composeCommon({ config, db, now });
   const refreshTokens = createRefreshTokens({ db, sealing, now });
-  const passwords = createPasswords({
-    breachUrl: config.breachUrl,
-    hashing: config.hashing,
-    onOutage: () => {
-      dependencyFailures.inc({ dependency: 'breach_check' });
-      log.warn('the breach check does not answer; the bundled list of common passwords decides');
-    },
-  });
+  const passwords = tracedPasswords(
+    createPasswords({
+      breachUrl: config.breachUrl,
+      hashing: config.hashing,
+      onOutage: () => {
+        dependencyFailures.inc({ dependency: 'breach_check' });
+        log.warn('the breach check does not answer; the bundled list of common passwords decides');
+      },
+    }),
+  );
   const broadReads = createBroadReads({ poolSize: config.database.poolSize });
   watchLines(registry, { passwords: passwords.line, broadReads: broadReads.line });
   const processes = createProcesses({ ...config.temporal, address: config.temporal.address as string });
@@ -157,13 +160,15 @@ export async function composeApi(
   const provider = createProvider({ db, keys, refreshTokens, outbound, baseUrl, now });
   const sso = createSso({ db, sealing, outbound, passwords, users, baseUrl, rateLimits, now });
   const apiLogins = createApiLogins({ db, sealing, passwords, logins, provider, now });
-  const captcha = createCaptcha({
-    ...config.turnstile,
-    onOutage: (error) => {
-      dependencyFailures.inc({ dependency: 'captcha' });
-      log.warn({ err: error }, 'the captcha service does not answer; nobody passes');
-    },
-  });
+  const captcha = tracedCaptcha(
+    createCaptcha({
+      ...config.turnstile,
+      onOutage: (error) => {
+        dependencyFailures.inc({ dependency: 'captcha' });
+        log.warn({ err: error }, 'the captcha service does not answer; nobody passes');
+      },
+    }),
+  );
 
   const administratorInvites = createAdministratorInvites({ db, sealing, now, ttlMs: config.inviteTtlMs });
   const evaluation = createEvaluation({ db, now });

@@ -1,7 +1,7 @@
 import { pino } from 'pino';
 import { composeApi } from './compose.js';
 import { loadConfig } from './config.js';
-import { createDb } from './platform/db.js';
+import { createDb } from './platform/open-db.js';
 
 /** The OpenAPI document of the api with its usual surfaces, made without a database, a Temporal server or settings. */
 export async function openApiDocument(): Promise<object> {

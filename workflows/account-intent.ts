@@ -15,15 +15,11 @@ import {
 } from '@temporalio/workflow';
 import type { AccountIntentActivities, ProvisionedIntent } from '../activities/account-intents.js';
 import { accountIntentId } from './ids.js';
+import type { AccountIntentInput } from './inputs.js';
 import { accountIdKey } from './search-attributes.js';
 import { shownState } from './shown-state.js';
 import { growingPauses } from './waits.js';
 
-export interface AccountIntentInput {
-  intentId: string;
-  /** ISO time. The row has its own `expires_at`, and decides. */
-  expiresAt: string;
-}
 export type IntentState = 'parked' | 'claimed' | 'consumed' | 'discarded' | 'expired' | 'cancelled' | 'failed';
 
 /** Its owner wants the Account: claims, provisions and answers what was created. The argument names the request. */

@@ -10,21 +10,9 @@ import {
 } from '@temporalio/workflow';
 import type { EmailActivities } from '../activities/emails.js';
 import { heartbeatTimeout } from './heartbeat.js';
+import type { EmailDeliveryInput } from './inputs.js';
 import { shownState } from './shown-state.js';
 
-export interface EmailDeliveryInput {
-  emailId: string;
-  /** What the mail is about, to find it by. */
-  subjectId?: string;
-  /** Whether somebody waits for it before a page: it is brought by a queue of its own. */
-  isAwaited?: boolean;
-  accountId?: string | null;
-  environmentId?: string | null;
-  /** Milliseconds: how long to try (24 h), the first wait between two tries (5 s), and the longest one (30 min). */
-  giveUpAfterMs?: number;
-  firstRetryMs?: number;
-  longestRetryMs?: number;
-}
 export type EmailState = 'sending' | 'sent' | 'failed' | 'cancelled';
 
 export const state = defineQuery<EmailState>('state');

@@ -2,13 +2,9 @@ import { CancellationScope, defineQuery, isCancellation, proxyActivities, setHan
 import type { RemovalActivities, RemovalOutcome } from '../activities/removals.js';
 import { wholeStep } from './between-steps.js';
 import { heartbeatTimeout } from './heartbeat.js';
+import type { EnvironmentRemovalInput } from './inputs.js';
 import { shownState } from './shown-state.js';
 
-export interface EnvironmentRemovalInput {
-  removalId: string;
-  accountId: string;
-  environmentId: string;
-}
 export type RemovalState = 'deleting_contents' | 'deleting_environment' | 'completed' | 'cancelled';
 
 export const state = defineQuery<RemovalState>('state');

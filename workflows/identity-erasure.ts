@@ -2,13 +2,9 @@ import { CancellationScope, defineQuery, isCancellation, proxyActivities, setHan
 import type { ErasureActivities, StepOutcome } from '../activities/erasures.js';
 import { wholeStep } from './between-steps.js';
 import { heartbeatTimeout } from './heartbeat.js';
+import type { IdentityErasureInput } from './inputs.js';
 import { shownState } from './shown-state.js';
 
-export interface IdentityErasureInput {
-  erasureId: string;
-  accountId: string;
-  identityId: string;
-}
 export type ErasureState = 'ending_sessions' | 'removing_memberships' | 'deleting_profile' | 'completed' | 'cancelled';
 
 export const state = defineQuery<ErasureState>('state');

@@ -10,23 +10,11 @@ import {
   setHandler,
   workflowInfo,
 } from '@temporalio/workflow';
-import type { InviteActivities, InviteKind, InviteRow } from '../activities/invites.js';
+import type { InviteActivities, InviteRow } from '../activities/invites.js';
+import type { InviteExpiryInput, InviteKind, InviteTimes } from './inputs.js';
 import { shownState } from './shown-state.js';
 import { growingPauses } from './waits.js';
 
-/** When an invite ends, and when somebody is reminded of it. ISO times; the row has its own `expires_at`, and decides. */
-export interface InviteTimes {
-  expiresAt: string;
-  reminderAt: string | null;
-}
-export interface InviteExpiryInput extends InviteTimes {
-  kind: InviteKind;
-  inviteId: string;
-  accountId: string;
-  environmentId?: string | null;
-  /** On a message of the outbox: what happened to the invite. The workflow is never started with it. */
-  news?: 'accepted' | 'revoked' | 'resent';
-}
 export type InviteState = 'waiting' | 'accepted' | 'revoked' | 'expired';
 
 export const accepted = defineSignal('accepted');

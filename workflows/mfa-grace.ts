@@ -9,17 +9,10 @@ import {
 } from '@temporalio/workflow';
 import type { GraceLook, MfaActivities } from '../activities/mfa.js';
 import type { Waiting } from '../activities/waiting.js';
+import type { MfaGraceInput } from './inputs.js';
 import { shownState } from './shown-state.js';
 import { msUntil } from './waits.js';
 
-export interface MfaGraceInput {
-  graceId: string;
-  accountId: string;
-  environmentId: string;
-  identityId: string;
-  /** What happened to the row: of this a process that runs already is told, instead of being started. */
-  news?: 'enrolled' | 'reset' | 'policyChanged';
-}
 export type GraceState = GraceLook['status'];
 
 /** Facts that the row tells already; each has the process look at it again. */

@@ -14,17 +14,10 @@ import {
 } from '@temporalio/workflow';
 import type { ProvisionedRegistration, RegistrationActivities } from '../activities/registration.js';
 import { registrationId } from './ids.js';
+import type { RegistrationVerificationInput } from './inputs.js';
 import { shownState } from './shown-state.js';
 import { growingPauses } from './waits.js';
 
-export interface RegistrationVerificationInput {
-  pendingRegistrationId: string;
-  /** ISO times. The row has its own `expires_at`, and decides. */
-  expiresAt: string;
-  reminderAt: string | null;
-  /** For one that runs already, by way of the outbox: its row has ended. */
-  news?: 'discarded';
-}
 export type RegistrationState = 'waiting' | 'confirming' | 'confirmed' | 'expired' | 'discarded' | 'cancelled';
 export type ConfirmedRegistration = Pick<ProvisionedRegistration, 'userId' | 'accountId' | 'applicationId'>;
 

@@ -9,17 +9,10 @@ import {
 } from '@temporalio/workflow';
 import type { AccessActivities, WindowLook } from '../activities/access.js';
 import type { Waiting } from '../activities/waiting.js';
+import type { RoleAssignmentWindowInput } from './inputs.js';
 import { shownState } from './shown-state.js';
 import { msUntil } from './waits.js';
 
-export interface RoleAssignmentWindowInput {
-  assignmentId: string;
-  accountId: string;
-  environmentId: string;
-  identityId: string;
-  /** What happened to the row: of this a process that runs already is told, instead of being started. */
-  news?: 'changed' | 'resumed';
-}
 export type WindowState = WindowLook['status'];
 
 /** The row tells what; the process looks at it again. */

@@ -13,17 +13,11 @@ import {
 } from '@temporalio/workflow';
 import type { DomainLook, SsoDomainActivities } from '../activities/sso-domains.js';
 import type { Waiting } from '../activities/waiting.js';
+import type { SsoDomainVerificationInput } from './inputs.js';
 import { shownState } from './shown-state.js';
 import { msUntil } from './waits.js';
 
-export interface SsoDomainVerificationInput {
-  claimId: string;
-  accountId: string;
-  environmentId: string | null;
-  /** What happened to the row: of this a process that runs already is told, instead of being started. */
-  news?: 'released' | 'cancelled' | 'claimed_again';
-  /** Looks after which it goes on with a fresh history: one that waits is read anew before each of them. */
-  looksPerHistory?: number;
+interface SoFar {
   /** How far the run before this one had come. */
   soFar?: Waiting<DomainLook>;
 }
@@ -46,7 +40,7 @@ const { readDomain, checkDomain, cancelDomain } = proxyActivities<SsoDomainActiv
  * Looks for the record of a claimed domain until it is there, and on and on whether it still is. The row says what is so, and
  * when the next look is due; it may start anew at any time.
  */
-export async function ssoDomainVerification(input: SsoDomainVerificationInput): Promise<SsoDomainState> {
+export async function ssoDomainVerification(input: SsoDomainVerificationInput & SoFar): Promise<SsoDomainState> {
   const { claimId, looksPerHistory = 20, soFar } = input;
   let look: Waiting<DomainLook> = soFar ?? { status: 'pending', nextCheckAt: null };
   let isStale = soFar === undefined; // the row knows better

@@ -14,19 +14,10 @@ import {
 import type { Waiting } from '../activities/waiting.js';
 import type { DeliveryLook, WebhookActivities } from '../activities/webhooks.js';
 import { heartbeatTimeout } from './heartbeat.js';
+import type { WebhookDeliveryInput } from './inputs.js';
 import { shownState } from './shown-state.js';
 import { msUntil } from './waits.js';
 
-export interface WebhookDeliveryInput {
-  deliveryId: string;
-  /** Of the subscription. */
-  webhookId: string;
-  accountId: string;
-  /** Null where the subscription is the Account's. */
-  environmentId: string | null;
-  /** Of this a process that runs already is told, instead of being started. */
-  news?: 'retryNow';
-}
 export type DeliveryState = DeliveryLook['status'];
 
 /** Somebody does not want to wait for the next attempt: the row says that it is due. */

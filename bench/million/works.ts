@@ -4,7 +4,7 @@ import { emailOf } from '../sized/seed.js';
 import { decisionWorkloads } from '../workloads/decisions.js';
 import { listed, managementWorkloads, searched, walked } from '../workloads/management.js';
 import { fieldsOf, openSignIn } from '../workloads/sign-in.js';
-import type { SizedWorkload } from '../workloads/sized.js';
+import type { SizedWorkload } from '../workloads/sized-workload.js';
 import { tokenWorkloads } from '../workloads/tokens.js';
 
 const sized = (name: string): SizedWorkload => named([...decisionWorkloads, ...managementWorkloads], name);

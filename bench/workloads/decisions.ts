@@ -1,7 +1,7 @@
 import { expectContent, jsonOf } from '../connection.js';
 import { createRandom, type Question } from '../sized/model.js';
 import type { SizedSeed } from '../sized/seed.js';
-import type { SizedWorkload } from './sized.js';
+import type { SizedWorkload } from './sized-workload.js';
 
 interface Decision {
   allowed: boolean;

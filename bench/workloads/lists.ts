@@ -2,7 +2,7 @@ import { demoAdmin } from '../../src/dev/demo-data.js';
 import { type Connection, jsonOf } from '../connection.js';
 import type { SizedSeed } from '../sized/seed.js';
 import { headersOf, listed } from './management.js';
-import type { SizedWorkload } from './sized.js';
+import type { SizedWorkload } from './sized-workload.js';
 
 interface SignedIn {
   headers: Record<string, string>;

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { type Answer, type Connection, expectContent, jsonOf } from '../connection.js';
 import { createRandom } from '../sized/model.js';
 import { emailOf, type SizedSeed } from '../sized/seed.js';
-import type { SizedWorkload } from './sized.js';
+import type { SizedWorkload } from './sized-workload.js';
 
 const take = 50;
 

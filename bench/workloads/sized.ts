@@ -4,11 +4,6 @@ import { listWorkloads } from './lists.js';
 import { managementWorkloads } from './management.js';
 import type { SizedContext, Workload } from './workload.js';
 
-/** A workload that is measured in the small and in the large Environment. */
-export interface SizedWorkload extends Omit<Workload, 'prepare' | 'size'> {
-  prepare(context: SizedContext): ReturnType<Workload['prepare']>;
-}
-
 /** Each beside itself, so that both are measured in the same minute. */
 export const sizedWorkloads: Workload[] = [...decisionWorkloads, ...managementWorkloads, ...listWorkloads].flatMap(
   (workload) =>

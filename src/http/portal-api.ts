@@ -8,6 +8,7 @@ import type { Services } from '../services.js';
 import { type AdminPages, letAdminScriptsCall } from './admin-auth/origin.js';
 import { denied } from './denials.js';
 import { environmentOperations } from './environment-operations.js';
+import { mount } from './mount.js';
 import { anyMember, type Level, type NodePermission, type Operation } from './operation.js';
 import { getEnvironmentSettings, updateEnvironmentSettings } from './operations/environment-settings.js';
 import {
@@ -94,7 +95,7 @@ import {
 import { getSubscription } from './portal/subscription.js';
 import type { AdminPrincipals, AuthorizedAdmin } from './principals/admin.js';
 import { Slug } from './schemas.js';
-import { mount, type Surface } from './surface.js';
+import type { Surface } from './surface.js';
 
 /** What signed-in administrators may do, each with its capability: of the Account, and of each of its Environments. */
 export const portalOperations: readonly Operation[] = [

@@ -3,9 +3,9 @@ import type { Provider } from '../domain/oidc/provider.js';
 import type { Services } from '../services.js';
 import { allowOrigins, answerPreflightsBelow, clientOfToken } from './cors.js';
 import { environmentOperations } from './environment-operations.js';
+import { mount } from './mount.js';
 import type { PublicPrincipals } from './principals/public.js';
 import { publicSurface } from './public-surface.js';
-import { mount } from './surface.js';
 
 /**
  * What servers may do with an API key, and end users with their token: by a server too, or by the scripts of the client that the

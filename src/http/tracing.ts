@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify';
-import { activeTracing, type Span } from '../platform/tracing.js';
+import type { Span } from '../platform/spans.js';
+import { activeTracing } from '../platform/tracing.js';
 import type { AtEnd } from './ends.js';
 
 declare module 'fastify' {

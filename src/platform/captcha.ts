@@ -1,5 +1,4 @@
 import { seconds } from './clock.js';
-import { tracedCaptcha } from './tracing-calls.js';
 
 export interface Captcha {
   /** What the page's widget is shown with; null when no keys are configured. */
@@ -35,7 +34,7 @@ export function createCaptcha({ siteKey, secretKey, verifyUrl, onOutage = () => 
     return answer.ok && ((await answer.json()) as { success?: unknown } | null)?.success === true;
   }
 
-  return tracedCaptcha({
+  return {
     siteKey,
     async verify(token, ipAddress) {
       if (token === '' || token.length > longestToken) return false;
@@ -47,5 +46,5 @@ export function createCaptcha({ siteKey, secretKey, verifyUrl, onOutage = () => 
         return false;
       }
     },
-  });
+  };
 }

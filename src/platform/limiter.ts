@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { RateLimiterPostgres, RateLimiterRes } from 'rate-limiter-flexible';
 import type { Db, Statement } from './db.js';
 import { throttled } from './metrics.js';
-import { tracedLimiter } from './tracing-calls.js';
+import { activeTracing } from './tracing.js';
 
 export interface LimitPolicy {
   /** Names what is counted; part of the stored key and of the `RateLimit` header. */
@@ -62,6 +62,23 @@ export function createLimiter(db: Pick<Db, 'pool'>, policy: LimitPolicy): Limite
       await store.delete(hashed(key));
     },
   });
+}
+
+/** A limit with a span for each use, since its statements are not those of `Db`. Whose it is stays out. */
+function tracedLimiter(limiter: Limiter): Limiter {
+  const tracing = activeTracing();
+  if (!tracing) return limiter;
+  const { name } = limiter.policy;
+  const spanned = <T>(summary: string, work: () => Promise<T>): Promise<T> => {
+    const attributes = { 'db.system.name': 'postgresql', 'db.query.summary': `${summary} ${name}` };
+    return tracing.current() ? tracing.run({ name: `${summary} ${name}`, kind: 'client', attributes }, work) : work();
+  };
+  return {
+    ...limiter,
+    consume: (key) => spanned('consume', () => limiter.consume(key)),
+    giveBack: (key) => spanned('give back', () => limiter.giveBack(key)),
+    reset: (key) => spanned('reset', () => limiter.reset(key)),
+  };
 }
 
 const hashed = (key: string) => createHash('sha256').update(key).digest('base64url');

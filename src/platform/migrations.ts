@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type DataSource, MigrationExecutor, type MigrationInterface, type QueryRunner } from 'typeorm';
 import { migrations } from '../../entities/migrations/index.js';
-import { createDataSource } from './db.js';
+import { createDataSource } from './open-db.js';
 import { hasCondition } from './postgres-errors.js';
 import { StartError } from './start-error.js';
 

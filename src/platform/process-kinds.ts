@@ -1,9 +1,5 @@
 import type { WorkflowStartOptions } from '@temporalio/client';
 import type { SearchAttributePair } from '@temporalio/common';
-import type { AccountIntentInput } from '../../workflows/account-intent.js';
-import type { EmailDeliveryInput } from '../../workflows/email-delivery.js';
-import type { EnvironmentRemovalInput } from '../../workflows/environment-removal.js';
-import type { IdentityErasureInput } from '../../workflows/identity-erasure.js';
 import {
   accountIntentId,
   emailId,
@@ -16,13 +12,19 @@ import {
   ssoDomainId,
   webhookDeliveryId,
 } from '../../workflows/ids.js';
-import type { InviteExpiryInput } from '../../workflows/invite-expiry.js';
-import type { MfaGraceInput } from '../../workflows/mfa-grace.js';
-import type { RegistrationVerificationInput } from '../../workflows/registration-verification.js';
-import type { RoleAssignmentWindowInput } from '../../workflows/role-assignment-window.js';
+import type {
+  AccountIntentInput,
+  EmailDeliveryInput,
+  EnvironmentRemovalInput,
+  IdentityErasureInput,
+  InviteExpiryInput,
+  MfaGraceInput,
+  RegistrationVerificationInput,
+  RoleAssignmentWindowInput,
+  SsoDomainVerificationInput,
+  WebhookDeliveryInput,
+} from '../../workflows/inputs.js';
 import { accountIdKey, environmentIdKey, stateKey, subjectIdKey } from '../../workflows/search-attributes.js';
-import type { SsoDomainVerificationInput } from '../../workflows/sso-domain-verification.js';
-import type { WebhookDeliveryInput } from '../../workflows/webhook-delivery.js';
 
 /** The workflows that a change can ask for through the outbox, and what each is told: ids and times only. */
 export interface ProcessInputs {

@@ -1,6 +1,5 @@
 import type { Captcha } from './captcha.js';
 import type { Dns } from './dns.js';
-import type { Limiter } from './limiter.js';
 import type { Mailer } from './mail/mailer.js';
 import type { Outbound } from './outbound/fetch.js';
 import { activeTracing } from './tracing.js';
@@ -45,23 +44,6 @@ export function tracedCaptcha(captcha: Captcha): Captcha {
         span.set({ 'gatehouse.captcha.passes': passes });
         return passes;
       }),
-  };
-}
-
-/** A limit with a span for each use, since its statements are not those of `Db`. Whose it is stays out. */
-export function tracedLimiter(limiter: Limiter): Limiter {
-  const tracing = activeTracing();
-  if (!tracing) return limiter;
-  const { name } = limiter.policy;
-  const spanned = <T>(summary: string, work: () => Promise<T>): Promise<T> => {
-    const attributes = { 'db.system.name': 'postgresql', 'db.query.summary': `${summary} ${name}` };
-    return tracing.current() ? tracing.run({ name: `${summary} ${name}`, kind: 'client', attributes }, work) : work();
-  };
-  return {
-    ...limiter,
-    consume: (key) => spanned('consume', () => limiter.consume(key)),
-    giveBack: (key) => spanned('give back', () => limiter.giveBack(key)),
-    reset: (key) => spanned('reset', () => limiter.reset(key)),
   };
 }
 

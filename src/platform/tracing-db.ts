@@ -1,6 +1,7 @@
 import type { EntityManager } from 'typeorm';
 import type { Db, Statement } from './db.js';
-import { activeTracing, type SpanStart } from './tracing.js';
+import type { SpanStart } from './spans.js';
+import { activeTracing } from './tracing.js';
 
 /**
  * The database with a span for each transaction and statement of what is traced. What runs by itself, such as the looks for

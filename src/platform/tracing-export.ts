@@ -19,7 +19,7 @@ import {
   type SpanExporter,
 } from '@opentelemetry/sdk-trace-base';
 import { faultOf } from './faults.js';
-import type { Attributes, PastSpan, Span, SpanStart, TracesOptions, Tracing } from './tracing.js';
+import type { Attributes, PastSpan, Span, SpanStart, TracesOptions, Tracing } from './spans.js';
 
 const kinds = { server: SpanKind.SERVER, client: SpanKind.CLIENT, consumer: SpanKind.CONSUMER };
 const kindOf = (kind: SpanStart['kind']) => (kind ? kinds[kind] : SpanKind.INTERNAL);

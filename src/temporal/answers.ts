@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { type Client, WithStartWorkflowOperation } from '@temporalio/client';
 import type { Workflow } from '@temporalio/common';
-import type { AccountIntentInput } from '../../workflows/account-intent.js';
 import type {
-  ConfirmedRegistration,
+  AccountIntentInput,
   RegistrationVerificationInput,
-} from '../../workflows/registration-verification.js';
-import type { SsoDomainVerificationInput } from '../../workflows/sso-domain-verification.js';
+  SsoDomainVerificationInput,
+} from '../../workflows/inputs.js';
+import type { ConfirmedRegistration } from '../../workflows/registration-verification.js';
 import type { ProvisionedIntent } from '../domain/account-intents/provision.js';
 import { DomainError } from '../domain/errors.js';
 import type { DomainLook } from '../domain/sso/domain-checks.js';

@@ -1,8 +1,8 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { migrations } from '../../entities/migrations/index.js';
 import { keepEvents } from '../../src/domain/housekeeping/events.js';
-import { createDataSource } from '../../src/platform/db.js';
 import { migrate } from '../../src/platform/migrations.js';
+import { createDataSource } from '../../src/platform/open-db.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { asOwner, serviceUrl } from '../support/database.js';
 import { allEnded, settle, writeEvents } from './audit-setup.js';

@@ -4,11 +4,12 @@ import { anyMember, type PermissionRule } from '../../src/http/operation.js';
 import { startApi, type TestApi } from '../support/api.js';
 import { newIdentityCaller } from '../support/identity-caller.js';
 import { type Declared, everyOperation } from '../support/operations/declared.js';
-import { exampleOf, type Given, newUnique, type Sent } from '../support/operations/example.js';
+import { exampleOf, type Given, newUnique } from '../support/operations/example.js';
 import { examples } from '../support/operations/examples-account.js';
 import { isExport, isList, problemsOfExport, problemsOfList } from '../support/operations/filters.js';
 import { type Kind, kinds } from '../support/operations/kinds.js';
 import { newPlaces, type Place } from '../support/operations/place.js';
+import type { Sent } from '../support/operations/sent.js';
 import { newMember } from './administrators-setup.js';
 import { outcomeOf } from './portal-setup.js';
 

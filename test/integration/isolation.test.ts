@@ -1,11 +1,12 @@
 import type { LightMyRequestResponse } from 'fastify';
 import { startApi, type TestApi } from '../support/api.js';
 import { type Declared, everyOperation } from '../support/operations/declared.js';
-import { exampleOf, type Given, idsIn, newUnique, requireExamples, type Sent } from '../support/operations/example.js';
+import { exampleOf, type Given, idsIn, newUnique, requireExamples } from '../support/operations/example.js';
 import { examples } from '../support/operations/examples-account.js';
 import { type Kind, kinds, levelOf, ownerOf, unknownOf } from '../support/operations/kinds.js';
 import { type CallerKind, newPlaces, type Place } from '../support/operations/place.js';
 import { checksumsOf } from '../support/operations/rows.js';
+import type { Sent } from '../support/operations/sent.js';
 
 /**
  * Two Accounts, two Environments each, every one with one of everything. From one of them every operation is tried with every

@@ -1,6 +1,6 @@
 import pg from 'pg';
-import { openDb } from '../../src/platform/db.js';
 import { keepsItsSession } from '../../src/platform/kept-connections.js';
+import { openDb } from '../../src/platform/open-db.js';
 import { newDatabase, type TestDatabase } from '../support/database.js';
 
 let database: TestDatabase;

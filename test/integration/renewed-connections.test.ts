@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { openDb } from '../../src/platform/db.js';
+import { openDb } from '../../src/platform/open-db.js';
 import { listenForever } from '../../src/platform/wake-up.js';
 import { newDatabase, rowsAsOwner, type TestDatabase } from '../support/database.js';
 import { until } from '../support/until.js';

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import pg from 'pg';
-import { type Db, openDb } from '../../src/platform/db.js';
+import type { Db } from '../../src/platform/db.js';
+import { openDb } from '../../src/platform/open-db.js';
 import { patience } from './patience.js';
 
 export interface TestDatabase {

@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import type { Check, Decision, Reason } from '../../src/domain/access/evaluate.js';
 import { createEvaluation } from '../../src/domain/access/evaluate.js';
-import { createExplanations, type Found, type FoundAssignment } from '../../src/domain/access/explain.js';
+import { createExplanations } from '../../src/domain/access/explain.js';
 import { inWords } from '../../src/domain/access/explain-in-words.js';
+import type { Found, FoundAssignment } from '../../src/domain/access/explained.js';
 import { lackingAt } from '../../src/domain/access/granting.js';
 import { createRights } from '../../src/domain/access/rights.js';
 import { createSearch } from '../../src/domain/access/search.js';

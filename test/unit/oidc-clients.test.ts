@@ -3,7 +3,7 @@ import { errors } from 'jose';
 import { DomainError } from '../../src/domain/errors.js';
 import { parseAccountRequest } from '../../src/domain/oidc/account-request.js';
 import { createClientAuthentication } from '../../src/domain/oidc/client-authentication.js';
-import type { ClientSettings } from '../../src/domain/oidc/client-management.js';
+import type { ClientSettings } from '../../src/domain/oidc/client-rules.js';
 import { assertClient, assertUsableKeys, problemOfRedirectUri } from '../../src/domain/oidc/client-rules.js';
 import type { Client } from '../../src/domain/oidc/clients.js';
 import { readHint } from '../../src/domain/oidc/hints.js';

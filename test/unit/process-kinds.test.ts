@@ -1,4 +1,6 @@
-import { createKinds, type Kind, kindNames, states } from '../../src/domain/processes/kinds.js';
+import type { Kind } from '../../src/domain/processes/kind.js';
+import { kindNames } from '../../src/domain/processes/kind.js';
+import { createKinds, states } from '../../src/domain/processes/kinds.js';
 
 test('every state is one in which a kind goes on or has ended, and the usual end is one of the latter', () => {
   const domainSchedule = { pauses: [], recheckMs: 1, lapseAfterMs: 1 };

@@ -2,7 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { jest } from '@jest/globals';
 import { ApplicationFailure } from '@temporalio/common';
 import proto from '@temporalio/proto';
-import type { EmailDeliveryInput, emailDelivery } from '../../workflows/email-delivery.js';
+import type { emailDelivery } from '../../workflows/email-delivery.js';
+import type { EmailDeliveryInput } from '../../workflows/inputs.js';
 import { recordHistory } from '../support/histories.js';
 import { startTestTemporal, type TestTemporal } from '../support/temporal.js';
 

@@ -1,5 +1,5 @@
 import type { Check, Reason } from './evaluate.js';
-import type { ExplainedReason, FoundAssignment, Named } from './explain.js';
+import type { ExplainedReason, FoundAssignment, Named } from './explained.js';
 
 /** What a person is told; English, since callers go by the codes. */
 export const inWords = {

@@ -6,7 +6,7 @@ import { insertNew } from '../../platform/insert-new.js';
 import { addToCounter } from '../counters.js';
 import { DomainError, type ErrorCode } from '../errors.js';
 import { recordEvents } from '../events.js';
-import type { NewIdentity } from './identities.js';
+import type { NewIdentity } from './new-identity.js';
 import { newIdentity, newMembership } from './new-identity.js';
 
 /** What is to become of one, and the hash of its password. */

@@ -5,7 +5,8 @@ import { searchedText } from '../identity-search.js';
 import { containing, type Page, type PageRequest } from '../paging.js';
 import type { Put } from '../put.js';
 import type { EnvironmentScope } from '../scope.js';
-import { type IdentitySort, type ListedWithRoles, pageWithRoles } from './lists.js';
+import { type ListedWithRoles, pageWithRoles } from './lists.js';
+import type { IdentitySort } from './read-members.js';
 
 export type NodeIdentitiesPage = PageRequest<IdentitySort> & {
   isActive: boolean | undefined;

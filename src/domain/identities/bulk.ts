@@ -12,8 +12,8 @@ import { environmentRule, type RuleOfEnvironment } from '../passwords/context-ro
 import { importable } from '../passwords/importable.js';
 import type { Passwords } from '../passwords/passwords.js';
 import { type Added, addIdentities, type ToAdd } from './add-many.js';
-import type { NewIdentity } from './identities.js';
 import { assertMetadata } from './metadata.js';
+import type { NewIdentity } from './new-identity.js';
 
 export interface BulkIdentity extends NewIdentity {
   /** From elsewhere, instead of a password. */

@@ -14,26 +14,20 @@ import { identitiesAt, type NodeIdentitiesPage } from './at-node.js';
 import { findMemberInDetail, type MemberInDetail } from './detail.js';
 import { findMember, hashAcceptable } from './find.js';
 import {
-  type IdentitiesPage,
   type IdentitiesWithRolesPage,
   type IdentityInEnvironment,
   type ListedWithRoles,
   listWithRoles,
 } from './lists.js';
 import { assertMetadata } from './metadata.js';
+import type { NewIdentity } from './new-identity.js';
 import { newIdentity, newMembership } from './new-identity.js';
 import { addNewcomer } from './newcomers.js';
-import type { Profile } from './profile.js';
+import type { IdentitiesPage } from './read-members.js';
 import { type ListedMember, readMembers } from './read-members.js';
 
-export type { IdentityInEnvironment, IdentitySort, ListedWithRoles } from './lists.js';
-export type { ListedMember } from './read-members.js';
-
-export interface NewIdentity extends Partial<Profile> {
-  email: string;
-  emailVerified: boolean;
-  password: string | null;
-}
+export type { IdentityInEnvironment, ListedWithRoles } from './lists.js';
+export type { IdentitySort, ListedMember } from './read-members.js';
 
 /** What else belongs to a new member, in the same transaction: if it is refused, nobody has joined. */
 export type ForNewcomer = (tx: EntityManager, identityId: string) => Promise<unknown>;

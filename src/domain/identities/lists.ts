@@ -3,9 +3,10 @@ import type { EnvironmentMembership } from '../../../entities/environment-member
 import type { Identity } from '../../../entities/identity.js';
 import { type AssignedRole, assignedRolesOf } from '../access/assigned-roles.js';
 import { notEnded } from '../access/in-force.js';
-import type { Page, PageRequest } from '../paging.js';
+import type { Page } from '../paging.js';
 import type { Put } from '../put.js';
 import type { EnvironmentScope } from '../scope.js';
+import type { IdentitiesPage } from './read-members.js';
 import { type ListedMember, type Meant, readPageOfMembers } from './read-members.js';
 
 /** An Identity as a member of one Environment. */
@@ -14,8 +15,6 @@ export interface IdentityInEnvironment {
   membership: EnvironmentMembership;
 }
 
-export type IdentitySort = 'created_at' | 'email' | 'first_name' | 'last_name';
-export type IdentitiesPage = PageRequest<IdentitySort> & { isActive: boolean | undefined };
 export type IdentitiesWithRolesPage = IdentitiesPage & {
   /** Who holds this role, now or at a time to come; null: who holds none. */
   roleId: string | null | undefined;

@@ -2,8 +2,13 @@ import { v7 as uuidv7 } from 'uuid';
 import type { EnvironmentMembership } from '../../../entities/environment-membership.js';
 import type { Identity } from '../../../entities/identity.js';
 import { type EnvironmentScope, within } from '../../platform/db.js';
-import type { NewIdentity } from './identities.js';
-import { profileOf } from './profile.js';
+import { type Profile, profileOf } from './profile.js';
+
+export interface NewIdentity extends Partial<Profile> {
+  email: string;
+  emailVerified: boolean;
+  password: string | null;
+}
 
 /** The row of somebody new in the Account's directory. */
 export function newIdentity(

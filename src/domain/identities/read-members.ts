@@ -4,13 +4,24 @@ import type { Db } from '../../platform/db.js';
 import { inSnakeCase } from '../../platform/naming.js';
 import { counterTotal } from '../counters.js';
 import { assertFew, foundIn, isShort, type Totals, totalOfFound, mostFound as usualMost } from '../identity-search.js';
-import { isFollowing, type Page, pageOf, type Stretch, stretchForwards, stretchOf } from '../paging.js';
+import {
+  isFollowing,
+  type Page,
+  type PageRequest,
+  pageOf,
+  type Stretch,
+  stretchForwards,
+  stretchOf,
+} from '../paging.js';
 import { behind, type Placed, placedBy } from '../places.js';
 import { type Put, putInto } from '../put.js';
 import { limitFor, statementOf } from '../row-pages.js';
 import type { EnvironmentScope } from '../scope.js';
-import type { IdentitiesPage, IdentitySort } from './lists.js';
 import { type ListedProfile, listedFields } from './profile.js';
+
+export type IdentitySort = 'created_at' | 'email' | 'first_name' | 'last_name';
+
+export type IdentitiesPage = PageRequest<IdentitySort> & { isActive: boolean | undefined };
 
 /** What a list shows of a member. */
 export interface ListedMember {

@@ -11,25 +11,9 @@ import { DomainError, invalidField } from '../errors.js';
 import { recordEvent } from '../events.js';
 import { containing, type Page, type PageRequest, readPage } from '../paging.js';
 import { isBySecret } from './client-authentication.js';
+import type { ClientSettings } from './client-rules.js';
 import { assertClient, assertUsableKeys } from './client-rules.js';
 import { scopes } from './scopes.js';
-
-/** What an administrator says of a client; the service adds ids, hashes and times. */
-export type ClientSettings = Pick<
-  OAuthClient,
-  | 'name'
-  | 'clientType'
-  | 'redirectUris'
-  | 'postLogoutRedirectUris'
-  | 'tokenEndpointAuthMethod'
-  | 'requirePkce'
-  | 'rotateRefreshTokens'
-  | 'scopes'
-  | 'consentRequired'
-  | 'jwks'
-  | 'jwksUri'
-  | 'logoUrl'
->;
 
 /** What is not said of a new one is as for an application of the Account's own. */
 export type NewClient = Omit<ClientSettings, 'scopes' | 'consentRequired'> & {

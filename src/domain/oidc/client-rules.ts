@@ -1,7 +1,24 @@
 import { createPublicKey, type JsonWebKey } from 'node:crypto';
+import type { OAuthClient } from '../../../entities/oauth-client.js';
 import { invalidField } from '../errors.js';
 import { assertionAlgorithms } from './client-assertions.js';
-import type { ClientSettings } from './client-management.js';
+
+/** What an administrator says of a client; the service adds ids, hashes and times. */
+export type ClientSettings = Pick<
+  OAuthClient,
+  | 'name'
+  | 'clientType'
+  | 'redirectUris'
+  | 'postLogoutRedirectUris'
+  | 'tokenEndpointAuthMethod'
+  | 'requirePkce'
+  | 'rotateRefreshTokens'
+  | 'scopes'
+  | 'consentRequired'
+  | 'jwks'
+  | 'jwksUri'
+  | 'logoUrl'
+>;
 
 /**
  * What the schema cannot say of a client's registration (RFC 7591 §2, RFC 8252, OIDC Registration §2).

@@ -2,7 +2,6 @@ import { DomainError, invalidField } from '../errors.js';
 import { type BreachOptions, createBreachCheck } from './breaches.js';
 import { isOfContext } from './context.js';
 import { createHashing, type Hashing, type HashingOptions, needsRehash, normalized } from './hashing.js';
-import { tracedPasswords } from './traced.js';
 
 /** The least and the most that any setting may ask of a password, in code points (contract §3). */
 export const passwordLength = { min: 8, max: 128 } as const;
@@ -32,7 +31,7 @@ export interface PasswordsOptions extends BreachOptions {
 /** Rules for passwords: how they are kept, compared and chosen. None is ever logged, stored or sent. */
 export function createPasswords({ hashing = { atOnce: 2 }, ...options }: PasswordsOptions): Passwords {
   const isBreached = createBreachCheck(options);
-  return tracedPasswords({
+  return {
     ...createHashing(hashing),
     needsRehash,
     async assertAcceptable(password, { minLength, context, field }) {
@@ -40,7 +39,7 @@ export function createPasswords({ hashing = { atOnce: 2 }, ...options }: Passwor
       if (isOfContext(password, context)) throw new DomainError('password.context_specific');
       if (await isBreached(normalized(password))) throw new DomainError('password.breached');
     },
-  });
+  };
 }
 
 function assertLength(password: string, least: number, field: string) {

@@ -10,7 +10,8 @@ import { letStop } from '../let-stop.js';
 import type { Page } from '../paging.js';
 import type { AccountScope } from '../scope.js';
 import { type Extension, extendInvite } from './extend.js';
-import { createKinds, type Kind, type KindsDeps, type ProcessRow, type Verb, type WaitsFor } from './kinds.js';
+import type { Kind, ProcessRow, Verb, WaitsFor } from './kind.js';
+import { createKinds, type KindsDeps } from './kinds.js';
 import { findRow, type ListRequest, listRows } from './list.js';
 
 /** A process as it is shown: what its row says, and what can be done with it. */

@@ -1,7 +1,7 @@
 import type { AdministratorInvite } from '../../../entities/administrator-invite.js';
 import type { RowCountList } from '../../../entities/row-count.js';
 import { type ProcessInput, workflowIdOf } from '../../platform/process-kinds.js';
-import type { Kind, KindName, ProcessRow } from './kinds.js';
+import type { Kind, KindName, ProcessRow } from './kind.js';
 
 type Invite = Pick<AdministratorInvite, 'id' | 'accountId' | 'createdAt' | 'expiresAt' | 'endedAt' | 'endedReason'> & {
   status: string;

@@ -1,5 +1,5 @@
 import type { Db, Statement } from '../../platform/db.js';
-import type { KindName } from './kinds.js';
+import type { KindName } from './kind.js';
 
 /** How many processes of a kind wait in a state, over all Accounts. */
 export interface WaitingProcesses {

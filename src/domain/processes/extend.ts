@@ -6,7 +6,7 @@ import { assertMayGive, authorityOf } from '../capabilities/roles-authority.js';
 import { DomainError, invalidField } from '../errors.js';
 import { processInput } from '../invites/process.js';
 import { startLater } from '../outbox.js';
-import type { ProcessRow } from './kinds.js';
+import type { ProcessRow } from './kind.js';
 
 /** Until when: counted from now, or a moment. */
 export type Extension = { expiresInMs: number } | { until: Date };

@@ -1,7 +1,7 @@
 import { Email } from '../../../entities/email.js';
 import { workflowIdOf } from '../../platform/process-kinds.js';
 import { startLater } from '../outbox.js';
-import type { Kind, ProcessRow } from './kinds.js';
+import type { Kind, ProcessRow } from './kind.js';
 
 const inputOf = ({ id, subjectId, accountId, environmentId }: ProcessRow) => ({
   emailId: id,

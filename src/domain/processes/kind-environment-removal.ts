@@ -2,7 +2,7 @@ import { joining } from '../../platform/joining.js';
 import { workflowIdOf } from '../../platform/process-kinds.js';
 import { processInput } from '../environments/removal-process.js';
 import { createRemovals } from '../removals/removals.js';
-import type { Kind, ProcessRow } from './kinds.js';
+import type { Kind, ProcessRow } from './kind.js';
 
 const inputOf = ({ id, accountId, subjectId }: ProcessRow) => processInput({ id, accountId, environmentId: subjectId });
 

@@ -1,7 +1,7 @@
 import { joining } from '../../platform/joining.js';
 import { workflowIdOf } from '../../platform/process-kinds.js';
 import { createErasures, processInput } from '../erasures/erasures.js';
-import type { Kind, ProcessRow } from './kinds.js';
+import type { Kind, ProcessRow } from './kind.js';
 
 const inputOf = ({ id, accountId, subjectId }: ProcessRow) => processInput({ id, accountId, identityId: subjectId });
 

@@ -3,7 +3,7 @@ import { keepOrganizationOf } from '../identity-invites/expiry.js';
 import { withdraw } from '../identity-invites/issue.js';
 import { processInput } from '../identity-invites/process.js';
 import { invitesOf, rowOfInvite } from './any-invite.js';
-import type { Kind, ProcessRow } from './kinds.js';
+import type { Kind, ProcessRow } from './kind.js';
 
 /** Of an invite that was read already, with its status as of now. */
 export const identityInviteRow = ({ environmentId, ...invite }: IdentityInvite): ProcessRow =>

@@ -4,7 +4,7 @@ import { createAdministratorInviteExpiry, keepAdministrationOf } from '../invite
 import { processInput } from '../invites/process.js';
 import { startLater } from '../outbox.js';
 import { invitesOf, rowOfInvite } from './any-invite.js';
-import type { Kind, ProcessRow } from './kinds.js';
+import type { Kind, ProcessRow } from './kind.js';
 
 const inputOf = ({ id, accountId, deadline }: ProcessRow, now: Date) =>
   processInput({ id, accountId, expiresAt: deadline! }, now);

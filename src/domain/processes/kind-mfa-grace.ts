@@ -5,7 +5,7 @@ import { createMfaGraces } from '../mfa/grace.js';
 import { nextMoment } from '../mfa/grace-reminders.js';
 import { processInput } from '../mfa/grace-rules.js';
 import { startLater } from '../outbox.js';
-import type { Kind, ProcessRow } from './kinds.js';
+import type { Kind, ProcessRow } from './kind.js';
 
 const inputOf = ({ id, accountId, environmentId, subjectId }: ProcessRow) =>
   processInput({ id, accountId, environmentId: environmentId!, identityId: subjectId });

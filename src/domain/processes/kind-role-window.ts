@@ -4,7 +4,7 @@ import { workflowIdOf } from '../../platform/process-kinds.js';
 import { processInput } from '../access/window-rows.js';
 import { createRoleWindows } from '../access/windows.js';
 import { startLater } from '../outbox.js';
-import type { Kind, ProcessRow } from './kinds.js';
+import type { Kind, ProcessRow } from './kind.js';
 
 const inputOf = ({ id, accountId, environmentId, subjectId }: ProcessRow) =>
   processInput({ id, accountId, environmentId: environmentId!, identityId: subjectId });

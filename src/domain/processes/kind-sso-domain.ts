@@ -3,7 +3,7 @@ import { workflowIdOf } from '../../platform/process-kinds.js';
 import { startLater } from '../outbox.js';
 import { beginAnew, failClaim, processInput } from '../sso/domain-process.js';
 import { type DomainSchedule, timesFrom } from '../sso/domain-schedule.js';
-import type { Kind, ProcessRow } from './kinds.js';
+import type { Kind, ProcessRow } from './kind.js';
 
 /** Of a claim that was read already. */
 export const ssoDomainRow = ({ id, accountId, environmentId, status, ...claim }: SsoDomain): ProcessRow => ({

@@ -2,7 +2,7 @@ import type { WebhookDelivery } from '../../../entities/webhook-delivery.js';
 import { workflowIdOf } from '../../platform/process-kinds.js';
 import { processInput } from '../webhooks/process.js';
 import { attemptNow, cancelPending } from '../webhooks/standing.js';
-import type { Kind, ProcessRow } from './kinds.js';
+import type { Kind, ProcessRow } from './kind.js';
 
 const deliveryIn = ({ id, subjectId, accountId, environmentId }: ProcessRow) => ({
   id,

@@ -1,7 +1,5 @@
-import type { EntityManager } from 'typeorm';
-import type { RowCountList } from '../../../entities/row-count.js';
-import type { Clock } from '../../platform/clock.js';
 import type { DomainSchedule } from '../sso/domain-schedule.js';
+import type { Kind, KindName } from './kind.js';
 import { emailKind } from './kind-email.js';
 import { environmentRemovalKind } from './kind-environment-removal.js';
 import { erasureKind } from './kind-erasure.js';
@@ -11,73 +9,6 @@ import { mfaGraceKind } from './kind-mfa-grace.js';
 import { roleWindowKind } from './kind-role-window.js';
 import { ssoDomainKind } from './kind-sso-domain.js';
 import { webhookKind } from './kind-webhook.js';
-
-export const verbs = ['cancel', 'retry', 'resend', 'extend'] as const;
-export type Verb = (typeof verbs)[number];
-export const waitsFor = [
-  'acceptance',
-  'mail_server',
-  'factor_enrollment',
-  'dns_record',
-  'receiver',
-  'its_next_step',
-  'its_next_moment',
-] as const;
-export type WaitsFor = (typeof waitsFor)[number];
-
-/** What every kind's query answers: what the row says of its process, as of now. */
-export interface ProcessRow {
-  id: string;
-  kind: KindName;
-  accountId: string;
-  environmentId: string | null;
-  subjectType: string;
-  subjectId: string;
-  state: string;
-  since: Date;
-  deadline: Date | null;
-  createdAt: Date;
-  endedAt: Date | null;
-  endedReason: string | null;
-  /** When it goes on by itself, where the row itself says so. */
-  nextAt: Date | null;
-}
-
-/** What a kind does with a row, in the caller's transaction and under a lock on the row. */
-export type Act = (tx: EntityManager, row: ProcessRow, now: Clock) => Promise<unknown>;
-
-/**
- * A kind of process that an Account has. A new one is a file like these and a line in `kinds`; its reader, list, verbs,
- * and link to Temporal come with it.
- */
-export interface Kind {
-  /** Its rows. An index on `account_id` serves them. */
-  table: string;
-  /** As what its rows are counted. */
-  counted: readonly RowCountList[];
-  /**
-   * Of the columns of `ProcessRow`, and `stored`, the state as the row has it, which indexes know: `$1` is the Account, `$2` is now. Rows
-   * of other Accounts must not be in it.
-   */
-  sql: string;
-  /** The states in which it has ended. */
-  ended: readonly string[];
-  /** Which of these nearly all come to, where an index has the others. */
-  usualEnd?: string;
-  /** The states in which it goes on, each with what it waits for. */
-  open: Record<string, WaitsFor>;
-  /** What can be done with it, and in which states. */
-  verbs: Partial<Record<Verb, readonly string[]>>;
-  workflowId(row: ProcessRow): string;
-  /** When its workflow does something again by itself; null where only Temporal knows. Asked of open ones. */
-  wakesUpAt(row: ProcessRow, now: Date): Date | null;
-  /** Takes the locks that others hold when they come to the row, so that nobody waits for each other. */
-  lockFirst?(tx: EntityManager, id: string): Promise<unknown>;
-  /** Ends the row as a cancel in the Temporal UI does, and tells the workflow through the outbox where it would linger. */
-  cancel: Act;
-  /** Has it done again. */
-  retry?: Act;
-}
 
 export interface KindsDeps {
   /** Milliseconds before the end of a grace. */
@@ -98,21 +29,9 @@ export const createKinds = ({ mfaReminders, roleNotices, domainSchedule }: Kinds
     role_assignment: roleWindowKind(roleNotices),
     sso_domain: ssoDomainKind(domainSchedule),
     webhook_delivery: webhookKind,
-  }) satisfies Record<string, Kind>;
+  }) satisfies Kinds;
 
 export type Kinds = Record<KindName, Kind>;
-export type KindName = keyof ReturnType<typeof createKinds>;
-export const kindNames = [
-  'invite',
-  'identity_invite',
-  'email',
-  'mfa_grace',
-  'identity_erasure',
-  'environment_removal',
-  'role_assignment',
-  'sso_domain',
-  'webhook_delivery',
-] as const satisfies readonly KindName[];
 
 /** Every state that a row can be in, of whatever kind: what a list can be narrowed to. */
 export const states = [

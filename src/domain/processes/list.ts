@@ -4,7 +4,8 @@ import { type Page, type PageRequest, pageOf, stretchOf } from '../paging.js';
 import { behind, type Placed, placedBy } from '../places.js';
 import { putInto } from '../put.js';
 import type { AccountScope } from '../scope.js';
-import type { Kind, KindName, Kinds, ProcessRow } from './kinds.js';
+import type { Kind, KindName, ProcessRow } from './kind.js';
+import type { Kinds } from './kinds.js';
 import { conditions, type Filters, fewOf, kindsIn, rowsOf, union } from './rows.js';
 import { readTotal } from './totals.js';
 

@@ -2,7 +2,8 @@ import { validate as isUuid } from 'uuid';
 import { after } from '../../platform/clock.js';
 import { containing } from '../paging.js';
 import type { Put } from '../put.js';
-import type { Kind, KindName, Kinds } from './kinds.js';
+import type { Kind, KindName } from './kind.js';
+import type { Kinds } from './kinds.js';
 
 /** What a list can be narrowed to, aside from a kind. */
 export interface Filters {

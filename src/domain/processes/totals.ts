@@ -1,7 +1,7 @@
 import type { EntityManager } from 'typeorm';
 import { putInto } from '../put.js';
 import { rowCount } from '../row-counts.js';
-import type { Kind } from './kinds.js';
+import type { Kind } from './kind.js';
 import { conditions, type Filters, fewOf, rowsOf, standsIn, union, unusual } from './rows.js';
 
 /**

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { DomainError } from '../../domain/errors.js';
+import type { AuthorizeRequest } from '../../domain/oidc/authorize-request.js';
 import type { Client } from '../../domain/oidc/clients.js';
 import { OAuthError } from '../../domain/oidc/oauth-error.js';
 import { readParameters } from '../../domain/oidc/parameters.js';
@@ -12,7 +13,6 @@ import type { Pages } from '../pages/pages.js';
 import { type Branding, type PageScript, renderPage } from '../pages/render.js';
 import { pageHeaders } from '../pages/security-headers.js';
 import { oauthStatusOf } from './oauth-error.js';
-import type { Visit } from './visit.js';
 
 /** How an Environment presents itself, and a client of it. */
 export interface Looks extends Pick<Client, 'logoUrl'> {
@@ -73,7 +73,7 @@ export const localeOf = ({ headers }: FastifyRequest, { client, asked: { paramet
   });
 
 /** What the pages of a visit have in common. */
-export const pageOptions = ({ client, asked }: Pick<Visit, 'client' | 'asked'>): PageOptions => ({
+export const pageOptions = ({ client, asked }: { client: Client; asked: AuthorizeRequest }): PageOptions => ({
   client,
   uiLocales: asked.parameters.ui_locales,
   formActions: [asked.redirectUri],

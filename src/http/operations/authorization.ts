@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import type { ExplainedReason, Explanation, SeenAssignment } from '../../domain/access/explain.js';
+import type { ExplainedReason, Explanation, SeenAssignment } from '../../domain/access/explained.js';
 import { operation } from '../operation.js';
 import { Body, Id, instantOf, Nullable, single, Timestamp } from '../schemas.js';
 

@@ -1,6 +1,7 @@
 import { Type } from 'typebox';
 import type { ShownProcess } from '../../domain/processes/account-processes.js';
-import { states, verbs } from '../../domain/processes/kinds.js';
+import { verbs } from '../../domain/processes/kind.js';
+import { states } from '../../domain/processes/kinds.js';
 import type { Services } from '../../services.js';
 import { Id, Nullable, OneOf } from '../schemas.js';
 

@@ -1,7 +1,7 @@
 import type { EnrollableKind } from '../../domain/mfa/standing.js';
 import type { ScopeName } from '../../domain/oidc/scopes.js';
 import type { TextKey } from '../../platform/mail/texts.js';
-import type { PageClient } from './pages.js';
+import type { PageClient } from './page-client.js';
 
 /** A browser as it calls itself: the two names that people know, where it said them. */
 export interface ShownDevice {

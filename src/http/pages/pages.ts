@@ -3,16 +3,11 @@ import type { EnrollableKind } from '../../domain/mfa/gate.js';
 import type { ScopeName } from '../../domain/oidc/scopes.js';
 import type { TextKey } from '../../platform/mail/texts.js';
 import type { AccountPages } from './account-pages.js';
+import type { PageClient } from './page-client.js';
 import type { SignUpPages } from './sign-up-pages.js';
 
 /** The OAuth parameters of the authorization request, replayed as hidden inputs so that each form carries its context. */
 type Params = Readonly<Record<string, string>>;
-
-/** The application that a person signs in to. */
-export interface PageClient {
-  name: string;
-  logoUrl: string | null;
-}
 
 /** What the pages of each factor's enrollment have in common. */
 interface EnrollmentPage {

@@ -1,5 +1,5 @@
 import type { TextKey } from '../../platform/mail/texts.js';
-import type { PageClient } from './pages.js';
+import type { PageClient } from './page-client.js';
 
 type Params = Readonly<Record<string, string>>;
 

@@ -1,6 +1,7 @@
 import { Type } from 'typebox';
 import type { LookedAtProcess, ShownProcess } from '../../domain/processes/account-processes.js';
-import { kindNames, states, verbs, waitsFor } from '../../domain/processes/kinds.js';
+import { kindNames, verbs, waitsFor } from '../../domain/processes/kind.js';
+import { states } from '../../domain/processes/kinds.js';
 import { durationPattern, parseDuration } from '../../platform/duration.js';
 import { always, listQuery, paginated } from '../lists.js';
 import { errors, operation } from '../operation.js';

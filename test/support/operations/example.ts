@@ -2,17 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Declared } from './declared.js';
 import { type Kind, kinds } from './kinds.js';
 import type { Place } from './place.js';
-
-/** The input of an operation. */
-export interface Sent {
-  path?: Record<string, string>;
-  /** Instead of those of the place. */
-  slugs?: { appSlug?: string; envSlug?: string };
-  query?: Record<string, string>;
-  body?: object;
-  /** The row whose version the If-Match names. */
-  version?: { table: string; id: string; key?: string };
-}
+import type { Sent } from './sent.js';
 
 /** What an example is made from. */
 export interface Given {

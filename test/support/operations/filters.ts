@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Declared, Schema } from './declared.js';
-import type { Sent } from './example.js';
 import type { CallerKind, Place } from './place.js';
+import type { Sent } from './sent.js';
 import { problemsOfWalks } from './walks.js';
 
 /** What a list of the document is narrowed by, and whether filters together leave exactly what each of them leaves. */

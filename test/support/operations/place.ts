@@ -4,7 +4,7 @@ import { newAccount, type TestAccount, type TestApi } from '../api.js';
 import { rowsAsOwner } from '../database.js';
 import { type IdentityCaller, newIdentityCaller } from '../identity-caller.js';
 import type { Declared } from './declared.js';
-import type { Sent } from './example.js';
+import type { Sent } from './sent.js';
 
 /** Who calls: a server, an administrator, an end user; each with every right in the place. */
 export type CallerKind = 'key' | 'owner' | 'identity';

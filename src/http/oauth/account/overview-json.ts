@@ -1,8 +1,8 @@
 import { Type } from 'typebox';
 import { factorKinds } from '../../../../entities/environment-settings.js';
 import { scopes } from '../../../domain/oidc/scopes.js';
+import type { AccountPages } from '../../pages/account-pages.js';
 import { Id, Nullable, OneOf, Timestamp } from '../../schemas.js';
-import type { Overview as ShownOverview } from './overview.js';
 
 const browser = {
   id: Id,
@@ -47,6 +47,9 @@ export const Overview = Type.Object({
     }),
   ),
 });
+
+/** What the page is made of, but for its frame. */
+export type ShownOverview = Omit<AccountPages['account'], 'params' | 'query' | 'client' | 'now' | 'done'>;
 
 /** What a script is told in the place of the page. */
 export const inJson = ({

@@ -10,17 +10,15 @@ import { learntBy } from '../../../domain/oidc/scopes.js';
 import type { OwnApplication } from '../../../domain/sessions/own-applications.js';
 import { hashSecret } from '../../../platform/crypto/one-time-secret.js';
 import { type TextKey, textKeys } from '../../../platform/mail/texts.js';
-import type { AccountPages } from '../../pages/account-pages.js';
 import { wantsJson } from '../pages.js';
 import { deviceName } from './device-name.js';
 import { shownFactor } from './factor-name.js';
 import type { AccountOptions } from './options.js';
-import { inJson } from './overview-json.js';
+import { inJson, type ShownOverview } from './overview-json.js';
 import { sendAccountPage } from './page.js';
 import type { AccountVisit } from './visit.js';
 
 /** What the page is about. */
-export type Overview = Omit<AccountPages['account'], 'params' | 'query' | 'client' | 'now' | 'done'>;
 
 /** All that a person has in their account, with what they can do about it. */
 export const overview: FastifyPluginAsyncTypebox<AccountOptions> = async (
@@ -40,7 +38,7 @@ export const overview: FastifyPluginAsyncTypebox<AccountOptions> = async (
     return sendAccountPage(visit, 'account', { ...found, now: provider.now(), done: doneOf(visit) });
   });
 
-  async function read({ request, scope, session, client: { settings } }: AccountVisit): Promise<Overview> {
+  async function read({ request, scope, session, client: { settings } }: AccountVisit): Promise<ShownOverview> {
     const { identityId } = session;
     const [profile, factors, { remaining }, devices, sessions, applications] = await Promise.all([
       logins.ownProfile(scope, identityId),

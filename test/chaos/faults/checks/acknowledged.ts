@@ -4,7 +4,7 @@ import { rows } from '../../../support/registration.js';
 import { until } from '../../../support/until.js';
 import type { Decided, Request } from '../client.js';
 import { viaApi, viaPortal, type World } from '../world.js';
-import type { Looked } from './index.js';
+import type { Looked } from './looked.js';
 
 /** Every line of the ledger is read back by the API, and what has a name of its own is there once. */
 export async function acknowledgedIsThere(world: World): Promise<Looked> {

@@ -2,7 +2,7 @@ import { rows } from '../../../support/registration.js';
 import type { Kind } from '../ledger.js';
 import type { Change, createFeedReader } from '../load/feed.js';
 import { subscribedTypes, type World } from '../world.js';
-import type { Looked } from './index.js';
+import type { Looked } from './looked.js';
 
 /** Which event each acknowledged change has, once for its resource. */
 const eventOf: Partial<Record<Kind, string>> = {

@@ -2,11 +2,10 @@ import type { createFeedReader } from '../load/feed.js';
 import type { World } from '../world.js';
 import { acknowledgedIsThere } from './acknowledged.js';
 import { eventsAreOnce } from './events.js';
+import type { Looked } from './looked.js';
 import { messagesAreOnce } from './messages.js';
 import { processesAreOver } from './processes.js';
 import { requestsWereAnswered } from './requests.js';
-
-export type Looked = [what: string, count: number][];
 
 /** Everything that has to be so when the service is healed; what is not is written down as a finding. */
 export async function checkAll(world: World, feed: ReturnType<typeof createFeedReader>): Promise<Looked> {

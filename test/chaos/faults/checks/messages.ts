@@ -1,6 +1,6 @@
 import { rows } from '../../../support/registration.js';
 import type { World } from '../world.js';
-import type { Looked } from './index.js';
+import type { Looked } from './looked.js';
 
 /**
  * One mail for each cause. A mail whose worker is killed between the mail server's word and the row's comes again as the same

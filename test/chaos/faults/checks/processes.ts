@@ -2,7 +2,7 @@ import { Client, Connection } from '@temporalio/client';
 import { rows } from '../../../support/registration.js';
 import { until } from '../../../support/until.js';
 import type { World } from '../world.js';
-import type { Looked } from './index.js';
+import type { Looked } from './looked.js';
 
 /** What has work before it that nobody waits for: after a while there is none. */
 const unfinished = `

@@ -1,5 +1,5 @@
 import type { World } from '../world.js';
-import type { Looked } from './index.js';
+import type { Looked } from './looked.js';
 
 /** No request may take longer than this, whatever is broken. */
 export const longestMs = 30_000;

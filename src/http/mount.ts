@@ -1,0 +1,141 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { actorOf } from '../domain/caller.js';
+import { DomainError } from '../domain/errors.js';
+import type { EnvironmentScope } from '../domain/scope.js';
+import { currentContext } from '../platform/context.js';
+import type { Services } from '../services.js';
+import { elementRefusals } from './bulk-items.js';
+import { denied } from './denials.js';
+import { statusOf } from './errors.js';
+import { keptAnswers, mayBeRetry, replay, replayOrClaim } from './idempotency.js';
+import { etagOf, versionOf } from './if-match.js';
+import { Answer, type Operation } from './operation.js';
+import type { Authorized, Refused, Surface } from './surface.js';
+import { schemaOf, successOf } from './surface-schema.js';
+
+/** Mounts operations on a surface: one route each, in the order 401, 403, 404, 400 (contract §10). */
+export function mount(
+  app: FastifyInstance,
+  surface: Surface,
+  operations: readonly Operation[],
+  services: Services,
+): void {
+  for (const operation of operations) {
+    app.route({
+      method: operation.method,
+      url: surface.pathOf(operation),
+      schema: schemaOf(operation, surface),
+      config: { events: operation.events ?? [], waitsMs: operation.waitsMs ?? 0 },
+      attachValidation: true,
+      ...(operation.bodyLimit !== undefined && { bodyLimit: operation.bodyLimit }),
+      onRequest: async (request, reply) => {
+        const outcome = await surface.authorize(operation, request, reply);
+        if ('refusal' in outcome) {
+          request.refused = await refuseUnlessRetry(operation, outcome, request, services);
+          return;
+        }
+        request.authorized = outcome;
+        currentContext().actor = actorOf(outcome.caller);
+      },
+      // Most requests are valid and have no key: there is nothing to wait for.
+      preHandler: (request, reply, done) =>
+        isPlain(operation, request) ? done() : beforeHandling(operation, request, reply, services),
+      onSend: keptAnswers(services.idempotentRequests),
+      handler: handlerOf(operation, services),
+    });
+  }
+}
+
+const isPlain = (operation: Operation, request: FastifyRequest): boolean =>
+  !request.refused &&
+  !request.validationError &&
+  !operation.ifMatch &&
+  request.headers['idempotency-key'] === undefined &&
+  surplusOf(operation, request.body).length === 0;
+
+/** Fields that were sent where an operation takes no body: they are as unknown as any other (contract §1). */
+const surplusOf = (operation: Operation, body: unknown): string[] =>
+  operation.body || body == null ? [] : Object.keys(body);
+
+/** @returns the reply, when it has been sent already */
+async function beforeHandling(
+  operation: Operation,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  services: Services,
+): Promise<FastifyReply | undefined> {
+  if (request.refused) {
+    const { credential, refusal } = request.refused;
+    if (await replay(services.idempotentRequests, credential, request, reply)) return reply;
+    throw await refusal();
+  }
+  await refuseInvalid(operation, request, services);
+  const { credential } = request.authorized as Authorized;
+  return (await replayOrClaim(services.idempotentRequests, credential, request, reply)) ? reply : undefined;
+}
+
+/** Only a body tells whether it is the retry of the same request, and nobody's body is read who could not have sent it. */
+async function refuseUnlessRetry(
+  { retriedWithoutAccess }: Operation,
+  refused: Refused,
+  request: FastifyRequest,
+  { idempotentRequests }: Services,
+): Promise<Refused> {
+  if (retriedWithoutAccess && (await mayBeRetry(idempotentRequests, refused.credential, request))) return refused;
+  throw await refused.refusal();
+}
+
+/** What is wrong with a request is said only of what exists: a 404 comes before any 400 (contract §10). */
+async function refuseInvalid(operation: Operation, request: FastifyRequest, services: Services): Promise<void> {
+  const { validationError } = request;
+  try {
+    const isOfElements = operation.eachAlone !== undefined && elementRefusals(request, operation.eachAlone) !== null;
+    if (validationError && !isOfElements) throw validationError;
+    const surplus = surplusOf(operation, request.body).slice(0, 20);
+    if (surplus.length > 0) {
+      const details = surplus.map((field) => ({ field, code: 'unknown_field', message: 'this takes no body' }));
+      throw new DomainError('validation.failed', { details });
+    }
+    if (operation.ifMatch) versionOf(request.headers['if-match']);
+  } catch (invalid) {
+    if (validationError?.validationContext !== 'params') await operation.exists?.(contextOf(request, services));
+    throw invalid;
+  }
+}
+
+function handlerOf(operation: Operation, services: Services) {
+  const first = successOf(operation);
+  return async (request: FastifyRequest, reply: FastifyReply) => {
+    const version = operation.ifMatch ? versionOf(request.headers['if-match']) : 0;
+    const refusals = (operation.eachAlone && elementRefusals(request, operation.eachAlone)) || new Map();
+    const outcome = await handled(operation, { ...contextOf(request, services), version, refusals }, request);
+    const { status, headers, body: answer } = outcome instanceof Answer ? outcome : new Answer(first, outcome);
+    const answered = (answer as { data?: { version?: number } } | undefined)?.data?.version;
+    if (answered !== undefined) reply.header('etag', etagOf(answered));
+    return reply
+      .code(status)
+      .headers(headers)
+      .send(status === 204 ? undefined : answer);
+  };
+}
+
+/** Some rights are only found lacking on the way: that is an audit row like any other 403 (contract §10). */
+async function handled(
+  operation: Operation,
+  context: Parameters<Operation['handle']>[0],
+  { authorized }: FastifyRequest,
+): Promise<unknown> {
+  const { services, scope, query } = context;
+  try {
+    if (!operation.isBroad?.(query)) return await operation.handle(context);
+    return await services.broadReads(() => operation.handle(context), scope.accountId);
+  } catch (error) {
+    if (!(error instanceof DomainError && statusOf(error.code) === 403)) throw error;
+    throw await denied(context.services.db, authorized as Authorized, operation.id, error);
+  }
+}
+
+function contextOf({ authorized, params, query, body }: FastifyRequest, services: Services) {
+  const { caller, scope } = authorized as Authorized;
+  return { services, scope: scope as EnvironmentScope, caller, params, query, body, version: 0, refusals: new Map() };
+}

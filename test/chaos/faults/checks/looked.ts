@@ -1,0 +1,1 @@
+export type Looked = [what: string, count: number][];
