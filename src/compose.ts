@@ -78,7 +78,7 @@ import { createBells } from './platform/bells.js';
 import { createCaptcha } from './platform/captcha.js';
 import { type Clock, systemClock } from './platform/clock.js';
 import type { Db } from './platform/db.js';
-import { dependencyFailures } from './platform/metrics.js';
+import { notingOutages } from './platform/metrics.js';
 import { createRegistry, watchPools } from './platform/metrics-server.js';
 import { pendingMigrations } from './platform/migrations.js';
 import { createOutbound } from './platform/outbound/fetch.js';
@@ -114,10 +114,7 @@ export async function composeApi(
     createPasswords({
       breachUrl: config.breachUrl,
       hashing: config.hashing,
-      onOutage: () => {
-        dependencyFailures.inc({ dependency: 'breach_check' });
-        log.warn('the breach check does not answer; the bundled list of common passwords decides');
-      },
+      onOutage: notingOutages(log, 'breach_check'),
     }),
   );
   const broadReads = createBroadReads({ poolSize: config.database.poolSize });
@@ -163,10 +160,7 @@ export async function composeApi(
   const captcha = tracedCaptcha(
     createCaptcha({
       ...config.turnstile,
-      onOutage: (error) => {
-        dependencyFailures.inc({ dependency: 'captcha' });
-        log.warn({ err: error }, 'the captcha service does not answer; nobody passes');
-      },
+      onOutage: notingOutages(log, 'captcha'),
     }),
   );
 

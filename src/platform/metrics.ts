@@ -52,11 +52,22 @@ export const broadReadsRefused = counter(
   'gatehouse_broad_reads_refused_total',
   'Searches and counts that were not made because too many waited, or waited too long.',
 );
-export const dependencyFailures = counter(
+const dependencyFailures = counter(
   'gatehouse_dependency_failures_total',
   'Questions that a service of others did not answer.',
   ['dependency'],
 );
+const whileAway = {
+  breach_check: 'the breach check does not answer; the bundled list of common passwords decides',
+  captcha: 'the captcha service does not answer; nobody passes',
+};
+/** Counts each question that a service of others did not answer, and says what that means. */
+export const notingOutages =
+  (log: { warn(details: object, message: string): void }, dependency: keyof typeof whileAway) =>
+  (error?: unknown): void => {
+    dependencyFailures.inc({ dependency });
+    log.warn(error ? { err: error } : {}, whileAway[dependency]);
+  };
 export const mails = counter('gatehouse_mails_total', 'Mails that have ended, by how.', ['status']);
 export const mailDelay = histogram(
   'gatehouse_mail_delay_seconds',

@@ -23,6 +23,7 @@ import { createProvider } from '../../src/domain/oidc/provider.js';
 import { createRefreshTokens } from '../../src/domain/oidc/refresh-tokens.js';
 import { hashPassword, verifyPassword } from '../../src/domain/passwords/hashing.js';
 import { createPasswords } from '../../src/domain/passwords/passwords.js';
+import { tracedPasswords } from '../../src/domain/passwords/traced.js';
 import { createSso } from '../../src/domain/sso-sign-in/sso.js';
 import { buildApp } from '../../src/http/app.js';
 import { identityAuth } from '../../src/http/identity-auth/index.js';
@@ -35,6 +36,7 @@ import { createCaptcha } from '../../src/platform/captcha.js';
 import { hashSecret, newSecret } from '../../src/platform/crypto/one-time-secret.js';
 import { createSealing, type Sealing } from '../../src/platform/crypto/sealing.js';
 import { createOutbound } from '../../src/platform/outbound/fetch.js';
+import { tracedCaptcha } from '../../src/platform/tracing-calls.js';
 import { cheapCodes } from './cheap-codes.js';
 import { holdToDocument } from './conformance.js';
 import { newDatabase, openTestDb, rowsAsOwner, type TestDatabase } from './database.js';
@@ -75,7 +77,7 @@ export async function newProvider({
   const keys = createSigningKeys({ db, sealing, issuer: baseUrl, now });
   const refreshTokens = createRefreshTokens({ db, sealing, now });
   const faults: unknown[] = [];
-  const passwords = createPasswords({ breachUrl: null, onOutage: () => {}, hashing: cheapCodes });
+  const passwords = tracedPasswords(createPasswords({ breachUrl: null, onOutage: () => {}, hashing: cheapCodes }));
   const logins = createLogins({
     db,
     sealing,
@@ -90,7 +92,7 @@ export async function newProvider({
   const provider = createProvider({ db, keys, refreshTokens, outbound, baseUrl, now });
   const sso = createSso({ db, sealing, outbound, passwords, users: { signIn: nobody }, baseUrl, rateLimits, now });
   const captchaKeys = { siteKey: captchaUrl && 'site-key', secretKey: captchaUrl && 'secret-key' };
-  const captcha = createCaptcha({ ...captchaKeys, verifyUrl: captchaUrl ?? '' });
+  const captcha = tracedCaptcha(createCaptcha({ ...captchaKeys, verifyUrl: captchaUrl ?? '' }));
   const api = createApiLogins({ db, sealing, passwords: { verify: verifyPassword }, logins, provider, now });
   const limits = createRateLimits({
     enabled: rateLimits,

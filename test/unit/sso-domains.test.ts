@@ -44,6 +44,8 @@ test.each([
   'https://',
   'acme.com\u0000',
   'xn--a.com',
+  'xn--a-.com',
+  'acme.xn--0',
 ])('%j is none', (text) => {
   expect(domainIn(text)).toBeNull();
   expect(() => claimableDomain(text)).toThrow(expect.objectContaining({ code: 'sso_domain.malformed' }));

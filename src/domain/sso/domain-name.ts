@@ -1,5 +1,6 @@
 import { createRequire } from 'node:module';
 import { isIP } from 'node:net';
+import { domainToUnicode } from 'node:url';
 import { parse } from 'tldts';
 import { DomainError, type ErrorCode } from '../errors.js';
 
@@ -21,6 +22,8 @@ const publicProviders = (): Set<string> => {
 /** As long as a name can be in DNS, less what the place of the record adds to it. */
 const longest = 253 - '_svc-verification.'.length;
 const label = /^(?!-)[a-z0-9-]{1,63}(?<!-)$/;
+/** Later versions of Node's URLs take A-labels that stand for nothing (RFC 5890 §2.3.2.1), and leave them as they are. */
+const standsForNothing = (one: string): boolean => one.startsWith('xn--') && /^\p{ASCII}*$/u.test(domainToUnicode(one));
 
 /**
  * The domain in what somebody has typed or pasted: a host, or a URL with one. In A-labels (UTS #46) and lower case, without a
@@ -36,7 +39,7 @@ export function domainIn(text: string): string | null {
   const domain = hostname.replace(/\.$/, '').replace(/^(www\.)+(?=.+\.)/, '');
   if (isIP(domain) || domain.startsWith('[') || domain.length > longest) return null;
   const labels = domain.split('.');
-  return labels.length > 1 && labels.every((one) => label.test(one)) ? domain : null;
+  return labels.length > 1 && labels.every((one) => label.test(one) && !standsForNothing(one)) ? domain : null;
 }
 
 /**
