@@ -31,6 +31,7 @@ export interface DbOptions {
   renewAfterSeconds?: number;
 }
 
+/** Opens the pools of a process. @throws when PostgreSQL does not answer the first question */
 export async function openDb(options: DbOptions): Promise<Db> {
   const db = createDb(options);
   await db.source.initialize();

@@ -14,8 +14,8 @@ export const kindNames = [
   'webhook_delivery',
 ] as const;
 export type KindName = (typeof kindNames)[number];
-export const verbs = ['cancel', 'retry', 'resend', 'extend'] as const;
 
+export const verbs = ['cancel', 'retry', 'resend', 'extend'] as const;
 export type Verb = (typeof verbs)[number];
 
 export const waitsFor = [
@@ -27,7 +27,6 @@ export const waitsFor = [
   'its_next_step',
   'its_next_moment',
 ] as const;
-
 export type WaitsFor = (typeof waitsFor)[number];
 
 /** What every kind's query answers: what the row says of its process, as of now. */
