@@ -1,9 +1,10 @@
 import type { InviteExpiry } from '../src/domain/invites/expiry.js';
-import type { InviteKind } from '../workflows/inputs.js';
 import { settled } from './settled.js';
 
 export type { InviteRow } from '../src/domain/invites/expiry.js';
 export type InviteActivities = ReturnType<typeof createInviteActivities>;
+/** Every kind of invite; each has its own rows and its own rules. */
+export type InviteKind = 'administrator' | 'identity';
 
 export interface WhichInvite {
   kind: InviteKind;

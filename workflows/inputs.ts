@@ -21,11 +21,8 @@ export interface InviteTimes {
   reminderAt: string | null;
 }
 
-/** Each has its own rows and its own rules. */
-export type InviteKind = 'administrator' | 'identity';
-
 export interface InviteExpiryInput extends InviteTimes {
-  kind: InviteKind;
+  kind: 'administrator' | 'identity';
   inviteId: string;
   accountId: string;
   environmentId?: string | null;

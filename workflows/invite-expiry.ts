@@ -10,8 +10,8 @@ import {
   setHandler,
   workflowInfo,
 } from '@temporalio/workflow';
-import type { InviteActivities, InviteRow } from '../activities/invites.js';
-import type { InviteExpiryInput, InviteKind, InviteTimes } from './inputs.js';
+import type { InviteActivities, InviteKind, InviteRow } from '../activities/invites.js';
+import type { InviteExpiryInput, InviteTimes } from './inputs.js';
 import { shownState } from './shown-state.js';
 import { growingPauses } from './waits.js';
 

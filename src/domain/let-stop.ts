@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Processes } from '../temporal/processes.js';
 import { DomainError } from './errors.js';
+import type { RunningProcesses } from './running-processes.js';
 
 /** Two seconds: a worker that is there takes a few hundredths of one. */
 const looksWhileItStops = 21;
@@ -11,7 +11,7 @@ const pauseBetweenLooksMs = 100;
  * under the same id. While Temporal is away nothing has reached a run that could stop it.
  * @throws DomainError service.unavailable while it stops
  */
-export async function letStop(processes: Pick<Processes, 'describe'>, workflowId: string): Promise<void> {
+export async function letStop(processes: Pick<RunningProcesses, 'describe'>, workflowId: string): Promise<void> {
   for (let looks = 1; ; looks += 1) {
     const look = await processes.describe(workflowId).catch((error: unknown) => {
       if (error instanceof DomainError && error.code === 'service.unavailable') return null;

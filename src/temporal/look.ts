@@ -1,27 +1,7 @@
 import type { Client } from '@temporalio/client';
 import { isErrorCode } from '../domain/errors.js';
+import type { ProcessLook } from '../domain/running-processes.js';
 import { hasEnded } from './errors.js';
-
-/** What Temporal knows of a process: ids, times and kinds of failures, nothing that a person could be told by. */
-export interface ProcessLook {
-  workflowId: string;
-  runId: string;
-  status: string;
-  historyLength: number;
-  startedAt: Date;
-  /** It was asked to stop, and has not yet. */
-  isStopping: boolean;
-  /** Steps that were begun and not finished. */
-  pending: PendingStep[];
-}
-export interface PendingStep {
-  activity: string;
-  attempt: number;
-  /** The kind of what stopped its last attempt. */
-  lastFailure: string | null;
-  /** Null while an attempt is under way. */
-  nextAttemptAt: Date | null;
-}
 
 /** Looks at the latest run of a workflow; null where the server knows none (any more). */
 export async function lookAt(client: Client, workflowId: string): Promise<ProcessLook | null> {

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Client, Connection } from '@temporalio/client';
 import { accountIntentId } from '../../workflows/ids.js';
 import { DomainError } from '../domain/errors.js';
+import type { ProcessLook, RunningProcesses } from '../domain/running-processes.js';
 import {
   mayRunAgain,
   newsFor,
@@ -14,7 +15,7 @@ import {
 import { connectionOptions, type TemporalServer } from '../platform/temporal-connection.js';
 import { createAnswers, type Waits } from './answers.js';
 import { hasEnded, isTemporalAway, processError } from './errors.js';
-import { lookAt, type ProcessLook } from './look.js';
+import { lookAt } from './look.js';
 import { tracedClient } from './tracing-client.js';
 
 export type Processes = ReturnType<typeof createProcesses>;
@@ -75,10 +76,6 @@ export function createProcesses(
       await Promise.allSettled(ids.map((id) => within(answerWithinMs, () => signal(id))));
     },
 
-    /**
-     * Which of these have no running process in Temporal's list. It is a moment behind: `startAgain` looks at the one.
-     * @returns a part of `inputs`, the very same objects
-     */
     async notSeenRunning<P extends ProcessName>(name: P, inputs: readonly ProcessInput<P>[]) {
       const missing = new Map(inputs.map((input) => [workflowIdOf(name, input), input]));
       const ids = [...missing.keys()];
@@ -94,10 +91,6 @@ export function createProcesses(
       return new Set(missing.values());
     },
 
-    /**
-     * Starts a process whose row still waits, however an earlier run of it has ended: terminated, failed, or forgotten.
-     * @returns false when it runs
-     */
     async startAgain<P extends ProcessName>(name: P, input: ProcessInput<P>): Promise<boolean> {
       const options = startOptions(name, input);
       const { status } = await within(answerWithinMs, () =>
@@ -112,11 +105,9 @@ export function createProcesses(
       return true;
     },
 
-    /** What Temporal knows of a process; null: nothing. @throws DomainError service.unavailable within two seconds */
     describe: (workflowId: string): Promise<ProcessLook | null> =>
       atMost(lookWithinMs, () => within(lookWithinMs, () => lookAt(client, workflowId))),
 
-    /** Asks a process to stop. @returns false when none runs. @throws DomainError service.unavailable within two seconds */
     cancel: (workflowId: string): Promise<boolean> =>
       atMost(lookWithinMs, () => within(lookWithinMs, () => client.workflow.getHandle(workflowId).cancel())).then(
         () => true,
@@ -140,7 +131,7 @@ export function createProcesses(
       closing.abort();
       await connection.close();
     },
-  };
+  } satisfies RunningProcesses & Record<string, unknown>;
 }
 
 /** Repeats `call`, which has to be safe to repeat, while Temporal is away and there is time. */

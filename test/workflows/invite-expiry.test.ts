@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { jest } from '@jest/globals';
 import { ApplicationFailure } from '@temporalio/common';
-import type { InviteRow, WhichInvite } from '../../activities/invites.js';
+import type { InviteKind, InviteRow, WhichInvite } from '../../activities/invites.js';
 import { hours } from '../../src/platform/clock.js';
-import type { InviteKind, InviteTimes } from '../../workflows/inputs.js';
+import type { InviteTimes } from '../../workflows/inputs.js';
 import type { inviteExpiry } from '../../workflows/invite-expiry.js';
 import { recordHistory } from '../support/histories.js';
 import { inTime } from '../support/in-time.js';

@@ -1,13 +1,12 @@
 import type { EntityManager } from 'typeorm';
 import type { Clock } from '../../platform/clock.js';
 import type { Db } from '../../platform/db.js';
-import type { ProcessLook } from '../../temporal/look.js';
-import type { Processes } from '../../temporal/processes.js';
 import { DomainError } from '../errors.js';
 import { recordEvent } from '../events.js';
 import type { AdministratorInvites } from '../invites/administrator-invites.js';
 import { letStop } from '../let-stop.js';
 import type { Page } from '../paging.js';
+import type { ProcessLook, RunningProcesses } from '../running-processes.js';
 import type { AccountScope } from '../scope.js';
 import { type Extension, extendInvite } from './extend.js';
 import type { Kind, ProcessRow, Verb, WaitsFor } from './kind.js';
@@ -35,7 +34,7 @@ export type WorkflowEnd = 'cancel_requested' | 'not_running' | 'temporal_unavail
 export interface AccountProcessesDeps extends KindsDeps {
   db: Db;
   now: Clock;
-  processes: Pick<Processes, 'describe' | 'cancel'>;
+  processes: Pick<RunningProcesses, 'describe' | 'cancel'>;
   administratorInvites: Pick<AdministratorInvites, 'resend'>;
   temporalUi: { url: string | null; namespace: string };
 }

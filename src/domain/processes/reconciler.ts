@@ -3,14 +3,14 @@ import { after, type Clock, minutes } from '../../platform/clock.js';
 import type { Db } from '../../platform/db.js';
 import { workflowsRestarted } from '../../platform/metrics.js';
 import type { ProcessName } from '../../platform/process-kinds.js';
-import type { Processes } from '../../temporal/processes.js';
+import type { RunningProcesses } from '../running-processes.js';
 import type { OpenKinds, OpenQuery, OpenRow } from './open.js';
 
 export interface ReconcilerDeps {
   db: Db;
   now: Clock;
   kinds: OpenKinds;
-  processes: Pick<Processes, 'notSeenRunning' | 'startAgain'>;
+  processes: Pick<RunningProcesses, 'notSeenRunning' | 'startAgain'>;
   settledMs?: number;
 }
 

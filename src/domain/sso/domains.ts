@@ -5,7 +5,6 @@ import type { Clock } from '../../platform/clock.js';
 import { type Db, within } from '../../platform/db.js';
 import { oneAtATime } from '../../platform/one-at-a-time.js';
 import { workflowIdOf } from '../../platform/process-kinds.js';
-import type { Processes } from '../../temporal/processes.js';
 import { actorOf, type Caller } from '../caller.js';
 import { DomainError } from '../errors.js';
 import { letStop } from '../let-stop.js';
@@ -13,9 +12,10 @@ import { find as findOrganization } from '../organizations/find.js';
 import { lockOrganization } from '../organizations/members.js';
 import { startLater } from '../outbox.js';
 import { containing, type Page, type PageRequest, readPage } from '../paging.js';
+import type { RunningProcesses } from '../running-processes.js';
 import type { AccountScope, EnvironmentScope } from '../scope.js';
 import { newToken } from './challenge.js';
-import type { DomainChecks } from './domain-checks.js';
+import type { DomainChecks, DomainLook } from './domain-checks.js';
 import { claimableDomain, domainIn } from './domain-name.js';
 import { beginAnew, processInput, recordDomainEvent } from './domain-process.js';
 import { type DomainSchedule, timesFrom } from './domain-schedule.js';
@@ -25,7 +25,10 @@ export interface SsoDomainsDeps {
   now: Clock;
   schedule: DomainSchedule;
   checks: Pick<DomainChecks, 'check'>;
-  processes: Pick<Processes, 'checkDomain' | 'describe'>;
+  processes: Pick<RunningProcesses, 'describe'> & {
+    /** Has the claim's process look now. @throws DomainError service.unavailable soon: whoever asks can look for themselves */
+    checkDomain(input: ReturnType<typeof processInput>): Promise<DomainLook>;
+  };
 }
 
 /** Whose claims: the Account's own, or those of an organization of an Environment. */

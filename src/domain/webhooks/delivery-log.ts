@@ -7,7 +7,6 @@ import type { Clock } from '../../platform/clock.js';
 import type { Db } from '../../platform/db.js';
 import { createLimiter } from '../../platform/limiter.js';
 import { workflowIdOf } from '../../platform/process-kinds.js';
-import type { Processes } from '../../temporal/processes.js';
 import { DomainError } from '../errors.js';
 import { recordEvent } from '../events.js';
 import { letStop } from '../let-stop.js';
@@ -16,6 +15,7 @@ import { startLater } from '../outbox.js';
 import { containing, type Page, type PageRequest, readPage } from '../paging.js';
 import { putInto } from '../put.js';
 import { rowCount } from '../row-counts.js';
+import type { RunningProcesses } from '../running-processes.js';
 import { findWebhook, ownOf, type WebhookScope } from './find.js';
 import { processInput } from './process.js';
 import { attemptNow } from './standing.js';
@@ -45,7 +45,7 @@ export interface DeliveryLogDeps {
   db: Db;
   rateLimits: boolean;
   now: Clock;
-  processes: Pick<Processes, 'describe'>;
+  processes: Pick<RunningProcesses, 'describe'>;
 }
 
 /** What became of each event on its way to a subscription; and to have it sent again, or a first time to try. */
