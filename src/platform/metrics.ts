@@ -64,9 +64,9 @@ const whileAway = {
 /** Counts each question that a service of others did not answer, and says what that means. */
 export const notingOutages =
   (log: { warn(details: object, message: string): void }, dependency: keyof typeof whileAway) =>
-  (error?: unknown): void => {
+  (error: unknown): void => {
     dependencyFailures.inc({ dependency });
-    log.warn(error ? { err: error } : {}, whileAway[dependency]);
+    log.warn({ err: error }, whileAway[dependency]);
   };
 export const mails = counter('gatehouse_mails_total', 'Mails that have ended, by how.', ['status']);
 export const mailDelay = histogram(
