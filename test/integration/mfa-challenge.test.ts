@@ -440,6 +440,19 @@ test.each([
   );
 });
 
+test.each([
+  ['without a cookie', null],
+  ['whose cookie is of no session', 'x'.repeat(43)],
+])('what makes a session of before stronger begins none in a browser %s', async (_, browser) => {
+  const environment = await provider.newEnvironment();
+  const ana = await environment.newIdentity();
+  const proof = { identityId: ana.id, amr: ['pwd', 'otp', 'mfa'], acr: 'urn:gatehouse:aal2', lifeSeconds: 60 };
+  const from = { browser, ipAddress: '192.0.2.1', userAgent: null };
+  const stronger = provider.provider.sessions.signIn({ scope: environment, ...proof, ...from, goesOn: true });
+  await expect(stronger).rejects.toMatchObject({ code: 'auth.invalid_credentials' });
+  expect(await provider.query('select from sessions where identity_id = $1', [ana.id])).toEqual([]);
+});
+
 const endSessions = ({ accountId, applicationId, environmentId }: TestEnvironment, identityId: string) => {
   const scope = { accountId, applicationId, environmentId };
   return provider.logins.ownSessions.endOthers(scope, identityId, '00000000-0000-0000-0000-000000000000');

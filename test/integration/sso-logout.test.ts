@@ -332,6 +332,38 @@ describe('a provider’s own sign-out', () => {
     }
   });
 
+  test('a session of before becomes stronger by a connection that was disabled since, and none begins beside it', async () => {
+    const at = await place('saml');
+    const ana = await bySaml(at);
+    const [began] = await world.query<{ id: string; identity_id: string; sso_session_id: string }>(
+      `select id, identity_id, sso_session_id from sessions where sso_connection_id = $1`,
+      [at.connection.id],
+    );
+    const again = (browser: string | null, more: { goesOn?: boolean } = {}) =>
+      world.provider.sessions.signIn({
+        scope: at.environment,
+        identityId: began?.identity_id ?? '',
+        amr: ['otp', 'mfa'],
+        acr: 'urn:gatehouse:aal2',
+        ssoConnectionId: at.connection.id,
+        ssoSessionId: began?.sso_session_id ?? '',
+        lifeSeconds: 60,
+        browser,
+        ipAddress: '192.0.2.1',
+        userAgent: null,
+        ...more,
+      });
+    await world.query(`update sso_connections set status = 'disabled' where id = $1`, [at.connection.id]);
+    const cookie = ana.browser.cookies.get('hosted_session') as string;
+    const stronger = await again(cookie, { goesOn: true });
+    expect(stronger.session).toMatchObject({ id: began?.id, acr: 'urn:gatehouse:aal2' });
+    const refused = { code: 'auth.invalid_credentials' };
+    await expect(again(cookie)).rejects.toMatchObject(refused); // the cookie of before is worth nothing
+    await expect(again(null)).rejects.toMatchObject(refused);
+    const ids = await world.query('select id from sessions where identity_id = $1', [began?.identity_id]);
+    expect(ids).toEqual([{ id: began?.id }]);
+  });
+
   test('ends a sign-in that waits for its second factor', async () => {
     const at = await place('saml', {}, { mfaPolicy: 'optional' });
     async function challenged() {

@@ -3,7 +3,7 @@ import { after, type Clock, seconds } from '../../platform/clock.js';
 import { hashSecret, newSecret } from '../../platform/crypto/one-time-secret.js';
 import type { Db } from '../../platform/db.js';
 import type { Consents } from '../consents/consents.js';
-import { belongsTo, endedByPolicy } from '../organizations/belonging.js';
+import { standingInOrganizations } from '../organizations/belonging.js';
 import { codeInsert } from '../sessions/code-insert.js';
 import type { AuthorizeRequest } from './authorize-request.js';
 import { type Granted, subjectColumns } from './claims.js';
@@ -39,6 +39,14 @@ export interface Redeemed {
 
 const issueStatement = { name: 'issue_authorization_code', text: codeInsert('$1') };
 
+const ofCode = {
+  end: '$7::timestamptz',
+  authenticatedAt: 'presented.authenticated_at',
+  environment: 'presented.environment_id',
+  identity: 's.identity_id',
+  organization: 'presented.organization_id',
+};
+
 /**
  * The lock makes parallel redemptions queue, and a waiting one then sees that the code is spent. A code of another client,
  * redirect URI or verifier is left as it was: whoever holds it rightly can still redeem it. The code is found by its key, whatever
@@ -51,15 +59,14 @@ with presented as materialized (
   select * from authorization_codes where code_hash = $1 and (oauth_client_id = $2) is true for update
 ),
 live as (
-  select presented.*, s.identity_id,
-    ${endedByPolicy('$7::timestamptz', 'presented.authenticated_at', 'presented.environment_id', 's.identity_id')} as ends_at
+  select presented.*, s.identity_id, standing.ends_at
   from presented
     cross join lateral (select identity_id, revoked_at from sessions where id = session_id offset 0) s
     cross join lateral (select is_active from environment_memberships m
       where m.environment_id = presented.environment_id and m.identity_id = s.identity_id offset 0) m
+    cross join ${standingInOrganizations(ofCode)} standing
   where grant_id is null and presented.expires_at > $3::timestamptz and redirect_uri = $4
-    and code_challenge is not distinct from $5 and s.revoked_at is null and m.is_active
-    and (organization_id is null or ${belongsTo('presented.organization_id', 'presented.environment_id', 's.identity_id')})
+    and code_challenge is not distinct from $5 and s.revoked_at is null and m.is_active and standing.belongs
 ),
 granted as (
   insert into grants (id, account_id, environment_id, oauth_client_id, identity_id, session_id, scope, authenticated_at, amr, acr,

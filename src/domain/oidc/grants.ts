@@ -5,7 +5,7 @@ import { createGathering, inTheirOrder } from '../../platform/gathering.js';
 import { uuidArray } from '../../platform/uuid-array.js';
 import type { EventAction } from '../event-catalogue.js';
 import { recordEvent } from '../events.js';
-import { belongsTo, endedByPolicy } from '../organizations/belonging.js';
+import { standingInOrganizations } from '../organizations/belonging.js';
 import { environmentStands } from '../standing-environment.js';
 import { type Granted, grantColumns, subjectColumns } from './claims.js';
 import type { Client } from './clients.js';
@@ -48,6 +48,15 @@ export interface Grants {
 /** A refresh token that does not rotate slides once a day at most, so that a refresh is mostly a read. */
 const slidesAfter = days(1);
 
+/** SQL, to be joined: what organizations say of grant `g`. */
+export const policyOfGrant = `${standingInOrganizations({
+  end: 'g.expires_at',
+  authenticatedAt: 'g.authenticated_at',
+  environment: 'g.environment_id',
+  identity: 'g.identity_id',
+  organization: 'g.organization_id',
+})} policy`;
+
 /**
  * Whoever refreshes is proved alive in the same statement: grant, explicit end of the session, membership, and how long an
  * organization of theirs lets a sign-in last now; membership in the organization that the sign-in was for. Each `offset 0`
@@ -60,10 +69,10 @@ const alive = (presented: string, oauthClientId: string) => `
     cross join lateral (select is_active from environment_memberships
       where environment_id = g.environment_id and identity_id = g.identity_id offset 0) m
     cross join lateral (select * from identities where id = g.identity_id offset 0) i
-    cross join lateral (select ${endedByPolicy('g.expires_at', 'g.authenticated_at', 'g.environment_id', 'g.identity_id')} as ends_at offset 0) policy
+    cross join ${policyOfGrant}
   where g.oauth_client_id = ${oauthClientId} and p.expires_at > $2::timestamptz and policy.ends_at > $2
     and g.revoked_at is null and s.revoked_at is null and m.is_active and ${environmentStands('g')}
-    and (g.organization_id is null or ${belongsTo('g.organization_id', 'g.environment_id', 'g.identity_id')})`;
+    and policy.belongs`;
 const columns = `p.successor_key_id as "keyId", ${grantColumns}, ${subjectColumns}`;
 
 /** Asking for more than was granted spends nothing (RFC 6749 §6). */

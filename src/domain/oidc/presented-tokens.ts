@@ -2,11 +2,10 @@ import type { Clock } from '../../platform/clock.js';
 import { hashSecret } from '../../platform/crypto/one-time-secret.js';
 import type { Db } from '../../platform/db.js';
 import { DomainError } from '../errors.js';
-import { belongsTo, endedByPolicy } from '../organizations/belonging.js';
 import type { AccessTokens, ProvenToken } from './access-tokens.js';
 import { epoch } from './claims.js';
 import type { Client } from './clients.js';
-import type { Grants } from './grants.js';
+import { type Grants, policyOfGrant } from './grants.js';
 import { isInvalidToken, type SigningKeys } from './keys.js';
 
 const findStatement = {
@@ -15,13 +14,13 @@ const findStatement = {
 select g.id as "grantId", g.oauth_client_id as "oauthClientId", g.environment_id as "environmentId", c.client_id as "clientId",
   g.identity_id as "identityId", g.session_id as "sessionId", g.scope, t.created_at as "createdAt", t.expires_at as "expiresAt",
   t.spent_at is null and t.expires_at > $2::timestamptz and g.revoked_at is null and s.revoked_at is null
-    and ${endedByPolicy('g.expires_at', 'g.authenticated_at', 'g.environment_id', 'g.identity_id')} > $2
-    and (g.organization_id is null or ${belongsTo('g.organization_id', 'g.environment_id', 'g.identity_id')})
+    and policy.ends_at > $2 and policy.belongs
     and coalesce(m.is_active, false) as "isAlive"
 from refresh_tokens t
   cross join lateral (select * from grants where id = t.family_id offset 0) g
   cross join lateral (select revoked_at from sessions where id = g.session_id offset 0) s
   cross join lateral (select client_id from oauth_clients where id = g.oauth_client_id offset 0) c
+  cross join ${policyOfGrant}
   left join lateral (select is_active from environment_memberships
     where environment_id = g.environment_id and identity_id = g.identity_id offset 0) m on true
 where t.token_hash = $1 and t.kind = 'grant'`,

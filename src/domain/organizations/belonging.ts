@@ -9,10 +9,6 @@ export const organizationsOf = (environment: string, identity: string): string =
 where om.environment_id = ${environment}
   and not exists (select from nodes a where a.id = any(n.path) and a.status = 'inactive')`;
 
-/** SQL: whether an Identity belongs to one organization, which is active with all above it. */
-export const belongsTo = (organization: string, environment: string, identity: string): string =>
-  `exists (select from ${organizationsOf(environment, identity)} and om.organization_id = ${organization})`;
-
 /** SQL: whether an active organization of an Identity requires MFA of it. */
 export const requiredToHaveMfa = (environment: string, identity: string): string =>
   `exists (select from ${organizationsOf(environment, identity)} and (o.authentication_policy->>'require_mfa')::boolean)`;
@@ -25,3 +21,25 @@ export const endedByPolicy = (end: string, authenticatedAt: string, environment:
 least(${end}, ${authenticatedAt} + interval '1 second' * (
   select min((o.authentication_policy->>'session_ttl_seconds')::integer) from ${organizationsOf(environment, identity)}
     and o.authentication_policy->'session_ttl_seconds' <> 'null'))`; // without one, its place in the tree is not looked at
+
+/** What was given to somebody for a sign-in, as SQL. */
+export interface GivenForSignIn {
+  /** When it ends, if no organization says otherwise. */
+  end: string;
+  authenticatedAt: string;
+  environment: string;
+  identity: string;
+  /** The organization that the sign-in was for, if for one. */
+  organization: string;
+}
+
+/**
+ * SQL, to be joined: `ends_at`, as `endedByPolicy` says, and whether the person still `belongs` to the organization that the
+ * sign-in was for. Together, because PostgreSQL prepares all tables of a look, which costs more than the look.
+ */
+export const standingInOrganizations = (given: GivenForSignIn): string => `lateral (
+  select least(${given.end}, ${given.authenticatedAt} + interval '1 second' * min((o.authentication_policy->>'session_ttl_seconds')::integer)) as ends_at,
+    ${given.organization} is null or coalesce(bool_or(om.organization_id = ${given.organization}), false) as belongs
+  from ${organizationsOf(given.environment, given.identity)}
+    and (o.authentication_policy->'session_ttl_seconds' <> 'null' or om.organization_id = ${given.organization})
+  offset 0)`;

@@ -123,9 +123,9 @@ export function createSessions({ db, now }: { db: Db; now: Clock }) {
     }: SignIn): Promise<SignedIn> {
       const at = now();
       const next = newSecret();
-      const values = [
-        // Without a cookie nothing is moved: no session has this hash.
-        hashSecret(browser ?? newSecret()),
+      const how = ssoConnectionId === null ? { amr } : { amr, connection_id: ssoConnectionId };
+      const comesWith = { provider: ssoSessionId !== null, cookie: browser !== null };
+      const [row] = await db.statement<SignInRow>(signInStatement(comesWith), [
         hashSecret(next),
         at,
         scope.accountId,
@@ -137,11 +137,7 @@ export function createSessions({ db, now }: { db: Db; now: Clock }) {
         ipAddress,
         userAgent?.slice(0, 500) ?? null,
         uuidv7(),
-      ];
-      const how = ssoConnectionId === null ? { amr } : { amr, connection_id: ssoConnectionId };
-      const [row] = await db.statement<SignInRow>(signInStatement(ssoSessionId), [
-        ...values,
-        ...eventsOf(scope, identityId, how),
+        signedInRow(scope, identityId, how),
         authenticatedAt ?? at,
         secondFactorAt,
         passwordChangedAt !== undefined,
@@ -150,6 +146,7 @@ export function createSessions({ db, now }: { db: Db; now: Clock }) {
         ssoSessionId,
         code,
         goesOn,
+        ...(browser === null ? [] : [hashSecret(browser), replacedRow(scope)]),
       ]);
       if (!row) throw new DomainError('auth.invalid_credentials');
       countEvent('identity.signed_in', how);
@@ -199,24 +196,23 @@ export function createSessions({ db, now }: { db: Db; now: Clock }) {
 
 const wasReplaced = { reason: 'replaced' };
 
-/** The rows of a sign-in's two events: that somebody signed in, and that another session ended by it. */
-function eventsOf(scope: EnvironmentScope, identityId: string, metadata: Record<string, unknown>) {
-  return [
-    eventRow('identity.signed_in', {
-      ...scope,
-      resourceId: identityId,
-      metadata,
-      actor: { type: 'identity', id: identityId },
-    }),
-    // Whose session it was is found by the statement.
-    eventRow('auth.identity_signed_out', {
-      ...scope,
-      resourceId: null,
-      metadata: wasReplaced,
-      actor: { type: 'identity', id: null },
-    }),
-  ];
-}
+/** The event that somebody signed in. */
+const signedInRow = (scope: EnvironmentScope, identityId: string, metadata: Record<string, unknown>) =>
+  eventRow('identity.signed_in', {
+    ...scope,
+    resourceId: identityId,
+    metadata,
+    actor: { type: 'identity', id: identityId },
+  });
+
+/** The event that another one's session ended by it; whose that was is found by the statement. */
+const replacedRow = (scope: EnvironmentScope) =>
+  eventRow('auth.identity_signed_out', {
+    ...scope,
+    resourceId: null,
+    metadata: wasReplaced,
+    actor: { type: 'identity', id: null },
+  });
 
 export type Sessions = ReturnType<typeof createSessions>;
 
