@@ -20,22 +20,40 @@ const lowerCaseId: FuncKeywordDefinition = {
     return true;
   },
 };
-const validator = (coerceTypes: boolean): Ajv =>
-  formats(new Ajv({ ...options, coerceTypes, removeAdditional: false }), ['email', 'uri', 'date-time'])
-    .addFormat('uuid', uuid) // the usual one takes `urn:uuid:` before it, which PostgreSQL does not
-    .addKeyword(lowerCaseId);
+// What comes is taken as it is: Fastify by default would turn a null into "" and drop what it does not know.
+const ajv = formats(new Ajv({ ...options, coerceTypes: false, removeAdditional: false }), ['email', 'uri', 'date-time'])
+  .addFormat('uuid', uuid) // the usual one takes `urn:uuid:` before it, which PostgreSQL does not
+  .addKeyword(lowerCaseId);
 
-// Bodies are taken as they are: Fastify by default would turn a null into "" and drop what it does not know.
-const strict = validator(false);
-// In a URL everything is text.
-const lenient = validator(true);
+/** In a URL everything is text. How what is none is written there; the validator's own coercion takes `0x10` and `1e1`, too. */
+const written: Record<string, { form: RegExp; read: (text: string) => unknown }> = {
+  integer: { form: /^-?\d+$/, read: Number },
+  boolean: { form: /^(true|false)$/, read: (text) => text === 'true' },
+};
+
+/** Reads the text of a URL where its schema wants something else. What is written otherwise stays text, and is refused as such. */
+function readerOf(schema: unknown): (data: Record<string, unknown>) => void {
+  const { properties = {} } = schema as { properties?: Record<string, { type?: string }> };
+  const others = Object.entries(properties).flatMap(([name, { type = '' }]) => {
+    const as = written[type];
+    return as ? { name, ...as } : [];
+  });
+  return (data) => {
+    for (const { name, form, read } of others) {
+      const text = data[name];
+      if (typeof text === 'string' && form.test(text)) data[name] = read(text);
+    }
+  };
+}
 
 /** Compiled by the first request that needs it: all of them at once would be most of what a process does to start. */
 export const validatorCompiler: FastifySchemaCompiler<object> = ({ schema, httpPart }) => {
   let compiled: ValidateFunction | undefined;
   const known = new Map<string, string[]>();
+  const readText = httpPart === 'body' ? undefined : readerOf(schema);
   const validate = (data: unknown) => {
-    compiled ??= (httpPart === 'body' ? strict : lenient).compile(withLowerCaseIds(schema) as object);
+    compiled ??= ajv.compile(withLowerCaseIds(schema) as object);
+    readText?.(data as Record<string, unknown>);
     const valid = compiled(data);
     validate.errors = compiled.errors;
     for (const { keyword, params, schemaPath } of compiled.errors ?? []) {

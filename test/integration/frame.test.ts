@@ -522,6 +522,8 @@ describe('lists', () => {
       'take=101',
       'page=0',
       'page=x',
+      ...['0x10', '1e1', '5.0', '%205', '%2B5', ''].map((number) => `take=${number}`),
+      'take=5&take=5',
       `q=${'a'.repeat(201)}`,
       'sort_by=password_hash',
       'order=up',
@@ -529,6 +531,8 @@ describe('lists', () => {
     ]) {
       await send(api.app, 400, { url: `/api/v1/identities?${query}`, headers: key });
     }
+    const { error } = (await send(api.app, 400, { url: '/api/v1/nodes/tree?depth=0x2', headers: key })).json();
+    expect(error.details).toEqual([{ field: 'query.depth', code: 'type', message: 'must be integer' }]);
   });
 
   test('pages are whole, stable and counted, from either end', async () => {
