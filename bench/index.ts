@@ -17,6 +17,7 @@ import { seed as seedData } from './seed.js';
 import { startApis } from './service.js';
 import { openSites, type Sites } from './sites.js';
 import { temporalStarter } from './temporal.js';
+import { warmUp } from './warm-up.js';
 import { hello, type Workload, workloads } from './workloads/index.js';
 
 const idleFor = 15_000;
@@ -24,9 +25,9 @@ const cores = cpus().length;
 const say = (line: string) => process.stderr.write(`${line}\n`);
 
 /** How long each part may take, in ms. */
-const fullTimes = { limit: 3000, warm: 500, measured: 2200 };
+const fullTimes = { limit: 3000, warm: 500, measured: 2200, young: { operations: 2000, atMost: 20_000, step: 500 } };
 const flameTimes = { warm: 3000, measured: 5000 };
-const quickTimes = { limit: 800, warm: 150, measured: 700 };
+const quickTimes = { limit: 800, warm: 150, measured: 700, young: { operations: 1, atMost: 0, step: 150 } };
 
 async function main(options: Options): Promise<number> {
   if (options.peers) {
@@ -108,10 +109,10 @@ async function measure(options: Options, stops: Stops): Promise<number> {
       .filter(({ isAlone }) => !isAlone || concurrency === 1)
       .map((workload): [Workload, readonly Server[]] => [workload, siteOf(sites, workload).apis]);
     if (needsHello) all.unshift([hello, hellos]);
-    // A young process is slow until its code is compiled; without this the first cells would pay for it.
     for (const [workload, servers] of isFirst ? all : []) {
-      const warming = { concurrency: workload.isAlone ? 1 : 16, warmMs: 0, measuredMs: times.warm };
-      await measureCell(workload, { ...plan(servers), ...warming }, siteOf(sites, workload));
+      const warming = { ...plan(servers), concurrency: workload.isAlone ? 1 : 16, warmMs: 0 };
+      const load = (measuredMs: number) => measureCell(workload, { ...warming, measuredMs }, siteOf(sites, workload));
+      await warmUp(load, times.young);
     }
     for (const [workload, servers] of all) {
       const cell = await measureCell(workload, plan(servers), siteOf(sites, workload));
