@@ -25,9 +25,12 @@ const ajv = formats(new Ajv({ ...options, coerceTypes: false, removeAdditional: 
   .addFormat('uuid', uuid) // the usual one takes `urn:uuid:` before it, which PostgreSQL does not
   .addKeyword(lowerCaseId);
 
-/** In a URL everything is text. How what is none is written there; the validator's own coercion takes `0x10` and `1e1`, too. */
+/** How an integer is written in a URL; JavaScript, and the validator's own coercion, would take `0x10` and `1e1` as well. */
+export const integerForm = /^-?\d+$/;
+
+/** In a URL everything is text. How what is none is written there. */
 const written: Record<string, { form: RegExp; read: (text: string) => unknown }> = {
-  integer: { form: /^-?\d+$/, read: Number },
+  integer: { form: integerForm, read: Number },
   boolean: { form: /^(true|false)$/, read: (text) => text === 'true' },
 };
 

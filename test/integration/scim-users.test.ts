@@ -350,6 +350,9 @@ describe('lists', () => {
       'sortBy=nothing',
       'sortOrder=up',
       'count=many',
+      'count=0x2',
+      'count=',
+      'startIndex=1e1',
       'attributes=a&excludedAttributes=b',
       'filter=a&filter=b',
     ])

@@ -5,6 +5,7 @@ import { ScimRefused } from '../../domain/scim/refusal.js';
 import type { Resource } from '../../domain/scim/schema.js';
 import type { IsExpected } from '../../domain/scim/users.js';
 import { isObject } from '../../domain/scim/values.js';
+import { integerForm } from '../validation.js';
 
 export const mostResults = 200;
 const usual = 100;
@@ -50,7 +51,7 @@ export function listRequestOf({ filter, sortBy, sortOrder = 'ascending', startIn
 
 function whole(value: unknown, name: string, otherwise: number): number {
   if (value === undefined || value === null) return otherwise;
-  const number = typeof value === 'string' ? Number(value) : value;
+  const number = typeof value === 'string' && integerForm.test(value) ? Number(value) : value;
   if (typeof number !== 'number' || !Number.isInteger(number))
     throw new ScimRefused('invalidValue', `${name} has to be a whole number`);
   return number;
