@@ -61,10 +61,9 @@ export async function startService({ copies = 1, ...options }: StartService = {}
   try {
     await migrate(around.ownerUrl, around.databaseUrl);
     const others = await Promise.all(Array.from({ length: copies - 1 }, () => freePort()));
-    const healthPorts = await Promise.all(Array.from({ length: copies }, () => freePort()));
     const [apis, workers] = await together([
       together([settings.PORT, ...others].map((one) => startApi({ ...settings, PORT: String(one) }).then(stopped))),
-      together(healthPorts.map((one) => startWorker(settings, one).then(stopped))),
+      together(Array.from({ length: copies }, () => startWorker(settings).then(stopped))),
     ]);
     return { ...around, api: apis[0] as ProcessPart, worker: workers[0] as ProcessPart, apis, workers };
   } catch (error) {

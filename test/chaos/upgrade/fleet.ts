@@ -39,11 +39,10 @@ export function createFleet({ settings, stopped }: Surroundings, find: (what: st
 
     /** Starts one, and sends it work once it is ready. */
     async add(role: Role, { name: version, root }: Version): Promise<void> {
-      const port = await freePort();
       const part = stopped(
         role === 'api'
-          ? await startApi({ ...settings, PORT: String(port) }, root)
-          : await startWorker(settings, port, root),
+          ? await startApi({ ...settings, PORT: String(await freePort()) }, root)
+          : await startWorker(settings, root),
       );
       members.push({ role, version, part });
       versionOf.set(part.pid, version);
