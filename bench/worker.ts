@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Stops } from '../src/dev/stops.js';
 import { startChild } from '../src/platform/embedded/children.js';
-import { freePort } from '../src/platform/embedded/ports.js';
+import { freePair } from '../src/platform/embedded/ports.js';
 import { projectRoot } from '../src/platform/root.js';
 import { cpuMs, rssMb } from './cpu.js';
 import type { Installation } from './installation.js';
@@ -27,7 +27,7 @@ export async function startWorker(
   stops: Stops,
   settings: Record<string, string> = {},
 ): Promise<BenchWorker> {
-  const metricsPort = await freePort();
+  const metricsPort = await freePair(9_464);
   const startedAt = performance.now();
   const child = await startChild({
     command: process.execPath,

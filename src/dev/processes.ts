@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { levels } from 'pino';
 import type { Config } from '../config.js';
 import { untilReady as childReady, type Exit, startChild } from '../platform/embedded/children.js';
-import { configuredPort, freePort, onFreePorts, portInUse } from '../platform/embedded/ports.js';
+import { configuredPort, freePair, freePort, onFreePorts, portInUse } from '../platform/embedded/ports.js';
 import { projectRoot } from '../platform/root.js';
 import { StartError } from '../platform/start-error.js';
 import type { Layout, Parts, Starting } from './parts.js';
@@ -93,14 +93,6 @@ async function choosePorts(
   // The worker uses the next one.
   await configuredPort(metricsPort + 1, 'METRICS_PORT + 1');
   return { api, metrics: await configuredPort(metricsPort, 'METRICS_PORT') };
-}
-
-/** The first of two free ports side by side, neither of them `except`. */
-async function freePair(from: number, except: number): Promise<number> {
-  for (let port = from; ; port++) {
-    const pair = [port, port + 1];
-    if (!pair.includes(except) && !(await Promise.all(pair.map(portInUse))).includes(true)) return port;
-  }
 }
 
 /** What each logs once it listens: whoever answers at its port before may be a stranger who was quicker to take it. */

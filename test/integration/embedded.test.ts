@@ -10,7 +10,7 @@ import pg from 'pg';
 import { startChild } from '../../src/platform/embedded/children.js';
 import { claimFolder, identityOf } from '../../src/platform/embedded/claims.js';
 import { startInbox } from '../../src/platform/embedded/inbox.js';
-import { configuredPort, freePort, onFreePorts, portInUse } from '../../src/platform/embedded/ports.js';
+import { configuredPort, freePair, freePort, onFreePorts, portInUse } from '../../src/platform/embedded/ports.js';
 import { startPostgres } from '../../src/platform/embedded/postgres.js';
 import { startTemporal } from '../../src/platform/embedded/temporal.js';
 import { findTemporalCli } from '../../src/platform/embedded/temporal-cli.js';
@@ -52,6 +52,14 @@ describe('ports', () => {
     );
     close();
     expect(await configuredPort(port, 'INBOX_PORT')).toBe(port);
+  });
+
+  test('of a pair neither port is taken, nor the one that is left out', async () => {
+    const { port, close } = await listening();
+    expect(await freePair(port - 1)).toBeGreaterThan(port);
+    expect(await freePair(port)).toBeGreaterThan(port);
+    close();
+    expect(await freePair(port, port + 1)).toBeGreaterThan(port + 1);
   });
 
   test('a port that a stranger takes during the start is replaced', async () => {

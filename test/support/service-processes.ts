@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Settings } from '../../src/config.js';
 import { startChild } from '../../src/platform/embedded/children.js';
-import { freePort, portInUse } from '../../src/platform/embedded/ports.js';
+import { freePair, freePort } from '../../src/platform/embedded/ports.js';
 import { projectRoot } from '../../src/platform/root.js';
 import { type Part, type Running, restartable } from './parts.js';
 import { patience } from './patience.js';
@@ -37,26 +37,18 @@ export type StoppablePart = ProcessPart & { stop(): Promise<void> };
 export const startApi = (env: Record<string, string>, root = projectRoot) =>
   startProcess({ name: 'api', env: { METRICS_PORT: '0', ...env }, healthUrl: `http://localhost:${env.PORT}`, root });
 
-/** On ports of its own, which it keeps when it is started again. */
+/**
+ * On ports of its own, which it keeps when it is started again. They are below those that the system gives away (32768 and more), so that
+ * neither a connection nor what asks for any port takes one before the worker does.
+ */
 export async function startWorker(env: Record<string, string>, root = projectRoot) {
-  const metricsPort = await twoFreePorts();
+  const metricsPort = await freePair(20_000 + 2 * randomInt(6_000));
   return startProcess({
     name: 'worker',
     env: { METRICS_PORT: String(metricsPort), ...env },
     healthUrl: `http://localhost:${metricsPort + 1}`,
     root,
   });
-}
-
-/**
- * The first of two ports in a row: metrics and health of a worker. They are below those that the system gives away (32768 and more), so
- * that neither a connection nor what asks for any port takes one before the worker does.
- */
-async function twoFreePorts(): Promise<number> {
-  for (;;) {
-    const port = 20_000 + 2 * randomInt(6_000);
-    if (!(await portInUse(port)) && !(await portInUse(port + 1))) return port;
-  }
 }
 
 async function startProcess({ name, env, healthUrl, root }: Process): Promise<StoppablePart> {

@@ -6,7 +6,7 @@ import { registrationToken } from '../../src/domain/registration/link.js';
 import { createRegistrations } from '../../src/domain/registration/registrations.js';
 import { hours } from '../../src/platform/clock.js';
 import { createSealing } from '../../src/platform/crypto/sealing.js';
-import { freePort } from '../../src/platform/embedded/ports.js';
+import { freePair, freePort } from '../../src/platform/embedded/ports.js';
 import { projectRoot } from '../../src/platform/root.js';
 import { createProcesses, type Processes } from '../../src/temporal/processes.js';
 import { asOwner, newDatabase, type TestDatabase } from '../support/database.js';
@@ -32,7 +32,7 @@ beforeAll(async () => {
   database = await newDatabase();
   const temporalPort = await freePort(18_233);
   smtpPort = await freePort(18_025);
-  metricsPort = await freePort(18_464);
+  metricsPort = await freePair(18_464);
   processes = createProcesses({ address: `127.0.0.1:${temporalPort}`, namespace, apiKey: null }, patient);
   settings = {
     DATABASE_URL: database.url,

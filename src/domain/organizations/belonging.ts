@@ -13,14 +13,22 @@ where om.environment_id = ${environment}
 export const requiredToHaveMfa = (environment: string, identity: string): string =>
   `exists (select from ${organizationsOf(environment, identity)} and (o.authentication_policy->>'require_mfa')::boolean)`;
 
+const shortest = `min((o.authentication_policy->>'session_ttl_seconds')::integer)`;
+/** Without one, its place in the tree is not looked at. */
+const saysHowLong = `o.authentication_policy->'session_ttl_seconds' <> 'null'`;
+const endedAfter = (end: string, authenticatedAt: string, lasting: string) =>
+  `least(${end}, ${authenticatedAt} + interval '1 second' * ${lasting})`;
+
 /**
  * SQL: when something ends that was given for a sign-in. At `end`, or earlier where an organization of the person says how long
  * a sign-in lasts: the shortest counts, from the moment at which the first factor was proved.
  */
-export const endedByPolicy = (end: string, authenticatedAt: string, environment: string, identity: string): string => `
-least(${end}, ${authenticatedAt} + interval '1 second' * (
-  select min((o.authentication_policy->>'session_ttl_seconds')::integer) from ${organizationsOf(environment, identity)}
-    and o.authentication_policy->'session_ttl_seconds' <> 'null'))`; // without one, its place in the tree is not looked at
+export const endedByPolicy = (end: string, authenticatedAt: string, environment: string, identity: string): string =>
+  endedAfter(
+    end,
+    authenticatedAt,
+    `(select ${shortest} from ${organizationsOf(environment, identity)} and ${saysHowLong})`,
+  );
 
 /** What was given to somebody for a sign-in, as SQL. */
 export interface GivenForSignIn {
@@ -38,8 +46,8 @@ export interface GivenForSignIn {
  * sign-in was for. Together, because PostgreSQL prepares all tables of a look, which costs more than the look.
  */
 export const standingInOrganizations = (given: GivenForSignIn): string => `lateral (
-  select least(${given.end}, ${given.authenticatedAt} + interval '1 second' * min((o.authentication_policy->>'session_ttl_seconds')::integer)) as ends_at,
+  select ${endedAfter(given.end, given.authenticatedAt, shortest)} as ends_at,
     ${given.organization} is null or coalesce(bool_or(om.organization_id = ${given.organization}), false) as belongs
   from ${organizationsOf(given.environment, given.identity)}
-    and (o.authentication_policy->'session_ttl_seconds' <> 'null' or om.organization_id = ${given.organization})
+    and (${saysHowLong} or om.organization_id = ${given.organization})
   offset 0)`;

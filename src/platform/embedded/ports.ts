@@ -29,6 +29,14 @@ export async function freePort(preferred?: number, except: readonly number[] = [
   return listenOnce(0, '127.0.0.1');
 }
 
+/** The first of two free ports side by side, `from` or above, neither of them `except`: a worker uses the one after its METRICS_PORT. */
+export async function freePair(from: number, except?: number): Promise<number> {
+  for (let port = from; ; port++) {
+    const pair = [port, port + 1];
+    if (!pair.includes(except ?? -1) && !(await Promise.all(pair.map(portInUse))).includes(true)) return port;
+  }
+}
+
 /**
  * `port`, once it is known to be free: for a port that someone configured, where another one would be a surprise.
  * @throws Error in one line, naming `setting`, when it is taken
