@@ -2,6 +2,7 @@ import 'reflect-metadata';
 import { writeFile } from 'node:fs/promises';
 import { cpus } from 'node:os';
 import { createStops, type Stops } from '../src/dev/stops.js';
+import { isCompiled } from '../src/domain/passwords/argon2.js';
 import { type Cell, type CellPlan, measureCell, type Server } from './cells.js';
 import { measureFlames } from './flame/index.js';
 import { growthTable } from './growth.js';
@@ -129,7 +130,12 @@ async function measure(options: Options, stops: Stops): Promise<number> {
 
   const results: Results = {
     at: new Date().toISOString(),
-    machine: { cores, model: cpus()[0]?.model.trim() ?? 'unknown', node: process.versions.node },
+    machine: {
+      cores,
+      model: cpus()[0]?.model.trim() ?? 'unknown',
+      node: process.versions.node,
+      argon2: isCompiled ? 'compiled' : 'brought',
+    },
     quick: options.quick,
     limits,
     readyMs: apis.map(({ readyMs }) => readyMs),

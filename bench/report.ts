@@ -5,7 +5,8 @@ import type { Workload } from './workloads/index.js';
 
 export interface Results {
   at: string;
-  machine: { cores: number; model: string; node: string };
+  /** Its argon2: as the package brings it, or compiled for AVX2 (docs/decisions/0087); runs of before do not say, and had the former. */
+  machine: { cores: number; model: string; node: string; argon2?: 'brought' | 'compiled' };
   quick: boolean;
   limits: Limits;
   /** Of each api process, in the order of their starts. */
@@ -77,11 +78,11 @@ export function tableOf(results: Results, workloads: readonly Workload[]): strin
 }
 
 export function headOf({ machine, limits, readyMs, idleRssMb, pages, quick }: Results): string[] {
-  const { cores, model, node } = machine;
+  const { cores, model, node, argon2 } = machine;
   return [
     `${cores} cores (${model}), Node ${node}; load, service and PostgreSQL share them${quick ? '; quick: only a look' : ''}`,
     `RSA-2048 signatures on all cores   ${limit(limits.signatures)}; jose ${limit(limits.signaturesByJose)}, node:crypto ${limit(limits.signaturesByNode)}`,
-    `argon2id m=19456 t=2 p=1           ${limit(limits.argon2)}`,
+    `argon2id m=19456 t=2 p=1           ${limit(limits.argon2)}${argon2 === 'compiled' ? ', compiled for AVX2' : ''}`,
     `one row by its key                 ${limit(limits.reads)}, from 16 connections, with PostgreSQL's share`,
     `durable commits of one row         ${whole(limits.commitsAlone)}/s alone, ${whole(limits.commits)}/s from 16 connections`,
     `api: start to first answer         ${readyMs.map((ms) => `${(ms / 1000).toFixed(2)} s`).join(', ')}`,

@@ -1,8 +1,8 @@
 import { generateKeyPairSync, sign } from 'node:crypto';
-import argon2 from 'argon2';
 import Fastify from 'fastify';
 import { SignJWT } from 'jose';
 import pg from 'pg';
+import { argon2 } from '../../src/domain/passwords/argon2.js';
 import { readTable } from './read-table.js';
 
 /** What one process does alone: a child of the benchmark that counts, or serves, until it is told to end. */

@@ -1,7 +1,7 @@
 import { pbkdf2, scrypt, timingSafeEqual } from 'node:crypto';
 import { promisify } from 'node:util';
-import argon2 from 'argon2';
 import bcrypt from 'bcrypt';
+import { argon2 } from './argon2.js';
 import type { Argon2Hash, BcryptHash, Pbkdf2Hash, ScryptHash, StoredHash } from './stored-hash.js';
 
 /** Whether a text is what was hashed, byte for byte. The work is done in the thread pool, and takes the same time for every text. */
