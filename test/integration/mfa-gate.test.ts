@@ -24,6 +24,7 @@ interface Case {
   first?: Partial<FirstFactor>;
   aal2?: boolean;
   proved?: boolean;
+  owner?: boolean;
 }
 
 async function decide(given: Case) {
@@ -56,6 +57,7 @@ async function decide(given: Case) {
     device,
     requiresAal2: given.aal2 ?? false,
     hasProvedFactor: given.proved ?? false,
+    isOwnerWanted: given.owner ?? false,
   });
   return { decision: await provider.logins.gate.decide(question()), scope, ana, question };
 }
@@ -97,6 +99,8 @@ const strongSession = {
   secondFactorAt: at,
 } as const;
 const mailedSession = { method: 'session', amr: ['pwd', 'otp'], secondFactorAt: at } as const;
+/** Whose browser was trusted. */
+const trustedSession = { method: 'session', amr: ['pwd'], secondFactorAt: at } as const;
 const sessionByMail = { method: 'session', amr: ['otp'] } as const;
 const mut = (first: object) => structuredClone(first) as Partial<FirstFactor>;
 
@@ -207,6 +211,31 @@ test.each<[string, Case, string]>([
     'trusted, but that was switched off',
     { policy: 'required', has: ['totp'], trusted: true, trustedDays: 0 },
     challenge('totp', 'email_otp', 'recovery_code'),
+  ],
+  [
+    'trusted, its session is taken as with a factor',
+    { policy: 'required', has: ['totp'], trusted: true, first: mut(trustedSession) },
+    done,
+  ],
+  [
+    'trusted, its session shows no factor before another is added',
+    { policy: 'optional', has: ['email_otp'], recovery: false, trusted: true, aal2: true, first: mut(trustedSession) },
+    challenge('email_otp'),
+  ],
+  [
+    'trusted, the owner of the account is asked for all the same',
+    { policy: 'optional', has: ['email_otp'], recovery: false, trusted: true, owner: true },
+    challenge('email_otp'),
+  ],
+  [
+    'trusted, also by its session',
+    { policy: 'required', has: ['email_otp'], recovery: false, owner: true, first: mut(trustedSession) },
+    challenge('email_otp'),
+  ],
+  [
+    'who has shown the code is the owner',
+    { policy: 'required', has: ['email_otp'], owner: true, first: mut(mailedSession) },
+    done,
   ],
   [
     'trusted, without a factor',

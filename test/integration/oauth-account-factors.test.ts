@@ -363,6 +363,7 @@ const enrolled: MfaFactorType[][] = [[], ['totp'], ['webauthn'], ['email_otp'], 
 const waysIn = [
   { amr: ['pwd'], acr: 'urn:gatehouse:aal1', secondFactorAt: null },
   { amr: ['otp'], acr: 'urn:gatehouse:aal1', secondFactorAt: null },
+  { amr: ['pwd'], acr: 'urn:gatehouse:aal1', secondFactorAt: new Date('2026-01-01T00:00:00Z') }, // by a browser that is trusted
 ];
 test.each(policies)(
   'where MFA is %s, whatever is taken and enrolled, nobody is sent round in circles',
@@ -390,6 +391,12 @@ test.each(policies)(
             userAgent: null,
           });
           laptop.cookies.set('hosted_session', browser);
+          const isTrusted = wayIn.secondFactorAt !== null;
+          if (isTrusted) {
+            const trust = { identityId: ana.id, days: 30, device: null, userAgent: null };
+            const { device } = await world.logins.trustedDevices.trust(environment, trust);
+            laptop.cookies.set('trusted_device', device);
+          }
           for (const path of [
             '/factors/totp',
             '/factors/webauthn',
@@ -409,6 +416,9 @@ test.each(policies)(
             // A stolen password alone changes nothing of somebody who has a factor that makes aal2.
             const isStrong = kinds.some((kind) => kind !== 'email_otp');
             if (isStrong) expect(end.body).not.toContain('action="/oauth/account/');
+            // Nor do the password and a browser that is trusted, but the password by itself.
+            if (isTrusted && kinds.length > 0 && path !== '/password')
+              expect(end.body).not.toContain('action="/oauth/account/');
           }
           // Ending a session is refused to nobody: at most they prove a factor that is taken here.
           const own = { client_id: client.clientId, session: hidden(await laptop.get(accountUrl(client)), 'session') };

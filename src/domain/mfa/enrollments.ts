@@ -4,7 +4,7 @@ import { DomainError } from '../errors.js';
 import type { OpenSignIn } from '../logins/pending-sign-ins.js';
 import type { Factors, NewFactor } from './factors.js';
 import type { RecoveryCodes } from './recovery-codes.js';
-import { withSecondFactor } from './second-factor.js';
+import { showsSecondFactor, withSecondFactor } from './second-factor.js';
 import { bringsRecoveryCodes, choicesAfter, lockedStandingOf, standingOf } from './standing.js';
 
 export interface Enrolled {
@@ -35,8 +35,7 @@ export function createMfaEnrollments({ db, factors, recoveryCodes, now }: MfaEnr
           const { id, identityId, accountId, applicationId, environmentId } = pending;
           const standing = await lockedStandingOf(tx, pending);
           const { enrollable, usable, provable } = choicesAfter(pending, standing);
-          const mayAdd =
-            pending.hasProvedFactor || pending.secondFactorAt !== null || [...usable, ...provable].length === 0;
+          const mayAdd = pending.hasProvedFactor || showsSecondFactor(pending) || [...usable, ...provable].length === 0;
           if (!mayAdd) throw new DomainError('mfa.enrollment_expired');
           if (!enrollable.includes(factor.type)) throw new DomainError('mfa.factor_not_allowed');
           const at = now();

@@ -3,6 +3,7 @@ import type { Clock } from '../../platform/clock.js';
 import type { Client } from '../oidc/clients.js';
 import { type Acr, aal1, aal2, type FirstFactor } from '../sessions/first-factor.js';
 import type { MfaGraces } from './grace.js';
+import { showsSecondFactor } from './second-factor.js';
 import { choicesAfter, type EnrollableKind, type Standing } from './standing.js';
 import type { TrustedDevices } from './trusted-devices.js';
 
@@ -30,6 +31,8 @@ export interface MfaQuestion {
   requiresAal2: boolean;
   /** Whether an enrolled factor was proved already, though not one that is enough. */
   hasProvedFactor?: boolean;
+  /** Whether it is for what the owner alone may change, for which a browser that is trusted is not enough. */
+  isOwnerWanted?: boolean;
   /** Whether somebody else than the Environment requires MFA of this person. */
   requiresMfa?: boolean;
 }
@@ -50,6 +53,7 @@ export function createMfaGate({ graces, devices, now }: MfaGateDeps) {
       device,
       requiresAal2,
       hasProvedFactor = false,
+      isOwnerWanted = false,
       requiresMfa = false,
     }: MfaQuestion): Promise<MfaDecision> {
       const { accountId, applicationId, environmentId, settings } = client;
@@ -58,13 +62,17 @@ export function createMfaGate({ graces, devices, now }: MfaGateDeps) {
       const { identityId, amr, acr, secondFactorAt } = first;
       const scope = { accountId, applicationId, environmentId };
       const done: MfaDecision = { step: 'done', amr, acr, secondFactorAt };
-      const isEnough = requiresAal2 ? acr === aal2 : mfaPolicy === 'off' || secondFactorAt !== null;
+      const isShown = showsSecondFactor(first);
+      const counts = isOwnerWanted ? isShown : secondFactorAt !== null;
+      const isEnough = requiresAal2 ? acr === aal2 : mfaPolicy === 'off' || counts;
       if (isEnough) return done;
 
       const { enrollable, usable, provable } = choicesAfter({ ...first, requiresAal2 }, standing);
       if (usable.length > 0) {
         const isTrusted =
-          !requiresAal2 && mfaTrustedDeviceDays > 0 && (await devices.recognize(scope, identityId, device));
+          !(requiresAal2 || isOwnerWanted) &&
+          mfaTrustedDeviceDays > 0 &&
+          (await devices.recognize(scope, identityId, device));
         return isTrusted ? { ...done, acr: aal1, secondFactorAt: now() } : { step: 'challenge', factors: usable };
       }
       // Which level a client gets is its own to check (OpenID Connect Core 3.1.2.1: acr_values is voluntary).
@@ -76,7 +84,7 @@ export function createMfaGate({ graces, devices, now }: MfaGateDeps) {
       const until = requiresAal2 ? null : (grace?.expiresAt ?? null);
       // A session that was fully issued while the time runs stays so; it is the next sign-in that is asked again.
       if (until && first.method === 'session') return done;
-      const hasProved = hasProvedFactor || secondFactorAt !== null;
+      const hasProved = hasProvedFactor || isShown;
       if (provable.length > 0 && !hasProved) return { step: 'challenge', factors: provable };
       return { step: 'enroll', factors: enrollable, until };
     },

@@ -1,6 +1,6 @@
 import type { FactorKind } from '../../../entities/environment-settings.js';
 import type { OpenSignIn } from '../logins/pending-sign-ins.js';
-import { type Acr, aal2 } from '../sessions/first-factor.js';
+import { type Acr, aal2, type FirstFactor } from '../sessions/first-factor.js';
 
 /** What a sign-in amounts to with its second factor. */
 export interface SecondFactorResult {
@@ -9,6 +9,13 @@ export interface SecondFactorResult {
   /** Null for a factor that only lets the person add one which the Environment takes. */
   secondFactorAt: Date | null;
 }
+
+/**
+ * Whether a second factor was shown in a sign-in, for which `secondFactorAt` is no proof: a browser that is trusted stands for one and
+ * shows none. A mailed code names itself, all others make aal2.
+ */
+export const showsSecondFactor = ({ amr, acr, secondFactorAt }: Pick<FirstFactor, 'amr' | 'acr' | 'secondFactorAt'>) =>
+  secondFactorAt !== null && (acr === aal2 || (amr.includes('otp') && amr.length > 1));
 
 interface Proved {
   kind: FactorKind;

@@ -62,7 +62,8 @@ export const createOwnProof =
     return { isEnough: false, maxAgeSeconds: proofLife / 1000, needsAal2, isReachable };
   };
 
-/** By a second factor, or by a sign-in with an emailed code. */
-const showsCode = ({ amr, secondFactorAt }: WantedFor) => secondFactorAt !== null || amr.includes('otp');
+/** By a mailed code, be it the first factor or the second. Ending is not refused to whom a trusted browser let in. */
+const showsCode = ({ change, amr, secondFactorAt }: WantedFor) =>
+  amr.includes('otp') || (change === 'ending' && secondFactorAt !== null);
 
 export type OwnProof = ReturnType<typeof createOwnProof>;

@@ -120,6 +120,8 @@ export function createHostedLogin(
       first,
       device: device.read(visit.request),
       requiresAal2: visit.asked.requiresAal2,
+      // Nobody is sent to their account with `max_age` but by itself, before something that could lock its owner out.
+      isOwnerWanted: visit.toAccount && visit.asked.maxAge !== null,
       hasProvedFactor,
       organizationId: visit.organization?.id ?? null,
     });
