@@ -220,6 +220,55 @@ test('a right code confirms the address, once, and a code for an address that ha
   expect(await confirmed()).toHaveLength(1);
 });
 
+test.each([
+  ['a member', true],
+  ['somebody who joins by it', false],
+])(
+  'who confirms an address by a code, %s, is alone in it: no password, session or trust of before stays good',
+  async (_, isMember) => {
+    const place = await world.newEnvironment({
+      emailOtpLoginEnabled: true,
+      passwordLoginEnabled: isMember,
+      allowSelfSignup: true,
+    });
+    const ana = await place.newIdentity({ emailVerifiedAt: null, isMember });
+    const owner = {
+      accountId: place.accountId,
+      applicationId: place.applicationId,
+      environmentId: place.environmentId,
+    };
+    await world.logins.trustedDevices.trust(owner, { identityId: ana.id, days: 30, device: null, userAgent: null });
+    // Theirs who had the Identity with another address, or made it, elsewhere in the Account.
+    const before = { identityId: ana.id, amr: ['pwd'], acr: 'urn:gatehouse:aal1', lifeSeconds: 3600 } as const;
+    const visit = { browser: null, ipAddress: '192.0.2.1', userAgent: null };
+    await world.provider.sessions.signIn({ scope: owner, ...before, amr: [...before.amr], ...visit });
+
+    const { browser, sent } = await asked(ana.email, {}, await place.newClient());
+    expectSignedIn(await browser.submit(sent, { code: await world.mailedCode('login') }));
+    const [row] = await world.query('select password_hash, email_verified_at from identities where id = $1', [ana.id]);
+    expect(row).toEqual({ password_hash: null, email_verified_at: world.now() });
+    const sessions = await world.query<{ amr: string[]; isLive: boolean }>(
+      'select amr, revoked_at is null as "isLive" from sessions where identity_id = $1 order by created_at, id',
+      [ana.id],
+    );
+    expect(sessions).toEqual([
+      { amr: ['pwd'], isLive: false },
+      { amr: ['otp'], isLive: true },
+    ]);
+    expect(await world.query('select from trusted_devices where identity_id = $1', [ana.id])).toEqual([]);
+    const told = (await world.events('identity.password_changed')).filter(({ resource_id }) => resource_id === ana.id);
+    expect(told).toMatchObject([{ actor_id: ana.id, metadata: { method: 'email_otp' } }]);
+
+    // Once is enough: who has confirmed it keeps what they have chosen since.
+    await world.query(`update identities set password_hash = 'theirs' where id = $1`, [ana.id]);
+    const again = await asked(ana.email, {}, await place.newClient());
+    expectSignedIn(await again.browser.submit(again.sent, { code: await world.mailedCode('login') }));
+    expect(await world.query('select password_hash from identities where id = $1', [ana.id])).toEqual([
+      { password_hash: 'theirs' },
+    ]);
+  },
+);
+
 test('who was deactivated after the code was mailed is refused like anybody', async () => {
   const ana = await environment.newIdentity();
   const { browser, sent } = await asked(ana.email);

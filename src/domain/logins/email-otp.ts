@@ -1,6 +1,7 @@
 import type { EntityManager } from 'typeorm';
 import type { EnvironmentSettings } from '../../../entities/environment-settings.js';
 import { type Clock, hours } from '../../platform/clock.js';
+import { actAs } from '../../platform/context.js';
 import { newSecret } from '../../platform/crypto/one-time-secret.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
 import type { Db, EnvironmentScope } from '../../platform/db.js';
@@ -10,8 +11,8 @@ import { violates } from '../../platform/postgres-errors.js';
 import { countedAddress } from '../counted-address.js';
 import { assertStays } from '../erasures/staying.js';
 import { DomainError } from '../errors.js';
-import { recordEvent } from '../events.js';
 import { countUse } from '../limits.js';
+import { settleProvedAddress } from '../passwords/new-password.js';
 import { addMembership, countSignUp, createIdentity } from '../sign-ups/sign-up.js';
 import { addressTyped } from './address.js';
 import type { Attempts } from './attempts.js';
@@ -107,22 +108,22 @@ export function createEmailOtpLogin({ db, sealing, emailedCodes, attempts, rateL
     return (await db.statement<Member>(findStatement, [accountId, environmentId, email]))[0] ?? null;
   }
 
-  /** The mailbox was proved, which is all that a confirmation is. */
+  /** The mailbox was proved. Whoever made the Identity, or had it with another address, may be somebody else. In a transaction of the Account. */
   async function confirmAddress(tx: EntityManager, scope: EnvironmentScope, identityId: string, email: string) {
-    const [, confirmed] = await tx.query<[unknown, number]>(
-      `update identities set email_verified_at = $4, updated_at = $4
-where account_id = $1 and id = $2 and email = $3::citext and email_verified_at is null`,
-      [scope.accountId, identityId, email, now()],
+    const [unconfirmed] = await tx.query<{ hadPassword: boolean }[]>(
+      `select password_hash is not null as "hadPassword" from identities
+where account_id = $1 and id = $2 and email = $3::citext and email_verified_at is null for update`,
+      [scope.accountId, identityId, email],
     );
-    if (confirmed === 0) return;
-    const actor = { type: 'identity', id: identityId } as const;
-    const metadata = { method: 'email_otp' };
-    await recordEvent(tx, 'identity.email_verified', { ...scope, resourceId: identityId, actor, metadata });
+    if (!unconfirmed) return;
+    const owner = { ...scope, identityId, membershipId: null };
+    const proved = { ...unconfirmed, passwordHash: null, method: 'email_otp', now: now() };
+    await actAs({ type: 'identity', id: identityId }, () => settleProvedAddress(tx, owner, proved));
   }
 
   /** Somebody new here; in the Account's directory they may be already (contract §10). */
   async function join(scope: EnvironmentScope, email: string, cap: number): Promise<string> {
-    return db.transaction(scope, async (tx) => {
+    return db.transaction({ accountId: scope.accountId }, async (tx) => {
       const at = now();
       await countSignUp(tx, scope, { cap, now: at });
       const [known] = await tx.query<{ id: string | null }[]>('select gatehouse_identity_id($1, $2::citext) as id', [
@@ -158,7 +159,10 @@ where account_id = $1 and id = $2 and email = $3::citext and email_verified_at i
     if (member) {
       if (!member.isActive) return null;
       const { identityId, isVerified, email } = member;
-      if (!isVerified) await db.transaction(scope, (tx) => confirmAddress(tx, scope, identityId, email));
+      if (!isVerified) {
+        const { accountId } = scope;
+        await db.transaction({ accountId }, (tx) => confirmAddress(tx, scope, identityId, email));
+      }
       return identityId;
     }
     return right.email === null || cap === null ? null : joinOnce(scope, right.email, cap);
