@@ -209,6 +209,34 @@ test('what was proved with a password that has been replaced since starts nothin
   await start({ amr: ['hwk', 'user'] }); // a passkey has nothing to do with it
 });
 
+test('a sign-in that starts nothing leaves the browser’s other sessions as they are', async () => {
+  const [here, elsewhere] = [(await newShop()).environment, (await newShop()).environment];
+  const [ana, other, ben] = await Promise.all([here, here, elsewhere].map((place) => place.newIdentity()));
+  const begin = (scope: typeof here, person: typeof ana, browser: string | null, passwordChangedAt?: Date | null) =>
+    provider.provider.sessions.signIn({
+      scope,
+      identityId: (person as { id: string }).id,
+      amr: ['pwd'],
+      acr: 'urn:gatehouse:aal1',
+      lifeSeconds: 3600,
+      browser,
+      ipAddress: '192.0.2.1',
+      userAgent: null,
+      ...(passwordChangedAt !== undefined && { passwordChangedAt }),
+    });
+  const { browser: first } = await begin(elsewhere, ben, null);
+  const { browser } = await begin(here, other, first);
+  const refused = { code: 'auth.invalid_credentials' };
+  await expect(begin(here, ana, browser, null)).rejects.toMatchObject(refused); // there was none, and now there is one
+  for (const [scope, who] of [
+    [here, other],
+    [elsewhere, ben],
+  ] as const) {
+    const kept = await provider.provider.sessions.find(browser, scope.environmentId, null);
+    expect(kept).toMatchObject({ identityId: (who as { id: string }).id });
+  }
+});
+
 test('what was proved with a password that has been replaced since waits for no second factor either, nor enrolls one', async () => {
   const { environment, client } = await newShop();
   const person = await environment.newIdentity({ email: newAddress() });

@@ -106,6 +106,17 @@ test('a code of another organization is none, and what was proved stands for one
   expect((await recover(browser, page, mine.codes[0])).statusCode).toBe(400);
 });
 
+test('with another password since then it begins nothing, and says so', async () => {
+  const { person, codes } = await newMember();
+  const browser = world.browser();
+  const { page } = await passwordStep(browser, client, person);
+  world.wait(minutes(1));
+  await world.query('update identities set password_changed_at = $2 where id = $1', [person.id, world.now()]);
+  const { statusCode, body } = await recover(browser, page, codes[0]);
+  expect([statusCode, body.includes('<form')]).toEqual([400, false]);
+  expect(await world.query('select from sessions where identity_id = $1', [person.id])).toEqual([]);
+});
+
 test('guessing is locked by whose sign-in it is', async () => {
   const { person, codes } = await newMember();
   const limited = await newProvider({ rateLimits: true, beside: world });

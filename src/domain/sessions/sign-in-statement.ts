@@ -60,7 +60,7 @@ const move = ({ provider }: ComesWith) => `moved as (
     ${ifOwn('user_agent', '$10')},
     revoked_at = case when environment_id = $4 and identity_id <> $5 then $2 end
   where browser_hash = $21 and expires_at > $2::timestamptz and revoked_at is null
-    and (not $20::boolean or ${ownSession('own.expires_at > $2::timestamptz')})
+    and (not $20::boolean and (select unchanged from person) or ${ownSession('own.expires_at > $2::timestamptz')})
     and exists (select from ${provider ? 'trusted' : 'person'}) -- locked before the sessions, as by whoever changes the password, or ends them
   returning id, environment_id, identity_id, expires_at, revoked_at
 ),
@@ -81,7 +81,7 @@ const ofMoved = `greatest(expires_at, (select max(expires_at) from moved where r
  * A new password locks the Identity and ends the sessions of the old one: either it finds this session, or it is found here,
  * and no session begins. One that goes on needs no such look: had it ended, it would not be found. The same holds for the session
  * at an identity provider by which somebody comes. Where a session of before is to become stronger ($20), none begins in its place:
- * it can have been ended while its person looked for their phone.
+ * it can have been ended while its person looked for their phone. Where none begins and none goes on, nothing of the browser is touched.
  */
 const signInText = (comesWith: ComesWith) => `
 with life as materialized (
