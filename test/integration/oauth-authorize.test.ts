@@ -327,6 +327,17 @@ describe('prompt, max_age and hints', () => {
     expect((await world.browser().submit(page, { choice: 'continue' })).body).toContain('name="password"');
   });
 
+  test('who goes on is whom the page named, and not who has signed in at the browser since', async () => {
+    const browser = await signedIn();
+    const page = await browser.get(authorizeUrl(client, { prompt: 'select_account' }));
+    const bob = await environment.newIdentity();
+    await codeFor(browser, client, bob.email, { prompt: 'login' }); // in another tab
+    const again = await browser.submit(page, { choice: 'continue' });
+    expect(again.statusCode).toBe(200);
+    expect(again.body.replaceAll('<wbr>', '')).toContain(bob.email);
+    expect(parametersOf(await browser.submit(again, { choice: 'continue' }))).toHaveProperty('code');
+  });
+
   test('where the Environment wants it confirmed, nobody is signed in to an application without a press', async () => {
     const strict = await world.newEnvironment({ ssoRequireConfirmation: true });
     const [app, other, cara] = [await strict.newClient(), await strict.newClient(), await strict.newIdentity()];

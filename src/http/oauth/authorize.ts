@@ -22,37 +22,40 @@ export const authorize: FastifyPluginAsyncTypebox<HostedOptions> = async (
 
   app.get('/oauth/authorize', async (request, reply) => {
     const visit = await hosted.enter(request, reply, readParameters(request.query));
-    return visit ? proceed(visit, { chosen: false }) : reply;
+    return visit ? proceed(visit) : reply;
   });
 
   app.post('/oauth/authorize', async (request, reply) => {
     const read = readParameters(request.query, request.body);
-    const form = onlyOnce(read, formFields);
+    const form = onlyOnce(read, [...formFields, 'session']);
     const isForm = formFields.some((name) => form.has(name));
     if (isForm) assertOwnOrigin(request, baseUrl);
     if (form.get('password')) logins.passwordLogin.assertRoom();
     const visit = await hosted.enter(request, reply, read);
     if (!visit) return reply;
     if (form.has('email') || form.has('password')) return signIn(visit, form);
-    if (form.get('choice') === 'continue') return proceed(visit, { chosen: true });
+    if (form.get('choice') === 'continue') return proceed(visit, { shown: form.get('session') ?? null });
     if (isForm) return signInPage.send(visit, { email: '' });
-    if (wantsJson(request)) return proceed(visit, { chosen: false });
+    if (wantsJson(request)) return proceed(visit);
     // From another site it comes without our cookie (SameSite=Lax), which a GET brings (OpenID Connect Core 3.1.2.1).
     return redirect(request, reply, '/oauth/authorize', visit.asked.parameters);
   });
 
-  async function proceed(visit: Visit, { chosen }: { chosen: boolean }) {
+  /** @param chosen by whom a page that names the account was answered: whose session it showed; null by a script, which saw no page */
+  async function proceed(visit: Visit, chosen?: { shown: string | null }) {
     const { request, client, asked, hintedSubject } = visit;
     const { environmentId, settings } = client;
     const browser = hosted.cookies.browser.read(request);
     const session = await sessions.find(browser, environmentId, settings.sessionIdleTtlSeconds);
     // The own account is no application.
     const asksAlways = settings.ssoRequireConfirmation && !visit.toAccount;
-    switch (nextStep(asked, { session, hintedSubject, chosen, asksAlways, now: now() })) {
+    // Somebody else may have signed in in another tab since.
+    const isChosen = chosen !== undefined && (chosen.shown === null || chosen.shown === session?.id);
+    switch (nextStep(asked, { session, hintedSubject, chosen: isChosen, asksAlways, now: now() })) {
       case 'continue':
         return hosted.resumed(visit, session as HostedSession, () => askForAnother(visit));
       case 'select-account':
-        return showAccounts(visit, session?.email ?? '');
+        return showAccounts(visit, session as HostedSession);
       case 'login_required':
         return hosted.refuse(visit, 'login_required', 'nobody is signed in as the request asks');
       case 'interaction_required':
@@ -98,7 +101,7 @@ export const authorize: FastifyPluginAsyncTypebox<HostedOptions> = async (
     return hosted.proved(visit, { ...first, passwordChangedAt });
   }
 
-  function showAccounts(visit: Visit, email: string) {
+  function showAccounts(visit: Visit, { id, email }: HostedSession) {
     const { request, reply, client, asked } = visit;
     if (wantsJson(request))
       return sendJson(reply, 'account_selection_required', 'send choice=continue or choice=other');
@@ -108,7 +111,7 @@ export const authorize: FastifyPluginAsyncTypebox<HostedOptions> = async (
       'select-account',
       {
         action: '/oauth/authorize',
-        params: asked.parameters,
+        params: { ...asked.parameters, session: id },
         identity: { email },
         client: { name: client.name, logoUrl: client.logoUrl },
       },
