@@ -103,6 +103,15 @@ test.each(['cancel', 'giveUp'] as const)(
   },
 );
 
+test('a mail whose row is gone, as after a restore, ends at whatever step it is', async () => {
+  const { emails, emailId, sent, events } = await queuedMail();
+  await rows(database.ownerUrl, 'delete from emails where id = $1', [emailId]);
+  expect(await emails.send(emailId)).toBe('cancelled');
+  expect(await emails.giveUp(emailId)).toBe('cancelled');
+  expect(await emails.cancel(emailId)).toBe('cancelled');
+  expect([sent, await events()]).toEqual([[], []]);
+});
+
 test('a mail about something that has ended is not sent', async () => {
   const { emails, emailId, registrations, registrationId, sent, row } = await queuedMail();
   await registrations.cancel(registrationId, 'cancelled_by_operator');

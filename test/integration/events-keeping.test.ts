@@ -1,6 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { migrations } from '../../entities/migrations/index.js';
 import { keepEvents } from '../../src/domain/housekeeping/events.js';
+import { createHousekeeping } from '../../src/domain/housekeeping/housekeeping.js';
 import { migrate } from '../../src/platform/migrations.js';
 import { createDataSource } from '../../src/platform/open-db.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
@@ -95,18 +96,29 @@ test('months go when all of them has been kept for long enough, with their count
   await rowsOf(
     api,
     `
+    create table events_older (like events including constraints);
     create table events_old (like events including constraints); create table events_kept (like events including constraints);
+    alter table events attach partition events_older for values from ('2019-12-01Z') to ('2020-01-01Z');
     alter table events attach partition events_old for values from ('2020-01-01Z') to ('2020-02-01Z');
     alter table events attach partition events_kept for values from ('2020-02-01Z') to ('2020-03-01Z');
-    insert into event_partitions values ('events_old', '2020-01-01Z', '2020-02-01Z'), ('events_kept', '2020-02-01Z', '2020-03-01Z')`,
+    insert into event_partitions values ('events_older', '2019-12-01Z', '2020-01-01Z'), ('events_old', '2020-01-01Z', '2020-02-01Z'), ('events_kept', '2020-02-01Z', '2020-03-01Z')`,
   );
+  await writeEvents(api, account, 3, { created_at: `'2019-12-10Z'` });
   await writeEvents(api, account, 4, { created_at: `'2020-01-10Z'` });
   const kept = await writeEvents(api, account, 2, { created_at: `'2020-02-10Z'` });
   const [old] = await rowsOf<{ latest: string }>(api, 'select max(transaction_id)::text as latest from events_old');
   await allEnded(api);
   const days = Math.ceil((Date.now() - Date.UTC(2020, 1, 2)) / 86_400_000);
-  expect(await keepEvents(api.database.db, days)).toBe(1);
-  expect(await keepEvents(api.database.db, days)).toBe(0);
+  // One after the other: the log is locked while a month is taken out, and not for longer.
+  const { sweep } = createHousekeeping({ db: api.database.db, now: () => new Date(), auditRetentionDays: days });
+  const place = { rule: 'events', after: null, looked: 0 };
+  expect(await sweep(place, 1000)).toEqual({ table: 'months of events', deleted: 1, next: place });
+  expect(await partitions()).not.toContain('events_older');
+  expect(await partitions()).toContain('events_old');
+  expect(await sweep(place, 1000)).toMatchObject({ deleted: 1, next: place });
+  const last = await sweep(place, 1000);
+  expect(last).toMatchObject({ deleted: 0 });
+  expect(last.next).not.toEqual(place);
   expect(
     (await rowsOf<{ id: string }>(api, `select id from events where created_at < '2021-01-01Z'`))
       .map(({ id }) => id)

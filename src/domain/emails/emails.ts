@@ -30,7 +30,7 @@ export function createEmails({ db, mailer, subjects, now }: EmailsDeps) {
   const end = (id: string, status: EndedStatus, failure: string | null = null) =>
     db.transaction('system', async (tx): Promise<EndedStatus> => {
       const { affected } = await tx.update(Email, { id, status: 'pending' }, { status, failure, endedAt: now() });
-      if (!affected) return (await tx.findOneByOrFail(Email, { id })).status as EndedStatus;
+      if (!affected) return statusOf(tx, id);
       afterCommit(tx, () => mails.inc({ status }));
       if (status === 'failed') {
         const event = await about(tx, id, { reason: failure });
@@ -38,6 +38,10 @@ export function createEmails({ db, mailer, subjects, now }: EmailsDeps) {
       }
       return status;
     });
+
+  /** How it has ended. One that is gone, as after a restore to a moment before it, is not to be sent any more. */
+  const statusOf = async (tx: EntityManager, id: string): Promise<EndedStatus> =>
+    ((await tx.findOneBy(Email, { id }))?.status ?? 'cancelled') as EndedStatus;
 
   /** What the server has taken was sent, also when somebody cancelled it, or time did, during the attempt. */
   const noteSent = async (id: string): Promise<EndedStatus> => {
@@ -47,7 +51,7 @@ export function createEmails({ db, mailer, subjects, now }: EmailsDeps) {
       const sent = { status: 'sent', failure: null, endedAt: now() } as const;
       const { affected } = await tx.update(Email, { id, status }, sent);
       if (affected) await recordEvent(tx, 'email.sent_after_all', await about(tx, id, { ended_as: status }));
-      return (await tx.findOneByOrFail(Email, { id })).status as EndedStatus;
+      return statusOf(tx, id);
     });
   };
 
@@ -61,8 +65,9 @@ export function createEmails({ db, mailer, subjects, now }: EmailsDeps) {
      * A mail that was cancelled or given up during the attempt, and got through all the same, is `sent`, with an event.
      */
     async send(id: string): Promise<EndedStatus> {
-      const { email, content, brand } = await db.transaction('system', async (tx) => {
-        const row = await tx.findOneByOrFail(Email, { id });
+      const found = await db.transaction('system', async (tx) => {
+        const row = await tx.findOneBy(Email, { id });
+        if (!row) return null;
         const template = row.template as keyof EmailTemplates;
         const { subjectId, locale, recipientId } = row;
         const isPending = row.status === 'pending';
@@ -71,6 +76,8 @@ export function createEmails({ db, mailer, subjects, now }: EmailsDeps) {
         const brand = about && row.environmentId ? await brandOf(tx, row.environmentId) : undefined;
         return { email: { ...row, template }, content: about, brand };
       });
+      if (!found) return 'cancelled';
+      const { email, content, brand } = found;
       if (email.status !== 'pending') return email.status;
       if (!content) return end(id, 'cancelled', 'nothing to send any more');
       try {

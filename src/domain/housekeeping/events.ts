@@ -6,9 +6,9 @@ const prepare = { name: 'prepare_events', text: 'select gatehouse_prepare_events
 const drop = { name: 'drop_events', text: 'select gatehouse_drop_events($1) as dropped' };
 
 /**
- * Counts what has happened, makes the tables of the months to come and drops those that have been kept for long enough
+ * Counts what has happened, makes the tables of the months to come and drops the oldest month if it has been kept for long enough
  * (docs/decisions/0027). By functions of the owner: the service itself cannot delete an event.
- * @returns how many months were dropped
+ * @returns how many months were dropped: with one, there may be another
  */
 export async function keepEvents(db: Pick<Db, 'statement'>, retentionDays: number): Promise<number> {
   await db.statement(settle, []);

@@ -87,7 +87,8 @@ export function createHousekeeping({ db, now, auditRetentionDays }: Housekeeping
         return { table: 'row_counts', deleted: row!.merged, next };
       }
       if (at.rule === 'events') {
-        return { table: 'months of events', deleted: await keepEvents(db, auditRetentionDays), next };
+        const dropped = await keepEvents(db, auditRetentionDays);
+        return { table: 'months of events', deleted: dropped, next: dropped === 0 ? next : at };
       }
       if (at.rule === 'certificates') {
         const last = await warnOfCertificates(db, at.after ?? first, batchSize, now());
