@@ -54,6 +54,7 @@ import { CountedRows1763700000103 } from './1763700000103-counted-rows.js';
 import { MfaResetOfUsers1763700000104 } from './1763700000104-mfa-reset-of-users.js';
 import { FewOfManyProcesses1763700000105 } from './1763700000105-few-of-many-processes.js';
 import { AMonthAtATime1763700000106 } from './1763700000106-a-month-at-a-time.js';
+import { RingByWhatCameLast1763700000107 } from './1763700000107-ring-by-what-came-last.js';
 
 /** In the order in which they run. */
 export const migrations = [
@@ -113,4 +114,5 @@ export const migrations = [
   MfaResetOfUsers1763700000104,
   FewOfManyProcesses1763700000105,
   AMonthAtATime1763700000106,
+  RingByWhatCameLast1763700000107,
 ];

@@ -13,13 +13,22 @@ export interface WebhookFanOutDeps {
   pollMs?: number;
   /** Events in one transaction: each has up to two thousand deliveries. */
   batchSize?: number;
+  /** Milliseconds between two looks at the whole queue. */
+  wholeEveryMs?: number;
 }
 
 /** Pauses after something was found: what is committed while that is being taken does not ring. */
 const pauses = [10, 20, 50, 100, 250, 500];
 
+/**
+ * How far before the last place that was taken an event is looked for at each look: places are given before their transactions commit.
+ * Before that lies what was taken, which stays in the way for as long as somebody's snapshot could want it (a dump's, for one).
+ */
+const placesOfLateCommits = 10_000;
+
 /** Has events reach the subscriptions that want them, until it is stopped. Any number may run. */
-export function startWebhookFanOut({ db, databaseUrl, log, pollMs = 1_000, batchSize = 20 }: WebhookFanOutDeps) {
+export function startWebhookFanOut(deps: WebhookFanOutDeps) {
+  const { db, databaseUrl, log, pollMs = 1_000, batchSize = 20, wholeEveryMs = 60_000 } = deps;
   const bell = createBell();
   const listener = listenForever({ url: databaseUrl, channel: webhooksChannel, onWake: bell.ring });
   let stopped = false;
@@ -27,12 +36,16 @@ export function startWebhookFanOut({ db, databaseUrl, log, pollMs = 1_000, batch
   const running = (async () => {
     let next: number[] = [];
     let failing = false;
+    let [latest, wholeAt] = [0, Number.NEGATIVE_INFINITY];
     while (!stopped) {
       try {
-        const { events } = await fanOutWebhooks(db, batchSize);
+        const isWhole = performance.now() - wholeAt >= wholeEveryMs;
+        const taken = await fanOutWebhooks(db, batchSize, isWhole ? 0 : latest - placesOfLateCommits);
+        latest = Math.max(latest, taken.latest ?? 0);
         failing = false;
-        if (events > 0) next = [...pauses];
-        if (events === batchSize) continue;
+        if (taken.events > 0) next = [...pauses];
+        if (taken.events === batchSize) continue;
+        if (isWhole) wholeAt = performance.now();
       } catch (error) {
         if (!failing) log.warn({ fault: faultOf(error) }, 'events cannot be given to their subscriptions');
         failing = true;

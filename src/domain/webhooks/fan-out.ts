@@ -10,6 +10,8 @@ export interface FannedOut {
   events: number;
   /** Deliveries that began. */
   deliveries: number;
+  /** The last place in the queue that was taken; null where nothing was. */
+  latest: number | null;
 }
 
 // One statement, so that an event leaves the queue with all of its deliveries or not at all. The body is made once and kept:
@@ -18,7 +20,7 @@ const statement: Statement = {
   name: 'fan_out_webhooks',
   text: `
 with taken as (
-  delete from webhook_queue where id = any (array(select id from webhook_queue order by id limit $1 for update skip locked))
+  delete from webhook_queue where id = any (array(select id from webhook_queue where id > $3 order by id limit $1 for update skip locked))
   returning id, event_id, event_created_at
 ),
 told as materialized (
@@ -50,7 +52,7 @@ asked as (
     'accountId', made.account_id, 'environmentId', made.environment_id), clock_timestamp(), clock_timestamp(), 0, told.traceparent
   from made join told on told.id = made.event_id
 )
-select (select count(*)::int from taken) as events, made.count as deliveries,
+select (select count(*)::int from taken) as events, (select max(id)::float8 from taken) as latest, made.count as deliveries,
   case when made.count > 0 then pg_notify('${outboxChannel}', '') end
 from (select count(*)::int from made) made`,
 };
@@ -59,9 +61,10 @@ from (select count(*)::int from made) made`,
  * Turns the oldest events that wait into a delivery for each active subscription that wants them, exactly once however many
  * do this at the same time, and asks for the deliveries' processes.
  * @param limit how many events
+ * @param behind only those behind this place in the queue
  */
-export async function fanOutWebhooks(db: Pick<Db, 'statement'>, limit: number): Promise<FannedOut> {
-  const [row] = await db.statement<FannedOut>(statement, [limit, accountOnlyEventTypes]);
-  const { events, deliveries } = row as FannedOut;
-  return { events, deliveries };
+export async function fanOutWebhooks(db: Pick<Db, 'statement'>, limit: number, behind = 0): Promise<FannedOut> {
+  const [row] = await db.statement<FannedOut>(statement, [limit, accountOnlyEventTypes, behind]);
+  const { events, deliveries, latest } = row as FannedOut;
+  return { events, deliveries, latest };
 }
