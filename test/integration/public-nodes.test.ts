@@ -1,5 +1,8 @@
 import { v7 as uuidv7 } from 'uuid';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
+import { asOwner } from '../support/database.js';
+import { lockWaits } from '../support/lock-waits.js';
+import { until } from '../support/until.js';
 import {
   assign,
   type Calls,
@@ -480,6 +483,30 @@ describe('who may', () => {
     expect(outcomeOf(await call('PATCH', path, { parent_node_id: other.id }, 1))).toBe('403 permission.required');
     expect(outcomeOf(await call('PATCH', path, { parent_node_id: other.id }, 7))).toBe('409 version.conflict');
     expect(await move(below.id, other.id)).toBe('200');
+  });
+
+  test('and does not get around it by the version that somebody’s change is about to make', async () => {
+    const top = await newNode(key, 'Top', null);
+    const mine = await newNode(key, 'Mine', top.id);
+    const other = await newNode(key, 'Other', top.id);
+    const person = await newIdentity(api, account, [
+      ['administrator', mine.id],
+      ['administrator', other.id],
+    ]);
+    const call = callsWith(api, person.headers);
+    await asOwner(async (change) => {
+      await change.query('begin');
+      await change.query('update nodes set version = 2 where id = $1', [mine.id]);
+      const moving = call('POST', `/nodes/${mine.id}/move`, { parent_node_id: other.id }, 2);
+      let isAnswered = false;
+      void moving.finally(() => {
+        isAnswered = true;
+      });
+      await until('it is answered, or waits', async () => isAnswered || (await lockWaits(api.database.ownerUrl)) > 0);
+      await change.query('commit');
+      expect(outcomeOf(await moving)).toBe('409 version.conflict');
+    }, api.database.ownerUrl);
+    expect((await key('GET', `/nodes/${mine.id}`)).json().data.parent_node_id).toBe(top.id);
   });
 
   test('an end user, at and below the nodes where they hold it', async () => {

@@ -1,4 +1,5 @@
 import { Type } from 'typebox';
+import { DomainError } from '../../domain/errors.js';
 import type { Services } from '../../services.js';
 import { definedOnly } from '../defined-only.js';
 import { goesFar, listQuery, paginated } from '../lists.js';
@@ -211,7 +212,9 @@ const everything = { view: null, manage: null, activeOnly: false };
 
 /**
  * Moving takes a node from one parent and gives it to another, so it asks for the permission at both: else who manages one
- * team could take it out of the department whose managers are to see it. The version says which parent that of before is.
+ * team could take it out of the department whose managers are to see it. The version says which parent that of before is, so it has
+ * to be the one that is here: a caller may have named the one that comes next.
+ * @throws DomainError version.conflict, and what `assertHoldsAt` does
  */
 async function assertMayMove(
   context: Parameters<typeof assertHoldsAt>[0] & { services: Pick<Services, 'hierarchy'> },
@@ -221,6 +224,7 @@ async function assertMayMove(
 ): Promise<void> {
   await assertHoldsAt(context, managing, parentId);
   const node = await context.services.hierarchy.get(context.scope, everything, id);
-  const isMoved = node.version === version && node.parentNodeId !== parentId;
-  if (isMoved && node.parentNodeId !== null) await assertHoldsAt(context, managing, node.parentNodeId);
+  if (node.version !== version) throw new DomainError('version.conflict', { current: presentNode(node) });
+  if (node.parentNodeId !== null && node.parentNodeId !== parentId)
+    await assertHoldsAt(context, managing, node.parentNodeId);
 }
