@@ -4,14 +4,14 @@ import { baseUrl, newAccount, send, startApi, type TestAccount, type TestApi } f
 let api: TestApi;
 let account: TestAccount;
 let key: Record<string, string>;
-let [house, room, ana, ben] = ['', '', '', ''];
+let [role, house, room, ana, ben] = ['', '', '', '', ''];
 beforeAll(async () => {
   api = await startApi();
   account = await newAccount(api);
   key = await account.apiKey();
   await post('/api/v1/permissions', 201, { key: 'door.open', name: 'Open the door' });
   await post('/api/v1/permissions', 201, { key: 'door.lock', name: 'Lock the door' });
-  const role = await made('/api/v1/roles', { name: 'Porter', permission_keys: ['door.open'] });
+  role = await made('/api/v1/roles', { name: 'Porter', permission_keys: ['door.open'] });
   house = await made('/api/v1/nodes', { parent_node_id: null, node_type: 'unit', name: 'House' });
   room = await made('/api/v1/nodes', { parent_node_id: house, node_type: 'unit', name: 'Room' });
   [ana, ben] = [await newIdentity(), await newIdentity()];
@@ -103,6 +103,19 @@ test('searches answer who, where and what, in pages', async () => {
   expect((await post('/access/v1/search/action', 200, what)).json().results).toEqual([open]);
   expect((await post('/access/v1/search/action', 200, { ...what, subject: subject(ben) })).json().results).toEqual([]);
   await post('/access/v1/search/resource', 400, { ...where, page: { token: 'bm90IG91cnM' } });
+});
+
+test('a search for environments finds this one, by its root', async () => {
+  const cara = await newIdentity();
+  await post(`/api/v1/identities/${cara}/role-assignments`, 201, { role_id: role, node_id: null });
+  const where = { action: open, resource: { type: 'environment' } };
+  const found = async (id: string, page?: object) =>
+    (await post('/access/v1/search/resource', 200, { ...where, subject: subject(id), page })).json();
+  const here = { type: 'environment', id: account.scope.environmentId };
+  expect(await found(cara)).toEqual({ results: [here], page: { next_token: '' } });
+  expect(await found(ana)).toEqual({ results: [], page: { next_token: '' } });
+  const token = Buffer.from(here.id).toString('base64url');
+  expect((await found(cara, { token })).results).toEqual([]); // there is no second page
 });
 
 test('asks for the right to evaluate, like the Public API', async () => {

@@ -51,6 +51,21 @@ describe('whoever manages one organization', () => {
       expect(await add(manager.id)).toBe('404 identity.not_found');
       await key('DELETE', `${path}/${lena}`);
     }
+    // What they hold at an organization that is inactive counts nowhere.
+    const both = await newIdentity(api, account, [
+      ['organization_manager', acme],
+      ['organization_manager', globex],
+    ]);
+    const takes = async () => outcomeOf(await callsWith(api, both.headers)('POST', path, { identity_id: ben }));
+    const turn = async (status: string) => {
+      const { version } = (await key('GET', `/nodes/${globex}`)).json().data;
+      expect(outcomeOf(await key('PATCH', `/nodes/${globex}`, { status }, version))).toBe('200');
+    };
+    await turn('inactive');
+    expect(await takes()).toBe('404 identity.not_found');
+    await turn('active');
+    expect(await takes()).toBe('201');
+    await key('DELETE', `${path}/${ben}`);
     const everywhere = await newIdentity(api, account, [['organization_manager', (await rootOf(key)).id]]);
     expect(outcomeOf(await callsWith(api, everywhere.headers)('POST', path, { identity_id: ben }))).toBe('201');
   });

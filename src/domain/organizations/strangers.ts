@@ -15,7 +15,8 @@ const belongsStatement = {
   name: 'identity_belongs_inside',
   text: `
 select from organization_members m join nodes n on n.id = m.organization_id
-where m.account_id = $1 and m.environment_id = $2 and m.identity_id = $3 and n.path && $4::uuid[] limit 1`,
+where m.account_id = $1 and m.environment_id = $2 and m.identity_id = $3 and n.path && $4::uuid[]
+  and not ($5::boolean and exists (select from nodes off where off.id = any(n.path) and off.status = 'inactive')) limit 1`,
 };
 
 /** @throws DomainError identity.not_found */
@@ -35,6 +36,7 @@ export const createStrangerGuard =
     for (const asked of [managing, readingPeople]) {
       if ((await rights.holdsAt(scope, caller, asked, null)) === 'held') return;
     }
-    const values = [scope.accountId, scope.environmentId, identityId, reach];
+    // What an end user holds counts nowhere below a node that is inactive (contract §5).
+    const values = [scope.accountId, scope.environmentId, identityId, reach, caller.type === 'identity'];
     if ((await db.statement(belongsStatement, values)).length === 0) throw new DomainError('identity.not_found');
   };

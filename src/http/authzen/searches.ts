@@ -64,12 +64,17 @@ export const searchResources = operation({
   isBroad: always,
   async handle({ services, scope: { environmentId }, body: { subject, action, resource, page } }) {
     const identityId = identityOf(subject);
-    if (identityId === null || resource.type !== 'node') return answered(nobody, (id) => ({ type: 'node', id }));
-    const asked = { identityId, permission: action.name };
-    return answered(await services.accessSearch.resources(environmentId, asked, pageOf(page)), (id) => ({
-      type: 'node',
-      id,
-    }));
+    const asked = { identityId: identityId ?? '', permission: action.name };
+    const found = async () => {
+      const at = pageOf(page);
+      if (identityId === null) return nobody;
+      if (resource.type === 'node') return services.accessSearch.resources(environmentId, asked, at);
+      if (resource.type !== 'environment' || at.after !== null) return nobody;
+      // There is one, which stands for its root.
+      const [decided] = await services.evaluation.evaluate(environmentId, [{ ...asked, nodeId: null }]);
+      return { ids: decided?.allowed ? [environmentId] : [], next: null };
+    };
+    return answered(await found(), (id) => ({ type: resource.type, id }));
   },
 });
 
