@@ -334,12 +334,14 @@ describe('a hostile answer is refused', () => {
     }
   });
 
-  test('a sign-in that is older than was asked for', async () => {
+  test('one that does not say when the person signed in, where an age was asked for', async () => {
     const { secrets } = await begun(connectionOf(), { maxAge: 60 });
-    const old = Math.floor(Date.now() / 1000) - 3600;
-    provider.answers(() => provider.idToken({ nonce: secrets.nonce, auth_time: old }));
-    expect(await refusalOf(verified(secrets))).toBe('expired');
-    provider.answers(() => provider.idToken({ nonce: secrets.nonce, auth_time: undefined }));
-    expect(await refusalOf(verified(secrets))).toBe('expired');
+    for (const said of [undefined, -1, 8e15]) {
+      provider.answers(() => provider.idToken({ nonce: secrets.nonce, auth_time: said }));
+      expect(await refusalOf(verified(secrets))).not.toBe('taken');
+    }
+    provider.answers(() => provider.idToken({ nonce: secrets.nonce }));
+    expect(await refusalOf(verified(secrets))).toBe('auth_time_missing');
+    expect(await refusalOf(answered())).toBe('taken'); // nobody had asked
   });
 });

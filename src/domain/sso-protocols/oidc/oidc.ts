@@ -29,8 +29,8 @@ import { asRefusal } from './refusals.js';
 export interface OidcSecrets extends Record<string, string> {
   nonce: string;
   codeVerifier: string;
-  /** Seconds, or empty: what was asked of the provider, which has to say `auth_time` then. */
-  maxAge: string;
+  /** Whether the provider has to say when it has signed the person in; empty: it may leave that out. */
+  authTime: 'required' | '';
 }
 
 export interface OidcProtocolDeps {
@@ -109,7 +109,7 @@ export function createOidcProtocol({ baseUrl, clientSecretOf, outbound, now }: O
           ...(forceAuthn && { prompt: 'login' }),
           ...(maxAge !== null && { max_age: String(maxAge) }),
         });
-        const secrets: OidcSecrets = { nonce, codeVerifier, maxAge: maxAge === null ? '' : String(maxAge) };
+        const secrets: OidcSecrets = { nonce, codeVerifier, authTime: maxAge === null ? '' : 'required' };
         return { url: url.href, secrets };
       }),
 
@@ -129,7 +129,8 @@ export function createOidcProtocol({ baseUrl, clientSecretOf, outbound, now }: O
           expectedNonce: expects.nonce,
           pkceCodeVerifier: expects.codeVerifier,
           idTokenExpected: true,
-          ...(expects.maxAge && { maxAge: Number(expects.maxAge) }),
+          // Not `maxAge`: the library measures it from now on, and people take their time between their password and a
+          // second factor. Whether the sign-in is new enough is asked of when they were sent (`isOfNow`).
         });
         const claims = tokens.claims();
         if (!claims) throw new SsoRefused('malformed', 'The provider gave no ID token');
@@ -138,7 +139,11 @@ export function createOidcProtocol({ baseUrl, clientSecretOf, outbound, now }: O
           lacks && config.serverMetadata().userinfo_endpoint
             ? await fetchUserInfo(config, tokens.access_token, claims.sub)
             : {};
-        return assertionOf({ ...more, ...claims }, connection, tokens.id_token ?? '');
+        const assertion = assertionOf({ ...more, ...claims }, connection, tokens.id_token ?? '');
+        // OpenID Connect Core §3.1.2.1 has it say that; whether it was asked, the person could change on the way.
+        if (expects.authTime === 'required' && assertion.authenticatedAt === null)
+          throw new SsoRefused('auth_time_missing', 'The provider does not say when the person signed in (auth_time)');
+        return assertion;
       }),
 
     /**
