@@ -1,6 +1,7 @@
 import { readParameters } from '../../domain/oidc/parameters.js';
 import { factorOfProvider } from '../../domain/sessions/first-factor.js';
-import type { Arrival, AskedOfProvider } from '../../domain/sso-sign-in/end-users.js';
+import type { Arrival } from '../../domain/sso-sign-in/end-users.js';
+import type { AskedOfProvider } from '../../domain/sso-sign-in/new-enough.js';
 import type { AnsweredSsoRequest } from '../../domain/sso-sign-in/requests.js';
 import type { Sso } from '../../domain/sso-sign-in/sso.js';
 import type { Clock } from '../../platform/clock.js';

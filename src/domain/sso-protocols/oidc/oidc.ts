@@ -60,6 +60,12 @@ export const signedOutUrlOf = (baseUrl: string, connectionId: string): string =>
 export const backchannelLogoutUrlOf = (baseUrl: string, connectionId: string): string =>
   `${baseUrl}/sso/oidc/${connectionId}/backchannel-logout`;
 
+/**
+ * In seconds, longer than any session: many providers say when somebody signed in to those alone who ask for an age, as all have to
+ * then (OpenID Connect Core §3.1.2.1).
+ */
+const anyAge = 31_536_000;
+
 /** In characters: a URL that is longer gets nowhere. Without a hint, the client's id tells the provider who asks. */
 const longestHint = 4096;
 
@@ -107,9 +113,10 @@ export function createOidcProtocol({ baseUrl, clientSecretOf, outbound, now }: O
           code_challenge_method: 'S256',
           ...(loginHint !== null && { login_hint: loginHint }),
           ...(forceAuthn && { prompt: 'login' }),
-          ...(maxAge !== null && { max_age: String(maxAge) }),
+          max_age: String(maxAge ?? anyAge),
         });
-        const secrets: OidcSecrets = { nonce, codeVerifier, authTime: maxAge === null ? '' : 'required' };
+        const isAged = forceAuthn || maxAge !== null;
+        const secrets: OidcSecrets = { nonce, codeVerifier, authTime: isAged ? 'required' : '' };
         return { url: url.href, secrets };
       }),
 
@@ -130,7 +137,7 @@ export function createOidcProtocol({ baseUrl, clientSecretOf, outbound, now }: O
           pkceCodeVerifier: expects.codeVerifier,
           idTokenExpected: true,
           // Not `maxAge`: the library measures it from now on, and people take their time between their password and a
-          // second factor. Whether the sign-in is new enough is asked of when they were sent (`isOfNow`).
+          // second factor. Whether the sign-in is new enough is asked of when they were sent (`isNewEnough`).
         });
         const claims = tokens.claims();
         if (!claims) throw new SsoRefused('malformed', 'The provider gave no ID token');

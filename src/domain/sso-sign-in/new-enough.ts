@@ -1,0 +1,35 @@
+import type { SsoConnection } from '../../../entities/sso-connection.js';
+import { minutes, seconds } from '../../platform/clock.js';
+import type { Assertion } from '../sso-protocols/assertion.js';
+import type { TakenSsoRequest } from './requests.js';
+
+/** What whoever sent somebody away asks of the sign-in at the provider. */
+export interface AskedOfProvider {
+  /** Whether the provider's own session is not enough. */
+  anew: boolean;
+  /** Seconds; null: any age. */
+  maxAge: number | null;
+}
+
+/** Of a sign-in that nobody asks more of than its connection does. */
+export const nothingMore: AskedOfProvider = { anew: false, maxAge: null };
+
+/** Clocks differ, and providers say the second. */
+const skew = minutes(1);
+
+/**
+ * Whether the sign-in at the provider is as recent as the connection and the request want it (OpenID Connect Core §3.1.2.1). The
+ * provider was told so by way of the browser, whose person can have taken that out: what it says of the time is what counts.
+ */
+export function isNewEnough(
+  { authenticatedAt }: Pick<Assertion, 'authenticatedAt'>,
+  { anew, maxAge }: AskedOfProvider,
+  { forceAuthn }: Pick<SsoConnection, 'forceAuthn'>,
+  { createdAt }: Pick<TakenSsoRequest, 'createdAt'>,
+): boolean {
+  const isAnew = anew || forceAuthn;
+  if (authenticatedAt === null) return !isAnew && maxAge === null;
+  const sentAt = createdAt.getTime();
+  const oldest = Math.max(isAnew ? sentAt : 0, maxAge === null ? 0 : sentAt - seconds(maxAge));
+  return authenticatedAt.getTime() >= oldest - skew;
+}
