@@ -53,6 +53,7 @@ import { EndedAtProvider1763700000100 } from './1763700000100-ended-at-provider.
 import { CountedRows1763700000103 } from './1763700000103-counted-rows.js';
 import { MfaResetOfUsers1763700000104 } from './1763700000104-mfa-reset-of-users.js';
 import { FewOfManyProcesses1763700000105 } from './1763700000105-few-of-many-processes.js';
+import { TimeOfAuthentication1763700000106 } from './1763700000106-time-of-authentication.js';
 
 /** In the order in which they run. */
 export const migrations = [
@@ -111,4 +112,5 @@ export const migrations = [
   CountedRows1763700000103,
   MfaResetOfUsers1763700000104,
   FewOfManyProcesses1763700000105,
+  TimeOfAuthentication1763700000106,
 ];

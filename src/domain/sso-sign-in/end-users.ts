@@ -7,7 +7,7 @@ import type { EnvironmentScope } from '../scope.js';
 import { identityConnectionFor } from '../sso-connections/covering.js';
 import { readConnection } from '../sso-connections/read.js';
 import type { SsoRefusal } from '../sso-protocols/assertion.js';
-import { type AskedOfProvider, isNewEnough } from './new-enough.js';
+import { type AskedOfProvider, isNewEnough, provedAt } from './new-enough.js';
 import { admit, losesARace } from './people.js';
 import type { ProviderSessions } from './provider-sessions.js';
 import type { PersonRefusal } from './recognition.js';
@@ -18,7 +18,7 @@ export type SsoSignInRefusal = SsoRefusal | PersonRefusal;
 
 /** Who has come back, or why nobody is let in. */
 export type Arrival =
-  | { identityId: string; connectionId: string; ssoSessionId: string; amr: readonly string[] }
+  | { identityId: string; connectionId: string; ssoSessionId: string; amr: readonly string[]; authTime: Date }
   | { refusal: SsoSignInRefusal };
 
 /** End users who sign in by an identity provider: which connection is theirs, and whom its answers let in. */
@@ -59,7 +59,7 @@ export function createEndUserSso({
       if ('identityId' in admitted) {
         const { identityId, linkId } = admitted;
         const ssoSessionId = await sessions.keep(tx, connection, { assertion, linkId });
-        return { identityId, connectionId, ssoSessionId, amr: assertion.amr };
+        return { identityId, connectionId, ssoSessionId, amr: assertion.amr, authTime: provedAt(assertion, now()) };
       }
       await recordRefusal(tx, request, admitted.refusal);
       return admitted;

@@ -14,6 +14,15 @@ export interface AskedOfProvider {
 /** Of a sign-in that nobody asks more of than its connection does. */
 export const nothingMore: AskedOfProvider = { anew: false, maxAge: null };
 
+/** Of a provider that does not say when somebody proved to it who they are: no age that anybody asks for is as old. */
+const longAgo = new Date(0);
+
+/** When somebody proved to their provider who they are. Its clock may be ahead of ours; nobody has signed in in the future. */
+export function provedAt({ authenticatedAt }: Pick<Assertion, 'authenticatedAt'>, now: Date): Date {
+  if (authenticatedAt === null) return longAgo;
+  return authenticatedAt < now ? authenticatedAt : now;
+}
+
 /** Clocks differ, and providers say the second. */
 const skew = minutes(1);
 
