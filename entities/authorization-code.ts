@@ -30,6 +30,8 @@ export class AuthorizationCode {
   @Column('text', { nullable: true }) nonce!: string | null;
   @Column('text', { nullable: true }) codeChallenge!: string | null;
   @Column('timestamptz') authenticatedAt!: Date;
+  /** When it was proved to an identity provider, as `auth_time` says; 1970 of one that does not tell, null: `authenticatedAt`. */
+  @Column('timestamptz', { nullable: true }) authTime!: Date | null;
   @Column('text', { array: true }) amr!: string[];
   @Column('text') acr!: string;
   @Column('timestamptz') createdAt!: Date;

@@ -32,6 +32,8 @@ export class Grant {
   @Column('uuid', { nullable: true }) organizationId!: string | null;
   @Column('text', { array: true }) scope!: string[];
   @Column('timestamptz') authenticatedAt!: Date;
+  /** When it was proved to an identity provider, as `auth_time` says; 1970 of one that does not tell, null: `authenticatedAt`. */
+  @Column('timestamptz', { nullable: true }) authTime!: Date | null;
   @Column('text', { array: true }) amr!: string[];
   @Column('text') acr!: string;
   @Column('timestamptz') createdAt!: Date;

@@ -48,6 +48,8 @@ export class PendingSignIn {
   /** Of the first factor (RFC 8176), and when it was proved. */
   @Column('text', { array: true }) amr!: string[];
   @Column('timestamptz') authenticatedAt!: Date;
+  /** When it was proved to an identity provider, as `auth_time` says; 1970 of one that does not tell, null: `authenticatedAt`. */
+  @Column('timestamptz', { nullable: true }) authTime!: Date | null;
   @Column('text') acr!: string;
   /** When a second factor that counts was proved, or enrolled, in it. */
   @Column('timestamptz', { nullable: true }) secondFactorAt!: Date | null;

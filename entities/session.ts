@@ -23,7 +23,10 @@ export class Session {
   identityId!: string;
   /** Hash of the `hosted_session` cookie. One cookie serves the sessions of a browser in several Environments. */
   @Column('bytea') browserHash!: Buffer;
+  /** When its person came in by a first factor: its life is counted from there. */
   @Column('timestamptz') authenticatedAt!: Date;
+  /** When it was proved to an identity provider, as `auth_time` says; 1970 of one that does not tell, null: `authenticatedAt`. */
+  @Column('timestamptz', { nullable: true }) authTime!: Date | null;
   @Column('text', { array: true }) amr!: string[];
   @Column('text') acr!: string;
   /** When a second factor was last proved in it, or a trusted device stood in for one. */

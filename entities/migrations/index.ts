@@ -55,6 +55,7 @@ import { MfaResetOfUsers1763700000104 } from './1763700000104-mfa-reset-of-users
 import { FewOfManyProcesses1763700000105 } from './1763700000105-few-of-many-processes.js';
 import { AMonthAtATime1763700000106 } from './1763700000106-a-month-at-a-time.js';
 import { RingByWhatCameLast1763700000107 } from './1763700000107-ring-by-what-came-last.js';
+import { TimeOfAuthentication1763700000108 } from './1763700000108-time-of-authentication.js';
 
 /** In the order in which they run. */
 export const migrations = [
@@ -115,4 +116,5 @@ export const migrations = [
   FewOfManyProcesses1763700000105,
   AMonthAtATime1763700000106,
   RingByWhatCameLast1763700000107,
+  TimeOfAuthentication1763700000108,
 ];

@@ -225,7 +225,7 @@ describe('a passkey', () => {
     const page = await open('/factors/webauthn');
     world.wait(minutes(10));
     const { redirect_to } = (await call('webauthn/options', page, {})).json();
-    expect(redirect_to).toContain('max_age=600');
+    expect(redirect_to).toContain('max_age=480');
   });
 });
 

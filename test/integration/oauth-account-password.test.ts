@@ -178,7 +178,7 @@ test('it needs a sign-in of the last ten minutes, and leads back to where it was
   world.wait(minutes(10));
   const refused = await change(laptop, page);
   expect(locationOf(refused).pathname).toBe('/oauth/authorize');
-  expect(locationOf(refused).searchParams.get('max_age')).toBe('600');
+  expect(locationOf(refused).searchParams.get('max_age')).toBe('480');
   const form = await follow(laptop, refused);
   expect(form.body).toContain(`value="${ana.email}"`);
   const back = await follow(laptop, await laptop.submit(form, { email: ana.email, password }));

@@ -240,7 +240,7 @@ test('where the Environment wants a recent sign-in for it, neither sessions nor 
     ['applications', { revoke: app.id }],
   ] as const) {
     const away = locationOf(await send(laptop, page, where, what));
-    expect([away.pathname, away.searchParams.get('max_age')]).toEqual(['/oauth/authorize', '600']);
+    expect([away.pathname, away.searchParams.get('max_age')]).toEqual(['/oauth/authorize', '480']);
   }
   const isThere = async () => (await userinfo(world.app, tokens.access_token)).statusCode;
   expect(await isThere()).toBe(200);
@@ -264,7 +264,7 @@ test('a recent sign-in by what the Environment takes is enough for it, whatever 
   expect((await send(laptop, page, 'password', {})).statusCode).toBe(403); // what factors protect
   world.wait(minutes(10));
   const away = locationOf(await send(laptop, page, 'sessions', { end: 'others' }));
-  expect([away.searchParams.get('max_age'), away.searchParams.get('acr_values')]).toEqual(['600', null]);
+  expect([away.searchParams.get('max_age'), away.searchParams.get('acr_values')]).toEqual(['480', null]);
   const form = await visit(laptop, `${away.pathname}${away.search}`);
   const again = await follow(laptop, await laptop.submit(form, { email: bob.email, password }));
   const done = await send(laptop, again, 'sessions', { end: 'others' });

@@ -197,6 +197,15 @@ describe('an administrator signs in by the provider of their account', () => {
     ]);
   });
 
+  test('where the connection wants a new sign-in, by no session of hours ago at the provider', async () => {
+    const at = await place({ forceAuthn: true });
+    const email = `ana@${at.domain}`;
+    await newMember(at, email);
+    const silently = { authnInstant: new Date(api.clock.now.getTime() - 8 * 60 * 60_000) };
+    expect(await failureOf(walk(newBrowser(), email, silently))).toBe('sso.reauthentication_missing');
+    expect((await walk(newBrowser(), email)).json().data).toMatchObject({ outcome: 'authenticated' });
+  });
+
   test('a browser is shown that it is signed in, or asked which application', async () => {
     const at = await place();
     const email = `ana@${at.domain}`;

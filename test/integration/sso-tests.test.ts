@@ -190,6 +190,21 @@ describe('what the provider says is reported', () => {
     expect(await would()).toEqual(['sign_in_linked', null]);
   });
 
+  test('that the provider did not ask anew, where the connection wants it to', async () => {
+    const domain = await domainOf();
+    const id = await newConnection(inEnvironment, { force_authn: true, jit_provisioning_enabled: true });
+    const at = `${inEnvironment}/${id}`;
+    const wouldOf = async (authnInstant: Date) => {
+      const begun = await begin(at);
+      await walk(begun, { nameId: `ana@${domain}`, authnInstant });
+      const report = await reportAt(at, begun);
+      return [report.status, report.would, report.would_refuse_code];
+    };
+    const old = new Date(api.clock.now.getTime() - hours(8));
+    expect(await wouldOf(old)).toEqual(['succeeded', 'refuse', 'reauthentication_missing']);
+    expect(await wouldOf(api.clock.now)).toEqual(['succeeded', 'create', null]);
+  });
+
   test('of administrators: a stranger, somebody invited, a member', async () => {
     const domain = await domainOf();
     const id = await newConnection('/sso/connections');

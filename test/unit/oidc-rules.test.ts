@@ -98,7 +98,7 @@ describe('claims', () => {
     grantId: 'g',
     sessionId: 's',
     scope: ['openid'],
-    authenticatedAt: at,
+    authTime: at,
     amr: ['pwd'],
     organizationId: null,
     acr: 'x',
@@ -177,6 +177,7 @@ describe('what a request needs', () => {
     amr: ['pwd'],
     acr: 'x',
     authenticatedAt: new Date(now.getTime() - 60_000),
+    authTime: null,
     secondFactorAt: null,
     ssoConnectionId: null,
     ssoSessionId: null,
@@ -190,6 +191,11 @@ describe('what a request needs', () => {
   const step = (changes: object = {}, situation: object = {}) =>
     nextStep(request(changes), { session, hintedSubject: null, chosen: false, asksAlways: false, now, ...situation });
 
+  /** Somebody who came a minute ago from a provider that had asked them before. */
+  const byProvider = (minutes: number) => ({
+    authTime: new Date(now.getTime() - minutes * 60_000),
+    ssoSessionId: 'session',
+  });
   const minutesAgo = (minutes: number) => ({ authenticatedAt: new Date(now.getTime() - minutes * 60_000) });
   test.each([
     ['any session', {}, minutesAgo(600), null, true],
@@ -202,6 +208,12 @@ describe('what a request needs', () => {
     ['one that was not', { maxAge: 60 }, minutesAgo(60), null, false],
     ['one within a long age', { maxAge: 7200 }, minutesAgo(119), null, true],
     ['one past it', { maxAge: 7200 }, minutesAgo(120), null, false],
+    ['one that a provider found within it', { maxAge: 7200 }, byProvider(130), null, true],
+    ['one that it did not', { maxAge: 7200 }, byProvider(131), null, false],
+    ['one that it took for a new one', { login: true }, byProvider(59), null, true],
+    ['one that it had taken an hour before', { login: true }, byProvider(60), null, false],
+    ['one of which it does not say when', { login: true }, { authTime: new Date(0) }, null, true],
+    ['such a one for an age', { maxAge: 7200 }, { authTime: new Date(0) }, null, false],
   ])('consent is asked in %s', (_name, changes, of, hintedSubject, suits) => {
     expect(suitsConsent(request(changes), { session: { ...session, ...of }, hintedSubject, now })).toBe(suits);
   });
@@ -222,6 +234,12 @@ describe('what a request needs', () => {
     ['a session younger than max_age', { maxAge: 61 }, {}, 'continue'],
     ['a session as old as max_age', { maxAge: 60 }, {}, 'sign-in'],
     ['max_age 0', { maxAge: 0 }, { session: { ...session, authenticatedAt: now } }, 'sign-in'],
+    [
+      'max_age, of a session whose provider asked before',
+      { maxAge: 61 },
+      { session: { ...session, ...byProvider(2) } },
+      'sign-in',
+    ],
     ['max_age, prompt none', { maxAge: 10, none: true }, {}, 'login_required'],
     ['a hint of the same person', { none: true }, { hintedSubject: 'ana' }, 'continue'],
     ['a hint of another person', {}, { hintedSubject: 'bob' }, 'sign-in'],

@@ -80,7 +80,7 @@ describe('the request', () => {
       redirect_uri: `${baseUrl}/sso/oidc/c0ffee00-0000-4000-8000-000000000000/callback`,
     });
     expect(asked.get('code_challenge')).not.toBe(secrets.codeVerifier);
-    for (const absent of ['prompt', 'max_age', 'login_hint']) expect(asked.has(absent)).toBe(false);
+    for (const absent of ['prompt', 'login_hint']) expect(asked.has(absent)).toBe(false);
   });
 
   test('asks for a new sign-in, its age and the address where those are wanted', async () => {
@@ -90,6 +90,14 @@ describe('the request', () => {
       '60',
       'ana@acme.example',
     ]);
+  });
+
+  test('asks for an age that every sign-in has where none is wanted: many providers do not say when it was else', async () => {
+    const year = 365 * 24 * 60 * 60;
+    for (const wishes of [{}, { forceAuthn: true }]) {
+      const { asked } = await begun(connectionOf(), wishes);
+      expect(Number(asked.get('max_age'))).toBeGreaterThanOrEqual(year);
+    }
   });
 
   test('the discovery document is read once, by either form of its address', async () => {
@@ -334,12 +342,22 @@ describe('a hostile answer is refused', () => {
     }
   });
 
-  test('a sign-in that is older than was asked for', async () => {
-    const { secrets } = await begun(connectionOf(), { maxAge: 60 });
-    const old = Math.floor(Date.now() / 1000) - 3600;
-    provider.answers(() => provider.idToken({ nonce: secrets.nonce, auth_time: old }));
-    expect(await refusalOf(verified(secrets))).toBe('expired');
-    provider.answers(() => provider.idToken({ nonce: secrets.nonce, auth_time: undefined }));
-    expect(await refusalOf(verified(secrets))).toBe('expired');
+  test('one that does not say when the person signed in, where the connection wants it new or an age was asked for', async () => {
+    for (const [forceAuthn, wishes] of [
+      [false, { maxAge: 60 }],
+      [true, { forceAuthn: true }],
+    ] as const) {
+      const { secrets } = await begun(connectionOf({ forceAuthn }), wishes);
+      for (const said of [-1, 8e15, '5']) {
+        provider.answers(() => provider.idToken({ nonce: secrets.nonce, auth_time: said }));
+        expect(await refusalOf(verified(secrets))).not.toBe('taken');
+      }
+      provider.answers(() => provider.idToken({ nonce: secrets.nonce }));
+      expect(await refusalOf(verified(secrets))).toBe('auth_time_missing');
+    }
+    expect(await refusalOf(answered())).toBe('taken'); // nobody had asked
+    const { secrets } = await begun(connectionOf(), { forceAuthn: true }); // prompt=login of a client
+    provider.answers(() => provider.idToken({ nonce: secrets.nonce }));
+    expect(await refusalOf(verified(secrets))).toBe('taken');
   });
 });

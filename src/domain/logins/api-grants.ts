@@ -2,7 +2,7 @@ import { v7 as uuidv7 } from 'uuid';
 import { after, type Clock, seconds } from '../../platform/clock.js';
 import { hashSecret, newSecret } from '../../platform/crypto/one-time-secret.js';
 import type { Db } from '../../platform/db.js';
-import { type Granted, subjectColumns } from '../oidc/claims.js';
+import { authTimeIn, type Granted, subjectColumns } from '../oidc/claims.js';
 import type { Client } from '../oidc/clients.js';
 import type { ScopeName } from '../oidc/scopes.js';
 import { endedByPolicy } from '../organizations/belonging.js';
@@ -47,7 +47,7 @@ refreshable as (
   insert into refresh_tokens (token_hash, kind, family_id, created_at, expires_at)
   select $7::bytea, 'grant', $2, $5, least($8::timestamptz, ends_at) from live
 )
-select live.id as "sessionId", live.authenticated_at as "authenticatedAt", live.amr, live.acr, ${subjectColumns}
+select live.id as "sessionId", ${authTimeIn('live')}, live.amr, live.acr, ${subjectColumns}
 from live cross join lateral (select * from identities where id = live.identity_id offset 0) i`,
 };
 

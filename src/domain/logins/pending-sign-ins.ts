@@ -41,6 +41,7 @@ export type OpenSignIn = Pick<
   | 'method'
   | 'amr'
   | 'authenticatedAt'
+  | 'authTime'
   | 'secondFactorAt'
   | 'ssoConnectionId'
   | 'ssoSessionId'
@@ -60,6 +61,7 @@ export const provedIn = ({
   amr,
   acr,
   authenticatedAt,
+  authTime,
   secondFactorAt,
   ssoConnectionId,
   ssoSessionId,
@@ -69,6 +71,7 @@ export const provedIn = ({
   amr,
   acr,
   authenticatedAt,
+  authTime,
   secondFactorAt,
   ssoConnectionId,
   ssoSessionId,
@@ -83,8 +86,8 @@ const beginStatement = {
   text: `
 insert into pending_sign_ins (id, account_id, environment_id, oauth_client_id, identity_id, token_hash, channel, purpose, method,
   amr, authenticated_at, requires_aal2, parameters, created_at, expires_at, acr, second_factor_at, has_proved_factor, sso_connection_id,
-  sso_session_id)
-select $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20
+  sso_session_id, auth_time)
+select $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21
 from (select password_changed_at from identities where account_id = $2 and id = $5 for share) person
 where password_changed_at is null or password_changed_at <= $11 or $9 = 'session' or not 'pwd' = any ($10)`,
 };
@@ -92,7 +95,7 @@ const findStatement = {
   name: 'find_pending_sign_in',
   text: `
 select p.id, p.account_id as "accountId", p.environment_id as "environmentId", p.oauth_client_id as "oauthClientId",
-  p.identity_id as "identityId", p.channel, p.purpose, p.method, p.amr, p.authenticated_at as "authenticatedAt",
+  p.identity_id as "identityId", p.channel, p.purpose, p.method, p.amr, p.authenticated_at as "authenticatedAt", p.auth_time as "authTime",
   p.acr, p.second_factor_at as "secondFactorAt", p.sso_connection_id as "ssoConnectionId", p.sso_session_id as "ssoSessionId", p.has_proved_factor as "hasProvedFactor", p.requires_aal2 as "requiresAal2", p.parameters, p.webauthn_challenge as "webauthnChallenge", p.expires_at as "expiresAt",
   e.application_id as "applicationId", i.email::text, i.email_verified_at is not null as "isVerified"
 from pending_sign_ins p
@@ -150,6 +153,7 @@ export function createPendingSignIns({ db, now }: { db: Db; now: Clock }) {
         hasProvedFactor,
         first.ssoConnectionId ?? null,
         first.ssoSessionId ?? null,
+        first.authTime ?? null,
       ]);
       return { token, expiresAt };
     },

@@ -25,14 +25,17 @@ export interface Granted extends Subject {
   grantId: string;
   sessionId: string;
   scope: string[];
-  authenticatedAt: Date;
+  authTime: Date;
   amr: string[];
   acr: string;
   /** What the sign-in was for, if it was for one organization. */
   organizationId: string | null;
 }
 
-export const grantColumns = `g.id as "grantId", g.session_id as "sessionId", g.scope, g.authenticated_at as "authenticatedAt", g.amr, g.acr,
+/** SQL: the `authTime` of a grant, or of the code or session that it is given for; `authTimeOf` says which of the two it is. */
+export const authTimeIn = (row: string): string => `coalesce(${row}.auth_time, ${row}.authenticated_at) as "authTime"`;
+
+export const grantColumns = `g.id as "grantId", g.session_id as "sessionId", g.scope, ${authTimeIn('g')}, g.amr, g.acr,
   g.organization_id as "organizationId"`;
 
 export interface Issuing {
@@ -82,7 +85,7 @@ const common = ({ baseUrl, at, client, granted, organizations }: Issuing): JWTPa
   sub: granted.identityId,
   iat: epoch(at),
   exp: epoch(at) + client.settings.accessTokenTtlSeconds,
-  auth_time: epoch(granted.authenticatedAt),
+  auth_time: epoch(granted.authTime),
   acr: granted.acr,
   amr: granted.amr,
   sid: granted.sessionId,

@@ -6,7 +6,7 @@ import type { Consents } from '../consents/consents.js';
 import { standingInOrganizations } from '../organizations/belonging.js';
 import { codeInsert } from '../sessions/code-insert.js';
 import type { AuthorizeRequest } from './authorize-request.js';
-import { type Granted, subjectColumns } from './claims.js';
+import { authTimeIn, type Granted, subjectColumns } from './claims.js';
 import type { Client } from './clients.js';
 import type { Grants } from './grants.js';
 import { OAuthError } from './oauth-error.js';
@@ -19,6 +19,8 @@ const codeLife = seconds(60);
 export interface CodeSession {
   id: string;
   authenticatedAt: Date;
+  /** As `FirstFactor` has it. */
+  authTime?: Date | null;
   amr: string[];
   acr: string;
   /** What the sign-in is for, if it is for one organization. */
@@ -69,9 +71,9 @@ live as (
     and code_challenge is not distinct from $5 and s.revoked_at is null and m.is_active and standing.belongs
 ),
 granted as (
-  insert into grants (id, account_id, environment_id, oauth_client_id, identity_id, session_id, scope, authenticated_at, amr, acr,
+  insert into grants (id, account_id, environment_id, oauth_client_id, identity_id, session_id, scope, authenticated_at, auth_time, amr, acr,
     created_at, expires_at, organization_id)
-  select $6::uuid, account_id, environment_id, oauth_client_id, identity_id, session_id, scope, authenticated_at, amr, acr, $3,
+  select $6::uuid, account_id, environment_id, oauth_client_id, identity_id, session_id, scope, authenticated_at, auth_time, amr, acr, $3,
     ends_at, organization_id
   from live
 ),
@@ -83,7 +85,7 @@ spent as (
   update authorization_codes set grant_id = $6 from live where authorization_codes.code_hash = $1
 )
 select presented.grant_id as "spentFor", live.code_hash is not null as redeemed, live.nonce, live.session_id as "sessionId",
-  live.scope, live.authenticated_at as "authenticatedAt", live.amr, live.acr, live.organization_id as "organizationId", ${subjectColumns}
+  live.scope, ${authTimeIn('live')}, live.amr, live.acr, live.organization_id as "organizationId", ${subjectColumns}
 from presented left join live on true left join lateral (select * from identities where id = live.identity_id offset 0) i on true`,
 };
 
@@ -161,6 +163,7 @@ const rowOf = (code: string, client: Client, request: AuthorizeRequest, session:
   nonce: request.nonce,
   code_challenge: request.codeChallenge,
   authenticated_at: session.authenticatedAt,
+  auth_time: session.authTime ?? null,
   amr: session.amr,
   acr: session.acr,
   created_at: at,

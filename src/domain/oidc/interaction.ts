@@ -1,4 +1,5 @@
-import { hours, seconds } from '../../platform/clock.js';
+import { hours, minutes, seconds } from '../../platform/clock.js';
+import { authTimeOf } from '../sessions/first-factor.js';
 import type { HostedSession } from '../sessions/sessions.js';
 import type { AuthorizeRequest } from './authorize-request.js';
 
@@ -25,7 +26,7 @@ export function nextStep(
     session !== null &&
     !prompt.login &&
     (hintedSubject === null || session.identityId === hintedSubject) &&
-    (maxAge === null || now.getTime() < session.authenticatedAt.getTime() + seconds(maxAge));
+    (maxAge === null || now.getTime() < authTimeOf(session).getTime() + seconds(maxAge));
   if (!accepted) return prompt.none ? 'login_required' : 'sign-in';
   if (chosen || !(prompt.selectAccount || asksAlways)) return 'continue';
   return prompt.none ? 'interaction_required' : 'select-account';
@@ -34,13 +35,19 @@ export function nextStep(
 /** How long a sign-in is a new one while the person proves a second factor, enrolls one and reads what they are asked. */
 const newFor = hours(1);
 
+/** A provider's answer is measured from when its person was sent there (`isNewEnough`), and they have ten minutes to come back. */
+const onTheWay = minutes(11);
+
 /** Whether a session is what a request asks for, when the person has been asked for their consent after signing in. */
 export function suitsConsent(
   { prompt, maxAge }: AuthorizeRequest,
   { session, hintedSubject, now }: Pick<Situation, 'hintedSubject' | 'now'> & { session: HostedSession },
 ): boolean {
   if (hintedSubject !== null && session.identityId !== hintedSubject) return false;
-  if (!prompt.login && maxAge === null) return true;
-  const most = prompt.login ? newFor : Math.max(newFor, seconds(maxAge ?? 0));
-  return now.getTime() < session.authenticatedAt.getTime() + most;
+  // Of a provider that does not say when, `prompt=login` is content with when they came (`isNewEnough`).
+  const login = session.authTime?.getTime() === 0 ? session.authenticatedAt : authTimeOf(session);
+  if (prompt.login && now.getTime() >= login.getTime() + newFor) return false;
+  if (maxAge === null) return true;
+  const late = session.ssoSessionId === null ? 0 : onTheWay;
+  return now.getTime() < authTimeOf(session).getTime() + Math.max(newFor, seconds(maxAge) + late);
 }

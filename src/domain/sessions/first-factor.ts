@@ -12,7 +12,10 @@ export interface FirstFactor {
   /** RFC 8176. */
   amr: string[];
   acr: Acr;
+  /** When they came in by it, from which what they are given lasts. */
   authenticatedAt: Date;
+  /** When it was proved, where that was to an identity provider. */
+  authTime?: Date | null;
   /** The SSO connection that it was proved by; without one, it was proved here. */
   ssoConnectionId?: string | null;
   /** The session there (`sso_sessions`), where there is one: a recovery code stands for the connection without. */
@@ -22,6 +25,13 @@ export interface FirstFactor {
   /** Of a password that was just proved: when it was set. With another one since then, no session begins. */
   passwordChangedAt?: Date | null;
 }
+
+/**
+ * How fresh a sign-in is: what `auth_time` tells, and what `max_age` and sensitive changes go by. An identity provider lets people pass
+ * whom it has asked hours before.
+ */
+export const authTimeOf = ({ authTime, authenticatedAt }: Pick<FirstFactor, 'authTime' | 'authenticatedAt'>): Date =>
+  authTime ?? authenticatedAt;
 
 /** A sign-in with all that it needed, by whichever method it began. */
 export type Proof = Omit<FirstFactor, 'method'>;
@@ -71,9 +81,10 @@ const registered = [
 export function factorOfProvider(
   identityId: string,
   said: readonly string[],
-  by: { connectionId: string; ssoSessionId: string | null; now: Date },
+  by: { connectionId: string; ssoSessionId: string | null; authTime: Date; now: Date },
 ) {
   const amr = registered.filter((value) => said.includes(value));
   const first = firstFactor(identityId, 'sso', amr, { now: by.now, acr: amr.includes('mfa') ? aal2 : aal1 });
-  return { ...first, ssoConnectionId: by.connectionId, ssoSessionId: by.ssoSessionId };
+  const { authTime, connectionId: ssoConnectionId, ssoSessionId } = by;
+  return { ...first, authTime, ssoConnectionId, ssoSessionId };
 }

@@ -2,11 +2,19 @@ import type { FactorKind, MfaPolicy } from '../../../entities/environment-settin
 import type { MfaFactorType } from '../../../entities/mfa-factor.js';
 import { type Clock, minutes } from '../../platform/clock.js';
 import type { Db, EnvironmentScope } from '../../platform/db.js';
-import { aal2 } from './first-factor.js';
+import { aal2, authTimeOf, type FirstFactor } from './first-factor.js';
 import type { HostedSession } from './sessions.js';
 
 /** How old a sign-in may be for what could lock its owner out. */
 export const proofLife = minutes(10);
+
+/**
+ * How much newer a sign-in has to be that is asked for: an identity provider that has just asked its person says so at once, by a
+ * clock that may be a minute behind, and what it says has to be new here still. Else they would be sent to and fro.
+ */
+const onTheWay = minutes(2);
+
+type ProvedWhen = Pick<FirstFactor, 'authenticatedAt' | 'authTime'>;
 
 /** Whether it is enough, or what a new sign-in has to prove. */
 export type Proven =
@@ -43,7 +51,7 @@ export const createOwnProof =
   ({ db, now }: { db: Db; now: Clock }) =>
   async (
     { accountId }: EnvironmentScope,
-    { identityId, authenticatedAt, acr }: Pick<HostedSession, 'identityId' | 'authenticatedAt' | 'acr'>,
+    { identityId, acr, ...times }: Pick<HostedSession, 'identityId' | 'acr'> & ProvedWhen,
     allowed: readonly FactorKind[],
     wanted: WantedFor | null = null,
   ): Promise<Proven> => {
@@ -56,10 +64,11 @@ export const createOwnProof =
     const owesCode =
       wanted !== null && counted.length > 0 && !hasStrong && !showsCode(wanted) && (isAsked || !isEnding);
     const needsAal2 = hasStrong || (owesCode && !isAsked);
-    const isFresh = now().getTime() < authenticatedAt.getTime() + proofLife;
+    const isFresh = now().getTime() < authTimeOf(times).getTime() + proofLife;
     if (isFresh && (acr === aal2 || !(needsAal2 || owesCode))) return { isEnough: true };
     const isReachable = !needsAal2 || allowed.includes('totp') || allowed.includes('webauthn');
-    return { isEnough: false, maxAgeSeconds: proofLife / 1000, needsAal2, isReachable };
+    const maxAge = isFresh ? proofLife : proofLife - onTheWay;
+    return { isEnough: false, maxAgeSeconds: maxAge / 1000, needsAal2, isReachable };
   };
 
 /** By a mailed code, be it the first factor or the second. Ending is not refused to whom a trusted browser let in. */

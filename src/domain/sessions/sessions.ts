@@ -15,6 +15,8 @@ export interface HostedSession {
   identityId: string;
   email: string;
   authenticatedAt: Date;
+  /** As `FirstFactor` has it. */
+  authTime: Date | null;
   amr: string[];
   acr: string;
   /** When a second factor was last proved in it, or a trusted device stood in for one. */
@@ -30,8 +32,10 @@ export interface SignIn {
   identityId: string;
   amr: string[];
   acr: string;
-  /** When the first factor was proved; now, unless a second one was asked for in between. */
+  /** When its person came in by the first factor; now, unless a second one was asked for in between. */
   authenticatedAt?: Date;
+  /** When that was proved, where it was to an identity provider. */
+  authTime?: Date | null;
   secondFactorAt?: Date | null;
   /** By which the first factor was proved, if by one. */
   ssoConnectionId?: string | null;
@@ -59,7 +63,8 @@ export interface SignedIn {
 const findStatement = {
   name: 'find_hosted_session',
   text: `
-select s.id, s.identity_id as "identityId", i.email, s.authenticated_at as "authenticatedAt", s.amr, s.acr,
+select s.id, s.identity_id as "identityId", i.email, s.authenticated_at as "authenticatedAt",
+  s.auth_time as "authTime", s.amr, s.acr,
   s.second_factor_at as "secondFactorAt", s.sso_connection_id as "ssoConnectionId", s.sso_session_id as "ssoSessionId",
   ${lastUse('s')} as "usedAt"
 from sessions s
@@ -110,6 +115,7 @@ export function createSessions({ db, now }: { db: Db; now: Clock }) {
       amr,
       acr,
       authenticatedAt,
+      authTime = null,
       secondFactorAt = null,
       ssoConnectionId = null,
       ssoSessionId = null,
@@ -146,6 +152,7 @@ export function createSessions({ db, now }: { db: Db; now: Clock }) {
         ssoSessionId,
         code,
         goesOn,
+        authTime,
         ...(browser === null ? [] : [hashSecret(browser), replacedRow(scope)]),
       ]);
       if (!row) throw new DomainError('auth.invalid_credentials');

@@ -19,14 +19,14 @@ export interface SignInRow {
 export interface ComesWith {
   /** A session at an identity provider: $18. */
   provider: boolean;
-  /** A cookie of before: $21 is its hash, and $22 the row of the event that another one's session ended. */
+  /** A cookie of before: $22 is its hash, and $23 the row of the event that another one's session ended. */
   cookie: boolean;
 }
 
 /** Whether the browser has a session of this person here. */
 const ownSession = (
   further: string,
-) => `exists (select from sessions own where own.browser_hash = $21 and own.environment_id = $4
+) => `exists (select from sessions own where own.browser_hash = $22 and own.environment_id = $4
   and own.identity_id = $5 and own.revoked_at is null and ${further})`;
 
 /** Whether the session at the identity provider stands, or the session here goes on by it. */
@@ -49,6 +49,7 @@ const ifOwn = (column: string, value: string) =>
 const move = ({ provider }: ComesWith) => `moved as (
   update sessions set browser_hash = $1,
     ${ifOwn('authenticated_at', '$13')},
+    ${ifOwn('auth_time', '$21::timestamptz')},
     ${ifOwn('second_factor_at', '$14')},
     ${ifOwn('amr', '$6')},
     ${ifOwn('acr', '$7')},
@@ -59,7 +60,7 @@ const move = ({ provider }: ComesWith) => `moved as (
     ${ifOwn('ip_address', '$9')},
     ${ifOwn('user_agent', '$10')},
     revoked_at = case when environment_id = $4 and identity_id <> $5 then $2 end
-  where browser_hash = $21 and expires_at > $2::timestamptz and revoked_at is null
+  where browser_hash = $22 and expires_at > $2::timestamptz and revoked_at is null
     and (not $20::boolean and (select unchanged from person) or ${ownSession('own.expires_at > $2::timestamptz')})
     and exists (select from ${provider ? 'trusted' : 'person'}) -- locked before the sessions, as by whoever changes the password, or ends them
   returning id, environment_id, identity_id, expires_at, revoked_at
@@ -67,7 +68,7 @@ const move = ({ provider }: ComesWith) => `moved as (
 kept as (
   select id from moved where environment_id = $4 and revoked_at is null
 ),
-signed_out as (${eventInsert('$22', {
+signed_out as (${eventInsert('$23', {
   resourceId: 'moved.id::text',
   actorId: 'moved.identity_id::text',
   from: ' join moved on moved.revoked_at is not null',
@@ -96,9 +97,9 @@ person as materialized (
 ),
 ${comesWith.provider ? providerLook(comesWith) : ''}${comesWith.cookie ? move(comesWith) : ''}created as (
   insert into sessions (id, account_id, environment_id, identity_id, browser_hash, authenticated_at, second_factor_at, amr, acr,
-    ip_address, user_agent, created_at, used_at, expires_at, sso_connection_id, sso_session_id)
+    ip_address, user_agent, created_at, used_at, expires_at, sso_connection_id, sso_session_id, auth_time)
   select $11::uuid, $3::uuid, $4::uuid, $5::uuid, $1::bytea, $13::timestamptz, $14::timestamptz, $6::text[], $7::text, $9::text, $10::text,
-    $2::timestamptz, $2, (select expires_at from life), $17::uuid, $18::uuid
+    $2::timestamptz, $2, (select expires_at from life), $17::uuid, $18::uuid, $21::timestamptz
   where not $20::boolean and (select unchanged from person)${comesWith.cookie ? ' and not exists (select from kept)' : ''}${comesWith.provider ? ' and exists (select from trusted)' : ''}
   returning id
 ),

@@ -47,6 +47,8 @@ export const ssoRefusals = [
   'replayed',
   'status_not_success',
   'subject_missing',
+  /** A new sign-in was asked for, or one of a certain age, and the provider does not say when it was. */
+  'auth_time_missing',
   'nonce_mismatch',
   'state_mismatch',
   'provider_error',

@@ -11,6 +11,7 @@ import { readConnection } from '../sso-connections/read.js';
 import type { Assertion, SsoRefusal } from '../sso-protocols/assertion.js';
 import type { Browser, SignIn, SignInOutcome } from '../users/sign-in.js';
 import { admitAdministrator } from './administrator-admission.js';
+import { isNewEnough, nothingMore } from './new-enough.js';
 import type { ProviderSessions } from './provider-sessions.js';
 import type { PersonRefusal } from './recognition.js';
 import type { AnsweredSsoRequest } from './requests.js';
@@ -37,7 +38,7 @@ interface Arrived {
 /** Administrators who sign in by an Account's identity provider (docs/decisions/0039). */
 export function createAdministratorSso({ db, signIn, sessions, now }: AdministratorSsoDeps) {
   async function admitted(
-    { connectionId, outcome }: AnsweredSsoRequest,
+    { connectionId, outcome, createdAt }: AnsweredSsoRequest,
     provider: NamedProvider | null,
   ): Promise<Arrived | Refused> {
     if ('refusal' in outcome) return { refusal: outcome.refusal.code };
@@ -50,6 +51,8 @@ export function createAdministratorSso({ db, signIn, sessions, now }: Administra
         const connection = await tx.findOne(SsoConnection, { where, lock });
         if (!connection || !provider) return { refusal: 'connection_disabled' };
         if (!isSameProvider(connection, provider)) return { refusal: 'issuer_mismatch' };
+        if (!isNewEnough(assertion, nothingMore, connection, { createdAt }))
+          return { refusal: 'reauthentication_missing' };
         const admitted = await admitAdministrator(tx, connection, assertion, now());
         if ('refusal' in admitted) return admitted;
         const { userId, linkId } = admitted;

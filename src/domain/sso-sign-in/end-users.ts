@@ -1,12 +1,13 @@
 import type { EntityManager } from 'typeorm';
 import type { SsoConnection } from '../../../entities/sso-connection.js';
-import { type Clock, minutes, seconds } from '../../platform/clock.js';
+import type { Clock } from '../../platform/clock.js';
 import { alone, type Db, inTransaction } from '../../platform/db.js';
 import { recordEvent } from '../events.js';
 import type { EnvironmentScope } from '../scope.js';
 import { identityConnectionFor } from '../sso-connections/covering.js';
 import { readConnection } from '../sso-connections/read.js';
-import type { Assertion, SsoRefusal } from '../sso-protocols/assertion.js';
+import type { SsoRefusal } from '../sso-protocols/assertion.js';
+import { type AskedOfProvider, isNewEnough, provedAt } from './new-enough.js';
 import { admit, losesARace } from './people.js';
 import type { ProviderSessions } from './provider-sessions.js';
 import type { PersonRefusal } from './recognition.js';
@@ -15,21 +16,10 @@ import type { AnsweredSsoRequest } from './requests.js';
 /** Why somebody who came back from a provider is not let in; stable, as pages and events have it. */
 export type SsoSignInRefusal = SsoRefusal | PersonRefusal;
 
-/** What the authorization request of an end user, as it was when they were sent away, asks of the provider. */
-export interface AskedOfProvider {
-  /** Whether the provider's own session is not enough. */
-  anew: boolean;
-  /** Seconds; null: any age. */
-  maxAge: number | null;
-}
-
 /** Who has come back, or why nobody is let in. */
 export type Arrival =
-  | { identityId: string; connectionId: string; ssoSessionId: string; amr: readonly string[] }
+  | { identityId: string; connectionId: string; ssoSessionId: string; amr: readonly string[]; authTime: Date }
   | { refusal: SsoSignInRefusal };
-
-/** Clocks differ, and providers say the second. */
-const skew = minutes(1);
 
 /** End users who sign in by an identity provider: which connection is theirs, and whom its answers let in. */
 export function createEndUserSso({
@@ -54,6 +44,7 @@ export function createEndUserSso({
 
     /**
      * Whom an answer lets in, in the transaction that completes its request.
+     * @param asked what the authorization request said when the person was sent away
      * @throws what `losesARace` knows: the same again tells the rest
      */
     async arrive(tx: EntityManager, request: AnsweredSsoRequest, asked: AskedOfProvider): Promise<Arrival> {
@@ -62,13 +53,13 @@ export function createEndUserSso({
       const connection = await readConnection(inTransaction(tx), { accountId, id: connectionId });
       if (connection?.status !== 'active') return { refusal: 'connection_disabled' };
       const { assertion } = outcome;
-      const admitted = isOfNow(assertion, asked, request)
+      const admitted = isNewEnough(assertion, asked, connection, request)
         ? await admit(tx, connection, assertion, { applicationId, now: now() })
         : { refusal: 'reauthentication_missing' as const };
       if ('identityId' in admitted) {
         const { identityId, linkId } = admitted;
         const ssoSessionId = await sessions.keep(tx, connection, { assertion, linkId });
-        return { identityId, connectionId, ssoSessionId, amr: assertion.amr };
+        return { identityId, connectionId, ssoSessionId, amr: assertion.amr, authTime: provedAt(assertion, now()) };
       }
       await recordRefusal(tx, request, admitted.refusal);
       return admitted;
@@ -79,15 +70,6 @@ export function createEndUserSso({
 }
 
 export type EndUserSso = ReturnType<typeof createEndUserSso>;
-
-/** Whether the sign-in at the provider is as recent as the authorization request wants it (OpenID Connect Core §3.1.2.1). */
-function isOfNow({ authenticatedAt }: Assertion, { anew, maxAge }: AskedOfProvider, { createdAt }: AnsweredSsoRequest) {
-  // A provider that was told to ask again, and says nothing of when, is believed; `max_age` has it say so.
-  if (authenticatedAt === null) return maxAge === null;
-  const sentAt = createdAt.getTime();
-  const oldest = Math.max(anew ? sentAt : 0, maxAge === null ? 0 : sentAt - seconds(maxAge));
-  return authenticatedAt.getTime() >= oldest - skew;
-}
 
 const recordRefusal = (
   tx: EntityManager,

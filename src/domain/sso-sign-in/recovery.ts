@@ -131,11 +131,12 @@ export function createSsoRecovery({ db, sealing, passwords, rateLimits, now }: S
 
 function withDates(first: FirstFactor): FirstFactor {
   const date = (text: unknown) => (typeof text === 'string' ? new Date(text) : null);
-  const { passwordChangedAt } = first;
+  const { authTime, passwordChangedAt } = first;
   return {
     ...first,
     authenticatedAt: new Date(first.authenticatedAt),
     secondFactorAt: date(first.secondFactorAt),
+    ...(authTime !== undefined && { authTime: date(authTime) }),
     ...(passwordChangedAt !== undefined && { passwordChangedAt: date(passwordChangedAt) }),
   };
 }

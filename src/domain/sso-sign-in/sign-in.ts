@@ -177,11 +177,10 @@ const isAnybodys = ({ type }: SsoConnection, code: SsoRefusal, isSigned: boolean
   type === 'saml' ? !isSigned && code !== 'configuration_incomplete' : code === 'issuer_mismatch';
 
 /**
- * Whether an answer can have expired by what the person did: they kept it until it was old, or had asked for a sign-in newer than
- * the provider's. A clock that is wrong shows with everybody who comes back at once.
+ * Whether an answer can have expired by what the person did: they kept it until it was old. A clock that is wrong shows with
+ * everybody who comes back at once.
  */
-const mayBeTheirs = ({ createdAt, secrets }: TakenSsoRequest, now: Date): boolean =>
-  Boolean(secrets?.maxAge) || after(createdAt, minutes(1)) < now;
+const mayBeTheirs = ({ createdAt }: TakenSsoRequest, now: Date): boolean => after(createdAt, minutes(1)) < now;
 
 /**
  * What a person of the provider's can have it sign, in answer to the id of a request from here, and bring here: whoever asks it chooses

@@ -6,6 +6,7 @@ import type { Db } from '../../platform/db.js';
 import type { Assertion, SsoRefusal } from '../sso-protocols/assertion.js';
 import { isAdministrator, openInvite, recognizeAdministrator, strangerRefusal } from './administrator-recognition.js';
 import { assertedAddress } from './asserted-address.js';
+import { isNewEnough, nothingMore } from './new-enough.js';
 import type { SsoOutcome } from './outcome.js';
 import { type AssertedProfile, newProfile } from './profile.js';
 import { type PersonRefusal, recognize } from './recognition.js';
@@ -55,7 +56,10 @@ export async function reportOf(
   }
   const { assertion } = outcome;
   const mapped = { email: assertedAddress(assertion.email), ...newProfile(assertion, connection) };
-  const would = await effectOf(db, connection, assertion, now);
+  const begun = { createdAt: startedAt ?? test.createdAt };
+  const would = isNewEnough(assertion, nothingMore, connection, begun)
+    ? await effectOf(db, connection, assertion, now)
+    : refused('reauthentication_missing');
   return { ...times, status: 'succeeded', refusal: null, assertion, mapped, would };
 }
 

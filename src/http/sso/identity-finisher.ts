@@ -1,6 +1,7 @@
 import { readParameters } from '../../domain/oidc/parameters.js';
 import { factorOfProvider } from '../../domain/sessions/first-factor.js';
-import type { Arrival, AskedOfProvider } from '../../domain/sso-sign-in/end-users.js';
+import type { Arrival } from '../../domain/sso-sign-in/end-users.js';
+import type { AskedOfProvider } from '../../domain/sso-sign-in/new-enough.js';
 import type { AnsweredSsoRequest } from '../../domain/sso-sign-in/requests.js';
 import type { Sso } from '../../domain/sso-sign-in/sso.js';
 import type { Clock } from '../../platform/clock.js';
@@ -25,8 +26,8 @@ export function createIdentityFinisher(deps: { sso: Sso; hosted: HostedLogin; no
       // A client does not move; but what was said to one Environment is worth nothing in another.
       if (visit.client.environmentId !== environmentId) return sendSsoLost(request, reply);
       if ('refusal' in arrival) return sendSsoFailed(visit, arrival.refusal);
-      const { identityId, amr, connectionId, ssoSessionId } = arrival;
-      const first = factorOfProvider(identityId, amr, { connectionId, ssoSessionId, now: now() });
+      const { identityId, amr, connectionId, ssoSessionId, authTime } = arrival;
+      const first = factorOfProvider(identityId, amr, { connectionId, ssoSessionId, authTime, now: now() });
       return hosted.proved(visit, first).catch((error: unknown) => {
         // The person, the connection or the session at the provider is gone since: the same from its beginning tells which.
         if (hasEndedSince(error)) return again(parameters, 'over')(request, reply);

@@ -17,6 +17,7 @@ const reasons = {
   identity_unknown: 'sso_test.reason.identity_unknown',
   identity_inactive: 'sso_test.reason.identity_inactive',
   not_a_member: 'sso_test.reason.not_a_member',
+  reauthentication_missing: 'sso_test.reason.reauthentication_missing',
 } as const;
 const hasReason = (code: string | null): code is keyof typeof reasons => code !== null && code in reasons;
 

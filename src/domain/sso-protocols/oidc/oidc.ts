@@ -29,8 +29,8 @@ import { asRefusal } from './refusals.js';
 export interface OidcSecrets extends Record<string, string> {
   nonce: string;
   codeVerifier: string;
-  /** Seconds, or empty: what was asked of the provider, which has to say `auth_time` then. */
-  maxAge: string;
+  /** Whether the provider has to say when it has signed the person in; empty: it may leave that out. */
+  authTime: 'required' | '';
 }
 
 export interface OidcProtocolDeps {
@@ -59,6 +59,12 @@ export const signedOutUrlOf = (baseUrl: string, connectionId: string): string =>
 /** Where a provider itself says that somebody's session there is over. */
 export const backchannelLogoutUrlOf = (baseUrl: string, connectionId: string): string =>
   `${baseUrl}/sso/oidc/${connectionId}/backchannel-logout`;
+
+/**
+ * In seconds, longer than any session: many providers say when somebody signed in to those alone who ask for an age, as all have to
+ * then (OpenID Connect Core §3.1.2.1).
+ */
+const anyAge = 31_536_000;
 
 /** In characters: a URL that is longer gets nowhere. Without a hint, the client's id tells the provider who asks. */
 const longestHint = 4096;
@@ -107,9 +113,10 @@ export function createOidcProtocol({ baseUrl, clientSecretOf, outbound, now }: O
           code_challenge_method: 'S256',
           ...(loginHint !== null && { login_hint: loginHint }),
           ...(forceAuthn && { prompt: 'login' }),
-          ...(maxAge !== null && { max_age: String(maxAge) }),
+          max_age: String(maxAge ?? anyAge),
         });
-        const secrets: OidcSecrets = { nonce, codeVerifier, maxAge: maxAge === null ? '' : String(maxAge) };
+        const isAged = connection.forceAuthn || maxAge !== null;
+        const secrets: OidcSecrets = { nonce, codeVerifier, authTime: isAged ? 'required' : '' };
         return { url: url.href, secrets };
       }),
 
@@ -129,7 +136,8 @@ export function createOidcProtocol({ baseUrl, clientSecretOf, outbound, now }: O
           expectedNonce: expects.nonce,
           pkceCodeVerifier: expects.codeVerifier,
           idTokenExpected: true,
-          ...(expects.maxAge && { maxAge: Number(expects.maxAge) }),
+          // Not `maxAge`: the library measures it from now on, and people take their time between their password and a
+          // second factor. Whether the sign-in is new enough is asked of when they were sent (`isNewEnough`).
         });
         const claims = tokens.claims();
         if (!claims) throw new SsoRefused('malformed', 'The provider gave no ID token');
@@ -138,7 +146,11 @@ export function createOidcProtocol({ baseUrl, clientSecretOf, outbound, now }: O
           lacks && config.serverMetadata().userinfo_endpoint
             ? await fetchUserInfo(config, tokens.access_token, claims.sub)
             : {};
-        return assertionOf({ ...more, ...claims }, connection, tokens.id_token ?? '');
+        const assertion = assertionOf({ ...more, ...claims }, connection, tokens.id_token ?? '');
+        // OpenID Connect Core §3.1.2.1 has it say that; whether it was asked, the person could change on the way.
+        if (expects.authTime === 'required' && assertion.authenticatedAt === null)
+          throw new SsoRefused('auth_time_missing', 'The provider does not say when the person signed in (auth_time)');
+        return assertion;
       }),
 
     /**

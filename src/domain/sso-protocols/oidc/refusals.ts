@@ -60,7 +60,6 @@ export const claimRefusals: Readonly<Record<string, SsoRefusal>> = {
   nonce: 'nonce_mismatch',
   sub: 'subject_missing',
   exp: 'expired',
-  auth_time: 'expired',
   iat: 'not_yet_valid',
   nbf: 'not_yet_valid',
 };
@@ -70,7 +69,7 @@ const texts: Partial<Record<SsoRefusal, string>> = {
   nonce_mismatch: 'The ID token is not for this sign-in: its nonce is another one',
   state_mismatch: 'The answer is not for this sign-in: its state is another one',
   subject_missing: 'The answer does not say of whom it is',
-  expired: 'The ID token has expired, or the sign-in at the provider is older than was asked for',
+  expired: 'The ID token has expired',
   not_yet_valid: 'The ID token is not valid yet',
   algorithm_refused: 'The ID token is not signed by an algorithm with a public key',
   signature_invalid: 'The signature of the ID token is not by a key of the provider',
@@ -105,7 +104,7 @@ const sayings: readonly (readonly [RegExp, SsoRefusal])[] = [
   [/"nonce"/, 'nonce_mismatch'],
   [/"aud"|"azp"/, 'audience_mismatch'],
   [/"sub"/, 'subject_missing'],
-  [/"exp"|"auth_time"/, 'expired'],
+  [/"exp"/, 'expired'],
 ];
 
 /** Beside the error, or in what caused it: which claim it is about. */
