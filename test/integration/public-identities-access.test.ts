@@ -387,6 +387,52 @@ describe('who may do less does not take over who may do more', () => {
     await call('PATCH', `/identities/${id}`, 200, { first_name: 'Ada' }, helper.headers);
   });
 
+  test('nor from another Environment, by whoever is nothing where they look after people', async () => {
+    const production = { scope: account.productionScope };
+    const outcomes = async (of: string, headers: Record<string, string>, path: (path: string) => string) => {
+      const answers = new Set<string>();
+      for (const [method, at, payload] of takeOvers(of))
+        answers.add(outcomeOf(await api.app.inject({ method, url: path(at), headers, ...(payload && { payload }) })));
+      return [...answers];
+    };
+    const publicly = (path: string) => `/api/v1${path}`;
+    const portal = (path: string) => account.portalPath(path, 'production');
+    /** Who looks after people in the development environment, and is an ordinary member of production. */
+    const elsewhere = async () => {
+      const id = await strong();
+      const [row] = await rowsOf<{ email: string }>(api, `select email::text from identities where id = '${id}'`);
+      const joined = {
+        method: 'POST',
+        url: portal('/identities'),
+        headers: support,
+        payload: { email: row?.email },
+      } as const;
+      await send(api.app, 201, joined);
+      return id;
+    };
+    const keyed = async (accessMode: 'full' | 'scoped') => {
+      const by = { type: 'platform_admin', userId: uuidv7(), sessionId: '', capabilities: [], roles: [] } as const;
+      const scopes = accessMode === 'full' ? [] : ['identity.view', 'identity.manage'];
+      const wanted = { name: accessMode, description: null, accessMode, scopes: scopes as never, expiresAt: null };
+      const { secret } = await api.services.apiKeyManagement.create(production.scope, by as never, wanted);
+      return { 'x-api-key': secret };
+    };
+    const id = await elsewhere();
+    const admin = await newIdentityCaller(api, production, [{ role: 'Administrator' }]);
+    const limits = { environment_ids: [account.productionScope.environmentId] };
+    const limited = (await newMember(api, account, 'support', undefined, limits)).headers;
+    const refused = ['403 identity.holds_more'];
+    expect(await outcomes(id, await keyed('scoped'), publicly)).toEqual(refused);
+    expect(await outcomes(id, admin.headers, publicly)).toEqual(refused);
+    expect(await outcomes(id, limited, portal)).toEqual(refused);
+    expect(await outcomes(id, support, portal)).toEqual(['200']);
+    expect(await outcomes(await elsewhere(), await keyed('full'), publicly)).toEqual(['200']);
+    // Of an ordinary member elsewhere they are no less in charge than before.
+    const { id: ordinary, email } = await person();
+    await send(api.app, 201, { method: 'POST', url: portal('/identities'), headers: support, payload: { email } });
+    expect(await outcomes(ordinary, limited, portal)).toEqual(['200']);
+  });
+
   test('they deal with everyone else, and who holds as much may', async () => {
     const { id } = await person();
     const narrow = await account.apiKey(['identity.view', 'identity.manage']);
