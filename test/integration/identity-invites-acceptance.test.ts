@@ -44,6 +44,14 @@ const membershipsOf = (email: string) =>
      where i.account_id = $1 and i.email = $2`,
     [account.scope.accountId, email],
   );
+/** What is told of an invite's roles when it is accepted. */
+const rolesToldOf = (inviteId: string) =>
+  rowsOf(
+    api,
+    `select action, metadata->'role_ids' as role_ids from events where resource_id = $1
+       and action in ('identity_invite.role_not_given', 'identity_invite.accepted') order by created_at, id`,
+    [inviteId],
+  );
 const identityCount = async () => (await key('GET', '/identities/summary')).json().data.total;
 
 test('a new person becomes a verified identity with the role, and can sign in', async () => {
@@ -292,6 +300,32 @@ test('who had the role meanwhile for a time that is over is given it anew', asyn
     { effective_from: null, effective_to: new Date(effective_to) },
     { effective_from: api.clock.now, effective_to: null },
   ]);
+});
+
+test('a role that somebody has for a time to come is left as it is, and told as not given', async () => {
+  const role_id = await newRole(key);
+  const made = await inviteTo(key, path, { role_id });
+  const { id } = (await key('POST', '/identities', { email: made.email, email_verified: true })).json().data;
+  const effective_from = new Date(api.clock.now.getTime() + 1_000).toISOString();
+  await key('POST', `/identities/${id}/role-assignments`, { role_id, effective_from });
+  expect(outcomeOf(await accept(made.token))).toBe('200');
+  expect(
+    await rowsOf(api, 'select effective_from, effective_to from role_assignments where identity_id = $1', [id]),
+  ).toEqual([{ effective_from: new Date(effective_from), effective_to: null }]);
+  expect(await rolesToldOf(made.id)).toEqual([
+    { action: 'identity_invite.role_not_given', role_ids: [role_id] },
+    { action: 'identity_invite.accepted', role_ids: [] },
+  ]);
+});
+
+test('a role that somebody has at this moment counts as given, also where it ends', async () => {
+  const role_id = await newRole(key);
+  const made = await inviteTo(key, path, { role_id });
+  const { id } = (await key('POST', '/identities', { email: made.email, email_verified: true })).json().data;
+  const effective_to = new Date(api.clock.now.getTime() + 1_000).toISOString();
+  await key('POST', `/identities/${id}/role-assignments`, { role_id, effective_to });
+  expect(outcomeOf(await accept(made.token))).toBe('200');
+  expect(await rolesToldOf(made.id)).toEqual([{ action: 'identity_invite.accepted', role_ids: [role_id] }]);
 });
 
 test('revoked and accepted at once, one of them comes first; a resend too', async () => {

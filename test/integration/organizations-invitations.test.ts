@@ -169,6 +169,39 @@ test('roles that are gone are left out, and the audit log says so', async () => 
   expect(told).toMatchObject([{ metadata: { invitation_id: made.id, role_ids: [goes] } }]);
 });
 
+test.each(['somebody new', 'a member'])(
+  'of the roles of %s, those count as given that are in force from now on',
+  async (who) => {
+    const [unheld, current, future, elsewhere] = [
+      await newRole(key),
+      await newRole(key),
+      await newRole(key),
+      await newRole(key),
+    ];
+    const role_ids = [unheld, current, future, elsewhere];
+    const made = await inviteTo(key, path, { role_ids });
+    const { id } = (await key('POST', '/identities', { email: made.email, email_verified: true })).json().data;
+    if (who === 'a member') await key('POST', `/organizations/${organization.id}/members`, { identity_id: id });
+    const soon = new Date(api.clock.now.getTime() + 60_000).toISOString();
+    const give = async (role_id: string, more: object) =>
+      expect(outcomeOf(await key('POST', `/identities/${id}/role-assignments`, { role_id, ...more }))).toBe('201');
+    await give(current, { node_id: organization.id, effective_to: soon });
+    await give(future, { node_id: organization.id, effective_from: soon });
+    await give(elsewhere, { effective_from: soon });
+    expect(outcomeOf(await accept(made.token))).toBe('200');
+    const told = await rowsOf(
+      api,
+      `select action, metadata->'role_ids' as role_ids from events where resource_id = $1
+         and action in ('organization.invitation_role_not_given', 'organization.invitation_accepted') order by created_at, id`,
+      [organization.id],
+    );
+    expect(told).toEqual([
+      { action: 'organization.invitation_role_not_given', role_ids: [future] },
+      { action: 'organization.invitation_accepted', role_ids: [unheld, current, elsewhere] },
+    ]);
+  },
+);
+
 test('who is removed from the environment does not come back by an older invitation', async () => {
   const made = await inviteTo(key, path);
   const { id } = (await key('POST', '/identities', { email: made.email })).json().data;

@@ -8,7 +8,7 @@ import { within } from '../../platform/db.js';
 import { place } from '../access/assigning.js';
 import { assertStays } from '../erasures/staying.js';
 import { recordEvent } from '../events.js';
-import { giveRoles } from '../organizations/member-roles.js';
+import { giveRoles, rolesInForce } from '../organizations/member-roles.js';
 import { addMember } from '../organizations/members.js';
 import { startLater } from '../outbox.js';
 import { settleProvedAddress } from '../passwords/new-password.js';
@@ -86,7 +86,10 @@ async function savePerson(tx: EntityManager, id: string, joining: Joining): Prom
   await settleProvedAddress(tx, owner, { hadPassword, passwordHash, method: 'invite', now });
 }
 
-/** The roles as they were decided, as far as they and their node are still there. @returns those that were given */
+/**
+ * The roles as they were decided, as far as they and their node are still there. A window of one that is there stays as it is.
+ * @returns those that count from now on: that were given, or held already; not what is held at a time to come only
+ */
 async function giveWhatIsThere(
   tx: EntityManager,
   identityId: string,
@@ -97,14 +100,15 @@ async function giveWhatIsThere(
     const roles = await tx.findBy(Role, { ...within(scope), id: In(roleIds) });
     const there = roleIds.filter((roleId) => roles.some(({ id }) => id === roleId));
     const isNew = await addMember(tx, scope, { organizationId, identityId, roleIds: there, at });
-    if (!isNew) await giveRoles(tx, scope, { nodeId: organizationId, identityId, roleIds: there, at });
-    return there;
+    const offered = { nodeId: organizationId, identityId, roleIds: there, at };
+    if (!isNew) await giveRoles(tx, scope, offered);
+    return rolesInForce(tx, scope, offered);
   }
   const wanted = roleIds.map((roleId) => ({ identityId, roleId, nodeId, effectiveFrom: null, effectiveTo: null }));
   const placed = (await place(tx, scope, wanted, at)).filter((one) => typeof one !== 'string');
   const [first] = placed; // all at one node
   if (!first) return [];
-  const there = placed.map(({ roleId }) => roleId);
-  await giveRoles(tx, scope, { nodeId: first.nodeId, identityId, roleIds: there, at });
-  return there;
+  const offered = { nodeId: first.nodeId, identityId, roleIds: placed.map(({ roleId }) => roleId), at };
+  await giveRoles(tx, scope, offered);
+  return rolesInForce(tx, scope, offered);
 }

@@ -1,6 +1,6 @@
 import type { EntityManager } from 'typeorm';
 import { write } from '../access/assigning.js';
-import { notEnded } from '../access/in-force.js';
+import { inForce, notEnded } from '../access/in-force.js';
 import { DomainError } from '../errors.js';
 import type { EnvironmentScope } from '../scope.js';
 
@@ -50,6 +50,22 @@ const heldAt = (
      group by role_id`,
     [accountId, environmentId, identityId, nodeId, at],
   );
+
+/** Which of these roles an Identity holds at a node at the moment, and not only at a time to come. */
+export async function rolesInForce(
+  tx: EntityManager,
+  { accountId, environmentId }: EnvironmentScope,
+  { nodeId, identityId, roleIds, at }: HeldAt & { roleIds: readonly string[] },
+): Promise<string[]> {
+  if (roleIds.length === 0) return [];
+  const rows = await tx.query<{ roleId: string }[]>(
+    `select a.role_id as "roleId" from role_assignments a
+     where a.account_id = $1 and a.environment_id = $2 and a.identity_id = $3 and a.node_id = $4 and ${inForce('$5')}`,
+    [accountId, environmentId, identityId, nodeId, at],
+  );
+  const held = new Set(rows.map(({ roleId }) => roleId));
+  return roleIds.filter((id) => held.has(id));
+}
 
 interface RolesOfMember {
   organizationId: string;

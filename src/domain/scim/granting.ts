@@ -1,7 +1,8 @@
 import type { EntityManager } from 'typeorm';
 import { ScimAssignment } from '../../../entities/scim-assignment.js';
-import { write } from '../access/assigning.js';
+import { type Placed, write } from '../access/assigning.js';
 import { takeAway } from '../access/taking.js';
+import type { EnvironmentScope } from '../scope.js';
 import type { Directory } from './directory.js';
 
 interface Held {
@@ -11,11 +12,12 @@ interface Held {
 }
 
 const atOnce = 500;
+const mostLooks = 3;
 const keyOf = ({ identityId, roleId, nodeId }: Held) => `${identityId} ${roleId} ${nodeId}`;
 
 /**
- * Has people hold what the groups stand for that they are in, and of what groups were the reason for, nothing else; in the
- * transaction of the change. What somebody was given by hand is neither given again nor taken.
+ * Has people hold what the groups stand for that they are in, at any time from now on, and of what groups were the reason for,
+ * nothing else; in the transaction of the change. What somebody was given by hand is neither given again nor taken.
  */
 export async function settleRoles(
   tx: EntityManager,
@@ -44,13 +46,16 @@ async function settleSome(tx: EntityManager, directory: Directory, ids: readonly
      }`,
     values,
   );
-  const there = await tx.query<(Held & { id: string })[]>(
-    `select a.id, a.identity_id as "identityId", a.role_id as "roleId", a.node_id as "nodeId"
+  const there = await tx.query<(Held & { id: string; isWhole: boolean })[]>(
+    `select a.id, a.identity_id as "identityId", a.role_id as "roleId", a.node_id as "nodeId",
+       a.effective_to is null and (a.effective_from is null or a.effective_from <= $5) as "isWhole"
      from role_assignments a join scim_assignments s on s.assignment_id = a.id and s.directory_id = $3
      where a.account_id = $1 and a.environment_id = $2 and a.identity_id = any($4) and a.removed_at is null`,
-    values,
+    [...values, at],
   );
-  const [wantedKeys, thereKeys] = [new Set(wanted.map(keyOf)), new Set(there.map(keyOf))];
+  const wantedKeys = new Set(wanted.map(keyOf));
+  // All others are looked at: of some a part was given, around windows that may be gone by now.
+  const wholeKeys = new Set(there.filter(({ isWhole }) => isWhole).map(keyOf));
   const superfluous = there.filter((one) => !wantedKeys.has(keyOf(one))).map(({ id }) => id);
   await takeAway(tx, scope, superfluous, at);
   await tx.query('delete from scim_assignments where account_id = $1 and assignment_id = any($2)', [
@@ -60,42 +65,60 @@ async function settleSome(tx: EntityManager, directory: Directory, ids: readonly
   await give(
     tx,
     directory,
-    wanted.filter((one) => !thereKeys.has(keyOf(one))),
+    wanted.filter((one) => !wholeKeys.has(keyOf(one))),
     at,
   );
 }
 
-/** Made by groups: what is there already, by hand, stays what it is. */
-async function give(tx: EntityManager, { scope, directoryId }: Directory, missing: readonly Held[], at: Date) {
-  if (missing.length === 0) return;
-  const over = await overAt(tx, scope.environmentId, missing, at);
-  const placed = missing.map((one) => ({
-    ...one,
-    // An open beginning would overlap with a window that is over.
-    effectiveFrom: over.has(keyOf(one)) ? at : null,
-    effectiveTo: null,
-  }));
-  const written = await write(tx, scope, placed, at);
+/** Made by groups, for the time that is free: what is there already, by hand, stays what it is. */
+async function give(tx: EntityManager, directory: Directory, wanted: readonly Held[], at: Date, look = 1) {
+  if (wanted.length === 0) return;
+  const { scope, directoryId } = directory;
+  const free = await freeTimes(tx, scope, wanted, at);
+  const written = await write(tx, scope, free, at);
   const { accountId, environmentId } = scope;
   const rows = written.flatMap((result): ScimAssignment[] =>
     result.status === 'created' ? [{ assignmentId: result.assignment.id, accountId, environmentId, directoryId }] : [],
   );
   if (rows.length > 0) await tx.insert(ScimAssignment, rows);
+  // Somebody gave a window since it was looked for what is free. It can be seen now.
+  const crossed = new Set(free.filter((_, i) => written[i]?.status === 'failed').map(keyOf));
+  if (look < mostLooks) {
+    const again = wanted.filter((one) => crossed.has(keyOf(one)));
+    await give(tx, directory, again, at, look + 1);
+  }
 }
 
-/** Those that somebody held once within a window that has ended. */
-async function overAt(tx: EntityManager, environmentId: string, held: readonly Held[], at: Date): Promise<Set<string>> {
-  const rows = await tx.query<Held[]>(
-    `select a.identity_id as "identityId", a.role_id as "roleId", a.node_id as "nodeId" from role_assignments a
-     where a.environment_id = $1 and a.identity_id = any($2) and a.role_id = any($3) and a.node_id = any($4)
-       and a.removed_at is null and a.effective_to <= $5`,
+/**
+ * The times from now on in which people do not hold what they are to: before, between and after the windows that are there. An
+ * open beginning stays open where nothing was before.
+ */
+const freeTimes = (
+  tx: EntityManager,
+  { accountId, environmentId }: EnvironmentScope,
+  wanted: readonly Held[],
+  at: Date,
+) =>
+  tx.query<Placed[]>(
+    `select w.identity_id as "identityId", w.role_id as "roleId", w.node_id as "nodeId",
+       case when not lower_inf(free) then greatest(lower(free), $6::timestamptz) end as "effectiveFrom",
+       upper(free) as "effectiveTo"
+     from unnest($3::uuid[], $4::uuid[], $5::uuid[]) as w (identity_id, role_id, node_id)
+       left join (
+         select a.identity_id, a.role_id, a.node_id, range_agg(tstzrange(a.effective_from, a.effective_to)) as windows
+         from role_assignments a
+         where a.account_id = $1 and a.environment_id = $2 and a.removed_at is null
+           and a.identity_id = any($3) and a.role_id = any($4) and a.node_id = any($5)
+         group by a.identity_id, a.role_id, a.node_id
+       ) held using (identity_id, role_id, node_id)
+       cross join unnest(tstzmultirange(tstzrange(null, null)) - coalesce(held.windows, '{}')) as free
+     where upper_inf(free) or upper(free) > $6`,
     [
+      accountId,
       environmentId,
-      held.map(({ identityId }) => identityId),
-      held.map(({ roleId }) => roleId),
-      held.map(({ nodeId }) => nodeId),
+      wanted.map(({ identityId }) => identityId),
+      wanted.map(({ roleId }) => roleId),
+      wanted.map(({ nodeId }) => nodeId),
       at,
     ],
   );
-  return new Set(rows.map(keyOf));
-}
