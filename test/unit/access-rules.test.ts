@@ -251,6 +251,14 @@ const admin = (changes: Partial<AdminCaller> = {}): AdminCaller => ({
   roles: [],
   ...changes,
 });
+const limits = (changes: object) => ({
+  application_ids: [],
+  environment_ids: [],
+  node_ids: [],
+  ...changes,
+});
+const role = (limited: object | null, capabilities = ['env_roles.manage']) =>
+  ({ key: null, roleId: 'r', capabilities, limits: limited && limits(limited) }) as never;
 const key = (accessMode: 'full' | 'scoped', scopes: string[] = []): Caller => ({
   type: 'api_key',
   apiKeyId: 'k',
@@ -282,14 +290,6 @@ describe('granting', () => {
 
 describe('rights', () => {
   const asked = { permissions: ['identity.view', 'identity.manage'], capability: 'env_roles.manage' } as const;
-  const limits = (changes: object) => ({
-    application_ids: [],
-    environment_ids: [],
-    node_ids: [],
-    ...changes,
-  });
-  const role = (limited: object | null, capabilities = ['env_roles.manage']) =>
-    ({ key: null, roleId: 'r', capabilities, limits: limited && limits(limited) }) as never;
   const rights = (decisions: Decision[] = [], ...rows: object[]) => {
     const checks: Check[] = [];
     const evaluate = async (_environmentId: string, of: readonly Check[]) => {
@@ -368,9 +368,11 @@ describe('rights', () => {
 
 describe('taking somebody over', () => {
   const held = [
-    { permission: 'door.open', nodeId: 'room', isSystem: false },
-    { permission: 'identity.manage', nodeId: 'house', isSystem: true },
+    { permission: 'door.open', nodeId: 'room', isSystem: false, environmentId: 'env', applicationId: 'app' },
+    { permission: 'identity.manage', nodeId: 'house', isSystem: true, environmentId: 'env', applicationId: 'app' },
   ];
+  const elsewhere = [{ ...held[1], environmentId: 'other', applicationId: 'another' }];
+  const supporting = (limits: object | null) => admin({ roles: [role(limits as never, ['identities.manage'])] });
   const guard = (caller: Caller, allowed: boolean[] = [], rows: object[] = held) => {
     const { evaluation, asked } = allowing(...allowed);
     const { db, asked: statements } = answering(rows);
@@ -382,7 +384,8 @@ describe('taking somebody over', () => {
   };
 
   test.each([
-    ['an administrator', admin(), [], true],
+    ['an administrator', supporting(null), [], true],
+    ['an administrator of here', supporting({ environment_ids: ['env'] }), [], true],
     ['a full key', key('full'), [], true],
     ["a key with the service's permission", key('scoped', ['identity.manage']), [], true],
     ["a key with the application's only", key('scoped', ['door.open']), [], false],
@@ -393,15 +396,27 @@ describe('taking somebody over', () => {
     expect((await guard(caller, decisions)).allowed).toBe(may);
   });
 
+  test.each([
+    ['an administrator', supporting(null), [], true],
+    ['an administrator of there', supporting({ application_ids: ['another'] }), [], true],
+    ['an administrator of here', supporting({ environment_ids: ['env'] }), [], false],
+    ['a full key', key('full'), [], true],
+    ["a key with the service's permission here", key('scoped', ['identity.manage']), [], false],
+    ['somebody who holds as much there', person, [true], true],
+    ['somebody who does not', person, [false], false],
+  ])('of what is held in another Environment: %s', async (_name, caller, decisions, may) => {
+    expect((await guard(caller, decisions, elsewhere)).allowed).toBe(may);
+  });
+
   test('it is asked what they hold where the other one holds it', async () => {
     const { asked, statements } = await guard(person, [true, true]);
     expect(asked).toEqual([held.map(({ permission, nodeId }) => ({ identityId: 'bob', permission, nodeId }))]);
-    expect(statements.map(({ values }) => values)).toEqual([['env', 'ana', now]]);
+    expect(statements.map(({ values }) => values)).toEqual([['acc', 'env', 'ana', now]]);
   });
 
   test('who holds nothing, and who may anyway, is asked about no further', async () => {
     expect(await guard(person, [], [])).toMatchObject({ allowed: true, asked: [] });
-    for (const caller of [admin(), key('full'), { ...person, identityId: 'ana' } as Caller]) {
+    for (const caller of [supporting(null), key('full'), { ...person, identityId: 'ana' } as Caller]) {
       expect((await guard(caller)).statements).toEqual([]);
     }
   });
