@@ -37,9 +37,6 @@ type Row = Pick<
   'id' | 'accountId' | 'environmentId' | 'identityId' | 'status' | 'round' | 'startedAt' | 'expiresAt'
 >;
 
-/** How many events are written by one statement: enough that the way to PostgreSQL costs nothing, and few megabytes. */
-const eventsAtOnce = 1000;
-
 /** What the process of a grace is told. */
 export const processInput = (
   { id, accountId, environmentId, identityId }: Pick<Row, 'id' | 'accountId' | 'environmentId' | 'identityId'>,
@@ -166,11 +163,11 @@ async function change(tx: EntityManager, scope: EnvironmentScope, { set, where, 
     'mfaGrace',
     rows.map((row) => processInput(row, news)),
   );
-  // A policy has as many as there are people without a factor.
-  for (let i = 0; i < rows.length; i += eventsAtOnce) {
-    const some = rows.slice(i, i + eventsAtOnce).map((row) => detailsOf(row, scope));
-    await recordEvents(tx, action, some);
-  }
+  await recordEvents(
+    tx,
+    action,
+    rows.map((row) => detailsOf(row, scope)),
+  );
 }
 
 /** In the Environment of the row, which may be another one of the Account. */

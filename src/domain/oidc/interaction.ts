@@ -1,5 +1,5 @@
 import { hours, minutes, seconds } from '../../platform/clock.js';
-import { authTimeOf } from '../sessions/first-factor.js';
+import { authTimeOf, unsaid } from '../sessions/first-factor.js';
 import type { HostedSession } from '../sessions/sessions.js';
 import type { AuthorizeRequest } from './authorize-request.js';
 
@@ -45,7 +45,7 @@ export function suitsConsent(
 ): boolean {
   if (hintedSubject !== null && session.identityId !== hintedSubject) return false;
   // Of a provider that does not say when, `prompt=login` is content with when they came (`isNewEnough`).
-  const login = session.authTime?.getTime() === 0 ? session.authenticatedAt : authTimeOf(session);
+  const login = session.authTime?.getTime() === unsaid.getTime() ? session.authenticatedAt : authTimeOf(session);
   if (prompt.login && now.getTime() >= login.getTime() + newFor) return false;
   if (maxAge === null) return true;
   const late = session.ssoSessionId === null ? 0 : onTheWay;

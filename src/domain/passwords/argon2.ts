@@ -13,7 +13,8 @@ export const compiledBinary = join(compiledArgon2, 'prebuilds/linux-x64/argon2.g
 /** Whether a binary that was compiled for AVX2 can be taken: it is there, and the CPU has AVX2 by /proc/cpuinfo. */
 export const canTake = (binary: string, cpuinfo: string) => existsSync(binary) && /^flags\s*:.*\bavx2\b/m.test(cpuinfo);
 
-const cpuinfo = existsSync('/proc/cpuinfo') ? readFileSync('/proc/cpuinfo', 'utf8') : '';
+// Long on a machine with many cores, and for nothing where none was compiled.
+const cpuinfo = [compiledBinary, '/proc/cpuinfo'].every(existsSync) ? readFileSync('/proc/cpuinfo', 'utf8') : '';
 
 // What node-gyp-build, the package's loader, goes by; whoever has set it has chosen.
 if (canTake(compiledBinary, cpuinfo)) process.env.ARGON2_PREBUILD ??= compiledArgon2;

@@ -26,6 +26,9 @@ export interface FirstFactor {
   passwordChangedAt?: Date | null;
 }
 
+/** `authTime` of whom a provider vouches for that does not say when it was: no age that anybody asks for is as old. */
+export const unsaid = new Date(0);
+
 /**
  * How fresh a sign-in is: what `auth_time` tells, and what `max_age` and sensitive changes go by. An identity provider lets people pass
  * whom it has asked hours before.

@@ -1,5 +1,6 @@
 import type { SsoConnection } from '../../../entities/sso-connection.js';
 import { minutes, seconds } from '../../platform/clock.js';
+import { unsaid } from '../sessions/first-factor.js';
 import type { Assertion } from '../sso-protocols/assertion.js';
 import type { TakenSsoRequest } from './requests.js';
 
@@ -14,12 +15,9 @@ export interface AskedOfProvider {
 /** Of a sign-in that nobody asks more of than its connection does. */
 export const nothingMore: AskedOfProvider = { anew: false, maxAge: null };
 
-/** Of a provider that does not say when somebody proved to it who they are: no age that anybody asks for is as old. */
-const longAgo = new Date(0);
-
 /** When somebody proved to their provider who they are. Its clock may be ahead of ours; nobody has signed in in the future. */
 export function provedAt({ authenticatedAt }: Pick<Assertion, 'authenticatedAt'>, now: Date): Date {
-  if (authenticatedAt === null) return longAgo;
+  if (authenticatedAt === null) return unsaid;
   return authenticatedAt < now ? authenticatedAt : now;
 }
 

@@ -31,9 +31,12 @@ export function recoveredBy(visit: Pick<Visit, 'client' | 'asked'>): RecoveredSi
   return { scope: { accountId, applicationId, environmentId }, bound: boundParametersOf(visit) };
 }
 
-/** Whether a sign-in that was proved ends in no session: the person, the password, or what they came by, is gone since. */
-export const hasEndedSince = (error: unknown): boolean =>
-  error instanceof DomainError && error.code === 'auth.invalid_credentials';
+/** What a sign-in that was proved goes on to, or another answer where no session begins: the person, the password, or what they came by, is gone since. */
+export const unlessGone = (goesOn: Promise<FastifyReply>, otherwise: () => FastifyReply | Promise<FastifyReply>) =>
+  goesOn.catch((error: unknown) => {
+    if (error instanceof DomainError && error.code === 'auth.invalid_credentials') return otherwise();
+    throw error;
+  });
 
 /** How a visit ends: with an error (OpenID Connect Core 3.1.2.6) or a code back at the client, or without at a page of ours. */
 const waysBack = (baseUrl: string) => ({

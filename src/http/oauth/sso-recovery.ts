@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { onlyOnce, readParameters } from '../../domain/oidc/parameters.js';
 import { sendBarred } from './barred-page.js';
-import { hasEndedSince, recoveredBy } from './hosted-login.js';
+import { recoveredBy, unlessGone } from './hosted-login.js';
 import type { HostedOptions } from './options.js';
 import { assertOwnOrigin } from './origin.js';
 import { sendSsoLost } from './sso-failed-page.js';
@@ -18,12 +18,7 @@ export const ssoRecovery: FastifyPluginAsyncTypebox<HostedOptions> = async (app,
     const token = form.get('sso_recovery_token') ?? '';
     const redeemed = await sso.recovery.redeem(recoveredBy(visit), token, form.get('recovery_code') ?? '');
     if (!redeemed) return sendSsoLost(request, reply);
-    if (redeemed.isRight) {
-      return hosted.proved(visit, redeemed.first).catch((error: unknown) => {
-        if (hasEndedSince(error)) return sendSsoLost(request, reply);
-        throw error;
-      });
-    }
+    if (redeemed.isRight) return unlessGone(hosted.proved(visit, redeemed.first), () => sendSsoLost(request, reply));
     const { connections } = redeemed.offer;
     const recovery = { token, isWrong: true };
     return sendBarred(visit, { code: 'sso_required', methods: [], connections }, { recovery });

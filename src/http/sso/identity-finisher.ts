@@ -5,7 +5,7 @@ import type { AskedOfProvider } from '../../domain/sso-sign-in/new-enough.js';
 import type { AnsweredSsoRequest } from '../../domain/sso-sign-in/requests.js';
 import type { Sso } from '../../domain/sso-sign-in/sso.js';
 import type { Clock } from '../../platform/clock.js';
-import { type HostedLogin, hasEndedSince } from '../oauth/hosted-login.js';
+import { type HostedLogin, unlessGone } from '../oauth/hosted-login.js';
 import { redirect } from '../oauth/pages.js';
 import { sendSsoFailed, sendSsoLost } from '../oauth/sso-failed-page.js';
 import type { Answer, SsoFinisher } from './finishers.js';
@@ -28,11 +28,8 @@ export function createIdentityFinisher(deps: { sso: Sso; hosted: HostedLogin; no
       if ('refusal' in arrival) return sendSsoFailed(visit, arrival.refusal);
       const { identityId, amr, connectionId, ssoSessionId, authTime } = arrival;
       const first = factorOfProvider(identityId, amr, { connectionId, ssoSessionId, authTime, now: now() });
-      return hosted.proved(visit, first).catch((error: unknown) => {
-        // The person, the connection or the session at the provider is gone since: the same from its beginning tells which.
-        if (hasEndedSince(error)) return again(parameters, 'over')(request, reply);
-        throw error;
-      });
+      // Gone since, the person, the connection or the session at the provider: the same from its beginning tells which.
+      return unlessGone(hosted.proved(visit, first), () => again(parameters, 'over')(request, reply));
     };
 
   return {

@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { OAuthError } from '../../../domain/oidc/oauth-error.js';
 import { onlyOnce, type ReadParameters, readParameters } from '../../../domain/oidc/parameters.js';
 import { aal2, firstFactor } from '../../../domain/sessions/first-factor.js';
-import { hasEndedSince } from '../hosted-login.js';
+import { unlessGone } from '../hosted-login.js';
 import type { HostedOptions } from '../options.js';
 import { assertOwnOrigin } from '../origin.js';
 import { throttled } from '../throttles.js';
@@ -39,10 +39,7 @@ export const passkey: FastifyPluginAsyncTypebox<HostedOptions> = async (app, { p
       });
       if (result.outcome !== 'accepted') return refuseInJson(reply, result.outcome);
       const first = firstFactor(result.identityId, 'passkey', result.amr, { now: now(), acr: aal2 });
-      return hosted.proved(visit, first).catch((error: unknown) => {
-        if (hasEndedSince(error)) return refuseInJson(reply, 'refused');
-        throw error;
-      });
+      return unlessGone(hosted.proved(visit, first), () => refuseInJson(reply, 'refused'));
     },
   );
 };

@@ -7,7 +7,7 @@ import type { Enrolled } from '../../../domain/mfa/enrollments.js';
 import type { TrustedBrowser } from '../../../domain/mfa/trusted-devices.js';
 import { onlyOnce, type Parameters, type ReadParameters, readParameters } from '../../../domain/oidc/parameters.js';
 import type { Provider } from '../../../domain/oidc/provider.js';
-import { type HostedLogin, hasEndedSince } from '../hosted-login.js';
+import { type HostedLogin, unlessGone } from '../hosted-login.js';
 import { assertOwnOrigin } from '../origin.js';
 import { redirect } from '../pages.js';
 import type { Visit } from '../visit.js';
@@ -56,10 +56,7 @@ export function createMfaSteps({ provider, logins, hosted }: MfaStepsDeps) {
 
   /** What a sign-in that is complete goes on to; the password can be another one since, or the person gone. */
   const orExpired = ({ visit: { request, reply }, read }: Ending, goesOn: Promise<FastifyReply>) =>
-    goesOn.catch((error: unknown) => {
-      if (hasEndedSince(error)) return expired(request, reply, read);
-      throw error;
-    });
+    unlessGone(goesOn, () => expired(request, reply, read));
 
   return {
     expired,
