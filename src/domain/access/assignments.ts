@@ -5,6 +5,7 @@ import type { Clock } from '../../platform/clock.js';
 import { type Db, within } from '../../platform/db.js';
 import type { Caller } from '../caller.js';
 import { DomainError, type ErrorCode } from '../errors.js';
+import { isActive } from '../hierarchy/active.js';
 import { find, rootOf } from '../hierarchy/nodes.js';
 import { containing, type Page, type PageRequest, readPage } from '../paging.js';
 import type { EnvironmentScope } from '../scope.js';
@@ -241,8 +242,7 @@ export function createAssignments({ db, evaluation, rights, now }: AssignmentsDe
       const reach = await rights.reach(scope, caller, assigning);
       return db.transaction(scope, async (tx) => {
         const rows = await tx.query<{ id: string; isReached: boolean }[]>(
-          `select a.id, ($3::uuid[] is null or n.path && $3) and not ($5 and exists (
-               select from nodes off where off.id = any(n.path) and off.status = 'inactive')) as "isReached"
+          `select a.id, ($3::uuid[] is null or n.path && $3) and (not $5::boolean or ${isActive('n.path')}) as "isReached"
            from role_assignments a join nodes n on n.id = a.node_id
            where a.environment_id = $1 and a.id = any($2) and a.removed_at is null
              and ($4::uuid is null or a.identity_id = $4)

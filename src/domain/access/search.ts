@@ -1,5 +1,6 @@
 import type { Clock } from '../../platform/clock.js';
 import type { Db } from '../../platform/db.js';
+import { isActive } from '../hierarchy/active.js';
 import { inForce } from './in-force.js';
 
 /** A page of ids in ascending order, and where the next one begins; null after the last. */
@@ -21,7 +22,6 @@ const allows = (key: string) => `
 /** The node `n` with an id; null is the root. A `case` around the comparison itself would read every node. */
 const rootIfNull = (id: string) => `n.id = case when ${id}::uuid is null
   then (select id from nodes where environment_id = $1 and parent_node_id is null) else ${id} end`;
-const isOpen = (path: string) => `not exists (select from nodes i where i.id = any(${path}) and i.status = 'inactive')`;
 
 const subjectsStatement = {
   name: 'search_subjects',
@@ -29,7 +29,7 @@ const subjectsStatement = {
 select distinct a.identity_id as id
 from nodes n join role_assignments a on a.node_id = any(n.path)
   join environment_memberships m on m.environment_id = $1 and m.identity_id = a.identity_id and m.is_active
-where n.environment_id = $1 and ${rootIfNull('$2')} and ${isOpen('n.path')} and a.environment_id = $1 and ${inForce('$4')}
+where n.environment_id = $1 and ${rootIfNull('$2')} and ${isActive('n.path')} and a.environment_id = $1 and ${inForce('$4')}
   and ${allows('$3')} and ($5::uuid is null or a.identity_id > $5) order by id limit $6`,
 };
 const resourcesStatement = {
@@ -41,7 +41,7 @@ with held as materialized (
     and exists (select from environment_memberships where environment_id = $1 and identity_id = $2 and is_active)
 )
 select n.id from nodes n, held
-where n.environment_id = $1 and n.path && held.ids and ${isOpen('n.path')} and ($5::uuid is null or n.id > $5)
+where n.environment_id = $1 and n.path && held.ids and ${isActive('n.path')} and ($5::uuid is null or n.id > $5)
 order by n.id limit $6`,
 };
 const actionsStatement = {
@@ -51,7 +51,7 @@ const actionsStatement = {
 with held as materialized (
   select distinct r.id from nodes n join role_assignments a on a.node_id = any(n.path)
     join roles r on r.id = a.role_id and r.is_active
-  where n.environment_id = $1 and ${rootIfNull('$3')} and ${isOpen('n.path')}
+  where n.environment_id = $1 and ${rootIfNull('$3')} and ${isActive('n.path')}
     and a.identity_id = $2 and a.environment_id = $1 and ${inForce('$4')}
     and exists (select from environment_memberships where environment_id = $1 and identity_id = $2 and is_active)
 )

@@ -3,6 +3,7 @@ import type { Node } from '../../../entities/node.js';
 import type { ReachedNodes } from '../access/rights.js';
 import type { Put } from '../put.js';
 import type { EnvironmentScope } from '../scope.js';
+import { isActive } from './active.js';
 
 /** What of a tree somebody sees, and where they may change it. */
 export interface Sight {
@@ -41,9 +42,7 @@ export function onlySeen({ view, activeOnly }: Sight, put: Put, leading: readonl
     const seen = `node.id in (select gatehouse_subtree($1, $2, ${put(view)}::uuid[]))`;
     conditions.push(leading.length > 0 ? `(${seen} or node.id = any(${put(leading)}::uuid[]))` : seen);
   }
-  if (activeOnly) {
-    conditions.push(`not exists (select from nodes off where off.id = any(node.path) and off.status = 'inactive')`);
-  }
+  if (activeOnly) conditions.push(isActive('node.path'));
   return conditions;
 }
 

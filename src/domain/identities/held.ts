@@ -3,6 +3,7 @@ import { Permission } from '../../../entities/permission.js';
 import { type Db, type Statement, within } from '../../platform/db.js';
 import { inForce } from '../access/in-force.js';
 import { DomainError } from '../errors.js';
+import { isActive } from '../hierarchy/active.js';
 import type { EnvironmentScope } from '../scope.js';
 import { findMember } from './find.js';
 
@@ -64,7 +65,7 @@ export async function locationsOf(
            join role_permissions rp on rp.role_id = r.id
            join permissions p on p.id = rp.permission_id and p.key = $4
          where a.account_id = $1 and a.environment_id = $2 and a.identity_id = $3 and ${inForce('$5')})
-       and not exists (select from nodes above where above.id = any(n.path) and above.status = 'inactive')
+       and ${isActive('n.path')}
      order by cardinality(n.path), n.name, n.id`,
     [scope.accountId, scope.environmentId, identityId, key, at],
   );

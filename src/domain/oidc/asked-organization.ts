@@ -1,5 +1,6 @@
 import type { AuthenticationPolicy } from '../../../entities/organization.js';
 import type { Db } from '../../platform/db.js';
+import { isActive } from '../hierarchy/active.js';
 import type { SignInPolicy } from '../organizations/sign-in-policy.js';
 import { OAuthError } from './oauth-error.js';
 
@@ -20,7 +21,7 @@ select n.id, n.name, o.authentication_policy as policy,
   (select id from sso_connections where organization_id = n.id and status = 'active') as "connectionId"
 from (select id, name, path from nodes where ${by} and environment_id = $1 and node_type = 'organization' offset 0) n
   cross join lateral (select authentication_policy from organizations where id = n.id offset 0) o
-where not exists (select from nodes a where a.id = any(n.path) and a.status = 'inactive')
+where ${isActive('n.path')}
 limit 2`;
 const byId = { name: 'asked_organization_by_id', text: found('id = $2') };
 const bySlug = { name: 'asked_organization_by_slug', text: found('slug = $2') };

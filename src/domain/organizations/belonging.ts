@@ -1,3 +1,5 @@
+import { isActive } from '../hierarchy/active.js';
+
 /**
  * SQL, to follow `from`: the organizations that an Identity belongs to, `o` with its node `n`, as long as they and all above
  * them are active. Each `offset 0` goes from key to key, whatever the planner believes of the tables when it plans once.
@@ -7,7 +9,7 @@ export const organizationsOf = (environment: string, identity: string): string =
   cross join lateral (select * from organizations where id = om.organization_id offset 0) o
   cross join lateral (select id, name, slug, path from nodes where id = om.organization_id offset 0) n
 where om.environment_id = ${environment}
-  and not exists (select from nodes a where a.id = any(n.path) and a.status = 'inactive')`;
+  and ${isActive('n.path')}`;
 
 /** SQL: whether an active organization of an Identity requires MFA of it. */
 export const requiredToHaveMfa = (environment: string, identity: string): string =>

@@ -2,6 +2,7 @@ import type { Db } from '../../platform/db.js';
 import type { Rights } from '../access/rights.js';
 import type { Caller } from '../caller.js';
 import { DomainError } from '../errors.js';
+import { isActive } from '../hierarchy/active.js';
 import type { EnvironmentScope } from '../scope.js';
 
 /** What managing an organization asks of a caller, at its node. */
@@ -16,7 +17,7 @@ const belongsStatement = {
   text: `
 select from organization_members m join nodes n on n.id = m.organization_id
 where m.account_id = $1 and m.environment_id = $2 and m.identity_id = $3 and n.path && $4::uuid[]
-  and not ($5::boolean and exists (select from nodes off where off.id = any(n.path) and off.status = 'inactive')) limit 1`,
+  and (not $5::boolean or ${isActive('n.path')}) limit 1`,
 };
 
 /** @throws DomainError identity.not_found */

@@ -11,7 +11,7 @@ import { readConnection } from '../sso-connections/read.js';
 import type { Assertion, SsoRefusal } from '../sso-protocols/assertion.js';
 import type { Browser, SignIn, SignInOutcome } from '../users/sign-in.js';
 import { admitAdministrator } from './administrator-admission.js';
-import { isNewEnough, nothingMore } from './new-enough.js';
+import { earlier, isNewEnough, nothingMore } from './new-enough.js';
 import type { ProviderSessions } from './provider-sessions.js';
 import type { PersonRefusal } from './recognition.js';
 import type { AnsweredSsoRequest } from './requests.js';
@@ -124,6 +124,3 @@ export function createAdministratorSso({ db, signIn, sessions, now }: Administra
 export type AdministratorSso = ReturnType<typeof createAdministratorSso>;
 
 const races = ['users_email', 'sso_links_subject', 'memberships_one_per_user'];
-
-/** A provider's clock may be ahead of ours; nobody has signed in in the future. */
-const earlier = (at: Date | null, now: Date): Date => (at && at < now ? at : now);

@@ -15,10 +15,12 @@ export interface AskedOfProvider {
 /** Of a sign-in that nobody asks more of than its connection does. */
 export const nothingMore: AskedOfProvider = { anew: false, maxAge: null };
 
-/** When somebody proved to their provider who they are. Its clock may be ahead of ours; nobody has signed in in the future. */
+/** What a provider says of the time, which is now where it says nothing. Its clock may be ahead of ours; nobody has signed in in the future. */
+export const earlier = (at: Date | null, now: Date): Date => (at && at < now ? at : now);
+
+/** When somebody proved to their provider who they are. */
 export function provedAt({ authenticatedAt }: Pick<Assertion, 'authenticatedAt'>, now: Date): Date {
-  if (authenticatedAt === null) return unsaid;
-  return authenticatedAt < now ? authenticatedAt : now;
+  return authenticatedAt === null ? unsaid : earlier(authenticatedAt, now);
 }
 
 /** Clocks differ, and providers say the second. */
