@@ -126,6 +126,19 @@ describe('a confidential client', () => {
     expect(await chains()).toEqual([{ open: 1, family: 1 }]);
   });
 
+  test.each([300, 3600, 86_400])('stays where it lasts %d seconds unused', async (refreshTokenTtlSeconds) => {
+    const brief = await world.newEnvironment({ refreshTokenTtlSeconds });
+    const service = await brief.newClient({ tokenEndpointAuthMethod: 'client_secret_basic' });
+    const { email } = await brief.newIdentity();
+    const { refresh_token: token } = await tokensFor(world.browser(), service, email);
+    for (let use = 0; use < 13; use++) {
+      world.wait(seconds(refreshTokenTtlSeconds / 6));
+      expect((await used(service, token)).refresh_token).toBe(token);
+    }
+    world.wait(seconds(refreshTokenTtlSeconds) + 1);
+    expect(await used(service, token)).toBe('invalid_grant');
+  });
+
   test('rotates when it says so', async () => {
     const rotating = await environment.newClient({
       tokenEndpointAuthMethod: 'client_secret_post',

@@ -45,8 +45,11 @@ export interface Grants {
   revoke(grantId: string, reason: RevocationReason): Promise<void>;
 }
 
-/** A refresh token that does not rotate slides once a day at most, so that a refresh is mostly a read. */
-const slidesAfter = days(1);
+/**
+ * How much later a refresh token that does not rotate would end before that is written, of a life of `ttlSeconds`: once a day at most,
+ * so that a refresh is mostly a read, and thirty times in a life, or a short one would never be longer by as much.
+ */
+const slidesAfter = (ttlSeconds: number): number => Math.min(days(1), seconds(ttlSeconds) / 30);
 
 /** SQL, to be joined: what organizations say of grant `g`. */
 export const policyOfGrant = `${standingInOrganizations({
@@ -140,10 +143,14 @@ export function createGrants({ db, refreshTokens, now }: { db: Db; refreshTokens
   async function slide({ client, token, asked }: Shown) {
     const at = now();
     const hash = hashSecret(token);
-    const slidTo = after(at, seconds(client.settings.refreshTokenTtlSeconds));
+    const { refreshTokenTtlSeconds } = client.settings;
+    const slidTo = after(at, seconds(refreshTokenTtlSeconds));
     const values = [hash, at, after(at, -repeatWindow), client.id, asked, slidTo];
     const [row] = await db.statement<Row & { slidTo: Date; expiresAt: Date }>(slidingStatement, values);
-    if (row?.standing === 'fresh' && row.slidTo.getTime() - row.expiresAt.getTime() > slidesAfter) {
+    if (
+      row?.standing === 'fresh' &&
+      row.slidTo.getTime() - row.expiresAt.getTime() > slidesAfter(refreshTokenTtlSeconds)
+    ) {
       await db.statement(slideStatement, [hash, row.slidTo]);
     }
     return { row, next: token };
