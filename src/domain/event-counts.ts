@@ -1,5 +1,6 @@
 import { eventsRecorded, secondFactors, signIns } from '../platform/metrics.js';
 import { type EventAction, eventCatalogue } from './event-catalogue.js';
+import { firstFactorOf } from './sessions/first-factor.js';
 
 type Metadata = Readonly<Record<string, unknown>>;
 
@@ -26,7 +27,11 @@ const told: Partial<Record<EventAction, (metadata: Metadata) => void>> = {
 type Who = 'identity' | 'platform_admin';
 
 const signedIn = (who: Who, { amr, connection_id }: Metadata) =>
-  signIns.inc({ actor_type: who, method: firstFactorOf(amr as string[], connection_id != null), outcome: 'succeeded' });
+  signIns.inc({
+    actor_type: who,
+    method: connection_id != null ? 'sso' : firstFactorOf(amr as string[]),
+    outcome: 'succeeded',
+  });
 
 /** With a reason the factor was right, and something else spoke against it. */
 const signInFailed = (who: Who, { method = 'password', reason }: Metadata) =>
@@ -37,12 +42,3 @@ const secondFactor = (who: Who, factor: unknown, outcome: 'passed' | 'failed') =
 
 const words = ['password', 'email_otp', 'passkey', 'sso', 'session', 'totp', 'webauthn', 'recovery_code'];
 const known = (word: unknown): string => words.find((each) => each === word) ?? 'other';
-
-/** By which first factor a session began, from its `amr` (RFC 8176): a second one adds to what the first one said. */
-export function firstFactorOf(amr: readonly string[], isByConnection: boolean): string {
-  if (isByConnection) return 'sso';
-  if (amr.includes('pwd')) return 'password';
-  // An emailed code, or an administrator's link. A key as the second factor stands behind it.
-  if (amr[0] === 'otp') return 'email_otp';
-  return amr.includes('hwk') || amr.includes('swk') ? 'passkey' : 'other';
-}

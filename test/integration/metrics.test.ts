@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { v7 as uuidv7 } from 'uuid';
-import { countEvent, firstFactorOf } from '../../src/domain/event-counts.js';
+import { countEvent } from '../../src/domain/event-counts.js';
 import { recordEvent } from '../../src/domain/events.js';
 import { createHashing } from '../../src/domain/passwords/hashing.js';
 import { countWaitingProcesses } from '../../src/domain/processes/counts.js';
@@ -81,18 +81,6 @@ test('somebody who signs up with a known address is no new identity', async () =
   const created = { action: 'identity.created' };
   expect(await growthOf(eventsRecorded, created, () => signUp(email))).toBe(0);
   expect(await growthOf(eventsRecorded, created, () => signUp(`new-${uuidv7()}@example.com`))).toBe(1);
-});
-
-test.each([
-  [['pwd'], false, 'password'],
-  [['pwd', 'otp', 'mfa'], false, 'password'],
-  [['otp'], false, 'email_otp'],
-  [['otp', 'hwk', 'mfa'], false, 'email_otp'],
-  [['swk', 'user', 'mfa'], false, 'passkey'],
-  [['pwd'], true, 'sso'],
-  [[], false, 'other'],
-])('a session with amr %j began by the factor that came first', (amr, isByConnection, method) => {
-  expect(firstFactorOf(amr, isByConnection)).toBe(method);
 });
 
 test('a word that nobody foresaw makes no series of its own', async () => {

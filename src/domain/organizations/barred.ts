@@ -1,6 +1,6 @@
 import type { FirstFactorMethod } from '../../../entities/pending-sign-in.js';
 import type { Client } from '../oidc/clients.js';
-import type { FirstFactor } from '../sessions/first-factor.js';
+import { type FirstFactor, firstFactorOf } from '../sessions/first-factor.js';
 import type { OfferedConnection, SignInPolicy } from './sign-in-policy.js';
 
 /** A way of signing in by which somebody proves who they are here, and to nobody else. */
@@ -52,14 +52,11 @@ export function barOf(
 
 type Proved = Pick<FirstFactor, 'method' | 'amr' | 'ssoConnectionId'>;
 
-/**
- * By what a session's `amr` (RFC 8176) began with, unless a provider has said it, or a recovery code stands in for it: only a
- * passkey signs in without `pwd` or `otp`.
- */
+/** A session is what it began by, unless a provider has said its `amr`, or a recovery code stands in for the provider. */
 function methodOf({ method, amr, ssoConnectionId = null }: Proved): LoginMethod | 'sso' {
   if (ssoConnectionId !== null) return 'sso';
   if (method !== 'session') return method;
   if (amr.length === 0) return 'sso';
-  if (amr.includes('pwd')) return 'password';
-  return amr.includes('otp') ? 'email_otp' : 'passkey';
+  const began = firstFactorOf(amr);
+  return began === 'other' ? 'passkey' : began;
 }
