@@ -153,7 +153,7 @@ describe('claims', () => {
   });
 
   test('discovery names every claim that a token or userinfo can have', () => {
-    const organizations = { organizations: [], truncated: false };
+    const organizations = { organizations: [], truncated: true };
     const whole = { ...subject, firstName: 'Ana', lastName: 'Lund', avatarUrl: 'https://a.example/a.png' };
     const scope = ['openid', 'profile', 'email', 'org'];
     const most = { ...issuing, granted: { ...granted, ...whole, organizationId: 'o' }, organizations, scope };

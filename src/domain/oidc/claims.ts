@@ -130,6 +130,7 @@ export const supportedClaims = [
   'email',
   'email_verified',
   'organizations',
+  'organizations_truncated',
   'organization_id',
 ];
 
