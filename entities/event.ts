@@ -7,7 +7,7 @@ export type ActorType = 'platform_admin' | 'identity' | 'api_key' | 'system' | '
  * neither update nor delete. It holds ids and no personal data. A partition a month (docs/decisions/0027).
  */
 @Entity('events')
-@Index('events_feed', ['environmentId', 'transactionId', 'id'], { where: 'is_domain_event' })
+@Index('events_feed_order', ['environmentId', 'transactionId', 'createdAt', 'id'], { where: 'is_domain_event' })
 @Index('events_account', ['accountId', 'createdAt', 'id'])
 @Index('events_environment', ['environmentId', 'createdAt', 'id'])
 @Index('events_actor', ['actorId', 'createdAt'], { where: 'actor_id is not null' })
@@ -22,8 +22,13 @@ export type ActorType = 'platform_admin' | 'identity' | 'api_key' | 'system' | '
 @Check('events_severity', `severity in ('info', 'notice', 'warning', 'critical')`)
 export class Event {
   @PrimaryColumn('uuid') id!: string;
-  /** Orders the change feed: what a reader sees committed below the oldest running transaction never grows again. */
+  /**
+   * Its place in the change feed: the latest transaction that was over when it was written, or its own where that is later. What a
+   * reader sees committed below the oldest running transaction never grows again.
+   */
   @Column('bigint') transactionId!: string;
+  /** Its own transaction. Null: that of `transactionId`, as a release without it wrote it. */
+  @Column('bigint', { nullable: true }) writtenIn!: string | null;
   @Column('uuid', { nullable: true }) accountId!: string | null;
   @Column('uuid', { nullable: true }) applicationId!: string | null;
   @Column('uuid', { nullable: true }) environmentId!: string | null;

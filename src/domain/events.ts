@@ -53,9 +53,9 @@ export const eventInsert = (
   row: string,
   { resourceId = 'e.resource_id', actorId = 'e.actor_id', metadata = 'e.metadata', from = '' }: FromStatement = {},
 ): string => `
-insert into events (id, transaction_id, account_id, application_id, environment_id, actor_type, actor_id, actor_label, action,
+insert into events (id, transaction_id, written_in, account_id, application_id, environment_id, actor_type, actor_id, actor_label, action,
   resource_type, resource_id, resource_label, metadata, outcome, category, severity, correlation_id, is_domain_event, customer_visible, identity_visible, created_at, traceparent)
-select e.id, pg_current_xact_id()::text::bigint, e.account_id, e.application_id, e.environment_id, e.actor_type, ${actorId}, e.actor_label,
+select e.id, gatehouse_event_place(), pg_current_xact_id()::text::bigint, e.account_id, e.application_id, e.environment_id, e.actor_type, ${actorId}, e.actor_label,
   e.action, e.resource_type, ${resourceId}, e.resource_label, ${metadata}, e.outcome, e.category, e.severity, e.correlation_id, ${announced},
   e.customer_visible, e.identity_visible, ${written}, e.traceparent
 from jsonb_populate_record(null::events, ${row}::jsonb) e${from}`;

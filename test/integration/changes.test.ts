@@ -1,8 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import type { Changes } from '../../src/domain/changes/feed.js';
+import { eventInsert, eventRow } from '../../src/domain/events.js';
 import { newAccount, send, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { asOwner } from '../support/database.js';
+import { untilWaiting } from '../support/lock-waits.js';
 import { patience } from '../support/patience.js';
 import { allEnded, writeEvents } from './audit-setup.js';
 import { rowsOf } from './portal-setup.js';
@@ -186,6 +188,93 @@ describe('waiting', () => {
     expect((await waiting).statusCode).toBe(200);
     expect(performance.now() - began).toBeLessThan(25_000);
   });
+});
+
+describe('a change that waited for others', () => {
+  const call = async (method: 'POST' | 'PATCH' | 'DELETE', url: string, payload: object = {}, version?: number) => {
+    const headers = version === undefined ? key : { ...key, 'if-match': String(version) };
+    return api.app.inject({ method, url: `/api/v1${url}`, headers, ...(method !== 'DELETE' && { payload }) });
+  };
+  const made = async (url: string, payload: object) => (await call('POST', url, payload)).json().data;
+
+  test('comes after them, though it began before: a removed subtree and what was done in it', async () => {
+    const parent = await made('/nodes', { name: 'Parent', node_type: 'unit' });
+    const child = await made('/nodes', { name: 'Child', node_type: 'unit', parent_node_id: parent.id });
+    const role = await made('/roles', { name: 'Reader of the subtree', permission_keys: [] });
+    const { id: person } = await made('/identities', { email: `${randomUUID()}@example.com` });
+    const from = await latest();
+    await asOwner(async (client) => {
+      await client.query('begin');
+      await client.query('select from nodes where id = $1 for no key update', [parent.id]);
+      const removal = call('DELETE', `/nodes/${parent.id}?cascade=true`, {}, parent.version);
+      await untilWaiting(api.database.ownerUrl, 1, '%nodes%');
+      const renamed = await call('PATCH', `/nodes/${child.id}`, { name: 'Renamed' }, child.version);
+      const assigned = await call('POST', `/identities/${person}/role-assignments`, {
+        role_id: role.id,
+        node_id: child.id,
+      });
+      expect([renamed.statusCode, assigned.statusCode]).toEqual([200, 201]);
+      await client.query('commit');
+      expect((await removal).statusCode).toBe(204);
+    }, api.database.ownerUrl);
+    const { items } = await read({ cursor: from, limit: 100 });
+    const types = items.map(({ type }) => type);
+    expect(types.slice(0, 2).sort()).toEqual(['node.updated', 'role_assignment.created']);
+    expect(types.slice(2).sort()).toEqual(['node.deleted', 'node.deleted', 'role_assignment.deleted']);
+    expect(await reread(from, items)).toEqual(items);
+  });
+
+  test.each([
+    ['that began later than it', false],
+    ['when one that began later than both was over already', true],
+  ])('comes after one %s, where waiting, change and event are one statement', async (_when, isAnotherOver) => {
+    const role = await made('/roles', { name: `Held ${isAnotherOver}`, permission_keys: [] });
+    const from = await latest();
+    const { scope } = account;
+    const writing = (name: string) => {
+      const row = eventRow('role.updated', { ...scope, resourceId: role.id, resourceLabel: name });
+      const text = `with held as (update roles set description = $2 where id = $3 returning id) ${eventInsert('$1', { from: ', held' })}`;
+      return { text, values: [row, name, role.id] };
+    };
+    const [first, second] = [new pg.Client(api.database.ownerUrl), new pg.Client(api.database.ownerUrl)];
+    await Promise.all([first.connect(), second.connect()]);
+    try {
+      for (const each of [first, second]) {
+        await each.query('begin');
+        await each.query('select pg_current_xact_id()');
+      }
+      if (isAnotherOver) await rowsOf(api, 'select pg_current_xact_id()');
+      await second.query(writing('by the second'));
+      const { text, values } = writing('by the first');
+      const waiting = first.query(text, values);
+      await untilWaiting(api.database.ownerUrl, 1, '%roles%');
+      await second.query('commit');
+      await waiting;
+      await first.query('commit');
+    } finally {
+      await Promise.all([first.end(), second.end()]);
+    }
+    const { items } = await read({ cursor: from, limit: 100 });
+    const labels = await rowsOf<{ id: string; label: string; place: string }>(
+      api,
+      `select id, resource_label as label, transaction_id::text as place from events where resource_id = '${role.id}' and action = 'role.updated'`,
+    );
+    const idOf = ({ cursor }: Item) => Buffer.from(cursor, 'base64url').subarray(9, 25).toString('hex');
+    const told = items.map((item) => labels.find(({ id }) => id.replaceAll('-', '') === idOf(item))?.label);
+    expect(told).toEqual(['by the second', 'by the first']);
+    // No place tells them apart, but the time does.
+    expect(new Set(labels.map(({ place }) => place)).size).toBe(1);
+    expect(await reread(from, items)).toEqual(items);
+  });
+
+  /** One at a time: from each cursor on come those behind it. */
+  async function reread(from: string, items: readonly Item[]): Promise<Item[]> {
+    const again: Item[] = [];
+    for (const { cursor } of [{ cursor: from }, ...items.slice(0, -1)]) {
+      again.push(...(await read({ cursor, limit: 1 })).items);
+    }
+    return again;
+  }
 });
 
 test('eight writers and a reader: nothing is missed, repeated or moved, of more than 20 000 events', async () => {

@@ -104,8 +104,10 @@ test('months go when all of them has been kept for long enough, with their count
     insert into event_partitions values ('events_older', '2019-12-01Z', '2020-01-01Z'), ('events_old', '2020-01-01Z', '2020-02-01Z'), ('events_kept', '2020-02-01Z', '2020-03-01Z')`,
   );
   await writeEvents(api, account, 3, { created_at: `'2019-12-10Z'` });
+  // As by a transaction that began in one month and went on in the next.
+  const early = await writeEvents(api, account, 2, { created_at: `'2020-02-10Z'` });
   await writeEvents(api, account, 4, { created_at: `'2020-01-10Z'` });
-  const kept = await writeEvents(api, account, 2, { created_at: `'2020-02-10Z'` });
+  const kept = [...early, ...(await writeEvents(api, account, 2, { created_at: `'2020-02-10Z'` }))];
   const [old] = await rowsOf<{ latest: string }>(api, 'select max(transaction_id)::text as latest from events_old');
   await allEnded(api);
   const days = Math.ceil((Date.now() - Date.UTC(2020, 1, 2)) / 86_400_000);
@@ -125,9 +127,15 @@ test('months go when all of them has been kept for long enough, with their count
       .sort(),
   ).toEqual(kept.sort());
   expect(await rowsOf(api, `select day::text, value from event_counts where day < '2021-01-01'`)).toEqual([
-    { day: '2020-02-10', value: '2' },
+    { day: '2020-02-10', value: '4' },
   ]);
   expect(await rowsOf(api, 'select dropped_through::text as latest from event_state')).toEqual([old]);
+  // Whoever begins anew begins where they can go on.
+  const wanted = { limit: 1, types: null, waitMs: 0 };
+  const first = await api.services.changeFeed.read(account.scope, { ...wanted, cursor: null });
+  expect(first).toMatchObject({ items: [expect.anything()], hasMore: true });
+  const next = await api.services.changeFeed.read(account.scope, { ...wanted, cursor: first.nextCursor });
+  expect(next.items).toHaveLength(1);
 });
 
 test('whoever holds the table up is not waited for, and the next run does it', async () => {

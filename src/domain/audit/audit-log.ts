@@ -39,7 +39,7 @@ export function createAuditLog({ db, broadReads }: { db: Pick<Db, 'transaction'>
         take: rowsPerBatch,
         and: (put) => [
           ...timesOf(filters, put),
-          `pg_visible_in_snapshot(transaction_id::text::xid8, ${put(snapshot)}::pg_snapshot)`,
+          `pg_visible_in_snapshot(coalesce(written_in, transaction_id)::text::xid8, ${put(snapshot)}::pg_snapshot)`,
           ...(after ? beyond(placeIn(after), put) : []),
         ],
       }),

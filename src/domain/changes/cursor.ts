@@ -1,18 +1,14 @@
 import { createHash } from 'node:crypto';
 
-/** How far somebody has read: everything up to this event of this transaction. */
+/** How far somebody has read: everything up to this event at this place, which is a transaction's number. */
 export interface Position {
   transactionId: bigint;
   eventId: string;
 }
 
-/** Before the first event. */
-export const beginning: Position = { transactionId: 0n, eventId: '00000000-0000-0000-0000-000000000000' };
-/** After every event of a transaction. */
-export const endOf = (transactionId: bigint): Position => ({
-  transactionId,
-  eventId: 'ffffffff-ffff-ffff-ffff-ffffffffffff',
-});
+/** In the place of an event's id: after every event of the place. */
+export const afterAll = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
+export const endOf = (transactionId: bigint): Position => ({ transactionId, eventId: afterAll });
 
 const version = 1;
 const checked = 8;
@@ -43,7 +39,7 @@ export function readCursor(environmentId: string, text: string): Position | null
 const checkOf = (environmentId: string, body: Buffer) =>
   createHash('sha256').update(`gatehouse changes ${environmentId}\n`).update(body).digest().subarray(0, checked);
 
-/** Of any version and of none, as the end of a transaction has it. */
+/** Of any version and of none, as `afterAll`. */
 const uuidOf = (bytes: Uint8Array): string =>
   Buffer.from(bytes)
     .toString('hex')

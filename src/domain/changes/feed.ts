@@ -3,7 +3,7 @@ import type { Db } from '../../platform/db.js';
 import { DomainError } from '../errors.js';
 import type { EventAction } from '../event-catalogue.js';
 import type { EnvironmentScope } from '../scope.js';
-import { beginning, endOf, type Position, readCursor, writeCursor } from './cursor.js';
+import { afterAll, endOf, type Position, readCursor, writeCursor } from './cursor.js';
 
 export interface Change {
   /** Where to go on after this one. */
@@ -47,29 +47,37 @@ interface Looked {
   found: Found[] | null;
 }
 
-// Rows in the order of their transactions, and only those of transactions before the oldest one that still runs: between
-// two of them nothing can appear any more, however late anybody commits (docs/decisions/0027).
+// Rows in the order of their places, and only those before the oldest transaction that still runs: between two of them nothing
+// can appear any more, however late anybody commits (docs/decisions/0027). A cursor has no time: it is that of its event, or where
+// the months with the event are gone, before all that are left. Without a cursor one begins behind what is gone, where every cursor
+// is still good.
 const lookStatement = {
   name: 'look_at_changes',
   text: `
 with bound as materialized (
   select pg_snapshot_xmin(pg_current_snapshot())::text::bigint as settled, dropped_through as dropped,
-    gatehouse_events_since($2::bigint) as since
+    coalesce($2::bigint, dropped_through) as place, gatehouse_events_since(coalesce($2::bigint, dropped_through)) as since
   from event_state
+),
+beginning as materialized (
+  select case when $3::uuid = '${afterAll}' then 'infinity' else coalesce((
+    select created_at from events where id = $3 and created_at >= (select since from bound)), '-infinity') end as created_at
 ),
 looked as materialized (
   select transaction_id, id, action, resource_type, resource_id, metadata, created_at from events
-  where environment_id = $1 and is_domain_event and (transaction_id, id) > ($2::bigint, $3::uuid)
+  where environment_id = $1 and is_domain_event
+    and (transaction_id, created_at, id) > ((select place from bound), (select created_at from beginning), $3::uuid)
     and transaction_id < (select settled from bound) and created_at >= (select since from bound)
-  order by transaction_id, id limit $4
+  order by transaction_id, created_at, id limit $4
 ),
 found as (
-  select * from looked where $5::text[] is null or action = any($5) order by transaction_id, id limit $6
+  select * from looked where $5::text[] is null or action = any($5) order by transaction_id, created_at, id limit $6
 )
 select bound.settled::text, bound.dropped::text, (select count(*)::int from looked) as looked,
-  (select json_build_object('transaction_id', transaction_id::text, 'id', id) from looked order by transaction_id desc, id desc limit 1) as last,
+  (select json_build_object('transaction_id', transaction_id::text, 'id', id) from looked
+    order by transaction_id desc, created_at desc, id desc limit 1) as last,
   (select json_agg(json_build_object('transaction_id', transaction_id::text, 'id', id, 'action', action, 'resource_type', resource_type,
-    'resource_id', resource_id, 'metadata', metadata, 'created_at', created_at) order by transaction_id, id) from found) as found
+    'resource_id', resource_id, 'metadata', metadata, 'created_at', created_at) order by transaction_id, created_at, id) from found) as found
 from bound`,
 };
 
@@ -90,7 +98,10 @@ const pausesAfterRing = [10, 20, 50, 100, 250, 500, 1_000];
 
 export type ChangeFeed = ReturnType<typeof createChangeFeed>;
 
-/** What happened in an Environment, in an order in which a reader who keeps the cursor misses nothing (contract §5, §10). */
+/**
+ * What happened in an Environment, in an order in which a reader who keeps the cursor misses nothing, and reads of a change after
+ * those that it came upon (contract §5, §10).
+ */
 export function createChangeFeed({ db, bells }: { db: Pick<Db, 'statement'>; bells: Pick<Bells, 'wait'> }) {
   const announcedUntil = new Map<string, number>();
 
@@ -102,13 +113,14 @@ export function createChangeFeed({ db, bells }: { db: Pick<Db, 'statement'>; bel
     await db.statement(readerStatement, [environmentId, announcedMs]);
   }
 
-  async function look(environmentId: string, from: Position, { limit, types }: ChangesWanted): Promise<Changes> {
+  /** @param from null: the oldest that is kept */
+  async function look(environmentId: string, from: Position | null, { limit, types }: ChangesWanted): Promise<Changes> {
     const depth = types ? lookedThrough : limit + 1;
-    const values = [environmentId, from.transactionId.toString(), from.eventId, depth, types, limit + 1];
+    const place = from?.transactionId.toString() ?? null;
+    const values = [environmentId, place, from?.eventId ?? afterAll, depth, types, limit + 1];
     const [row] = await db.statement<Looked>(lookStatement, values);
     const { settled, dropped, looked, last, found } = row as Looked;
-    // Without a cursor it begins with the oldest that is kept.
-    if (from !== beginning && from.transactionId < BigInt(dropped)) throw new DomainError('changes.cursor_expired');
+    if (from && from.transactionId < BigInt(dropped)) throw new DomainError('changes.cursor_expired');
     const all = found ?? [];
     const items = all.slice(0, limit);
     const isFull = all.length > limit;
@@ -116,7 +128,7 @@ export function createChangeFeed({ db, bells }: { db: Pick<Db, 'statement'>; bel
     const next = isFull ? positionOf(items.at(-1)!) : hasMore && last ? positionOf(last) : endOf(BigInt(settled) - 1n);
     return {
       items: items.map((item) => presentIn(environmentId, item)),
-      nextCursor: writeCursor(environmentId, next.transactionId < from.transactionId ? from : next),
+      nextCursor: writeCursor(environmentId, from && next.transactionId < from.transactionId ? from : next),
       hasMore,
     };
   }
@@ -127,8 +139,8 @@ export function createChangeFeed({ db, bells }: { db: Pick<Db, 'statement'>; bel
      * @throws DomainError changes.cursor_invalid, changes.cursor_expired
      */
     async read({ environmentId }: EnvironmentScope, wanted: ChangesWanted): Promise<Changes> {
-      const from = wanted.cursor === null ? beginning : readCursor(environmentId, wanted.cursor);
-      if (!from) throw new DomainError('changes.cursor_invalid');
+      const from = wanted.cursor === null ? null : readCursor(environmentId, wanted.cursor);
+      if (!from && wanted.cursor !== null) throw new DomainError('changes.cursor_invalid');
       const deadline = performance.now() + wanted.waitMs;
       let changes = await look(environmentId, from, wanted);
       let left = deadline - performance.now();
