@@ -307,6 +307,9 @@ test('a mailed code alone is no way to an app of one’s own: it is proved first
   expect(challenge.body).toContain('action="/oauth/mfa/email-otp/send"');
   expect(challenge.body).not.toContain('name="enrollment_token"');
   const asked = await next.submit(challenge, {});
+  const resend = { ...asked, body: asked.body.slice(asked.body.indexOf('</form>')) } as typeof asked;
+  expect(resend.body).toContain('name="again" value="true"');
+  expect((await next.submit(resend, { again: 'true' })).body).toContain('role="status">We sent a new code.');
   const choice = await next.submit(asked, { code: await provider.mailedCode('mfa') });
   expect(choice.body).toContain('name="factor" value="totp"');
   const totp = await next.submit(choice, { factor: 'totp' });

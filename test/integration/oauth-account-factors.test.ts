@@ -131,6 +131,10 @@ describe('codes by mail', () => {
     const page = await open('/factors/email-otp');
     const sent = await send(laptop, page, 'factors/email-otp', {});
     expect(sent.body).toContain(`We sent a code to ${ana.email}`);
+    expect(sent.body).toContain('name="again" value="true"');
+    expect(sent.body).not.toContain('role="status"');
+    const resent = await send(laptop, sent, 'factors/email-otp', { again: 'true' });
+    expect(resent.body).toContain('role="status">We sent a new code.');
     const wrong = await send(laptop, sent, 'factors/email-otp', { code: '000000' });
     expect(alertOf(wrong)).toMatch(/^That code is not right/);
     const code = await world.mailedCode('mfa_enrollment');

@@ -82,7 +82,7 @@ test('a person signs up, confirms the address, and arrives at the client with ev
   expect(page.statusCode).toBe(200);
   expect(page.body).not.toContain('name="password"');
   const confirmed = await browser.submit(page, {});
-  expect(confirmed.body).toContain('Ihre E-Mail-Adresse ist bestätigt');
+  expect(confirmed.body).toContain('Ihre E\u2011Mail-Adresse ist bestätigt');
   expect(browser.cookies.has('sign_up')).toBe(false);
   const signIn = await browser.get(nextOf(confirmed.body));
   expect(signIn.body).toContain(`value="${email}"`);

@@ -55,6 +55,7 @@ const everyPage = (value: string): Pages => ({
     params: { state: value },
     token: value,
     email: value,
+    isAgain: true,
     error: 'email_code.error.code',
     captcha: null,
     client: { name: value, logoUrl: null },
@@ -87,6 +88,7 @@ const everyPage = (value: string): Pages => ({
     factor: 'totp',
     others: ['webauthn', 'email_otp', 'recovery_code'],
     isSent: false,
+    isAgain: false,
     rememberDays: 30,
     error: 'mfa_challenge.error.totp',
     client: { name: value, logoUrl: null },
@@ -119,6 +121,7 @@ const everyPage = (value: string): Pages => ({
     token: value,
     email: value,
     isSent: true,
+    isAgain: true,
     error: 'mfa_challenge.error.email_otp',
     client: { name: value, logoUrl: null },
   },
@@ -321,7 +324,7 @@ const everyAccountPage = (value: string): AccountPages => {
       error: 'account.factor.error.code',
     },
     'account-webauthn': common,
-    'account-email-otp': { ...common, email: value, isSent: true, error: 'account.factor.error.code' },
+    'account-email-otp': { ...common, email: value, isSent: true, isAgain: true, error: 'account.factor.error.code' },
     'account-remove': { ...common, factor, isOnlyOne: true, isRequired: false },
     'account-recovery': { ...common, left: 3 },
     'account-codes': { ...common, codes: ['ABCD-EFGH-IJKL-MNOP', 'QRST-UVWX-YZ23-4567'] },
@@ -447,11 +450,18 @@ describe('sign-in', () => {
   test('starts at the first field that is empty', () => {
     expect(render('sign-in', { ...signIn, email: '' })).toMatch(/id="email"[^>]* autofocus>/);
     expect(render('sign-in', { ...signIn, email: '' })).not.toMatch(/id="password"[^>]* autofocus>/);
-    expect(render('sign-in', signIn)).toMatch(/id="password"[^>]* autofocus>/);
+    const known = { ...signIn, resendTicket: null };
+    expect(render('sign-in', known)).toMatch(/id="password"[^>]* autofocus>/);
+  });
+
+  test('blames no field where the address is to be confirmed, and starts at the button that sends the link', () => {
+    const html = render('sign-in', { ...signIn, error: 'sign_in.error.unverified', resendTicket: 'ticket' });
+    expect(html).not.toContain('aria-invalid="true"');
+    expect(html.match(/<[^>]* autofocus>/g)).toEqual([expect.stringMatching(/^<button/)]);
   });
 
   test('announces an error and ties it to the fields; a notice blames none', () => {
-    const wrong = render('sign-in', signIn);
+    const wrong = render('sign-in', { ...signIn, resendTicket: null });
     expect(wrong).toMatch(/id="message" role="alert"/);
     expect(wrong.match(/aria-invalid="true" aria-describedby="message"/g)).toHaveLength(2);
     expect(wrong).toContain('<title>Error: ');
@@ -461,6 +471,38 @@ describe('sign-in', () => {
     expect(notice).not.toContain('<title>Error: ');
     expect(render('sign-in', { ...signIn, error: null })).not.toContain('role="alert"');
   });
+});
+
+describe('what was refused', () => {
+  const everyForm = everyPage('ana@example.com');
+  test.each([
+    ['sign-up', 'sign_up.error.email_invalid', ['email'], ['email']],
+    ['sign-up', 'sign_up.error.breached', ['password'], ['password']],
+    ['sign-up', 'sign_up.error.name', ['first_name', 'last_name'], ['first_name']],
+    ['identity-invite', 'sign_up.error.too_short', ['password'], ['password']],
+    ['identity-invite', 'sign_up.error.name', ['first_name', 'last_name'], ['first_name']],
+    ['accept-invite', 'accept_invite.error.password_missing', ['password'], ['password']],
+    ['accept-invite', 'accept_invite.error.incomplete', ['first_name', 'last_name'], ['first_name']],
+  ] as const)('%s, %s: is the field that is marked, and where one goes on', (name, error, marked, focused) => {
+    const html = render(name, { ...everyForm[name], asksNames: true, asksPassword: true, error } as never);
+    const fields = html.match(/<input (?!type)[^>]*>/g) ?? [];
+    const namesOf = (attribute: string) =>
+      fields.filter((field) => field.includes(attribute)).map((field) => / name="([^"]+)"/.exec(field)?.[1]);
+    expect(namesOf(' aria-invalid="true"')).toEqual(marked);
+    expect(namesOf(' autofocus')).toEqual(focused);
+    const isAbout = fields.filter((field) => /aria-describedby="message/.test(field)).length;
+    expect(isAbout).toBe(marked.length);
+  });
+
+  test.each(['code-sent', 'mfa-challenge', 'mfa-enroll-email', 'account-email-otp'] as const)(
+    '%s says that another code was sent, and only then',
+    (name) => {
+      const shown = { ...everyForm[name], error: null };
+      const note = /<p class="alert note" role="status">[^<]*[Ee]arlier codes no longer work\.<\/p>/;
+      expect(render(name, { ...shown, isAgain: true } as never)).toMatch(note);
+      expect(render(name, { ...shown, isAgain: false } as never)).not.toContain('role="status"');
+    },
+  );
 });
 
 test('an error page says when to try again, rounded up', () => {

@@ -73,7 +73,7 @@ export interface AccountPages {
     error: TextKey | null;
   };
   'account-webauthn': AccountPage;
-  'account-email-otp': AccountPage & { email: string; isSent: boolean; error: TextKey | null };
+  'account-email-otp': AccountPage & { email: string; isSent: boolean; isAgain: boolean; error: TextKey | null };
   'account-remove': AccountPage & { factor: ShownFactor; isOnlyOne: boolean; isRequired: boolean };
   'account-recovery': AccountPage & { left: number };
   'account-codes': AccountPage & { codes: readonly string[] };

@@ -64,6 +64,8 @@ export interface Pages extends AccountPages, SignUpPages {
     token: string;
     /** Empty where it is not known any more. */
     email: string;
+    /** Whether a code was asked for that is not the first one. */
+    isAgain: boolean;
     error: TextKey | null;
     captcha: string | null;
     client: PageClient;
@@ -94,6 +96,8 @@ export interface Pages extends AccountPages, SignUpPages {
     others: readonly FactorKind[];
     /** Whether a code is on its way by mail. */
     isSent: boolean;
+    /** Whether a code is on its way that is not the first one. */
+    isAgain: boolean;
     /** For how long this device can be trusted; 0 where that is not offered. */
     rememberDays: number;
     error: TextKey | null;
@@ -125,6 +129,8 @@ export interface Pages extends AccountPages, SignUpPages {
     verifyAction: string;
     email: string;
     isSent: boolean;
+    /** Whether a code is on its way that is not the first one. */
+    isAgain: boolean;
     error: TextKey | null;
   };
   'mfa-enroll-webauthn': EnrollmentPage;

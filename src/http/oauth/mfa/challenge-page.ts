@@ -12,12 +12,14 @@ export interface ShownChallenge extends Begun {
   factor?: FactorKind;
   /** Whether a code is on its way to the person. */
   isSent?: boolean;
+  /** Whether it is not the first one. */
+  isAgain?: boolean;
   error?: TextKey | null;
 }
 
 /** Asks for the second factor, by one of those that there are. A script is told the same in JSON. */
 export function sendChallenge(visit: Visit, challenge: ShownChallenge): FastifyReply {
-  const { token, expiresAt, factors, isSent = false, error = null } = challenge;
+  const { token, expiresAt, factors, isSent = false, isAgain = false, error = null } = challenge;
   const { request, reply, client, asked } = visit;
   if (wantsJson(request)) {
     const isDone = isSent && error === null; // what was asked for: a code is on its way
@@ -46,6 +48,7 @@ export function sendChallenge(visit: Visit, challenge: ShownChallenge): FastifyR
       factor: chosen ?? 'totp',
       others: factors.filter((factor) => factor !== chosen),
       isSent,
+      isAgain,
       rememberDays: client.settings.mfaTrustedDeviceDays,
       error,
       client: { name: client.name, logoUrl: client.logoUrl },

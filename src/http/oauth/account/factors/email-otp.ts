@@ -28,7 +28,7 @@ export const emailOtp: FastifyPluginAsyncTypebox<AccountOptions> = async (app, o
     const code = form.get('code');
     if (code === undefined) {
       await logins.emailFactor.send(scope, 'mfa_enrollment', { ...ofSession, locale: localeOf(visit) });
-      return show(visit, { isSent: true });
+      return show(visit, { isSent: true, isAgain: form.has('again') });
     }
     try {
       return await adding.add(visit, await logins.emailFactor.confirmEnrollment(scope, { ...ofSession, code }), [
@@ -41,7 +41,12 @@ export const emailOtp: FastifyPluginAsyncTypebox<AccountOptions> = async (app, o
     }
   });
 
-  function show(visit: AccountVisit, { isSent, error = null }: { isSent: boolean; error?: TextKey | null }) {
+  interface Shown {
+    isSent: boolean;
+    isAgain?: boolean;
+    error?: TextKey | null;
+  }
+  function show(visit: AccountVisit, { isSent, isAgain = false, error = null }: Shown) {
     const { email } = visit.session;
     if (wantsJson(visit.request)) {
       return visit.reply.header('cache-control', 'no-store').send({ email, sent: isSent });
@@ -49,7 +54,7 @@ export const emailOtp: FastifyPluginAsyncTypebox<AccountOptions> = async (app, o
     return sendAccountPage(
       visit,
       'account-email-otp',
-      { email, isSent, error },
+      { email, isSent, isAgain, error },
       { status: error === null ? 200 : 400 },
     );
   }

@@ -11,18 +11,20 @@ export interface ShownCodeSent {
   token: string;
   /** Where the code went to, if there is somebody; empty where that cannot be known any more. */
   email: string;
+  /** Whether it is not the first that was asked for: pressing the button would seem to do nothing. */
+  isAgain?: boolean;
 }
 
 /** Says that a code is on its way, whether or not anybody has the address, and asks for it. */
 export function sendCodeSent(
   visit: Visit,
-  { token, email, expiresAt }: ShownCodeSent & Pick<StartedEmailOtp, 'expiresAt'>,
+  { expiresAt, ...shown }: ShownCodeSent & Pick<StartedEmailOtp, 'expiresAt'>,
   captcha: Captcha,
 ): FastifyReply {
-  if (!wantsJson(visit.request)) return sendEntry(visit, { token, email }, null, captcha);
+  if (!wantsJson(visit.request)) return sendEntry(visit, shown, null, captcha);
   return visit.reply
     .header('cache-control', 'no-store')
-    .send({ login_token: token, expires_at: expiresAt.toISOString() });
+    .send({ login_token: shown.token, expires_at: expiresAt.toISOString() });
 }
 
 /** Asks for the code again. */
@@ -35,7 +37,12 @@ export function sendCodeRefused(visit: Visit, shown: ShownCodeSent, captcha: Cap
     .send({ error: 'access_denied', ...refusalInJson(error), login_token: shown.token });
 }
 
-function sendEntry(visit: Visit, { token, email }: ShownCodeSent, error: TextKey | null, captcha: Captcha) {
+function sendEntry(
+  visit: Visit,
+  { token, email, isAgain = false }: ShownCodeSent,
+  error: TextKey | null,
+  captcha: Captcha,
+) {
   const { request, reply, client, asked } = visit;
   const siteKey = signInNeedsCaptcha(client) ? captcha.siteKey : null;
   const params = { ...asked.parameters, method: codeMethodOf(visit) };
@@ -50,6 +57,7 @@ function sendEntry(visit: Visit, { token, email }: ShownCodeSent, error: TextKey
       params,
       token,
       email,
+      isAgain,
       error,
       captcha: siteKey,
       client: { name: client.name, logoUrl: client.logoUrl },

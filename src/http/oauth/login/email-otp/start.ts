@@ -32,14 +32,15 @@ export const emailOtpStart: FastifyPluginAsyncTypebox<HostedOptions> = async (ap
       if (!(await passesCaptcha(captcha, visit, form))) {
         return signInPage.sendCodeForm(visit, { email, error: 'sign_in.error.captcha' });
       }
+      const token = form.get('login_token') ?? null;
       const started = await logins.emailOtpLogin.start(scope, {
         email,
         bound: boundParametersOf(visit),
-        token: form.get('login_token') ?? null,
+        token,
         locale: localeOf(request, visit),
         createsIdentities: letsSignUp(visit) && createsIdentities(settings),
       });
-      return sendCodeSent(visit, { ...started, email }, captcha);
+      return sendCodeSent(visit, { ...started, email, isAgain: token !== null }, captcha);
     },
   );
 };

@@ -15,9 +15,9 @@ export const mfaEmailOtpEnroll: FastifyPluginAsyncTypebox<HostedOptions> = async
     '/oauth/mfa/email-otp/enroll/send',
     throttled(limits, 'POST /oauth/mfa/email-otp/enroll/send'),
     async (request, reply) => {
-      const step = await steps.open(request, reply, 'enrollment');
+      const step = await steps.open(request, reply, 'enrollment', ['again']);
       if (!step) return reply;
-      const { visit, pending } = step;
+      const { visit, pending, form } = step;
       const { id: flow, identityId } = pending;
       const locale = localeOf(request, visit);
       const error = await logins.emailFactor.send(pending, 'mfa_enrollment', { identityId, flow, locale }).then(
@@ -27,7 +27,8 @@ export const mfaEmailOtpEnroll: FastifyPluginAsyncTypebox<HostedOptions> = async
           return 'mfa_challenge.error.send_too_often' as const;
         },
       );
-      return sendEmailEnrollment(step, { isSent: error === null, error });
+      const isSent = error === null;
+      return sendEmailEnrollment(step, { isSent, isAgain: isSent && form.has('again'), error });
     },
   );
 

@@ -7,11 +7,14 @@ import type { Step } from '../steps.js';
 interface State {
   /** Whether a code is on its way. */
   isSent: boolean;
+  /** Whether it is not the first one. */
+  isAgain?: boolean;
   error?: TextKey | null;
 }
 
 /** Offers to mail a first code, and asks for it. A script is told the same in JSON. */
-export function sendEmailEnrollment({ visit, pending, token }: Step, { isSent, error = null }: State): FastifyReply {
+export function sendEmailEnrollment({ visit, pending, token }: Step, state: State): FastifyReply {
+  const { isSent, isAgain = false, error = null } = state;
   const { request, reply, client, asked } = visit;
   if (wantsJson(request)) {
     return reply
@@ -35,6 +38,7 @@ export function sendEmailEnrollment({ visit, pending, token }: Step, { isSent, e
       token,
       email: pending.email,
       isSent,
+      isAgain,
       error,
       client: { name: client.name, logoUrl: client.logoUrl },
     },

@@ -30,10 +30,10 @@ export const mfaEmailOtpSend: FastifyPluginAsyncTypebox<HostedOptions> = async (
   const steps = createMfaSteps(options);
 
   app.post('/oauth/mfa/email-otp/send', throttled(limits, 'POST /oauth/mfa/email-otp/send'), async (request, reply) => {
-    const step = await steps.open(request, reply, 'challenge');
+    const step = await steps.open(request, reply, 'challenge', ['again']);
     if (!step) return reply;
     assertReplayed(step);
-    const { visit, pending, token } = step;
+    const { visit, pending, token, form } = step;
     const error = await logins.mfaChallenges.sendEmailCode(pending, localeOf(request, visit)).then(
       () => null,
       (refusal) => {
@@ -44,7 +44,9 @@ export const mfaEmailOtpSend: FastifyPluginAsyncTypebox<HostedOptions> = async (
     );
     const factors = await logins.mfaChallenges.factorsOf(pending);
     const { expiresAt } = pending;
-    return sendChallenge(visit, { token, expiresAt, factors, factor: 'email_otp', isSent: error === null, error });
+    const isSent = error === null;
+    const isAgain = isSent && form.has('again');
+    return sendChallenge(visit, { token, expiresAt, factors, factor: 'email_otp', isSent, isAgain, error });
   });
 };
 
